@@ -1,37 +1,10 @@
-/* cudaguard.h: what a guarded program or library can ask its guard.
+/* cudaguard.h: lets a guarded program or library ask its guard for the verdict.
  *
- * Works in C and C++, in every file that links the guard, and in one that does not: there the answer is CUDAGUARD_UNKNOWN.
- * The names behind it are hidden and carry the guard's revision, so that two guards can live in one process.
+ * Include it in C or C++. In a file without a guard the answer is unknown. The symbols are hidden and carry the
+ * revision of the guard, so that two guards can live in one process.
  *
- * What may be relied on:
- *   threads     any thread may ask, at any time; they wait for each other, and the answer is the same.
- *   signals     not from a signal handler: it may have interrupted the thread that is being answered, and would wait for ever.
- *   fork        parent and child may both ask, and neither hangs. A child that was forked while another thread was in the loader
- *               gets the last verdict of its parent: the loader would not answer it. Nothing of the guard's is left running, open or
- *               locked, and one page stays mapped; the program has no child that it did not make, and gets no SIGCHLD.
- *   stack       a thread of 16 KiB may ask.
- *   namespaces  a library that dlmopen() or LD_AUDIT loads is judged as a library, for its own namespace alone.
- *               If children go to a PID namespace of their own (unshare --pid without --fork), none is made, and nobody is asked.
- *   memory      no heap, but in the child that asks a driver or cuDNN.
- *   files read  of the program and its libraries: the notes, in memory; the files of cuDNN and libcuda, and what the loader reads to
- *               find them; below /proc/driver/nvidia, /sys/bus/pci/devices and /dev the names and texts of GPUs, opening none.
- *   written     a refusal, on stderr; and where CUDAGUARD_REPORT names a file, the report: beside it, and renamed, so that it is whole
- *               at any time. %p in the name is the number of the process, %h the name of the host. A library that is loaded later
- *               adds itself. Of several processes on one file the last one's report stays. One that is killed while it writes may
- *               leave FILE.HOST.PID.new. What is no plain file, and where the folder takes no other, is written to directly; what
- *               standard output or error leads to (/dev/stderr, a log) is written behind what stands there. In a folder that others
- *               can write to, a link is replaced and not followed; nothing is written by a path that another user's link leads to.
- *   time        a third of a millisecond where files tell; where the real driver or cuDNN must be asked, theirs, and in all no more
- *               than ten seconds (CUDAGUARD_TIMEOUT=SECONDS). A pipe on stderr that is full is waited for one second.
- *   calls of the system, by what they are for. One that is refused leaves a doubt, no more.
- *     start     getpid mmap madvise
- *     files     openat read pread64 newfstatat close mmap munmap access readlink, as the loader (aarch64: faccessat and readlinkat)
- *     GPUs      getdents64, where NVIDIA's kernel module is loaded
- *     words     rt_sigprocmask ppoll write rt_sigtimedwait exit_group
- *     report    uname getpid geteuid newfstatat unlinkat renameat, and those for words
- *     check()   getpid sched_yield; in a forked child clone wait4 nanosleep kill, too
- *     asking    pipe2 newfstatat clone ppoll wait4 nanosleep kill, where files do not tell
- *     child     prctl ppoll rt_sigaction rt_sigprocmask fcntl write exit_group, and all that the driver or cuDNN does */
+ * Any thread with 16 KiB of stack may call these functions, also after fork, but not a signal handler. All calls return the same
+ * answer. They never end the process. docs/internals/shim-contract.md states what they read, write and cost. */
 #ifndef CUDAGUARD_H
 #define CUDAGUARD_H
 

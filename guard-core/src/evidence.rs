@@ -1,7 +1,7 @@
 //! What a linked file itself shows of the tools that made it, whatever the environment of its build said: the release of the
 //! toolkit that compiled its kernels, of the cudart that stands in it, and the compilers of its host code.
 //!
-//! `docs/evidence.md` says what each fact rests on. What a file does not tell is absent.
+//! `docs/internals/evidence.md` says what each fact rests on. What a file does not tell is absent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

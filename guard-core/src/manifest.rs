@@ -184,7 +184,7 @@ pub enum Requirement {
         /// The release where that is all that is known.
         release: Option<DriverRelease>,
         /// From which driver on it is sure that its machine code loads; what an older one makes of it, no document says
-        /// (docs/decisions.md, decision 24).
+        /// (docs/internals/decisions, decision 24).
         sure_from: Option<(CudaVersion, DriverRelease)>,
         /// What is left of it where a variable has machine code passed over.
         beside: PtxFallback,

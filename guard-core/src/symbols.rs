@@ -1,5 +1,5 @@
 //! In which release a function of an NVIDIA library first appeared: `data/symbols.txt`, whose format and limits
-//! `docs/symbols.md` has.
+//! `docs/internals/symbols.md` has.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

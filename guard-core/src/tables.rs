@@ -304,7 +304,7 @@ pub fn ptx_isa(toolkit: Version) -> Option<(u32, u32)> {
 }
 
 /// The driver that compiles PTX of this ISA: the oldest CUDA version whose toolkit writes it. A newer ISA than the table
-/// knows needs a driver that is newer than every row, which is all that can be said (docs/decisions.md, decision 38).
+/// knows needs a driver that is newer than every row, which is all that can be said (docs/internals/decisions, decision 38).
 pub fn ptx_floor(isa: (u32, u32)) -> Floor {
     let table = toolkit_table();
     let oldest = table.rows.first().map_or((0, 0), |row| row.ptx);
@@ -332,7 +332,7 @@ pub fn isa_of_driver(cuda: CudaVersion) -> Option<(u8, u8)> {
 }
 
 /// From which driver on PTX is sure to be compiled that is newer than the tables: none that anybody knows
-/// (docs/decisions.md, decision 38).
+/// (docs/internals/decisions, decision 38).
 pub const NO_DRIVER_KNOWN: (CudaVersion, DriverRelease) = (CudaVersion::new(99, 0), DriverRelease::new(0, 0, 0));
 
 /// The driver that supports all of a toolkit's own version: the floor of its PTX where the ISA is not known.

@@ -1,7 +1,7 @@
-//! The README's worked examples, typed as they stand there: its files into an empty folder, then its commands.
+//! The worked examples of the book: writes their files into an empty directory and runs their commands.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cudaguard_tests::{
     Call, Outcome, Scratch, Test, command, crates, crates::cargo, parts, places, scratch, tests, tools,
@@ -19,8 +19,8 @@ struct Section {
     commands: Vec<(String, Vec<String>)>,
 }
 
-fn section(title: &str) -> Section {
-    let readme = fs::read_to_string(places::workspace().join("README.md")).expect("the README");
+fn section(page: &str, title: &str) -> Section {
+    let readme = fs::read_to_string(places::workspace().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
     let (_, behind) = readme.split_once(&format!("\n## {title}\n")).expect("a section of this name");
     let text = behind.split("\n## ").next().unwrap_or_default();
     let mut section = Section { files: Vec::new(), commands: Vec::new() };
@@ -83,7 +83,7 @@ fn text(outcome: &Outcome) -> String {
 
 fn a_rust_program() {
     tools::need_all(&["g++"]);
-    let section = section("A Rust program");
+    let section = section("docs/start/rust.md", "Embed the guard with plain cargo");
     let scratch = Scratch::without_blanks("readme");
     let folder = scratch.join("my-model");
     let library = places::workspace().join("guard-core").display().to_string();
@@ -95,7 +95,7 @@ fn a_rust_program() {
 
 fn a_cmake_project() {
     tools::need_all(&["g++"]);
-    let section = section("A CMake project");
+    let section = section("docs/start/cmake.md", "Guard a target");
     let scratch = Scratch::without_blanks("readme");
     let folder = scratch.join("my-model");
     section.write(&folder, &[]);
@@ -153,13 +153,12 @@ fn every_command_of_the_pages_is_understood() {
     let host = fs::read_to_string(folder.join("gpu-7.json")).expect("a host file");
     let host: String = host.split_whitespace().collect();
     scratch::write(&folder.join("hosts.jsonl"), host + "\n");
-    let mut pages = vec!["README.md".to_owned(), "cmake/README.md".to_owned()];
-    for entry in fs::read_dir(places::workspace().join("docs")).expect("the pages") {
-        pages.push(format!("docs/{}", entry.expect("a page").file_name().to_string_lossy()));
-    }
+    let mut pages = vec!["README.md".into(), "cmake/README.md".into(), "cargo-cudaguard/README.md".into()];
+    pages_below(Path::new("docs"), &mut pages);
     let mut seen = std::collections::BTreeSet::new();
-    for page in pages.iter().filter(|page| page.ends_with(".md")) {
-        let text = fs::read_to_string(places::workspace().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+    for page in &pages {
+        let text = fs::read_to_string(places::workspace().join(page)).expect("a page");
+        let page = page.display();
         for line in commands(&text) {
             // Of other people's programs there may be none here.
             let needs_more = ["nextest", "maturin", "<TAB>"].iter().any(|word| line.contains(word));
@@ -174,6 +173,18 @@ fn every_command_of_the_pages_is_understood() {
         }
     }
     assert!(seen.len() > 40, "{seen:?}");
+}
+
+/// Every page in a directory of the repository and below it.
+fn pages_below(directory: &Path, pages: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(places::workspace().join(directory)).expect("a directory").flatten() {
+        let path = directory.join(entry.file_name());
+        if entry.path().is_dir() {
+            pages_below(&path, pages);
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            pages.push(path);
+        }
+    }
 }
 
 /// What is said of words that are not known. Where a page only names a verb or an option, what belongs to it is missing.

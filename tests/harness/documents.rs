@@ -56,7 +56,7 @@ fn is_there(name: &str, from: &Path) -> bool {
 
 #[test]
 fn comments_name_no_document_that_is_not_there() {
-    let decisions = fs::read_to_string(places::workspace().join("docs/decisions.md")).expect("the decisions");
+    let decisions = decision_numbers();
     let mut wrong = BTreeSet::new();
     for file in files(&[".rs", ".c", ".h", ".py", ".cmake", ".toml", ".sh"]) {
         let Ok(text) = fs::read_to_string(&file) else { continue };
@@ -73,8 +73,8 @@ fn comments_name_no_document_that_is_not_there() {
             }
             for (_, behind) in comment.match_indices("decision ").map(|(at, word)| comment.split_at(at + word.len())) {
                 let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
-                if !digits.is_empty() && !decisions.contains(&format!("**{digits}. ")) {
-                    say(&format!("docs/decisions.md has no decision {digits}"));
+                if digits.parse().is_ok_and(|number: u32| !decisions.contains(&number)) {
+                    say(&format!("docs/internals/decisions has no decision {digits}"));
                 }
             }
         }
@@ -82,28 +82,37 @@ fn comments_name_no_document_that_is_not_there() {
     assert!(wrong.is_empty(), "{}", Vec::from_iter(wrong).join("\n"));
 }
 
+/// The numbers of the decisions, from the names of their files.
+fn decision_numbers() -> BTreeSet<u32> {
+    let directory = fs::read_dir(places::workspace().join("docs/internals/decisions")).expect("the decisions");
+    let names = directory.map(|entry| entry.expect("a decision").file_name().to_string_lossy().into_owned());
+    names.filter_map(|name| name.split('-').next()?.parse().ok()).collect()
+}
+
 #[test]
-fn the_decisions_name_files_that_are_there() {
-    let page = places::workspace().join("docs/decisions.md");
-    let text = fs::read_to_string(&page).expect("the decisions");
-    let named: Vec<&str> = [".rs", ".c", ".toml", ".txt"]
-        .iter()
-        .flat_map(|ending| paths(&text, ending))
-        .filter(|name| name.contains('/'))
-        .collect();
-    assert!(named.len() > 45, "{named:?}");
-    let absent: Vec<_> = named.iter().filter(|name| !places::workspace().join(name).is_file()).collect();
-    assert!(absent.is_empty(), "{absent:?}");
-    for number in 1..=45 {
-        assert!(text.contains(&format!("\n**{number}. ")), "decision {number} is not told");
+fn each_decision_has_number_status_and_date() {
+    let numbers = decision_numbers();
+    assert!(numbers.iter().copied().eq(1..=u32::try_from(numbers.len()).expect("few")), "{numbers:?}");
+    for file in files(&[".md"]).iter().filter(|file| file.parent().is_some_and(|dir| dir.ends_with("decisions"))) {
+        let text = fs::read_to_string(file).expect("a decision");
+        if file.ends_with("index.md") {
+            continue;
+        }
+        let name = file.file_name().expect("a name").to_string_lossy();
+        let number: u32 = name.split('-').next().and_then(|digits| digits.parse().ok()).expect("a number");
+        assert!(text.starts_with(&format!("# {number}. ")), "{name}: the title does not start with the number");
+        let row = text.lines().nth(4).unwrap_or_default();
+        let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
+        let is_date = |text: &str| text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        assert!(cells.len() == 3 && is_date(cells[1]), "{name}: no status and date: {row}");
     }
 }
 
 /// A heading as a link names it: `#on-call`.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
-    let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    let kept: String = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect();
+    kept.split([' ', '-']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 #[test]
@@ -140,22 +149,50 @@ fn links_lead_somewhere() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The pages are a small book: its contents lead to each.
 #[test]
-fn the_contents_name_every_page() {
-    let folder = places::workspace().join("docs");
-    let contents = fs::read_to_string(folder.join("README.md")).expect("the contents");
-    for page in files(&[".md"]).iter().filter(|page| page.parent() == Some(&folder)) {
-        let name = page.file_name().unwrap_or_default().to_string_lossy();
-        let told = name == "README.md" || contents.contains(&format!("]({name})"));
-        assert!(told, "docs/README.md does not lead to {name}");
+fn navigation_lists_every_page() {
+    let root = places::workspace();
+    let navigation = fs::read_to_string(root.join("mkdocs.yml")).expect("mkdocs.yml");
+    for page in files(&[".md"]) {
+        let Ok(name) = page.strip_prefix(root.join("docs")) else { continue };
+        let line = format!(" {}", name.display());
+        assert!(navigation.lines().any(|entry| entry.ends_with(&line)), "mkdocs.yml does not list {}", name.display());
     }
+}
+
+/// Directories that contain a file, to the depth of the map: all of them at the top, and one level below these.
+fn directories() -> BTreeSet<String> {
+    const MAPPED: [&str; 5] = ["cargo-cudaguard", "docs", "guard-core", "templates", "tests"];
+    let below = |directory: &Path| -> Vec<String> {
+        let entries = fs::read_dir(directory).expect("a directory").flatten();
+        let directories = entries.filter(|entry| entry.path().is_dir() && !entry.path().is_symlink());
+        directories.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    // Editors and tools leave hidden directories of their own.
+    let is_ours = |name: &String| !name.starts_with('.') && !matches!(name.as_str(), "target" | "__pycache__");
+    let top: Vec<String> = below(places::workspace()).into_iter().filter(is_ours).collect();
+    let mapped = MAPPED.iter().flat_map(|name| {
+        let inner = below(&places::workspace().join(name)).into_iter().filter(is_ours);
+        inner.map(move |inner| format!("{name}/{inner}"))
+    });
+    mapped.chain(top.clone()).collect()
+}
+
+#[test]
+fn contributing_maps_every_directory() {
+    let text = fs::read_to_string(places::workspace().join("CONTRIBUTING.md")).expect("CONTRIBUTING.md");
+    let (_, map) = text.split_once("| directory | contents |\n| --- | --- |\n").expect("a map");
+    let rows = map.lines().take_while(|line| line.starts_with("| `"));
+    let mapped: BTreeSet<String> = rows.filter_map(|row| Some(row.split('`').nth(1)?.to_owned())).collect();
+    let (hidden, visible): (BTreeSet<_>, BTreeSet<_>) = mapped.into_iter().partition(|name| name.starts_with('.'));
+    assert_eq!(visible, directories());
+    assert!(hidden.iter().all(|name| places::workspace().join(name).is_dir()), "{hidden:?}");
 }
 
 /// What makes a figure anew is there: benches, programs, suites of tests.
 #[test]
 fn the_commands_of_what_was_measured_are_there() {
-    let page = fs::read_to_string(places::workspace().join("docs/trust.md")).expect("the page");
+    let page = fs::read_to_string(places::workspace().join("docs/internals/measurements.md")).expect("the page");
     let manifest = fs::read_to_string(places::workspace().join("tests/Cargo.toml")).expect("the manifest");
     let rows = page.lines().filter(|line| line.starts_with("| ") && line.ends_with(" |"));
     let commands: Vec<&str> = rows.filter_map(|row| row.rsplit(" | ").next()?.split('`').nth(1)).collect();
@@ -192,8 +229,8 @@ fn one_way_of_installing_is_told() {
 #[test]
 fn what_looks_like_a_document() {
     assert_eq!(
-        paths("see `docs/policy.md`, README.md. and x.mdx", ".md").collect::<Vec<_>>(),
-        ["docs/policy.md", "README.md"]
+        paths("see `docs/reference/policy.md`, README.md. and x.mdx", ".md").collect::<Vec<_>>(),
+        ["docs/reference/policy.md", "README.md"]
     );
     assert_eq!(
         (comment("    let x = 1; // see README.md"), comment("\"a.md/*\""), comment("# README.md")),

@@ -1,4 +1,4 @@
-//! `docs/environment.md` names every variable that the code names, and no other.
+//! `docs/reference/environment.md` names every variable that the code names, and no other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -125,7 +125,7 @@ fn named_in_code() -> BTreeSet<String> {
 
 /// What stands in the first column of the page's tables.
 fn told() -> BTreeSet<String> {
-    let page = read(&places::workspace().join("docs/environment.md"));
+    let page = read(&places::workspace().join("docs/reference/environment.md"));
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
     rows.flat_map(|(names, _)| names.split(", ")).map(|name| name.trim_matches('`').to_owned()).collect()
 }
@@ -135,14 +135,14 @@ fn every_variable_stands_in_its_page() {
     let (named, told) = (named_in_code(), told());
     assert!(named.len() > 60, "{named:?}");
     let untold: Vec<_> = named.difference(&told).collect();
-    assert!(untold.is_empty(), "docs/environment.md does not tell of {untold:?}");
+    assert!(untold.is_empty(), "docs/reference/environment.md does not tell of {untold:?}");
     let everywhere: String = ["guard-core/src", "cargo-cudaguard/src", "tests/harness", "tests/e2e"]
         .iter()
         .flat_map(|folder| sources(folder, &[".rs"]))
         .map(|file| read(&file))
         .collect();
     let gone: Vec<_> = told.difference(&named).filter(|name| !everywhere.contains(&format!("\"{name}\""))).collect();
-    assert!(gone.is_empty(), "docs/environment.md tells of {gone:?}, which no code names");
+    assert!(gone.is_empty(), "docs/reference/environment.md tells of {gone:?}, which no code names");
 }
 
 #[test]

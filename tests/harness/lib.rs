@@ -19,6 +19,8 @@ pub mod layout;
 pub mod modules;
 mod once;
 pub mod parts;
+#[cfg(test)]
+mod picture;
 pub mod places;
 pub mod project;
 pub mod run;

@@ -10,7 +10,7 @@ import names, wheels  # noqa: E402 (after the path is set)
 
 HELP = """Wheels come by way of pip, as it is configured on this machine. Of each library only the start is read (192 KB), but where
 patchelf has moved its tables: then all of it, up to --whole. What has been read is kept in DIR, so that a call goes on where the
-last one stopped. docs/symbols.md has the format of the table and what it cannot say.
+last one stopped. docs/internals/symbols.md has the format of the table and what it cannot say.
 
   table.py collect DIR [--only REGEX]   reads what is not in DIR yet
   table.py write DIR                    writes the table from it; libraries of which DIR has nothing keep their lines

@@ -1,4 +1,4 @@
-//! What no archive may do that is looked into. `docs/artefacts.md` has the figures.
+//! What no archive may do that is looked into. `docs/reference/artifacts.md` has the figures.
 
 use std::io::{self, Read};
 use std::sync::Arc;

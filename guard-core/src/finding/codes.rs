@@ -2,311 +2,311 @@
 
 codes! {
     100 ToolkitMissing Error Refuses 255
-        "no CUDA toolkit where one is needed"
-        "The policy requires a toolkit, or names one, and none was found in the places where builds look: NVCC, CUDACXX, PATH, CUDA_HOME, CUDA_PATH, CUDA_ROOT, CUDA_TOOLKIT_ROOT_DIR and the usual folders.\nWhat to do: install a toolkit, or set CUDA_HOME to its root; where the project needs none, drop [toolkit] require.";
+        "no CUDA toolkit is found, and the policy requires one"
+        "The policy requires a toolkit, and none was found. cudaguard searches NVCC, CUDACXX, PATH, CUDA_HOME, CUDA_PATH, CUDA_ROOT, CUDA_TOOLKIT_ROOT_DIR and the usual directories.\nWhat to do: install a toolkit, or set CUDA_HOME to its root. If the project needs none, remove [toolkit] require.";
     101 ToolkitMixed Error Refuses 255
         "nvcc and cuda.h are from different releases"
         "The compiler comes from one toolkit and the headers from another, most often because PATH and CUDA_HOME or CUDA_PATH disagree. Such a build compiles, and fails or misbehaves at run time.\nWhat to do: make PATH and CUDA_HOME (CUDA_PATH, CUDA_ROOT) name one toolkit.";
     102 CudartMixed Error Refuses 255
         "the libcudart that will be linked is from another release than nvcc"
-        "The linker would most probably take a libcudart from another toolkit. cudart and nvcc must be from one release, or kernels fail to register. Where LIBRARY_PATH or the system's folder has it, this is a warning: a build script may name another folder, which is searched first. Once the file is linked, the libcudart that the linker took is judged.\nWhat to do: name the toolkit's own library folder first, or remove the other one from LIBRARY_PATH.";
+        "The linker would probably use a libcudart from another toolkit. cudart and nvcc must be from one release, or kernels fail to register. If LIBRARY_PATH or a system directory contains it, this is a warning, because a build script may add a directory that is searched first. After linking, cudaguard checks the libcudart that the linker used.\nWhat to do: put the library directory of the toolkit first, or remove the other one from LIBRARY_PATH.";
     103 ToolkitNotAllowed Error Refuses 255
-        "the toolkit is not one that the policy allows"
-        "cudaguard.toml says with [toolkit] require which releases may build this project; the one in use is not among them.\nWhat to do: use an allowed toolkit, or change the requirement and say why in the commit.";
+        "the policy does not allow this toolkit"
+        "[toolkit] require in cudaguard.toml lists the releases that may build this project. The toolkit in use is not among them.\nWhat to do: use an allowed toolkit, or change the requirement and give the reason in the commit.";
     104 ToolkitUnreadable Warning Informs 255
         "a CUDA toolkit's version cannot be read"
-        "There is an nvcc or a cuda.h, but it does not say its version: it cannot be run, prints something else, or the file is damaged. What is built with it cannot be recorded rightly.\nWhat to do: run the named nvcc by hand with --version; reinstall the toolkit where that fails.";
+        "There is an nvcc or a cuda.h without a readable version: it cannot be run, prints something else, or the file is damaged. The record of the build would be wrong.\nWhat to do: run that nvcc with --version. Reinstall the toolkit if this fails.";
     105 HostCompilerRejected Error Refuses 255
         "this nvcc does not accept this host compiler"
-        "Each nvcc supports host compilers up to a version and stops with `unsupported GNU version` otherwise. By itself it calls gcc, or what NVCC_CCBIN names; the cc crate has it call what CXX names, or c++, and then NVCC_CCBIN does not count. Where only one of the two is too new this is an info, since the build may well use the other; where nobody named the compiler for nvcc it is a warning, since the build may call no nvcc, or call it with -ccbin.\nWhat to do: name an older compiler (g++-11 for CUDA 11.8) with CXX, where a build script calls nvcc by the cc crate, else with NVCC_CCBIN or -ccbin; or use a newer toolkit.";
+        "Each nvcc supports host compilers up to a version and stops with `unsupported GNU version` otherwise. nvcc itself calls gcc, or the compiler in NVCC_CCBIN. The cc crate makes nvcc call CXX, or c++, and then NVCC_CCBIN does not count. If only one of the two is too new, this is an info, because the build may use the other. If no variable names the compiler, it is a warning, because the build may not call nvcc, or may call it with -ccbin.\nWhat to do: name an older compiler (g++-11 for CUDA 11.8) with CXX if a build script calls nvcc through the cc crate, otherwise with NVCC_CCBIN or -ccbin; or use a newer toolkit.";
     106 StubInRuntimePath Error Refuses 255
-        "a stub folder stands in a runtime path"
-        "The toolkit's lib/stubs holds empty libraries for the linker only. With that folder in LD_LIBRARY_PATH, RPATH or RUNPATH the program loads the empty libcuda and every call answers 34, CUDA_ERROR_STUB_LIBRARY.\nWhat to do: take the stubs folder out of LD_LIBRARY_PATH and of -rpath; keep it in -L only.";
+        "a stub directory is in a runtime path"
+        "The directory lib/stubs of the toolkit contains empty libraries for the linker only. If it is in LD_LIBRARY_PATH, RPATH or RUNPATH, the program loads the empty libcuda, and every call returns 34, CUDA_ERROR_STUB_LIBRARY.\nWhat to do: remove the stubs directory from LD_LIBRARY_PATH and -rpath. Keep it in -L only.";
     107 LockDrift Error Refuses 255
-        "the toolchain is not the one that is locked"
-        "cudaguard.lock records the toolkit, cuDNN, host compiler and archs that this workspace was agreed to be built with, and this build would use others: an update of the machine, another machine, or a variable.\nWhat to do: go back to what was locked, or accept the new toolchain with `cargo cudaguard lock` and commit the file.";
+        "the toolchain differs from the lock"
+        "cudaguard.lock records the toolkit, cuDNN, host compiler and architectures of this workspace, and this build would use others. Causes are an update of the machine, another machine, or a variable.\nWhat to do: restore the locked toolchain, or accept the new one with `cargo cudaguard lock` and commit the file.";
     108 LockLacksTarget Warning Informs 255
-        "the lock says nothing about this target"
-        "cudaguard.lock has a table for each target that it was written for, and none for the one being built: whether its toolchain has changed cannot be told.\nWhat to do: run `cargo cudaguard lock --target` with this target's triple and commit the file, or remove it where no lock is wanted.";
+        "the lock has no entry for this target"
+        "cudaguard.lock contains one table for each locked target, and none for the target of this build. cudaguard cannot check if its toolchain has changed.\nWhat to do: run `cargo cudaguard lock --target` with this triple and commit the file, or remove the file if you need no lock.";
     109 StaleAllow Info Informs 255
         "an [allow] for a finding that this build does not have"
-        "[allow] in cudaguard.toml excuses a finding of the toolchain that this build does not have: its reason may have gone, and the next one of its kind would pass unseen. Another machine or target may still need it.\nWhat to do: remove the line, unless a build elsewhere needs it.";
+        "[allow] in cudaguard.toml allows a finding that this build does not have. The reason may be obsolete, and the entry would hide the next finding of this kind. Another machine or target may still need it.\nWhat to do: remove the line, unless a build elsewhere needs it.";
     110 CudnnMixed Error Refuses 255
         "cuDNN's headers and its library are of different versions"
-        "The program would be compiled against one cuDNN and linked to another. With a library older than the headers it fails where it is started; newer ones hide what was really tested.\nWhat to do: make headers and library come from one package: set CUDNN_PATH to its root.";
+        "The program would be compiled against one cuDNN and linked to another. With a library older than the headers, it fails when it starts. With newer ones, your tests do not show the real combination.\nWhat to do: use headers and library of one package: set CUDNN_PATH to its root.";
     111 CudnnForOtherCuda Error Refuses 255
         "cuDNN is built for another CUDA major"
-        "cuDNN comes in one build per CUDA major. The build found brings along, or expects, a cudart and cuBLAS of another major than the toolkit's: two of each in one process.\nWhat to do: install the cuDNN package for the toolkit's major, for example cudnn9-cuda-13.";
+        "cuDNN has one build per CUDA major. This build contains or expects a cudart and cuBLAS of another major than the toolkit's, so one process would have two of each.\nWhat to do: install the cuDNN package for the toolkit's major, for example cudnn9-cuda-13.";
     112 CudnnIncomplete Error Refuses 255
         "cuDNN's sub-libraries are missing or mixed"
-        "libcudnn loads its parts by name at run time. Parts of another release, or none, abort the process at the first call.\nWhat to do: reinstall cuDNN whole from one package, and remove what older ones left in the same folder.";
+        "libcudnn loads its libraries by name at run time. Libraries of another release, or missing ones, abort the process at the first call.\nWhat to do: reinstall cuDNN completely from one package, and remove old files in the same directory.";
     113 CudnnNotAllowed Error Refuses 255
-        "cuDNN is not one that the policy allows"
-        "cudaguard.toml says with [cudnn] require or linkage what this project may be built with; what was found does not fit.\nWhat to do: use an allowed cuDNN, or change the policy and say why in the commit.";
+        "the policy does not allow this cuDNN"
+        "[cudnn] require or linkage in cudaguard.toml limits the cuDNN of this project. The detected one does not fit.\nWhat to do: use an allowed cuDNN, or change the policy and give the reason in the commit.";
     114 CudnnUnreadable Warning Informs 255
         "the version of cuDNN's headers cannot be read"
-        "There is a cudnn.h or cudnn_version.h, but it does not define CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL. What the program is built with cannot be recorded, so nothing can be checked when it starts.\nWhat to do: reinstall cuDNN's headers; cuDNN 8 and newer keep the version in cudnn_version.h beside cudnn.h.";
+        "There is a cudnn.h or cudnn_version.h without CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL. The version cannot be recorded, so nothing can be checked at start-up.\nWhat to do: reinstall the headers of cuDNN. cuDNN 8 and newer keep the version in cudnn_version.h next to cudnn.h.";
     120 ArchTooNew Error Refuses 255
         "the toolkit cannot make this architecture yet"
-        "The arch was introduced by a later release than the toolkit in use: nvcc stops with `Unsupported gpu architecture`.\nWhat to do: use the toolkit that introduced it, or declare an older arch with PTX, which newer GPUs compile.";
+        "A later release than the toolkit in use introduced this architecture. nvcc stops with `Unsupported gpu architecture`.\nWhat to do: use the toolkit that introduced it, or declare an older architecture with PTX, which newer GPUs compile.";
     121 ArchDropped Error Refuses 255
         "the toolkit no longer makes this architecture"
-        "Later releases drop old architectures: CUDA 13 makes nothing below sm_75.\nWhat to do: drop the arch and the GPUs that need it, or build with the last toolkit that makes it.";
+        "Later releases drop old architectures: CUDA 13 compiles nothing below sm_75.\nWhat to do: drop the architecture and the GPUs that need it, or build with the last toolkit that supports it.";
     122 NoPtx Info Informs 255
         "no PTX: GPUs newer than the architectures named are not served"
-        "Machine code runs on GPUs of its own major only. Without PTX of the newest architecture the program has nothing to run on GPUs of later generations.\nWhat to do: add PTX of the newest arch (compute_90, 9.0+PTX); where leaving it out is meant, say so in [allow].";
+        "Machine code runs on GPUs of its own major only. Without PTX of the newest architecture, the program has no code for later GPU generations.\nWhat to do: add PTX of the newest architecture (compute_90, 9.0+PTX). If the omission is intended, allow it with a reason.";
     123 ArchsContradict Warning Informs 255
         "two sources name different architectures"
-        "Variables, the policy file and the builder each may declare the archs; here they do not agree, and which of them the compiler follows depends on the build script.\nWhat to do: keep one of them, preferably [gpu] archs in cudaguard.toml, and unset the others.";
+        "Variables, the policy and the builder can each declare the architectures. Here they disagree, and the build script decides which one the compiler uses.\nWhat to do: keep one of them, preferably [gpu] archs in cudaguard.toml, and unset the others.";
     124 NativeUnknown Error Refuses 255
         "`native` was asked for, and there is no GPU to ask"
-        "`native` means the architecture of the GPU in the building machine. Without a driver and a GPU it means nothing, and nvcc falls back to its default silently.\nWhat to do: name the archs, for example CUDAARCHS=\"80;90\".";
+        "`native` means the architecture of the GPU in the building machine. Without a driver and a GPU, nvcc uses its default without a message.\nWhat to do: name the architectures, for example CUDAARCHS=\"80;90\".";
     125 NativeOutsideFleet Error Refuses 255
         "`native` builds for this machine's GPU, which the fleet does not have"
-        "The program is built for the GPU of the building machine; the policy's [gpu] fleet names others, which that code does not serve.\nWhat to do: name the archs of the fleet instead of `native`.";
+        "The program is built for the GPU of the building machine. [gpu] fleet lists other GPUs, which this code does not support.\nWhat to do: name the architectures of the fleet instead of `native`.";
     126 ArchUnreadable Error Refuses 255
         "an architecture cannot be read"
-        "A variable, the policy or the builder names an architecture in a spelling that no tool knows.\nWhat to do: write sm_90, 90a, 9.0+PTX, 90-real or compute_90; lists by comma, semicolon or blank.";
+        "A variable, the policy or the builder contains an architecture in a spelling that no tool accepts.\nWhat to do: write sm_90, 90a, 9.0+PTX, 90-real or compute_90. Separate lists with commas, semicolons or blanks.";
     127 ArchOnlyByPtx Warning Informs 255
         "this architecture can only be served by PTX"
-        "The toolkit cannot make machine code for the arch, but its PTX would be compiled by the driver at the first start: slow to start, and only on drivers that know this PTX.\nWhat to do: build with a toolkit that makes the arch, or accept it with [allow].";
+        "The toolkit cannot compile machine code for this architecture. The driver would compile its PTX at the first start, which is slow and works only with drivers that support this PTX.\nWhat to do: build with a toolkit that supports the architecture, or accept it with [allow].";
     128 ArchMissing Error Refuses 255
         "kernels of this package lack an architecture that was asked for"
-        "[gpu] archs in cudaguard.toml says what the package's own kernels must be, and the linked file holds own kernels that are not: an arch was left out of nvcc's flags, the build script follows another variable, CUDA_COMPUTE_CAP=90 became sm_90a alone, or an object from an earlier build was linked in. On such a GPU the first launch of that kernel fails with `no kernel image is available`.\nWhat to do: compile the named sources for every arch in [gpu] archs and delete stale objects; where a file is meant for fewer, say so in [allow]. Where a variable or a property asks for the arch, and not the policy, it is a warning.";
+        "[gpu] archs in cudaguard.toml lists the architectures of the package's own kernels, and the linked file contains own kernels without one of them. Causes: nvcc's flags lack an architecture, the build script follows another variable, CUDA_COMPUTE_CAP=90 became sm_90a alone, or an object from an earlier build was linked. On such a GPU the first launch of that kernel fails with `no kernel image is available`.\nWhat to do: compile the named sources for every architecture in [gpu] archs and delete stale objects. If a file needs fewer, allow it with a reason. If a variable or a property requests the architecture, and not the policy, this is a warning.";
     129 ArchSurplus Warning Informs 255
         "kernels of this package are built for an architecture that the policy does not ask for"
-        "[gpu] archs says what the package's own kernels must be, and the linked file holds code for more: larger files, longer builds, and an arch that nobody tests. Most often NVCC_APPEND_FLAGS, a default or a stale object brings it.\nWhat to do: take the arch out of nvcc's flags, or add it to [gpu] archs.";
+        "[gpu] archs lists the architectures of the package's own kernels, and the linked file contains code for more. This makes files larger and builds longer, and adds an architecture without tests. Most often NVCC_APPEND_FLAGS, a default or a stale object adds it.\nWhat to do: remove the architecture from nvcc's flags, or add it to [gpu] archs.";
     130 FleetUnserved Error Refuses 255
         "a GPU of the fleet is not served"
-        "[gpu] fleet names GPUs that the whole program must run on, and no kernel in the linked file has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The program would fail there with `no kernel image is available`.\nWhat to do: add the arch (or PTX of an older one) to what nvcc compiles, or take the GPU out of [gpu] fleet.";
+        "[gpu] fleet lists GPUs that the whole program must run on, and no kernel in the linked file has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The program would fail there with `no kernel image is available`.\nWhat to do: add the architecture (or PTX of an older one) to nvcc's flags, or remove the GPU from [gpu] fleet.";
     131 FleetPartial Warning Informs 255
         "a GPU is served by some kernels only"
-        "Code is loaded by container, one for each source: where some containers serve a GPU and others have nothing for it, the program runs there until it launches a kernel of the others. Libraries that choose such kernels at run time do this on purpose (sm_90a variants); otherwise a source was compiled with other flags, or an object is stale.\nWhat to do: compile the named sources for the arch as well; where the program chooses at run time, say so in [allow].";
+        "Code is loaded by container, one for each source. If only some containers have code for a GPU, the program runs there until it launches a kernel of another one. Libraries that select kernels at run time do this intentionally (sm_90a variants). Otherwise a source was compiled with other flags, or an object is stale.\nWhat to do: compile the named sources for the architecture too. If the program selects kernels at run time, allow it with a reason.";
     132 FleetUndeclared Error Refuses 255
         "no declared architecture serves a GPU of the fleet"
-        "[gpu] fleet names GPUs that the program must run on, and none of the archs that this build declares has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The kernels would fail there with `no kernel image is available`. Under plain cargo the declared archs are all there is to judge by, and it is a warning where only a variable declares them; `cargo cudaguard build` judges the linked file instead (CG130).\nWhat to do: add the arch that the message names, take the GPU out of [gpu] fleet, or, where the build script compiles for other archs than it declares, say so in [allow].";
+        "[gpu] fleet lists GPUs that the program must run on, and no declared architecture has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The kernels would fail there with `no kernel image is available`. Plain cargo knows only the declared architectures. If only a variable declares them, this is a warning. `cargo cudaguard build` checks the linked file instead (CG130).\nWhat to do: add the architecture that the message names, or remove the GPU from [gpu] fleet. If the build script compiles for other architectures than it declares, allow it with a reason.";
     133 DriverFleetOlder Error Refuses 255
         "the oldest driver of the fleet is too old for this CUDA"
-        "[driver] fleet names the oldest driver branch that the program must run on, and a libcudart asks for a driver of its own major: CUDA 13 for 580, CUDA 12 for 525.60.13, CUDA 11 for 450.80.02. On an older one every call answers 35, cudaErrorInsufficientDriver. A cuDNN holds a cudart of its own, of the CUDA that it is made for. Programs without cudart, and data centre GPUs with cuda-compat, are not bound by it.\n`cargo cudaguard build` and CMake look into the linked file; under plain cargo only the toolkit is known, and this is a warning.\nWhat to do: build with a toolkit of the drivers' major, or raise [driver] fleet when the machines are updated.";
+        "[driver] fleet names the oldest driver branch that the program must run on. A libcudart needs a driver of its own major: 580 for CUDA 13, 525.60.13 for CUDA 12, 450.80.02 for CUDA 11. On an older driver every call returns 35, cudaErrorInsufficientDriver. cuDNN contains a cudart of the CUDA version that it was built for. This does not apply to programs without cudart, or to data centre GPUs with cuda-compat.\n`cargo cudaguard build` and CMake read the linked file. Plain cargo knows only the toolkit, so this is a warning there.\nWhat to do: build with a toolkit of the driver's major, or raise [driver] fleet after the machines are updated.";
     134 BuildMachinePath Warning Informs 255
-        "a runtime path leads into a folder of the building machine"
-        "RPATH and RUNPATH tell the loader where to look, before the system's own folders. A folder of the machine that built the file (a home, /tmp, cargo's target folder) is not there, or holds something else, on the machine that runs it.\nWhat to do: take the -rpath out of the build script or of RUSTFLAGS; name folders beside the program by $ORIGIN.";
+        "a runtime path contains a directory of the building machine"
+        "RPATH and RUNPATH name directories that the dynamic linker searches before the system directories. A directory of the building machine (a home directory, /tmp, cargo's target directory) does not exist on another machine, or contains something else.\nWhat to do: remove the -rpath from the build script or from RUSTFLAGS. Name directories next to the program with $ORIGIN.";
     135 DriverFleetCode Error Refuses 255
         "the oldest driver of the fleet cannot take the code for a GPU of the fleet"
-        "PTX is compiled by the driver, and a driver reads only PTX that is no newer than itself; code compressed with Zstandard needs a driver that unpacks it. [driver] fleet and [gpu] fleet together name machines on which such code is all that there is: 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION.\nWhat to do: add machine code (sm_XY) for that GPU, or raise [driver] fleet when the machines are updated.";
+        "The driver compiles PTX, and it reads only PTX that is no newer than itself. Code that is compressed with Zstandard needs a driver that can decompress it. [driver] fleet and [gpu] fleet together name machines on which the program has only such code: 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION.\nWhat to do: add machine code (sm_XY) for that GPU, or raise [driver] fleet after the machines are updated.";
     136 CudnnFleetOlder Error Refuses 255
         "the oldest cuDNN of the fleet is too old for this build"
-        "A program works with a cuDNN of the major it was built with and of the same or a newer minor; with an older one it refuses to start (CG202). [cudnn] fleet names the oldest that the program must run with.\nWhat to do: build with that cuDNN or an older one of its major, or raise [cudnn] fleet when the machines are updated.";
+        "A program works with a cuDNN of the major that it was built with and of the same or a newer minor. With an older one it refuses to start (CG202). [cudnn] fleet names the oldest cuDNN that the program must run with.\nWhat to do: build with that cuDNN or an older one of its major, or raise [cudnn] fleet after the machines are updated.";
     137 CudnnLeftGpu Error Refuses 255
         "this cuDNN no longer serves a GPU of the fleet"
-        "cuDNN drops old GPUs in minor releases: its builds from 9.11 on have no code below compute capability 7.5, so that Maxwell, Pascal and Volta (P100, V100) stayed with 9.10. A cuDNN newer than the one built with has less, never more.\nWhat to do: build with the release that the message names, or take the GPU out of [gpu] fleet.";
+        "cuDNN drops old GPUs in minor releases. From 9.11 its builds have no code below compute capability 7.5, so 9.10 is the last for Maxwell, Pascal and Volta (P100, V100). A newer cuDNN at run time supports fewer old GPUs, never more.\nWhat to do: build with the release that the message names, or remove the GPU from [gpu] fleet.";
     138 CudnnBeforeGpu Warning Informs 255
         "this cuDNN is older than a GPU of the fleet"
-        "cuDNN 9 for CUDA 12 and later serves GPUs that came after it. Older builds have code up to a generation, and no document says what they do on later ones; a newer cuDNN on the machine may know them.\nWhat to do: build with a newer cuDNN, or accept it with [allow].";
+        "cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself. Older builds have code up to one generation, and no document describes them on later GPUs. A newer cuDNN on the machine may support them.\nWhat to do: build with a newer cuDNN, or accept it with [allow].";
     139 FleetCannotTell Info Informs 255
-        "whether a build serves the whole fleet cannot be told"
-        "[gpu], [driver] and [cudnn] fleet are compared with what a build declares (archs, toolkit, cuDNN headers) or, under `cargo cudaguard`, with the linked file. Where neither is known nothing is judged.\nWhat to do: declare the archs in [gpu] archs, or build with `cargo cudaguard build`, which looks into the file.";
+        "it is unknown whether the build supports the whole fleet"
+        "cudaguard compares [gpu], [driver] and [cudnn] fleet with the declarations of the build (architectures, toolkit, cuDNN headers), or under `cargo cudaguard` with the linked file. If neither is known, it checks nothing.\nWhat to do: declare the architectures in [gpu] archs, or build with `cargo cudaguard build`, which reads the linked file.";
     140 Unguarded Warning Informs 255
         "a target could not be guarded"
-        "The guard needs ELF, a C compiler for the target and a program that starts through the C library. What was built here lacks one of them, so the file carries no manifest and will start anywhere.\nWhat to do: see the reason in the message; the build itself is not affected.";
+        "The guard needs ELF, a C compiler for the target and a program that starts through the C library. One of them is missing, so the file contains no manifest and starts on every machine.\nWhat to do: read the reason in the message. The build itself is not affected.";
     141 NoSuchPackage Warning Informs 255
         "the policy names a package that is not in this workspace"
-        "[package.NAME] in cudaguard.toml lays its keys over those of all packages, for the package of that name alone. The workspace has none of that name, so what stands there holds for nobody: most often the name is mistyped, or the package has gone.\nWhat to do: correct the name, or remove the table.";
+        "[package.NAME] in cudaguard.toml overrides keys for the package of that name. The workspace has no such package, so the table has no effect. Most often the name is misspelt, or the package was removed.\nWhat to do: correct the name, or remove the table.";
     142 NotAsRecorded Error Refuses 255
         "the linked file needs another library than was recorded"
-        "What was found before compiling and what the linker put into the file do not agree: a libcudart or libcudnn of another major than the toolkit's or the headers', or a cuDNN linked in another way than [cudnn] linkage says. The program mixes releases, and what the manifest asks of a machine would be wrong.\nWhat to do: make the build script link the libraries of the toolkit in use (CUDA_HOME, CUDNN_PATH and LIBRARY_PATH of one release), or correct [cudnn] linkage.";
+        "The facts from before compilation contradict the linked file: a libcudart or libcudnn of another major than the toolkit or the headers, or another cuDNN linkage than [cudnn] linkage declares. The program mixes releases, and its manifest would contain wrong requirements.\nWhat to do: make the build script link the libraries of the toolkit in use (CUDA_HOME, CUDNN_PATH and LIBRARY_PATH of one release), or correct [cudnn] linkage.";
     143 OwnKernelsUnknown Info Informs 255
-        "cannot tell which kernels in the linked file are the package's own"
-        "[gpu] archs is about the package's own kernels. Those are told by their bytes: the same stand in an object, an archive, a cubin or a PTX file that the build script made or that lies in the package. Here none was found, and some kernels in the file have other archs than the policy asks for; they may be another package's, where that is no mistake, or this one's, compiled to files that were deleted since.\nWhat to do: make the build script keep in OUT_DIR what nvcc made; or, where the package has no kernels of its own, take [gpu] archs out of the policy: [gpu] fleet says what the whole file must run on.";
+        "it is unknown which kernels in the linked file are the package's own"
+        "[gpu] archs describes the package's own kernels. cudaguard recognises them by their bytes in an object, an archive, a cubin or a PTX file that the build script created or that is in the package. Here it recognised none, and some kernels in the file have other architectures than the policy requires. They can belong to another package, which is fine, or to this one, if the build deleted the files.\nWhat to do: make the build script keep nvcc's output in OUT_DIR. If the package has no own kernels, remove [gpu] archs: [gpu] fleet is about the whole file.";
     144 OtherToolkitUsed Error Refuses 255
-        "the linked file was made by another toolkit than the one in use"
-        "The kernels and the cudart in a linked file tell which release made them (docs/evidence.md), and here that is not the toolkit that variables and PATH name: the build script calls another nvcc by its path, or objects of an earlier toolkit were kept. The manifest records what is in the file; whatever else went by the toolkit in use may be wrong. A warning where only some kernels are of another release: a static library that was made elsewhere. An info where it is PTX or a cubin by itself, which may have come with the sources.\nWhat to do: let PATH, CUDA_HOME and the build script name one toolkit; or clean and build again.";
+        "another toolkit than the one in use built the linked file"
+        "The kernels and the cudart in a linked file show which release built them (docs/internals/evidence.md). Here it is not the toolkit that variables and PATH name: the build script calls another nvcc by its path, or objects of an earlier toolkit were kept. The manifest records the release in the file; everything that used the other toolkit can be wrong. If only some kernels are of another release, such as those of a prebuilt static library, this is a warning. For single PTX or cubin files, which may come with the sources, it is an info.\nWhat to do: make PATH, CUDA_HOME and the build script name one toolkit, or clean and build again.";
     145 CudartOfOtherToolkit Error Refuses 255
         "cudart and kernels in the linked file are from different releases"
-        "The code of cudart that was linked into the file and the kernels that it registers tell their releases (docs/evidence.md), and these differ. nvcc and cudart belong together: a cudart that is older than nvcc may not know what the kernels' host code asks of it, and across majors nothing is promised. A warning where kernels of an older release of the same major came from elsewhere: those are promised to work.\nWhat to do: link the cudart of the toolkit that compiles, or build the kernels with the toolkit whose cudart is linked.";
+        "The code of a static cudart and the kernels that it registers show their releases (docs/internals/evidence.md), and these differ. nvcc and cudart belong together: an older cudart may lack functions that nvcc's host code calls, and nothing is guaranteed across majors. Prebuilt kernels of an older release of the same major are guaranteed to work, so they are a warning.\nWhat to do: link the cudart of the toolkit that compiles, or build the kernels with the toolkit of the linked cudart.";
     146 CudnnHeadersUnknown Warning Informs 255
         "the linked file needs cuDNN, but its headers are not known"
-        "A program is held to the cuDNN whose headers it was compiled with, and these were found in none of the places where builds look: a build script may name their folder with -I, which stands in no object. What shows it all the same is taken: a compiler's list of what it read (-MD), debug info, a header that the script announces to cargo, bindings that bindgen made. Here nothing does. Headers and library come in one package, so the release of the library that the linker took is recorded in their place (in the manifest's JSON, known = \"linked\"); where that cannot be told either, the first release that has all the functions that the file binds (known = \"symbols\").\nWhat to do: set CUDNN_INCLUDE_DIR to the folder of the headers, or CPATH where the compiler shall find them by it; or say in cudaguard.toml which cuDNN they are of: [cudnn] built = \"9.1\".";
+        "A program needs the cuDNN of the headers that it was compiled with. No usual directory contains them; a build script may name the directory with -I, which no object records. cudaguard also reads compiler dependency lists (-MD), debug info, headers that the script announces to cargo, and bindgen's bindings. None of them names the headers here. Headers and library come in one package, so the manifest records the release of the linked library (known = \"linked\"). If this is unknown too, it records the first release with all bound functions (known = \"symbols\").\nWhat to do: set CUDNN_INCLUDE_DIR to the directory of the headers, or CPATH if the compiler uses it to find them. Or name their version in cudaguard.toml: [cudnn] built = \"9.1\".";
     150 CrateForOtherCuda Error Refuses 255
         "a crate has bindings for another CUDA than the toolkit in use"
-        "A crate such as cudarc is told by a feature, a variable or the nvcc in PATH for which CUDA its bindings are. Linked with libraries of another major, its structs and functions do not match: calls fail, or compute wrongly. For libraries that a crate opens by name when the program runs this is a warning, since others may be there then.\nWhat to do: give the crate the toolkit's level (the line or variable is named), or build with the toolkit it is for.";
+        "A feature, a variable or the nvcc in PATH determines the CUDA version of the bindings in crates such as cudarc. If libraries of another major are linked, structs and functions do not match: calls fail, or results are wrong. For libraries that a crate opens by name at run time this is a warning, because the machine may have other ones.\nWhat to do: set the crate to the toolkit's version (the message names the line or variable), or build with the matching toolkit.";
     151 CrateForOtherCudnn Error Refuses 255
         "a crate has bindings for another cuDNN than the one in use"
-        "Bindings of one cuDNN major do not fit a library of another. Older cudarc also looks up every function when it opens cuDNN, and panics at the first that the library lacks.\nWhat to do: use the cuDNN that the bindings are for, or take the bindings for the cuDNN in use.";
+        "Bindings of one cuDNN major do not fit a library of another. Older cudarc releases also resolve every function when they open cuDNN, and panic if one is missing.\nWhat to do: use the cuDNN of the bindings, or the bindings of the cuDNN in use.";
     152 CratesDisagree Error Refuses 255
         "two crates of one program are for different majors"
-        "Two crates, or two versions of one, have bindings for different majors of CUDA or cuDNN. In one process they share a library of one major, which is not the other's, or load two of them, with two sets of memory and handles.\nWhat to do: give both one level, or update the older crate so that one version serves both.";
+        "Two crates, or two versions of one, have bindings for different majors of CUDA or cuDNN. In one process they share a library of one major, which is wrong for the other, or load two of them, with separate memory and handles.\nWhat to do: set both to one version, or update the older crate so that one version is enough.";
     153 CrateRaisesDriver Error Refuses 255
         "a crate would panic on the oldest driver of the fleet"
-        "cudarc before 0.19.5 looks up every driver function of its level when it opens libcuda, used or not, and panics at the first that is missing: `Expected symbol in library: cuCtxFromGreenCtx`. So its level is a floor for the driver, higher than the toolkit's own and named nowhere. [driver] fleet in cudaguard.toml says which driver it must run on.\nWhat to do: lower the level (CUDARC_CUDA_VERSION, or the feature), update cudarc, or ask for a newer driver.";
+        "cudarc before 0.19.5 resolves every driver function of its CUDA version when it opens libcuda, and panics if one is missing: `Expected symbol in library: cuCtxFromGreenCtx`. Its CUDA version is therefore a minimum for the driver, higher than the toolkit's own. [driver] fleet in cudaguard.toml names the driver that it must run on.\nWhat to do: select an older version (CUDARC_CUDA_VERSION, or the feature), update cudarc, or require a newer driver.";
     154 CrateToolkitMixed Error Refuses 255
         "a crate compiles with another toolkit than the one in use, or with two"
-        "Build scripts look for nvcc and cuda.h in orders of their own: one runs the first nvcc in PATH with the headers that CUDA_PATH names, another prefers NVCC. What they find here is not one toolkit, or not the one that the rest is built with and that the manifest records.\nWhat to do: let NVCC, PATH, CUDA_HOME and CUDA_PATH name one toolkit.";
+        "Each build script searches for nvcc and cuda.h in its own order: one runs the first nvcc in PATH with the headers in CUDA_PATH, another prefers NVCC. Here they find parts of two toolkits, or another toolkit than the rest of the build and the manifest.\nWhat to do: make NVCC, PATH, CUDA_HOME and CUDA_PATH name one toolkit.";
     155 CrateStale Error Refuses 255
-        "a crate was built for what was in use earlier, and cargo uses that build again"
-        "cargo runs a build script again only when a variable or file that it announces changes, and PATH and CUDNN_PATH are not among those that most crates announce. So the crate still has the bindings or kernels of the toolkit or cuDNN that was in use when it was first built.\nWhat to do: `cargo clean -p` the crate and build again.";
+        "cargo reuses a crate that was built for an earlier toolkit or cuDNN"
+        "cargo runs a build script again only if a variable or file changes that the script announces. Most crates do not announce PATH and CUDNN_PATH. The crate therefore still has the bindings or kernels of the earlier toolkit or cuDNN.\nWhat to do: run `cargo clean -p` for the crate and build again.";
     156 CrateArchOutsideFleet Error Refuses 255
         "a crate compiles its kernels for one arch, which does not serve the fleet"
-        "cudaforge and bindgen_cuda compile all kernels for the one arch in CUDA_COMPUTE_CAP. [gpu] fleet in cudaguard.toml names GPUs that this code does not serve: the first launch there would fail with `no kernel image is available`. From 90 on cudaforge adds the suffix a, and such code runs on that GPU alone.\nWhat to do: build once for each generation of the fleet, or take the GPU out of [gpu] fleet.";
+        "cudaforge and bindgen_cuda compile all kernels for the one architecture in CUDA_COMPUTE_CAP. [gpu] fleet in cudaguard.toml lists GPUs that this code does not support: the first launch there would fail with `no kernel image is available`. From 90 on cudaforge adds the suffix a, and such code runs on that GPU alone.\nWhat to do: build once for each generation of the fleet, or remove the GPU from [gpu] fleet.";
     157 CrateArchSpecific Info Informs 255
         "a crate turns a plain arch into code for one GPU alone"
-        "cudaforge turns CUDA_COMPUTE_CAP=90 into sm_90a by itself (120 into sm_120a, 121 into sm_121f). Machine code and PTX of such an arch run on GPUs of that very compute capability, or its family, and on no later one.\nWhat to do: nothing where the program runs on that GPU only; otherwise build for an older arch as well.";
+        "cudaforge turns CUDA_COMPUTE_CAP=90 into sm_90a (120 into sm_120a, 121 into sm_121f). Machine code and PTX of such an architecture run on GPUs of exactly that compute capability, or of its family, and on no later GPU.\nWhat to do: nothing if the program runs on that GPU only. Otherwise build for an older architecture too.";
     158 BuilderGpuDecides Error Refuses 255
         "the GPU of the building machine decides what a crate compiles for"
-        "Without CUDA_COMPUTE_CAP cudaforge and bindgen_cuda ask nvidia-smi for the first GPU of the building machine and compile for it alone. [gpu] fleet in cudaguard.toml names GPUs that this does not serve.\nWhat to do: set CUDA_COMPUTE_CAP, and build once for each generation of the fleet.";
+        "Without CUDA_COMPUTE_CAP, cudaforge and bindgen_cuda query nvidia-smi for the first GPU of the building machine and compile for it alone. [gpu] fleet in cudaguard.toml lists GPUs that this does not support.\nWhat to do: set CUDA_COMPUTE_CAP, and build once for each generation of the fleet.";
     159 CrateStops Warning Informs 255
         "a crate's build script would stop"
-        "The crate does not know the toolkit or cuDNN that is in use (`Unsupported cuda toolkit version`), or does not look where it is, and its build script panics. This is said before, with what to do.\nWhat to do: update the crate, name a level that it knows (CUDARC_CUDA_VERSION), or set the variable that it reads.";
+        "The crate does not know the toolkit or cuDNN in use (`Unsupported cuda toolkit version`), or does not search its directory. Its build script would panic.\nWhat to do: update the crate, select a version that it knows (CUDARC_CUDA_VERSION), or set the variable that it reads.";
     170 GuardNotLinked Error Refuses 255
-        "the linked file does not carry its guard"
-        "CMake was told to link the guard's two objects into this file, and the linker left them out, or the note was removed after linking. The program would start on any machine, and nobody could tell what it was built with.\nWhat to do: see whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy); link the objects as they are.";
+        "the linked file does not contain its guard"
+        "CMake linked the two objects of the guard into this file, and the linker discarded them, or a later step removed the note. The program would start on any machine, and its build facts are lost.\nWhat to do: check whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy). Link the objects unchanged.";
     201 CudnnOtherMajor Error Refuses 41
         "the cuDNN found is another major version"
-        "cuDNN promises nothing across majors: functions are missing or mean something else.\nWhat to do: install the major that the program was built with, or rebuild it.";
+        "cuDNN guarantees nothing across majors: functions are missing or have another meaning.\nWhat to do: install the major that the program was built with, or rebuild it.";
     202 CudnnOlder Error Refuses 44
         "the cuDNN found is older than the one built with"
-        "A program may use a cuDNN of the same major and the same or a newer minor. An older minor lacks what the program was compiled to call.\nWhat to do: update cuDNN at the named place, or put a newer one first in LD_LIBRARY_PATH; or rebuild against the older.";
+        "A program may use a cuDNN of the same major and the same or a newer minor. An older minor lacks functions that the program was compiled to call.\nWhat to do: update cuDNN in the named directory, or put a newer one first in LD_LIBRARY_PATH; or rebuild with the older one.";
     203 CudnnOlderPatch Error Refuses 45
         "the cuDNN found is an older patch, and the policy refuses that"
-        "Patches of one minor are interchangeable by NVIDIA's rule; this project asked for more with [cudnn] patch = \"refuse\".\nWhat to do: update cuDNN to the patch that the program was built with, or drop the option.";
+        "NVIDIA guarantees that patches of one minor are interchangeable. This project requires more with [cudnn] patch = \"refuse\".\nWhat to do: update cuDNN to the patch that the program was built with, or remove the option.";
     204 CudnnInnerMissing Error Refuses 42
-        "cuDNN's loader library is there, an inner library is not"
-        "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the process. The other libraries are opened by the calls that need them: ops for normalisation, pooling and activations, cnn for convolutions, adv for recurrent networks and attention, train for all that goes backward, engines and heuristic for the plans of the graph API. A program that makes no such call does without them.\nWhat to do: reinstall cuDNN whole from one package.";
+        "an inner library of cuDNN is missing"
+        "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the process. Calls open the other libraries when they need them: ops for normalisation, pooling and activations, cnn for convolutions, adv for recurrent networks and attention, train for backward passes, engines and heuristic for plans of the graph API. A program without such calls works without them.\nWhat to do: reinstall cuDNN completely from one package.";
     205 CudnnAbsent Error Refuses 40
         "no cuDNN was found"
-        "The program is linked to libcudnn, or the policy requires it, and no folder that the loader looks into has it.\nWhat to do: install cuDNN, or name its folder in LD_LIBRARY_PATH.";
+        "The program links libcudnn, or the policy requires it, and no directory that the dynamic linker searches contains it.\nWhat to do: install cuDNN, or add its directory to LD_LIBRARY_PATH.";
     206 CudnnInnerMixed Error Refuses 43
         "cuDNN's inner library is from another release than its loader"
-        "All libcudnn libraries of one process must be of one release; a mix aborts or misbehaves. The inner library's version is the one that counts, and it does not fit what was built with.\nWhat to do: remove the stray copy named in the message, or reinstall cuDNN whole.";
+        "All libcudnn libraries of a process must be of one release; a mix aborts or misbehaves. The version of the inner library decides, and it does not fit the version that the program was built with.\nWhat to do: remove the wrong copy that the message names, or reinstall cuDNN completely.";
     207 CudnnOtherCuda Warning Informs 57
         "cuDNN is made for another CUDA major than the program"
-        "Each release of cuDNN is published once for each CUDA major, under one and the same soname. The build of another major brings its own CUDA runtime along and opens the cuBLAS of its own major: that works, but costs memory twice, and the driver has to serve both. The release of the runtime inside stands in the code of cuDNN's inner library.\nWhat to do: install the package of cuDNN for the program's CUDA (nvidia-cudnn-cu12 for 12), or put its folder first in LD_LIBRARY_PATH.";
+        "NVIDIA publishes each release of cuDNN once per CUDA major, with the same soname. A build for another major brings its own CUDA runtime and opens the cuBLAS of that major. This works, but needs twice the memory, and the driver must support both. The code of cuDNN's inner library contains the release of that runtime.\nWhat to do: install the cuDNN package for the program's CUDA (nvidia-cudnn-cu12 for 12), or put its directory first in LD_LIBRARY_PATH.";
     210 LibraryAbsent Error Refuses 11
         "a library that the program is linked to is not found"
-        "The loader would stop the program with `cannot open shared object file` before any of its code runs.\nWhat to do: install the package that holds it, or name its folder in LD_LIBRARY_PATH.";
+        "The dynamic linker would stop the program with `cannot open shared object file` before any of its code runs.\nWhat to do: install the package that contains it, or add its directory to LD_LIBRARY_PATH.";
     211 WrongMachine Error Refuses 10
         "the file is for another kind of machine"
-        "The program, or a library that the loader would take, is built for another architecture.\nWhat to do: use the build for this machine.";
+        "The program, or a library that the dynamic linker would load, is built for another processor architecture.\nWhat to do: use the build for this machine.";
     212 LibraryDamaged Error Refuses 12
-        "a library that the loader would take is damaged"
-        "The loader looks no further once it has found a file of the right name: one that is empty, cut off (a copy that was broken off) or no library at all (a linker script) ends the program.\nWhat to do: reinstall the package that the file belongs to, or remove the file.";
+        "a library that the dynamic linker would load is damaged"
+        "The dynamic linker uses the first file with the right name. If this file is empty, truncated (an interrupted copy) or not a library (a linker script), the program ends.\nWhat to do: reinstall the package of the file, or remove the file.";
     213 LibraryTooOld Error Refuses 13
         "a library lacks a version that the program was linked to"
-        "The program was linked on a newer system: the loader would stop it with `version ... not found`, most often for GLIBC or GLIBCXX.\nWhat to do: run it on a system as new as the one it was built on, or build it on the older one.";
+        "The program was linked on a newer system. The dynamic linker would stop it with `version ... not found`, most often for GLIBC or GLIBCXX.\nWhat to do: run it on a system as new as the one it was built on, or build it on the older one.";
     214 LibraryLacksSymbol Error Refuses 14
         "a library lacks a function that the program binds"
-        "The loader looks up the functions that a program and its libraries use: all of them at the start where they were linked so (Rust, `-z now`) or where their addresses are stored, else each at its first call. One that no library has ends the program with `symbol lookup error`, status 127: most often a library is an older release than the one linked with. For the start of a program only what is bound at the start counts; `verify` and `doctor` also refuse for functions of NVIDIA's libraries that are bound at their first call.\nIn a sealed program the guard says it in the loader's place.\nWhat to do: use a release of the library that has the function (the message names the first where it is known), or rebuild the program against the one that is there.";
+        "The dynamic linker resolves the functions of a program and its libraries: all at the start if they were linked so (Rust, `-z now`) or if their addresses are stored, otherwise each at its first call. A function that no library has ends the program with `symbol lookup error`, status 127. Most often a library is an older release than at build time. At start-up only functions that are bound at the start count. `verify` and `doctor` also refuse for functions of NVIDIA libraries that are bound at their first call.\nIn a sealed program the guard reports this before the dynamic linker does.\nWhat to do: use a release of the library that has the function (the message names the first one if it is known), or rebuild the program with the installed release.";
     301 DriverTooOld Error Refuses 30
         "the driver is too old for what the program is linked to"
-        "A CUDA runtime works on drivers of its own major and newer; on an older one every call answers 35, cudaErrorInsufficientDriver. A driver API function that the driver does not have yet ends the program, too.\nWhat to do: update the driver to the release named, or rebuild with an older toolkit; on data centre GPUs cuda-compat may do.";
+        "A CUDA runtime works with drivers of its own major and newer. On an older driver every call returns 35, cudaErrorInsufficientDriver. A missing driver API function also ends the program.\nWhat to do: update the driver to the named release, or rebuild with an older toolkit. On data centre GPUs cuda-compat can help.";
     302 DriverTooOldForCode Error Refuses 32
         "the driver is too old for the code that this GPU needs"
-        "PTX is compiled by the driver, and a driver reads only the PTX that it knows: newer PTX answers 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Compressed code may need a newer driver, too. Minor version compatibility does not cover this.\nWhat to do: update the driver, or build with machine code (sm_XY) for this GPU.";
+        "The driver compiles PTX, and it reads only PTX that it knows. Newer PTX returns 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Compressed code can need a newer driver too. Minor version compatibility does not include this.\nWhat to do: update the driver, or build with machine code (sm_XY) for this GPU.";
     303 NoCodeForGpu Error Refuses 31
         "no code for any GPU that the program can see"
-        "Machine code runs on GPUs of its own major from its minor on, PTX on all newer ones. For these GPUs the program has neither: every launch answers 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. Where the toolkit that it was built with does not make that architecture, the hint names one that does.";
+        "Machine code runs on GPUs of its own major from its minor on, PTX on all newer ones. The program has neither for these GPUs: every launch returns 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. If the toolkit of the build does not support that architecture, the hint names one that does.";
     304 DriverMismatch Error Refuses 23
         "libcuda and the kernel module do not belong together"
-        "cuInit answers 803: the user-mode library is of another release than the loaded kernel module, and the pair is not one that forward compatibility allows. Most often the driver was updated and the machine not restarted, or an image brings its own libcuda.\nWhat to do: reboot, or reload the nvidia module; in a container, remove the library that it brought along.";
+        "cuInit returns 803: the user-mode library is of another release than the loaded kernel module, and forward compatibility does not allow this pair. Most often the driver was updated without a restart of the machine, or an image contains its own libcuda.\nWhat to do: reboot, or reload the nvidia module. In a container, remove the libcuda of the image.";
     305 ForwardCompatUnsupported Error Refuses 24
         "forward compatibility is not for this GPU"
-        "cuInit answers 804: the libcuda found is of cuda-compat, which works on data centre GPUs and few others. One GPU that is not eligible fails the whole process.\nWhat to do: take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU with CUDA_VISIBLE_DEVICES.";
+        "cuInit returns 804: this libcuda comes from cuda-compat, which works on data centre GPUs and few others. One GPU that is not supported fails the whole process.\nWhat to do: remove the compat directory from LD_LIBRARY_PATH and update the driver, or hide that GPU with CUDA_VISIBLE_DEVICES.";
     306 StubDriver Error Refuses 25
         "the libcuda found is the toolkit's stub"
-        "The toolkit's lib/stubs has an empty libcuda for the linker. Where the loader takes it, every call answers 34, CUDA_ERROR_STUB_LIBRARY.\nWhat to do: take the stubs folder out of LD_LIBRARY_PATH, RPATH and RUNPATH.";
+        "The directory lib/stubs of the toolkit contains an empty libcuda for the linker. If the program loads it, every call returns 34, CUDA_ERROR_STUB_LIBRARY.\nWhat to do: remove the stubs directory from LD_LIBRARY_PATH, RPATH and RUNPATH.";
     307 DriverMissing Error Refuses 20
         "there is no driver, and the program requires a GPU"
-        "The policy says [runtime] gpu = \"required\", and no folder that the loader looks into has libcuda.so.1.\nWhat to do: install the NVIDIA driver; start a container with its GPUs (--gpus all).";
+        "The policy has [runtime] gpu = \"required\", and no directory that the dynamic linker searches contains libcuda.so.1.\nWhat to do: install the NVIDIA driver. Start a container with its GPUs (--gpus all).";
     308 JitDisabled Error Refuses 34
         "only PTX serves this GPU, and its compilation is switched off"
-        "CUDA_DISABLE_PTX_JIT=1 keeps the driver from compiling PTX, and the program has no machine code for the GPUs that it can see: 223, CUDA_ERROR_JIT_COMPILATION_DISABLED.\nWhat to do: unset CUDA_DISABLE_PTX_JIT, or rebuild with machine code for this GPU.";
+        "CUDA_DISABLE_PTX_JIT=1 stops the driver from compiling PTX, and the program has no machine code for the visible GPUs: 223, CUDA_ERROR_JIT_COMPILATION_DISABLED.\nWhat to do: unset CUDA_DISABLE_PTX_JIT, or rebuild with machine code for this GPU.";
     309 JitMissing Error Refuses 35
         "only PTX serves this GPU, and the driver's PTX compiler is missing"
-        "The driver compiles PTX with libnvidia-ptxjitcompiler.so.1, a file of its own that is not to be found here: a container that was given only a part of the driver, or a stripped image. The first kernel fails with 221, CUDA_ERROR_JIT_COMPILER_NOT_FOUND.\nWhat to do: install the driver whole (on Debian, libnvidia-ptxjitcompiler1), start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility, or rebuild with machine code for this GPU.";
+        "The driver compiles PTX with the separate library libnvidia-ptxjitcompiler.so.1, which is missing here. Causes are a container with only a part of the driver, or a stripped image. The first kernel fails with 221, CUDA_ERROR_JIT_COMPILER_NOT_FOUND.\nWhat to do: install the complete driver (on Debian, libnvidia-ptxjitcompiler1), start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility, or rebuild with machine code for this GPU.";
     310 GpuMissing Error Refuses 21
         "there is no GPU, and the program requires one"
-        "The policy says [runtime] gpu = \"required\", and the driver shows this process none: there is none, CUDA_VISIBLE_DEVICES hides it, or the container was started without.\nWhat to do: see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with --gpus all.";
+        "The policy has [runtime] gpu = \"required\", and the driver shows no GPU to this process: there is none, CUDA_VISIBLE_DEVICES hides it, or the container was started without GPUs.\nWhat to do: check nvidia-smi and CUDA_VISIBLE_DEVICES. Start a container with --gpus all.";
     311 PartialCode Error Refuses 36
         "only part of the program's code is for this GPU, and the policy refuses that"
-        "Some of the kernels' containers serve the GPU and some do not. Careful programs choose at run time; this project asked for more with [gpu] partial = \"refuse\".\nWhat to do: rebuild all of it with that architecture, or drop the option.";
+        "Some containers of kernels have code for the GPU and some do not. Some programs select kernels at run time; this project requires complete coverage with [gpu] partial = \"refuse\".\nWhat to do: rebuild everything with that architecture, or remove the option.";
     312 NoGpuForAll Warning Informs 50
         "no GPU can run all components of the program"
-        "Each of the two components named has code for some GPU of this machine, and no GPU can run both: data that they share must go from one GPU to another, or one of them fails where the other has put it.\nWhat to do: rebuild the component named with the other GPU's architecture among those built for.";
+        "Each of the two named components has code for some GPU of this machine, and no GPU can run both. Data that they share must move between GPUs, or one component fails.\nWhat to do: rebuild the named component with the architecture of the other GPU.";
     313 CudnnTooNewForGpu Error Refuses 46
         "the cuDNN found no longer works on this GPU"
-        "cuDNN drops old GPUs in minor releases: 9.11 and later have no code for Maxwell, Pascal and Volta (below compute capability 7.5), 8.9 and all of 9 have none for Kepler (below 5.0), and cudnnCreate fails there with an architecture mismatch.\nWhat to do: install an older cuDNN that the program accepts (up to 9.10, or 8.7 for Kepler), or run it on a newer GPU.";
+        "cuDNN drops old GPUs in minor releases. 9.11 and later have no code for Maxwell, Pascal and Volta (below compute capability 7.5). 8.9 and all of 9 have none for Kepler (below 5.0). cudnnCreate fails there with an architecture mismatch.\nWhat to do: install an older cuDNN that the program accepts (up to 9.10, or 8.7 for Kepler), or run it on a newer GPU.";
     314 CudartOlder Warning Informs 51
         "the shared libcudart is older than the toolkit that the program was built with"
-        "Programs may be built with a newer minor release of cudart than they run with, as long as they call nothing that is new in it: what is missing ends the program at the first such call.\nWhat to do: put the libcudart of the toolkit first (LD_LIBRARY_PATH), update it, or link it statically.";
+        "A program may be built with a newer minor release of cudart than it runs with, if it calls no new function. A missing function ends the program at the first call.\nWhat to do: put the libcudart of the toolkit first (LD_LIBRARY_PATH), update it, or link it statically.";
     315 JitForced Error Refuses 33
         "the program's machine code is switched off, and it has no PTX"
-        "CUDA_FORCE_PTX_JIT=1 has the driver pass over machine code and compile PTX in its place; it is for trying out whether a program has PTX. This one has none for the GPUs that it can see, so that no kernel of it is found.\nWhat to do: unset CUDA_FORCE_PTX_JIT.";
+        "CUDA_FORCE_PTX_JIT=1 makes the driver ignore machine code and compile PTX, to test if a program has PTX. This program has none for the visible GPUs, so the driver finds no kernel.\nWhat to do: unset CUDA_FORCE_PTX_JIT.";
     316 CudnnNeedsNewerDriver Error Refuses 26
         "the cuDNN found is made for a newer CUDA than the driver serves"
-        "Each release of cuDNN is published once for each CUDA major, under one and the same soname, with a CUDA runtime of that major inside. On a driver of an older major that runtime answers every call with \"CUDA driver version is insufficient for CUDA runtime version\", and cudnnCreate fails.\nWhat to do: install the package of cuDNN for the driver's CUDA (nvidia-cudnn-cu12 for 12), put its folder first in LD_LIBRARY_PATH, or update the driver.";
+        "NVIDIA publishes each release of cuDNN once per CUDA major, with the same soname and a CUDA runtime of that major inside. On a driver of an older major, every call of that runtime returns \"CUDA driver version is insufficient for CUDA runtime version\", and cudnnCreate fails.\nWhat to do: install the cuDNN package for the driver's CUDA (nvidia-cudnn-cu12 for 12), put its directory first in LD_LIBRARY_PATH, or update the driver.";
     317 GpuNotForDriver Error Refuses 27
         "the driver does not drive this GPU"
-        "Driver branches drop old generations of GPUs: 470 was the last for Kepler, 580 for Maxwell, Pascal and Volta. And a new generation is driven from some branch on: 570 was the first for Blackwell. A driver does not see other GPUs at all. This is told of machines that a file or flags describe: where a driver is there, it says itself which GPUs it drives.\nWhat to do: describe the machine with a driver that it can have, or with another GPU.";
+        "Driver branches drop old GPU generations: 470 was the last for Kepler, 580 for Maxwell, Pascal and Volta. A new generation needs a minimum branch: 570 was the first for Blackwell. A driver does not see other GPUs. This finding is for machines that a file or options describe. A live driver reports its GPUs itself.\nWhat to do: describe the machine with a driver that supports the GPU, or with another GPU.";
     320 GpuUndriven Warning Informs 52
         "there is a GPU, but no driver for it"
-        "A GPU of NVIDIA's stands on the PCI bus, and the kernel module that drives it, libcuda, or both were not found. Every CUDA program finds no GPU. On a host whose GPUs are for virtual machines or containers alone this is as it should be.\nWhat to do: install the NVIDIA driver, or load its module (modprobe nvidia); start a container with its GPUs (--gpus all).";
+        "An NVIDIA GPU is on the PCI bus, and its kernel module, libcuda, or both are missing. Every CUDA program finds no GPU. This is normal on a host that reserves its GPUs for virtual machines or containers.\nWhat to do: install the NVIDIA driver, or load its module (modprobe nvidia). Start a container with its GPUs (--gpus all).";
     321 DeviceDenied Warning Informs 53
         "the device of a GPU cannot be opened by this user"
-        "/dev/nvidia0 and its like must be opened for reading and writing. Where they cannot be, the driver shows no GPU and says nothing of the reason.\nWhat to do: see their owner and mode with ls -l /dev/nvidia*; add the user to that group (often video), or start the container with its GPUs.";
+        "The program must open /dev/nvidia0 and similar devices for reading and writing. If it cannot, the driver shows no GPU and reports no reason.\nWhat to do: check owner and mode with ls -l /dev/nvidia*. Add the user to that group (often video), or start the container with its GPUs.";
     322 CompatOutdated Warning Informs 54
         "cuda-compat is no newer than the driver"
-        "The libcuda found is of cuda-compat, which puts a newer CUDA on an older driver. The driver has been updated since: it supports all that the package brings, and NVIDIA supports the package on older drivers only.\nWhat to do: take the compat folder out of LD_LIBRARY_PATH and of the loader's configuration.";
+        "This libcuda comes from cuda-compat, which brings a newer CUDA to an older driver. The driver was updated since and supports everything in the package. NVIDIA supports the package on older drivers only.\nWhat to do: remove the compat directory from LD_LIBRARY_PATH and from the configuration of the dynamic linker.";
     323 WslShadowed Warning Informs 55
-        "a Linux driver stands before the one that Windows brings"
-        "In WSL2 the driver is Windows' own, and its libcuda is put into /usr/lib/wsl/lib. The loader takes another one, most often because a Linux driver's package was installed inside WSL; that one finds no kernel module.\nWhat to do: remove the NVIDIA driver's packages inside WSL (a toolkit without the driver: cuda-toolkit, not cuda).";
+        "a Linux driver hides the Windows driver in WSL"
+        "In WSL2 the driver belongs to Windows, and its libcuda is in /usr/lib/wsl/lib. The dynamic linker finds another one first, most often from a Linux driver package inside WSL. That one finds no kernel module.\nWhat to do: remove the NVIDIA driver packages inside WSL. Install the toolkit without the driver: cuda-toolkit, not cuda.";
     324 DriverNotWorking Error Refuses 22
         "the driver does not work"
-        "cuInit, which every CUDA program calls first, answers with an error that is of no program's making: 802, a system that is not ready (its fabric manager does not run), 999 and others, a driver or a GPU in trouble.\nWhat to do: see what nvidia-smi says, and the kernel's log (dmesg | grep -i nvrm); reboot where a GPU has fallen off the bus.";
+        "Every CUDA program calls cuInit first. It returns an error that no program causes: 802, the system is not ready (its fabric manager is not running), 999 and others, a fault of the driver or a GPU.\nWhat to do: check nvidia-smi and the kernel log (dmesg | grep -i nvrm). Reboot if a GPU has fallen off the bus.";
     325 GpusHidden Info Informs 56
         "CUDA_VISIBLE_DEVICES hides every GPU"
-        "The variable names the GPUs that a program may see, and none of those that it names is there: it is empty, or its first entry is no number and no UUID of a GPU here. All entries behind one that is not valid count for nothing.\nWhat to do: unset it, or name GPUs by number or as nvidia-smi -L says them.";
+        "The variable lists the GPUs that a program may see, and none of them exists: it is empty, or its first entry is neither a number nor a UUID of a GPU here. The driver ignores all entries after an invalid one.\nWhat to do: unset it, or name GPUs by number or as nvidia-smi -L prints them.";
     501 CudnnCannotTell Info Open 63
-        "cannot tell which cuDNN this is"
-        "A libcudnn was found, but neither its file nor a question in a child process gave a version. The program goes on: what cannot be told never refuses.\nWhat to do: nothing, or see that the inner libraries stand beside the loader library.";
+        "the version of cuDNN is unknown"
+        "A libcudnn was found, but neither its file nor a query in a child process gave a version. An unknown version never refuses, so the program continues.\nWhat to do: nothing, or put the inner libraries next to the loader library.";
     502 NoteNewer Info Open 61
         "a manifest is newer than this cudaguard"
-        "The file was guarded by a newer cudaguard. What this reader knows of it was judged, the rest was left out.\nWhat to do: update cargo-cudaguard.";
+        "A newer cudaguard guarded the file. This reader checked the parts that it knows and ignored the rest.\nWhat to do: update cargo-cudaguard.";
     503 NoteDamaged Info Open 62
         "a manifest is damaged"
-        "A file carries a manifest whose bytes do not hold together: an offset points outside, or its mark is missing. It was left out of the judgement, and never refuses by itself. A guarded program whose own manifest is damaged or was removed warns at start-up.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
+        "The file contains a manifest with inconsistent bytes: an offset points outside, or the magic number is missing. It was ignored, and never refuses by itself. A guarded program whose own manifest is damaged or was removed warns at start-up.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
     504 NothingToSee Info Open 65
         "no GPU is visible: nothing to judge"
-        "There is no driver here, or no GPU that this process may use. A program may have a way without one, so it starts, unless [runtime] gpu = \"required\".\nWhat to do: nothing.";
+        "There is no driver, or no GPU that this process may use. A program may work without one, so it starts, unless the policy has [runtime] gpu = \"required\".\nWhat to do: nothing.";
     505 DriverCannotTell Info Open 64
         "cannot tell whether driver and GPU fit"
-        "Something about the driver or the GPUs is not known: nobody could be asked, the driver did not answer, or it answered what says nothing about versions. What cannot be told never refuses.\nWhat to do: see what `cargo cudaguard doctor` says is missing; the program runs all the same.";
+        "A fact about the driver or the GPUs is unknown: no driver could be asked, it did not answer, or its answer does not concern versions. An unknown fact never refuses.\nWhat to do: run `cargo cudaguard doctor` to list the missing facts. The program starts anyway.";
     506 KernelModuleUnknown Info Informs 66
         "the kernel module's release is not known"
-        "The driver was judged by libcuda alone. Where the kernel module under it is of another release that libcuda does not work with, cuInit answers 803 all the same.\nWhat to do: name the kernel module's release (/proc/driver/nvidia/version) with --kernel, for a complete answer.";
+        "cudaguard judged the driver by libcuda alone. If the kernel module is of another release that libcuda does not support, cuInit returns 803.\nWhat to do: for a complete answer, pass the release of the kernel module (/proc/driver/nvidia/version) with --kernel.";
     507 CudartUnknown Info Informs 67
-        "cannot tell whether the shared libcudart is as new as the toolkit built with"
-        "NVIDIA's installers and distributions name the file by its whole version (libcudart.so.12.4.127); pip's packages name it by the major alone, and nothing in the file says more. An older one of the same major is a warning (CG314), never a refusal, so the verdict stays what it is without.\nWhat to do: to be sure, put the libcudart of the toolkit built with first, or link it statically.";
+        "it is unknown whether the shared libcudart is as new as the toolkit of the build"
+        "NVIDIA's installers and distributions put the whole version into the file name (libcudart.so.12.4.127). The packages of pip have only the major in it, and the file contains no other version. An older release of the same major is a warning (CG314), never a refusal, so the verdict does not change.\nWhat to do: to be sure, put the libcudart of the build's toolkit first, or link it statically.";
     508 NotAllKept Info Open 60
-        "more findings or manifests than the guard keeps"
-        "The guard in a program allocates nothing, so it has room for a fixed number of manifests and findings. Errors are kept first; what was left out may hold another one, so the verdict is never better than \"unknown\".\nWhat to do: run `cargo cudaguard verify` on the program, which has no such limit.";
+        "more findings or manifests than the guard can store"
+        "The guard in a program allocates no memory, so it has space for a fixed number of manifests and findings. Errors are kept first. A dropped entry could be another error, so the verdict is at best \"unknown\".\nWhat to do: run `cargo cudaguard verify` on the program, which has no such limit.";
     513 NoManifest Info Informs 68
-        "the file carries no manifest"
-        "It was built without cudaguard. Its GPU code, the CUDA libraries that it needs and the functions that it binds were read from the file, and the verdict rests on them. Which releases it was built with nobody recorded: a library may lack more than the functions tell. What the file leaves open has a finding of its own.\nWhat to do: build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs.";
+        "the file has no manifest"
+        "The file was built without cudaguard. The verdict rests on its GPU code, the CUDA libraries that it needs and the functions that it binds. No record of the build's releases exists: a library may lack more than its functions show. Open questions have a finding each.\nWhat to do: build it with `cargo cudaguard build`, or add `cudaguard::embed!()` to its build.rs.";
     514 KernelsCannotTell Info Open 69
-        "what the kernels of a file ask of driver and GPU cannot be told"
-        "The file is an object or an archive, which holds only a part of a program, or its GPU code cannot be read. All that is known without was judged.\nWhat to do: verify the linked program or library instead.";
+        "the requirements of the file's kernels are unknown"
+        "The file is an object or an archive, which contains only a part of a program, or its GPU code cannot be read. cudaguard checked everything else.\nWhat to do: verify the linked program or library instead.";
     515 MachineUnreadable Info Open 70
-        "part of the machine could not be looked at"
-        "The real libcuda was asked in a child process and crashed, hung or could not be loaded, or a file of the kernel's did not say what it should. Nothing is refused for it; what is not known stays unknown.\nWhat to do: see whether nvidia-smi works and what the kernel's log says (dmesg); name a machine by hand with --host or --driver.";
+        "part of the machine could not be examined"
+        "The real libcuda crashed, hung or could not be loaded in a child process, or a kernel file has unexpected contents. This refuses nothing; unknown facts stay unknown.\nWhat to do: check nvidia-smi and the kernel log (dmesg). Describe a machine with --host or --driver.";
     516 CudartInsideUnknown Info Open 71
         "the release of the cudart inside a file is not known"
-        "Each CUDA runtime asks for a driver of its own major: 525.60.13 for CUDA 12, 580 for CUDA 13. A shared one tells its major by its name. One that was linked into the file tells it by the toolkit that built the file, and here no toolkit is known.\nWhat to do: build where the toolkit is found, with `cargo cudaguard build`; or link the shared libcudart.";
+        "Each CUDA runtime needs a driver of its own major: 525.60.13 for CUDA 12, 580 for CUDA 13. The name of a shared cudart contains its major. The release of a static one follows from the toolkit of the build, which is unknown here.\nWhat to do: build with `cargo cudaguard build` on a machine with the toolkit, or link the shared libcudart.";
     517 CudnnBeforeThisGpu Info Open 72
         "the cuDNN found is older than the GPU"
-        "cuDNN 9 for CUDA 12 and later serves GPUs that came after it. Older builds have code up to a generation, and no document says what they do on later ones: that is no reason to refuse.\nWhat to do: put a newer cuDNN that the program accepts first in LD_LIBRARY_PATH; a program that was built with cuDNN 8 accepts no other major, and is to be rebuilt.";
+        "cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself. Older builds have code up to one generation, and no document describes them on later GPUs. This is no reason to refuse.\nWhat to do: put a newer cuDNN that the program accepts first in LD_LIBRARY_PATH. A program that was built with cuDNN 8 accepts no other major and must be rebuilt.";
     518 PackageUnfit Warning Informs 250
-        "what a package brings or promises does not fit"
-        "A wheel that carries a part of the driver, two cuDNNs, or the building machine's folders in an RPATH works where it was made, and fails on other machines; so does one that requires an older cuDNN than its files need, or whose version names another CUDA than its code. A conda package promises by `depends` and `run_exports`, an image by NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION.\nWhat to do: pack what each finding names in another way, or require what the files need.";
+        "the package contains or promises something that does not fit"
+        "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the building machine works there and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or whose version names another CUDA than its code. `depends` and `run_exports` of a conda package make such promises, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: pack the named files in another way, or require what the files need.";
 }
 
 words! {

@@ -1,4 +1,4 @@
-//! Looking at this machine: files first, then the real libcuda in a child. The rules: docs/decisions.md, *Drivers* and
+//! Looking at this machine: files first, then the real libcuda in a child. The rules: docs/internals/decisions, *Drivers* and
 //! *GPUs*. Where a file says nothing the fact stays unknown.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! A machine's own facts: gathered here ([`look()`]), read from a host file ([`Machine::read`]) or given by hand, and made
 //! into the [`Host`] that the run judge wants of each component. A fact that nobody knows is absent, never invented.
 //!
-//! `docs/host.md` has the host file's keys.
+//! `docs/reference/host-file.md` has the host file's keys.
 
 mod alike;
 mod asker;

@@ -324,7 +324,7 @@ fn with_kernels(by: crate::manifest::GpuCoverage, oldest: (u8, u8), cuda: Option
     manifest
 }
 
-/// docs/decisions.md, decisions 4 and 40.
+/// docs/internals/decisions, decisions 4 and 40.
 #[test]
 fn what_cuda_visible_devices_shows() {
     use crate::manifest::GpuCoverage;
@@ -431,7 +431,7 @@ fn drivers_drive_what_they_list() {
     }
 }
 
-/// docs/decisions.md, decision 39.
+/// docs/internals/decisions, decision 39.
 #[test]
 fn gpus_that_the_driver_does_not_drive() {
     let manifest = with_kernels(crate::manifest::GpuCoverage::Cubin, (3, 0), None);
@@ -510,7 +510,7 @@ fn where_libcuda_alone_finds_its_compiler() {
     assert_eq!(judged(&manifest, &host("", r#""user": "550.54.14", "kernel": "550.54.14", "#)), ["CG309 error"]);
 }
 
-/// docs/decisions.md, decision 5: 540.4.0 is a Jetson's.
+/// docs/internals/decisions, decision 5: 540.4.0 is a Jetson's.
 #[test]
 fn a_branch_that_no_table_has() {
     let host = |driver: &str| {
@@ -541,7 +541,7 @@ fn a_branch_that_no_table_has() {
     assert_eq!(super::release("595.45.04").unwrap().to_string(), "595.45.04");
 }
 
-/// docs/decisions.md, decision 2: packages of cuda-compat up to 2025 had no note; their folder tells what they are.
+/// docs/internals/decisions, decision 2: packages of cuda-compat up to 2025 had no note; their folder tells what they are.
 #[test]
 fn a_compat_without_a_note_by_its_folder() {
     let manifest = with_kernels(crate::manifest::GpuCoverage::Ptx, (3, 0), Some(CudaVersion::new(13, 0)));

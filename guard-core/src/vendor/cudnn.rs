@@ -6,7 +6,7 @@ use super::{Asked, InCode, Library, Mark, Names, Part, Table, Traces};
 
 /// libcudnn. Its parts tell the version (an exported word: measured, 8.5 to 9.28); cuDNN 7 is one library.
 ///
-/// `libcudnn_ops` is not among the needed ones (docs/decisions.md, decision 41): without it cuDNN 9 answers
+/// `libcudnn_ops` is not among the needed ones (docs/internals/decisions, decision 41): without it cuDNN 9 answers
 /// `cudnnGetVersion` and `cudnnCreate` (measured with the loader and `libcudnn_graph` of 9.15.1 alone), and the graph
 /// library names no other among the libraries that it needs. A program that only asks, or only uses the graph API, works:
 /// refusing it would be a false alarm. One that does need it is told by cuDNN itself, which names the file

@@ -1,6 +1,6 @@
 //! Machines and programs by chance: the judge in Rust, the started shim and a third judge agree on every pair.
 //!
-//! The third judge is written from docs/decisions.md and MANIFEST.md alone, as plainly as they say it: it gives a verdict and
+//! The third judge is written from docs/internals/decisions and MANIFEST.md alone, as plainly as they say it: it gives a verdict and
 //! no words. Every pair is judged by it and in Rust. Further ones are started, too: a machine is made once, which takes a tenth
 //! of a second, and each of its programs costs some milliseconds. More of both, from another start of the dice:
 //!

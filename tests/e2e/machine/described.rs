@@ -294,7 +294,7 @@ fn the_schema_and_the_page_know_every_key() {
                     let known = known.unwrap_or_else(|| panic!("the schema does not know {at}"));
                     assert!(
                         page.contains(&format!("`{key}`")) || at.contains("sources."),
-                        "docs/host.md does not name {at}"
+                        "docs/reference/host-file.md does not name {at}"
                     );
                     walk(value, known, whole, &at, page);
                 }
@@ -355,7 +355,7 @@ fn the_schema_and_the_page_know_every_key() {
     let root = places::workspace();
     let file = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let schema: Value = serde_json::from_str(&file("templates/cudaguard-host.schema.json")).expect("JSON");
-    let page = file("docs/host.md");
+    let page = file("docs/reference/host-file.md");
     let value: Value = serde_json::from_str(&machine.to_json().to_string()).expect("JSON");
     walk(&value, &schema, &schema, "", &page);
     // Every example of the page is a host file, and so is every one of this suite.

@@ -58,15 +58,15 @@ fn for_people() {
     snapshot::check("machine/map", &map("text"));
 }
 
-/// The picture of the page docs/artefacts.md is drawn by the command; each square says in words what it shows.
+/// The picture of the page docs/reference/artifacts.md is drawn by the command; each square says in words what it shows.
 fn as_a_drawing() {
     let drawn = map("svg");
-    let picture = places::workspace().join("docs/map.svg");
+    let picture = places::workspace().join("docs/images/map.svg");
     if std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty()) {
         std::fs::write(&picture, &drawn).expect("the picture");
     }
-    let kept = std::fs::read_to_string(&picture).expect("docs/map.svg");
-    assert!(kept == drawn, "docs/map.svg is stale: CUDAGUARD_BLESS=1 draws it");
+    let kept = std::fs::read_to_string(&picture).expect("docs/images/map.svg");
+    assert!(kept == drawn, "docs/images/map.svg is stale: CUDAGUARD_BLESS=1 draws it");
     let scratch = Scratch::new("map");
     let file = scratch.file("map.svg", &drawn);
     let count = "import sys, xml.etree.ElementTree as t; r = t.parse(sys.argv[1]).getroot(); n = '{http://www.w3.org/2000/svg}'\n\

@@ -1,4 +1,4 @@
-//! Build systems that are neither cargo nor CMake, as docs/other-build-systems.md says it: what stands there is what runs here.
+//! Build systems that are neither cargo nor CMake, as docs/start/other-build-systems.md says it: what stands there is what runs here.
 
 mod bazel;
 
@@ -34,7 +34,7 @@ pub(crate) const KERNELS: &str =
 
 /// The page's blocks of this language, in its order; `""` are the indented ones.
 fn blocks(language: &str) -> Vec<String> {
-    let page = fs::read_to_string(places::workspace().join("docs/other-build-systems.md")).expect("the page");
+    let page = fs::read_to_string(places::workspace().join("docs/start/other-build-systems.md")).expect("the page");
     let mut blocks: Vec<String> = Vec::new();
     let (mut fence, mut inside) = (None, false);
     for line in page.lines() {
@@ -282,7 +282,7 @@ fn text_in_c() {
 
 /// The page names every option that there is, and none that is not.
 fn every_option() {
-    let page = fs::read_to_string(places::workspace().join("docs/other-build-systems.md")).expect("the page");
+    let page = fs::read_to_string(places::workspace().join("docs/start/other-build-systems.md")).expect("the page");
     let options = |text: &str| {
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
         let mut found: Vec<String> = words

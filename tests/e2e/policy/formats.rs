@@ -20,7 +20,7 @@ fn of_check() {
     let json: Value = serde_json::from_str(&check("json").stdout).expect("JSON");
     assert_eq!(json["findings"][0]["code"], "CG103");
     let github = check("github").stdout;
-    let title = "::error title=CG103%3A the toolkit is not one that the policy allows::";
+    let title = "::error title=CG103%3A the policy does not allow this toolkit::";
     assert!(github.starts_with(title) && github.lines().count() == 1 && github.contains("%0A"), "{github}");
 
     let sarif: Value = serde_json::from_str(&check("sarif").stdout).expect("JSON");

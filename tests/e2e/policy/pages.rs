@@ -6,63 +6,81 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_findings::Findings;
-use cudaguard_tests::{Call, Scratch, command, places, snapshot, tests};
+use cudaguard_tests::{Call, Scratch, command, snapshot, tests};
 use serde_json::Value;
 
 const POLICY: &str = "\
-# The policy: `cudaguard.toml`
+# cudaguard.toml
 
-One optional file, looked for in the package's folder and then in those above it, up to the workspace's root: the first
-that is there holds, and none is needed. It is the same file for cargo and for CMake.
+`cudaguard.toml` is an optional policy for cargo and CMake. cudaguard looks for it in the directory of the package and then in each parent
+directory, up to the root of the workspace. The first file that exists applies.
 
-All mistakes in it are listed at once, each with file, line, key, what was expected, and the key that was probably meant. A policy
-that cannot be read stops a build in every profile.
+```toml
+toolkit.require = \">=12.4, <14\"
+cudnn.require = \"^9.1\"
+gpu.archs = [\"sm_80\", \"sm_90a\", \"compute_90\"]   # the package's own kernels
+gpu.fleet = [\"A100\", \"9.0\"]                     # GPUs that the whole program must run on
+build.unguarded = \"deny\"
+allow.CG123 = \"CUDAARCHS is set for another project on this builder\"
+```
+
+A mistake in the file fails every build. The error names the file, the line, the key and the expected value, and suggests the key that you
+probably meant. All mistakes are listed at once.
 
 ## Release and dev
 
-Findings that refuse fail a release build and are warnings in a dev build, unless `[build]` says otherwise. What a build is
-depends on what its profile inherits, and on nothing else that it sets:
+Errors fail a release build and are warnings in a development build. `[build]` changes this. Only the inheritance of the profile decides
+which of the two a build is:
 
-| profile | is |
+| profile | build |
 | --- | --- |
-| `dev`, `test`, and what inherits them (`opt-level = 3`, `lto` and the like do not matter) | dev |
-| `release`, `bench`, and what inherits them (`debug = true`, `opt-level = 0` do not matter) | release |
-| CMake: `Debug`, the other `DEBUG_CONFIGURATIONS`, no configuration at all | dev |
+| `dev`, `test`, and profiles that inherit them, with any `opt-level` or `lto` | development |
+| `release`, `bench`, and profiles that inherit them, with any `debug` or `opt-level` | release |
+| CMake: `Debug`, the other `DEBUG_CONFIGURATIONS`, an empty configuration | development |
 | CMake: every other configuration | release |
 
-## What is judged
+## Which packages are checked
 
-Under `cargo cudaguard` a package is judged where it reaches CUDA: by a crate of its graph, by a policy of its own that asks
-anything of toolkit, libraries, GPUs or drivers, by `embed!()` in its build script, or by what the linked file shows. One that
-does not is built under any environment. A policy for a whole workspace applies only to those members that reach CUDA.
+`cargo cudaguard` checks a package that uses CUDA. One of these shows that it does:
+
+- a crate in its dependency graph
+- a policy of the package that constrains a CUDA component
+- `embed!()` in its build script
+- the linked file
+
+Every other package builds in any environment. The policy of a workspace applies only to members that use CUDA.
 
 ## Fleets
 
-`[gpu] fleet`, `[driver] fleet` and `[cudnn] fleet` say what a build must run on. `cargo cudaguard` and CMake check the linked
-file for GPUs and drivers (CG130, CG131, CG133, CG135). Plain cargo cannot see that file: there, and in `cargo cudaguard
-check`, the declared architectures and the toolkit are judged instead (CG132, CG133, CG135). Whether cudart is in the file, or
-kernels for the archs that a variable names, cannot be told there: CG133 is a warning then, in release too, and so are the
-others unless `[gpu] archs` or the build script declares the archs. cuDNN is judged by its headers everywhere (CG136, CG137,
-CG138). `check` says what cannot be told, and that refuses nothing (CG139).
+`[gpu] fleet`, `[driver] fleet` and `[cudnn] fleet` list what a build must run on.
 
-## Allow
+| check | `cargo cudaguard build`, CMake | plain cargo, `cargo cudaguard check` |
+| --- | --- | --- |
+| GPUs | the linked file (CG130, CG131) | the declared architectures (CG132) |
+| driver | the linked file (CG133, CG135) | the toolkit (CG133, CG135) |
+| cuDNN | the headers (CG136, CG137, CG138) | the headers (CG136, CG137, CG138) |
+
+Plain cargo cannot see the linked file, so some findings are warnings there, in release builds too. CG132 and CG135 are errors if `[gpu] archs`
+or the build script declares the architectures. CG139 names what could not be determined.
+
+## Allow a finding
 
 ```toml
 [allow]
 CG121 = \"sm_70 comes from a prebuilt object\"
 ```
 
-turns a finding into an info. The reason is required; it is recorded in the binary, and `cargo cudaguard inspect` shows it. `check` names
-an allow for a finding that the build does not have (CG109).
+This turns the finding into an info. The reason is required. It is recorded in the binary, and `cargo cudaguard inspect` shows it. `check`
+reports an entry that the build does not need (CG109).
 
 ## Packages
 
-`[package.NAME.gpu]` and so on replace the file's keys for the package of that name: a list replaces the list, and an allow is
-added to the allows.
+`[package.NAME.gpu]` and similar tables replace the keys of the file for the package NAME. A list replaces the whole list. Allowed findings
+are added.
 
 ## Keys
 
-These tables are written from `templates/cudaguard.schema.json`, which editors can read too; a test keeps them so.
+These tables are generated from `templates/cudaguard.schema.json`, the JSON schema for editors.
 ";
 
 /// The tables of every key, as the schema has them.
@@ -91,20 +109,6 @@ fn policy_page() -> String {
     page
 }
 
-/// What cudaguard.h promises stands in the page for those who do not read C, word for word.
-fn the_contract_stands_in_header_and_page() {
-    let file = |name: &str| fs::read_to_string(places::workspace().join(name)).expect("it is there");
-    let (header, page) = (file("templates/cudaguard.h"), file("docs/contract.md"));
-    let promises =
-        header.split_once(" * What may be relied on:").expect("a heading").1.split_once(" */").expect("an end").0;
-    let lines: String =
-        promises.lines().map(|line| line.strip_prefix(" * ").unwrap_or(line).to_owned() + "\n").collect();
-    assert!(
-        lines.lines().count() > 20 && page.contains(&lines),
-        "docs/contract.md has other lines than cudaguard.h:\n{lines}"
-    );
-}
-
 /// The codes in Rust, the words of the shim and the page are what the table of findings says.
 fn findings_are_written_from_their_table() {
     for (name, text) in cudaguard_findings::read().written() {
@@ -113,7 +117,7 @@ fn findings_are_written_from_their_table() {
     }
 }
 
-/// What people lean on, and read: no code, weight, effect or word changes unseen. The explanations stand in `docs/findings.md`.
+/// What people lean on, and read: no code, weight, effect or word changes unseen. The explanations stand in `docs/reference/findings.md`.
 fn findings_are_as_they_were_read() {
     snapshot::check("policy/findings", &as_read(&cudaguard_findings::read()));
 }
@@ -306,8 +310,37 @@ fn each_finding_has_a_trial() {
     assert!(without.is_empty(), "no test names {without:?}");
 }
 
+const COMMAND_LINE: &str = "\
+# Command line
+
+Run the command as `cargo cudaguard` or `cargo-cudaguard`. The wheel for pip also installs it as `cudaguard`.
+
+`build`, `run`, `test` and `install` accept cargo's own options. Any other cargo subcommand works after `--`, for example
+`cargo cudaguard -- nextest run`. [Exit status](exit-status.md) lists the exit codes, and [JSON output](json.md) the keys of `--json`.
+";
+
+/// The help of the command and of each subcommand. For cargo's own subcommands it would show cargo's help.
+fn command_line_page() -> String {
+    let help = |words: &[&str]| command::call(["cudaguard"]).args(words).arg("--help").run().success().stdout;
+    let index = help(&[]);
+    let mut page = format!("{COMMAND_LINE}\n```text\n{}\n```\n", index.trim_end());
+    let listed = index.lines().take_while(|line| !line.starts_with("Options:"));
+    let names = listed
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().filter(|_| !line.starts_with("   ")));
+    for name in names.filter(|name| !["build", "run", "test", "install"].contains(name)) {
+        let words: &[&str] = if name == "cmake" { &[name, "install"] } else { &[name] };
+        let _ = write!(page, "\n## {}\n\n```text\n{}\n```\n", words.join(" "), help(words).trim_end());
+    }
+    page.push_str("\nThis page is generated from the help texts.\n");
+    page
+}
+
+fn command_line_page_matches_help() {
+    held("docs/reference/cli.md", &command_line_page());
+}
+
 fn every_key_of_the_policy_has_its_place_in_the_docs() {
-    held("docs/policy.md", &policy_page());
+    held("docs/reference/policy.md", &policy_page());
 }
 
 /// Holds a page that is kept against what it is written from.
@@ -401,13 +434,13 @@ fn manual_pages_of_every_verb() {
 
 pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
     tests![
-        the_contract_stands_in_header_and_page,
         findings_are_written_from_their_table,
         findings_are_as_they_were_read,
         each_row_of_the_findings_holds_together,
         each_value_of_the_findings_counts,
         each_finding_has_a_trial,
         every_key_of_the_policy_has_its_place_in_the_docs,
+        command_line_page_matches_help,
         bash_completes_verbs_and_options,
         manual_pages_of_every_verb
     ]

@@ -250,7 +250,7 @@ pub(crate) fn spack_value((major, minor): (u32, u32)) -> Option<String> {
     values.split(' ').any(|known| known == value).then_some(value)
 }
 
-/// A program that reads `--format json`, as docs/requirements.md describes it: one of the GPUs, with a driver that does for it.
+/// A program that reads `--format json`, as docs/reference/requirements.md describes it: one of the GPUs, with a driver that does for it.
 pub(crate) fn json(asked: &serde_json::Value, machine: &Seen) -> bool {
     let version = |value: &serde_json::Value| two(value.as_str().expect("a version"));
     let fits = |gpu: &(u32, u32)| {

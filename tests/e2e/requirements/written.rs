@@ -22,7 +22,6 @@ pub(crate) fn tests() -> Vec<Test> {
         capabilities_that_nix_builds_for,
         nothing_is_asked,
         nothing_can_be_derived,
-        the_page_shows_what_is_written,
     ]
 }
 
@@ -281,18 +280,4 @@ fn nothing_can_be_derived() {
         "requirements/none",
         &snapshot::paths(&text, &[(&scratch, "<scratch>"), (example().parent().expect("a folder"), "<folder>")]),
     );
-}
-
-/// docs/requirements.md has a sample of each form: what the command writes of the same file.
-fn the_page_shows_what_is_written() {
-    let page =
-        std::fs::read_to_string(cudaguard_tests::places::workspace().join("docs/requirements.md")).expect("the page");
-    for form in FORMS {
-        let folder = example().parent().expect("a folder");
-        let text = snapshot::paths(&written(form, &[example()]), &[(folder, "build")]);
-        assert!(
-            page.contains(text.trim_end()),
-            "docs/requirements.md does not show what --format {form} writes:\n{text}"
-        );
-    }
 }

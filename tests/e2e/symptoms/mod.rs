@@ -1,10 +1,11 @@
-//! `explain` by symptom: texts of public threads, harmless texts, the printed form, and `docs/symptoms.md`.
+//! `explain` by symptom: texts of public threads, harmless texts, the printed form, and the pages of `docs/troubleshooting`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs;
 
-use cudaguard::symptoms::table;
-use cudaguard_tests::{Call, Scratch, Test, command, snapshot, test, tests};
+use cudaguard::symptoms::{Symptom, table};
+use cudaguard_tests::{Call, Scratch, Test, command, places, snapshot, test, tests};
 
 use crate::policy::pages::held;
 
@@ -16,7 +17,7 @@ pub(crate) fn tests() -> Vec<Test> {
         the_printed_form,
         ways_to_ask,
         json_output,
-        page_matches_table
+        pages_match_the_table
     ];
     tests.extend(threads().into_iter().map(|thread| {
         let name = thread.address.trim_start_matches("https://github.com/");
@@ -231,10 +232,10 @@ fn json_output() {
 }
 
 const HEAD: &str = "\
-# Symptoms
+# Troubleshooting
 
-Errors that people see when a CUDA program fails, their most frequent causes, and what to do. To look one up, pass a number, a
-status, an error message or a whole log to `cargo cudaguard explain`:
+Find the page of your error: search this book for the error text, or ask the command. It accepts a number, a status name, an error text or a
+whole log:
 
 ```sh
 cargo cudaguard explain 803
@@ -243,47 +244,113 @@ cargo cudaguard explain \"no kernel image is available\"
 cargo cudaguard explain --json CUDNN_STATUS_NOT_INITIALIZED
 ```
 
-Paths, numbers, versions, line breaks and colours in the text do not matter. Messages of glibc and GNU ld are recognised in German,
-French, Spanish, Italian, Portuguese, Russian, Chinese, Japanese, Korean and other languages. If a text matches several symptoms,
-the most specific one is printed in full. If it matches none, the status is 3.
+Paths, numbers, versions, line breaks and colours in the text do not matter. If nothing matches, the exit status is 3.
 
-The causes of each symptom are sorted by frequency. For each cause, this page lists the [findings](findings.md) that detect it
-(`cargo cudaguard explain CG303` explains one), the command that shows whether it is this cause, and the fix. PROGRAM is a
-placeholder for your executable. For Python, use the library that fails, for example `torch/lib/libtorch_cuda.so` in site-packages.
+To examine a machine, run `cargo cudaguard doctor`. To examine a program on it, add the file: `cargo cudaguard doctor PROGRAM`.
 
-The same number can mean different things. Runtime and driver API agree since CUDA 10.1, except for a few numbers that only one of
-them has (35 is the runtime's). Before that, the runtime used other numbers (48 is now 209, 38 is 100, 30 is 999). cuDNN uses
-thousands since 9.0 (1 is now 1001). NVML, which `nvidia-smi` uses, has its own numbers, as do the math libraries.
-
-A test generates this page from `guard-core/data/symptoms.toml`.
+Each page lists the likeliest cause first, with a command that confirms it and the fix. PROGRAM is your executable. For Python it is the
+library that fails, for example `torch/lib/libtorch_cuda.so` in site-packages.
 ";
 
-fn page() -> String {
-    let mut page = format!("{HEAD}\n| number | family | symptom |\n| --- | --- | --- |\n");
+const NUMBERS: &str = "
+## Error numbers
+
+The same number can have several meanings. The CUDA runtime and the driver API agree since CUDA 10.1; the runtime used other numbers before (48 is
+now 209, 38 is 100, 30 is 999). cuDNN uses four digits since 9.0 (1 is now 1001). NVML, the library of `nvidia-smi`, has its own numbers.
+
+| number | of | error |
+| --- | --- | --- |
+";
+
+/// The symptoms in the order of the table, each with the heading above it in the file.
+fn sections() -> Vec<(&'static str, Vec<&'static Symptom>)> {
+    let mut sections: Vec<(&str, Vec<&Symptom>)> = Vec::new();
+    for line in include_str!("../../../guard-core/data/symptoms.toml").lines() {
+        if let Some(heading) = line.strip_prefix("# ---- ") {
+            sections.push((heading, Vec::new()));
+        } else if let Some(symptom) = table().iter().find(|one| line == format!("name = \"{}\"", one.name)) {
+            sections.last_mut().expect("a heading stands above the first symptom").1.push(symptom);
+        }
+    }
+    assert_eq!(sections.iter().map(|(_, symptoms)| symptoms.len()).sum::<usize>(), table().len());
+    sections
+}
+
+/// The error text that people search for, without the signs of a pattern.
+fn error_text(symptom: &Symptom) -> String {
+    let text = symptom.texts.first().or(symptom.names.first()).expect("a symptom has a text or a name");
+    text.replace(" ... ", " … ").replace('*', "…").replace('#', "N").replace('`', "'")
+}
+
+fn index() -> String {
+    let mut page = HEAD.to_owned();
+    for (heading, symptoms) in sections() {
+        let _ = write!(page, "\n## {heading}\n\n| error | problem |\n| --- | --- |\n");
+        for symptom in symptoms {
+            let _ =
+                writeln!(page, "| [`{}`]({}.md) | {} |", error_text(symptom), symptom.name, capital(&symptom.title));
+        }
+    }
+    page.push_str(NUMBERS);
     let mut numbers: Vec<_> =
         table().iter().flat_map(|one| one.numbers.iter().map(move |number| (number, one))).collect();
     numbers.sort_by_key(|(number, _)| (number.number, number.family.clone()));
     for (number, symptom) in numbers {
-        let _ = writeln!(page, "| {} | {} | [{}](#{}) |", number.number, number.family, symptom.title, symptom.name);
+        let _ = writeln!(page, "| {} | {} | [{}]({}.md) |", number.number, number.family, symptom.title, symptom.name);
     }
-    for symptom in table() {
-        let _ = write!(page, "\n## {}\n\n**{}.** {}\n\n", symptom.name, capital(&symptom.title), symptom.means);
-        for known in symptom.names.iter().chain(&symptom.texts) {
-            let _ = writeln!(page, "- `{}`", known.replace('`', "'"));
+    page.push_str("\nThese pages are generated from `guard-core/data/symptoms.toml`.\n");
+    page
+}
+
+/// The page of one symptom; `titles` are those of the findings.
+fn page(symptom: &Symptom, titles: &BTreeMap<String, String>) -> String {
+    let mut page = format!("# `{}`\n\n**{}.** {}\n", error_text(symptom), capital(&symptom.title), symptom.means);
+    for (at, cause) in symptom.causes.iter().enumerate() {
+        let _ =
+            write!(page, "\n## Cause {}\n\n{}\n\n- Check: `{}`\n- Fix: {}\n", at + 1, cause.why, cause.see, cause.fix);
+        for code in &cause.codes {
+            let code = code.to_string();
+            let title = &titles[&code];
+            let _ = writeln!(page, "- Finding: [{code}](../reference/findings.md#{}): {title}", anchor(&code, title));
         }
-        for (at, cause) in symptom.causes.iter().enumerate() {
-            let codes: Vec<_> = cause.codes.iter().map(ToString::to_string).collect();
-            let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
-            let gap = if at == 0 { "\n" } else { "" };
-            let _ =
-                writeln!(page, "{gap}{}. {}{codes}<br>See: `{}`<br>Do: {}", at + 1, cause.why, cause.see, cause.fix);
-        }
-        if !symptom.sources.is_empty() {
-            let links: Vec<_> = symptom.sources.iter().map(|source| format!("<{source}>")).collect();
-            let _ = write!(page, "\nSources: {}\n", links.join(" · "));
+    }
+    page.push_str("\n## Also reported as\n\n");
+    for number in &symptom.numbers {
+        let _ = writeln!(page, "- {} error {}", number.family, number.number);
+    }
+    for known in symptom.names.iter().chain(&symptom.texts) {
+        let _ = writeln!(page, "- `{}`", known.replace('`', "'"));
+    }
+    if !symptom.sources.is_empty() {
+        page.push_str("\n## Reports\n\n");
+        for source in &symptom.sources {
+            let _ = writeln!(page, "- <{source}>");
         }
     }
     page
+}
+
+/// The anchor that `MkDocs` makes of a heading of docs/reference/findings.md.
+fn anchor(code: &str, title: &str) -> String {
+    let kept = format!("{code} {title}").to_lowercase();
+    let kept: String = kept.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect();
+    kept.split([' ', '-']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+/// mkdocs.yml with the navigation to these pages between its two marks.
+fn navigation() -> String {
+    const MARKS: (&str, &str) = ("      # symptoms: generated\n", "      # symptoms: end\n");
+    let text = fs::read_to_string(places::workspace().join("mkdocs.yml")).expect("mkdocs.yml");
+    let (before, behind) = text.split_once(MARKS.0).expect("the first mark");
+    let (_, behind) = behind.split_once(MARKS.1).expect("the second mark");
+    let mut pages = String::new();
+    for (heading, symptoms) in sections() {
+        let _ = writeln!(pages, "      - {heading}:");
+        for symptom in symptoms {
+            let _ = writeln!(pages, "          - troubleshooting/{}.md", symptom.name);
+        }
+    }
+    [before, MARKS.0, &pages, MARKS.1, behind].concat()
 }
 
 fn capital(text: &str) -> String {
@@ -291,6 +358,20 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn page_matches_table() {
-    held("docs/symptoms.md", &page());
+/// The pages of the book are what the table says, and there is no other one.
+fn pages_match_the_table() {
+    let findings = cudaguard_findings::read();
+    let titles = findings.rows.into_iter().map(|row| (format!("CG{}", row.code), row.title)).collect();
+    held("docs/troubleshooting/index.md", &index());
+    held("mkdocs.yml", &navigation());
+    let mut expected = BTreeSet::from(["index.md".to_owned()]);
+    for symptom in table() {
+        let name = format!("{}.md", symptom.name);
+        held(&format!("docs/troubleshooting/{name}"), &page(symptom, &titles));
+        expected.insert(name);
+    }
+    let directory = fs::read_dir(places::workspace().join("docs/troubleshooting")).expect("the pages");
+    let kept: BTreeSet<_> =
+        directory.map(|entry| entry.expect("a page").file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(kept, expected);
 }

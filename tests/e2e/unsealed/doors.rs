@@ -111,7 +111,7 @@ impl Parts {
         tree
     }
 
-    /// As docs/other-build-systems.md says it, but that the component is called as behind the other doors, and that there is no PTX.
+    /// As docs/start/other-build-systems.md says it, but that the component is called as behind the other doors, and that there is no PTX.
     fn by_make_and_meson() -> [other_builds::Project; 2] {
         let version = ("1.2.0", "0.1.0");
         let make = other_builds::Project::of_page("make", "Makefile", &[version]);

@@ -15,14 +15,20 @@ pub const TABLE: &str = "guard-core/data/findings.toml";
 const PAGE: &str = "\
 # Findings
 
-Each finding has a code that stays, and words that may improve. `cargo cudaguard explain CG101` says the same in the
-terminal. Under `[allow]` in `cudaguard.toml` a code and a reason turn a finding of the build into an info; the reason is
-recorded in the binary.
+A finding is one problem that cudaguard reports. Its code never changes; its wording may improve. `cargo cudaguard explain CG101` prints the
+same text. To allow a finding of a build, add its code and a reason to [`[allow]`](policy.md#allow-a-finding) in `cudaguard.toml`.
 
-The first digit tells where it comes from: 1 the build, 2 the start of a program, 3 GPU and driver, 4 kernels, 5 what
-cannot be told. A finding that *leaves the verdict open* makes it `unknown` where nothing refuses.
+| codes | subject |
+| --- | --- |
+| CG1xx | the build |
+| CG2xx | libraries at start-up |
+| CG3xx | GPU and driver |
+| CG4xx | kernels |
+| CG5xx | facts that could not be determined |
 
-This page is written from `guard-core/data/findings.toml` by `cargo findings`; a test keeps it so.
+A finding that *leaves the verdict open* makes the verdict `unknown`, unless another finding refuses.
+
+`cargo findings` generates this page from `guard-core/data/findings.toml`.
 ";
 
 /// A row of the table.
@@ -179,7 +185,7 @@ impl Findings {
         [
             ("guard-core/src/finding/codes.rs", self.rust()),
             ("templates/shim/findings.h", self.c()),
-            ("docs/findings.md", self.page()),
+            ("docs/reference/findings.md", self.page()),
         ]
     }
 
@@ -275,7 +281,7 @@ impl Findings {
         out
     }
 
-    /// `docs/findings.md`.
+    /// `docs/reference/findings.md`.
     pub fn page(&self) -> String {
         let mut page = PAGE.to_owned();
         for Row { code, title, severity, verdict, explanation, .. } in &self.rows {

@@ -57,7 +57,7 @@ pub struct Answer {
     pub cuda: Option<CudaVersion>,
     /// The oldest release that does.
     pub release: Option<DriverRelease>,
-    /// From which driver on it is sure that its code loads, where that is newer than the one that it needs (docs/decisions.md,
+    /// From which driver on it is sure that its code loads, where that is newer than the one that it needs (docs/internals/decisions,
     /// decision 24).
     pub sure_from: Option<(CudaVersion, DriverRelease)>,
 }
