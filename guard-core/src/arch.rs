@@ -1,8 +1,8 @@
-//! GPU architectures, in every spelling that tools use, and which GPU runs what.
+//! GPU architectures in every spelling of common tools, and the GPUs that run each.
 //!
-//! Each spelling means what the tool that it comes from means by it: CMake's plain `90` is machine code and PTX,
-//! PyTorch's `9.0` is machine code alone, nvcc's `-arch=sm_90` is both. [`list`] reads variables, policy and builder,
-//! [`nvcc_flags`] reads nvcc's own command line.
+//! Each spelling keeps the meaning of its tool: CMake's plain `90` is machine code and PTX, PyTorch's `9.0` is
+//! machine code alone, nvcc's `-arch=sm_90` is both. [`list`] parses variables, policy and builder, [`nvcc_flags`]
+//! parses nvcc's command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,28 +10,28 @@ use std::str::FromStr;
 use crate::shell_words::words;
 use crate::version::Version;
 
-/// `90a`: the number of an `sm_` or `compute_` name, with its suffix.
+/// The number of an `sm_` or `compute_` name, with its suffix: `90a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Arch {
     /// 75, 90, 100, 120: ten times the major plus the minor.
     pub number: u16,
-    /// What limits it.
+    /// Its suffix.
     pub suffix: Suffix,
 }
 
-/// The letter behind an arch.
+/// The suffix of an arch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Suffix {
-    /// None: forward compatible by the general rule.
+    /// No suffix: forward compatible by the general rule.
     #[default]
     None,
     /// `f`: its family.
     Family,
-    /// `a`: exactly this cc.
+    /// `a`: exactly this compute capability.
     Specific,
 }
 
-/// One thing to build for: machine code or PTX of an arch.
+/// A compilation target: machine code or PTX of an arch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     /// `sm_90a`.
@@ -40,42 +40,42 @@ pub enum Target {
     Ptx(Arch),
 }
 
-/// What a list of archs asks for: a target, or a word that means targets only together with a toolkit or a GPU.
+/// An entry of an arch list: a target, or a word that needs a toolkit or a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ArchRequest {
     /// `sm_90a`, `compute_90`.
     Target(Target),
-    /// `all`: whatever the toolkit makes ([`crate::tables::expand_all`]).
+    /// `all`: every arch of the toolkit ([`crate::tables::expand_all`]).
     All,
-    /// `all-major`: one of each major ([`crate::tables::expand_all_major`]).
+    /// `all-major`: one arch of each major ([`crate::tables::expand_all_major`]).
     AllMajor,
     /// `native`: the GPU of the building machine.
     Native,
-    /// CMake's `OFF`: it passes no arch flags at all, the project's own flags decide.
+    /// CMake's `OFF`: no arch flags; the project's own flags decide.
     Off,
 }
 
-/// Whose list it is. Every dialect reads every unmistakable spelling; they differ in what a plain number and a
-/// family's name mean.
+/// The dialect of a list. Every dialect accepts every unambiguous spelling. They differ in plain numbers and
+/// generation names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `CUDAARCHS`, `CMAKE_CUDA_ARCHITECTURES`: `90` is `sm_90` and `compute_90`; false constants mean `OFF`.
     Cmake,
-    /// `TORCH_CUDA_ARCH_LIST`: `9.0` is `sm_90`; generations by name (`Ampere`).
+    /// `TORCH_CUDA_ARCH_LIST`: `9.0` is `sm_90`; generations have names (`Ampere`).
     Torch,
-    /// `CUDA_COMPUTE_CAP`: `90` names a GPU. Crates make machine code of it, PTX or both (`cudaforge` makes `sm_90a` of
-    /// 90), so it is read as the least that all of them serve: `sm_90`.
+    /// `CUDA_COMPUTE_CAP`: `90` names a GPU. Crates compile machine code, PTX or both (`cudaforge` compiles
+    /// `sm_90a`), so it means the minimum that all of them serve: `sm_90`.
     ComputeCap,
-    /// `[gpu] archs` and the builder: plain numbers as CMake reads them, `9.0` as PyTorch does.
+    /// `[gpu] archs` and the builder: plain numbers as in CMake, `9.0` as in PyTorch.
     Policy,
 }
 
 /// A word that names no architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchError {
-    /// The word, as written.
+    /// The word as written.
     pub word: String,
-    /// What is wrong with it and what was expected: a clause that follows the word.
+    /// The problem and the expected form, as a clause after the word.
     pub reason: String,
 }
 
@@ -144,10 +144,10 @@ impl fmt::Display for ArchRequest {
 impl FromStr for Arch {
     type Err = ArchError;
 
-    /// `90`, `90a`, `100f`: the number as in an `sm_` name.
+    /// Parses `90`, `90a`, `100f`: the number as in an `sm_` name.
     fn from_str(word: &str) -> Result<Self, ArchError> {
         let (digits, suffix) = split_suffix(word);
-        // Two or three digits, since every minor so far has one: `9` is a typing error, not a compute capability.
+        // Two or three digits, because every minor has one digit: `9` is a mistake.
         if !matches!(digits.len(), 2 | 3) || digits.starts_with('0') || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(ArchError::unknown(word));
         }
@@ -159,7 +159,7 @@ impl FromStr for Arch {
 impl FromStr for Target {
     type Err = ArchError;
 
-    /// nvcc's names: `sm_90a`, `compute_90`.
+    /// Parses nvcc's names: `sm_90a`, `compute_90`.
     fn from_str(word: &str) -> Result<Self, ArchError> {
         let arch = |rest: &str| rest.parse().map_err(|_| ArchError::unknown(word));
         if let Some(rest) = word.strip_prefix("sm_") {
@@ -175,17 +175,17 @@ impl FromStr for Target {
 }
 
 impl Arch {
-    /// An arch without suffix.
+    /// Returns the arch without suffix.
     pub const fn plain(number: u16) -> Self {
         Self { number, suffix: Suffix::None }
     }
 
-    /// The arch named after a compute capability: 9.0 → 90. `None` where no such name can be written.
+    /// Returns the arch of a compute capability: 9.0 → 90. `None` if no such name exists.
     pub fn of_cc(cc: (u8, u8)) -> Option<Self> {
         (cc.0 >= 1 && cc.0 <= 99 && cc.1 <= 9).then(|| Self::plain(u16::from(cc.0) * 10 + u16::from(cc.1)))
     }
 
-    /// (major, minor) of the compute capability it is named after: 90 → 9.0, 103 → 10.3.
+    /// Returns (major, minor) of its compute capability: 90 → 9.0, 103 → 10.3.
     pub const fn cc(self) -> (u8, u8) {
         #[allow(clippy::cast_possible_truncation)]
         ((self.number / 10) as u8, (self.number % 10) as u8)
@@ -193,7 +193,7 @@ impl Arch {
 }
 
 impl Target {
-    /// The arch, whichever of the two it is.
+    /// The arch of either kind.
     pub const fn arch(self) -> Arch {
         match self {
             Self::Cubin(arch) | Self::Ptx(arch) => arch,
@@ -208,7 +208,7 @@ impl From<Target> for ArchRequest {
 }
 
 impl ArchRequest {
-    /// The target, where it is one.
+    /// The target, if it is one.
     pub const fn target(self) -> Option<Target> {
         match self {
             Self::Target(target) => Some(target),
@@ -218,7 +218,7 @@ impl ArchRequest {
 }
 
 impl Dialect {
-    /// Whose list an environment variable holds; `None` for variables that hold none.
+    /// Returns the dialect of an environment variable; `None` for variables without archs.
     pub fn of_variable(name: &str) -> Option<Self> {
         match name {
             "CUDAARCHS" | "CMAKE_CUDA_ARCHITECTURES" => Some(Self::Cmake),
@@ -229,13 +229,13 @@ impl Dialect {
     }
 }
 
-/// `all`, `sm_90,compute_90`: requests as [`list`] reads them back in any dialect.
+/// Formats requests so that [`list`] parses them in any dialect: `all`, `sm_90,compute_90`.
 pub fn join(requests: &[ArchRequest]) -> String {
     requests.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Reads a list separated by comma, semicolon or blank: each request once, in the order of first mention. An empty list
-/// is empty.
+/// Parses a list separated by commas, semicolons or blanks: each request once, in the order of first mention. An
+/// empty list is valid.
 pub fn list(text: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
     let words: Vec<&str> =
         text.split(|c: char| matches!(c, ',' | ';') || c.is_whitespace()).filter(|word| !word.is_empty()).collect();
@@ -251,7 +251,7 @@ pub fn list(text: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError>
     Ok(requests)
 }
 
-/// What PyTorch means by a generation's name (`torch/utils/cpp_extension.py`, `named_arches`).
+/// Returns the archs of a PyTorch generation name (`torch/utils/cpp_extension.py`, `named_arches`).
 const TORCH_NAMES: &[(&str, &str)] = &[
     ("Kepler+Tesla", "3.7"),
     ("Kepler", "3.5+PTX"),
@@ -265,7 +265,7 @@ const TORCH_NAMES: &[(&str, &str)] = &[
     ("Ampere", "8.0;8.6+PTX"),
     ("Ada", "8.9+PTX"),
     ("Hopper", "9.0+PTX"),
-    // 2.7 means this by it, later releases 10.3 and 12.1 as well: the least of them.
+    // 2.7 uses this one; later releases add 10.3 and 12.1. This is the minimum.
     ("Blackwell", "10.0;12.0+PTX"),
 ];
 
@@ -277,8 +277,8 @@ fn word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
         "native" => return Ok(vec![ArchRequest::Native]),
         _ => {}
     }
-    // What PyTorch's CMake files take besides. Which archs are common each of its releases says anew, and `Auto` asks the GPU
-    // that is there: neither declares any.
+    // PyTorch's CMake files also accept these. Each release defines the common archs differently, and `Auto` queries
+    // the installed GPU, so neither declares an arch.
     if dialect == Dialect::Torch {
         match word {
             "All" => return Ok(vec![ArchRequest::All]),
@@ -321,7 +321,7 @@ fn word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
     }
 }
 
-/// `90a` or `9.0a`.
+/// Parses `90a` or `9.0a`.
 fn numbered(text: &str, word: &str) -> Result<Arch, ArchError> {
     let Some((major, rest)) = text.split_once('.') else {
         return text.parse().map_err(|_| ArchError::unknown(word));
@@ -349,24 +349,24 @@ fn push(requests: &mut Vec<ArchRequest>, request: ArchRequest) {
     }
 }
 
-/// What nvcc's flags ask for.
+/// The requests of nvcc's flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NvccFlags {
     /// Targets and symbolic words, each once, in the order of first mention.
     pub requests: Vec<ArchRequest>,
-    /// What nvcc 13 makes besides of an `-arch` with a suffix and no `-code`: PTX without the suffix (`compute_90` for
+    /// Additional PTX of nvcc 13 for an `-arch` with a suffix and no `-code`: without the suffix (`compute_90` for
     /// `-arch=sm_90a`; measured with 13.0, 13.2 and 13.5). See [`NvccFlags::requests_by`].
     pub besides_from_13: Option<Target>,
-    /// `lto_90`: link-time code, which serves no GPU until nvlink makes it something else.
+    /// `lto_90`: link-time code, which serves no GPU until nvlink compiles it.
     pub lto: Vec<Arch>,
-    /// `--options-file`: more flags stand in these files.
+    /// `--options-file`: files with more flags.
     pub options_files: Vec<String>,
-    /// `-ccbin`: the host compiler that the flags name.
+    /// `-ccbin`: the host compiler in the flags.
     pub ccbin: Option<String>,
 }
 
 impl NvccFlags {
-    /// The requests as nvcc of this release reads them.
+    /// Returns the requests as nvcc of this release interprets them.
     pub fn requests_by(&self, toolkit: Version) -> Vec<ArchRequest> {
         let mut requests = self.requests.clone();
         if let Some(target) = self.besides_from_13.filter(|_| toolkit.major >= 13) {
@@ -376,8 +376,8 @@ impl NvccFlags {
     }
 }
 
-/// nvcc's options that take any text in the next word (`nvcc --help` of 11.8 and 13.5), long and short: what follows them
-/// is no option of nvcc's own (`-Xcompiler -arch=…` speaks to the host compiler).
+/// nvcc's options with any text in the next word (`nvcc --help` of 11.8 and 13.5), long and short. That word is no
+/// option of nvcc (`-Xcompiler -arch=…` is for the host compiler).
 const TEXT_FOLLOWS: &[(&str, &str)] = &[
     ("--Werror", "-Werror"),
     ("--apply-controls", "-apply-controls"),
@@ -419,12 +419,11 @@ const TEXT_FOLLOWS: &[(&str, &str)] = &[
     ("--x", "-x"),
 ];
 
-/// Reads nvcc's flags (`NVCC_PREPEND_FLAGS`, `NVCC_APPEND_FLAGS`, what follows the compiler in `CUDACXX`): `-arch`,
-/// `-code`, `-gencode` and their long forms, with `=` or a blank, quoted or not. Words that are no flag of these are
-/// passed over.
+/// Parses nvcc's flags (`NVCC_PREPEND_FLAGS`, `NVCC_APPEND_FLAGS`, the words after the compiler in `CUDACXX`):
+/// `-arch`, `-code`, `-gencode` and their long forms, with `=` or a blank, quoted or not. Other words are ignored.
 ///
-/// As nvcc 13.0 does: `-arch` and `-gencode` add up, of several `-arch` the last counts, `-arch=sm_90` alone is machine
-/// code and PTX, beside `-code` only a virtual `-arch` may stand.
+/// As in nvcc 13.0, `-arch` and `-gencode` add up, the last of several `-arch` counts, `-arch=sm_90` alone is machine
+/// code and PTX, and only a virtual `-arch` is valid together with `-code`.
 pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
     let words = words(text);
     let mut words = words.iter().map(String::as_str);
@@ -455,7 +454,7 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
         }
     }
     if arch.is_none() {
-        // The -arch=compute_… that nvcc wants beside -code may stand in the build script's own flags.
+        // The -arch=compute_… that nvcc requires for -code may be in the build script's own flags.
         for code in &codes {
             nvcc_code(code, &mut flags)?;
         }
@@ -490,7 +489,7 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
     Ok(flags)
 }
 
-/// `arch=compute_90,code=[sm_90,compute_90]`, `code=sm_90,arch=…`, with the list in brackets or quotes.
+/// Parses `arch=compute_90,code=[sm_90,compute_90]`, `code=sm_90,arch=…`, with the list in brackets or quotes.
 fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
     let fail = |reason: &str| ArchError::new(format!("-gencode {spec}"), reason);
     let mut depth = false;
@@ -510,7 +509,7 @@ fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
         match (part.split_once('='), &mut code) {
             (Some(("arch", value)), _) if arch.is_none() => arch = Some(value),
             (Some(("code", value)), None) => code = Some(value.to_owned()),
-            // A shell has taken away the quotes around the list.
+            // A shell has removed the quotes around the list.
             (None, Some(code)) => {
                 code.push(',');
                 code.push_str(part);
@@ -587,7 +586,7 @@ mod tests {
             (Policy, "sm_80, sm_90a, compute_90", "sm_80,sm_90a,compute_90"),
             (Policy, "90 9.0a\t9.0+PTX\n100-virtual", "sm_90,compute_90,sm_90a,compute_100"),
             (Policy, "all-major", "all-major"),
-            // What no table knows is an arch all the same.
+            // An arch that no table contains is still an arch.
             (Policy, "sm_150a", "sm_150a"),
             (Torch, "15.3+PTX", "sm_153,compute_153"),
         ] {
@@ -649,7 +648,7 @@ mod tests {
         }
     }
 
-    /// Each outcome is what `nvcc --dryrun` does with these flags on its command line.
+    /// Each result is that of `nvcc --dryrun` with these flags on its command line.
     #[test]
     fn flags_of_nvcc() {
         for (text, wanted) in [
@@ -682,7 +681,7 @@ mod tests {
             ("-arch=sm_90 -arch=sm_80", "sm_80,compute_80"),
             ("-arch=lto_90 -rdc=true", " lto_90"),
             ("-gencode=arch=compute_90,code=[sm_90,lto_90] -dc", "sm_90 lto_90"),
-            // Words of other tools.
+            // Options of other tools.
             ("-Xcompiler -arch=foo -O2", ""),
             ("-Xcompiler -march=native,-Wall -arch=sm_80", "sm_80,compute_80"),
             ("--compiler-options -arch=foo -I -arch=bar", ""),
@@ -753,7 +752,7 @@ mod tests {
 
     const DIALECTS: [Dialect; 4] = [Dialect::Cmake, Dialect::Torch, Dialect::ComputeCap, Dialect::Policy];
 
-    /// Words near enough to right ones to reach every corner.
+    /// Words that are close enough to valid ones to reach every branch.
     const NEAR: &str = "((sm_|compute_|lto_)?[0-9]{0,4}(\\.[0-9]{0,2})?[afb]?(-real|-virtual|\\+PTX)?|all|all-major|native|OFF|Ampere)";
     const NEAR_FLAGS: &str = "(-gencode|--generate-code|-arch|-code|--gpu-code|-Xcompiler|-optf)?[= ]?(arch=|code=)?[\\[\"',= ]{0,2}(sm_90|compute_90|lto_90|all)[\\]\"', ]{0,2}(arch=|code=)?(sm_80|compute_8)?";
 

@@ -1,8 +1,8 @@
-//! `cudaguard.lock`: the toolchain that a workspace was last agreed to be built with.
+//! `cudaguard.lock`: the toolchain that the workspace agreed on.
 //!
-//! One file at the workspace's root, one table for each target triple, one entry a line, sorted, no paths: so that two
-//! branches merge where they differ in different things. Reading is strict, because an entry that is not understood is
-//! an entry that is not kept. [`judge`] compares, and looks at nothing but its arguments.
+//! The file is at the root of the workspace. It has one table for each target triple and one entry per line, sorted,
+//! without paths, so that branches with different changes merge. Parsing is strict, because an entry that is ignored
+//! is not enforced. [`judge`] is a pure comparison.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -32,62 +32,62 @@ use crate::{
     version::CudaVersion,
 };
 
-/// The key of the guarded library's pin.
+/// The key of cuDNN.
 const LIBRARY: &str = CUDNN.key;
 
-/// The file's name.
+/// The name of the file.
 pub const FILE: &str = "cudaguard.lock";
 
-/// Set by `cargo cudaguard` where cargo was called with `--locked` or `--frozen`: any drift is an error, also in a dev
-/// build. A plain cargo's build scripts cannot see that option, so that a person may set it as well.
+/// `cargo cudaguard` sets it if cargo gets `--locked` or `--frozen`: any drift is an error, in dev builds too. Build
+/// scripts of plain cargo cannot see that option, so users may set it too.
 pub const LOCKED: &str = "CUDAGUARD_LOCKED";
 
-/// The format that is written here.
+/// The format that this version writes.
 const FORMAT: i64 = 1;
 
-/// Where the command needs no `--target`, on nearly every machine that builds for CUDA.
+/// The target for which the command needs no `--target`; most builders for CUDA have it.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
-/// What writes it in a project of CMake's.
+/// The CMake target that writes the file.
 const HEAD: &str = "# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.\n";
 
-/// A lock.
+/// The contents of a lock file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
     /// By target triple.
     pub targets: BTreeMap<String, Pins>,
 }
 
-/// What is locked for one target. A fact that is absent was not there when the lock was written.
+/// The locked facts of one target. A fact is absent if it was unknown when the lock was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// The toolkit: `13.0.88`, or `13.0` where only its headers tell.
+    /// The toolkit: `13.0.88`, or `13.0` if only headers show it.
     pub toolkit: Option<String>,
-    /// The guarded library that was linked, else its headers: `9.15.1`.
+    /// The linked cuDNN, otherwise its headers: `9.15.1`.
     pub library: Option<String>,
     /// `gcc 12.2.0`.
     pub host_compiler: Option<String>,
-    /// The archs declared, for every package that has no entry of its own.
+    /// The declared architectures of every package without an entry in `packages`.
     pub archs: Vec<String>,
-    /// Packages with other archs.
+    /// Packages with other architectures.
     pub packages: BTreeMap<String, Vec<String>>,
 }
 
 impl Pins {
-    /// What this toolchain would be locked as, for a package or workspace of this policy, as far as it is concerned.
+    /// Returns the entry for this toolchain and policy, limited to what they concern.
     pub fn of(policy: &Policy, toolchain: &Toolchain, scope: Scope) -> Self {
         let library = toolchain.library_version().filter(|_| means_library(policy, toolchain));
         Self {
             toolkit: toolchain.toolkit().map(|fact| short(fact.value)),
             library: library.map(|version| version.to_string()),
-            // Without a toolkit no host compiler is called by nvcc.
+            // nvcc calls a host compiler only if there is a toolkit.
             host_compiler: toolchain.toolkit().and(toolchain.host_compiler()).filter(|_| scope.host_compiler),
             archs: if scope.archs { names(&declared(toolchain)) } else { Vec::new() },
             packages: BTreeMap::new(),
         }
     }
 
-    /// The same with what a linked file of this build shows in the place of what was looked up.
+    /// Returns the entry with the facts of a linked file in place of the detected ones.
     #[cfg(feature = "command")]
     pub fn observe(&mut self, manifest: &Manifest) {
         if let Some(shown) = manifest.toolkit.filter(|_| manifest.toolkit_known == Some(KnownBy::LinkObservation)) {
@@ -96,7 +96,7 @@ impl Pins {
                 self.toolkit = Some(shown);
             }
         }
-        // Only beside kernels is it the one that nvcc called.
+        // Only with kernels is it the compiler that nvcc called.
         let kernels = manifest.observed.as_ref().is_some_and(|archs| !archs.is_empty());
         if let Some(compiler) = manifest.host_compiler.as_ref().filter(|_| kernels) {
             self.host_compiler = Some(compiler.clone());
@@ -106,13 +106,13 @@ impl Pins {
         }
     }
 
-    /// The archs locked for a package.
+    /// The architectures that are locked for a package.
     pub fn archs_of(&self, package: &str) -> &[String] {
         self.packages.get(package).unwrap_or(&self.archs)
     }
 }
 
-/// The guarded library that a sealed file is linked to: its own release, not its headers'.
+/// The release of the cuDNN that a sealed file links, not of its headers.
 #[cfg(feature = "command")]
 fn linked_library(manifest: &Manifest) -> Option<Version> {
     let library = manifest.library.as_ref().filter(|library| manifest.sealed && library.linkage == Linkage::Linked)?;
@@ -120,7 +120,7 @@ fn linked_library(manifest: &Manifest) -> Option<Version> {
     manifest.library_linked.or(Some(library.version).filter(|_| known))
 }
 
-/// The declared archs, without PyTorch's list: what a container sets for everybody is not this project's.
+/// The declared architectures without PyTorch's list, which containers set for every project.
 fn declared(toolchain: &Toolchain) -> Vec<Target> {
     let all = &toolchain.archs.declared;
     match all.iter().find(|one| !one.adds) {
@@ -131,7 +131,7 @@ fn declared(toolchain: &Toolchain) -> Vec<Target> {
     }
 }
 
-/// A third number of 0 is one that is not known.
+/// A third number of 0 means unknown.
 fn short(version: Version) -> String {
     match version.patch {
         0 => format!("{}.{}", version.major, version.minor),
@@ -147,16 +147,16 @@ fn names(targets: &[Target]) -> Vec<String> {
 }
 
 impl Lock {
-    /// Where the lock of the workspace in `top` stands. `None` where that is no project of the one who builds, but a
-    /// package that cargo fetched: whose lock says what its authors build with, as its Cargo.lock does.
+    /// Returns the path of the lock of the workspace in `top`. `None` for a package that cargo downloaded: its lock
+    /// belongs to its authors, like its Cargo.lock.
     pub fn place(top: &Path) -> Option<PathBuf> {
         (!is_fetched(top)).then(|| top.join(FILE))
     }
 
-    /// The lock in this file; `None` where there is no file.
+    /// Reads the lock file. `None` if there is no file.
     ///
     /// # Errors
-    /// One line for each mistake: file, line, what was expected.
+    /// One line for each mistake: file, line and expected value.
     pub fn read(path: &Path) -> Result<Option<Self>, String> {
         let fail = |error: &std::io::Error| format!("{}: cannot be read: {error}", path.display());
         match fs::metadata(path) {
@@ -172,16 +172,16 @@ impl Lock {
         }
     }
 
-    /// Reads a lock's bytes; `path` is for messages.
+    /// Parses the bytes of a lock file; `path` is for messages.
     ///
     /// # Errors
-    /// As [`Lock::read`].
+    /// As for [`Lock::read`].
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, String> {
         let at = |line: usize, message: &str| format!("{}:{line}: {message}", path.display());
         let text = std::str::from_utf8(bytes)
             .map_err(|error| at(1 + newlines(&bytes[..error.valid_up_to()]), "is not UTF-8 text"))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        // TOML knows them not, and its complaint about them would help nobody.
+        // The error message of the TOML parser would not help.
         let marked = |line: &str| {
             ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().any(|mark| {
                 line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']))
@@ -212,7 +212,7 @@ impl Lock {
         Err(lines.join("\n"))
     }
 
-    /// The file's text: equal locks give equal bytes.
+    /// Formats the file: equal locks give equal bytes.
     pub fn text(&self) -> String {
         let mut text = format!("{HEAD}version = {FORMAT}\n");
         for (target, pins) in &self.targets {
@@ -238,12 +238,12 @@ impl Lock {
     }
 }
 
-/// Whether [`LOCKED`] says so: `0` and `false` do not.
+/// Returns true if [`LOCKED`] is set to anything but `0` and `false`.
 pub fn is_locked(env: &Env) -> bool {
     env.var(LOCKED).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
 }
 
-/// Whether cargo fetched the package, or the repository, in this folder: from a registry or from git, vendored or not.
+/// Returns true if cargo downloaded the package or repository in this directory from a registry or from git, vendored or not.
 pub(crate) fn is_fetched(folder: &Path) -> bool {
     [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| folder.join(mark).exists())
 }
@@ -257,7 +257,7 @@ fn key(name: &str) -> String {
     if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }
 }
 
-/// A basic string of TOML and one of JSON are spelled alike.
+/// Basic strings of TOML and JSON have the same syntax.
 fn quoted(text: &str) -> String {
     crate::json::Value::from(text).to_string()
 }
@@ -297,7 +297,7 @@ impl Reader<'_> {
             }
             Some((_, Some(FORMAT))) => {}
             Some((item, Some(newer))) if newer > FORMAT => {
-                // What else is in it is not ours to judge.
+                // Other keys are not validated here.
                 self.wrong(
                     item.span().start,
                     format!(
@@ -401,28 +401,28 @@ fn whole(number: &toml::de::DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-/// What of a lock concerns a build.
+/// The parts of a lock that concern a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct Scope {
-    /// The declared archs.
+    /// The declared architectures.
     pub archs: bool,
     /// The compiler that nvcc calls.
     pub host_compiler: bool,
-    /// The guarded library's headers.
+    /// The cuDNN headers.
     pub library: bool,
-    /// One target of many: what it has not is none of its affairs, and no drift.
+    /// True if this is one target of many: a fact that it does not have is no drift.
     pub only_what_it_has: bool,
 }
 
 impl Scope {
-    /// Everything, for a project as a whole.
+    /// Everything, for a whole project.
     pub const WHOLE: Self = Self { archs: true, host_compiler: true, library: true, only_what_it_has: false };
 }
 
-/// Where this toolchain is another than the locked one. `path` is the lock's, for messages.
+/// Compares the toolchain with the locked one. `path` is the lock's, for messages.
 ///
-/// A drift is an error, and a warning where one side cannot be told.
+/// A difference is an error, or a warning if one side is unknown.
 pub fn judge(
     lock: &Lock,
     path: &Path,
@@ -468,8 +468,8 @@ pub fn judge(
         }
     }
     let has_library = now.library.is_some();
-    // One that was locked is compared with whatever stands there now; one that was not must be meant to count. Where nothing is
-    // found, a build script may name it to the compiler alone: then the linked file tells.
+    // A locked cuDNN is compared with the detected one. An unlocked one counts only if the project uses it. If none
+    // is found, a build script may pass it to the compiler, and the linked file shows it.
     let open = toolchain.library_version().is_none();
     let is = if pins.library.is_some() {
         toolchain.library_version().map(|version| version.to_string())
@@ -486,9 +486,9 @@ pub fn judge(
         let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
         drift(CUDNN.name, text(&pins.library), text(&is), by, Severity::Error);
     }
-    // Where there is no toolkit now, that has been said; and a compiler that does not tell its release is no other one.
+    // A missing toolkit is another finding, and a compiler without a release is no difference.
     let concerned = scope.host_compiler && now.toolkit.is_some() && pins.host_compiler.is_some();
-    // The cc crate has nvcc call another one, and which of the two compiles is not known yet.
+    // The cc crate makes nvcc call another one, and it is still unknown which of the two compiles.
     let by_cc = toolchain.host_of_cc.as_ref().and_then(HostCompiler::name);
     if concerned && now.host_compiler != pins.host_compiler && (by_cc.is_none() || by_cc != pins.host_compiler) {
         let host = toolchain.host.as_ref();
@@ -509,9 +509,8 @@ pub fn judge(
     findings
 }
 
-/// Whether a drift is told by the linked file, where somebody looks at that: the host compiler is known by the objects alone,
-/// the guarded library may be another than its headers, and the toolkit may be one that the looked-up facts leave open, where no
-/// build system has chosen it.
+/// Returns true if the linked file decides about a drift, if it is examined: only objects show the host compiler, cuDNN can
+/// differ from its headers, and the detected facts can leave the toolkit open if no build system selects it.
 #[cfg(feature = "command")]
 pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
     let by_cargo = toolchain.by == BuildSystem::Cargo;
@@ -520,7 +519,7 @@ pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> boo
     finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
 }
 
-/// Whether this drift, kept back before linking, is superseded by what a linked file shows.
+/// Returns true if a linked file supersedes this drift, which was held back before linking.
 #[cfg(feature = "command")]
 pub(crate) fn is_superseded(finding: &Finding, seen: &Seen) -> bool {
     let toolkit = || finding.subject == TOOLKIT && seen.toolkit(None).is_some();
@@ -528,8 +527,8 @@ pub(crate) fn is_superseded(finding: &Finding, seen: &Seen) -> bool {
     finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
 }
 
-/// Where a linked file shows another toolchain than the locked one. `recorded` is what stood on record before it was linked,
-/// and `kept_back` whether its drift has not been said.
+/// Compares a linked file with the locked toolchain. `recorded` is the record from before linking, and `kept_back`
+/// whether its drift was not reported yet.
 #[cfg(feature = "command")]
 pub fn judge_linked(
     lock: &Lock,
@@ -573,11 +572,11 @@ pub fn judge_linked(
     findings
 }
 
-/// What drift is about.
+/// The subject of a drift.
 const TOOLKIT: &str = "the toolkit";
 const HOST_COMPILER: &str = "the host compiler";
 
-/// Whether two releases are one, as far as both tell: `13.0` is any 13.0.
+/// Returns true if two releases are equal as far as both are known: `13.0` equals any 13.0.
 pub fn same_release(one: Option<&str>, other: Option<&str>) -> bool {
     match (one.map(str::parse::<Version>), other.map(str::parse::<Version>)) {
         (Some(Ok(one)), Some(Ok(other))) => {
@@ -588,8 +587,8 @@ pub fn same_release(one: Option<&str>, other: Option<&str>) -> bool {
     }
 }
 
-/// Whether this build is about the guarded library at all, by the policy or by a variable. One that merely stands on the machine is not
-/// locked: a machine without it builds the same.
+/// Returns true if the build uses cuDNN, according to the policy or a variable. A cuDNN that is only installed is not locked,
+/// because a machine without it gives the same build.
 fn means_library(policy: &Policy, toolchain: &Toolchain) -> bool {
     let by_policy = match policy.library_linkage {
         Some(Linkage::None) => return false,
@@ -600,8 +599,8 @@ fn means_library(policy: &Policy, toolchain: &Toolchain) -> bool {
     by_policy || chosen.into_iter().flatten().any(|choice| choice.reason.ends_with(" names it"))
 }
 
-/// Weighs drift where cargo was told `--locked`: whatever was worth a warning is an error, unless it is allowed. To be
-/// called after [`Policy::apply`].
+/// Turns warnings about drift into errors if cargo was called with `--locked`, unless they are allowed. Call it after
+/// [`Policy::apply`].
 pub fn insist(findings: &mut [Finding], policy: &Policy) {
     for finding in findings {
         let ours = matches!(finding.code, Code::LockDrift | Code::LockLacksTarget);
@@ -735,7 +734,7 @@ plain = []
               in use: 13.0.88 (/cuda/bin/nvcc --version)\n  \
               hint: go back to what was locked, or accept the new one: `cargo cudaguard lock`, and commit cudaguard.lock"]
         );
-        // Only cuda.h told, on one side: no difference can be seen.
+        // Only cuda.h is known on one side, so there is no difference.
         lock.targets.get_mut(HOST).unwrap().toolkit = Some("13.0".to_owned());
         assert_eq!(judged(&lock, &toolchain(Version::new(13, 0, 88))), []);
         lock.targets.get_mut(HOST).unwrap().host_compiler = Some("gcc 11.4.0".to_owned());

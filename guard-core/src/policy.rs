@@ -1,7 +1,7 @@
-//! What the project's `cudaguard.toml` demands.
+//! The project's policy, `cudaguard.toml`.
 //!
-//! The file is walked by hand, so that each mistake is told with its line, its full key, what was expected and what was
-//! most probably meant. All mistakes are told at once.
+//! The parser walks the file itself, so that each mistake has its line, full key, expected value and a suggestion. It
+//! reports all mistakes at once.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -22,73 +22,72 @@ use crate::tables::{self, Cc};
 use crate::vendor::CUDNN;
 use crate::version::{DriverRelease, Version};
 
-/// The file's name.
+/// The name of the file.
 pub const FILE: &str = "cudaguard.toml";
 
-/// A policy is a page of text, as a lock is; what is larger is some other file.
+/// Size limit of a policy or lock; a larger file is something else.
 pub(crate) const LARGEST: u64 = 1 << 20;
 
-/// How many mistakes are told at once: more than that is not a policy with mistakes, but some other file.
+/// Limit of reported mistakes; a file with more is not a policy.
 const MOST: usize = 40;
 
-/// A policy: each key has a sensible default, so `Policy::default()` is what holds without a file.
+/// A policy. Every key has a default, so `Policy::default()` applies if there is no file.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// The file it was read from; `None` where there is none.
+    /// The file that it was read from, if any.
     pub path: Option<PathBuf>,
     /// `[toolkit] require`.
     pub toolkit: Option<Requirement>,
-    /// `require` of the guarded library's table.
+    /// `[cudnn] require`.
     pub library: Option<Requirement>,
-    /// `built`: the release of its headers, where no place that is looked through has them.
+    /// `[cudnn] built`: the release of its headers, if the search does not find them.
     pub library_built: Option<Version>,
-    /// `linkage`: how the project must reach that library.
+    /// `[cudnn] linkage`.
     pub library_linkage: Option<Linkage>,
-    /// `patch = "refuse"`: older patches of the built minor are refused as well.
+    /// `[cudnn] patch = "refuse"`: older patches of the built minor are refused too.
     pub library_patch_refuse: bool,
-    /// `required`: its absence, where it is loaded at run time, refuses.
+    /// `[cudnn] required`: refuse if it is missing and opened at run time.
     pub library_required: bool,
-    /// `fleet`: the oldest release of it that the program must run on.
+    /// `[cudnn] fleet`: the oldest release that the program must run with.
     pub library_fleet: Option<String>,
-    /// `[gpu] archs`: what the package's own kernels must be.
+    /// `[gpu] archs`: the architectures of the package's own kernels.
     pub archs: Vec<Target>,
-    /// Words of `[gpu] archs` that mean archs only together with a toolkit: `all`, `all-major`. See
-    /// [`Policy::archs_by`].
+    /// Entries of `[gpu] archs` that need a toolkit to have a meaning: `all`, `all-major`. See [`Policy::archs_by`].
     pub arch_words: Vec<ArchRequest>,
-    /// `[gpu] fleet`: product names, chips or cc's that the whole binary must run on.
+    /// `[gpu] fleet`: products, chips or compute capabilities that the whole binary must run on.
     pub fleet: Vec<String>,
     /// `[gpu] partial = "refuse"`.
     pub partial_refuse: bool,
-    /// `[driver] fleet`: the oldest driver branch it must run on.
+    /// `[driver] fleet`: the oldest driver branch that it must run on.
     pub driver_fleet: Option<String>,
-    /// `[build] release`: what a mismatch does to a release build. `None`: deny.
+    /// `[build] release`: the action for a mismatch in a release build. `None`: deny.
     pub release: Option<BuildAction>,
-    /// `[build] dev`: the same for dev builds. `None`: warn.
+    /// `[build] dev`: the action in dev builds. `None`: warn.
     pub dev: Option<BuildAction>,
-    /// `[build] unguarded`: whether a target that no guard could be made for weighs as an error. `None`: warn.
+    /// `[build] unguarded`: the action for a target that cannot be guarded. `None`: warn.
     pub unguarded: Option<BuildAction>,
     /// `[runtime]`.
     pub runtime: Runtime,
-    /// `[allow]`: code → the reason.
+    /// `[allow]`: code → reason.
     pub allow: BTreeMap<Code, String>,
-    /// Whose `[package.NAME]` is laid over the rest; `None` where the package has none.
+    /// The `[package.NAME]` that overrides the other keys, if any.
     pub over: Option<String>,
-    /// Every `NAME` of `[package.NAME]`, with its line. Which packages there are this file does not know.
+    /// Every `NAME` of `[package.NAME]`, with its line. The parser does not know the packages of the workspace.
     pub packages: BTreeMap<String, usize>,
 }
 
-/// A version requirement, with its own words.
+/// A version requirement and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
-    /// As written.
+    /// The text of the file.
     pub text: String,
-    /// As read.
+    /// The parsed requirement.
     pub parsed: semver::VersionReq,
 }
 
 impl Requirement {
-    /// Whether a version is among those required. A toolkit's third number is nvcc's build, so that a requirement should
-    /// name no more than two: `=12.4` is every update of 12.4.
+    /// Returns true if a version satisfies the requirement. The third number of a toolkit is nvcc's build, so a requirement
+    /// should have two: `=12.4` includes every update of 12.4.
     pub fn allows(&self, version: Version) -> bool {
         self.parsed.matches(&semver::Version::new(version.major.into(), version.minor.into(), version.patch.into()))
     }
@@ -100,19 +99,19 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// What a finding of weight does to a build.
+/// The action for a mismatch in a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuildAction {
-    /// Fail it.
+    /// Fail the build.
     Deny,
-    /// Say it and go on.
+    /// Report it and continue.
     Warn,
 }
 
-/// `[runtime]`: what the shim does.
+/// `[runtime]`: the actions of the shim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Runtime {
-    /// `mismatch = "warn"`: say it and go on. Default: refuse.
+    /// `mismatch = "warn"`: report and continue. Default: refuse.
     pub mismatch_warns: bool,
     /// `gpu`.
     pub gpu: GpuNeed,
@@ -123,17 +122,17 @@ pub struct Runtime {
 /// `[runtime] gpu`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GpuNeed {
-    /// Nothing to see: silent and on.
+    /// Without a GPU: continue without a message.
     #[default]
     Auto,
-    /// Nothing to see: refuse.
+    /// Without a GPU: refuse.
     Required,
-    /// Never exit for GPU or driver reasons.
+    /// Never refuse because of a GPU or driver.
     Optional,
 }
 
 impl GpuNeed {
-    /// As the policy spells it.
+    /// The spelling in the policy.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -143,7 +142,7 @@ impl GpuNeed {
     }
 }
 
-/// The policy cannot be read. One line for each mistake: file, line, key, what was expected.
+/// The policy cannot be read. One line for each mistake: file, line, key and expected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError(pub String);
 
@@ -155,18 +154,18 @@ impl fmt::Display for PolicyError {
 
 impl std::error::Error for PolicyError {}
 
-/// What findings are in this build, under this policy.
+/// The findings of a build after the policy was applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
-    /// The findings, each with the severity that it has in this build; what is allowed is an info.
+    /// The findings, with the severity that they have in this build. An allowed one is an info.
     pub findings: Vec<Finding>,
-    /// The allows that applied, each with its reason: for the manifest.
+    /// The used entries of `[allow]`, with their reasons, for the manifest.
     pub allowed: Vec<(Code, String)>,
-    /// Allows of build findings (`CG1xx`) that nothing was found for: the reason may have gone.
+    /// Entries of `[allow]` for build findings (`CG1xx`) that did not occur. Their reason may be obsolete.
     pub stale_allows: Vec<Code>,
 }
 
-/// The last line about a build that may not go on: what else can be done.
+/// The last line of a failed build: what else the user can do.
 pub fn not_built(component: impl fmt::Display, release: bool) -> String {
     let kind = if release { "release" } else { "dev" };
     format!(
@@ -176,14 +175,15 @@ pub fn not_built(component: impl fmt::Display, release: bool) -> String {
 }
 
 impl Judged {
-    /// Whether the build fails.
+    /// Returns true if the build fails.
     pub fn fails(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 }
 
 impl Policy {
-    /// Whether it asks anything of toolkit, libraries, kernels or drivers: who writes that means CUDA.
+    /// Returns true if the policy constrains the toolkit, a library, kernels or drivers, which means that the package uses
+    /// CUDA.
     pub fn asks(&self) -> bool {
         self.toolkit.is_some()
             || self.library.is_some()
@@ -199,8 +199,8 @@ impl Policy {
         self.unguarded.is_some() || self.runtime != Runtime::default()
     }
 
-    /// The policy of the package in `dir`: `cudaguard.toml` there, else in the folders above up to and with `top` (the
-    /// workspace's root); `[package.NAME]` of `package` laid over it. No file: the default.
+    /// Reads the policy of the package in `dir`: the first `cudaguard.toml` in `dir` and its parents up to `top` (the
+    /// workspace's root), with `[package.NAME]` of `package` applied. Without a file, returns the default.
     pub fn of_package(dir: &Path, top: &Path, package: &str) -> Result<Self, PolicyError> {
         for path in Self::places(dir, top) {
             match fs::metadata(&path) {
@@ -212,7 +212,7 @@ impl Policy {
         Ok(Self::default())
     }
 
-    /// The policy in this file, for a package.
+    /// Reads the policy in this file, for a package.
     pub fn of_file(path: &Path, package: &str) -> Result<Self, PolicyError> {
         let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
         if let Some(why) = check_regular_file(&metadata, "policy", LARGEST) {
@@ -222,19 +222,19 @@ impl Policy {
         Self::parse(path, &bytes, package)
     }
 
-    /// The files that [`Policy::of_package`] looks for, in this order: the first that exists is the policy.
+    /// The files that [`Policy::of_package`] tries, in this order.
     pub fn places(dir: &Path, top: &Path) -> Vec<PathBuf> {
         let mut places: Vec<PathBuf> = Vec::new();
         if dir.starts_with(top) {
             places.extend(dir.ancestors().take_while(|folder| folder.starts_with(top)).map(|folder| folder.join(FILE)));
         } else {
-            // A member outside the workspace's folder: there is no way from here to there.
+            // A member outside the workspace's directory has no path to its root.
             places.extend([dir.join(FILE), top.join(FILE)]);
         }
         places
     }
 
-    /// Reads a policy file's bytes for a package.
+    /// Parses the bytes of a policy file for a package.
     pub fn parse(path: &Path, bytes: &[u8], package: &str) -> Result<Self, PolicyError> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = 1 + count_lines(&bytes[..error.valid_up_to()]);
@@ -251,17 +251,17 @@ impl Policy {
         reader.finish().map(|()| policy)
     }
 
-    /// What a finding of weight does to a build of this kind.
+    /// The action for a mismatch in this kind of build.
     pub fn action(&self, release: bool) -> BuildAction {
         if release { self.release.unwrap_or(BuildAction::Deny) } else { self.dev.unwrap_or(BuildAction::Warn) }
     }
 
-    /// `[gpu] archs` as a list of requests: what the toolchain takes for the policy's declaration.
+    /// `[gpu] archs` as the declaration of the policy.
     pub fn arch_requests(&self) -> Vec<ArchRequest> {
         self.archs.iter().copied().map(ArchRequest::Target).chain(self.arch_words.iter().copied()).collect()
     }
 
-    /// The archs that the package's own kernels must be, as this toolkit makes them.
+    /// The architectures of the package's own kernels, as this toolkit compiles them.
     pub fn archs_by(&self, toolkit: Version) -> Vec<Target> {
         let mut archs = self.archs.clone();
         for word in &self.arch_words {
@@ -279,7 +279,7 @@ impl Policy {
         archs
     }
 
-    /// `[gpu] fleet` as compute capabilities, each with the word that names it.
+    /// `[gpu] fleet` as compute capabilities, each with its text.
     pub fn fleet_ccs(&self) -> Vec<(&str, Cc)> {
         self.fleet.iter().filter_map(|name| Some((name.as_str(), tables::gpu_cc(name)?))).collect()
     }
@@ -289,13 +289,13 @@ impl Policy {
         self.driver_fleet.as_deref()?.parse().ok()
     }
 
-    /// The oldest release of the guarded library as a version.
+    /// `[cudnn] fleet` as a version.
     pub fn library_fleet_version(&self) -> Option<Version> {
         self.library_fleet.as_deref()?.parse().ok()
     }
 
-    /// What the judge's findings are in a build of this kind: an allowed one is an info, and errors are warnings where
-    /// `[build]` says so. This is the one place where `[build]` and `[allow]` act.
+    /// Applies `[build]` and `[allow]` to the findings of this kind of build: an allowed finding becomes an info, and
+    /// errors become warnings if `[build]` requires it. No other place applies them.
     pub fn apply(&self, findings: Vec<Finding>, release: bool) -> Judged {
         let action = self.action(release);
         let allowed: Vec<(Code, String)> = self
@@ -332,7 +332,7 @@ impl Policy {
     }
 }
 
-/// Whether there is nothing at this path: a link that leads nowhere is something.
+/// Returns true if the path has no entry. A dangling link is an entry.
 fn absent(path: &Path, error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         && fs::symlink_metadata(path).is_err()
@@ -348,8 +348,8 @@ fn unreadable(path: &Path, error: &io::Error) -> PolicyError {
     })
 }
 
-/// Why this cannot be a page of text of at most so many bytes: a policy, a lock, a host file. What could block or never end
-/// is not opened.
+/// Returns why this cannot be a text file of at most this size: a policy, a lock, a host file. A file that could
+/// block or never end is not opened.
 pub fn check_regular_file(metadata: &fs::Metadata, what: &str, largest: u64) -> Option<String> {
     let size = metadata.len();
     if metadata.is_dir() {
@@ -367,10 +367,10 @@ fn count_lines(bytes: &[u8]) -> usize {
     bytes.split(|&b| b == b'\n').count() - 1
 }
 
-/// The guarded library's section.
+/// The section of cuDNN.
 const LIBRARY: &str = CUDNN.key;
 
-/// Every section and its keys; `allow` and `package` have keys of their own.
+/// Every section and its keys. `allow` and `package` have free keys.
 const SECTIONS: &[(&str, &[&str])] = &[
     ("toolkit", &["require"]),
     (LIBRARY, &["require", "built", "linkage", "patch", "required", "fleet"]),
@@ -381,7 +381,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("allow", &[]),
 ];
 
-/// Where a value stands: its full key and the value.
+/// A value and its full key.
 #[derive(Clone, Copy)]
 struct Entry<'a> {
     key: &'a str,
@@ -390,9 +390,9 @@ struct Entry<'a> {
 
 struct Reader<'a> {
     path: &'a Path,
-    /// Where lines end, so that none is counted twice.
+    /// Offsets of line ends.
     ends: Vec<usize>,
-    /// (offset in the text, message without place).
+    /// (offset in the text, message without position).
     errors: Vec<(usize, String)>,
 }
 
@@ -428,7 +428,7 @@ impl Reader<'_> {
         self.errors.push((entry.value.span().start, format!("`{}`: expected {expected}, found {found}", entry.key)));
     }
 
-    /// A key that is not one of `valid`.
+    /// Reports a key that is not one of `valid`.
     fn unknown_key<'v>(&mut self, full: &str, at: usize, valid: impl Iterator<Item = &'v str> + Clone) {
         if self.errors.len() > MOST {
             return;
@@ -465,7 +465,7 @@ impl Reader<'_> {
         for (name, value) in packages {
             let key = format!("package.{}", name.get_ref());
             let Some(table) = self.table(Entry { key: &key, value }) else { continue };
-            // What is laid over another package is read all the same, for its mistakes.
+            // Overrides of another package are parsed for their mistakes.
             let mut other = Policy::default();
             let over = if name.get_ref() == package { &mut *policy } else { &mut other };
             over.over = Some(name.get_ref().to_string());
@@ -568,7 +568,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What `require` and `linkage` of one table say together: the later layer wins over what the earlier said.
+    /// Checks `require` and `linkage` of one table together. The later layer overrides the earlier one.
     fn library(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
         let none = policy.library_linkage == Some(Linkage::None);
         match (table.get("require"), table.get("linkage")) {
@@ -603,7 +603,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A string that must read as such a `T`, kept as written.
+    /// Parses a string as `T` and keeps its text.
     fn parsed<T: FromStr>(&mut self, entry: Entry<'_>, expected: &str, such: fn(&T) -> bool) -> Option<String> {
         let text = self.string(entry, expected)?;
         if !text.parse().is_ok_and(|value| such(&value)) {
@@ -708,7 +708,7 @@ impl Reader<'_> {
                 return;
             }
             let Ok(code) = name.get_ref().parse::<Code>() else {
-                // Codes are so alike that with two letters wrong any of a dozen may be meant.
+                // Codes are so similar that with two wrong characters a dozen could be meant.
                 let typed = name.get_ref().to_ascii_uppercase();
                 let near = |code: &String| typed.len() <= code.len() + 1 && distance(&typed, code) == 1;
                 let meant = Code::ALL.iter().map(ToString::to_string).find(near);
@@ -735,7 +735,7 @@ impl Reader<'_> {
     }
 }
 
-/// Keeps what an earlier layer said where this one made a mistake.
+/// Keeps the value of the earlier layer if this layer has a mistake.
 fn set<T>(place: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
         *place = value;

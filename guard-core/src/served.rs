@@ -1,4 +1,4 @@
-//! By what GPUs are served, and the rows that a note has of it.
+//! GPU coverage of device code, and the manifest rows that encode it.
 
 use std::cmp::Ordering;
 
@@ -10,15 +10,15 @@ use crate::tables::{self, Floor};
 /// How GPUs of a compute capability are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Coverage {
-    /// By machine code in every container.
+    /// Machine code in every container.
     Cubin,
-    /// By every container, at least one of them through PTX that the driver compiles first.
+    /// Code in every container, in at least one only PTX that the driver compiles.
     Ptx,
-    /// No container is known to leave it out, but for one at least nobody can tell.
+    /// No container is known to lack code, but at least one is unknown.
     Unknown,
-    /// By some containers, not by others.
+    /// Code in some containers.
     Partial,
-    /// By none.
+    /// No code in any container.
     Nothing,
 }
 
@@ -35,41 +35,41 @@ impl Coverage {
     }
 }
 
-/// How one compute capability is served, and at what price.
+/// The coverage of one compute capability, and its requirements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// By what.
+    /// The kind of coverage.
     pub by: Coverage,
-    /// The weakest code that a GPU of this kind uses: PTX before machine code, then the oldest arch.
+    /// The weakest code that such a GPU uses: PTX before machine code, then the oldest arch.
     pub code: Option<Target>,
     /// The newest PTX ISA that the driver must compile for it.
     pub isa: Option<(u16, u16)>,
-    /// What the driver must support for it: PTX ISA and compression of the entries that such a GPU uses.
+    /// The driver requirement: PTX ISA and compression of the entries that such a GPU uses.
     pub floor: Option<Floor>,
-    /// From which driver on it is sure that the code loads: one that is older than the major of the toolkit that wrote machine
-    /// code may know its ELF ABI, or not; which one compiles PTX newer than the tables, nobody knows.
+    /// The driver from which the code certainly loads. A driver that is older than the toolkit's major may or may not
+    /// know the ELF ABI of its machine code, and no driver is known to compile PTX that is newer than the tables.
     pub sure_from: Option<Floor>,
-    /// The PTX beside the machine code that serves it.
+    /// The PTX next to the machine code that serves it.
     pub beside: PtxFallback,
 }
 
-/// One thing that a GPU may use, with what the driver's floor depends on.
+/// One piece of code that a GPU may use, with the inputs of its driver requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Code {
     Run {
         target: Target,
-        /// Of PTX; (0, 0) of a cubin.
+        /// The ISA of PTX; (0, 0) for a cubin.
         isa: (u16, u16),
         /// CUDA major of the Zstandard compression.
         zstd: Option<u32>,
-        /// CUDA major of machine code, where it is of 13 or newer: older code does not tell.
+        /// CUDA major of machine code, if it is 13 or newer; older code does not show it.
         wrote: Option<u32>,
     },
-    /// Of a kind that nobody here knows, or damaged.
+    /// An unknown or damaged kind.
     Unknown,
 }
 
-/// What a GPU finds in one unit.
+/// The code of one unit that a GPU uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Run { target: Target, isa: (u16, u16), floor: Option<Floor>, wrote: Option<u32> },
@@ -77,7 +77,7 @@ pub(crate) enum Found {
     Nothing,
 }
 
-/// The best of these that a GPU runs: the newest arch, the narrowest suffix.
+/// Selects the best of these that a GPU runs: the newest arch, then the narrowest suffix.
 pub(crate) fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
     let mut unknown = false;
     let mut found: Option<Code> = None;
@@ -108,18 +108,18 @@ pub(crate) fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
     }
 }
 
-/// No arch's name can say a minor above 9, so from this one on nothing changes any more.
+/// Names of architectures have one digit for the minor, so nothing changes above this one.
 const BEYOND: u8 = 10;
 
-/// Every compute capability that can make a difference, up to one major beyond all that is known or that there is code for.
+/// Every compute capability that can make a difference, up to one major above all tables and all code.
 pub(crate) fn all_ccs(targets: &[Target]) -> impl Iterator<Item = (u8, u8)> {
     let newest = known_ccs().into_iter().chain(targets.iter().map(|target| target.arch().cc()));
     let last = newest.map(|(major, _)| major).max().unwrap_or_default().saturating_add(1);
     (0..=last).flat_map(|major| (0..=BEYOND).map(move |minor| (major, minor)))
 }
 
-/// One row for each interval of compute capabilities that is served alike, from 0.0 on, without gaps: an interval
-/// ends at minor 255 where it ends with a major. `targets` are those that there is code for.
+/// Returns one row for each interval of compute capabilities with the same coverage, from 0.0 on, without gaps. An
+/// interval that ends with a major ends at minor 255. `targets` are the targets with code.
 pub(crate) fn rows(targets: &[Target], service: impl Fn((u8, u8)) -> Service) -> Vec<Requirement> {
     let mut rows: Vec<Interval> = Vec::new();
     for (major, minor) in all_ccs(targets) {
@@ -154,7 +154,7 @@ pub(crate) fn rows(targets: &[Target], service: impl Fn((u8, u8)) -> Service) ->
     rows.into_iter().enumerate().map(row).collect()
 }
 
-/// The rows of code that a builder declares: one container with all of these, its PTX of this ISA.
+/// Returns the rows of declared architectures: one container with all of them and PTX of this ISA.
 pub(crate) fn declared(targets: &[Target], isa: (u32, u32)) -> Vec<Requirement> {
     let narrow = |number: u32| u16::try_from(number).unwrap_or_default();
     let run = |target: &Target| {
@@ -182,7 +182,7 @@ pub(crate) fn declared(targets: &[Target], isa: (u32, u32)) -> Vec<Requirement> 
     })
 }
 
-/// Makes one row of two neighbours that say the same of their GPUs; whether they do.
+/// Merges two neighbouring rows with equal contents. Returns true if they were merged.
 pub(crate) fn join(row: &mut Requirement, next: &Requirement) -> bool {
     let mut same = next.clone();
     let (Requirement::Gpu { from: first, to: end, .. }, Requirement::Gpu { from, to, .. }) = (&*row, &mut same) else {
@@ -199,14 +199,14 @@ pub(crate) fn join(row: &mut Requirement, next: &Requirement) -> bool {
     true
 }
 
-/// Compute capabilities, ends included, that are served alike.
+/// An interval of compute capabilities with the same coverage, ends included.
 struct Interval {
     from: (u8, u8),
     to: (u8, u8),
     service: Service,
 }
 
-/// A service without what no row says: intervals are merged by the rest.
+/// Removes the facts that no row encodes. Intervals are merged by the others.
 fn alike(service: Service) -> Service {
     let beside =
         if matches!(service.by, Coverage::Unknown | Coverage::Nothing) { PtxFallback::Untold } else { service.beside };
@@ -214,7 +214,8 @@ fn alike(service: Service) -> Service {
 }
 
 impl PtxFallback {
-    /// Of what the containers that serve have as PTX. `floor`: of what is used without the variable.
+    /// Combines the PTX of the serving containers. `floor`: the requirement of the code that is used without the
+    /// variable.
     pub(crate) fn of(ptx: &[Found], by: Coverage, floor: Option<Floor>) -> Self {
         if by != Coverage::Ptx && ptx.iter().all(|found| *found == Found::Nothing) {
             return Self::Nothing;
@@ -240,7 +241,7 @@ pub(crate) fn target_of(code: &Code) -> Option<Target> {
     }
 }
 
-/// PTX before machine code; of the same kind the older arch.
+/// Orders PTX before machine code, and within a kind the older arch first.
 pub(crate) fn weaker(one: Target, other: Target) -> Target {
     match (one, other) {
         (Target::Ptx(_), Target::Cubin(_)) => one,
@@ -249,8 +250,8 @@ pub(crate) fn weaker(one: Target, other: Target) -> Target {
     }
 }
 
-/// The driver that meets both: the one that supports the newer CUDA, with the release that is known for that. Of a newer CUDA than
-/// the tables have none is, and that of an older one does not serve.
+/// Returns the driver that meets both requirements: the one with the newer CUDA version, with its release if the
+/// tables have it. The release of an older CUDA version would not satisfy it.
 pub(crate) fn higher(one: Option<Floor>, other: Option<Floor>) -> Option<Floor> {
     let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
     Some(match one.cuda.cmp(&other.cuda) {
@@ -260,7 +261,7 @@ pub(crate) fn higher(one: Option<Floor>, other: Option<Floor>) -> Option<Floor> 
     })
 }
 
-/// Every compute capability that the tables have.
+/// Every compute capability in the tables.
 pub(crate) fn known_ccs() -> Vec<(u8, u8)> {
     tables::archs().iter().map(|row| row.cc).collect()
 }
@@ -312,7 +313,7 @@ mod tests {
             (vec![Found::Nothing], PtxFallback::Nothing),
             (vec![ptx((8, 4), None)], PtxFallback::Isa((8, 4))),
             (vec![ptx((7, 0), None), ptx((8, 2), None)], PtxFallback::Isa((8, 2))),
-            // What it is packed with may ask for a newer driver than what it says.
+            // Compression can need a newer driver than the code.
             (vec![ptx((7, 0), Some(12))], PtxFallback::Isa((8, 4))),
             (vec![ptx((7, 0), None), Found::Nothing], PtxFallback::Untold),
             (vec![ptx((99, 0), None)], PtxFallback::Untold),
@@ -320,7 +321,7 @@ mod tests {
         ] {
             assert_eq!(of(&found), beside, "{found:?}");
         }
-        // Where PTX serves, what the variable adds to what that needs anyway.
+        // For GPUs that PTX serves: what the variable requires in addition.
         for (found, beside) in [
             (vec![ptx((8, 2), None)], PtxFallback::Untold),
             (vec![ptx((8, 2), None), ptx((7, 0), None)], PtxFallback::Untold),

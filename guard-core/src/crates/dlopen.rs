@@ -1,11 +1,11 @@
-//! The libraries that crates open by name: recorded in the manifest, and as a note that other tools read too
+//! The libraries that crates open by name: recorded in the manifest, and as a note for other tools
 //! ([`crate::dlopen_note`]).
 
 use super::table::Mode;
 use super::{Crate, Use};
 use crate::manifest::Opens;
 
-/// What these crates open by name.
+/// Returns the libraries that these crates open by name.
 pub fn opens(uses: &[Use]) -> Vec<Opens> {
     let loaded = uses.iter().filter(|one| !one.of.tool && one.of.mode() == Mode::Loaded);
     loaded.filter_map(|one| of(&one.of, one.level.as_ref().map(|level| level.value))).collect()
@@ -13,7 +13,7 @@ pub fn opens(uses: &[Use]) -> Vec<Opens> {
 
 fn of(one: &Crate, level: Option<crate::version::CudaVersion>) -> Option<Opens> {
     let row = one.row()?;
-    // Windows' spellings are tried on Linux too, and no package has such a file.
+    // Crates try Windows' file names on Linux too, and no package contains such a file.
     let names = row.names_of("", level).into_iter().filter(|name| !name.contains("64"));
     let endings: Vec<String> = names.filter_map(|name| Some(name.strip_prefix("lib")?.to_owned())).collect();
     let libraries: Vec<String> = one.libraries().into_iter().map(str::to_owned).collect();

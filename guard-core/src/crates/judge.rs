@@ -1,7 +1,7 @@
-//! (policy, toolchain, what the crates would do) → findings. No file, environment, process or clock in here.
+//! Pure: (policy, toolchain, behaviour of the crates) → findings. It uses no file, environment, process or clock.
 //!
-//! A crate that is linked, or compiles, is built with the toolkit; what is loaded by name meets its libraries on another
-//! machine. So the first is wrong with another major than the toolkit's, and of the second it is only said.
+//! A crate that is linked, or compiles, is built with the toolkit. A library that is opened by name may be another
+//! one at run time. Another major is therefore an error for the first and a warning for the second.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,28 +19,28 @@ use crate::toolchain::Toolchain;
 use crate::vendor::CUDNN;
 use crate::version::CudaVersion;
 
-/// What a build script has told of its last run.
+/// The output of a build script's last run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
     /// The crate's name.
     pub name: String,
-    /// Its version.
+    /// The crate's version.
     pub version: String,
     /// The variables that it set for the compiler.
     pub variables: BTreeMap<String, String>,
     /// The conditions that it set: `feature="cuda-13000"`.
     pub conditions: Vec<String>,
-    /// The `cuda.h` in the folder that it names in `CUDA_INCLUDE_DIR`, and its release.
+    /// The `cuda.h` in the directory that it puts into `CUDA_INCLUDE_DIR`, and its release.
     pub headers: Option<(PathBuf, CudaVersion)>,
 }
 
-/// What is wrong with these crates, built by this toolchain under this policy. Severities are the codes' own, or less where
-/// the build need not be touched by it; [`Policy::apply`] comes after.
+/// Returns the findings about these crates with this toolchain and policy. Severities are those of the codes, or
+/// lower if the build may be unaffected. [`Policy::apply`] comes afterwards.
 pub fn judge(policy: &Policy, toolchain: &Toolchain, uses: &[Use]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, one) in uses.iter().enumerate() {
-        // A tool of several crates is one tool; of all ways to it one is told: on which its headers are named, then the
-        // shortest.
+        // A tool of several crates is reported once, with one path: the path on which its headers are named,
+        // otherwise the shortest.
         let order = |at: usize, of: &Use| (!of.headers.as_ref().is_some_and(|found| found.named), of.of.path.len(), at);
         let same = |other: &Use| (&other.of.name, &other.of.version) == (&one.of.name, &one.of.version);
         let told = uses.iter().enumerate().any(|(at, other)| same(other) && order(at, other) < order(index, one));
@@ -81,7 +81,7 @@ fn libraries(of: &Crate) -> String {
     format!("{} ({how})", names.join(", "))
 }
 
-/// The finding that a crate has another level, with how to tell it the one of the toolkit.
+/// Returns the finding that a crate has another level, with the way to set it to the toolkit's level.
 fn change(one: &Use, rule: &LevelRule, level: &Told<CudaVersion>, to: CudaVersion, values: Values) -> Finding {
     let feature = format!("{}{}", rule.features, LevelRule::number_of(to));
     let words = match level.chosen {
@@ -97,12 +97,12 @@ fn change(one: &Use, rule: &LevelRule, level: &Told<CudaVersion>, to: CudaVersio
     words.finding(&values.with("value", LevelRule::number_of(to)))
 }
 
-/// The bindings' CUDA level against the toolkit in use.
+/// Compares the CUDA level of the bindings with the toolkit in use.
 fn level(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let Some((told, toolkit)) = one.level.as_ref().zip(toolchain.toolkit_version()) else { return };
     let toolkit = CudaVersion::from(toolkit);
     let built = matches!(one.of.mode(), Mode::Linked | Mode::Static);
-    // The driver's functions stay, and so do NVRTC's: what only uses these is of no major.
+    // Functions of the driver and of NVRTC never disappear, so crates that use only these fit every major.
     let apart = one.of.libraries().into_iter().any(has_majors);
     let Some(rule) = one.of.row().and_then(|row| row.level.as_ref()).filter(|_| apart) else { return };
     let other_major = told.value.major != toolkit.major;
@@ -116,7 +116,7 @@ fn level(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     findings.push(if other_major && built { finding } else { finding.with_severity(Severity::Warning) });
 }
 
-/// The bindings' level of the guarded library against the one in use.
+/// Compares the cuDNN level of the bindings with the cuDNN in use.
 fn guarded(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let Some(told) = &one.library else { return };
     let headers = toolchain.library_headers_used().and_then(|headers| Some((headers.version?, headers.path.clone())));
@@ -142,7 +142,7 @@ fn guarded(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     findings.push(words.finding(&values.known("code", symbol)));
 }
 
-/// Two crates of different majors in one program.
+/// Finds two crates of different majors in one program.
 fn disagreement(uses: &[Use], findings: &mut Vec<Finding>) {
     let cuda: Vec<(&Use, u32, Level<'_>)> = uses
         .iter()
@@ -164,7 +164,7 @@ fn disagreement(uses: &[Use], findings: &mut Vec<Finding>) {
     differ(CUDNN.name, &library, findings);
 }
 
-/// A level, and what says it.
+/// A level, and its source.
 type Level<'a> = (String, &'a str);
 
 fn differ(what: &str, uses: &[(&Use, u32, Level<'_>)], findings: &mut Vec<Finding>) {
@@ -178,7 +178,7 @@ fn differ(what: &str, uses: &[(&Use, u32, Level<'_>)], findings: &mut Vec<Findin
     findings.push(MessageTemplate::CratesDisagree.finding(&values.with("named_in", first.of.line())));
 }
 
-/// A level whose driver functions are all looked up at once, against the oldest driver of the fleet.
+/// Compares a level that resolves all driver functions at once with the oldest driver of the fleet.
 fn driver(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
     let Some((told, floor)) = one.level.as_ref().zip(driver_floor(one)) else { return };
     let Some(fleet) = policy.driver_fleet_release() else { return };
@@ -187,7 +187,7 @@ fn driver(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
         return;
     }
     let rule = one.of.row().and_then(|row| row.level.as_ref());
-    // The newest level that the driver of the fleet serves.
+    // The newest level that the driver of the fleet supports.
     let fit = table::table().driver.iter().rev().find(|row| {
         let feature = rule.map(|rule| format!("{}{}", rule.features, LevelRule::number_of(row.level)));
         supports.covers(row.needs) == Some(true) && feature.is_some_and(|feature| one.of.known.contains(&feature))
@@ -205,7 +205,7 @@ fn driver(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
     });
 }
 
-/// What a driver must support where a crate looks up all its functions at once.
+/// Returns the CUDA version that a driver must support if a crate resolves all its functions at once.
 fn driver_floor(one: &Use) -> Option<&'static table::DriverLevel> {
     let row = one.of.row()?;
     let at_once = row.symbols == Symbols::Opened && one.of.mode() == Mode::Loaded;
@@ -215,8 +215,9 @@ fn driver_floor(one: &Use) -> Option<&'static table::DriverLevel> {
     table::driver_level(one.level.as_ref()?.value)
 }
 
-/// What a linked file asks of a driver, where these crates look up all functions of their level at once: the function whose
-/// name shows that the crate's code is in the file, the CUDA version that brought it, and who looks it up.
+/// Returns the driver requirement of a linked file if these crates resolve all functions of their level at once: the
+/// function whose name shows that the crate's code is in the file, the CUDA version that introduced it, and the
+/// crate.
 pub fn floors(uses: &[Use]) -> Vec<(&'static str, CudaVersion, String)> {
     let linked = uses.iter().filter(|one| !one.of.tool);
     linked
@@ -228,7 +229,7 @@ pub fn floors(uses: &[Use]) -> Vec<(&'static str, CudaVersion, String)> {
         .collect()
 }
 
-/// The compiler that a crate runs and the headers that it names to it, each by its own order.
+/// Compares the compiler that a crate runs with the headers that it passes to it. Each has its own search order.
 fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let Some(compiler) = &one.compiler else { return };
     let Some(release) = compiler.release.map(CudaVersion::from) else { return };
@@ -238,13 +239,13 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let values = about(one).with("nvcc", line).with("nvcc_cuda", release);
     if let Some((headers, version)) = one.headers.as_ref().and_then(|headers| Some((headers, headers.release?))) {
         let including = toolchain.including().and_then(|toolkit| toolkit.headers.as_ref());
-        // Of the toolchain itself it is said already.
+        // A finding about the toolchain itself reports this already.
         let said = same_compiler && including.is_some_and(|including| including.path == headers.path);
-        // gcc passes over an -I of a folder that it searches anyway, and nvcc's own headers come before that.
+        // gcc ignores an -I of a directory that it searches anyway, and nvcc's own headers come before that.
         let passed_over = headers.by == "/usr/include" || headers.path.starts_with("/usr/include");
         if version != release && !said && !passed_over {
             let in_use = format!("{version} in {} ({})", headers.path.display(), headers.by);
-            // A root that no variable names: there is nothing to unset.
+            // No variable names this root, so there is nothing to unset.
             let no_variable = headers.by.starts_with('/');
             let words = if no_variable {
                 MessageTemplate::CrateToolkitMixedNoVariable
@@ -266,7 +267,7 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     findings.push(MessageTemplate::CrateToolkitMixed.finding(&values));
 }
 
-/// One arch for all kernels of a crate, against the fleet.
+/// Compares the one architecture of a crate's kernels with the fleet.
 fn arch(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
     let Some(used) = &one.arch else { return };
     let targets = used.targets();
@@ -307,7 +308,7 @@ fn arch(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A build script that would stop: said before it does, with what to do.
+/// Reports a build script that would stop, and what to do, before it runs.
 fn stopped(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let Some(stopped) = &one.stopped else { return };
     let root = toolchain.toolkits.first().map(|toolkit| toolkit.root.display());
@@ -332,18 +333,18 @@ fn stopped(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
             (MessageTemplate::CrateStopsUnknownCudnn, values.with("named_in", one.of.line()))
         }
     };
-    // The script says so itself, and then nothing is built; what it made before may still be used.
+    // The script reports this itself and then builds nothing, but cargo may still use its earlier output.
     findings.push(words.finding(&values).with_severity(Severity::Warning));
 }
 
-/// Crates that cargo took from an earlier run of their build script, when something else was in use. `ran` is what cargo
-/// says of the build just done.
+/// Finds crates that cargo reused from a run of their build script with another toolchain. `ran` is cargo's output
+/// about the current build.
 pub fn stale(uses: &[Use], ran: &[Ran], release: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in uses.iter().filter(|one| !one.of.tool) {
         let runs: Vec<&Ran> =
             ran.iter().filter(|ran| ran.name == one.of.name && ran.version == one.of.version).collect();
-        // One package may run twice, for the host and for the target: then only what both say is sure.
+        // A package may run twice, for the host and for the target. Then only facts of both runs are certain.
         let said: Vec<Option<(String, String)>> = runs.iter().map(|ran| kept(uses, one, ran)).collect();
         let Some(Some((took, now))) = said.first().filter(|_| said.iter().all(Option::is_some)) else { continue };
         let rerun = one.of.row().map(|row| row.reruns.join(", ")).unwrap_or_default();
@@ -354,7 +355,7 @@ pub fn stale(uses: &[Use], ran: &[Ran], release: bool) -> Vec<Finding> {
     findings
 }
 
-/// What a build script took, and what it would take now, where these differ.
+/// Returns what a build script used and what it would use now, if they differ.
 fn kept(uses: &[Use], one: &Use, ran: &Ran) -> Option<(String, String)> {
     let number = |name: &str| ran.variables.get(name)?.parse::<u32>().ok();
     if let (Some(major), Some(minor), Some(told)) =

@@ -1,5 +1,5 @@
-//! What each crate of a graph would do in this environment: which level it takes, which compiler it runs, which headers it
-//! reads. Each by its own rules (`data/crates.toml`), which are not those of the toolchain's search.
+//! Detects what each crate of a graph would do in this environment: the level, the compiler and the headers that it
+//! selects. Each crate has its own rules (`data/crates.toml`), which differ from those of the toolchain search.
 
 use std::path::{Path, PathBuf};
 
@@ -12,32 +12,32 @@ use crate::toolchain::{Native, Toolchain};
 use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, Version};
 
-/// A fact of a crate, and who told it.
+/// A fact about a crate, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told<T> {
     /// The fact.
     pub value: T,
-    /// Its source, in words: `feature cuda-12080`, `nvcc in PATH`.
+    /// A description of the source: `feature cuda-12080`, `nvcc in PATH`.
     pub by: String,
-    /// How firmly it is told.
+    /// How certain it is.
     pub chosen: Chosen,
 }
 
-/// How firmly a level is told.
+/// How certain a level is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// By a feature or a variable: what the toolkit is does not change it.
+    /// A feature or a variable sets it, whatever the toolkit is.
     Fixed,
-    /// By what is found in the building environment.
+    /// The building environment determines it.
     Found,
-    /// By nobody: nothing was found, and the crate takes the newest it knows.
+    /// Nothing was found, and the crate uses the newest level that it knows.
     Assumed,
 }
 
-/// A crate's CUDA level.
+/// The CUDA level of a crate.
 pub type Level = Told<CudaVersion>;
 
-/// A crate's level of the guarded library: major, and minor where that is told.
+/// The cuDNN level of a crate: the major, and the minor if it is known.
 pub type LibraryLevel = Told<(u32, Option<u32>)>;
 
 /// The compiler that a crate would run.
@@ -45,44 +45,44 @@ pub type LibraryLevel = Told<(u32, Option<u32>)>;
 pub struct Compiler {
     /// The program.
     pub path: PathBuf,
-    /// Its release; `None` where it says none.
+    /// Its release; `None` if it prints none.
     pub release: Option<Version>,
-    /// What leads to it: `PATH`, `NVCC`, `/usr/local/cuda/bin/nvcc`.
+    /// The origin of its path: `PATH`, `NVCC`, `/usr/local/cuda/bin/nvcc`.
     pub by: String,
 }
 
-/// The `cuda.h` that a crate would name to the compiler.
+/// The `cuda.h` that a crate would pass to the compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headers {
     /// The file.
     pub path: PathBuf,
-    /// Its release; `None` where it says none.
+    /// Its release; `None` if it contains none.
     pub release: Option<CudaVersion>,
-    /// What leads to it: `CUDA_PATH`, `/usr/local/cuda/include`.
+    /// The origin of its path: `CUDA_PATH`, `/usr/local/cuda/include`.
     pub by: String,
-    /// The crate in whose build script it runs is known to let it name them; of others nobody knows.
+    /// True if the crate in whose build script it runs is known to pass these headers on.
     pub named: bool,
 }
 
-/// What decides the one arch that a crate compiles for.
+/// What selects the one architecture that a crate compiles for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArchUse {
     /// A variable.
     Named {
-        /// What comes out: machine code and PTX of one arch.
+        /// The result: machine code and PTX of one architecture.
         arch: Arch,
         /// The variable.
         variable: String,
-        /// As it is written there.
+        /// Its value.
         text: String,
     },
     /// The GPU of the building machine.
     BuildSystem {
-        /// The variable that nobody has set.
+        /// The variable that is not set.
         variable: String,
-        /// Its GPUs, where they were asked for and answer.
+        /// The GPUs of the machine, if they were queried and answered.
         gpus: Option<Vec<Cc>>,
-        /// Whether the crate adds the suffix by itself.
+        /// True if the crate adds the suffix by itself.
         suffix: bool,
     },
 }
@@ -90,31 +90,31 @@ pub enum ArchUse {
 /// Why a crate's build script would stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// It was told a release for which it has no bindings.
+    /// It has no bindings for the selected release.
     UnknownRelease {
         /// The release.
         asked: CudaVersion,
-        /// Who told it.
+        /// The source of the release.
         by: String,
-        /// The newest it knows.
+        /// The newest release that it knows.
         newest: CudaVersion,
-        /// The variable with which to name another.
+        /// The variable that selects another one.
         variable: String,
     },
-    /// It asks nvcc for its release, and `PATH` has none.
+    /// It reads the release from nvcc, and `PATH` contains none.
     NoCompiler,
-    /// It looks for libraries where there are none.
+    /// Its library search finds nothing.
     NoLibraries {
-        /// Where it looks.
+        /// The searched places.
         places: Vec<String>,
     },
-    /// The headers are of a release for which it has no bindings.
+    /// It has no bindings for the release of the headers.
     UnknownLibrary {
-        /// The header's version.
+        /// The version of the header.
         asked: Version,
         /// The header.
         header: PathBuf,
-        /// Those it has.
+        /// The versions that it has.
         known: Vec<(u32, u32)>,
     },
 }
@@ -124,13 +124,13 @@ pub enum Stopped {
 pub struct Use {
     /// The crate.
     pub of: Crate,
-    /// The CUDA release that its bindings are for.
+    /// The CUDA release of its bindings.
     pub level: Option<Level>,
-    /// The release of the guarded library that its bindings are for.
+    /// The cuDNN release of its bindings.
     pub library: Option<LibraryLevel>,
     /// The compiler that it would run.
     pub compiler: Option<Compiler>,
-    /// The headers that it would name to it.
+    /// The headers that it would pass to the compiler.
     pub headers: Option<Headers>,
     /// What it would compile for.
     pub arch: Option<ArchUse>,
@@ -138,8 +138,8 @@ pub struct Use {
     pub stopped: Option<Stopped>,
 }
 
-/// What these crates would do. `root` is where the machine's own folders begin, `/` but in tests; `ask_gpu`: ask the driver
-/// for the builder's GPU where a crate would.
+/// Detects what these crates would do. `root` is the root of the file system, `/` except in tests. `ask_gpu`: query
+/// the driver for the GPU of the builder if a crate would.
 pub fn look(env: &Env, crates: &[Crate], toolchain: &Toolchain, root: &Path, ask_gpu: bool) -> Vec<Use> {
     let looking = Looking { env, toolchain, root, ask_gpu };
     crates.iter().map(|one| looking.at(one)).collect()
@@ -200,7 +200,7 @@ impl Looking<'_> {
             let Some(value) = text.parse().ok().map(CudaVersion::from_int) else { return Ok(None) };
             return bindings(value, format!("{}={text}", rule.variable), Chosen::Fixed);
         }
-        // The newest of them, where several are on: that is the order in the build script.
+        // If several features are enabled, the build script uses the newest.
         let named = of.features.iter().filter_map(|feature| Some((rule.level_of(feature)?, feature))).max();
         if let Some((value, feature)) = named {
             return Ok(Some(Told { value, by: format!("feature {feature}"), chosen: Chosen::Fixed }));
@@ -214,7 +214,7 @@ impl Looking<'_> {
             (Some(nvcc), Some(release)) => {
                 bindings(release.into(), format!("{}, the first in PATH", nvcc.display()), Chosen::Found)
             }
-            // Of one that says nothing nobody knows what the crate reads.
+            // It is unknown what the crate reads if there is no release.
             (Some(_), None) => Ok(None),
             (None, _) => {
                 let assumes = rule.newest.as_ref().is_some_and(|feature| of.features.contains(feature));
@@ -274,7 +274,8 @@ impl Looking<'_> {
         }
     }
 
-    /// A place of the table as a path: `$CUDA_PATH/include`, `/usr/include`. `None` where its variable is not set.
+    /// Converts a place of the table to a path: `$CUDA_PATH/include`, `/usr/include`. `None` if its variable is not
+    /// set.
     fn place(&self, place: &str) -> Option<PathBuf> {
         let Some(rest) = place.strip_prefix('$') else {
             return place.strip_prefix('/').map(|below| self.root.join(below));
@@ -315,7 +316,7 @@ impl Looking<'_> {
         Some(ArchUse::Named { arch, variable: variable.to_owned(), text })
     }
 
-    /// Whether any of these places has a toolkit's libraries, as `find_cuda_helper` looks for them.
+    /// Returns true if any of these places has the libraries of a toolkit, as `find_cuda_helper` searches for them.
     fn links(&self, places: &[String]) -> bool {
         let mut folders: Vec<PathBuf> = Vec::new();
         for place in places {
@@ -343,7 +344,7 @@ impl Looking<'_> {
     }
 }
 
-/// What led to a place: the variable's name, or the place.
+/// The origin of a place: the variable's name, or the place itself.
 fn source(place: &str) -> String {
     match place.strip_prefix('$') {
         Some(rest) => rest.split('/').next().unwrap_or(rest).to_owned(),
@@ -351,7 +352,7 @@ fn source(place: &str) -> String {
     }
 }
 
-/// `90` → `sm_90a`: as cudaforge reads its variable (src/compute_cap.rs:34-84 of 0.1.6).
+/// Converts `90` to `sm_90a`, as cudaforge reads its variable (src/compute_cap.rs:34-84 of 0.1.6).
 fn with_suffix(text: &str) -> Option<Arch> {
     let text = text.trim().to_lowercase();
     let text = text.strip_prefix("sm_").unwrap_or(&text);
@@ -361,12 +362,12 @@ fn with_suffix(text: &str) -> Option<Arch> {
         _ => (text, None),
     };
     let number: u16 = number.parse().ok()?;
-    // `9` means 9.0 there.
+    // cudaforge reads `9` as 9.0.
     let number = if number < 20 { number * 10 } else { number };
     Some(Arch { number, suffix: given.unwrap_or_else(|| suffix_of(number)) })
 }
 
-/// The suffix that cudaforge gives to an arch by itself.
+/// The suffix that cudaforge adds to an architecture.
 const fn suffix_of(number: u16) -> Suffix {
     match number {
         121.. => Suffix::Family,
@@ -376,14 +377,14 @@ const fn suffix_of(number: u16) -> Suffix {
 }
 
 impl Use {
-    /// Whether it opens this library by name when the program runs.
+    /// Returns true if it opens this library by name at run time.
     pub fn opens(&self, stem: &str) -> bool {
         !self.of.tool && self.of.mode() == Mode::Loaded && self.of.libraries().contains(&stem)
     }
 }
 
 impl ArchUse {
-    /// What comes out, where that is known: machine code, and PTX of the same arch.
+    /// The result, if it is known: machine code and PTX of the same architecture.
     pub fn targets(&self) -> Vec<Target> {
         let arch = match self {
             Self::Named { arch, .. } => Some(*arch),
@@ -404,7 +405,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder of this test's own, gone afterwards.
+    /// A temporary directory that is deleted on drop.
     struct Folder(tempfile::TempDir);
 
     impl Folder {
@@ -513,7 +514,7 @@ mod tests {
         let nvcc = format!("{b}/bin/nvcc");
         let release =
             |found: &Use| found.compiler.as_ref().and_then(|compiler| compiler.release).map(CudaVersion::from);
-        // bindgen_cuda takes PATH, whatever NVCC says, and the first headers of another order.
+        // bindgen_cuda uses PATH whatever NVCC contains, and the first headers of another search order.
         let found = at(one("bindgen_cuda", "0.1.6", &[]), folder.0.path(), &[("PATH", &path), ("NVCC", &nvcc)]);
         assert_eq!(release(&found), Some(CudaVersion::new(13, 0)));
         let headers = found.headers.unwrap();

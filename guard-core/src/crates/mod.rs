@@ -1,11 +1,10 @@
-//! The crates of a build that reach CUDA: what each expects, what it would find, and whether they agree with each other
-//! and with the toolchain.
+//! The crates of a build that reach CUDA: the versions that each expects and would find, and whether they agree.
 //!
-//! - [`table`]: what is known of crates, from their own sources (`data/crates.toml`);
-//! - [`Crate`]: one crate of a graph, as who asked cargo hands it over;
-//! - [`look()`]: what each of them would do in this environment: reads variables and files;
-//! - [`judge()`]: pure: (policy, toolchain, what they would do) → findings;
-//! - [`dlopen`]: the libraries that they open by name, as a note that other tools read too.
+//! - [`table`]: facts about crates, from their own sources (`data/crates.toml`)
+//! - [`Crate`]: one crate of a dependency graph
+//! - [`look()`]: detects what each crate would do in this environment; reads variables and files
+//! - [`judge()`]: pure: (policy, toolchain, behaviour of the crates) → findings
+//! - [`dlopen`]: the libraries that they open by name, as a note that other tools read too
 
 use std::collections::BTreeSet;
 
@@ -20,25 +19,24 @@ pub use look::{ArchUse, Chosen, Compiler, Headers, Level, LibraryLevel, Stopped,
 use crate::vendor::{CUDNN, NVML, is_nvidias};
 use table::{Mode, Row};
 
-/// A crate of a graph that is linked into what is built, or runs in the build script of one that is.
+/// A crate of a graph that is linked into the built file, or runs in the build script of such a crate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crate {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// The features that are on in this build.
+    /// The features that are enabled in this build.
     pub features: BTreeSet<String>,
-    /// The features that it declares: what it knows.
+    /// The features that it declares.
     pub known: BTreeSet<String>,
-    /// `links` of its manifest.
+    /// `links` in its manifest.
     pub links: Option<String>,
-    /// The shortest way to it from the package that is built, that package first: `app`, `candle-core 0.11.1`,
-    /// `cudarc 0.19.10`.
+    /// The shortest path to it from the package that is built: `app`, `candle-core 0.11.1`, `cudarc 0.19.10`.
     pub path: Vec<String>,
-    /// It runs in the build script of the crate before it in `path`; otherwise it is linked.
+    /// True if it runs in the build script of the crate before it in `path`. Otherwise it is linked.
     pub tool: bool,
-    /// Where the workspace's own manifests name it, `app/Cargo.toml:12`, from the workspace's root.
+    /// Where a manifest of the workspace names it: `app/Cargo.toml:12`, relative to the workspace's root.
     pub named_in: Vec<String>,
 }
 
@@ -53,24 +51,24 @@ impl Crate {
         self.path.join(" -> ")
     }
 
-    /// The crate in whose build script it runs, or that depends on it.
+    /// The crate that depends on it, or in whose build script it runs.
     pub fn caller(&self) -> &str {
         let above = self.path.len().checked_sub(2).and_then(|at| self.path.get(at));
         above.and_then(|step| step.split(' ').next()).unwrap_or_default()
     }
 
-    /// What the table knows of it.
+    /// The row of the table for this version.
     pub fn row(&self) -> Option<&'static Row> {
         table::of(&self.name, &self.version)
     }
 
-    /// Whether it is worth handing over: the table knows its name, or it says itself that it links a library of NVIDIA's.
+    /// Returns true if the table has its name, or its `links` key names an NVIDIA library.
     pub fn concerns(name: &str, links: Option<&str>) -> bool {
         table::knows(name) || links.is_some_and(is_nvidias)
     }
 
-    /// Whether it reaches CUDA by itself, with these features: a crate that many programs use without a GPU reaches it by
-    /// others, which are in the graph then. NVML comes with the driver and asks for no toolkit.
+    /// Returns true if these features make it reach CUDA by itself. A crate that many programs use without a GPU reaches CUDA
+    /// through other crates, which are in the graph then. NVML comes with the driver and needs no toolkit.
     pub fn reaches(&self) -> bool {
         let Some(row) = self.row() else { return true };
         let linked =
@@ -83,12 +81,12 @@ impl Crate {
         self.row().map_or(Mode::Unknown, |row| row.mode(&self.features))
     }
 
-    /// The stems of the libraries that it links or loads: without `lib`.
+    /// The stems of the libraries that it links or loads, without `lib`.
     pub fn libraries(&self) -> Vec<&'static str> {
         self.row().map(|row| row.libraries(&self.features)).unwrap_or_default()
     }
 
-    /// `Cargo.toml:12`, or where else the feature may stand.
+    /// `Cargo.toml:12`, or another place that may set the feature.
     fn line(&self) -> String {
         match self.named_in.first() {
             Some(line) => line.clone(),
@@ -100,8 +98,8 @@ impl Crate {
     }
 }
 
-/// Whether a library is another one in each major of the toolkit. The driver, NVRTC and NVML are not; the guarded library, cuRAND,
-/// cuFile, cuTENSOR and NCCL count by themselves, and no toolkit's major changes what they offer.
+/// Returns true if the library differs between majors of the toolkit. The driver, NVRTC and NVML do not. cuDNN, cuRAND,
+/// cuFile, cuTENSOR and NCCL have their own version numbers.
 fn has_majors(stem: &str) -> bool {
     stem != CUDNN.key
         && !matches!(

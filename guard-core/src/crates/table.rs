@@ -1,4 +1,4 @@
-//! What is known of crates that reach CUDA: `data/crates.toml`, read from their own sources.
+//! Facts about crates that reach CUDA: `data/crates.toml`, from the crates' own sources.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -10,89 +10,89 @@ use toml::de::{DeTable, DeValue};
 use crate::entry::Entry;
 use crate::version::{CudaVersion, Version};
 
-/// One range of versions of a crate that behave alike.
+/// A range of versions of a crate with the same behaviour.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The crate.
+    /// The name of the crate.
     pub name: String,
     /// The range.
     pub versions: VersionReq,
-    /// The version that was read.
+    /// The version whose source was read.
     pub read: String,
-    /// When.
+    /// The date of that.
     pub date: String,
-    /// What it is, in a line.
+    /// A description in one line.
     pub about: String,
-    /// How it is told the CUDA release that its bindings are for.
+    /// How it selects the CUDA release of its bindings.
     pub level: Option<LevelRule>,
-    /// The same for cuDNN.
+    /// How it selects the cuDNN release of its bindings.
     pub library: Option<LibraryRule>,
-    /// How libraries are reached, by feature (empty: without any); the first that is on decides.
+    /// How it reaches libraries, by feature (empty: without any). The first enabled feature decides.
     pub modes: Vec<(String, Mode)>,
-    /// The stems of libraries, by feature (empty: always).
+    /// The stems of its libraries, by feature (empty: always).
     pub libraries: Vec<(String, String)>,
-    /// What is opened for a stem, in order: patterns with `{lib}`, `{major}` and `{minor}`.
+    /// The file names that it tries for a stem, in order: patterns with `{lib}`, `{major}` and `{minor}`.
     pub names: Vec<String>,
-    /// When a library's functions are looked up.
+    /// When it resolves the functions of a library.
     pub symbols: Symbols,
-    /// Where it looks for the compiler.
+    /// The search order for the compiler.
     pub nvcc: Vec<String>,
-    /// Where it looks for `cuda.h`.
+    /// The search order for `cuda.h`.
     pub headers: Vec<String>,
-    /// The crates that are known to let it name these headers to the compiler.
+    /// The crates that pass these headers to the compiler through it.
     pub headers_for: Vec<String>,
-    /// Where it looks for libraries.
+    /// The search order for libraries.
     pub link: Vec<String>,
-    /// The crates that call it in their build scripts to stop where none of `link` has any; others only ask it.
+    /// The crates that call it in their build scripts to stop if none of `link` has any. Others only query it.
     pub stops_without_link: Vec<String>,
-    /// What it makes of `CUDA_COMPUTE_CAP`.
+    /// How it converts `CUDA_COMPUTE_CAP`.
     pub arch: Option<ArchRule>,
-    /// Variables whose change makes its build script run again.
+    /// The variables that trigger its build script.
     pub reruns: Vec<String>,
-    /// The variables in which its build script tells what it took.
+    /// The variables in which its build script reports its choice.
     pub tells: Vec<String>,
-    /// What was read where: (what, file and lines).
+    /// The sources: (fact, file and lines).
     pub source: Vec<(String, String)>,
 }
 
-/// How a crate is told its CUDA level, in this order.
+/// How a crate selects its CUDA level, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelRule {
     /// A variable, `12080` for 12.8.
     pub variable: String,
-    /// The prefix of its features, before the same number.
+    /// The prefix of its features, in front of the same number.
     pub features: String,
-    /// The feature that asks the first nvcc in `PATH`.
+    /// The feature that uses the first nvcc in `PATH`.
     pub nvcc: String,
-    /// The feature that takes the newest release it knows where there is no nvcc.
+    /// The feature that selects the newest known release if there is no nvcc.
     pub newest: Option<String>,
 }
 
-/// How a crate is told its cuDNN level.
+/// How a crate selects its cuDNN level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LibraryRule {
-    /// A feature has the bindings of one major.
+    /// A feature selects the bindings of one major.
     Fixed {
         /// The feature.
         feature: String,
         /// The major.
         major: u32,
-        /// The oldest release that was seen to have every function.
+        /// The oldest release that has every function.
         has: Version,
-        /// The newest that was seen to lack some.
+        /// The newest release that lacks one.
         lacks: Version,
-        /// One that it lacks.
+        /// A function that it lacks.
         symbol: String,
     },
-    /// Features name a release, or one asks the headers.
+    /// Features name a release, or one reads the headers.
     Named {
-        /// Their prefix, before `09021` for 9.21.
+        /// Their prefix, in front of `09021` for 9.21.
         features: String,
-        /// The feature that asks the headers.
+        /// The feature that reads the headers.
         headers: String,
-        /// Where these are looked for.
+        /// The search order for them.
         places: Vec<String>,
-        /// The feature that takes the newest release it knows where it does not know, or not find, that one.
+        /// The feature that selects the newest known release if the headers are missing or unknown.
         newest: String,
     },
 }
@@ -102,92 +102,92 @@ pub enum LibraryRule {
 pub enum Mode {
     /// In `DT_NEEDED`.
     Linked,
-    /// Inside the file.
+    /// Linked statically.
     Static,
-    /// By name, when it runs.
+    /// Opened by name at run time.
     Loaded,
-    /// Not by itself.
+    /// Through other crates only.
     None,
-    /// Nobody has read it.
+    /// Unknown: its source was not read.
     Unknown,
 }
 
-/// When the functions of a library that is loaded by name are looked up.
+/// When the functions of a library that is opened by name are resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbols {
-    /// All at once when it is opened; the program panics at the first that is missing.
+    /// All when it is opened; the program panics if one is missing.
     Opened,
-    /// Each when it is called; a missing one panics then.
+    /// Each at its first call; a missing one panics then.
     WrapperCall,
-    /// Each when it is called; a missing one is an error of that call.
+    /// Each at its first call; a missing one is an error of that call.
     Checked,
 }
 
-/// What a build script makes of `CUDA_COMPUTE_CAP`.
+/// How a build script converts `CUDA_COMPUTE_CAP`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchRule {
     /// The variable.
     pub variable: String,
-    /// It adds the suffix by itself: 90 becomes `sm_90a`.
+    /// True if it adds the suffix: 90 becomes `sm_90a`.
     pub suffix: bool,
 }
 
-/// The driver functions of a level: what a driver must support so that all of them are there.
+/// The CUDA version that a driver must support to have all driver functions of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverLevel {
-    /// The bindings' level.
+    /// The level of the bindings.
     pub level: CudaVersion,
-    /// The newest release that brought one of them.
+    /// The newest release that introduced one of them.
     pub needs: CudaVersion,
-    /// One that it brought.
+    /// A function that it introduced.
     pub symbol: String,
 }
 
-/// Everything known.
+/// The whole table.
 #[derive(Debug)]
 pub struct Table {
     /// The crates, one row for each range of versions.
     pub crates: Vec<Row>,
     /// Driver functions by level, oldest first.
     pub driver: Vec<DriverLevel>,
-    /// Where these were read and measured.
+    /// The source of these.
     pub driver_source: String,
 }
 
 const FILE: &str = "crates.toml";
 const TEXT: &str = include_str!("../../data/crates.toml");
 
-/// The table that is compiled in.
+/// Returns the compiled-in table.
 pub fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| read(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
 }
 
-/// The row of this version of a crate.
+/// Returns the row for this version of a crate.
 pub fn of(name: &str, version: &str) -> Option<&'static Row> {
     let version: semver::Version = version.parse().ok()?;
     table().crates.iter().find(|row| row.name == name && row.versions.matches(&version))
 }
 
-/// Whether any version of this crate is known.
+/// Returns true if the table has any version of this crate.
 pub fn knows(name: &str) -> bool {
     table().crates.iter().any(|row| row.name == name)
 }
 
-/// What a driver must support so that every function of this level is there: of the newest level in the table that is
-/// not newer. `None` below the table, and above it, where nobody has looked.
+/// Returns the CUDA version that a driver must support to have every function of this level, from the newest row that
+/// is not newer. `None` outside of the table.
 pub fn driver_level(level: CudaVersion) -> Option<&'static DriverLevel> {
     table().driver.iter().find(|row| row.level == level)
 }
 
 impl Row {
-    /// How libraries are reached with these features.
+    /// How it reaches libraries with these features.
     pub fn mode(&self, features: &BTreeSet<String>) -> Mode {
         let on = |(feature, _): &&(String, Mode)| feature.is_empty() || features.contains(feature);
         self.modes.iter().find(on).map_or(Mode::None, |(_, mode)| *mode)
     }
 
-    /// The stems of libraries with these features, each once.
+    /// The stems of its libraries with these features, each once.
     pub fn libraries(&self, features: &BTreeSet<String>) -> Vec<&str> {
         let mut stems = Vec::new();
         for (feature, stem) in &self.libraries {
@@ -198,12 +198,12 @@ impl Row {
         stems
     }
 
-    /// Whether what it does in the build script of this crate is known: it compiles, or stops.
+    /// Returns true if the table describes its part in the build script of this crate: it compiles, or stops.
     pub fn works_for(&self, caller: &str) -> bool {
         !self.nvcc.is_empty() || self.stops_without_link.iter().any(|one| one == caller)
     }
 
-    /// The names that are tried for a library, in order.
+    /// The file names that it tries for a library, in order.
     pub fn names_of(&self, stem: &str, level: Option<CudaVersion>) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for pattern in &self.names {
@@ -211,7 +211,7 @@ impl Row {
                 Some(CudaVersion { major, minor }) => {
                     pattern.replace("{major}", &major.to_string()).replace("{minor}", &minor.to_string())
                 }
-                // What depends on a level that is not known is left out.
+                // Names that depend on an unknown level are omitted.
                 None if pattern.contains("{m") => continue,
                 None => pattern.clone(),
             };
@@ -247,7 +247,7 @@ impl LibraryRule {
     }
 }
 
-/// Reads the table; an error names the row, the key and what was expected.
+/// Parses the table. An error names the row, the key and the expected value.
 pub fn read(text: &str) -> Result<Table, String> {
     let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
     let whole = whole.get_ref();

@@ -1,8 +1,7 @@
-//! (policy, toolchain) → findings.
+//! Pure: (policy, toolchain) → findings.
 //!
-//! A finding is an error only where the build would really use what is wrong. A guarded library that merely stands on the
-//! machine, named by no variable and asked for by no policy, is worth an info: whether the package uses it is not known before
-//! linking.
+//! A finding is an error only if the build really uses the faulty part. A cuDNN that is only installed, without a
+//! variable or policy that names it, is an info: before linking it is unknown if the package uses it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,9 +21,8 @@ use crate::version::{CudaVersion, Version};
 use super::fleet;
 use super::wording::{describe, names, of_policy, policy_file};
 
-/// What is wrong with building by this toolchain under this policy. Severities are the codes' own, or less where the
-/// build need not be touched by it; the policy's `[build]` and `[allow]` are applied by [`crate::policy::Policy`]'s
-/// owner, after.
+/// Returns the findings about this toolchain under this policy. Severities are those of the codes, or lower if the
+/// build may be unaffected. [`crate::policy::Policy`] applies `[build]` and `[allow]` afterwards.
 pub fn judge(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let mut findings = Vec::new();
     toolkit(policy, toolchain, &mut findings);
@@ -38,13 +36,13 @@ pub fn judge(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     findings
 }
 
-/// What [`judge`] took for an info, since nothing said that the build is about that library, as it weighs once the linked
-/// file is known to need it.
+/// Returns the findings that [`judge`] reported as infos, because nothing showed that the build uses the library,
+/// with the severity that they have after the linked file shows it.
 pub fn linked_library(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     recheck_linked_cudnn(policy, toolchain, toolchain)
 }
 
-/// The same where the linked file has shown another library than was known `before`.
+/// Returns the same findings if the linked file shows another library than the one `before`.
 pub fn recheck_linked_cudnn(policy: &Policy, before: &Toolchain, now: &Toolchain) -> Vec<Finding> {
     let (mut said, mut after) = (Vec::new(), Vec::new());
     if policy.library_linkage != Some(Linkage::None) {
@@ -55,8 +53,8 @@ pub fn recheck_linked_cudnn(policy: &Policy, before: &Toolchain, now: &Toolchain
     after
 }
 
-/// Archs that variables alone ask for fail no build in which nothing is known to be compiled for them: they are there for
-/// whatever is built on this machine.
+/// Lowers findings about architectures that only variables declare, if nothing is known to be compiled for them:
+/// variables apply to every build on this machine.
 pub fn downgrade_env_only_archs(toolchain: &Toolchain, findings: &mut [Finding]) {
     let by_project = toolchain.archs.declared.iter().any(Declared::is_of_project);
     for finding in findings.iter_mut().filter(|finding| finding.severity == Severity::Error) {
@@ -74,8 +72,8 @@ pub fn downgrade_env_only_archs(toolchain: &Toolchain, findings: &mut [Finding])
     }
 }
 
-/// Whether a requirement takes a version. A third number that is not known takes every value: what cannot be told does
-/// not refuse.
+/// Returns true if a version satisfies a requirement. An unknown third number satisfies every requirement, because
+/// unknown never refuses.
 pub(super) fn takes(require: &VersionReq, version: Version, patch_known: bool) -> bool {
     let of = |patch: u64| semver::Version::new(version.major.into(), version.minor.into(), patch);
     require.matches(&of(version.patch.into()))
@@ -124,7 +122,7 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
     }
 }
 
-/// Toolkits that are not in use, in a line.
+/// Lists the toolkits that are not in use in one line.
 fn others(toolchain: &Toolchain) -> String {
     let used = |index: usize| {
         [&toolchain.compiler, &toolchain.headers].into_iter().flatten().any(|choice| choice.index == index)
@@ -138,7 +136,7 @@ fn unreadable(nvcc: &Nvcc, trouble: &str) -> Finding {
         .finding(&Values::default().with("path", nvcc.path.display()).with("why", trouble))
 }
 
-/// Nothing tells a release: there is no toolkit in use, or it is silent.
+/// Reports that no release is known: no toolkit is in use, or it prints none.
 fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, dangling: &str) {
     let mut silent = false;
     if let Some(nvcc) = toolchain.compiling().and_then(|toolkit| toolkit.nvcc.as_ref()) {
@@ -153,7 +151,7 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
         }
     }
     let Some(require) = policy.toolkit.as_ref().filter(|_| !silent) else { return };
-    // A root without a compiler is no toolkit to build with: the wheels before CUDA 13, a container for running.
+    // A root without a compiler is no toolkit to build with: wheels before CUDA 13, runtime containers.
     let unused = toolchain.toolkits.iter().find(|toolkit| toolkit.nvcc.is_some());
     let values = of_policy(policy).with("require", &require.text).with("dangling", dangling);
     let values = values.with("others", others(toolchain)).known("root", unused.map(|unused| unused.root.display()));
@@ -163,7 +161,7 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
     findings.push(words.finding(&values));
 }
 
-/// nvcc against headers. Whether they are of different releases.
+/// Compares nvcc with the headers. Returns true if their releases differ.
 fn mixed(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bool {
     let Some((including, chosen)) = toolchain.including().zip(toolchain.headers.as_ref()) else { return false };
     let Some((headers, version)) = including.headers.as_ref().and_then(|headers| Some((headers, headers.version?)))
@@ -202,7 +200,7 @@ fn mixed(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bool {
     true
 }
 
-/// The linker's cudart against nvcc, or against the headers where there is no nvcc.
+/// Compares the linker's cudart with nvcc, or with the headers if there is no nvcc.
 fn cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
     let Some((cudart, toolkit)) = toolchain.cudart.as_ref().zip(toolchain.toolkit()) else { return };
     let differs = |from: CudaVersion| match (&cudart.version, cudart.major) {
@@ -211,7 +209,8 @@ fn cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
         (None, None) => false,
     };
     let headers = toolchain.including().and_then(|toolkit| toolkit.headers.as_ref()?.version);
-    // Where nvcc and headers are mixed, a cudart that came with the headers is the same fault, said already.
+    // If nvcc and headers are mixed, a cudart from the headers' toolkit is the same fault, which was reported
+    // already.
     if !differs(toolkit.value.into()) || mixed && headers.is_some_and(|headers| !differs(headers)) {
         return;
     }
@@ -224,7 +223,7 @@ fn cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
     let values = values.with("source", &cudart.source).with("nvcc_cuda", CudaVersion::from(toolkit.value));
     let mut finding = words.finding(&values.with("toolkit", describe(&toolkit)));
     if ["the system's folder", "LIBRARY_PATH", "CUDA_LIBRARY_PATH"].contains(&cudart.source.as_str()) {
-        // The folders that a build script names go before these. What was linked is judged once it is.
+        // Directories of a build script come before these. After linking, the linked library is checked.
         finding.severity = Severity::Warning;
     }
     findings.push(finding);
@@ -234,9 +233,9 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let Some(toolkit) = toolchain.compiling().filter(|_| !toolchain.any_host) else { return };
     let Some(release) = toolkit.version() else { return };
     let own = toolkit.limits.as_ref();
-    // Only where the toolkit itself does not say: reading the table costs more than all else here.
+    // Only if the toolkit does not show it: reading the table costs more than everything else here.
     let table = || tables::host_compiler(release.value);
-    // Its major, and the newest of its maker that nvcc takes, where it is newer than that.
+    // Its major, and the newest accepted one of its vendor if it is older than that.
     let refused = |host: &HostCompiler| {
         let newest = match host.family {
             Family::Gcc => own.and_then(|own| own.gcc_max).or_else(|| table().gcc_newest),
@@ -271,10 +270,10 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     );
     let mut finding = toolchain.by.of(words.0, words.1, words.2).finding(&values);
     if accepted.is_some() {
-        // Which of both this build uses its build script knows; nvcc itself refuses the other.
+        // Only the build script knows which of the two this build uses; nvcc itself rejects the other.
         finding.severity = Severity::Info;
     } else if !toolchain.host.as_ref().is_some_and(HostCompiler::is_named) {
-        // Whether nvcc is called at all, and with which `-ccbin`, the build script knows; nvcc itself refuses this one.
+        // Only the build script knows if it calls nvcc, and with which `-ccbin`; nvcc itself rejects this compiler.
         finding.severity = Severity::Warning;
     }
     findings.push(finding);
@@ -285,7 +284,7 @@ fn stubs(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         let values = Values::default().with("variable", &stub.source).with("folder", stub.value.display());
         let mut finding = MessageTemplate::StubInRuntimePath.finding(&values);
         if stub.source == "LD_LIBRARY_PATH" {
-            // It is this shell's, not the program's.
+            // It belongs to this shell, not to the program.
             finding.severity = Severity::Warning;
         }
         findings.push(finding);
@@ -334,7 +333,7 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
         }
     }
 
-    // Whether this build is about the library at all: by the linked file, a variable or the policy.
+    // True if the linked file, a variable or the policy shows that the build uses the library.
     let meant = linked
         || policy.library.is_some()
         || policy.library_fleet.is_some()
@@ -402,7 +401,7 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
     }
 }
 
-/// Inner libraries that are missing, or of another release than the rest.
+/// Checks for inner libraries that are missing or of another release.
 fn parts(library: &LibraryFile) -> Option<Finding> {
     let folder = library.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
     if !library.missing.is_empty() {
@@ -430,7 +429,7 @@ fn parts(library: &LibraryFile) -> Option<Finding> {
     Some(if worst { finding } else { finding.with_severity(Severity::Warning) })
 }
 
-/// The library for another CUDA major than the toolkit's.
+/// Checks for a library of another CUDA major than the toolkit's.
 fn other_cuda(
     toolkit: &Sourced<Version>,
     headers: Option<Version>,
@@ -447,7 +446,7 @@ fn other_cuda(
             MessageTemplate::CudnnForOtherCuda.finding(&values.with("built_major", library.major.max(9)))
         });
     }
-    // No file tells: but some releases were never made for some majors.
+    // No file shows it, but some releases were never published for some majors.
     let by_library =
         library.and_then(|library| Some((library.version.as_ref()?.value, library.path.display().to_string())));
     let (version, path) = by_library.or(headers.zip(headers_path))?;
@@ -506,13 +505,13 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     only_by_ptx(policy, toolkit.value, &archs.in_force, &values, findings);
 }
 
-/// GPUs of the fleet for which this toolkit makes no machine code.
+/// Returns the GPUs of the fleet for which this toolkit compiles no machine code.
 fn only_by_ptx(policy: &Policy, toolkit: Version, in_force: &[Target], values: &Values, findings: &mut Vec<Finding>) {
     for gpu in &policy.fleet {
         let Some(cc) = tables::gpu_cc(gpu) else { continue };
         let Some(own) = Arch::of_cc(cc) else { continue };
         let too_new = matches!(tables::can_make(toolkit, Target::Cubin(own)), Answer::TooNew { .. });
-        // Machine code of an older arch of the same major, where the toolkit makes one, serves as well.
+        // Machine code of an older arch of the same major also serves it, if the toolkit compiles one.
         let older = (0..=cc.1).filter_map(|minor| Arch::of_cc((cc.0, minor))).map(Target::Cubin);
         let served = older
             .filter(|target| tables::can_make(toolkit, *target) == Answer::Made)
@@ -532,7 +531,7 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, in_force: &[Target], values: &
     }
 }
 
-/// Sources that do not name the same archs. What kind of code each means, and suffixes, are left aside: tools differ in
+/// Compares the architectures of all sources. The kind of code and suffixes are ignored, because tools differ in
 /// them.
 fn contradictions(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let numbers =
@@ -566,7 +565,7 @@ fn contradictions(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     findings.push(unless_torch(words.finding(&values.with("sources", lines.join("\n"))), against));
 }
 
-/// The finding, an info where nothing but PyTorch's list is wrong.
+/// Builds the finding; an info if only PyTorch's list is wrong.
 fn unless_torch<'a>(finding: Finding, sources: impl IntoIterator<Item = &'a Declared>) -> Finding {
     if sources.into_iter().all(Declared::is_of_torch) { finding.with_severity(Severity::Info) } else { finding }
 }
@@ -625,7 +624,7 @@ mod tests {
         assert!(takes(">=12.4, <14", "13.0.88", true));
         assert!(!takes("<13", "13.0.88", true));
         assert!(takes("=12.4", "12.4.131", true));
-        // cuda.h says 12.4, which may be 12.4.131.
+        // cuda.h contains 12.4, which may be 12.4.131.
         assert!(takes(">=12.4.127", "12.4.0", false));
         assert!(takes("=12.4.131", "12.4.0", false));
         assert!(!takes(">=12.4.127", "12.4.0", true));

@@ -1,7 +1,7 @@
-//! (policy, what a build makes) → findings: whether the machines of the policy's fleets can run it.
+//! Pure: (policy, result of a build) → findings: whether the machines of the policy's fleets can run it.
 //!
-//! Before linking only what is declared is known, so [`declared`] speaks where nobody will look at the linked file:
-//! under plain cargo, and for `check`. Where the file is seen, [`super::linked`] asks the same questions of it.
+//! Before linking only the declarations are known. [`declared`] checks them if the linked file is not examined later:
+//! under plain cargo, and for `check`. Otherwise [`super::linked`] checks the file.
 
 use crate::arch::{Arch, ArchRequest, Target};
 use crate::finding::{Finding, MessageFragment, MessageTemplate, Severity, Values};
@@ -17,8 +17,8 @@ use crate::version::{CudaVersion, Version};
 
 use super::wording::{describe, names, of_policy};
 
-/// Whether what is declared serves the fleets; what cannot be told is one info. The guarded library's fleet is not among it:
-/// that the headers tell, in every build.
+/// Checks whether the declarations serve the fleets. All unknown facts give one info. cuDNN's fleet is excluded,
+/// because every build knows the headers.
 pub fn declared(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let (mut findings, mut open) = (Vec::new(), Vec::new());
     archs(policy, toolchain, &mut findings, &mut open);
@@ -35,13 +35,13 @@ pub fn declared(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     findings
 }
 
-/// GPUs, each with the word of the policy that names it.
+/// GPUs, each with its name in the policy.
 pub(super) type Named<'a> = Vec<(&'a str, Cc)>;
 
-/// How many names a line holds: what lies beyond is counted.
+/// Number of names in a line; further ones are counted.
 const NAMED: usize = 6;
 
-/// Each name once, in a line.
+/// Lists each name once, in one line.
 pub(super) fn listed(mut all: Vec<String>) -> String {
     let mut seen = std::collections::BTreeSet::new();
     all.retain(|name| seen.insert(name.clone()));
@@ -51,7 +51,7 @@ pub(super) fn listed(mut all: Vec<String>) -> String {
     if more == 0 { text } else { format!("{text} and {more} more") }
 }
 
-/// GPUs by the words of the policy, `T4 (7.5)`.
+/// Lists GPUs by their names in the policy: `T4 (7.5)`.
 pub(super) fn gpus(gpus: &[(&str, Cc)]) -> String {
     let one = |(name, (major, minor)): &(&str, Cc)| {
         let cc = format!("{major}.{minor}");
@@ -68,9 +68,8 @@ pub(super) fn cures(gpus: &[(&str, Cc)]) -> String {
     listed(ccs.iter().map(|(major, minor)| format!("sm_{major}{minor}")).collect())
 }
 
-/// What to do about GPUs that nothing serves: an arch that the toolkit in use has dropped, or does not know yet, is not to
-/// be had from it.
-/// `to` says where archs are added; `None`: the flags that nvcc is given.
+/// Returns the hint for GPUs without code. The toolkit in use cannot compile an arch that it has dropped or does not
+/// know yet. `to` is the place to add archs; `None`: nvcc's flags.
 pub(super) fn cure(unserved: &[(&str, Cc)], toolkit: Option<Version>, to: Option<&str>) -> String {
     let not_made = unserved.iter().find_map(|(_, cc)| {
         let arch = Arch::of_cc(*cc)?;
@@ -92,12 +91,12 @@ pub(super) fn cure(unserved: &[(&str, Cc)], toolkit: Option<Version>, to: Option
     }
 }
 
-/// Values of a finding that speaks of `[gpu] fleet`.
+/// Values of a finding about `[gpu] fleet`.
 pub(super) fn of_fleet(policy: &Policy, named: &[(&str, Cc)]) -> Values {
     of_policy(policy).with("fleet", gpus(named))
 }
 
-/// What cannot be told, and why.
+/// The unknown facts, with reasons.
 type Open = Vec<String>;
 
 fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, open: &mut Open) {
@@ -107,7 +106,7 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     }
     let strongest = archs.declared.iter().find(|declared| !declared.adds);
     if archs.in_force.is_empty() {
-        // One that cannot be read, or `native` without a GPU, is told as such.
+        // Unreadable archs, and `native` without a GPU, are findings of their own.
         if strongest.is_none() {
             open.push(MessageFragment::OpenArchs.of(&Values::default()));
         }
@@ -128,7 +127,7 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     if !unclear.is_empty() {
         open.push(MessageFragment::OpenGpus.of(&about(&unclear)));
     }
-    // One crate leaves PTX beside the machine code for it, another does not: the graph knows which crates there are.
+    // One crate keeps PTX next to its machine code, another does not; only the dependency graph shows the crates.
     let beside = |cc: Cc| {
         let by_crates = strongest.is_some_and(|declared| declared.source == "CUDA_COMPUTE_CAP");
         by_crates && archs.in_force.iter().any(|target| Target::Ptx(target.arch()).serves(cc) == Compatibility::Yes)
@@ -149,8 +148,9 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     findings.push(unless_declared(finding, toolchain));
 }
 
-/// The finding, a warning where only a variable names archs: it is there for whatever is built, and whether this package has
-/// kernels of its own the linked file tells. PyTorch's list is there for PyTorch's extensions alone: an info.
+/// Builds the finding. It is a warning if only a variable names archs: the variable applies to every build, and only
+/// the linked file shows if this package has own kernels. PyTorch's list is for PyTorch's extensions alone, so it
+/// gives an info.
 fn unless_declared(finding: Finding, toolchain: &Toolchain) -> Finding {
     let strongest = toolchain.archs.declared.iter().find(|declared| !declared.adds);
     match strongest {
@@ -163,7 +163,7 @@ fn unless_declared(finding: Finding, toolchain: &Toolchain) -> Finding {
 /// The oldest driver of the fleet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OldestDriver<'a> {
-    /// As the policy writes it: `535`.
+    /// The text in the policy: `535`.
     text: &'a str,
     supports: Supports,
 }
@@ -174,13 +174,14 @@ impl<'a> OldestDriver<'a> {
         Some(Self { text, supports: tables::driver_supports(policy.driver_fleet_release()?) })
     }
 
-    /// Whether it serves a floor; `None`: cannot tell. The CUDA version decides: every release of a branch supports the
-    /// same one.
+    /// Returns whether it meets a requirement; `None` if unknown. The CUDA version decides: every release of a branch
+    /// supports the same one.
     pub(super) fn serves(self, floor: Floor) -> Option<bool> {
         self.supports.covers(floor.cuda).filter(|serves| floor.exact || !serves)
     }
 
-    /// The same of code for this GPU: machines that have it have a driver that drives it, however old others are.
+    /// The same for code of this GPU. A machine with the GPU has a driver for it, however old the fleet's oldest
+    /// driver is.
     pub(super) fn serves_on(self, floor: Floor, cc: Cc) -> Option<bool> {
         let first = tables::first_of_generation(cc);
         if first.is_some_and(|first| first.cuda >= floor.cuda) {
@@ -189,21 +190,21 @@ impl<'a> OldestDriver<'a> {
         self.serves(floor)
     }
 
-    /// Values of a finding about what it cannot serve.
+    /// Values of a finding about a requirement that it does not meet.
     fn against(self, policy: &Policy, floor: Floor) -> Values {
         let values = of_fleet(policy, &policy.fleet_ccs()).with("driver_fleet", self.text);
         let values = match self.supports.exactly() {
             Some(cuda) => values.with("cuda", cuda),
             None => values.known("most", self.supports.most),
         };
-        // To which branch `[driver] fleet` would have to be raised.
+        // The branch to which `[driver] fleet` would have to be raised.
         let branch = tables::branches().iter().find(|row| row.exact && row.least >= floor.cuda).map(|row| row.branch);
         let branch = branch.or(floor.release.map(|release| release.branch));
         values.with("needs_cuda", floor.cuda).known("needs_release", floor.release).known("branch", branch)
     }
 }
 
-/// A program with this cudart, on the oldest driver of the fleet. `built` has what names it.
+/// Checks a program with this cudart against the oldest driver of the fleet. `built` contains its name.
 pub(super) fn cudart(
     policy: &Policy,
     fleet: OldestDriver<'_>,
@@ -219,7 +220,7 @@ pub(super) fn cudart(
     })
 }
 
-/// A program that is linked to this library, which brings a cudart of its own, on the oldest driver of the fleet.
+/// Checks a program that links this library, which contains a cudart, against the oldest driver of the fleet.
 #[cfg(feature = "command")]
 pub(super) fn library(policy: &Policy, fleet: OldestDriver<'_>, library: &LibraryFile, file: &str) -> Option<Finding> {
     let made_for = library.cuda_major.as_ref()?;
@@ -234,7 +235,7 @@ pub(super) fn library(policy: &Policy, fleet: OldestDriver<'_>, library: &Librar
     })
 }
 
-/// Code that the oldest driver of the fleet cannot take, for these GPUs.
+/// Checks for code that the oldest driver of the fleet cannot load, for these GPUs.
 pub(super) fn code(
     policy: &Policy,
     fleet: OldestDriver<'_>,
@@ -256,7 +257,7 @@ fn driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, o
     let line = describe(&toolkit);
     match fleet.serves(tables::cudart_floor(release)) {
         Some(true) => {}
-        // Only the linked file tells whether cudart is in it: a program of the driver API has no such floor.
+        // Only the linked file shows if it contains cudart. A program of the driver API has no such requirement.
         Some(false) => findings.extend(
             cudart(policy, fleet, release, MessageTemplate::DriverFleetOlderDeclared, ("toolkit", &line))
                 .map(|finding| finding.with_severity(Severity::Warning)),
@@ -282,7 +283,7 @@ fn driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, o
     findings.push(unless_declared(finding, toolchain));
 }
 
-/// What to do where PTX does not serve: machine code, from this toolkit or a newer one.
+/// Returns the hint if PTX does not serve: machine code, from this toolkit or a newer one.
 fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
     let made = |cc: Cc| {
         let arch = Arch::of_cc(cc).zip(toolkit);
@@ -293,25 +294,25 @@ fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
     phrase.of(&Values::default().with("archs", cures(gpus)))
 }
 
-/// The guarded library in use: its version, where that stands, and the CUDA major that it is built for.
+/// The cuDNN in use: its version, its path, and the CUDA major that it is built for.
 fn used_library(policy: &Policy, toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)> {
     let library = toolchain.library_used();
     let by_library = library.and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
     let by_headers = toolchain.library_headers_used().and_then(|headers| Some((headers.version?, &headers.path)));
     let by_policy = policy.library_built.zip(policy.path.as_ref());
-    // The program is held to its headers when it starts.
+    // The start of the program compares with its headers.
     let (version, path) = by_headers.or(by_policy).or(by_library)?;
     let built = library.and_then(|library| library.cuda_major.as_ref()).map(|major| major.value);
     Some((version, path.display().to_string(), built.or(toolchain.toolkit_version().map(|toolkit| toolkit.major))))
 }
 
-/// The guarded library against its fleet and that of the GPUs.
+/// Compares cuDNN with its fleet and with the GPUs.
 pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Some((version, path, cuda)) = used_library(policy, toolchain) else { return findings };
     let named = policy.fleet_ccs();
     let values = of_fleet(policy, &named).with("found", version).with("path", path);
-    // One that is linked in needs none on the machine.
+    // A statically linked cuDNN needs none on the machine.
     let fleet = policy.library_fleet.as_deref().filter(|_| policy.library_linkage != Some(Linkage::Static));
     if let Some((text, oldest)) = fleet.zip(policy.library_fleet_version()) {
         let patch_named = text.split('.').nth(2).is_some();
@@ -352,10 +353,10 @@ pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     findings
 }
 
-/// The newest that the build for this CUDA has code for, where it is older than this GPU: what becomes of it there is in no
-/// document.
+/// Returns the newest compute capability with code in this build, if it is older than the GPU. No document describes
+/// cuDNN on newer GPUs.
 fn newest_before(version: Version, cuda: u32, cc: (u8, u8)) -> Option<(u8, u8)> {
-    // Machine code serves later GPUs of its own major.
+    // Machine code serves later GPUs of the same major.
     let newest = CUDNN.table().newest_cc(version, cuda).filter(|_| !serves_later(version, cuda));
     newest.filter(|newest| cc.0 > newest.0)
 }

@@ -1,4 +1,4 @@
-//! Finds the containers of a file, and what each is there for.
+//! Finds the fatbin containers of a file and the purpose of each.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,35 +21,36 @@ const EXECUTABLE: u64 = 4;
 const SYMBOL_OF_FILE: u8 = 4;
 const LOAD: u32 = 1;
 
-/// Bytes of the smallest header in an ELF file's tables.
+/// Size of the smallest header in an ELF file's tables.
 const LEAST_HEADER: u64 = 32;
 
-/// Bytes of a record in `.nvFatBinSegment`, and the version of one that a device linker wrote.
+/// Size of a record in `.nvFatBinSegment`, and its version if a device linker wrote it.
 const RECORD: usize = 24;
 const LINKED: u32 = 2;
 
-/// What is said of a file that none of our readers knows.
+/// The error for a file that no reader recognises.
 pub(crate) const NO_KNOWN_FORM: &str = "is no ELF file, no archive of them, no fatbin, no cubin, no PTX and no LTO-IR";
 
-/// Where nvcc puts whole programs, and device linkers their results.
+/// Section of whole programs and of device linkers' results.
 pub(super) const WHOLE: &str = ".nv_fatbin";
-/// Where nvcc puts relocatable code.
+/// Section of relocatable code.
 pub(super) const RELOCATABLE: &str = "__nv_relfatbin";
 
-/// Unpacked bytes up to which it is worth looking inside for a kernel. Measured with nvcc 11.8 to 13.5: cubins without
-/// any have 660 to 1736 bytes, those of an empty kernel 2408 and more; PTX 56 bytes to a few hundred against 94 and more.
+/// Unpacked size up to which the image is searched for a kernel. Measured with nvcc 11.8 to 13.5: cubins without
+/// kernels have 660 to 1736 bytes, those with an empty kernel 2408 and more; PTX has 56 to a few hundred bytes
+/// without and 94 and more with one.
 const SMALL_CUBIN: u64 = 2560;
 const SMALL_PTX: u64 = 1024;
-/// Of several cubins packed together.
+/// The magic number of several packed cubins.
 const SMALL_CONCATENATED: u64 = 16 << 10;
 
-/// Far more images than any file has (TensorFlow: 20 000). One that claims to have more would fill the memory.
+/// Limit of images, above every real file (TensorFlow: 20 000), so that a crafted file cannot fill the memory.
 const MOST_IMAGES: usize = 1 << 18;
 
-/// What is wrong with a file is clear from the first few words about it.
+/// Limit of reported problems of a file.
 const MOST_DOUBTS: usize = 64;
 
-/// Reads a file's bytes; `map` is the mapping that they are all of, if they are one.
+/// Reads the bytes of a file; `map` is their mapping, if they come from one.
 pub(super) fn read(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
     let mut reader = Reader { map, ..Reader::default() };
     if elf::is_archive(data) {
@@ -64,7 +65,7 @@ pub(super) fn read(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
             let Some(bytes) = member.data else {
                 return Err("is a thin archive: it names its objects and holds none of them".to_owned());
             };
-            // Rust libraries carry metadata, and archives whatever else they like, beside their objects.
+            // Rust libraries contain metadata, and archives other files, next to their objects.
             if let Err(error) = reader.image(bytes, member.offset, Some(&member.name)) {
                 if Elf::is_elf(bytes) {
                     reader.doubt(format!("{} {error}", member.name));
@@ -88,19 +89,19 @@ struct Reader<'data> {
     containers: Vec<Container>,
     places: Vec<Place>,
     doubts: Vec<String>,
-    /// How many more there would be.
+    /// Number of problems above the limit.
     further_doubts: usize,
-    /// Images and containers so far, in all of the file.
+    /// Number of images and containers so far, in the whole file.
     read: Arc<AtomicUsize>,
-    /// Bytes that have been unpacked of this piece.
+    /// Number of unpacked bytes of this piece.
     unpacked: u64,
     /// Offsets of containers that a record of a device link points to.
     links: Vec<u64>,
-    /// Small packed images, and whether they hold a kernel: libraries repeat the same empty one a thousand times.
+    /// Small packed images, and whether they contain a kernel. Libraries repeat the same empty one a thousand times.
     small: HashMap<(&'data [u8], u64), bool>,
 }
 
-/// A piece of the file: its bytes, where they stand in the file, and the section they are.
+/// A piece of the file: its bytes, their offset in the file, and their section.
 #[derive(Clone, Copy)]
 struct Piece<'data> {
     data: &'data [u8],
@@ -158,7 +159,7 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// Whether there is more than is worth listing.
+    /// Returns true if the limit of listed items is reached.
     fn full(&self) -> bool {
         self.read.load(Ordering::Relaxed) > MOST_IMAGES
     }
@@ -171,7 +172,7 @@ impl<'data> Reader<'data> {
         u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// A program, a library or an object of the machine's own processor.
+    /// A program, a library or an object of the host's processor.
     fn host(&mut self, elf: &Elf<'data>, base: u64, member: Option<&str>) {
         if let Some(damage) = elf.damage() {
             self.doubt(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
@@ -195,7 +196,7 @@ impl<'data> Reader<'data> {
         if has_inputs {
             self.module_ids(elf, first);
         }
-        // In an archive, a device link's result stands in another member than its inputs.
+        // In an archive, the result of a device link is in another member than its inputs.
         if has_inputs || elf.kind() == elf::kind::OBJECT {
             self.records(elf, base);
         }
@@ -207,7 +208,7 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// Takes over what was read of a section.
+    /// Adds the results of a section.
     fn absorb(&mut self, part: Reader, member: Option<&str>, section: &str) {
         self.further_doubts += part.further_doubts;
         part.doubts.into_iter().for_each(|doubt| self.doubt(doubt));
@@ -227,8 +228,8 @@ impl<'data> Reader<'data> {
         }));
     }
 
-    /// A section of nothing but containers: one after the other, with zeros between. All else there is damage, and may
-    /// have been code.
+    /// Reads a section that contains only containers, with zeros between them. Other bytes are damage and may have
+    /// been code.
     fn walk(&mut self, piece: Piece<'data>) {
         let data = piece.data;
         let (mut at, mut damage) = (0usize, None);
@@ -253,7 +254,7 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// Bytes in the place of a container.
+    /// Reports bytes in the place of a container.
     fn damaged(&mut self, piece: Piece, bytes: std::ops::Range<usize>) {
         let offset = piece.base + bytes.start as u64;
         self.doubt(format!("{} bytes that are no fatbin, where nothing else stands (at {offset:#x})", bytes.len()));
@@ -270,12 +271,12 @@ impl<'data> Reader<'data> {
         self.entries.push(entry);
     }
 
-    /// A section that may hold anything.
+    /// Reads a section with arbitrary contents.
     fn search(&mut self, piece: Piece<'data>, marks: scan::Marks) {
         let map = self.map.zip(usize::try_from(piece.base).ok());
         let mut search = scan::Search::new(piece.data, marks, map);
-        // Headers of images that turned out to be none. Each image has its own, so that together they fit into the piece;
-        // where many claim the same, only a few are looked at.
+        // Headers of images that proved invalid. Each image has its own, so together they fit into the piece; if many
+        // claim the same bytes, only a few are examined.
         let mut in_vain = 0u64;
         let mut at = 0usize;
         while let Some((found, hit)) = search.next(at) {
@@ -300,7 +301,7 @@ impl<'data> Reader<'data> {
                     }
                 },
                 scan::Hit::Ptx => ptx::read(piece.data, found).map(|text| {
-                    // The first lines of PTX alone are words about it.
+                    // Only the first lines of PTX: text about PTX.
                     if text.declares {
                         self.ptx(piece, &text);
                     }
@@ -323,7 +324,7 @@ impl<'data> Reader<'data> {
         number(first)..number(self.entries.len())
     }
 
-    /// The fatbin at this place. Returns its length as far as it is there, 1 at least.
+    /// Reads the fatbin at this offset. Returns its available length, 1 at least.
     fn fatbin(&mut self, piece: Piece<'data>, at: usize, header: fatbin::Header) -> usize {
         let rest = &piece.data[at..];
         let size = header.size().min(rest.len());
@@ -362,12 +363,12 @@ impl<'data> Reader<'data> {
         if let Some(damage) = &damaged {
             self.doubt(format!("{damage} (at {base:#x})"));
         }
-        // The guard's own, which shows the shim where the others are.
+        // The guard's own container, with which the shim finds the others.
         if first == self.entries.len() && damaged.is_none() {
             self.read.fetch_add(1, Ordering::Relaxed);
             return size.max(1);
         }
-        // One image speaks for all, since all come from one source; machine code says it more cheaply than PTX.
+        // One image represents all, because they come from one source; machine code is cheaper to read than PTX.
         let kernels = damaged.is_some()
             || largest.or(largest_ptx).is_some_and(|entry| self.holds_kernels(&entry, piece.data.len()));
         let container = Container {
@@ -383,7 +384,7 @@ impl<'data> Reader<'data> {
         size.max(1)
     }
 
-    /// Whether an entry holds a kernel, as far as that can be told without unpacking much; in doubt it does.
+    /// Returns true if an entry contains a kernel, as far as that is known without unpacking much, and if in doubt.
     fn holds_kernels(&mut self, entry: &fatbin::Entry<'data>, piece: usize) -> bool {
         let (least, test): (u64, fn(&[u8]) -> bool) = match entry.kind {
             fatbin::kind::PTX => (SMALL_PTX, ptx::has_kernels),
@@ -405,7 +406,7 @@ impl<'data> Reader<'data> {
         if let Some(known) = self.small.get(&(packed, entry.unpacked)) {
             return *known;
         }
-        // Real images are an eighth of their size at the least; this keeps what a crafted file costs in proportion.
+        // Real images have at least an eighth of their unpacked size; this bounds the cost of a crafted file.
         self.unpacked += entry.unpacked;
         let enough = self.unpacked > (piece as u64).saturating_mul(8);
         let kernels = enough || unpack::unpack(packed, compression, length).is_none_or(|image| test(&image));
@@ -413,7 +414,10 @@ impl<'data> Reader<'data> {
         kernels
     }
 
-    /// Lists an entry, or the images in it; an error says what is wrong with it.
+    /// Lists an entry, or the images in it.
+    ///
+    /// # Errors
+    /// The problem of the entry.
     fn entry(&mut self, entry: &fatbin::Entry, base: u64) -> Result<(), String> {
         let container = self.number();
         let mut push = |image: &fatbin::Entry, compression: Compression| {
@@ -512,7 +516,7 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// Tells from which source each relocatable container comes: their objects carry one name each, in the same order.
+    /// Assigns a source to each relocatable container: objects carry one name each, in the same order.
     fn module_ids(&mut self, elf: &Elf, first: usize) {
         let sections: Vec<_> = elf.sections().filter(|section| section.name == "__nv_module_id").collect();
         let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
@@ -533,7 +537,7 @@ impl<'data> Reader<'data> {
             }
             names.iter().position(|name| name.starts_with(DEVICE_RUNTIME)).map(|at| inputs[at])
         } else if names.iter().any(|name| name.starts_with(DEVICE_RUNTIME)) {
-            // Another order, or names lost: it is the one with code for everything that its toolkit knew.
+            // Another order, or lost names: the one with code for every arch of its toolkit.
             inputs.into_iter().max_by_key(|at| self.containers[*at].entries.len())
         } else {
             None
@@ -543,7 +547,7 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// Notes which containers are results of a device link: the record of such a one has version 2.
+    /// Marks containers that are results of a device link: their record has version 2.
     fn records(&mut self, elf: &Elf, base: u64) {
         let records = linked_records(elf);
         if records.is_empty() {
@@ -554,7 +558,7 @@ impl<'data> Reader<'data> {
         let symbols = if object { symbols_numbered(elf, &relocated) } else { HashMap::new() };
         let sections = Sections::of(elf);
         for (place, stored) in records {
-            // Some linkers write the address in place as well, some only into the relocation.
+            // Some linkers write the address into the section too, some only into the relocation.
             let offset = match relocated.get(&place) {
                 Some(target) if object => sections.object_offset(symbols.get(&target.symbol), target.addend),
                 Some(target) if stored == 0 && target.symbol == 0 => sections.file_offset(target.addend),
@@ -565,8 +569,8 @@ impl<'data> Reader<'data> {
         }
     }
 
-    /// Names containers by the symbols that stand at their beginning, where these have not been stripped: nvcc's
-    /// (`fatbinData`) say nothing by themselves, but follow the name of their source; others say it themselves.
+    /// Names containers by the symbols at their beginning, if they were not stripped. nvcc's symbols (`fatbinData`)
+    /// follow the name of their source; others contain a name themselves.
     fn symbols(&mut self, elf: &Elf, base: u64, first: usize) {
         if !elf.sections().any(|section| section.kind == 2) {
             return;
@@ -575,10 +579,10 @@ impl<'data> Reader<'data> {
         let mut by_offset: Vec<(u64, usize)> =
             containers.iter().enumerate().map(|(at, container)| (container.offset, at)).collect();
         by_offset.sort_unstable();
-        // Sections that hold containers, and how far their addresses are from their place in the file.
+        // Sections with containers, and the difference between their addresses and their offsets in the file.
         let mut sections: HashMap<u16, u64> = HashMap::new();
         for section in elf.sections().filter(|section| section.flags & ALLOCATED != 0 && !section.data.is_empty()) {
-            // A section with bytes lies within the file.
+            // A section with bytes is inside the file.
             let start = base + section.offset;
             let end = start + section.data.len() as u64;
             let next = by_offset.get(by_offset.partition_point(|(offset, _)| *offset < start));
@@ -589,7 +593,7 @@ impl<'data> Reader<'data> {
             }
         }
         let mut file = None;
-        // Names that lie in each other, as no linker writes them, must not cost more than the file is long.
+        // Overlapping names, which no linker writes, must not cost more than the file's length.
         let mut left = elf.data().len();
         for symbol in elf.symbols() {
             if symbol.kind == SYMBOL_OF_FILE {
@@ -609,7 +613,7 @@ impl<'data> Reader<'data> {
             left = left.saturating_sub(name.map_or(elf::LONGEST_TEXT, str::len) + 1);
             let name = name.filter(|name| !name.is_empty());
             container.origin = match name {
-                // A mark of the linker or the assembler, or of the section itself.
+                // A mark of the linker, the assembler, or the section itself.
                 None | Some("fatbinData" | "__cuda_fatbin") => {
                     file.and_then(|file| file.name()).and_then(source_of_file)
                 }
@@ -640,7 +644,8 @@ impl<'data> Reader<'data> {
             !container.damaged && !entries.is_empty() && entries.iter().all(|entry| entry.kind == Kind::LtoIr)
         };
         let inputs = self.containers.iter().any(is_input);
-        // Objects that no device linker has seen are judged by what they hold, and so is code whose link got lost.
+        // Objects that no device linker has processed are judged by their contents, and so is code whose link was
+        // lost.
         let linked = !self.links.is_empty()
             && (self.containers.iter().any(is_linked)
                 || !self.containers.iter().any(|container| is_input(container) && cubins(container)));
@@ -675,19 +680,19 @@ impl<'data> Reader<'data> {
     }
 }
 
-/// A section to be read.
+/// A section to read.
 struct Task<'data> {
     name: &'data str,
     data: &'data [u8],
     base: u64,
-    /// How to look for containers; `None` where nothing else stands.
+    /// The search mode for containers; `None` if the section contains nothing else.
     marks: Option<scan::Marks>,
 }
 
-/// Bytes to look through from which on several threads are faster than one.
+/// Number of bytes from which several threads are faster than one.
 const WORTH_THREADS: usize = 32 << 20;
 
-/// The parts of a host's file that may hold GPU code: loaded, and no machine code.
+/// Returns the parts of a host file that may contain GPU code: loaded, and no machine code.
 fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
     let mut tasks = Vec::new();
     let mut sections = false;
@@ -718,8 +723,8 @@ fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
     tasks
 }
 
-/// Takes away what several tasks have in common: in a damaged file a table of a thousand sections that lie in each other
-/// would turn one image into a thousand.
+/// Removes the overlap of tasks: in a damaged file, a table of a thousand overlapping sections would turn one image
+/// into a thousand.
 fn once(tasks: &mut [Task]) {
     let places: Vec<_> = tasks.iter().map(|task| (task.base, task.data.len())).collect();
     for (task, known) in tasks.iter_mut().zip(elf::read_before(&places)) {
@@ -731,7 +736,7 @@ fn once(tasks: &mut [Task]) {
 impl<'data> Task<'data> {
     fn run(&self, outer: &Reader<'data>) -> Reader<'data> {
         let mut reader = Reader { map: outer.map, read: outer.read.clone(), ..Reader::default() };
-        // What is aligned is so in the file; a section may begin anywhere (`.ldata` of cuFFT 11.3.3).
+        // Alignment is relative to the file; a section may begin anywhere (`.ldata` of cuFFT 11.3.3).
         let skipped = match self.marks {
             Some(scan::Marks::Aligned) => self.base.wrapping_neg() % scan::ALIGNED,
             _ => 0,
@@ -746,7 +751,7 @@ impl<'data> Task<'data> {
     }
 }
 
-/// Runs the tasks on as many threads as the machine has, the largest first. Results are in the order of the tasks.
+/// Runs the tasks on all processors, the largest first. Results have the order of the tasks.
 fn at_once<'data>(tasks: &[Task<'data>], outer: &Reader<'data>) -> Vec<Reader<'data>> {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(tasks[*at].data.len()));
@@ -761,7 +766,7 @@ fn at_once<'data>(tasks: &[Task<'data>], outer: &Reader<'data>) -> Vec<Reader<'d
     };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MOST_THREADS);
     let mut done: Vec<(usize, Reader)> = std::thread::scope(|scope| {
-        // This thread works too; where no other can be started, alone.
+        // This thread works too, alone if no other can be started.
         let others: Vec<_> =
             (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
         let mut done = work();
@@ -777,7 +782,7 @@ fn at_once<'data>(tasks: &[Task<'data>], outer: &Reader<'data>) -> Vec<Reader<'d
     done.into_iter().map(|(_, part)| part).collect()
 }
 
-/// Memory is what limits; more threads than this do not read it faster.
+/// Memory bandwidth is the limit; more threads are not faster.
 const MOST_THREADS: usize = 4;
 
 const DEVICE_RUNTIME: &str = "cuda_device_runtime";
@@ -786,15 +791,16 @@ fn relocatable(places: &[Place], container: &Container) -> bool {
     places.get(container.place as usize).is_some_and(|place| place.section == RELOCATABLE)
 }
 
-/// How closely to look: writable data is large in some libraries (100 MB of tables), and what compilers put there is
-/// aligned; texts are looked for where it is of an ordinary size.
+/// Selects the search mode. Writable data is large in some libraries (100 MB of tables), and compilers align their
+/// output there. PTX text is searched only if the section has an ordinary size.
 fn marks(flags: u64, size: u64) -> scan::Marks {
     if flags & WRITABLE != 0 && size > ORDINARY_DATA { scan::Marks::Aligned } else { scan::Marks::Anywhere }
 }
 
 const ORDINARY_DATA: u64 = 4 << 20;
 
-/// `a_cu` out of `_7f1bd79f_4_a_cu__Z1kPi`: mark, length and name of the source, a kernel or another mark.
+/// Extracts `a_cu` from `_7f1bd79f_4_a_cu__Z1kPi`: mark, length and name of the source, then a kernel or another
+/// mark.
 fn source_of_module(id: &str) -> Option<&str> {
     let (mark, rest) = id.strip_prefix('_')?.split_once('_')?;
     let (length, rest) = rest.split_once('_')?;
@@ -802,7 +808,7 @@ fn source_of_module(id: &str) -> Option<&str> {
     rest.get(..length.parse().ok()?).filter(|_| hexadecimal)
 }
 
-/// `k.cu` out of `tmpxft_00002673_00000000-6_k.compute_100f.cudafe1.cpp`; `None` for the device linker's own stub.
+/// Extracts `k.cu` from `tmpxft_00002673_00000000-6_k.compute_100f.cudafe1.cpp`; `None` for the device linker's stub.
 fn source_of_file(name: &str) -> Option<String> {
     if name == "link.stub" || name.is_empty() {
         return None;
@@ -820,20 +826,20 @@ fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// Where something stands: the number of its section in an object, whose addresses begin anew in each; 0 elsewhere.
+/// An address: the number of its section in an object, because addresses restart in each; 0 elsewhere.
 type Address = (u64, u64);
 
-/// More results of device links than any file has; each has a container of its own.
+/// Limit of results of device links, above every real file; each has its own container.
 const MOST_LINKS: usize = 1 << 16;
 
-/// The records of device links' results: where the pointer to the container stands, and what is stored there.
+/// The records of device links' results: the address of the pointer to the container, and the stored value.
 fn linked_records(elf: &Elf) -> Vec<(Address, u64)> {
     let object = elf.kind() == elf::kind::OBJECT;
     let segments: Vec<_> = elf.sections().filter(|section| section.name == ".nvFatBinSegment").collect();
     let places: Vec<_> = segments.iter().map(|segment| (segment.offset, segment.data.len())).collect();
     let known = elf::read_before(&places);
     let all = segments.iter().zip(known).flat_map(|(segment, known)| {
-        // A section that begins within another is none of a compiler's.
+        // No compiler writes a section that begins inside another.
         let data = if known == 0 { segment.data } else { &[] };
         data.chunks_exact(RECORD).zip(0u64..).filter_map(move |(record, at)| {
             let place = segment.addr.wrapping_add(at * RECORD as u64 + 8);
@@ -845,14 +851,14 @@ fn linked_records(elf: &Elf) -> Vec<(Address, u64)> {
     all.take(MOST_LINKS).collect()
 }
 
-/// What a relocation writes: the place of a symbol, and so many bytes behind it.
+/// The target of a relocation: the address of a symbol plus an addend.
 #[derive(Clone, Copy)]
 struct Target {
     symbol: u64,
     addend: u64,
 }
 
-/// What will be written to each of these places, by the linker or the loader. Of several the first counts.
+/// The value that the linker or the dynamic linker writes to each address. The first of several counts.
 fn relocated(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, Target> {
     let wanted: HashSet<Address> = records.iter().map(|(place, _)| *place).collect();
     let object = elf.kind() == elf::kind::OBJECT;
@@ -873,17 +879,17 @@ fn relocated(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, Target> 
     targets
 }
 
-/// The symbols that relocations name, by their numbers.
+/// The symbols of relocations, by number.
 fn symbols_numbered<'data>(elf: &Elf<'data>, relocated: &HashMap<Address, Target>) -> HashMap<u64, elf::Symbol<'data>> {
     let wanted: HashSet<u64> = relocated.values().map(|target| target.symbol).collect();
-    // The first symbol of a table, which stands for none, is not among them.
+    // The first symbol of a table is a placeholder and is omitted.
     (1u64..).zip(elf.symbols()).filter(|(number, _)| wanted.contains(number)).collect()
 }
 
-/// Where the sections of a file stand.
+/// The addresses of a file's sections.
 struct Sections {
     offsets: Vec<u64>,
-    /// Those with bytes in memory: address, bytes and offset, by address.
+    /// Sections with bytes in memory: address, bytes and offset, by address.
     loaded: Vec<(u64, u64, u64)>,
 }
 
@@ -908,7 +914,7 @@ impl Sections {
         (address - start < *size).then(|| offset.checked_add(address - start))?
     }
 
-    /// Where in an object's file a pointer will point to.
+    /// The target of a pointer in an object file.
     fn object_offset(&self, symbol: Option<&elf::Symbol>, addend: u64) -> Option<u64> {
         let symbol = symbol?;
         let offset = self.offsets.get(usize::from(symbol.section))?;

@@ -1,4 +1,4 @@
-//! The declared archs: what policy, builder, variables and nvcc's flags ask for.
+//! The declared architectures: the requests of policy, builder, variables and nvcc's flags.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,26 +13,26 @@ use crate::subprocess;
 use crate::tables;
 use crate::version::Version;
 
-/// The source that the policy is.
+/// The name of the policy as a source.
 const POLICY: &str = "[gpu] archs";
-/// The source that a build.rs is.
+/// The name of a build script as a source.
 const BUILDER: &str = "the builder";
 
-/// What one source declares.
+/// The declaration of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// `[gpu] archs`, `the builder`, or a variable.
     pub source: String,
-    /// As written.
+    /// The text as written.
     pub text: String,
-    /// As read.
+    /// The parsed requests.
     pub requests: Result<Vec<ArchRequest>, ArchError>,
-    /// What the requests mean to the toolkit and the GPU of this machine; `all` and `native` are resolved where that can
-    /// be done.
+    /// The targets of the requests with this toolkit and the GPU of this machine; `all` and `native` are resolved if
+    /// that is possible.
     pub targets: Vec<Target>,
-    /// Flags of nvcc's own variables: they add to whatever else is declared.
+    /// True for flags of nvcc's own variables, which add to every other declaration.
     pub adds: bool,
-    /// What nvcc 13 and later make besides of these flags ([`arch::NvccFlags::requests_by`]).
+    /// The additional targets of these flags with nvcc 13 and later ([`arch::NvccFlags::requests_by`]).
     from_13: Option<Target>,
 }
 
@@ -41,22 +41,22 @@ impl Declared {
         Self { source: source.to_owned(), text, requests, targets: Vec::new(), adds: false, from_13: None }
     }
 
-    /// Whether this word is among the requests.
+    /// Returns true if the requests contain this word.
     pub fn asks(&self, word: ArchRequest) -> bool {
         self.requests.as_ref().is_ok_and(|requests| requests.contains(&word))
     }
 
-    /// Whether the project itself says so, for its own kernels: a variable is there for whatever is built.
+    /// Returns true if the project itself declares them for its own kernels. A variable applies to every build.
     pub fn is_of_project(&self) -> bool {
         [POLICY, BUILDER].contains(&self.source.as_str())
     }
 
-    /// Whether it is PyTorch's list: its containers set it for everybody, and nothing but PyTorch's extensions reads it.
+    /// Returns true for PyTorch's list. Its containers set it for everybody, and only PyTorch's extensions read it.
     pub fn is_of_torch(&self) -> bool {
         self.source == "TORCH_CUDA_ARCH_LIST"
     }
 
-    /// Whether it says anything about archs.
+    /// Returns true if the source declares any architecture.
     fn speaks(&self) -> bool {
         match &self.requests {
             Ok(requests) => requests.iter().any(|request| *request != ArchRequest::Off),
@@ -65,23 +65,23 @@ impl Declared {
     }
 }
 
-/// The GPUs of this machine, where `native` asked for them.
+/// The GPUs of this machine, if `native` requires them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Native {
     /// Their compute capabilities, each once.
     Gpus(Sourced<Vec<(u8, u8)>>),
-    /// None can be told, because.
+    /// Why none is known.
     Unknown(String),
 }
 
-/// All declared archs.
+/// All declared architectures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Archs {
-    /// Each source that says something, the strongest first.
+    /// The sources with a declaration, the strongest first.
     pub declared: Vec<Declared>,
-    /// What `native` means here; `None` where nobody asks.
+    /// The meaning of `native` here; `None` if no source uses it.
     pub native: Option<Native>,
-    /// What holds: the strongest source's targets and those of nvcc's own variables, sorted.
+    /// The result: the targets of the strongest source and of nvcc's own variables, sorted.
     pub in_force: Vec<Target>,
 }
 
@@ -101,12 +101,12 @@ impl NvccFlags {
         Self(all.into_iter().flatten().filter(|(_, flags)| !flags.trim().is_empty()).collect())
     }
 
-    /// Every flag.
+    /// All flags.
     pub(super) fn all(&self) -> impl Iterator<Item = String> + '_ {
         self.0.iter().flat_map(|(_, flags)| words(flags))
     }
 
-    /// The host compiler that they name, and where: the last one wins.
+    /// The host compiler in the flags, and its source. The last one wins.
     pub(super) fn ccbin(&self) -> Option<Sourced<String>> {
         self.0
             .iter()
@@ -115,7 +115,7 @@ impl NvccFlags {
     }
 }
 
-/// Variables with lists of archs, the strongest first.
+/// Variables with lists of architectures, the strongest first.
 const VARIABLES: &[&str] = &["CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES", "CUDA_COMPUTE_CAP", "TORCH_CUDA_ARCH_LIST"];
 
 impl Archs {
@@ -148,19 +148,19 @@ impl Archs {
         Self { declared, ..Self::default() }
     }
 
-    /// What names the archs in force; `None` where PyTorch's list does, which is there for everybody.
+    /// The source of the resulting architectures; `None` if it is PyTorch's list, which containers set for everybody.
     #[cfg(feature = "command")]
     pub fn named_by(&self) -> Option<&str> {
         let strongest = self.declared.iter().find(|declared| !declared.adds).or(self.declared.first())?;
         (!strongest.is_of_torch()).then_some(&*strongest.source)
     }
 
-    /// Whether a source asks for the GPU of this machine.
+    /// Returns true if a source uses the GPU of this machine.
     pub(super) fn wants_native(&self) -> bool {
         self.declared.iter().any(|declared| declared.asks(ArchRequest::Native))
     }
 
-    /// Makes targets of the requests, for this toolkit.
+    /// Converts the requests to targets for this toolkit.
     pub(super) fn resolve(&mut self, toolkit: Option<Version>) {
         let native: Vec<Target> = match &self.native {
             Some(Native::Gpus(gpus)) => {
@@ -193,17 +193,17 @@ impl Archs {
     }
 }
 
-/// Who says which GPUs there are.
+/// The program that lists the GPUs.
 pub(super) enum Knows {
     /// nvcc's own program.
     Nvcc(PathBuf),
-    /// The build system has found out.
+    /// The build system.
     BuildSystemFacts(Sourced<String>),
-    /// The driver's own command.
+    /// The driver's command.
     Driver(Option<PathBuf>),
 }
 
-/// The one whose answer counts.
+/// Returns the program whose answer counts.
 pub(super) fn who_knows(env: &Env, given: Option<&BuildSystemFacts>) -> Knows {
     let of_nvcc = given.and_then(BuildSystemFacts::device_query).map(Knows::Nvcc);
     let of_given = || given.and_then(|given| given.native.clone()).map(Knows::BuildSystemFacts);
@@ -212,7 +212,7 @@ pub(super) fn who_knows(env: &Env, given: Option<&BuildSystemFacts>) -> Knows {
 
 type Parse = fn(&str) -> Vec<(u8, u8)>;
 
-/// Asks which GPUs there are.
+/// Queries the GPUs.
 pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>>, patience: Duration) -> Native {
     let (program, words, parse): (_, &[&str], Parse) = match who {
         Knows::Driver(None) => return Native::Unknown("no nvidia-smi in PATH".to_owned()),
@@ -244,7 +244,7 @@ pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>
     }
 }
 
-/// What nvcc's own program prints: `86,90`.
+/// Parses the output of nvcc's own program: `86,90`.
 fn parse_numbers(text: &str) -> Vec<(u8, u8)> {
     let mut gpus: Vec<(u8, u8)> =
         text.split(',').filter_map(|one| one.trim().parse::<u8>().ok()).map(|cc| (cc / 10, cc % 10)).collect();
@@ -253,7 +253,7 @@ fn parse_numbers(text: &str) -> Vec<(u8, u8)> {
     gpus
 }
 
-/// The compute capabilities that `nvidia-smi --query-gpu=compute_cap` prints, each once.
+/// Parses the compute capabilities from `nvidia-smi --query-gpu=compute_cap`, each once.
 fn parse_gpus(text: &str) -> Vec<(u8, u8)> {
     let mut gpus: Vec<(u8, u8)> = text
         .lines()
@@ -293,7 +293,7 @@ mod tests {
         };
         let Native::Gpus(gpus) = seen(&given) else { panic!("it is given") };
         assert_eq!((&gpus.value[..], &*gpus.source), (&[(8, 6), (9, 0)][..], "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
-        // nvcc's own program goes before: it is what nvcc obeys.
+        // nvcc uses its own program, so that one comes first.
         let query = folder.join("bin/__nvcc_device_query");
         for (script, expected) in [("echo 75", Ok(vec![(7, 5)])), ("echo broken >&2; exit 1", Err("says: broken"))] {
             std::fs::write(&query, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -1,8 +1,8 @@
-//! What a build system has settled before the toolchain is looked at.
+//! Facts that a build system has already determined.
 //!
-//! CMake finds its compiler, toolkit and folders once, when it configures, and keeps them: what the variables of cargo's
-//! world (`CUDA_HOME`, `CUDAARCHS` …) say later is nobody's business then, and neither are the usual folders.
-//! What nvcc and the linker read by themselves (`NVCC_PREPEND_FLAGS`, `NVCC_CCBIN`, `LIBRARY_PATH`) still counts.
+//! CMake finds its compiler, toolkit and directories once, when it configures, and stores them. The variables that
+//! cargo builds use (`CUDA_HOME`, `CUDAARCHS` …) and the usual directories do not count then. Variables that nvcc and
+//! the linker read by themselves (`NVCC_PREPEND_FLAGS`, `NVCC_CCBIN`, `LIBRARY_PATH`) still count.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::{
     cudart_in, headers_in, installs, limits_of,
 };
 
-/// What builds, and so in whose words is said what to do.
+/// The tool that builds. It selects the wording of hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuildSystem {
     /// cargo, with variables and `PATH`.
@@ -19,12 +19,12 @@ pub enum BuildSystem {
     Cargo,
     /// CMake, with properties of targets.
     CMake,
-    /// Whatever calls the command itself, with its options.
+    /// Any tool that calls the command with its options.
     Options,
 }
 
 impl BuildSystem {
-    /// The one of these that is meant for it.
+    /// Returns the value for this tool.
     pub fn of<T>(self, cargo: T, cmake: T, options: T) -> T {
         match self {
             Self::Cargo => cargo,
@@ -34,35 +34,34 @@ impl BuildSystem {
     }
 }
 
-/// What a build system has settled; the source of each fact is its name there: `CMAKE_CUDA_COMPILER`.
+/// The facts of a build system. The source of each fact is its name there: `CMAKE_CUDA_COMPILER`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BuildSystemFacts {
-    /// Which.
+    /// The tool.
     pub by: BuildSystem,
     /// The nvcc of the toolkit.
     pub nvcc: Option<Sourced<PathBuf>>,
-    /// Whether that nvcc compiles something of what is being built: only then do its flags and the host compiler that it
-    /// takes count.
+    /// True if that nvcc compiles a part of this build. Otherwise its flags and its host compiler do not count.
     pub compiles: bool,
-    /// Its flags, each a piece of a command line.
+    /// Its flags, each a part of a command line.
     pub flags: Vec<String>,
-    /// The toolkit's root, where there may be no nvcc.
+    /// The root of the toolkit, if there may be no nvcc.
     pub toolkit: Option<Sourced<PathBuf>>,
-    /// The host compiler: a program.
+    /// The host compiler, as a program.
     pub host: Option<Sourced<PathBuf>>,
-    /// The same compiler as the build system knows it, where nvcc does not call it: `gcc 12.2.0`.
+    /// The host compiler as the build system names it, if nvcc does not call it: `gcc 12.2.0`.
     pub host_known: Option<HostCompiler>,
-    /// Folders that hold headers, in the compiler's order.
+    /// Header directories, in the compiler's order.
     pub includes: Vec<Sourced<PathBuf>>,
-    /// Folders in which the compiler looks by itself, after those.
+    /// Directories that the compiler searches by itself after those.
     pub own_includes: Vec<PathBuf>,
-    /// Folders in which the linker looks, in its order.
+    /// Directories that the linker searches, in its order.
     pub libraries: Vec<Sourced<PathBuf>>,
-    /// The archs, as CMake spells them.
+    /// The architectures in CMake's spelling.
     pub archs: Option<Sourced<String>>,
-    /// What `native` was when it configured, as CMake spells it: `90-real`.
+    /// The meaning of `native` at configure time, in CMake's spelling: `90-real`.
     pub native: Option<Sourced<String>>,
-    /// The guarded library's headers, where the project names them.
+    /// The cuDNN headers, if the project names them.
     pub library_include: Option<Sourced<PathBuf>>,
 }
 
@@ -73,8 +72,7 @@ impl BuildSystemFacts {
         Some(Candidate { path: nvcc.value.clone(), flags: Vec::new(), source, reason })
     }
 
-    /// The program by which this nvcc finds out what `-arch=native` means. Where it names no GPU, nvcc compiles for its
-    /// default, whatever others would have said.
+    /// The program with which this nvcc resolves `-arch=native`. If it finds no GPU, nvcc compiles for its default.
     pub(super) fn device_query(&self) -> Option<PathBuf> {
         let nvcc = &self.nvcc.as_ref()?.value;
         let real = nvcc.canonicalize().unwrap_or_else(|_| nvcc.clone());
@@ -99,7 +97,8 @@ impl BuildSystemFacts {
 }
 
 impl Looking<'_> {
-    /// The first `cuda.h` on the compiler's way, else nvcc's own, which it adds behind all others.
+    /// Returns the first `cuda.h` on the compiler's search path, otherwise nvcc's own, which it adds after all
+    /// others.
     pub(super) fn choose_given_headers(&mut self, given: &BuildSystemFacts) {
         let first = given.includes.iter().find_map(|folder| {
             let headers = headers_in(std::slice::from_ref(&folder.value))?;
@@ -121,10 +120,11 @@ impl Looking<'_> {
         };
     }
 
-    /// The toolkit that this `cuda.h` is of: one that is known, or a new one with the folder above as its root.
+    /// Returns the toolkit of this `cuda.h`: a known one, or a new one with the parent directory as its root.
     fn of_headers(&mut self, headers: &Headers, source: &str) -> usize {
         let folder = headers.path.parent().unwrap_or(Path::new("/"));
-        // `include`, `targets/x86_64-linux/include` and `include/x86_64-linux-gnu` lie at most three folders below.
+        // `include`, `targets/x86_64-linux/include` and `include/x86_64-linux-gnu` are at most three directories
+        // below the root.
         let root = folder.ancestors().skip(1).take(3).find(|root| {
             let headers_there = headers_in(&self.layout.includes(root));
             headers_there.is_some_and(|there| there.path.canonicalize().ok() == headers.path.canonicalize().ok())
@@ -148,8 +148,8 @@ impl Looking<'_> {
         })
     }
 
-    /// Where the guarded library may stand. A folder that holds `cuda.h` as well is a toolkit's or a whole system's: that it stands
-    /// there too says nothing of what is being built.
+    /// Returns the directories that may contain cuDNN. A directory that also contains `cuda.h` belongs to a toolkit
+    /// or a whole system, so a cuDNN in it proves nothing about the build.
     pub(super) fn given_library(&self, given: &BuildSystemFacts) -> installs::Search {
         let mut search = installs::Search::default();
         let mut add = |folders: Vec<PathBuf>, headers: bool, source: &str, reach: Precedence| {
@@ -159,7 +159,7 @@ impl Looking<'_> {
         for folder in given.link_first() {
             add(vec![folder.path], false, &folder.source, Precedence::Named);
         }
-        // The compiler takes the first; what stands beside these headers came with them.
+        // The compiler uses the first headers; the library next to them comes from the same package.
         let mut includes = given.library_include.iter().chain(&given.includes);
         if let Some(first) = includes.find(|folder| installs::headers_in(&folder.value).is_some()) {
             let whole = first.value.join("cuda.h").is_file();
@@ -183,7 +183,7 @@ impl Looking<'_> {
         search
     }
 
-    /// The compiler of what nvcc does not compile; nvcc's limits are nothing to it.
+    /// The compiler of sources that nvcc does not compile. nvcc's limits do not apply to it.
     pub(super) fn given_host(&mut self, given: &BuildSystemFacts) {
         if !given.compiles {
             self.out.host.clone_from(&given.host_known);
@@ -192,7 +192,7 @@ impl Looking<'_> {
     }
 }
 
-/// Folders of headers that the words of a compiler's command line name: `-I`, then `-isystem`.
+/// Returns the header directories of a compiler command line: `-I`, then `-isystem`.
 pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
     let of = |names: &[&str]| {
         let folder = |(at, word): (usize, &String)| {
@@ -208,7 +208,7 @@ pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
 }
 
 impl HostCompiler {
-    /// A compiler by what CMake calls it (`GNU`, `Clang`, …) and its version.
+    /// Builds a compiler from CMake's ID (`GNU`, `Clang`, …) and its version.
     pub fn known(path: PathBuf, source: &str, id: &str, version: &str) -> Self {
         let family = match id {
             "GNU" => Family::Gcc,

@@ -1,5 +1,5 @@
-//! The host compiler that nvcc would call: which, and of which release. What runs it stands apart from what reads its
-//! answer.
+//! Identifies the host compiler that nvcc would call, and its release. Another module runs the compiler; this one
+//! parses its output.
 
 use std::path::{Path, PathBuf};
 
@@ -10,25 +10,25 @@ use crate::version::Version;
 pub struct HostCompiler {
     /// The program.
     pub path: PathBuf,
-    /// What chose it: `NVCC_CCBIN`, `-ccbin in NVCC_PREPEND_FLAGS`, `PATH`, …
+    /// The source of the choice: `NVCC_CCBIN`, `-ccbin in NVCC_PREPEND_FLAGS`, `PATH`, …
     pub source: String,
-    /// Who made it.
+    /// The vendor.
     pub family: Family,
-    /// Its release; `None` where it does not say.
+    /// Its release; `None` if it prints none.
     pub version: Option<Version>,
 }
 
-/// The source of one that nobody names: nvcc calls what it finds.
+/// The source of a compiler that no variable or flag names: nvcc calls the one that it finds.
 pub(super) const UNNAMED: &str = "first in PATH";
 
 impl HostCompiler {
-    /// `gcc 12.2.0`; `None` where it does not tell.
+    /// `gcc 12.2.0`; `None` if the release is unknown.
     pub fn name(&self) -> Option<String> {
         name(self.family, self.version)
     }
 
-    /// What a compiler writes into `.comment` of the objects that it makes, as a manifest says it: `GCC: (GNU) 13.2.0` →
-    /// `gcc 13.2.0`. `None` for linkers, for rustc, and for compilers that nobody knows.
+    /// Converts an entry of `.comment` in an object to the manifest's form: `GCC: (GNU) 13.2.0` → `gcc 13.2.0`.
+    /// `None` for linkers, rustc and unknown compilers.
     #[cfg(feature = "command")]
     pub(crate) fn in_comment(text: &str) -> Option<String> {
         let (family, version) = match text.strip_prefix("GCC: ") {
@@ -38,26 +38,26 @@ impl HostCompiler {
         name(family, version)
     }
 
-    /// Whether somebody chose it for nvcc.
+    /// Returns true if a variable or flag chose it for nvcc.
     pub fn is_named(&self) -> bool {
         self.source != UNNAMED
     }
 }
 
-/// Makers of compilers that nvcc knows to tell apart.
+/// Compiler vendors that nvcc distinguishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
     /// GNU.
     Gcc,
     /// LLVM.
     Clang,
-    /// Another, or not known.
+    /// Another vendor, or unknown.
     #[default]
     Other,
 }
 
 impl Family {
-    /// `gcc`, `clang`; empty for another.
+    /// `gcc`, `clang`; empty for another vendor.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gcc => "gcc",
@@ -67,14 +67,14 @@ impl Family {
     }
 }
 
-/// The host compilers that a toolkit takes, as its `crt/host_config.h` says.
+/// The host compilers that a toolkit accepts, according to its `crt/host_config.h`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The newest major of gcc.
+    /// The newest accepted major of gcc.
     pub gcc_max: Option<u32>,
-    /// Below this major of clang.
+    /// The first major of clang that is too new.
     pub clang_below: Option<u32>,
-    /// The file.
+    /// The path of that file.
     pub source: String,
 }
 
@@ -82,7 +82,7 @@ fn name(family: Family, version: Option<Version>) -> Option<String> {
     Some(format!("{} {}", family.name(), version?)).filter(|_| family != Family::Other)
 }
 
-/// The release in what `g++ --version` prints.
+/// Parses the release from the output of `g++ --version`.
 pub(super) fn parse(text: &str) -> (Family, Option<Version>) {
     let first = text.lines().next().unwrap_or_default();
     if let Some((_, rest)) = first.split_once("clang version ") {
@@ -94,13 +94,13 @@ pub(super) fn parse(text: &str) -> (Family, Option<Version>) {
     (Family::Gcc, gnu(first))
 }
 
-/// `g++ (Debian 12.2.0-14) 12.2.0`, `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`: behind the first parenthesis.
+/// `g++ (Debian 12.2.0-14) 12.2.0`, `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`: after the first parenthesis.
 fn gnu(text: &str) -> Option<Version> {
     let rest = text.split_once(')').map_or(text, |(_, rest)| rest);
     rest.split_whitespace().find_map(leading)
 }
 
-/// Whether both programs are the drivers of one compiler: `c++` → `x86_64-linux-gnu-g++-12` and `gcc` →
+/// Returns true if both programs are drivers of one compiler: `c++` → `x86_64-linux-gnu-g++-12` and `gcc` →
 /// `x86_64-linux-gnu-gcc-12`.
 pub(super) fn same(one: &Path, other: &Path) -> bool {
     let driver = |path: &Path| {
@@ -112,14 +112,14 @@ pub(super) fn same(one: &Path, other: &Path) -> bool {
     driver(one) == driver(other)
 }
 
-/// The version at the start of a text: `14.0.6-1` → 14.0.6, `15` → 15.0.0.
+/// Parses the version at the start of a text: `14.0.6-1` → 14.0.6, `15` → 15.0.0.
 fn leading(text: &str) -> Option<Version> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let text = text[..end].trim_end_matches('.');
     text.parse().ok().or_else(|| text.parse().ok().map(|major| Version::new(major, 0, 0)))
 }
 
-/// The limits in the text of a `crt/host_config.h`: what its own error messages say.
+/// Parses the limits from the error messages in a `crt/host_config.h`.
 pub(super) fn parse_limits(text: &str) -> (Option<u32>, Option<u32>) {
     let number_after = |before: &str| {
         let (_, rest) = text.split_once(before)?;

@@ -1,5 +1,5 @@
-//! The guarded library on the build side: headers, the library that the linker would take, its parts, and the CUDA major
-//! that it is built for. Everything is read from files; nothing of NVIDIA's is run.
+//! Detects cuDNN for a build: headers, the library that the linker would use, its inner libraries, and its CUDA
+//! major. Everything comes from files; no NVIDIA code runs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::files;
 use crate::vendor::{CUDNN, major_of, numbers_of};
 use crate::version::Version;
 
-/// One place where it stands: headers, a library, or both.
+/// A place with headers, a library, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Install {
-    /// What led to it: a variable, `beside the toolkit`, `/usr/include`, …
+    /// The origin of the path: a variable, `beside the toolkit`, `/usr/include`, …
     pub found: Vec<String>,
     /// Its headers.
     pub headers: Option<Headers>,
@@ -24,43 +24,43 @@ pub struct Install {
     pub library: Option<Library>,
 }
 
-/// The header that tells a version.
+/// The header that contains the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headers {
     /// One of [`crate::vendor::Names::headers`].
     pub path: PathBuf,
-    /// What it says; `None` where it says nothing readable.
+    /// Its version; `None` if it contains none.
     pub version: Option<Version>,
 }
 
-/// The library that programs are linked to, and what stands beside it.
+/// The library that programs link, and the libraries in its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
-    /// As found.
+    /// The path as found.
     pub path: PathBuf,
-    /// By its soname.
+    /// The version in its soname.
     pub major: u32,
-    /// By the inner library's exported word, the real file's name, or the wheel's name.
+    /// The version from the inner library's exported symbol, the real file name, or the wheel's name.
     pub version: Option<Sourced<Version>>,
     /// The CUDA major that it is built for.
     pub cuda_major: Option<Sourced<u32>>,
-    /// The inner libraries beside it, the one that tells the version first.
+    /// The inner libraries in its directory. The one with the version comes first.
     pub parts: Vec<Part>,
-    /// Inner libraries that are not there: of those without which the loader library does not work
-    /// and of those that tell their version ([`crate::vendor::Library::parts`]).
+    /// Missing inner libraries: those that the loader library needs, and those that contain their version
+    /// ([`crate::vendor::Library::parts`]).
     pub missing: Vec<String>,
 }
 
-/// One of the inner libraries.
+/// An inner library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its file's name.
+    /// Its file name.
     pub file: String,
-    /// Its own version, where it exports one or its real file's name tells it.
+    /// Its own version, from an exported symbol or its real file name.
     pub version: Option<Version>,
 }
 
-/// The version in a header's text, by its macros: `#define …_MAJOR 9`.
+/// Parses the version from the macros of a header: `#define …_MAJOR 9`.
 pub(super) fn parse_header(text: &str) -> Option<Version> {
     let number = |name: &str| {
         text.lines().find_map(|line| {
@@ -81,7 +81,7 @@ pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
         if version.is_some() {
             return Some(Headers { path, version });
         }
-        // One that says no version may lie beside one that does.
+        // A header without a version may be next to one that has it.
         damaged.get_or_insert(Headers { path, version: None });
     }
     damaged
@@ -89,19 +89,19 @@ pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
 
 #[cfg(feature = "command")]
 impl Headers {
-    /// Those in this folder.
+    /// Returns the headers in this directory.
     pub(crate) fn in_folder(folder: &Path) -> Option<Self> {
         headers_in(folder)
     }
 }
 
-/// The file in a folder that a linker would take, or a wheel's user would mean.
+/// Returns the file in a directory that a linker would use, or that belongs to a wheel.
 fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
     let named = folder.join(CUDNN.link_name());
     let path = if named.is_file() {
         named
     } else {
-        // Wheels have no link of this name. The newest major, and of one major the soname itself.
+        // Wheels contain no link of this name. Prefer the newest major, and the soname itself within a major.
         let mut found = layout.libraries_in(folder, &format!("{}.", CUDNN.link_name()));
         found.retain(|file| file.is_file());
         found.sort_by_key(|file| (std::cmp::Reverse(numbers(file).first().copied()), numbers(file).len()));
@@ -110,7 +110,7 @@ fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
     layout.links(&path).then_some(path)
 }
 
-/// The library of a folder. One of `known` is not read again.
+/// Reads the library of a directory. Entries of `known` are not read again.
 fn library_in(folder: &Path, layout: &Layout, known: &[Install]) -> Option<Library> {
     let path = file_in(folder, layout)?;
     let real = path.canonicalize().ok()?;
@@ -125,7 +125,7 @@ fn numbers(file: &Path) -> Vec<u32> {
     numbers_of(&file.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// The library of this file; `None` where not even its major can be told.
+/// Reads the library in this file; `None` if even its major is unknown.
 fn library(path: &Path) -> Option<Library> {
     let real = path.canonicalize().ok()?;
     let folder = real.parent()?;
@@ -151,7 +151,7 @@ fn library(path: &Path) -> Option<Library> {
     let mut missing = Vec::new();
     let mut cuda_major = None;
     let mut word: Option<Sourced<Version>> = None;
-    // The one whose word is the library's version comes first.
+    // The library with the exported version comes first.
     let mut names: Vec<String> = names.into_iter().collect();
     names.sort_by_key(|name| needed.first().is_none_or(|first| first != name));
     for name in names {
@@ -163,7 +163,7 @@ fn library(path: &Path) -> Option<Library> {
         // Some majors kept the names of the one before.
         let stem = name.trim_start_matches("lib").trim_end_matches(&suffix);
         let symbols = [format!("{stem}_version"), format!("{stem}_infer_version")];
-        // Engines and heuristics export none, and are the large ones.
+        // Engines and heuristics export no version and are large.
         let asked = needed.iter().any(|needed| *needed == name) || stem.contains("adv") || stem.contains("_ops");
         let mut image = asked.then(|| Image::open(&real).ok()).flatten();
         let exported = image.as_mut().and_then(|image| {
@@ -176,7 +176,7 @@ fn library(path: &Path) -> Option<Library> {
             word = Some(Sourced { value: *version, source: format!("{symbol} in {}", file.display()) });
         }
         let part = Part { file: name, version: exported.map(|(_, version)| version).or_else(|| by_name(&real)) };
-        // A part of another release, left behind, says nothing about the library.
+        // A stale inner library of another release proves nothing about the library.
         let fits = word.as_ref().is_none_or(|word| part.version.is_none_or(|own| own == word.value));
         if fits && cuda_major.is_none() {
             cuda_major = image.as_mut().and_then(|image| cuda_major_of(image, &file, major));
@@ -193,8 +193,8 @@ fn library(path: &Path) -> Option<Library> {
     Some(Library { path: path.to_owned(), major, version, cuda_major, parts, missing })
 }
 
-/// The CUDA major that an inner library tells: by the libraries it needs (up to 8.7), the folders it looks for them in
-/// (from 9.17 on), the names it loads (8), or the PTX of its kernels (all).
+/// Returns the CUDA major of an inner library, from the libraries that it needs (up to 8.7), its search directories
+/// (from 9.17), the names that it loads (8), or the PTX of its kernels (all).
 fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Sourced<u32>> {
     for text in image.dynamic_texts() {
         if let Some(major) = text.strip_prefix("libcublas.so.").and_then(|rest| rest.parse().ok()) {
@@ -205,11 +205,11 @@ fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Sourc
             return Some(Sourced { value: major, source: format!("{} looks into ../cu{major}/lib", file.display()) });
         }
     }
-    // From 9 on none of the libraries read here names it.
+    // From 9 on, none of the libraries that are read here contains it.
     if let Some(major) = (own_major < 9).then(|| image.number_after("libcublas.so.")).flatten() {
         return Some(Sourced { value: major, source: format!("{} loads libcublas.so.{major}", file.display()) });
     }
-    // CUDA 11 writes PTX ISA 7.x, 12 8.x, 13 9.x (data/toolkits.toml); what comes after is not known.
+    // CUDA 11 writes PTX ISA 7.x, 12 8.x, 13 9.x (data/toolkits.toml); later ones are unknown.
     let (major, minor) = image.ptx_isa()?;
     (7..=9).contains(&major).then(|| Sourced {
         value: u32::from(major) + 4,
@@ -217,7 +217,7 @@ fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Sourc
     })
 }
 
-/// What a wheel's metadata folder tells of the wheel that `nvidia/<key>/lib` belongs to:
+/// Returns the version and CUDA major from the metadata directory of the wheel with `nvidia/<key>/lib`:
 /// `nvidia_<key>_cu12-9.1.0.70.dist-info`.
 fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
     let key = CUDNN.key;
@@ -233,8 +233,8 @@ fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
     })
 }
 
-/// What the package that put it there says: NVIDIA's for Debian by its name, stem and major, `-cuda-12`, as a container's
-/// `/var/lib/dpkg/info` lists it; conda's by what it depends on.
+/// Returns the CUDA major from the package metadata: the name of NVIDIA's Debian package (`-cuda-12` in
+/// `/var/lib/dpkg/info`), or the dependencies of a conda package.
 fn package(folder: &Path, major: u32) -> Option<Sourced<u32>> {
     let system_root = folder.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
     let triplet_folder = folder.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
@@ -243,7 +243,7 @@ fn package(folder: &Path, major: u32) -> Option<Sourced<u32>> {
         let lists = entries(&root.join("var/lib/dpkg/info"), &prefix);
         let mut majors: Vec<u32> = lists.iter().filter_map(|file| number_in(file, &prefix)).collect();
         majors.dedup();
-        // Two packages cannot both own the files.
+        // Two packages cannot own the same files.
         if let [cuda] = majors[..] {
             return Some(Sourced { value: cuda, source: format!("package {prefix}{cuda}") });
         }
@@ -256,8 +256,8 @@ fn package(folder: &Path, major: u32) -> Option<Sourced<u32>> {
     })
 }
 
-/// The CUDA major that a package's record in `conda-meta` asks for: `cuda-version >=12,<13.0a0` (conda-forge),
-/// `cuda-version 12.*` (Anaconda, and conda-forge in older packages).
+/// Returns the CUDA major that a record in `conda-meta` requires: `cuda-version >=12,<13.0a0` (conda-forge),
+/// `cuda-version 12.*` (Anaconda, and older packages of conda-forge).
 fn conda_cuda(record: &str) -> Option<u32> {
     let (_, rest) = record.split_once("\"cuda-version ")?;
     let rest = rest.trim_start_matches([' ', '>', '=', '~']);
@@ -270,13 +270,13 @@ fn number_in(file: &Path, prefix: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// What led to the system's own folders.
+/// The origin of the system directories.
 pub(super) const SYSTEM: &str = "the system";
 
-/// Variables that name folders of headers to every compiler.
+/// Variables with header directories of every compiler.
 pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
 
-/// The library of this soname that a linker finds first in these folders.
+/// Returns the library of this soname that a linker finds first in these directories.
 #[cfg(feature = "command")]
 pub(super) fn taken(soname: &str, folders: &[PathBuf]) -> Option<Library> {
     let names = [CUDNN.link_name(), soname.to_owned()];
@@ -285,14 +285,14 @@ pub(super) fn taken(soname: &str, folders: &[PathBuf]) -> Option<Library> {
     found.into_iter().find(|library| CUDNN.major(soname) == Some(library.major))
 }
 
-/// Every folder in which its headers or libraries may stand, the surest first, each with what led there.
+/// Returns every directory that may contain headers or libraries, the most certain first, with its origin.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     pub(super) includes: Vec<Folder>,
     pub(super) libraries: Vec<Folder>,
 }
 
-/// `toolkits`: roots of the toolkits found, those in use first.
+/// `toolkits`: roots of the toolkits, those in use first.
 pub(super) fn search(
     env: &Env,
     system_root: &Path,
@@ -314,7 +314,7 @@ pub(super) fn search(
     if let Some(folder) = named(names.include) {
         include(folder, names.include, Precedence::Named);
     }
-    // A file or a folder, which some take for a root as well.
+    // The variable may contain a file or a directory, and some tools treat the directory as a root.
     let mut beside = Vec::new();
     for name in names.files {
         let Some(folder) = named(name) else { continue };
@@ -325,7 +325,7 @@ pub(super) fn search(
         }
         beside.extend([(folder.join("include"), name), (folder.join("../include"), name)]);
     }
-    // NVIDIA's archives for servers with ARM are laid out as those for PCs: what is in them tells whose they are.
+    // NVIDIA's archives for Arm servers have the same layout as those for PCs; their files show the architecture.
     let of_target = |libraries: &Path| layout.cross && file_in(libraries, layout).is_some();
     for name in names.roots {
         let Some(root) = named(name) else { continue };
@@ -352,7 +352,7 @@ pub(super) fn search(
         for folder in layout.libraries(&place.root) {
             library(folder, &source, place.reach);
         }
-        // A cu13 wheel's root has that of the library as its neighbour.
+        // The root of a cu13 wheel is next to the library's.
         let wheel =
             place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join(CUDNN.key));
         if let Some(wheel) = wheel.filter(|wheel| !layout.cross || of_target(&wheel.join("lib"))) {
@@ -360,7 +360,7 @@ pub(super) fn search(
             library(wheel.join("lib"), &source, place.reach);
         }
     }
-    // Behind every `-I`, before the system's own.
+    // Searched after every `-I` and before the system directories.
     for variable in INCLUDE_PATHS {
         for folder in env.paths(variable) {
             include(folder, variable, Precedence::Named);
@@ -403,7 +403,7 @@ pub(super) fn search(
     search
 }
 
-/// Every place of a search, and which is in use.
+/// The places of a search, and the ones in use.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) all: Vec<Install>,
@@ -411,10 +411,11 @@ pub(super) struct Found {
     pub(super) library: Option<Choice>,
 }
 
-/// Reads what stands in the folders of a search.
+/// Reads the directories of a search.
 ///
-/// In use are the first headers that a build reaches by itself. The library: the first that a variable puts on the
-/// linker's way; else the one that came with the headers; else the first that a build reaches.
+/// The headers in use are the first ones that a build reaches without help. The library in use is the first one that
+/// a variable puts on the linker's search path; otherwise the one that came with the headers; otherwise the first one
+/// that a build reaches.
 pub(super) fn found(search: &Search, layout: &Layout) -> Found {
     let mut sources: Vec<(&str, Precedence)> = Vec::new();
     for folder in search.includes.iter().chain(&search.libraries) {
@@ -453,7 +454,7 @@ pub(super) fn found(search: &Search, layout: &Layout) -> Found {
     let indices = || (0..found.all.len()).filter(reached);
     let headers = indices().find(|index| found.all[*index].headers.is_some());
     let has_library = |index: &usize| found.all[*index].library.is_some();
-    // In the order of the linker, which is not that of the headers.
+    // In the order of the linker, which differs from that of the headers.
     let on_the_way = search.libraries.iter().filter(|folder| folder.reach == Precedence::Named).find_map(|folder| {
         indices().filter(has_library).find(|index| found.all[*index].found.contains(&folder.source))
     });

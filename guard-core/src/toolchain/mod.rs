@@ -1,18 +1,18 @@
-//! Facts of the build side: what is really being built with, each with its source.
+//! Detects the toolchain of a build: each fact with its source.
 //!
-//! What counts as *in use*:
+//! These are *in use*:
 //!
-//! - **the compiler**: `NVCC`, `CUDACXX`, the first nvcc in `PATH`, then `bin/nvcc` of the roots that `CUDA_HOME`,
-//!   `CUDA_PATH`, `CUDA_ROOT`, `CUDA_TOOLKIT_ROOT_DIR` and `CUDAToolkit_ROOT` name, then of `/usr/local/cuda`,
-//!   `/opt/cuda`, `/usr/lib/cuda`, `/usr`, `/usr/local/cuda-X.Y` newest first. That is cudaforge's order, with `CUDACXX`
-//!   where CMake reads it;
-//! - **the headers**: those of the first of these roots that a variable names and that has a `cuda.h`, as cudarc,
-//!   `bindgen_cuda` and `PyTorch` look for them; else the compiler's own;
-//! - **cudart and the guarded library**: the first folder on the linker's way: `-L` of `RUSTFLAGS`, `LIBRARY_PATH`, the toolkit's own
-//!   folders, the system's; for the latter its own variables before all of them.
+//! - **the compiler**: `NVCC`, `CUDACXX`, the first nvcc in `PATH`, then `bin/nvcc` of the roots in `CUDA_HOME`,
+//!   `CUDA_PATH`, `CUDA_ROOT`, `CUDA_TOOLKIT_ROOT_DIR` and `CUDAToolkit_ROOT`, then of `/usr/local/cuda`,
+//!   `/opt/cuda`, `/usr/lib/cuda`, `/usr`, `/usr/local/cuda-X.Y` newest first. This is cudaforge's order, with
+//!   `CUDACXX` at the place where CMake reads it.
+//! - **the headers**: those of the first of these roots that a variable names and that has a `cuda.h`, as in cudarc,
+//!   `bindgen_cuda` and `PyTorch`; otherwise the compiler's own.
+//! - **cudart and cuDNN**: the first directory on the linker's search path: `-L` of `RUSTFLAGS`, `LIBRARY_PATH`, the
+//!   toolkit's directories, the system's. For cuDNN its own variables come first.
 //!
-//! A toolkit or library in a conda or virtual environment, the HPC SDK or a `.pc` file is listed, and in use only where one
-//! of the above leads to it: no build script of cargo's world looks there by itself.
+//! A toolkit or library in a conda or virtual environment, the HPC SDK or a `.pc` file is listed. It is in use only
+//! if one of the above names it, because no build script searches there by itself.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub use installs::{Headers as LibraryHeaders, Install, Library as LibraryFile, P
 pub use nvcc::Nvcc;
 use places::{Layout, Place, Precedence, ROOTS, below};
 
-/// A fact and where it came from, in words: `CUDA_HOME`, `/usr/local/cuda/include/cuda.h`.
+/// A fact and a description of its source: `CUDA_HOME`, `/usr/local/cuda/include/cuda.h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sourced<T> {
     /// The fact.
@@ -56,39 +56,40 @@ pub struct Sourced<T> {
 }
 
 impl<T> Sourced<T> {
-    /// A fact of a source.
+    /// Builds a fact with a source.
     pub fn new(value: T, source: impl Into<String>) -> Self {
         Self { value, source: source.into() }
     }
 }
 
-/// The variable that names a root other than `/`: a sysroot to build against, the unpacked image of a container. What
-/// variables name is taken as they say it.
+/// The variable that names a root other than `/`: a sysroot, or the unpacked image of a container. Paths in variables
+/// are used unchanged.
 pub const SYSROOT: &str = "CUDAGUARD_SYSROOT";
 
-/// What to look for, and where.
+/// The inputs of a detection.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The environment to look in.
+    /// The environment.
     pub env: Env,
     /// The target triple.
     pub target: String,
-    /// Whether this is a release build.
+    /// True for a release build.
     pub release: bool,
-    /// Archs that the builder names, one list, in any spelling.
+    /// Architectures that the builder declares: one list, in any spelling.
     pub archs: Option<String>,
     /// `[gpu] archs` of the policy.
     pub policy_archs: Vec<ArchRequest>,
-    /// Where the building machine's folders (`/usr`, `/usr/local/cuda`, …) begin: `/`, or a sysroot ([`SYSROOT`]).
+    /// The root of the file system (`/usr`, `/usr/local/cuda`, …): `/`, or a sysroot ([`SYSROOT`]).
     pub system_root: PathBuf,
-    /// How long a compiler or the driver may take to answer.
+    /// Time limit for a compiler or the driver.
     pub patience: Duration,
-    /// What a build system has settled: where this is there, no variable and no usual folder is asked for a toolkit.
+    /// The facts of a build system. If present, no variable and no usual directory is searched for a toolkit.
     pub given: Option<BuildSystemFacts>,
 }
 
 impl Request {
-    /// A dev build for this target in this environment, on this machine, or in the sysroot that [`SYSROOT`] names, with nothing declared.
+    /// Returns the inputs of a dev build for this target and environment, on this machine or in [`SYSROOT`], without
+    /// declarations.
     pub fn new(env: &Env, target: impl Into<String>) -> Self {
         Self {
             env: env.clone(),
@@ -103,7 +104,7 @@ impl Request {
     }
 }
 
-/// A folder on a way of searching.
+/// A directory of a search path.
 #[derive(Clone, Debug)]
 struct Folder {
     path: PathBuf,
@@ -111,114 +112,114 @@ struct Folder {
     reach: Precedence,
 }
 
-/// A toolkit, or what of one stands in a root.
+/// A toolkit, or the parts of one in a root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Toolkit {
     /// Its root, as found.
     pub root: PathBuf,
-    /// What led to it: variables and places, the surest first.
+    /// The origins of the path: variables and places, the most certain first.
     pub found: Vec<String>,
     /// Its compiler.
     pub nvcc: Option<Nvcc>,
     /// Its `cuda.h`.
     pub headers: Option<Headers>,
-    /// The release that `version.json`, `version.txt`, pkg-config or the folder's name states.
+    /// The release from `version.json`, `version.txt`, pkg-config or the directory name.
     pub stated: Option<Sourced<Version>>,
     /// Its libcudart.
     pub cudart: Option<Cudart>,
-    /// The host compilers that it takes.
+    /// The host compilers that it accepts.
     pub limits: Option<Limits>,
 }
 
 /// A `cuda.h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// The file.
+    /// The path.
     pub path: PathBuf,
-    /// Its `CUDA_VERSION`; `None` where it says none.
+    /// Its `CUDA_VERSION`; `None` if it contains none.
     pub version: Option<CudaVersion>,
 }
 
 /// A libcudart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cudart {
-    /// As found.
+    /// The path as found.
     pub path: PathBuf,
-    /// By its soname.
+    /// The version in its soname.
     pub major: Option<u32>,
-    /// By the real file's name or the toolkit's `version.json`.
+    /// The version from the real file name or the toolkit's `version.json`.
     pub version: Option<Sourced<Version>>,
-    /// What puts it on the linker's way.
+    /// The origin of its directory on the linker's search path.
     pub source: String,
 }
 
-/// Where a libcudart stands that nothing but its toolkit leads to.
+/// The origin of a libcudart that only its toolkit reaches.
 const OWN_FOLDER: &str = "the toolkit's own folder";
 
 impl Cudart {
-    /// Whether it is there because it is the toolkit's: a linker finds it only where it is told to.
+    /// Returns true if it comes from the toolkit: a linker finds it only with an explicit path.
     pub fn is_of_toolkit(&self) -> bool {
         self.source == OWN_FOLDER
     }
 }
 
-/// The one in use, and why.
+/// The entry in use, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Its place in the list.
+    /// Its index in the list.
     pub index: usize,
-    /// Why it, in words: `first nvcc in PATH`.
+    /// The reason: `first nvcc in PATH`.
     pub reason: String,
 }
 
-/// Everything found.
+/// All detected facts.
 #[derive(Clone, Debug, Default)]
 pub struct Toolchain {
     /// The target triple.
     pub target: String,
-    /// Whether this is a release build.
+    /// True for a release build.
     pub release: bool,
-    /// What builds: what to do is said in its words.
+    /// The tool that builds, which selects the wording of hints.
     pub by: BuildSystem,
-    /// Every toolkit found, those in use first.
+    /// All toolkits, those in use first.
     pub toolkits: Vec<Toolkit>,
-    /// Whose nvcc compiles.
+    /// The toolkit whose nvcc compiles.
     pub compiler: Option<Choice>,
-    /// Whose headers are included.
+    /// The toolkit whose headers are included.
     pub headers: Option<Choice>,
-    /// Toolkits that further variables name, which some build scripts would follow instead: (index, variable).
+    /// Toolkits that other variables name, which some build scripts would use: (index, variable).
     pub also_named: Vec<(usize, String)>,
-    /// The libcudart that the linker would most probably take.
+    /// The libcudart that the linker would probably use.
     pub cudart: Option<Cudart>,
-    /// Every place with the guarded library, those in use first.
+    /// All places with cuDNN, those in use first.
     pub installs: Vec<Install>,
-    /// Whose headers are included.
+    /// The place of the included headers.
     pub library_headers: Option<Choice>,
-    /// Whose library the linker would most probably take.
+    /// The place of the library that the linker would probably use.
     pub library_file: Option<Choice>,
     /// The host compiler that nvcc would call.
     pub host: Option<HostCompiler>,
-    /// The one that the `cc` crate has nvcc call, where that is another: `CXX`, else `c++`. It passes it with `-ccbin`,
-    /// against which `NVCC_CCBIN` does not count; which of both a build uses is known to its build script alone.
+    /// The compiler that the `cc` crate passes to nvcc with `-ccbin`, if it is another one: `CXX`, otherwise `c++`.
+    /// It overrides `NVCC_CCBIN`. Only the build script decides which of the two is used.
     pub host_of_cc: Option<HostCompiler>,
-    /// Whether `-allow-unsupported-compiler` stands in nvcc's flags.
+    /// True if nvcc's flags contain `-allow-unsupported-compiler`.
     pub any_host: bool,
-    /// The archs, by each source.
+    /// The architectures, by source.
     pub archs: Archs,
-    /// Folders of stubs in a runtime path, with the variable that names them.
+    /// Stub directories in a runtime path, with the variable.
     pub stubs: Vec<Sourced<PathBuf>>,
-    /// Variables that name something that is not there.
+    /// Variables that name a missing file or directory.
     pub dangling: Vec<Sourced<PathBuf>>,
     files: BTreeSet<PathBuf>,
 }
 
 impl Toolchain {
-    /// Looks at everything: variables, folders, files; asks the compilers in use.
+    /// Detects everything: reads variables, directories and files, and runs the compilers in use.
     pub fn look(request: &Request) -> Self {
         look(request)
     }
 
-    /// Whether nothing of CUDA was found, nor meant.
+    /// Returns true if nothing of CUDA was found or requested.
     pub(crate) fn is_empty(&self) -> bool {
         self.toolkits.is_empty() && self.installs.is_empty() && self.archs.declared.is_empty()
     }
@@ -233,8 +234,8 @@ impl Toolchain {
         self.toolkits.get(self.headers.as_ref()?.index)
     }
 
-    /// The release of the toolkit in use, with its source: by nvcc, else by `cuda.h`, else as its files state it. The
-    /// third number is nvcc's build, and 0 where only `cuda.h` speaks.
+    /// The release of the toolkit in use, with its source: from nvcc, otherwise from `cuda.h`, otherwise from its
+    /// files. The third number is nvcc's build, and 0 if only `cuda.h` is known.
     pub fn toolkit(&self) -> Option<Sourced<Version>> {
         let by_nvcc = self.compiling().and_then(Toolkit::by_nvcc);
         by_nvcc
@@ -242,13 +243,13 @@ impl Toolchain {
             .or_else(|| self.compiling().or_else(|| self.including())?.stated.clone())
     }
 
-    /// The release of the toolkit in use: by nvcc, else by `cuda.h`.
+    /// The release of the toolkit in use: from nvcc, otherwise from `cuda.h`.
     pub fn toolkit_version(&self) -> Option<Version> {
         self.toolkit().map(|fact| fact.value)
     }
 
-    /// The releases of all toolkits that a build may follow, with their sources: of the one in use, then of those that
-    /// variables name besides.
+    /// The releases of all toolkits that a build may use, with their sources: the one in use, then those of other
+    /// variables.
     pub fn named(&self) -> Vec<Sourced<Version>> {
         let others =
             self.including().into_iter().chain(self.also_named.iter().map(|(index, _)| &self.toolkits[*index]));
@@ -258,12 +259,12 @@ impl Toolchain {
         all
     }
 
-    /// The guarded library's headers in use.
+    /// The cuDNN headers in use.
     pub fn library_headers_used(&self) -> Option<&LibraryHeaders> {
         self.installs.get(self.library_headers.as_ref()?.index)?.headers.as_ref()
     }
 
-    /// The guarded library in use.
+    /// The cuDNN library in use.
     pub fn library_used(&self) -> Option<&LibraryFile> {
         self.installs.get(self.library_file.as_ref()?.index)?.library.as_ref()
     }
@@ -273,7 +274,7 @@ impl Toolchain {
         self.library_headers_used()?.version
     }
 
-    /// The declared archs in force.
+    /// The resulting architectures.
     pub fn declared(&self) -> Vec<Target> {
         self.archs.in_force.clone()
     }
@@ -283,28 +284,28 @@ impl Toolchain {
         self.host.as_ref()?.name()
     }
 
-    /// Files that were read, sorted: when one changes, look again. The parts of the guarded library (hundreds of MB) are left
-    /// out; the loader library and the headers change with them.
+    /// The files that were read, sorted: a change requires a new detection. The inner libraries of cuDNN (hundreds of
+    /// MB) are omitted; the loader library and the headers change with them.
     pub fn files(&self) -> Vec<PathBuf> {
         self.files.iter().cloned().collect()
     }
 }
 
-/// The release that this `cuda.h` defines.
+/// The release in this `cuda.h`.
 #[cfg(feature = "command")]
 pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
     read_start(file).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read(file)?))
 }
 
-/// Asked of a toolchain by who follows another order of searching than its own: a crate's build script.
+/// Queries of crates, whose build scripts have another search order.
 #[cfg(feature = "command")]
 impl Toolchain {
-    /// The first program of this name in `PATH`.
+    /// Returns the first program of this name in `PATH`.
     pub(crate) fn in_path(env: &Env, name: &str) -> Option<PathBuf> {
         subprocess::in_path(name, env)
     }
 
-    /// The release of an nvcc: of the toolkit found that it belongs to, else as it answers itself.
+    /// Returns the release of an nvcc: of the known toolkit that it belongs to, otherwise from its own output.
     pub(crate) fn release_of(&self, env: &Env, nvcc: &Path) -> Option<Version> {
         let known =
             self.toolkits.iter().find(|toolkit| toolkit.nvcc.as_ref().is_some_and(|own| same_file(&own.path, nvcc)));
@@ -314,12 +315,12 @@ impl Toolchain {
         }
     }
 
-    /// The guarded library of this soname that a linker finds first in these folders.
+    /// Returns the cuDNN of this soname that a linker finds first in these directories.
     pub(crate) fn library_taken(soname: &str, folders: &[PathBuf]) -> Option<LibraryFile> {
         installs::taken(soname, folders)
     }
 
-    /// The same with this library, which the linker has taken, in the place of what was found.
+    /// Replaces the detected cuDNN library by the one that the linker used.
     pub(crate) fn with_library_taken(&self, library: LibraryFile) -> Self {
         let mut toolchain = self.clone();
         toolchain.library_headers = None;
@@ -328,7 +329,7 @@ impl Toolchain {
         toolchain
     }
 
-    /// The same with these headers, which code was compiled with as this file shows, in the place of what was found.
+    /// Replaces the detected cuDNN headers by those that code was compiled with.
     pub(crate) fn with_library_included(&self, headers: LibraryHeaders, by: &Path) -> Self {
         let mut toolchain = self.clone();
         let install = Install { headers: Some(headers), ..Install::default() };
@@ -341,23 +342,23 @@ impl Toolchain {
         Choice { index: self.installs.len() - 1, reason: reason.to_owned() }
     }
 
-    /// Whether the guarded library's headers are but those of the system, which every `-I` of a build script goes before.
+    /// Returns true if the cuDNN headers are only the system's, which come after every `-I` of a build script.
     pub fn has_library_headers_of_system(&self) -> bool {
         let of_system = |choice: &Choice| choice.reason.starts_with(installs::SYSTEM);
         self.by == BuildSystem::Cargo && self.library_headers.as_ref().is_some_and(of_system)
     }
 
-    /// The `cuda.h` in this very folder.
+    /// Returns the `cuda.h` in exactly this directory.
     pub(crate) fn cuda_h(folder: &Path) -> Option<Headers> {
         headers_in(&[folder.to_owned()])
     }
 
-    /// The version that a header of the guarded library defines.
+    /// Returns the version in a cuDNN header.
     pub(crate) fn version_of_header(header: &Path) -> Option<Version> {
         installs::parse_header(&read(header)?)
     }
 
-    /// The GPUs of this machine, as `nvidia-smi` names them.
+    /// Returns the GPUs of this machine, from `nvidia-smi`.
     pub(crate) fn gpus_here(env: &Env) -> Native {
         archs::ask_gpus(archs::who_knows(env, None), env.for_child().as_ref(), Duration::from_secs(10))
     }
@@ -375,8 +376,8 @@ impl Toolkit {
         Some(Sourced::new(Version::new(version.major, version.minor, 0), headers.path.display().to_string()))
     }
 
-    /// Its release, with its source: by nvcc where it was asked, else by `cuda.h`, which knows no third number; what the
-    /// toolkit's files state of the same release does.
+    /// Returns its release and source: from nvcc if it was run, otherwise from `cuda.h`, which has no third number.
+    /// The toolkit's files may add the third number.
     pub fn version(&self) -> Option<Sourced<Version>> {
         let stated = self.stated.clone();
         self.by_nvcc().or_else(|| {
@@ -389,7 +390,7 @@ impl Toolkit {
     }
 }
 
-/// `CUDA_VERSION` in a `cuda.h`.
+/// Parses `CUDA_VERSION` in a `cuda.h`.
 fn parse_cuda_h(text: &str) -> Option<CudaVersion> {
     text.lines().find_map(|line| {
         let mut words = line.strip_prefix('#')?.split_whitespace();
@@ -399,8 +400,8 @@ fn parse_cuda_h(text: &str) -> Option<CudaVersion> {
     })
 }
 
-/// The version of a component in a `version.json`: of `"cuda"`, `"cuda_cudart"`, … Without a JSON reader, which
-/// nothing else here needs: the first `"version"` behind the key.
+/// Parses the version of a component in a `version.json`: `"cuda"`, `"cuda_cudart"`, … It takes the first `"version"`
+/// after the key, without a JSON parser, which this crate does not need otherwise.
 fn parse_version_json(text: &str, component: &str) -> Option<Version> {
     let (_, rest) = text.split_once(&format!("\"{component}\""))?;
     let (object, _) = rest.split_once('}')?;
@@ -408,18 +409,18 @@ fn parse_version_json(text: &str, component: &str) -> Option<Version> {
     rest.split('"').nth(1)?.parse().ok()
 }
 
-/// `CUDA Version 10.2.89` of a `version.txt`.
+/// Parses `CUDA Version 10.2.89` in a `version.txt`.
 fn parse_version_txt(text: &str) -> Option<Version> {
     let (_, rest) = text.split_once("CUDA Version ")?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// A file's text; what is not UTF-8 keeps what can be read.
+/// Reads a file as text, with replacement characters for invalid UTF-8.
 fn read(path: &Path) -> Option<String> {
     files::bytes(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Only the start of a file: `CUDA_VERSION` stands in the first tenth of a `cuda.h` of a megabyte.
+/// Reads the start of a file: `CUDA_VERSION` is in the first tenth of a `cuda.h` of a megabyte.
 fn read_start(path: &Path) -> Option<String> {
     use std::io::Read;
     let mut bytes = Vec::new();
@@ -454,7 +455,8 @@ fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>> {
         })
 }
 
-/// The libcudart of a folder. Where its name does not tell its version, the `version.json` of the root above may.
+/// Returns the libcudart of a directory. If its name does not contain the version, the `version.json` of the root
+/// may.
 fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<Cudart> {
     let linked = folder.join("libcudart.so");
     let path = if linked.is_file() {
@@ -467,15 +469,15 @@ fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<Cudart> {
     let numbers = vendor::numbers_of(&real.file_name()?.to_string_lossy());
     let version = match numbers[..] {
         [major, minor, patch, ..] => Some(Sourced::new(Version::new(major, minor, patch), real.display().to_string())),
-        // Up to 10.2 the soname has the whole release (libcudart.so.10.2), 11's is 11.0 in all of them.
+        // Up to 10.2 the soname contains the whole release (libcudart.so.10.2); for 11 it is always 11.0.
         [major @ ..=10, minor] => Some(Sourced::new(Version::new(major, minor, 0), real.display().to_string())),
-        // lib, lib64 and targets/*/lib lie at most three folders below the root.
+        // lib, lib64 and targets/*/lib are at most three directories below the root.
         _ => folder.ancestors().skip(1).take(3).map(|root| root.join("version.json")).find_map(|file| {
             let version = parse_version_json(&read(&file)?, "cuda_cudart")?;
             Some(Sourced::new(version, file.display().to_string()))
         }),
     };
-    // A version.json that speaks of another major is of another toolkit.
+    // A version.json of another major belongs to another toolkit.
     let version = version.filter(|version| numbers.first().is_none_or(|major| *major == version.value.major));
     let major = numbers.first().copied().or(version.as_ref().map(|version| version.value.major));
     Some(Cudart { path, major, version, source: source.to_owned() })
@@ -483,7 +485,7 @@ fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<Cudart> {
 
 fn limits_of(headers: Option<&Headers>, root: &Path) -> Option<Limits> {
     let beside = headers.and_then(|headers| headers.path.parent()).map(|folder| folder.join("crt/host_config.h"));
-    // CUDA 8 and older kept it beside the headers.
+    // CUDA 8 and older kept it next to the headers.
     let file = beside.into_iter().chain([root.join("include/crt/host_config.h")]).find(|file| file.is_file())?;
     let (gcc_max, clang_below) = host_compiler::parse_limits(&read(&file)?);
     Some(Limits { gcc_max, clang_below, source: file.display().to_string() })
@@ -501,9 +503,9 @@ struct Looking<'a> {
     request: &'a Request,
     layout: Layout,
     out: Toolchain,
-    /// How surely each of `out.toolkits` is looked at, in the same order.
+    /// The certainty of each entry of `out.toolkits`, in the same order.
     reach: Vec<Precedence>,
-    /// What the nvcc in use said.
+    /// The output of the nvcc in use.
     compiler: Option<Nvcc>,
 }
 
@@ -562,7 +564,7 @@ impl Looking<'_> {
         self.in_use_first();
     }
 
-    /// Which nvcc a build would run.
+    /// Selects the nvcc that a build would run.
     fn compiler_in_use(&mut self, places: &[Place]) -> Option<Candidate> {
         if let Some(given) = &self.request.given {
             return given.candidate();
@@ -570,7 +572,7 @@ impl Looking<'_> {
         for variable in ["NVCC", "CUDACXX"] {
             let Some(value) = self.request.env.var(variable) else { continue };
             let Some((program, flags)) = nvcc::command(&value, Path::is_file) else { continue };
-            // CMake compiles CUDA with clang too; the toolkit is then found by the roots alone.
+            // CMake can compile CUDA with clang too; then only the roots show the toolkit.
             if program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang")) {
                 continue;
             }
@@ -601,9 +603,9 @@ impl Looking<'_> {
         })
     }
 
-    /// Adds what stands at a place, or one more reason to a toolkit that is known already.
+    /// Adds the toolkit at a place, or one more origin to a known toolkit.
     fn add(&mut self, place: &Place) -> Option<usize> {
-        // What Debian keeps apart from `/usr` is the same toolkit.
+        // Debian splits this toolkit between `/usr` and other directories.
         let apart = place.source == "/usr/lib/nvidia-cuda-toolkit";
         if apart && self.out.toolkits.iter().any(|toolkit| toolkit.found.iter().any(|found| found == "/usr")) {
             return None;
@@ -622,7 +624,7 @@ impl Looking<'_> {
         }
         let cudart =
             self.layout.libraries(&place.root).iter().find_map(|folder| cudart_in(&self.layout, folder, &place.source));
-        // `/usr` is a toolkit only where Debian has put one there.
+        // `/usr` is a toolkit only if Debian installed one there.
         let splayed = place.source == "/usr";
         if nvcc.is_none() && headers.is_none() && (cudart.is_none() || splayed) {
             return None;
@@ -641,7 +643,7 @@ impl Looking<'_> {
         Some(self.out.toolkits.len() - 1)
     }
 
-    /// The toolkit that this root is, by its real folder or its real `cuda.h`.
+    /// Finds the toolkit of this root by its real directory or its real `cuda.h`.
     fn known(&self, root: &Path, headers: Option<&Headers>) -> Option<usize> {
         let real = |path: &Path| path.canonicalize().ok();
         let (root, header) = (real(root), headers.and_then(|headers| real(&headers.path)));
@@ -652,8 +654,8 @@ impl Looking<'_> {
         })
     }
 
-    /// Runs what has to be run, all at once: the nvcc in use, those of toolkits that say no version otherwise, the host
-    /// compiler, and the driver where `native` asks for it.
+    /// Runs all programs at once: the nvcc in use, those of toolkits without a version, the host compiler, and the
+    /// driver if `native` requires it.
     fn ask(&mut self, candidate: Option<&Candidate>, flags: &NvccFlags) {
         let variables = self.request.env.for_child();
         let variables = variables.as_ref();
@@ -703,11 +705,11 @@ impl Looking<'_> {
         }
     }
 
-    /// Puts the compiler in use into its toolkit, which may be new: the root that nvcc compiles with.
+    /// Adds the compiler in use to its toolkit, which may be new: the root that nvcc uses.
     fn settle(&mut self, candidate: &Candidate) -> usize {
         let mut nvcc = self.compiler.take().unwrap_or_default();
         nvcc.compiler_bindir = profile_of(&candidate.path);
-        // Debian's nvcc names as TOP a folder that holds no headers: they lie beside the script.
+        // Debian's nvcc uses a directory without headers as TOP; they are next to the script.
         let top = nvcc.top.clone();
         let bare = top.as_ref().is_some_and(|top| headers_in(&self.layout.includes(top)).is_none());
         let beside = || root_beside(&candidate.path, &self.layout);
@@ -728,14 +730,14 @@ impl Looking<'_> {
             self.out.toolkits.len() - 1
         });
         let toolkit = &mut self.out.toolkits[index];
-        // What leads to the compiler comes first among the reasons.
+        // The origin of the compiler comes first.
         toolkit.found.retain(|source| *source != candidate.source);
         toolkit.found.insert(0, candidate.source.clone());
         toolkit.nvcc = Some(nvcc);
         index
     }
 
-    /// The host compiler that this nvcc would call, and what chose it.
+    /// Selects the host compiler that this nvcc would call, and its source.
     fn host_candidate(&self, candidate: Option<&Candidate>, flags: &NvccFlags) -> Option<(PathBuf, String)> {
         let candidate = candidate?;
         let given = self.request.given.as_ref();
@@ -749,7 +751,7 @@ impl Looking<'_> {
                 Some(Sourced::new(host.value.to_str()?.to_owned(), host.source.clone()))
             })
             .or_else(|| Some(Sourced::new(self.request.env.var("NVCC_CCBIN")?, "NVCC_CCBIN")))
-            // cargo's build scripts pass this one on; nvcc itself does not read it.
+            // Build scripts of cargo pass this one on; nvcc itself does not read it.
             .or_else(|| {
                 Some(Sourced::new(self.request.env.var("CUDAHOSTCXX").filter(|_| given.is_none())?, "CUDAHOSTCXX"))
             })
@@ -759,7 +761,7 @@ impl Looking<'_> {
             });
         let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, &self.request.env));
         let Some(named) = named else {
-            // nvcc calls gcc, for C++ too.
+            // nvcc calls gcc for C++ too.
             let names = if self.layout.cross {
                 self.layout.triplets.iter().map(|triplet| format!("{triplet}-g++")).collect()
             } else {
@@ -778,7 +780,7 @@ impl Looking<'_> {
         Some((program?, named.source))
     }
 
-    /// What the `cc` crate passes to nvcc with `-ccbin`, where that is another compiler than nvcc's own choice.
+    /// Selects the compiler that the `cc` crate passes to nvcc with `-ccbin`, if it differs from nvcc's own choice.
     fn host_of_cc_candidate(&self, own: &Path) -> Option<(PathBuf, String)> {
         if self.request.given.is_some() {
             return None;
@@ -794,14 +796,14 @@ impl Looking<'_> {
                 let found = if program.components().count() > 1 { program } else { in_path(program.to_str()?)? };
                 (found, name)
             }
-            // For another target it calls what nvcc is told to call, by the same prefix.
+            // For another target it uses a compiler with the same prefix.
             None if self.layout.cross => return None,
             None => (in_path("c++")?, "c++, first in PATH".to_owned()),
         };
         (!host_compiler::same(&program, own)).then_some((program, source))
     }
 
-    /// Whose headers are included: see the module.
+    /// Selects the headers; see the module.
     fn choose_headers(&mut self) {
         let has = |index: &usize| self.out.toolkits[*index].headers.is_some();
         let of =
@@ -826,7 +828,7 @@ impl Looking<'_> {
         self.out.headers = Some(Choice { index, reason });
     }
 
-    /// Puts the toolkits in use first; the order of the others stays.
+    /// Moves the toolkits in use to the front; the order of the others does not change.
     fn in_use_first(&mut self) {
         let used: Vec<usize> =
             [&self.out.compiler, &self.out.headers].into_iter().flatten().map(|choice| choice.index).collect();
@@ -844,12 +846,12 @@ impl Looking<'_> {
         self.reach = order.iter().map(|index| self.reach[*index]).collect();
     }
 
-    /// What rustc is told, where it is rustc that builds.
+    /// Returns rustc's flags, if rustc builds.
     fn rust_flags(&self) -> Vec<(String, Vec<String>)> {
         if self.request.given.is_some() { Vec::new() } else { rust_flags(&self.request.env, &self.request.target) }
     }
 
-    /// Folders that the linker searches before a toolkit's own: what the user put on its way.
+    /// Returns the directories that the linker searches before a toolkit's: the user's own.
     fn link_first(&self) -> Vec<Folder> {
         let given = self.request.given.as_ref();
         let mut folders: Vec<Folder> = given.map(BuildSystemFacts::link_first).unwrap_or_default();
@@ -879,7 +881,7 @@ impl Looking<'_> {
         folders
     }
 
-    /// The libcudart on the linker's way.
+    /// Selects the libcudart on the linker's search path.
     fn cudart(&mut self) {
         let first = self.link_first();
         let on_the_way = first.iter().find_map(|folder| cudart_in(&self.layout, &folder.path, &folder.source));
@@ -900,7 +902,7 @@ impl Looking<'_> {
         self.out.cudart = on_the_way.or_else(own).or_else(system);
     }
 
-    /// Every place with the guarded library, and which is in use.
+    /// Finds every place with cuDNN, and selects the one in use.
     fn guarded(&mut self) {
         let used: Vec<usize> =
             [&self.out.headers, &self.out.compiler].into_iter().flatten().map(|choice| choice.index).collect();
@@ -908,7 +910,7 @@ impl Looking<'_> {
         toolkits.sort_by_key(|index| used.iter().position(|used| used == index).unwrap_or(usize::MAX));
         let toolkits: Vec<Place> = toolkits
             .into_iter()
-            // The system's own folders are searched by their own name, and a virtual environment's are listed by theirs.
+            // System directories keep their own names, and those of virtual environments too.
             .filter(|index| used.contains(index) || self.reach[*index] < Precedence::Listed)
             .map(|index| {
                 let toolkit = &self.out.toolkits[index];
@@ -933,7 +935,7 @@ impl Looking<'_> {
         self.out.installs = found.all;
     }
 
-    /// Folders of stubs where the loader of a running program would look.
+    /// Finds stub directories on the search path of the dynamic linker.
     fn stubs(&mut self) {
         let mut named: Vec<Sourced<PathBuf>> = self
             .request
@@ -945,7 +947,7 @@ impl Looking<'_> {
         for (source, flags) in self.rust_flags() {
             named.extend(rpaths(&flags).into_iter().map(|path| Sourced::new(path, format!("-rpath in {source}"))));
         }
-        // CMake has read it when it configured; what came of it stands in the linked file.
+        // CMake has read it when it configured; the linked file shows the result.
         if let Some(flags) = self.request.env.var("LDFLAGS").filter(|_| self.request.given.is_none()) {
             named.extend(rpaths(&words(&flags)).into_iter().map(|path| Sourced::new(path, "-rpath in LDFLAGS")));
         }
@@ -973,8 +975,8 @@ impl Looking<'_> {
     }
 }
 
-/// What rustc is told by variables: each variable with its flags, in the order in which cargo prefers them (the first one
-/// set wins, as in cargo).
+/// Returns rustc's flags from variables, each with its variable, in cargo's order of preference. As in cargo, the
+/// first one that is set wins.
 fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
     if let Some(encoded) = env.var("CARGO_ENCODED_RUSTFLAGS") {
         return vec![("RUSTFLAGS".to_owned(), encoded.split('\u{1f}').map(str::to_owned).collect())];
@@ -990,10 +992,11 @@ fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
     )
 }
 
-/// Folders behind `-rpath` in a linker's or rustc's flags: `-Wl,-rpath,DIR`, `-Wl,-rpath=DIR`, `link-arg=-Wl,-rpath,DIR`.
+/// Returns the directories of `-rpath` in flags of a linker or of rustc: `-Wl,-rpath,DIR`, `-Wl,-rpath=DIR`,
+/// `link-arg=-Wl,-rpath,DIR`.
 fn rpaths(flags: &[String]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    // One `link-args` holds many, divided by blanks; elsewhere a blank is part of a path.
+    // `link-args` contains several, separated by blanks; elsewhere a blank is part of a path.
     let divides = |flag: &str| if flag.contains("link-args") { &[',', '=', ' '][..] } else { &[',', '='] };
     let words: Vec<&str> = flags.iter().flat_map(|flag| flag.split(divides(flag))).collect();
     for pair in words.windows(2) {
@@ -1004,8 +1007,8 @@ fn rpaths(flags: &[String]) -> Vec<PathBuf> {
     found
 }
 
-/// Whether nvcc's root has to be asked for: of scripts always (a wrapper may stand in any folder), of a program only where
-/// there are no headers beside it.
+/// Returns true if nvcc must be asked for its root: always for scripts (a wrapper can be anywhere), for programs only
+/// without headers next to them.
 fn needs_top(nvcc: &Path, layout: &Layout) -> bool {
     use std::io::Read;
     let mut magic = [0; 4];
@@ -1013,8 +1016,8 @@ fn needs_top(nvcc: &Path, layout: &Layout) -> bool {
     !program || root_beside(nvcc, layout).is_none()
 }
 
-/// The root that an nvcc stands in, by the headers beside it: first as named (nvcc itself does not follow links to find
-/// its profile), then with links resolved.
+/// Returns the root of an nvcc from the headers next to it: first with the path as named (nvcc does not follow links
+/// to find its profile), then with links resolved.
 fn root_beside(nvcc: &Path, layout: &Layout) -> Option<PathBuf> {
     let real = nvcc.canonicalize().ok();
     [Some(nvcc), real.as_deref()].into_iter().flatten().find_map(|nvcc| {
@@ -1033,7 +1036,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().ok().is_some_and(|real| other.canonicalize().ok() == Some(real))
 }
 
-/// Asks an nvcc for its release and, where `top`, for its root.
+/// Runs an nvcc to get its release and, with `top`, its root.
 fn ask_nvcc(
     path: &Path,
     top: bool,
@@ -1051,14 +1054,14 @@ fn ask_nvcc(
     });
     match version {
         Ok(version) => nvcc.version = Some(version),
-        // What does not answer once is not asked twice.
+        // A program that does not answer is not run again.
         Err(trouble) => {
             nvcc.trouble = Some(trouble);
             return nvcc;
         }
     }
     if top {
-        // The file need not exist: nothing is run, and the answer is on either stream.
+        // The file need not exist: nothing is compiled, and the answer is on either stream.
         let told = subprocess::ask(path, &["--dryrun", "cudaguard.cu"], variables, patience).ok().and_then(|answer| {
             let told = nvcc::parse_dryrun(&format!("{}\n{}", answer.err, answer.out));
             let by_include = || {

@@ -60,8 +60,8 @@ impl Layout {
         beginning(listed.entry(folder.to_owned()).or_insert_with(|| names(folder)), folder, prefix)
     }
 
-    /// Whether the linker of a build for this target would take this library: of another machine's it is passed over. What
-    /// is no ELF file (a linker script) is not judged.
+    /// Returns true if the linker of a build for this target would use this library. It skips libraries of another
+    /// architecture. A file that is not ELF (a linker script) is accepted.
     pub(super) fn links(&self, library: &Path) -> bool {
         let mut head = [0; 20];
         let read = files::open(library).and_then(|mut file| file.read_exact(&mut head));

@@ -1,4 +1,4 @@
-//! Driver and GPU: the rows that say which driver is needed, and which code serves which GPU.
+//! Checks driver and GPU: the rows with driver requirements, and the rows with the code for each GPU.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::tables::{self, Floor};
 use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
-/// Answers of `cuInit`.
+/// Results of `cuInit`.
 mod answer {
     pub(super) const RIGHT: u32 = 0;
     pub(super) const STUB: u32 = 34;
@@ -20,21 +20,21 @@ mod answer {
     pub(super) const COMPAT_UNSUPPORTED: u32 = 804;
 }
 
-/// How a row, or a GPU, comes off.
+/// The result for a row or a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Fits,
-    /// Cannot tell.
+    /// Unknown.
     Open,
     Wrong(MessageTemplate),
 }
 
-/// Says nothing of driver and GPU where the manifest asks nothing of them; a library that the GPU is too old for is told all
-/// the same.
+/// Reports nothing about driver and GPU if the manifest requires nothing of them. A GPU that is too old for the
+/// library is reported anyway.
 pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findings: &mut Vec<Finding>) {
     let judge = Judge::new(manifest, host, component);
     if !judge.asks {
-        // A driver that does not work harms nobody who asks nothing of it.
+        // A broken driver does not affect a program without requirements.
         if matches!(judge.predicted(), None | Some(answer::RIGHT)) {
             if judge.gpus.as_ref().is_none_or(|gpus| !gpus.is_empty()) {
                 judge.made_with(findings);
@@ -57,14 +57,14 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findin
             findings.push(judge.nothing(MessageTemplate::GpuMissing));
         }
         None | Some(answer::RIGHT) => judge.rows(findings),
-        // A stub where there is no GPU is nobody's trouble: images that build have it, on hosts with a driver, too.
+        // A stub without a GPU is harmless: build images contain it, on hosts with a driver too.
         Some(answer::STUB) if judge.required || judge.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty()) => {
             findings.push(MessageTemplate::StubDriver.finding(&all()));
         }
         Some(answer::STUB | answer::NO_GPU) => findings.push(judge.nothing(MessageTemplate::GpuMissing)),
         Some(answer::MISMATCH) => findings.push(MessageTemplate::DriverMismatch.finding(&all())),
         Some(answer::COMPAT_UNSUPPORTED) => findings.push(MessageTemplate::ForwardCompatUnsupported.finding(&all())),
-        // Says nothing about versions: a system that is not ready, too little memory, a process forked off too late.
+        // These results do not concern versions: a system that is not ready, too little memory, a late fork.
         Some(other) => findings.push(MessageTemplate::DriverCannotTellAnswer.finding(&all().with("answer", other))),
     }
 }
@@ -73,7 +73,7 @@ fn is_undriven(gpu: &Gpu) -> bool {
     gpu.visible && gpu.undriven.is_some()
 }
 
-/// Of two components whose fit GPUs are different ones, the warning that names both.
+/// Builds the warning about two components with no common GPU.
 pub(super) fn together(manifests: &[&Manifest], host: &Host) -> Option<Finding> {
     let nobody = Values::default();
     let fit: Vec<(&Manifest, Vec<usize>)> = manifests
@@ -91,7 +91,7 @@ pub(super) fn together(manifests: &[&Manifest], host: &Host) -> Option<Finding> 
     Some(MessageTemplate::NoGpuForAll.finding(&Judge::new(one, host, &component).values(None)))
 }
 
-/// Whether a release of the guarded library is older than every one of these GPUs, whoever uses it: the finding says so.
+/// Returns true if a cuDNN release is older than each of these GPUs. The finding reports it for every user of cuDNN.
 pub(crate) fn older_than(
     version: Version,
     made_with: Option<CudaVersion>,
@@ -119,55 +119,55 @@ struct Judge<'a> {
     host: &'a Host,
     component: &'a Values,
     required: bool,
-    /// Whether the manifest asks anything of driver and GPU.
+    /// True if the manifest has a requirement for driver or GPU.
     asks: bool,
     driver: Driver,
-    /// Those that the process sees.
+    /// The GPUs that the process sees.
     gpus: Option<Vec<&'a Gpu>>,
 }
 
-/// A row of GPUs, those of its interval, by their place among the visible ones, and how they come off.
+/// A GPU row, the GPUs of its interval by index, and their result.
 struct Row<'a> {
     outcome: Outcome,
     here: Vec<usize>,
     code: Cow<'a, str>,
     cuda: Option<CudaVersion>,
     release: Option<DriverRelease>,
-    /// Why it cannot be told, where the row says that.
+    /// The reason if the row itself is unknown.
     unsure: Option<Unsure>,
-    /// Whether a variable has its machine code passed over.
+    /// True if a variable disables its machine code.
     forced: bool,
 }
 
-/// Why it cannot be told whether code loads.
+/// Why it is unknown if code loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unsure {
-    /// It is sure from this driver on, and the one found is older.
+    /// It certainly loads from this driver on, and the driver is older.
     Before(CudaVersion, DriverRelease),
-    /// A variable wants PTX, and not all code has it.
+    /// A variable requires PTX, and some code has none.
     Forced,
-    /// It needs this, and what the driver's branch supports is in no table.
+    /// It needs this, and the tables do not contain the driver's branch.
     Branch(CudaVersion),
-    /// Whether the driver drives the GPU: these are sure to.
+    /// It is unknown if the driver drives the GPU. These certainly do.
     Drives(Floor),
 }
 
-/// GPUs, by place, that the library found no longer works on.
+/// GPUs, by index, that the cuDNN library no longer supports.
 struct LeftBehind {
     version: Version,
-    /// The oldest that the program accepts.
+    /// The oldest release that the program accepts.
     min: Version,
     dropped_in: Version,
     gpus: Vec<usize>,
 }
 
-/// How the visible GPUs come off.
+/// The result for the visible GPUs.
 enum Covered<'a> {
-    /// It is known, and said.
+    /// Known and reported.
     Known,
-    /// This code may load, and is sure to from a newer driver on.
+    /// This code may load, and certainly does with a newer driver.
     Unsure(Cow<'a, str>, Vec<usize>, Unsure),
-    /// It cannot be told.
+    /// Unknown.
     Open,
 }
 
@@ -185,10 +185,10 @@ impl<'a> Judge<'a> {
         Self { manifest, host, component, required, asks, driver, gpus }
     }
 
-    /// What `cuInit` answered, or would answer as far as two releases and a file's note tell.
+    /// The result of `cuInit`, or a prediction from two releases and the note of a file.
     ///
-    /// By `libcuda`'s own words where it has any. Otherwise two unlike releases do not belong together:
-    /// a newer libcuda may be a cuda-compat of the time before those notes, an older one never works.
+    /// An answer of `libcuda` decides. Otherwise different releases do not fit: a newer libcuda may be a cuda-compat
+    /// from before these notes, an older one never works.
     fn predicted(&self) -> Option<u32> {
         let Driver { user: Some(user), kernel: Some(kernel), init: None, compat, .. } = &self.driver else {
             return self.driver.init;
@@ -197,7 +197,7 @@ impl<'a> Judge<'a> {
         match compat {
             _ if user == kernel => None,
             Compat::Branches(branches) if branches.contains(&kernel.branch) => {
-                // One that is not eligible fails the whole process.
+                // One GPU that is not supported fails the whole process.
                 names().any(is_consumer).then_some(answer::COMPAT_UNSUPPORTED)
             }
             Compat::Branches(branches) if branches.is_empty() => None,
@@ -206,13 +206,13 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether libcuda is of a cuda-compat that names the kernel module's branch.
+    /// Returns true if libcuda comes from a cuda-compat that lists the kernel module's branch.
     fn is_listed(&self) -> bool {
         let Driver { kernel, compat, .. } = &self.driver;
         matches!(compat, Compat::Branches(list) if kernel.is_some_and(|kernel| list.contains(&kernel.branch)))
     }
 
-    /// Whether it is open that libcuda and the kernel module work together.
+    /// Returns true if it is unknown whether libcuda and the kernel module work together.
     fn pair_is_open(&self) -> bool {
         let Driver { user, kernel, init: None, .. } = &self.driver else { return false };
         let listed = self.is_listed();
@@ -254,7 +254,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether the program uses a guarded library of this major, which is not inside of it.
+    /// Returns true if the program uses a cuDNN of this major that is not linked statically.
     fn uses(&self, found: Option<Version>) -> bool {
         self.manifest.requires.iter().any(|row| {
             matches!(row, Requirement::Library { built, linkage, .. }
@@ -262,14 +262,14 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Whether the library found is older than every GPU that the process sees.
+    /// Returns true if the cuDNN library is older than every visible GPU.
     fn before_gpus(&self) -> Option<Finding> {
         let CudnnState::Found { version: Some(version), made_with, .. } = self.host.library else { return None };
         let gpus: Vec<(u8, u8)> = self.visible().iter().map(|gpu| gpu.cc).collect::<Option<_>>()?;
         self.uses(Some(version)).then(|| older_than(version, made_with, &gpus, self.values(None)))?
     }
 
-    /// The library found has a cudart of its own inside, which starts on drivers of its major alone.
+    /// Checks the cudart inside of the cuDNN library, which needs a driver of its major.
     fn made_with(&self, findings: &mut Vec<Finding>) -> Outcome {
         let CudnnState::Found { version, made_with: Some(made), .. } = self.host.library else {
             return Outcome::Fits;
@@ -287,7 +287,7 @@ impl<'a> Judge<'a> {
         outcome
     }
 
-    /// Of the visible GPUs those that the driver does not drive: a finding for each reason.
+    /// Finds the visible GPUs that the driver does not drive: one finding for each reason.
     fn undriven(&self) -> Vec<Finding> {
         let mut all: Vec<(DriverMismatch, Vec<String>)> = Vec::new();
         for gpu in self.host.gpus.iter().flatten().filter(|gpu| gpu.visible) {
@@ -351,7 +351,7 @@ impl<'a> Judge<'a> {
         (0..self.visible().len()).filter(|at| is(self.visible()[*at])).collect()
     }
 
-    /// The visible GPUs that the library found is too new for, and the release that dropped them.
+    /// Returns the visible GPUs that the cuDNN library has dropped, and the release that dropped them.
     fn left_behind(&self) -> Option<LeftBehind> {
         let CudnnState::Found { version: Some(version), .. } = self.host.library else { return None };
         let (built, min) = self.manifest.requires.iter().find_map(|requirement| match requirement {
@@ -363,7 +363,7 @@ impl<'a> Judge<'a> {
         (!gpus.is_empty() && version.major == built.major).then_some(LeftBehind { version, min, dropped_in, gpus })
     }
 
-    /// The visible GPUs, by place, that nothing speaks against.
+    /// Returns the visible GPUs, by index, without an objection.
     fn usable_gpus(&self) -> Vec<usize> {
         let mut unfit: Vec<usize> = self.left_behind().map_or_else(Vec::new, |behind| behind.gpus);
         unfit.extend(
@@ -372,7 +372,7 @@ impl<'a> Judge<'a> {
         (0..self.visible().len()).filter(|at| !unfit.contains(at)).collect()
     }
 
-    /// One fit GPU is enough.
+    /// One suitable GPU is enough.
     fn coverage(&self, findings: &mut Vec<Finding>) -> Covered<'a> {
         let kernels = self.manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let rows = self.gpu_rows();
@@ -401,15 +401,15 @@ impl<'a> Judge<'a> {
         if let Some((at, from)) = free.iter().filter(|at| suits(at)).find_map(|at| Some((*at, doubt(at)?))) {
             return Covered::Unsure(Cow::Borrowed(""), vec![at], Unsure::Drives(from));
         }
-        // The first that may be fit says why that is not known.
+        // The first possible GPU contains the reason.
         let unsure = |row: &&Row<'a>| row.outcome == Outcome::Open && free.iter().any(|at| row.here.contains(at));
         let row = rows.iter().find(unsure);
         row.and_then(|row| row.unsure.map(|why| Covered::Unsure(row.code.clone(), row.here.clone(), why)))
             .unwrap_or(Covered::Open)
     }
 
-    /// Machine code of a newer major than the driver's, with nothing of CUDA beside it that needs the newer driver; or PTX that is
-    /// newer than every table, on such a driver.
+    /// Reports code that may not load: machine code of a newer major than the driver's, without another requirement for
+    /// the newer driver; or PTX that is newer than every table.
     fn unsure(&self, code: &str, here: &[usize], why: Unsure) -> Finding {
         let (cuda, release) = match why {
             Unsure::Before(cuda, release) => (cuda, release),
@@ -466,13 +466,13 @@ impl<'a> Judge<'a> {
             {
                 Outcome::Open
             }
-            // What the code that serves it needs, it needs whatever other containers hold.
+            // The requirement of the code that serves it applies whatever other containers hold.
             GpuCoverage::Cubin | GpuCoverage::Ptx | GpuCoverage::Partial | GpuCoverage::PartialPtx => floor,
         }
     }
 
-    /// What libcuda says it supports decides; its release stands in where that is not known, and the kernel module's only to
-    /// accept: cuda-compat may be newer.
+    /// Compares with the CUDA version that libcuda supports. If it is unknown, the release decides. The kernel
+    /// module's release can only accept, because cuda-compat may be newer.
     fn floor(&self, cuda: Option<CudaVersion>, release: Option<DriverRelease>, too_old: MessageTemplate) -> Outcome {
         let Driver { user, kernel, cuda: supports, .. } = self.driver;
         if cuda.is_none() && release.is_none() {
@@ -481,7 +481,7 @@ impl<'a> Judge<'a> {
         let bounds = cuda.zip(user).map(|(needed, user)| tables::driver_supports(user).covers(needed));
         let enough = match (cuda.zip(supports), release.zip(user), release.zip(kernel)) {
             (Some((needed, found)), ..) => found >= needed,
-            // Of a branch that is in no table, those beside it tell what they can.
+            // For a branch outside of the tables, its neighbours give bounds.
             (None, ..) if bounds == Some(Some(true)) => true,
             (None, Some((needed, found)), _) if bounds == Some(None) && found < needed => return Outcome::Open,
             (None, Some((needed, found)), _) => found >= needed,
@@ -491,7 +491,7 @@ impl<'a> Judge<'a> {
         if enough { Outcome::Fits } else { Outcome::Wrong(too_old) }
     }
 
-    /// Of a machine that somebody describes, what nobody has named; else that facts are missing.
+    /// Reports missing facts: for a described machine the facts that the user did not name.
     fn cannot_tell(&self) -> Finding {
         let Driver { user, cuda, init, .. } = self.driver;
         let unknown = !matches!(self.host.driver, DriverState::Found(_));
@@ -511,13 +511,13 @@ impl<'a> Judge<'a> {
         MessageTemplate::DriverCannotTellNotNamed.finding(&self.values(None).with("missing", missing.join(", ")))
     }
 
-    /// Whether what the driver's branch supports is all that is lacking to tell.
+    /// Returns the reason if only the CUDA version of the driver's branch is unknown.
     fn open_by_branch(&self, cuda: Option<CudaVersion>) -> Option<Unsure> {
         let (needed, user, None) = (cuda?, self.driver.user?, self.driver.cuda) else { return None };
         tables::driver_supports(user).covers(needed).is_none().then_some(Unsure::Branch(needed))
     }
 
-    /// How the driver comes off against the one from which on machine code is sure to load.
+    /// Compares the driver with the one from which machine code certainly loads.
     fn sure(&self, (cuda, release): (CudaVersion, DriverRelease)) -> Outcome {
         self.floor(
             Some(cuda),
@@ -545,7 +545,7 @@ impl<'a> Judge<'a> {
         wrong.finding(&values.known("needs_cuda", row.cuda).known("needs_release", row.release))
     }
 
-    /// No code for these GPUs: the cure is another where the toolkit in use makes none for them.
+    /// Reports GPUs without code. The hint differs if the toolkit in use cannot compile for them.
     fn no_code(&self, here: &[usize], values: Values) -> (MessageTemplate, Values) {
         let ccs = here.iter().filter_map(|at| self.visible()[*at].cc);
         let makers = tables::makers(ccs);
@@ -558,7 +558,7 @@ impl<'a> Judge<'a> {
         (words, values.known("built_cuda", built).known("made_from", makers.0).known("made_to", makers.1))
     }
 
-    /// What is known of component and driver, and these of the visible GPUs; all where none are given.
+    /// Values about component and driver, and these visible GPUs, or all of them.
     fn values(&self, here: Option<&[usize]>) -> Values {
         let Driver { user, kernel, cuda, .. } = self.driver;
         let mut ccs: Vec<(u8, u8)> = Vec::new();
@@ -580,8 +580,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What a row of GPUs comes to where the driver passes over machine code and compiles the PTX beside it; `None`: what it was, with
-/// nothing but PTX that it compiles anyway, or without any.
+/// Evaluates a row of GPUs if the driver ignores machine code and compiles PTX. `None` if nothing changes: the row is
+/// PTX anyway, or there is none.
 pub(super) fn forced(row: &Requirement) -> Option<Requirement> {
     let Requirement::Gpu { from, to, by, cuda, release, sure_from, beside, .. } = row else { return None };
     let served = match by {
@@ -595,7 +595,7 @@ pub(super) fn forced(row: &Requirement) -> Option<Requirement> {
         (_, PtxFallback::Nothing) => return None,
         (_, PtxFallback::Isa((major, minor))) => Some((u32::from(*major), u32::from(*minor))),
     };
-    // What is PTX anyway keeps what it needs.
+    // Rows that are PTX anyway keep their requirement.
     let was_ptx = matches!(by, GpuCoverage::Ptx | GpuCoverage::PartialPtx);
     let own = cuda.filter(|_| was_ptx).map(|cuda| Floor { cuda, release: *release, exact: true });
     let floor = isa.and_then(|isa| higher(own, Some(tables::ptx_floor(isa))));
@@ -611,7 +611,7 @@ pub(super) fn forced(row: &Requirement) -> Option<Requirement> {
     })
 }
 
-/// Forward compatibility is not for these (NVIDIA's "CUDA Compatibility"; the brands that cuda-compat's note leaves out).
+/// Forward compatibility excludes these (NVIDIA's "CUDA Compatibility"; the brands that cuda-compat's note omits).
 fn is_consumer(name: &str) -> bool {
     ["GeForce", "TITAN", "NVS", "GRID"].iter().any(|brand| name.contains(brand))
 }
@@ -683,7 +683,7 @@ mod tests {
             (Some(535), None, &["CG301 error", "CG506 info"][..]),
             (Some(580), None, &["CG506 info"]),
             (Some(590), Some(590), &[]),
-            // cuda-compat may be newer than the kernel module, but it is never older than what works with it.
+            // cuda-compat may be newer than the kernel module, but never older than a release that works with it.
             (None, Some(535), &["CG505 info"]),
             (None, Some(590), &[]),
             (Some(590), Some(535), &["CG505 info"]),
@@ -755,7 +755,7 @@ mod tests {
                      from 580.65.06 on\n";
         assert!(told(driver(535), &[(8, 0)], Jit::default()).starts_with(named));
         assert_eq!(told(driver(590), &[(8, 0)], Jit::default()), "");
-        // Where more than that is open, that is not the reason.
+        // If more than that is unknown, this is not the reason.
         let forced = Jit { forced: true, ..Jit::default() };
         assert!(told(driver(535), &[(8, 0)], forced).contains("CUDA_FORCE_PTX_JIT=1 leaves code"));
         assert!(told(releases(None, None), &[(8, 0)], Jit::default()).contains("some facts are missing"));
@@ -780,7 +780,7 @@ mod tests {
             manifest.runtime.gpu = need;
             assert_eq!(codes(&manifest, DriverState::Unknown, None), ["CG505 info"]);
         }
-        // A GPU that does not tell its cc, beside one that is not fit.
+        // A GPU with an unknown compute capability next to an unsuitable one.
         let two = Some(vec![Gpu { visible: true, ..Gpu::default() }, gpus(&[(7, 5)]).remove(0)]);
         assert_eq!(codes(&manifest, releases(Some(590), Some(590)), two), ["CG303 info", "CG505 info"]);
     }
@@ -821,10 +821,10 @@ mod tests {
             let name = format!("{user} on {kernel}, {compat:?}, {gpus:?}");
             assert_eq!(codes(&manifest, driver(user, kernel, compat), gpus), expected, "{name}");
         }
-        // One consumer's GPU beside one that is eligible fails the process.
+        // One consumer GPU next to a supported one fails the process.
         let two = [named("NVIDIA A10"), named("NVIDIA GeForce RTX 3090")].into_iter().flatten().flatten().collect();
         assert_eq!(codes(&manifest, driver(580, 535, listed()), Some(two)), ["CG305 error"]);
-        // The driver's own answer goes before all that.
+        // The driver's own answer comes before all of that.
         let DriverState::Found(found) = driver(580, 535, Compat::Ordinary) else { unreachable!() };
         let found = DriverState::Found(Driver { init: Some(0), ..found });
         assert_eq!(codes(&manifest, found, named("NVIDIA A10")), [""; 0]);
@@ -872,7 +872,7 @@ mod tests {
             (GpuCoverage::PartialPtx, true, 590, disabled, false, &["CG308 error"]),
             (GpuCoverage::PartialPtx, true, 590, missing, false, &["CG309 error"]),
             (GpuCoverage::PartialPtx, true, 535, disabled, true, &["CG311 error"]),
-            // Zstandard, which an older driver does not unpack.
+            // Zstandard, which an older driver cannot decompress.
             (GpuCoverage::Partial, true, 535, Jit::default(), false, &["CG302 error"]),
             (GpuCoverage::Partial, true, 590, missing, false, &[]),
             (GpuCoverage::Partial, false, 535, disabled, false, &[]),
@@ -928,7 +928,7 @@ mod tests {
         assert_eq!(judged(new, &[(6, 1), (7, 5)], false), ["CG313 info"]);
         assert_eq!(judged(new, &[], false), [""; 0]);
         assert_eq!(judged(new, &[(6, 1)], true), ["CG303 error", "CG313 error"]);
-        // Fit for the one by its kernels, for the other by cuDNN alone.
+        // Suitable for one by its kernels, for the other by cuDNN alone.
         assert_eq!(judged(new, &[(6, 1), (8, 6)], true), ["CG303 info", "CG313 info"]);
     }
 
@@ -979,7 +979,7 @@ mod tests {
         assert_eq!(finding.component, "old 0.1.0");
         assert_eq!(told(&[&both, &old]), None);
         assert_eq!(told(&[&new]), None);
-        // One that has no GPU at all is refused by itself.
+        // A component without any suitable GPU is refused separately.
         assert_eq!(told(&[&old, &named("none", (3, 0), (3, 255))]), None);
     }
 
