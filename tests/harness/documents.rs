@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::places;
 
 /// Every file of the repository with one of these endings, generated and recorded ones left out.
-fn files(endings: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn files(endings: &[&str]) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![places::workspace().to_owned()]);
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).expect("a folder").flatten() {

@@ -28,6 +28,8 @@ pub mod scratch;
 pub mod skip;
 pub mod snapshot;
 pub mod stand_in;
+#[cfg(test)]
+mod style;
 mod suite;
 mod summary;
 pub mod tools;

@@ -53,7 +53,7 @@ fn picture() -> String {
     // A monospaced character of 13 pixels is 7.8 wide.
     let (width, height) = (widest * 39 / 5 + 32, lines.len() * 20 + 28);
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" xml:space=\"preserve\" \
          role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#0b1622\"/>\n",
         escaped(&lines[1])
     );

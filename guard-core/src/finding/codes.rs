@@ -54,7 +54,7 @@ codes! {
         "Later releases drop old architectures: CUDA 13 compiles nothing below sm_75.\nWhat to do: drop the architecture and the GPUs that need it, or build with the last toolkit that supports it.";
     122 NoPtx Info Informs 255
         "no PTX: GPUs newer than the architectures named are not served"
-        "Machine code runs on GPUs of its own major only. Without PTX of the newest architecture, the program has no code for later GPU generations.\nWhat to do: add PTX of the newest architecture (compute_90, 9.0+PTX). If the omission is intended, allow it with a reason.";
+        "Machine code runs only on GPUs of the same major. Without PTX of the newest architecture, the program has no code for later GPU generations.\nWhat to do: add PTX of the newest architecture (compute_90, 9.0+PTX). If the omission is intended, allow it with a reason.";
     123 ArchsContradict Warning Informs 255
         "two sources name different architectures"
         "Variables, the policy and the builder can each declare the architectures. Here they disagree, and the build script decides which one the compiler uses.\nWhat to do: keep one of them, preferably [gpu] archs in cudaguard.toml, and unset the others.";
@@ -87,7 +87,7 @@ codes! {
         "[gpu] fleet lists GPUs that the program must run on, and no declared architecture has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The kernels would fail there with `no kernel image is available`. Plain cargo knows only the declared architectures. If only a variable declares them, this is a warning. `cargo cudaguard build` checks the linked file instead (CG130).\nWhat to do: add the architecture that the message names, or remove the GPU from [gpu] fleet. If the build script compiles for other architectures than it declares, allow it with a reason.";
     133 DriverFleetOlder Error Refuses 255
         "the oldest driver of the fleet is too old for this CUDA"
-        "[driver] fleet names the oldest driver branch that the program must run on. A libcudart needs a driver of its own major: 580 for CUDA 13, 525.60.13 for CUDA 12, 450.80.02 for CUDA 11. On an older driver every call returns 35, cudaErrorInsufficientDriver. cuDNN contains a cudart of the CUDA version that it was built for. This does not apply to programs without cudart, or to data centre GPUs with cuda-compat.\n`cargo cudaguard build` and CMake read the linked file. Plain cargo knows only the toolkit, so this is a warning there.\nWhat to do: build with a toolkit of the driver's major, or raise [driver] fleet after the machines are updated.";
+        "[driver] fleet names the oldest driver branch that the program must run on. A libcudart needs a driver of the same major: 580 for CUDA 13, 525.60.13 for CUDA 12, 450.80.02 for CUDA 11. On an older driver every call returns 35, cudaErrorInsufficientDriver. cuDNN contains a cudart of the CUDA version that it was built for. This does not apply to programs without cudart, or to data centre GPUs with cuda-compat.\n`cargo cudaguard build` and CMake read the linked file. Plain cargo knows only the toolkit, so this is a warning there.\nWhat to do: build with a toolkit of the driver's major, or raise [driver] fleet after the machines are updated.";
     134 BuildMachinePath Warning Informs 255
         "a runtime path contains a directory of the building machine"
         "RPATH and RUNPATH name directories that the dynamic linker searches before the system directories. A directory of the building machine (a home directory, /tmp, cargo's target directory) does not exist on another machine, or contains something else.\nWhat to do: remove the -rpath from the build script or from RUSTFLAGS. Name directories next to the program with $ORIGIN.";
@@ -152,7 +152,7 @@ codes! {
         "a crate turns a plain arch into code for one GPU alone"
         "cudaforge turns CUDA_COMPUTE_CAP=90 into sm_90a (120 into sm_120a, 121 into sm_121f). Machine code and PTX of such an architecture run on GPUs of exactly that compute capability, or of its family, and on no later GPU.\nWhat to do: nothing if the program runs on that GPU only. Otherwise build for an older architecture too.";
     158 BuilderGpuDecides Error Refuses 255
-        "the GPU of the building machine decides what a crate compiles for"
+        "the GPU of the building machine selects the architecture of a crate"
         "Without CUDA_COMPUTE_CAP, cudaforge and bindgen_cuda query nvidia-smi for the first GPU of the building machine and compile for it alone. [gpu] fleet in cudaguard.toml lists GPUs that this does not support.\nWhat to do: set CUDA_COMPUTE_CAP, and build once for each generation of the fleet.";
     159 CrateStops Warning Informs 255
         "a crate's build script would stop"
@@ -198,13 +198,13 @@ codes! {
         "The dynamic linker resolves the functions of a program and its libraries: all at the start if they were linked so (Rust, `-z now`) or if their addresses are stored, otherwise each at its first call. A function that no library has ends the program with `symbol lookup error`, status 127. Most often a library is an older release than at build time. At start-up only functions that are bound at the start count. `verify` and `doctor` also refuse for functions of NVIDIA libraries that are bound at their first call.\nIn a sealed program the guard reports this before the dynamic linker does.\nWhat to do: use a release of the library that has the function (the message names the first one if it is known), or rebuild the program with the installed release.";
     301 DriverTooOld Error Refuses 30
         "the driver is too old for what the program is linked to"
-        "A CUDA runtime works with drivers of its own major and newer. On an older driver every call returns 35, cudaErrorInsufficientDriver. A missing driver API function also ends the program.\nWhat to do: update the driver to the named release, or rebuild with an older toolkit. On data centre GPUs cuda-compat can help.";
+        "A CUDA runtime works with drivers of the same or a newer major. On an older driver every call returns 35, cudaErrorInsufficientDriver. A missing driver API function also ends the program.\nWhat to do: update the driver to the named release, or rebuild with an older toolkit. On data centre GPUs cuda-compat can help.";
     302 DriverTooOldForCode Error Refuses 32
         "the driver is too old for the code that this GPU needs"
         "The driver compiles PTX, and it reads only PTX that it knows. Newer PTX returns 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Compressed code can need a newer driver too. Minor version compatibility does not include this.\nWhat to do: update the driver, or build with machine code (sm_XY) for this GPU.";
     303 NoCodeForGpu Error Refuses 31
         "no code for any GPU that the program can see"
-        "Machine code runs on GPUs of its own major from its minor on, PTX on all newer ones. The program has neither for these GPUs: every launch returns 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. If the toolkit of the build does not support that architecture, the hint names one that does.";
+        "Machine code runs on GPUs of the same major with an equal or higher minor, PTX on all newer GPUs. The program has neither for these GPUs: every launch returns 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. If the toolkit of the build does not support that architecture, the hint names one that does.";
     304 DriverMismatch Error Refuses 23
         "libcuda and the kernel module do not belong together"
         "cuInit returns 803: the user-mode library is of another release than the loaded kernel module, and forward compatibility does not allow this pair. Most often the driver was updated without a restart of the machine, or an image contains its own libcuda.\nWhat to do: reboot, or reload the nvidia module. In a container, remove the libcuda of the image.";
@@ -300,13 +300,13 @@ codes! {
         "The real libcuda crashed, hung or could not be loaded in a child process, or a kernel file has unexpected contents. This refuses nothing; unknown facts stay unknown.\nWhat to do: check nvidia-smi and the kernel log (dmesg). Describe a machine with --host or --driver.";
     516 CudartInsideUnknown Info Open 71
         "the release of the cudart inside a file is not known"
-        "Each CUDA runtime needs a driver of its own major: 525.60.13 for CUDA 12, 580 for CUDA 13. The name of a shared cudart contains its major. The release of a static one follows from the toolkit of the build, which is unknown here.\nWhat to do: build with `cargo cudaguard build` on a machine with the toolkit, or link the shared libcudart.";
+        "Each CUDA runtime needs a driver of the same major: 525.60.13 for CUDA 12, 580 for CUDA 13. The name of a shared cudart contains its major. The release of a static one follows from the toolkit of the build, which is unknown here.\nWhat to do: build with `cargo cudaguard build` on a machine with the toolkit, or link the shared libcudart.";
     517 CudnnBeforeThisGpu Info Open 72
         "the cuDNN found is older than the GPU"
         "cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself. Older builds have code up to one generation, and no document describes them on later GPUs. This is no reason to refuse.\nWhat to do: put a newer cuDNN that the program accepts first in LD_LIBRARY_PATH. A program that was built with cuDNN 8 accepts no other major and must be rebuilt.";
     518 PackageUnfit Warning Informs 250
         "the package contains or promises something that does not fit"
-        "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the building machine works there and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or whose version names another CUDA than its code. `depends` and `run_exports` of a conda package make such promises, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: pack the named files in another way, or require what the files need.";
+        "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the building machine works there and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or has another CUDA in its version than in its code. `depends` and `run_exports` of a conda package make such promises, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: pack the named files in another way, or correct the requirements.";
 }
 
 words! {

@@ -31,7 +31,7 @@ A finding names the path to the crate and the line or variable to change. The mo
 | a build script kept the result for another toolkit or cuDNN (stale build) | CG155 |
 | one architecture for a fleet with several GPUs | CG156 |
 
-## What is checked
+## Checked crates
 
 - Crates that are linked into the program. Crates of build scripts count only if they compile kernels or search for libraries.
 - Features of the packages that you build, with your `--features`. `resolver = \"1\"` is not supported.
@@ -50,7 +50,7 @@ const PROGRAMS: &str = "
 ## Tested programs
 
 The tests build these without a change to their sources: cudarc 0.19.10 linked and opened by name; cust 0.3.2; a program with cudarc 0.17.8,
-cudarc 0.19.10 and ort 2.0.0-rc.10 (`load-dynamic`); and a program whose kernels cudaforge 0.1.6 compiles as candle does. The dependency graphs of
+cudarc 0.19.10 and ort 2.0.0-rc.10 (`load-dynamic`); and a program with kernels that cudaforge 0.1.6 compiles as candle does. The dependency graphs of
 candle-core, cubecl-cuda, llama-cpp-2 and torch-sys are tested too.
 
 candle-core 0.11.1 with `cuda` and `cudnn` was built by hand, with CUDA 13.0, cuDNN 9.15.1 and CUDA_COMPUTE_CAP=90. `cargo cudaguard inspect`

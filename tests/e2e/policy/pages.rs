@@ -52,7 +52,7 @@ Every other package builds in any environment. The policy of a workspace applies
 
 ## Fleets
 
-`[gpu] fleet`, `[driver] fleet` and `[cudnn] fleet` list what a build must run on.
+`[gpu] fleet`, `[driver] fleet` and `[cudnn] fleet` list the machines that a build must run on.
 
 | check | `cargo cudaguard build`, CMake | plain cargo, `cargo cudaguard check` |
 | --- | --- | --- |

@@ -308,10 +308,13 @@ fn page(symptom: &Symptom, titles: &BTreeMap<String, String>) -> String {
     for (at, cause) in symptom.causes.iter().enumerate() {
         let _ =
             write!(page, "\n## Cause {}\n\n{}\n\n- Check: `{}`\n- Fix: {}\n", at + 1, cause.why, cause.see, cause.fix);
-        for code in &cause.codes {
+        let links = cause.codes.iter().map(|code| {
             let code = code.to_string();
-            let title = &titles[&code];
-            let _ = writeln!(page, "- Finding: [{code}](../reference/findings.md#{}): {title}", anchor(&code, title));
+            format!("[{code}](../reference/findings.md#{})", anchor(&code, &titles[&code]))
+        });
+        let links: Vec<_> = links.collect();
+        if !links.is_empty() {
+            let _ = writeln!(page, "- Findings: {}", links.join(", "));
         }
     }
     page.push_str("\n## Also reported as\n\n");
@@ -353,7 +356,13 @@ fn navigation() -> String {
     [before, MARKS.0, &pages, MARKS.1, behind].concat()
 }
 
+/// Starts a sentence with a title. Names such as `nvcc` and `cuDNN` keep their spelling.
 fn capital(text: &str) -> String {
+    const NAMES: [&str; 7] = ["cuda-compat", "cudaguard", "docker", "libcuda", "libdevice", "nvcc", "tch"];
+    let word = text.split(' ').next().unwrap_or_default();
+    if NAMES.contains(&word) || word.contains(|c: char| c.is_ascii_uppercase()) {
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
