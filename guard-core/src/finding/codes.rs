@@ -273,7 +273,7 @@ codes! {
         "A newer cudaguard guarded the file. This reader checked the parts that it knows and ignored the rest.\nWhat to do: update cargo-cudaguard.";
     503 NoteDamaged Info Open 62
         "a manifest is damaged"
-        "The file contains a manifest with inconsistent bytes: an offset points outside, or the magic number is missing. It was ignored, and never refuses by itself. A guarded program whose own manifest is damaged or was removed warns at start-up.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
+        "The file contains a manifest with inconsistent bytes: an offset points outside, or the magic number is missing. It was ignored, and never refuses by itself. A guarded program with a damaged or missing manifest warns at start-up.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
     504 NothingToSee Info Open 65
         "no GPU is visible: nothing to judge"
         "There is no driver, or no GPU that this process may use. A program may work without one, so it starts, unless the policy has [runtime] gpu = \"required\".\nWhat to do: nothing.";
