@@ -8,7 +8,15 @@ use cudaguard_tests::{
 };
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![a_rust_program, a_cmake_project, every_command_of_the_pages_is_understood, packages_hold_what_they_name]
+    tests![
+        #[slow]
+        a_rust_program,
+        #[slow]
+        a_cmake_project,
+        every_command_of_the_pages_is_understood,
+        #[slow]
+        packages_hold_what_they_name
+    ]
 }
 
 /// A section of the README.

@@ -40,4 +40,4 @@ pub use project::Project;
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;
 pub use skip::{skip, skip_machine};
-pub use suite::{Test, run, test};
+pub use suite::{Test, rows, run, test};

@@ -48,6 +48,15 @@ pub fn test(name: impl Into<String>, body: impl FnOnce() + Send + 'static) -> Te
     Test { name: name.into(), is_slow: false, body: Box::new(body) }
 }
 
+/// Creates a test for each row of a table, named `name::row`.
+pub fn rows<T: Send + 'static>(
+    name: &str,
+    rows: impl IntoIterator<Item = (&'static str, T)>,
+    body: fn(T),
+) -> impl Iterator<Item = Test> {
+    rows.into_iter().map(move |(row, value)| test(format!("{name}::{row}"), move || body(value)))
+}
+
 /// Runs the suites, each a name and its tests, prints a table of the results, and ends the process.
 ///
 /// It takes the arguments of the standard test harness, and `--shard K/N`: only the tests of the K-th of N parts.

@@ -67,9 +67,17 @@ pub fn need_all(programs: &[&str]) {
     done_without(&missing);
 }
 
-/// The linkers of this machine that gcc and clang know; those that it lacks are added to `missing`.
+/// The linkers that gcc and clang know by these names.
+pub const LINKERS: [&str; 4] = ["bfd", "gold", "lld", "mold"];
+
+/// Skips the test unless this linker is in `PATH`.
+pub fn need_linker(linker: &str) {
+    need(&format!("ld.{linker}"));
+}
+
+/// The linkers of this machine. Those that it does not have are added to `missing`.
 pub fn linkers(missing: &mut Vec<String>) -> Vec<&'static str> {
-    let mut found = vec!["bfd", "gold", "lld", "mold"];
+    let mut found = LINKERS.to_vec();
     found.retain(|linker| {
         let program = format!("ld.{linker}");
         let is_here = find(&program).is_some();

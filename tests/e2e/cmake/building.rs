@@ -10,12 +10,18 @@ use super::fixture::{
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         every_kind_of_target,
+        #[slow]
         make_and_an_older_toolkit,
+        #[slow]
         architectures_in_every_spelling,
         languages,
+        #[slow]
         other_systems,
+        #[slow]
         a_guard_crosses_folders,
+        #[slow]
         links_of_every_kind
     ]
 }

@@ -5,7 +5,10 @@ use cudaguard_tests::{Test, parts, snapshot, tests};
 use super::fixture::{Cmake, MULTI, Tree, include, manifest, said};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![found_in_every_way]
+    tests![
+        #[slow]
+        found_in_every_way
+    ]
 }
 
 const MAIN: &str = "#include <stddef.h>\n#include <cudnn_version.h>\nsize_t cudnnGetVersion(void);\n\

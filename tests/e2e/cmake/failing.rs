@@ -1,21 +1,41 @@
 //! What does not belong together stops a release build, in words that make and ninja leave as they are.
 
 use cudaguard::binary::Binary;
-use cudaguard_tests::{Test, layout, parts, snapshot, tests};
+use cudaguard_tests::{Test, layout, parts, rows, snapshot, tests};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, toolkit, words};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        a_mismatch_in_every_generator,
-        compiler_and_headers_of_two_toolkits,
+    let mut tests = tests![
         a_guard_that_is_taken_out,
+        #[slow]
         the_stub_that_cmake_links,
-    ]
+    ];
+    tests.extend(
+        rows(
+            "failing::a_mismatch_in_every_generator",
+            [
+                ("make_oldest", (MAKE, Cmake::Oldest)),
+                ("ninja_newest", (NINJA, Cmake::Newest)),
+                ("ninja_multi_oldest", (MULTI, Cmake::Oldest)),
+            ],
+            a_mismatch_in_every_generator,
+        )
+        .map(Test::slow),
+    );
+    tests.extend(
+        rows(
+            "failing::compiler_and_headers_of_two_toolkits",
+            [("ninja", NINJA), ("make", MAKE)],
+            compiler_and_headers_of_two_toolkits,
+        )
+        .map(Test::slow),
+    );
+    tests
 }
 
 /// C++ with the toolkit's headers, under a policy that this toolkit does not fulfil.
-fn a_mismatch_in_every_generator() {
+fn a_mismatch_in_every_generator((generator, cmake): (&'static str, Cmake)) {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(strict VERSION 1.0 LANGUAGES CXX)\n\
          find_package(CUDAToolkit REQUIRED)\n{}add_executable(app main.cpp)\n\
@@ -24,41 +44,39 @@ fn a_mismatch_in_every_generator() {
     );
     let main = "#include <cuda_runtime.h>\nint main() { int v; return cudaRuntimeGetVersion(&v); }\n";
     let toolkit = format!("-DCUDAToolkit_ROOT={}", parts::cuda("13.0").display());
-    for (generator, cmake) in [(MAKE, Cmake::Oldest), (NINJA, Cmake::Newest), (MULTI, Cmake::Oldest)] {
-        let tree = Tree::new(
-            "strict project",
-            cmake,
-            generator,
-            &[("CMakeLists.txt", &text), ("main.cpp", main), ("cudaguard.toml", "[toolkit]\nrequire = \"<13\"\n")],
-        );
-        let configuration =
-            |name: &str| if generator == MULTI { vec!["--config".to_owned(), name.to_owned()] } else { vec![] };
-        let configure = |name: &str| {
-            let build_type = format!("-DCMAKE_BUILD_TYPE={name}");
-            let _ = tree.configure(&[&toolkit, &build_type]).run().success();
-        };
+    let tree = Tree::new(
+        "strict project",
+        cmake,
+        generator,
+        &[("CMakeLists.txt", &text), ("main.cpp", main), ("cudaguard.toml", "[toolkit]\nrequire = \"<13\"\n")],
+    );
+    let configuration =
+        |name: &str| if generator == MULTI { vec!["--config".to_owned(), name.to_owned()] } else { vec![] };
+    let configure = |name: &str| {
+        let build_type = format!("-DCMAKE_BUILD_TYPE={name}");
+        let _ = tree.configure(&[&toolkit, &build_type]).run().success();
+    };
+    configure("Release");
+    let built = tree.build(&words(&configuration("Release"))).run();
+    assert_ne!(built.status(), Some(0), "{built}");
+    snapshot::check("cmake/strict-release", &tree.plain(&said(&built)));
+    if generator != MULTI {
+        configure("Debug");
+    }
+    let built = tree.build(&words(&configuration("Debug"))).run().success();
+    snapshot::check("cmake/strict-debug", &tree.plain(&said(&built)));
+    let app = tree.built(if generator == MULTI { "Debug/app" } else { "app" });
+    assert_eq!(manifest(&app, "app")["toolkit"]["version"], "13.0.88");
+    if generator != MULTI {
+        // What an earlier build has left is none of a refused one's.
         configure("Release");
-        let built = tree.build(&words(&configuration("Release"))).run();
-        assert_ne!(built.status(), Some(0), "{built}");
-        snapshot::check("cmake/strict-release", &tree.plain(&said(&built)));
-        if generator != MULTI {
-            configure("Debug");
-        }
-        let built = tree.build(&words(&configuration("Debug"))).run().success();
-        snapshot::check("cmake/strict-debug", &tree.plain(&said(&built)));
-        let app = tree.built(if generator == MULTI { "Debug/app" } else { "app" });
-        assert_eq!(manifest(&app, "app")["toolkit"]["version"], "13.0.88");
-        if generator != MULTI {
-            // What an earlier build has left is none of a refused one's.
-            configure("Release");
-            let refused = tree.build(&[]).run();
-            assert!(refused.status() != Some(0) && !app.exists(), "{refused}");
-        }
+        let refused = tree.build(&[]).run();
+        assert!(refused.status() != Some(0) && !app.exists(), "{refused}");
     }
 }
 
 /// nvcc of one release, and another release's headers on the include path.
-fn compiler_and_headers_of_two_toolkits() {
+fn compiler_and_headers_of_two_toolkits(generator: &'static str) {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(mixed LANGUAGES CUDA)\n{}add_executable(app app.cu)\n\
          target_include_directories(app PRIVATE \"{}\")\ncudaguard_embed(app)\n",
@@ -67,14 +85,12 @@ fn compiler_and_headers_of_two_toolkits() {
     );
     let mut cuda = toolkit("11.8");
     cuda.extend(["-DCMAKE_CUDA_ARCHITECTURES=90".to_owned(), "-DCMAKE_BUILD_TYPE=Release".to_owned()]);
-    for generator in [NINJA, MAKE] {
-        let files = [("CMakeLists.txt", &*text), ("app.cu", "int main() { return 0; }\n")];
-        let tree = Tree::new("mixed toolkits", Cmake::Oldest, generator, &files);
-        let _ = tree.configure(&words(&cuda)).run().success();
-        let built = tree.build(&[]).run();
-        assert!(built.status() != Some(0) && !built.stdout.contains("Building CUDA"), "before nvcc is called: {built}");
-        snapshot::check("cmake/mixed-toolkits", &tree.plain(&said(&built)));
-    }
+    let files = [("CMakeLists.txt", &*text), ("app.cu", "int main() { return 0; }\n")];
+    let tree = Tree::new("mixed toolkits", Cmake::Oldest, generator, &files);
+    let _ = tree.configure(&words(&cuda)).run().success();
+    let built = tree.build(&[]).run();
+    assert!(built.status() != Some(0) && !built.stdout.contains("Building CUDA"), "before nvcc is called: {built}");
+    snapshot::check("cmake/mixed-toolkits", &tree.plain(&said(&built)));
 }
 
 /// A linker script discards the note.

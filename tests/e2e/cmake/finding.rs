@@ -3,21 +3,37 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use cudaguard_tests::{Call, Test, command, parts, places, snapshot, tests};
+use cudaguard_tests::{Call, Test, command, parts, places, rows, snapshot, tests};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, manifest};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![
+    let mut tests = tests![
+        #[slow]
         every_way_in,
-        untouched_projects,
+        #[slow]
         libraries_that_hand_it_on,
-        from_the_parent,
+        #[slow]
         by_presets,
+        #[slow]
         an_install_without_the_command,
         without_the_command,
         wrong_uses
-    ]
+    ];
+    tests.extend(
+        rows(
+            "finding::untouched_projects",
+            [
+                ("ninja_oldest", (Cmake::Oldest, NINJA)),
+                ("make_newest", (Cmake::Newest, MAKE)),
+                ("ninja_multi_newest", (Cmake::Newest, MULTI)),
+            ],
+            untouched_projects,
+        )
+        .map(Test::slow),
+    );
+    tests.extend(rows("finding::from_the_parent", [("ninja", NINJA), ("make", MAKE)], from_the_parent).map(Test::slow));
+    tests
 }
 
 const MAIN: &str = "#include <cudaguard.h>\nint main(void) { return cudaguard_check() == CUDAGUARD_INCOMPATIBLE; }\n";
@@ -151,41 +167,39 @@ const THEIRS: &[(&str, &str)] = &[
 ];
 
 /// A project of others, by its own files and one variable: with each generator, sealed, and refused where it is to be refused.
-fn untouched_projects() {
-    for (cmake, generator) in [(Cmake::Oldest, NINJA), (Cmake::Newest, MAKE), (Cmake::Newest, MULTI)] {
-        let tree = Tree::new("hook ü", cmake, generator, THEIRS);
-        let before = tree.sources();
-        let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
-        let hook = format!("-DCMAKE_PROJECT_theirs_INCLUDE={}", hook.display());
-        let (kind, built): (&[&str], _) =
-            if generator == MULTI { (&["--config", "Release"], "Release/") } else { (&[], "") };
-        let _ = tree.configure(&[&hook, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
-        let _ = tree.build(kind).run().success();
-        let files = [
-            (format!("{built}app"), "app"),
-            (format!("inner/tools/{built}their tool"), "tool"),
-            (format!("inner/tools/{built}libshared.so"), "shared"),
-        ];
-        for (file, name) in &files {
-            let found = manifest(&tree.built(file), name);
-            assert_eq!(found["sealed"], true, "{generator}: {found:#}");
-            assert_eq!(found["profile"], "release", "{generator}: {found:#}");
-        }
-        let again = tree.build(kind).run().success();
-        assert!(!again.stdout.contains("Linking"), "{generator}: {again}");
-        let _ = Call::new(tree.built(&files[1].0)).run().success();
-        assert!(tree.sources() == before, "nothing is written into their tree");
-        // What their policy refuses is not built.
-        tree.write("cudaguard.toml", "toolkit.require = \">=12\"\n");
-        let _ = tree.configure(&[&hook, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
-        let refused = tree.build(kind).run();
-        assert_ne!(refused.status(), Some(0), "{refused}");
-        assert!(format!("{refused}").contains("error[CG100]"), "{refused}");
+fn untouched_projects((cmake, generator): (Cmake, &'static str)) {
+    let tree = Tree::new("hook ü", cmake, generator, THEIRS);
+    let before = tree.sources();
+    let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
+    let hook = format!("-DCMAKE_PROJECT_theirs_INCLUDE={}", hook.display());
+    let (kind, built): (&[&str], _) =
+        if generator == MULTI { (&["--config", "Release"], "Release/") } else { (&[], "") };
+    let _ = tree.configure(&[&hook, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
+    let _ = tree.build(kind).run().success();
+    let files = [
+        (format!("{built}app"), "app"),
+        (format!("inner/tools/{built}their tool"), "tool"),
+        (format!("inner/tools/{built}libshared.so"), "shared"),
+    ];
+    for (file, name) in &files {
+        let found = manifest(&tree.built(file), name);
+        assert_eq!(found["sealed"], true, "{generator}: {found:#}");
+        assert_eq!(found["profile"], "release", "{generator}: {found:#}");
     }
+    let again = tree.build(kind).run().success();
+    assert!(!again.stdout.contains("Linking"), "{generator}: {again}");
+    let _ = Call::new(tree.built(&files[1].0)).run().success();
+    assert!(tree.sources() == before, "nothing is written into their tree");
+    // What their policy refuses is not built.
+    tree.write("cudaguard.toml", "toolkit.require = \">=12\"\n");
+    let _ = tree.configure(&[&hook, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
+    let refused = tree.build(kind).run();
+    assert_ne!(refused.status(), Some(0), "{refused}");
+    assert!(format!("{refused}").contains("error[CG100]"), "{refused}");
 }
 
 /// A target of a subproject, guarded by who brings it in.
-fn from_the_parent() {
+fn from_the_parent(generator: &'static str) {
     let mut files = THEIRS.to_vec();
     let top = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(mine VERSION 7.0 LANGUAGES C CXX)\n{}add_subdirectory(inner/tools)\n\
@@ -193,23 +207,21 @@ fn from_the_parent() {
         include()
     );
     files[0].1 = &top;
-    for generator in [NINJA, MAKE] {
-        let tree = Tree::new("parent", Cmake::Oldest, generator, &files);
-        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Debug"]).run().success();
-        let _ = tree.build(&[]).run().success();
-        for (file, name) in [("inner/tools/their tool", "their-tool"), ("inner/tools/libshared.so", "shared")] {
-            assert_eq!(components(&tree.built(file)), [name], "{generator}");
-            assert_eq!(manifest(&tree.built(file), name)["sealed"], true, "{generator}");
-        }
-        // Touched, it is linked and sealed anew.
-        tree.write("inner/tools/tool.c", "int part(void);\nint main(void) { return part() + 0; }\n");
-        let _ = tree.build(&[]).run().success();
-        assert_eq!(manifest(&tree.built("inner/tools/their tool"), "their-tool")["sealed"], true, "{generator}");
-        // An error of the linker's is its own.
-        tree.write("inner/tools/tool.c", "int gone(void);\nint main(void) { return gone(); }\n");
-        let broken = tree.build(&[]).run();
-        assert!(broken.status() != Some(0) && format!("{broken}").contains("gone"), "{broken}");
+    let tree = Tree::new("parent", Cmake::Oldest, generator, &files);
+    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Debug"]).run().success();
+    let _ = tree.build(&[]).run().success();
+    for (file, name) in [("inner/tools/their tool", "their-tool"), ("inner/tools/libshared.so", "shared")] {
+        assert_eq!(components(&tree.built(file)), [name], "{generator}");
+        assert_eq!(manifest(&tree.built(file), name)["sealed"], true, "{generator}");
     }
+    // Touched, it is linked and sealed anew.
+    tree.write("inner/tools/tool.c", "int part(void);\nint main(void) { return part() + 0; }\n");
+    let _ = tree.build(&[]).run().success();
+    assert_eq!(manifest(&tree.built("inner/tools/their tool"), "their-tool")["sealed"], true, "{generator}");
+    // An error of the linker's is its own.
+    tree.write("inner/tools/tool.c", "int gone(void);\nint main(void) { return gone(); }\n");
+    let broken = tree.build(&[]).run();
+    assert!(broken.status() != Some(0) && format!("{broken}").contains("gone"), "{broken}");
 }
 
 /// A program that nobody guards takes the guard of each library that it links, of whatever kind, from another folder too.

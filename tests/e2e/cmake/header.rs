@@ -3,7 +3,10 @@
 use cudaguard_tests::{Call, Scratch, Test, places, tests, tools};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![every_standard_is_clean]
+    tests![
+        #[slow]
+        every_standard_is_clean
+    ]
 }
 
 fn every_standard_is_clean() {

@@ -2,18 +2,33 @@
 
 use std::fs;
 
-use cudaguard_tests::{Test, command, scratch, snapshot, tests};
+use cudaguard_tests::{Test, command, rows, scratch, snapshot, tests};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, TAKES_HEADERS, Tree, include, said, words};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        drift_is_refused_and_accepted,
+    let mut tests = tests![
+        #[slow]
         the_top_is_the_whole_project,
         locks_that_cannot_be_read,
+        #[slow]
         asked_in_the_way_of_cargo,
+        #[slow]
         what_cannot_be_locked
-    ]
+    ];
+    tests.extend(
+        rows(
+            "lock::drift_is_refused_and_accepted",
+            [
+                ("make_oldest", (MAKE, Cmake::Oldest)),
+                ("ninja_newest", (NINJA, Cmake::Newest)),
+                ("ninja_multi_oldest", (MULTI, Cmake::Oldest)),
+            ],
+            drift_is_refused_and_accepted,
+        )
+        .map(Test::slow),
+    );
+    tests
 }
 
 /// Two targets with the headers of a toolkit and of cuDNN, and one that has nothing of CUDA. The headers are stand-ins: as
@@ -42,75 +57,70 @@ fn toolkit(tree: &Tree, folder: &str, version: u32) {
     scratch::write(&header, format!("#define CUDA_VERSION {version}\n"));
 }
 
-fn drift_is_refused_and_accepted() {
-    for (generator, cmake) in [(MAKE, Cmake::Oldest), (NINJA, Cmake::Newest), (MULTI, Cmake::Oldest)] {
-        let tree = tree("locked project", cmake, generator);
-        let lock = tree.source().join("cudaguard.lock");
-        let before = tree.sources();
-        let in_configuration = |name: &'static str, goal: &[&'static str]| {
-            let mut words = if generator == MULTI { vec!["--config", name] } else { vec![] };
-            words.extend(goal);
-            tree.build(&words).run()
-        };
-        let configure = |name: &str, more: &[&str]| {
-            let _ = tree.configure(&[&format!("-DCMAKE_BUILD_TYPE={name}")]).args(more).run().success();
-        };
-        let locks = ["--target", "cudaguard-lock"];
-        // The three generators are asked for the same, one of them for all of it.
-        let thorough = generator == NINJA;
-        configure("Release", if thorough { &["-DPLAIN=ON"] } else { &[] });
-        assert_eq!(said(&in_configuration("Release", &[]).success()), "", "without a lock there is no drift");
-        assert!(before == tree.sources(), "building writes no lock");
+fn drift_is_refused_and_accepted((generator, cmake): (&'static str, Cmake)) {
+    let tree = tree("locked project", cmake, generator);
+    let lock = tree.source().join("cudaguard.lock");
+    let before = tree.sources();
+    let in_configuration = |name: &'static str, goal: &[&'static str]| {
+        let mut words = if generator == MULTI { vec!["--config", name] } else { vec![] };
+        words.extend(goal);
+        tree.build(&words).run()
+    };
+    let configure = |name: &str, more: &[&str]| {
+        let _ = tree.configure(&[&format!("-DCMAKE_BUILD_TYPE={name}")]).args(more).run().success();
+    };
+    let locks = ["--target", "cudaguard-lock"];
+    // The three generators are asked for the same, one of them for all of it.
+    let thorough = generator == NINJA;
+    configure("Release", if thorough { &["-DPLAIN=ON"] } else { &[] });
+    assert_eq!(said(&in_configuration("Release", &[]).success()), "", "without a lock there is no drift");
+    assert!(before == tree.sources(), "building writes no lock");
 
-        let written = in_configuration("Release", &locks).success();
-        let told: Vec<&str> = written.stdout.lines().filter(|line| line.starts_with("  ")).collect();
-        assert_eq!(
-            tree.plain(&told.join("\n")),
-            "  toolkit: 12.4 (<source>/../toolkit/include/cuda.h)\n  \
-             cudnn: 9.8.1 (<source>/../cudnn/include/cudnn_version.h)\n",
-            "{written}"
-        );
-        let text = fs::read_to_string(&lock).expect("the lock is written");
-        assert!(
-            text.ends_with("\n[target.x86_64-unknown-linux-gnu]\ncudnn = \"9.8.1\"\ntoolkit = \"12.4\"\n"),
-            "{text}"
-        );
-        configure("Release", &[]);
-        assert_eq!(said(&in_configuration("Release", &[]).success()), "", "what is locked is what is in use");
+    let written = in_configuration("Release", &locks).success();
+    let told: Vec<&str> = written.stdout.lines().filter(|line| line.starts_with("  ")).collect();
+    assert_eq!(
+        tree.plain(&told.join("\n")),
+        "  toolkit: 12.4 (<source>/../toolkit/include/cuda.h)\n  \
+         cudnn: 9.8.1 (<source>/../cudnn/include/cudnn_version.h)\n",
+        "{written}"
+    );
+    let text = fs::read_to_string(&lock).expect("the lock is written");
+    assert!(text.ends_with("\n[target.x86_64-unknown-linux-gnu]\ncudnn = \"9.8.1\"\ntoolkit = \"12.4\"\n"), "{text}");
+    configure("Release", &[]);
+    assert_eq!(said(&in_configuration("Release", &[]).success()), "", "what is locked is what is in use");
 
+    toolkit(&tree, "toolkit", 12060);
+    let refused = in_configuration("Release", &[]);
+    assert_ne!(refused.status(), Some(0), "{refused}");
+    snapshot::check("cmake/lock-release", &tree.plain(&said(&refused)));
+
+    // In Debug it is a warning, once for all targets that share the toolkit, and by request an error.
+    if generator != MULTI {
+        configure("Debug", &[]);
+    }
+    let warned = in_configuration("Debug", &[]).success();
+    snapshot::check("cmake/lock-debug", &tree.plain(&said(&warned)));
+    if thorough {
+        assert_eq!(said(&in_configuration("Debug", &[]).success()), "", "and said when something is judged");
+        let _ = in_configuration("Debug", &["--target", "clean"]).success();
+        assert_eq!(said(&in_configuration("Debug", &[]).success()), said(&warned), "anew after clean");
         toolkit(&tree, "toolkit", 12060);
-        let refused = in_configuration("Release", &[]);
-        assert_ne!(refused.status(), Some(0), "{refused}");
-        snapshot::check("cmake/lock-release", &tree.plain(&said(&refused)));
+        assert_eq!(said(&in_configuration("Debug", &[]).success()), said(&warned), "and after a touch");
+        configure("Debug", &["-DCUDAGUARD_LOCKED=ON"]);
+        let insisted = in_configuration("Debug", &[]);
+        assert!(insisted.status() != Some(0) && said(&insisted).starts_with("error[CG107]"), "{insisted}");
+    }
 
-        // In Debug it is a warning, once for all targets that share the toolkit, and by request an error.
-        if generator != MULTI {
-            configure("Debug", &[]);
-        }
-        let warned = in_configuration("Debug", &[]).success();
-        snapshot::check("cmake/lock-debug", &tree.plain(&said(&warned)));
-        if thorough {
-            assert_eq!(said(&in_configuration("Debug", &[]).success()), "", "and said when something is judged");
-            let _ = in_configuration("Debug", &["--target", "clean"]).success();
-            assert_eq!(said(&in_configuration("Debug", &[]).success()), said(&warned), "anew after clean");
-            toolkit(&tree, "toolkit", 12060);
-            assert_eq!(said(&in_configuration("Debug", &[]).success()), said(&warned), "and after a touch");
-            configure("Debug", &["-DCUDAGUARD_LOCKED=ON"]);
-            let insisted = in_configuration("Debug", &[]);
-            assert!(insisted.status() != Some(0) && said(&insisted).starts_with("error[CG107]"), "{insisted}");
-        }
-
-        // Accepted by writing it anew, which a refused build does not stand in the way of.
-        let accepted = in_configuration("Debug", &locks).success();
-        assert!(accepted.stdout.contains("toolkit: 12.4 → 12.6"), "{accepted}");
-        let built = in_configuration("Debug", &[]).success();
-        assert_eq!(said(&built), "", "{built}");
-        if thorough {
-            let again = in_configuration("Debug", &locks).success();
-            assert!(again.stdout.contains("cudaguard.lock is up to date"), "{again}");
-            configure("Release", &["-DCUDAGUARD_LOCKED=OFF"]);
-            assert_eq!(said(&in_configuration("Release", &[]).success()), "");
-        }
+    // Accepted by writing it anew, which a refused build does not stand in the way of.
+    let accepted = in_configuration("Debug", &locks).success();
+    assert!(accepted.stdout.contains("toolkit: 12.4 → 12.6"), "{accepted}");
+    let built = in_configuration("Debug", &[]).success();
+    assert_eq!(said(&built), "", "{built}");
+    if thorough {
+        let again = in_configuration("Debug", &locks).success();
+        assert!(again.stdout.contains("cudaguard.lock is up to date"), "{again}");
+        configure("Release", &["-DCUDAGUARD_LOCKED=OFF"]);
+        assert_eq!(said(&in_configuration("Release", &[]).success()), "");
     }
 }
 

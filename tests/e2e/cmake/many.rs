@@ -3,19 +3,50 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use cudaguard_tests::{Test, scratch, stand_in, tests, tools};
+use cudaguard_tests::{Test, rows, scratch, stand_in, tests, tools};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        the_shim_is_compiled_once_for_a_build_folder,
+    let mut tests = tests![
+        #[slow]
         steps_written_before_the_guard_get_the_sealed_file,
-        what_the_project_has_set_for_the_linker,
-        a_refusal_takes_copies_away,
+        #[slow]
         a_warning_that_names_its_target_is_said_once,
-        number_signs_in_the_path,
-    ]
+    ];
+    tests.extend(
+        rows(
+            "many::the_shim_is_compiled_once_for_a_build_folder",
+            [("ninja", NINJA), ("make", MAKE)],
+            the_shim_is_compiled_once_for_a_build_folder,
+        )
+        .map(Test::slow),
+    );
+    tests.extend(
+        rows(
+            "many::what_the_project_has_set_for_the_linker",
+            [
+                ("ninja_newest", (NINJA, Cmake::Newest)),
+                ("make_oldest", (MAKE, Cmake::Oldest)),
+                ("ninja_multi_oldest", (MULTI, Cmake::Oldest)),
+            ],
+            what_the_project_has_set_for_the_linker,
+        )
+        .map(Test::slow),
+    );
+    tests.extend(
+        rows("many::a_refusal_takes_copies_away", [("ninja", NINJA), ("make", MAKE)], a_refusal_takes_copies_away)
+            .map(Test::slow),
+    );
+    tests.extend(
+        rows(
+            "many::number_signs_in_the_path",
+            [("ninja", NINJA), ("make", MAKE), ("ninja_multi", MULTI)],
+            number_signs_in_the_path,
+        )
+        .map(Test::slow),
+    );
+    tests
 }
 
 const MAIN: &str = "int main() { return 0; }\n";
@@ -30,42 +61,40 @@ fn tree(name: &str, generator: &'static str, lists: &str) -> Tree {
 }
 
 /// A compiler that writes down what it is called with.
-fn the_shim_is_compiled_once_for_a_build_folder() {
+fn the_shim_is_compiled_once_for_a_build_folder(generator: &'static str) {
     let target = |number: u32| format!("add_executable(t{number} main.cpp)\ncudaguard_embed(t{number})\n");
     let lists = (0..8).map(target).collect::<Vec<_>>().concat();
-    for generator in [NINJA, MAKE] {
-        let tree = tree("many-shims", generator, &lists);
-        let (compiler, log) = (tree.beside().join("logging-c++"), tree.beside().join("log"));
-        let real = tools::need("c++");
-        let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n", log.display(), real.display());
-        scratch::write(&compiler, script);
-        fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
-        let named = format!("-DCMAKE_CXX_COMPILER={}", compiler.display());
-        let _ = tree.configure(&[&named, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
-        fs::write(&log, "").expect("it can be written");
-        let _ = tree.cmake(&["--build"]).arg(tree.out()).args(["--parallel", "4"]).run().success();
-        let calls = fs::read_to_string(&log).expect("it was called");
-        let count = |word: &str| calls.lines().filter(|line| line.contains(word)).count();
-        assert_eq!((count("cudaguard-shim.c "), count("cudaguard-note.s ")), (1, 1), "{generator}: {calls}");
-        assert_eq!(count("-dumpmachine"), 0, "it was asked when CMake configured: {calls}");
-        for number in 0..8 {
-            let name = format!("t{number}");
-            let manifest = manifest(&tree.built(&name), &name);
-            assert_eq!(manifest["archs"]["known"], "observed", "{generator}: {manifest}");
-            let _ = cudaguard_tests::Call::new(tree.built(&name)).run().success();
-        }
-        let again = tree.build(&[]).run().success();
-        let nothing = ["ninja: no work to do.", "Built target t7"];
-        assert!(nothing.iter().any(|words| again.stdout.contains(words)), "{again}");
-        assert_eq!(fs::read_to_string(&log).expect("a log"), calls, "{generator}: nothing is made again");
-        // Another compiler, another shim.
-        scratch::write(&compiler, fs::read_to_string(&compiler).expect("it is there") + "# newer\n");
-        fs::remove_dir_all(tree.built("cudaguard/t0")).expect("its guard");
-        let _ = tree.configure(&[]).run().success();
-        let _ = tree.build(&[]).run().success();
-        let calls = fs::read_to_string(&log).expect("it was called");
-        assert_eq!(calls.lines().filter(|line| line.contains("cudaguard-shim.c ")).count(), 2, "{generator}: {calls}");
+    let tree = tree("many-shims", generator, &lists);
+    let (compiler, log) = (tree.beside().join("logging-c++"), tree.beside().join("log"));
+    let real = tools::need("c++");
+    let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n", log.display(), real.display());
+    scratch::write(&compiler, script);
+    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    let named = format!("-DCMAKE_CXX_COMPILER={}", compiler.display());
+    let _ = tree.configure(&[&named, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
+    fs::write(&log, "").expect("it can be written");
+    let _ = tree.cmake(&["--build"]).arg(tree.out()).args(["--parallel", "4"]).run().success();
+    let calls = fs::read_to_string(&log).expect("it was called");
+    let count = |word: &str| calls.lines().filter(|line| line.contains(word)).count();
+    assert_eq!((count("cudaguard-shim.c "), count("cudaguard-note.s ")), (1, 1), "{generator}: {calls}");
+    assert_eq!(count("-dumpmachine"), 0, "it was asked when CMake configured: {calls}");
+    for number in 0..8 {
+        let name = format!("t{number}");
+        let manifest = manifest(&tree.built(&name), &name);
+        assert_eq!(manifest["archs"]["known"], "observed", "{generator}: {manifest}");
+        let _ = cudaguard_tests::Call::new(tree.built(&name)).run().success();
     }
+    let again = tree.build(&[]).run().success();
+    let nothing = ["ninja: no work to do.", "Built target t7"];
+    assert!(nothing.iter().any(|words| again.stdout.contains(words)), "{again}");
+    assert_eq!(fs::read_to_string(&log).expect("a log"), calls, "{generator}: nothing is made again");
+    // Another compiler, another shim.
+    scratch::write(&compiler, fs::read_to_string(&compiler).expect("it is there") + "# newer\n");
+    fs::remove_dir_all(tree.built("cudaguard/t0")).expect("its guard");
+    let _ = tree.configure(&[]).run().success();
+    let _ = tree.build(&[]).run().success();
+    let calls = fs::read_to_string(&log).expect("it was called");
+    assert_eq!(calls.lines().filter(|line| line.contains("cudaguard-shim.c ")).count(), 2, "{generator}: {calls}");
 }
 
 fn steps_written_before_the_guard_get_the_sealed_file() {
@@ -111,51 +140,46 @@ fn steps_written_before_the_guard_get_the_sealed_file() {
 
 /// A launcher of `ctest`, one of the linker's, options that take the place of others: ours stand beside them, in a build folder
 /// that a link leads to and in folders with blanks.
-fn what_the_project_has_set_for_the_linker() {
+fn what_the_project_has_set_for_the_linker((generator, cmake): (&'static str, Cmake)) {
     let lists = "include(CTest)\nset(CMAKE_RUNTIME_OUTPUT_DIRECTORY \"${CMAKE_BINARY_DIR}/out of it\")\n\
                  add_executable(app main.cpp)\ncudaguard_embed(app)\n\
                  set_target_properties(app PROPERTIES LINK_OPTIONS -Wl,-O1)\n\
                  add_library(versioned SHARED main.cpp)\ncudaguard_embed(versioned)\n\
                  set_target_properties(versioned PROPERTIES VERSION 1.2.3 SOVERSION 1 CXX_LINKER_LAUNCHER \"env;A=b\")\n";
-    for (generator, cmake) in [(NINJA, Cmake::Newest), (MAKE, Cmake::Oldest), (MULTI, Cmake::Oldest)] {
-        let files = [("CMakeLists.txt", &*(head() + lists)), ("main.cpp", MAIN)];
-        let tree = Tree::new("many-launchers", cmake, generator, &files);
-        let real = tree.beside().join("real");
-        fs::create_dir(&real).expect("a folder");
-        std::os::unix::fs::symlink(&real, tree.out()).expect("a link");
-        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", "-DCTEST_USE_LAUNCHERS=ON"]).run().success();
-        let built = tree.build(&["--config", "Release", "--verbose"]).run().success();
-        assert_eq!(said(&built), "", "{generator}");
-        let line =
-            built.stdout.lines().find(|line| line.contains(" cmake link ") && line.contains("--target-name app"));
-        let line = line.unwrap_or_else(|| panic!("{generator}: {built}"));
-        assert!(line.contains("-- ") && line.contains("--launch") && line.contains("-Wl,-O1"), "{generator}: {line}");
-        let folder = if generator == MULTI { "Release/" } else { "" };
-        for (file, target) in
-            [(format!("out of it/{folder}app"), "app"), (format!("{folder}libversioned.so.1.2.3"), "versioned")]
-        {
-            assert_eq!(manifest(&tree.built(&file), target)["archs"]["known"], "observed", "{generator}: {file}");
-        }
+    let files = [("CMakeLists.txt", &*(head() + lists)), ("main.cpp", MAIN)];
+    let tree = Tree::new("many-launchers", cmake, generator, &files);
+    let real = tree.beside().join("real");
+    fs::create_dir(&real).expect("a folder");
+    std::os::unix::fs::symlink(&real, tree.out()).expect("a link");
+    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", "-DCTEST_USE_LAUNCHERS=ON"]).run().success();
+    let built = tree.build(&["--config", "Release", "--verbose"]).run().success();
+    assert_eq!(said(&built), "", "{generator}");
+    let line = built.stdout.lines().find(|line| line.contains(" cmake link ") && line.contains("--target-name app"));
+    let line = line.unwrap_or_else(|| panic!("{generator}: {built}"));
+    assert!(line.contains("-- ") && line.contains("--launch") && line.contains("-Wl,-O1"), "{generator}: {line}");
+    let folder = if generator == MULTI { "Release/" } else { "" };
+    for (file, target) in
+        [(format!("out of it/{folder}app"), "app"), (format!("{folder}libversioned.so.1.2.3"), "versioned")]
+    {
+        assert_eq!(manifest(&tree.built(&file), target)["archs"]["known"], "observed", "{generator}: {file}");
     }
 }
 
-fn a_refusal_takes_copies_away() {
+fn a_refusal_takes_copies_away(generator: &'static str) {
     let lists = "add_executable(app main.cpp)\ntarget_link_options(app PRIVATE -Wl,--no-as-needed)\n\
                  target_link_libraries(app PRIVATE ${CUDNN}/lib/libcudnn.so)\n\
                  add_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:app> \
                  ${CMAKE_BINARY_DIR}/copy)\ncudaguard_embed(app)\n";
-    for generator in [NINJA, MAKE] {
-        let tree = tree("many-refused", generator, lists);
-        let cudnn = tree.beside().join("cudnn");
-        stand_in::cudnn(&cudnn, (9, 1, 0));
-        tree.write("cudaguard.toml", "[cudnn]\nlinkage = \"none\"\n");
-        let named = format!("-DCUDNN={}", cudnn.display());
-        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", &named]).run().success();
-        let refused = tree.build(&[]).run();
-        assert!(refused.status() != Some(0) && said(&refused).contains("error[CG142]: "), "{generator}: {refused}");
-        assert!(said(&refused).contains("or what target_link_libraries names"), "{generator}: {refused}");
-        assert!(!tree.built("app").exists() && !tree.built("copy").exists(), "{generator}: {refused}");
-    }
+    let tree = tree("many-refused", generator, lists);
+    let cudnn = tree.beside().join("cudnn");
+    stand_in::cudnn(&cudnn, (9, 1, 0));
+    tree.write("cudaguard.toml", "[cudnn]\nlinkage = \"none\"\n");
+    let named = format!("-DCUDNN={}", cudnn.display());
+    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", &named]).run().success();
+    let refused = tree.build(&[]).run();
+    assert!(refused.status() != Some(0) && said(&refused).contains("error[CG142]: "), "{generator}: {refused}");
+    assert!(said(&refused).contains("or what target_link_libraries names"), "{generator}: {refused}");
+    assert!(!tree.built("app").exists() && !tree.built("copy").exists(), "{generator}: {refused}");
 }
 
 fn a_warning_that_names_its_target_is_said_once() {
@@ -180,26 +204,21 @@ fn a_warning_that_names_its_target_is_said_once() {
 }
 
 /// Also for a target of another folder, which a launcher seals, for copies and for the lock.
-fn number_signs_in_the_path() {
+fn number_signs_in_the_path(generator: &'static str) {
     let lists = "add_executable(app main.cpp)\nadd_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy \
                  $<TARGET_FILE:app> \"${CMAKE_BINARY_DIR}/a # copy\" VERBATIM)\ncudaguard_embed(app)\n\
                  add_subdirectory(\"a part\")\ncudaguard_embed(other)\n";
-    for generator in [NINJA, MAKE, MULTI] {
-        let tree = tree("many # signs", generator, lists);
-        tree.write("a part/CMakeLists.txt", "add_executable(other ../main.cpp)\n");
-        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
-        let _ = tree.build(&["--config", "Release"]).run().success();
-        let folder = if generator == MULTI { "Release/" } else { "" };
-        let files = [
-            ("app", format!("{folder}app")),
-            ("app", "a # copy".to_owned()),
-            ("other", format!("a part/{folder}other")),
-        ];
-        for (target, file) in files {
-            let known = &manifest(&tree.built(&file), target)["archs"]["known"];
-            assert_eq!(known, "observed", "{generator}: {file}");
-        }
-        let again = tree.build(&["--config", "Release"]).run().success();
-        assert_eq!(said(&again), "", "{generator}: {again}");
+    let tree = tree("many # signs", generator, lists);
+    tree.write("a part/CMakeLists.txt", "add_executable(other ../main.cpp)\n");
+    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+    let _ = tree.build(&["--config", "Release"]).run().success();
+    let folder = if generator == MULTI { "Release/" } else { "" };
+    let files =
+        [("app", format!("{folder}app")), ("app", "a # copy".to_owned()), ("other", format!("a part/{folder}other"))];
+    for (target, file) in files {
+        let known = &manifest(&tree.built(&file), target)["archs"]["known"];
+        assert_eq!(known, "observed", "{generator}: {file}");
     }
+    let again = tree.build(&["--config", "Release"]).run().success();
+    assert_eq!(said(&again), "", "{generator}: {again}");
 }

@@ -7,7 +7,12 @@ use cudaguard_tests::{Test, snapshot, tests};
 use super::fixture::{Cmake, MAKE, NINJA, Tree, include, manifest, said, texts, toolkit, words};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![where_there_is_no_gpu, where_there_is_one]
+    tests![
+        #[slow]
+        where_there_is_no_gpu,
+        #[slow]
+        where_there_is_one
+    ]
 }
 
 const MAIN: &str = "__global__ void fill(int *p) { *p = 1; }\nint main() { fill<<<1, 1>>>(nullptr); return 0; }\n";

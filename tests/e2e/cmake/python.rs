@@ -5,7 +5,10 @@ use cudaguard_tests::{Call, Outcome, Test, parts, snapshot, tests};
 use super::fixture::{Cmake, NINJA, Tree, include, python};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![import_errors]
+    tests![
+        #[slow]
+        import_errors
+    ]
 }
 
 /// What the documentation of cudaguard.h shows.

@@ -9,7 +9,10 @@ use serde_json::Value;
 use super::fixture::{Cmake, NINJA, Tree, include, manifest, toolkit, words};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![cargo_and_cmake]
+    tests![
+        #[slow]
+        cargo_and_cmake
+    ]
 }
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n\

@@ -9,7 +9,12 @@ use cudaguard_tests::{Call, Test, command, parts, places, snapshot, tests};
 use super::fixture::{Cmake, NINJA, Tree, components, inspect, manifest, python, said, texts, toolkit, words};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![a_project_of_others, untouched]
+    tests![
+        #[slow]
+        a_project_of_others,
+        #[slow]
+        untouched
+    ]
 }
 
 const MODULE: &str = "src/example_cpython/example_cpython";

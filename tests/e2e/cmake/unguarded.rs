@@ -8,7 +8,10 @@ use cudaguard_tests::{Test, tests, tools};
 use super::fixture::{Cmake, MULTI, Tree, include, program, said};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![what_cannot_be_guarded_may_be_refused]
+    tests![
+        #[slow]
+        what_cannot_be_guarded_may_be_refused
+    ]
 }
 
 const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\

@@ -13,11 +13,17 @@ use super::fixture::{
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         an_unchanged_package,
+        #[slow]
         a_package_that_embeds,
+        #[slow]
         every_linker,
+        #[slow]
         cudnn_of_the_target_is_judged,
+        #[slow]
         cudnn_of_this_machine_is_not,
+        #[slow]
         a_runner_runs_it,
+        #[slow]
         the_cudart_inside_is_told,
     ]
 }

@@ -12,7 +12,17 @@ use super::fixture::{
 use super::statics::{is_static_and_guarded, release, with_cudnn};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![without_elf, one_package_that_embeds, beside_one_that_has_a_guard, big_endian, of_32_bits]
+    tests![
+        without_elf,
+        #[slow]
+        one_package_that_embeds,
+        #[slow]
+        beside_one_that_has_a_guard,
+        #[slow]
+        big_endian,
+        #[slow]
+        of_32_bits
+    ]
 }
 
 /// A target, what it makes of a program and a C library, and how those files begin.

@@ -10,7 +10,18 @@ use cudaguard_tests::{Call, Outcome, Project, Test, stand_in, tests, tools};
 use super::fixture::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![static_pie, static_pie_that_embeds, musl, musl_by_its_own_compiler, musl_without_a_compiler,]
+    tests![
+        #[slow]
+        static_pie,
+        #[slow]
+        static_pie_that_embeds,
+        #[slow]
+        musl,
+        #[slow]
+        musl_by_its_own_compiler,
+        #[slow]
+        musl_without_a_compiler,
+    ]
 }
 
 const LINKERS: [&str; 4] = ["bfd", "gold", "lld", "mold"];

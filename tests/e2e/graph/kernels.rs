@@ -10,7 +10,10 @@ use super::fixture::Tree;
 use super::real::tree;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![kernels_as_candle_makes_them]
+    tests![
+        #[slow]
+        kernels_as_candle_makes_them
+    ]
 }
 
 const BUILD: &str = "\

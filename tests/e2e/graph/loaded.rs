@@ -18,7 +18,10 @@ use super::fixture::Tree;
 use super::real::tree;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![three_crates_that_open_libraries]
+    tests![
+        #[slow]
+        three_crates_that_open_libraries
+    ]
 }
 
 const DEPENDENCIES: &str = "\

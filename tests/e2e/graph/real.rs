@@ -6,16 +6,26 @@ use super::fixture::Tree;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         linked_with_another_major,
+        #[slow]
         loaded_beside_another_major,
+        #[slow]
         linked_to_what_no_toolkit_changes,
+        #[slow]
         a_project_without_a_lock,
+        #[slow]
         two_levels_in_one_program,
         cudnn_bindings_of_another_major,
+        #[slow]
         cudnn_that_lacks_a_function,
+        #[slow]
         a_toolkit_that_nobody_knows,
+        #[slow]
         a_level_that_was_kept,
+        #[slow]
         a_cudnn_that_was_kept,
+        #[slow]
         features_of_this_call_and_of_what_is_linked
     ]
 }

@@ -14,7 +14,10 @@ use super::fixture::{Arch, MAIN, Says, descriptor, manifest, templates, version}
 use super::harmless::Scene;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![a_parent_that_is_killed_at_once]
+    tests![
+        #[slow]
+        a_parent_that_is_killed_at_once
+    ]
 }
 
 /// The shim, whose child waits a second before it asks to end with its parent. Without an architecture all its calls of the system

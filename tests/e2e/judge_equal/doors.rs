@@ -19,18 +19,22 @@ use crate::judge_equal::fixture::{Arch, NATIVE, descriptor};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("doors::one_table_drives_every_door", one_table_drives_every_door),
-        test("doors::each_finding_of_the_start_is_a_row", each_finding_of_the_start_is_a_row),
-        test("doors::notes_that_are_not_as_this_one_writes_them", notes_that_are_not_as_this_one_writes_them),
+        test("doors::one_table_drives_every_door", one_table_drives_every_door).slow(),
+        test("doors::each_finding_of_the_start_is_a_row", each_finding_of_the_start_is_a_row).slow(),
+        test("doors::notes_that_are_not_as_this_one_writes_them", notes_that_are_not_as_this_one_writes_them).slow(),
         test(
             "doors::programs_that_can_do_without_a_gpu_start_by_every_door",
             programs_that_can_do_without_a_gpu_start_by_every_door,
-        ),
+        )
+        .slow()
+        .slow(),
         test(
             "doors::a_guarded_library_beside_the_program_is_judged_for_other_machines",
             a_guarded_library_beside_the_program_is_judged_for_other_machines,
-        ),
-        test("doors::what_there_is_no_room_for_is_told", what_there_is_no_room_for_is_told),
+        )
+        .slow()
+        .slow(),
+        test("doors::what_there_is_no_room_for_is_told", what_there_is_no_room_for_is_told).slow(),
         test("doors::an_object_is_not_linked_yet", an_object_is_not_linked_yet),
     ]
 }

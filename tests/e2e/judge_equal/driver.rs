@@ -21,14 +21,15 @@ use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, ma
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("driver::one_table_drives_both_judges", || drive(&NATIVE, &table())),
+        test("driver::one_table_drives_both_judges", || drive(&NATIVE, &table())).slow(),
         test("driver::one_table_drives_both_judges_on_aarch64", || {
             AARCH64.need();
             // What the code of cuDNN's libraries says is read on one processor alone.
             let cases: Vec<Case> = table().into_iter().filter(|case| case.machine.made_with.is_none()).collect();
             drive(&AARCH64, &cases);
-        }),
-        test("driver::random_machines_and_manifests", || drive(&NATIVE, &random(0x9e37_79b9_7f4a_7c15, 160))),
+        })
+        .slow(),
+        test("driver::random_machines_and_manifests", || drive(&NATIVE, &random(0x9e37_79b9_7f4a_7c15, 160))).slow(),
         test("driver::random_machines_and_manifests_on_aarch64", || {
             AARCH64.need();
             let mut cases = random(0xd1b5_4a32_d192_ed03, 40);
@@ -37,18 +38,19 @@ pub(crate) fn tests() -> Vec<Test> {
                 (case.machine.cudnn, case.machine.made_with) = (None, None);
             }
             drive(&AARCH64, &cases);
-        }),
+        })
+        .slow(),
         test("driver::good_machines_run_nothing_of_nvidia", good_machines_run_nothing_of_nvidia),
         test("driver::no_rows_no_question", no_rows_no_question),
-        test("driver::a_driver_that_hangs_is_not_waited_for", a_driver_that_hangs_is_not_waited_for),
+        test("driver::a_driver_that_hangs_is_not_waited_for", a_driver_that_hangs_is_not_waited_for).slow(),
         test("driver::words_of_a_refusal", words_of_a_refusal),
-        test("driver::programs_that_can_do_without", programs_that_can_do_without),
-        test("driver::forks_afterwards", forks_afterwards),
-        test("driver::no_process_can_be_made", no_process_can_be_made),
-        test("driver::sanitizers_find_nothing", sanitizers_find_nothing),
-        test("driver::valgrind_finds_nothing", valgrind_finds_nothing),
-        test("driver::random_rows_never_crash", random_rows_never_crash),
-        test("driver::real_535", real_535),
+        test("driver::programs_that_can_do_without", programs_that_can_do_without).slow(),
+        test("driver::forks_afterwards", forks_afterwards).slow(),
+        test("driver::no_process_can_be_made", no_process_can_be_made).slow(),
+        test("driver::sanitizers_find_nothing", sanitizers_find_nothing).slow(),
+        test("driver::valgrind_finds_nothing", valgrind_finds_nothing).slow(),
+        test("driver::random_rows_never_crash", random_rows_never_crash).slow(),
+        test("driver::real_535", real_535).slow(),
         test("driver::nothing_is_printed_here", nothing_is_printed_here),
     ]
 }

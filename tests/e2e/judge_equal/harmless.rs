@@ -21,10 +21,13 @@ pub(crate) fn tests() -> Vec<Test> {
         the_words_of_a_refusal,
         closed_files,
         a_pipe_that_nobody_reads,
+        #[slow]
         words_that_nobody_takes,
+        #[slow]
         a_report_that_nobody_takes,
         a_library_that_leaves_a_daemon,
         a_library_that_ends_the_process,
+        #[slow]
         nobody_waits_longer_than_was_said,
         a_report_that_cannot_be_written,
         programs_with_more_rights_listen_to_nobody,
@@ -38,6 +41,7 @@ pub(crate) fn tests() -> Vec<Test> {
         nothing_is_exported,
         it_is_small,
         several_copies_in_one_link,
+        #[slow]
         it_compiles_everywhere,
         static_programs,
         the_header_without_the_guard,

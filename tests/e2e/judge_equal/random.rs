@@ -4,7 +4,7 @@
 //! no words. Every pair is judged by it and in Rust. Further ones are started, too: a machine is made once, which takes a tenth
 //! of a second, and each of its programs costs some milliseconds. More of both, from another start of the dice:
 //!
-//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_STARTED=100000 CUDAGUARD_SEED=7 cargo test --test e2e judge_equal::random
+//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_STARTED=100000 CUDAGUARD_SEED=7 cargo matrix judge_equal::random
 
 use std::fmt::Write as _;
 
@@ -20,8 +20,8 @@ use super::driver::{judged, need_worlds, random, random_machines, start_all};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("random::three_judges_agree", three_judges_agree),
-        test("random::started_programs_agree", started_programs_agree),
+        test("random::three_judges_agree", three_judges_agree).slow(),
+        test("random::started_programs_agree", started_programs_agree).slow(),
     ]
 }
 

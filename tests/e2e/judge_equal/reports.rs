@@ -15,6 +15,7 @@ use super::harmless::{LAUNCHER, Scene, built};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         many_processes_on_one_file,
         a_file_for_each_process,
         a_library_that_is_loaded_later_adds_itself,
@@ -25,6 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
         a_folder_that_takes_no_other_file,
         a_full_disk_leaves_the_old_one,
         what_a_killed_process_left,
+        #[slow]
         killed_while_it_writes,
     ]
 }

@@ -22,7 +22,8 @@ pub(crate) fn tests() -> Vec<Test> {
         test("one_table_drives_both_judges_on_aarch64", || {
             AARCH64.need();
             drive(&AARCH64);
-        }),
+        })
+        .slow(),
         test("a_host_made_from_the_manifest_is_right", fits_itself),
     ]
 }

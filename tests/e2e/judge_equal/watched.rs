@@ -12,11 +12,17 @@ use super::harmless::{Scene, built};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         debuggers_see_no_child,
+        #[slow]
         tracers_change_nothing,
+        #[slow]
         a_recording_can_be_replayed,
+        #[slow]
         valgrind_finds_nothing,
+        #[slow]
         sanitizers_find_nothing,
+        #[slow]
         texts_of_any_length_and_kind,
     ]
 }

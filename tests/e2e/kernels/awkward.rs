@@ -16,7 +16,7 @@ mod target;
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("the_fuzzers_corpora", corpora),
+        test("the_fuzzers_corpora", corpora).slow(),
         test("what_cannot_be_inspected_is_named", named),
         test("a_file_that_is_cut_off_meanwhile", cut_off),
         test("a_large_file_is_not_held_in_memory", sparse),

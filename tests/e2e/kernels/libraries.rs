@@ -16,18 +16,18 @@ pub(crate) fn tests() -> Vec<Test> {
     // For libraries too large to be fetched each time: `CUDAGUARD_LIBRARIES=libcufft.so.12:libcublasLt.so.13`.
     let more = std::env::var_os("CUDAGUARD_LIBRARIES").unwrap_or_default();
     let more: Vec<PathBuf> = std::env::split_paths(&more).filter(|path| !path.as_os_str().is_empty()).collect();
-    let named = more.into_iter().map(|file| test(format!("{}", file.display()), move || everywhere(&file)));
+    let named = more.into_iter().map(|file| test(format!("{}", file.display()), move || everywhere(&file)).slow());
     let mut tests = vec![
-        test("cudnn_8.9.7", || cudnn("8.9.7", "libcudnn_ops_infer.so.8")),
-        test("cudnn_9.1.0", || cudnn("9.1.0", "libcudnn_ops.so.9")),
-        test("cudnn_9.15.1", || cudnn("9.15.1", "libcudnn_ops.so.9")),
-        test("cudnn_9.28.0", || cudnn("9.28.0", "libcudnn_ops.so.9")),
-        test("a_library_that_compiles_its_kernels", graph),
+        test("cudnn_8.9.7", || cudnn("8.9.7", "libcudnn_ops_infer.so.8")).slow(),
+        test("cudnn_9.1.0", || cudnn("9.1.0", "libcudnn_ops.so.9")).slow(),
+        test("cudnn_9.15.1", || cudnn("9.15.1", "libcudnn_ops.so.9")).slow(),
+        test("cudnn_9.28.0", || cudnn("9.28.0", "libcudnn_ops.so.9")).slow(),
+        test("a_library_that_compiles_its_kernels", graph).slow(),
         test("the_device_runtime", device_runtime),
         test("cudart_holds_no_kernels", cudart),
-        test("cublas_13.0", cublas),
-        test("nvjpeg_13.0", nvjpeg),
-        test("cupti_12.6", cupti),
+        test("cublas_13.0", cublas).slow(),
+        test("nvjpeg_13.0", nvjpeg).slow(),
+        test("cupti_12.6", cupti).slow(),
     ];
     tests.extend(named);
     tests

@@ -16,9 +16,11 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![
         with_versions,
         without_versions,
+        #[slow]
         by_other_linkers,
         without_section_headers,
         of_a_library_alone,
+        #[slow]
         programs_of_this_system
     ]
 }

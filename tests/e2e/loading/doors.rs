@@ -5,12 +5,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, command, tests, tools, world};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, test, tests, tools, world};
 
 use super::guarded;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![every_fault_by_every_door, a_glibc_that_is_too_old, the_cache_and_what_is_preloaded]
+    let mut tests = tests![
+        a_glibc_that_is_too_old,
+        #[slow]
+        the_cache_and_what_is_preloaded
+    ];
+    for way in WAYS {
+        for (is_direct, needs) in [(true, "the program"), (false, "a library of its")] {
+            let name = format!("doors::every_fault::{way}, needed by {needs}").replace(' ', "_");
+            let test = test(name, move || every_fault(way, needs));
+            tests.push(if is_direct && way == "RUNPATH" { test } else { test.slow() });
+        }
+    }
+    tests
 }
 
 const USES: &str = "int first_of_x(void); int second_of_x(void);\nint use(int n) { return n > 9 ? first_of_x() + second_of_x() : 0; }\n";
@@ -104,51 +116,45 @@ fn hold_in(call: &dyn Fn(&Path) -> Call, program: &Path, variables: &BTreeMap<&s
     real.status() != Some(0)
 }
 
-fn every_fault_by_every_door() {
-    let (mut starts, mut stopped) = (0, 0);
-    for (way, needs) in WAYS.into_iter().flat_map(|way| ["the program", "a library of its"].map(|needs| (way, needs))) {
-        let scene = Scratch::new("doors");
-        let (good, place) = (scene.join("good/libx.so.1"), scene.join("lib/libx.so.1"));
-        let versions = "V_1 { global: first_of_x; }; V_2 { global: second_of_x; } V_1;";
-        // One without a name of its own is needed by the path that the linker got.
-        let soname: &[String] = if way == "a path" { &[] } else { &["-Wl,-soname,libx.so.1".to_owned()] };
-        library(&good, "int first_of_x(void) { return 0; } int second_of_x(void) { return 0; }\n", versions, soname);
-        put("none", &good, &place);
-        let named = |folder: &str| scene.join(folder).display().to_string();
-        let search = |folders: [&str; 2]| match way {
-            "RPATH" => vec![format!("-Wl,--disable-new-dtags,-rpath,{}:{}", named("lib"), named("y"))],
-            "RUNPATH" => vec![format!("-Wl,--enable-new-dtags,-rpath,{}:{}", named("lib"), named("y"))],
-            "$ORIGIN" => vec![format!("-Wl,--enable-new-dtags,-rpath,{}:{}", folders[0], folders[1])],
-            _ => Vec::new(),
-        };
-        let program = scene.join("prog");
-        let common = ["-Wl,-z,now", "-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined"].map(str::to_owned);
-        let mut arguments = [&common[..], &search(["$ORIGIN/lib", "$ORIGIN/y"])].concat();
-        let text = if needs == "the program" {
-            arguments.push(place.display().to_string());
-            format!("{USES}{MAIN}")
-        } else {
-            let middle = scene.join("y/liby.so.1");
-            let mut more = search(["$ORIGIN/../lib", "$ORIGIN"]);
-            more.extend(["-Wl,-soname,liby.so.1".to_owned(), place.display().to_string()]);
-            library(&middle, USES, "{ global: use; };", &[&common[..], &more].concat());
-            arguments.push(middle.display().to_string());
-            MAIN.to_owned()
-        };
-        guarded::link(&text, &program, &[], &arguments).unwrap_or_else(|error| panic!("{way} {needs}: {error}"));
-        let mut variables = BTreeMap::new();
-        if matches!(way, "LD_LIBRARY_PATH" | "a path") {
-            variables.insert("LD_LIBRARY_PATH", format!("{}:{}", named("lib"), named("y")).into());
-        }
-        for fault in FAULTS {
-            put(fault, &good, &place);
-            let ended = hold(&program, &variables, &format!("{fault}, by {way}, needed by {needs}"));
-            assert_eq!(ended, fault != "none", "{fault} {way} {needs}");
-            starts += 1;
-            stopped += u32::from(ended);
-        }
+fn every_fault(way: &str, needs: &str) {
+    let scene = Scratch::new("doors");
+    let (good, place) = (scene.join("good/libx.so.1"), scene.join("lib/libx.so.1"));
+    let versions = "V_1 { global: first_of_x; }; V_2 { global: second_of_x; } V_1;";
+    // One without a name of its own is needed by the path that the linker got.
+    let soname: &[String] = if way == "a path" { &[] } else { &["-Wl,-soname,libx.so.1".to_owned()] };
+    library(&good, "int first_of_x(void) { return 0; } int second_of_x(void) { return 0; }\n", versions, soname);
+    put("none", &good, &place);
+    let named = |folder: &str| scene.join(folder).display().to_string();
+    let search = |folders: [&str; 2]| match way {
+        "RPATH" => vec![format!("-Wl,--disable-new-dtags,-rpath,{}:{}", named("lib"), named("y"))],
+        "RUNPATH" => vec![format!("-Wl,--enable-new-dtags,-rpath,{}:{}", named("lib"), named("y"))],
+        "$ORIGIN" => vec![format!("-Wl,--enable-new-dtags,-rpath,{}:{}", folders[0], folders[1])],
+        _ => Vec::new(),
+    };
+    let program = scene.join("prog");
+    let common = ["-Wl,-z,now", "-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined"].map(str::to_owned);
+    let mut arguments = [&common[..], &search(["$ORIGIN/lib", "$ORIGIN/y"])].concat();
+    let text = if needs == "the program" {
+        arguments.push(place.display().to_string());
+        format!("{USES}{MAIN}")
+    } else {
+        let middle = scene.join("y/liby.so.1");
+        let mut more = search(["$ORIGIN/../lib", "$ORIGIN"]);
+        more.extend(["-Wl,-soname,liby.so.1".to_owned(), place.display().to_string()]);
+        library(&middle, USES, "{ global: use; };", &[&common[..], &more].concat());
+        arguments.push(middle.display().to_string());
+        MAIN.to_owned()
+    };
+    guarded::link(&text, &program, &[], &arguments).unwrap_or_else(|error| panic!("{way} {needs}: {error}"));
+    let mut variables = BTreeMap::new();
+    if matches!(way, "LD_LIBRARY_PATH" | "a path") {
+        variables.insert("LD_LIBRARY_PATH", format!("{}:{}", named("lib"), named("y")).into());
     }
-    println!("{starts} arrangements, {stopped} stopped by the loader, each by three doors");
+    for fault in FAULTS {
+        put(fault, &good, &place);
+        let ended = hold(&program, &variables, &format!("{fault}, by {way}, needed by {needs}"));
+        assert_eq!(ended, fault != "none", "{fault} {way} {needs}");
+    }
 }
 
 /// The machine's own libm has every version but this.

@@ -17,10 +17,13 @@ use super::guarded::{self, Ended, library};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         in_programs,
+        #[slow]
         in_libraries,
         with_versions_that_agree,
         what_the_program_does_without,
+        #[slow]
         after_other_tools,
         a_variable_of_which_the_program_has_a_copy,
         without_a_guard,

@@ -43,6 +43,7 @@ pub(crate) fn tests() -> Vec<Test> {
         versions_that_a_library_lacks,
         more_rights_than_the_user,
         every_candidate_for_a_name,
+        #[slow]
         programs_of_this_system,
         no_interpreter,
     ]

@@ -19,10 +19,12 @@ use super::guarded;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         cudart_of_each_release,
         cudart_of_a_program_by_nvcc,
         cudnns_word_in_its_file,
         cudnn_linked_and_inside,
+        #[slow]
         real_pairs_of_cudnn,
         the_table_of_functions,
         a_function_that_an_older_cudnn_lacks,

@@ -19,11 +19,13 @@ use super::guarded;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         every_linker,
         hard_links_links_and_modes,
         a_running_program,
         the_notes_of_one_component,
         files_without_a_seal,
+        #[slow]
         killed_in_the_middle,
     ]
 }

@@ -37,6 +37,7 @@ pub(crate) fn tests() -> Vec<Test> {
         a_program_for_another_machine,
         nothing_to_foretell,
         the_caller_s_signals_and_variables,
+        #[slow]
         no_alarm_for_this_systems_programs,
     ]
 }

@@ -6,7 +6,14 @@ use super::fixture::json;
 use crate::requirements::example;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![each_square_is_what_verify_says, for_people, as_a_drawing, as_a_page, what_cannot_be_drawn]
+    tests![
+        #[slow]
+        each_square_is_what_verify_says,
+        for_people,
+        as_a_drawing,
+        as_a_page,
+        what_cannot_be_drawn
+    ]
 }
 
 fn map(form: &str) -> String {

@@ -23,7 +23,9 @@ pub(crate) fn tests() -> Vec<Test> {
         nobodys_name,
         a_driver_that_fits,
         a_driver_that_is_too_old,
+        #[slow]
         a_driver_that_misbehaves,
+        #[slow]
         probe_of_a_driver_that_hangs,
         a_library_that_is_no_libcuda,
         cudnn_in_the_loaders_order,

@@ -10,7 +10,15 @@ use super::fixture::{self, BUILT, call, demo};
 use super::guarded;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![a_file_name, a_component, a_soname, a_host_file, a_policy, an_nvcc]
+    tests![
+        a_file_name,
+        a_component,
+        a_soname,
+        a_host_file,
+        #[slow]
+        a_policy,
+        an_nvcc
+    ]
 }
 
 /// Clears the screen, in seven and in eight bits, turns what follows, and says that all is well.

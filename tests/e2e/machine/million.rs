@@ -1,7 +1,7 @@
 //! A great many machines by chance: what `verify --fleet` counts is what a slow judge counts, who is written from the documents alone
 //! and knows neither the host file nor what is remembered of machines and lines.
 //!
-//!     CUDAGUARD_HOSTS=1000000 cargo test --release --test e2e machine::million -- --nocapture
+//!     CUDAGUARD_HOSTS=1000000 cargo test --release --test e2e machine::million -- --include-ignored
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -18,7 +18,10 @@ use crate::judge_equal::fixture::{NATIVE, descriptor};
 use crate::judge_equal::{Dice, number, plainly, random_programs};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![totals_are_those_of_a_slow_judge]
+    tests![
+        #[slow]
+        totals_are_those_of_a_slow_judge
+    ]
 }
 
 /// Machines that a fleet has many of.

@@ -15,8 +15,10 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![
         what_probe_sees,
         a_probe_in_words,
+        #[slow]
         verify_says_what_the_program_does,
         a_probe_tells_as_much_as_a_look,
+        #[slow]
         the_doctor
     ]
 }

@@ -15,12 +15,17 @@ use bazel::bazel;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         make,
+        #[slow]
         meson,
+        #[slow]
         the_three_commands,
         sealed_into_another_file,
         a_shared_library,
+        #[slow]
         bazel,
+        #[slow]
         text_in_c,
+        #[slow]
         every_option,
         what_is_wrong,
         without_a_guard

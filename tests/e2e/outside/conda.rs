@@ -8,7 +8,10 @@ use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip::skip, t
 use serde_json::{Value, json};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![what_lock_files_require]
+    tests![
+        #[slow]
+        what_lock_files_require
+    ]
 }
 
 /// Lines of people's lock files.

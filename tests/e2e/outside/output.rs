@@ -7,7 +7,11 @@ use cudaguard_tests::{Call, Outcome, Scratch, Test, command, tests};
 use crate::loading::guarded;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![of_every_verb, long_lists_of_a_fleet]
+    tests![
+        #[slow]
+        of_every_verb,
+        long_lists_of_a_fleet
+    ]
 }
 
 /// A machine whose driver is too old for the program.

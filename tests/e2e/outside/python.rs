@@ -3,7 +3,11 @@
 use cudaguard_tests::{Call, Scratch, Test, command, parts, places, tests, tools};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![every_function, python_types_are_strict]
+    tests![
+        #[slow]
+        every_function,
+        python_types_are_strict
+    ]
 }
 
 /// Of a library whose code and needs are known: NCCL 2.19.3, made by CUDA 12.3 for compute capabilities 5.0 to 9.0.

@@ -6,7 +6,12 @@ use cudaguard_tests::{Call, Outcome, Scratch, Test, command, places, tests};
 use crate::machine::fixture::{asks_driver, program};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![an_action_verifies, a_hook_checks, a_container_verifies]
+    tests![
+        #[slow]
+        an_action_verifies,
+        a_hook_checks,
+        a_container_verifies
+    ]
 }
 
 fn template(name: &str) -> String {

@@ -174,8 +174,11 @@ pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
         nothing_to_judge_is_told,
         places_in_a_subfolder,
         annotations_in_a_workflow,
+        #[slow]
         annotations_of_build_scripts,
+        #[slow]
         annotations_of_linked_files,
+        #[slow]
         stale_allows_are_told,
         packages_that_are_not_there_are_told
     ]

@@ -389,6 +389,7 @@ fn init_without_cuda() {
 pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
     tests![
         init_of_a_program,
+        #[slow]
         publishing_a_guarded_crate,
         init_from_elsewhere,
         init_in_odd_places,
@@ -401,6 +402,7 @@ pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
         init_beside_a_build_script,
         init_beside_a_policy,
         init_of_a_cmake_project,
+        #[slow]
         init_of_a_cmake_project_with_several_targets,
         init_without_cuda
     ]

@@ -180,10 +180,13 @@ pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
     tests![
         is_written_kept_and_accepted_anew,
         keeps_what_other_targets_are_locked_to,
+        #[slow]
         of_a_workspace_is_one,
         that_cannot_be_read_says_where,
         that_is_no_file_is_not_opened,
+        #[slow]
         holds_for_guarded_builds,
+        #[slow]
         holds_under_plain_cargo
     ]
 }

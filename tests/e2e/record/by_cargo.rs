@@ -12,21 +12,37 @@ use super::fixture::{
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         the_toolkit_in_path_alone,
+        #[slow]
         another_major_than_in_path,
+        #[slow]
         no_toolkit_in_path,
+        #[slow]
         cudart_of_another_major,
+        #[slow]
         cudart_of_another_release,
+        #[slow]
         a_library_made_elsewhere,
+        #[slow]
         objects_of_an_earlier_toolkit,
+        #[slow]
         the_policy_is_about_what_was_used,
+        #[slow]
         a_shared_cudart,
+        #[slow]
         two_toolkits_are_named_and_one_is_used,
+        #[slow]
         two_toolkits_are_named_under_plain_cargo,
+        #[slow]
         a_library_whose_headers_nobody_names,
+        #[slow]
         a_library_however_it_is_named_to_the_linker,
+        #[slow]
         the_host_compiler_that_compiled,
+        #[slow]
         an_arch_that_is_declared_and_not_made,
+        #[slow]
         the_lock_holds_what_was_compiled_with,
+        #[slow]
         policy_of_a_library_whose_headers_nobody_names,
     ]
 }

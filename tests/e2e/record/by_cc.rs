@@ -12,11 +12,16 @@ use super::fixture::{codes, manifest, with_toolkit};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         the_compiler_that_cxx_names,
         headers_that_a_script_names,
+        #[slow]
         headers_of_another_release,
+        #[slow]
         headers_that_others_have_replaced,
+        #[slow]
         headers_that_only_the_guard_looked_at,
+        #[slow]
         headers_in_the_calls_that_cc_tells,
     ]
 }

@@ -18,12 +18,19 @@ use crate::cmake::fixture::{Cmake, NINJA, Tree, include, said, toolkit};
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
+        #[slow]
         objects_of_another_toolkit,
+        #[slow]
         kernels_and_cudart_of_two_toolkits,
+        #[slow]
         no_toolkit_that_cmake_knows,
+        #[slow]
         headers_in_a_flag,
+        #[slow]
         the_host_compiler_that_compiled,
+        #[slow]
         an_arch_that_is_declared_and_not_made,
+        #[slow]
         headers_of_a_library_inside,
     ];
     tests.extend(cudnn::tests());

@@ -8,7 +8,12 @@ use super::fixture::{build, call, call_of, codes, manifest, package, refused};
 use crate::wrapper::fixture::Fixture;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![the_oldest_driver_serves_the_cudnn_that_was_linked, the_lock_holds_the_cudnn_that_was_linked]
+    tests![
+        #[slow]
+        the_oldest_driver_serves_the_cudnn_that_was_linked,
+        #[slow]
+        the_lock_holds_the_cudnn_that_was_linked
+    ]
 }
 
 const MAIN: &str = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\n\

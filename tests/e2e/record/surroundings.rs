@@ -12,7 +12,14 @@ use crate::wrapper::cache::host;
 use crate::wrapper::fixture::{Fixture, package as head};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![one_toolkit_under_many_names, another_toolkit_however_it_is_named, members_with_toolkits_of_their_own]
+    tests![
+        #[slow]
+        one_toolkit_under_many_names,
+        #[slow]
+        another_toolkit_however_it_is_named,
+        #[slow]
+        members_with_toolkits_of_their_own
+    ]
 }
 
 /// Variables around a build.

@@ -13,9 +13,13 @@ use super::fixture::{codes, independently, manifest, with_toolkit};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         a_link_that_leads_elsewhere,
+        #[slow]
         replaced_in_place_by_older_files,
+        #[slow]
         another_toolkit_in_path,
+        #[slow]
         a_script_that_embeds_compiles_anew,
     ]
 }

@@ -1,6 +1,6 @@
 //! Every form against its consumer: random files, random machines, and our judge beside them.
 //!
-//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_SEED=7 cargo test --release --test e2e requirements::held -- --nocapture
+//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_SEED=7 cargo test --release --test e2e requirements::held -- --include-ignored
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,9 +23,9 @@ use crate::judge_equal::{Dice, number, random_programs};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("held::nothing_is_taken_that_the_judge_refuses", nothing_is_taken_that_the_judge_refuses),
-        test("held::their_own_code_says_the_same", their_own_code_says_the_same),
-        test("held::admitted_pods_go_to_machines_that_run_them", admitted_pods_go_to_machines_that_run_them),
+        test("held::nothing_is_taken_that_the_judge_refuses", nothing_is_taken_that_the_judge_refuses).slow(),
+        test("held::their_own_code_says_the_same", their_own_code_says_the_same).slow(),
+        test("held::admitted_pods_go_to_machines_that_run_them", admitted_pods_go_to_machines_that_run_them).slow(),
     ]
 }
 

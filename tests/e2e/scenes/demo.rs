@@ -3,7 +3,10 @@
 use cudaguard_tests::{Call, Test, command, crates, parts, places, tests};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![demo_completes]
+    tests![
+        #[slow]
+        demo_completes
+    ]
 }
 
 fn demo_completes() {

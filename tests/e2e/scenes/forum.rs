@@ -6,12 +6,17 @@ use super::world::{build, program, refused, runs, start};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         built_with_8_1_0_started_with_8_0_5,
+        #[slow]
         built_with_8_9_7_started_with_8_5_0,
         built_with_9_15_1_started_with_9_1_0,
         newer_minors_run,
+        #[slow]
         patches_are_interchangeable_both_ways,
+        #[slow]
         a_loader_library_without_its_inner_library_is_refused_in_words,
+        #[slow]
         inner_libraries_of_another_release_are_refused,
     ]
 }

@@ -10,9 +10,13 @@ use super::world::{ASKS_CUDNN, LINKS_CUDNN, build, program_in, runs, start, ungu
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         a_package_without_embed_is_guarded_by_the_command,
+        #[slow]
         every_program_of_a_package_is_guarded,
+        #[slow]
         a_workspace_and_cargos_own_arguments,
+        #[slow]
         cargos_status_and_words_are_kept,
+        #[slow]
         folders_with_blanks_and_beyond_ascii,
     ]
 }

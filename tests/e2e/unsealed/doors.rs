@@ -14,10 +14,15 @@ use super::fixture::{PLAIN_DATA, STATIC_CUDART, nvcc};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         the_same_through_every_door,
+        #[slow]
         by_the_owners_word,
+        #[slow]
         kernels_that_nobody_can_read,
+        #[slow]
         archs_that_nobody_meant,
+        #[slow]
         a_static_library_says_how_it_is_linked
     ]
 }

@@ -11,14 +11,14 @@ use fixture::{Fixture, gencode};
 pub(crate) fn tests() -> Vec<Test> {
     vec![
         test("an_arch_is_missing", missing),
-        test("a_stale_object", stale),
-        test("an_arch_from_nvcc_append_flags", appended),
+        test("a_stale_object", stale).slow(),
+        test("an_arch_from_nvcc_append_flags", appended).slow(),
         test("the_fleet", fleet),
-        test("runtime_paths", runtime_paths),
-        test("kernels_of_a_dependency_are_its_own_affair", dependency),
-        test("a_build_script_that_deletes_its_objects", deleted),
-        test("a_cudart_of_another_release", other_cudart),
-        test("a_cudnn_that_nobody_named", unnamed_cudnn),
+        test("runtime_paths", runtime_paths).slow(),
+        test("kernels_of_a_dependency_are_its_own_affair", dependency).slow(),
+        test("a_build_script_that_deletes_its_objects", deleted).slow(),
+        test("a_cudart_of_another_release", other_cudart).slow(),
+        test("a_cudnn_that_nobody_named", unnamed_cudnn).slow(),
     ]
 }
 

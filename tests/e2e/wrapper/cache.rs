@@ -12,14 +12,23 @@ use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, se
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         a_program,
+        #[slow]
         a_library_with_a_program,
+        #[slow]
         a_c_library,
+        #[slow]
         a_library_of_both_kinds,
+        #[slow]
         a_workspace,
+        #[slow]
         a_named_target,
+        #[slow]
         a_custom_profile,
+        #[slow]
         what_another_version_left,
+        #[slow]
         a_build_folder_elsewhere,
+        #[slow]
         killed_between_compiling_and_sealing,
     ]
 }

@@ -10,18 +10,31 @@ use super::fixture::{Fixture, notes, package, sealed, set_time, summary};
 pub(crate) fn tests() -> Vec<Test> {
     let mut all = tests![
         programs_examples_and_c_libraries,
+        #[slow]
         what_is_counted_is_what_was_asked_for,
+        #[slow]
         tests_build_scripts_and_macros_are_left_alone,
+        #[slow]
         nothing_twice_with_embed,
+        #[slow]
         a_linker_called_directly,
+        #[slow]
         a_guard_that_the_linker_leaves_out,
+        #[slow]
         static_position_independent,
+        #[slow]
         rust_libraries_shared,
+        #[slow]
         a_static_library_without_a_guard,
+        #[slow]
         a_conflict_is_told_once,
+        #[slow]
         another_machine,
+        #[slow]
         a_target_without_elf,
+        #[slow]
         no_c_compiler,
+        #[slow]
         what_cannot_be_guarded_may_be_refused,
     ];
     for (name, options) in [
@@ -36,7 +49,8 @@ pub(crate) fn tests() -> Vec<Test> {
         ("lld", &["build.rustflags=['-Clink-arg=-fuse-ld=lld']"]),
         ("mold", &["build.rustflags=['-Clink-arg=-fuse-ld=mold']"]),
     ] {
-        all.push(test(format!("linked: {name}"), move || linked(name, options)));
+        let test = test(format!("linked: {name}"), move || linked(name, options));
+        all.push(if name == "plain" { test } else { test.slow() });
     }
     all
 }

@@ -9,20 +9,32 @@ use super::fixture::{Fixture, cargo, compiled, notes, package, sealed, set, summ
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         wrappers_are_chained,
+        #[slow]
         a_wrapper_by_configuration,
+        #[slow]
         a_wrapper_that_changes,
+        #[slow]
         every_message_format,
         quiet,
         cargos_status,
+        #[slow]
         cargos_death,
+        #[slow]
         inside_itself,
+        #[slow]
         variables_of_the_configuration,
+        #[slow]
         a_folder_with_blanks,
+        #[slow]
         a_target_folder_that_cannot_be_written,
+        #[slow]
         a_full_disk,
+        #[slow]
         release_errors_stop_before_cargo,
         a_policy_that_cannot_be_read,
+        #[slow]
         equal_trees_give_equal_programs,
     ]
 }

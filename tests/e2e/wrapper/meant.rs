@@ -12,8 +12,11 @@ use super::fixture::{Fixture, notes, package, summary};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         plain_programs_build_anywhere,
+        #[slow]
         what_links_cuda_is_judged_after_linking,
+        #[slow]
         a_test_that_links_cuda_is_judged_after_linking,
+        #[slow]
         an_owner_who_means_cuda_is_warned_of_variables,
     ]
 }

@@ -9,7 +9,18 @@ use super::fixture::{cargo, notes, package, sealed, summary};
 use super::meant::hostile;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![hexyl_without_cuda, ripgrep_builds_anywhere, cudarc_linked, cudarc_loading, cust_driver]
+    tests![
+        #[slow]
+        hexyl_without_cuda,
+        #[slow]
+        ripgrep_builds_anywhere,
+        #[slow]
+        cudarc_linked,
+        #[slow]
+        cudarc_loading,
+        #[slow]
+        cust_driver
+    ]
 }
 
 /// A folder that outlives the test, so that a crate from elsewhere is compiled once.

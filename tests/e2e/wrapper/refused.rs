@@ -12,11 +12,16 @@ use super::fixture::{Fixture, package};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         nothing_is_left_of_a_build_refused_after_linking,
         nothing_is_left_of_a_build_refused_before_cargo,
+        #[slow]
         refusals_and_warnings_are_messages_of_cargos,
+        #[slow]
         what_a_build_script_refuses_is_told_and_gone_too,
+        #[slow]
         a_static_library_alone,
+        #[slow]
         nothing_refused_is_installed,
     ]
 }

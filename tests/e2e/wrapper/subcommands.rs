@@ -7,7 +7,20 @@ use cudaguard_tests::{Call, Outcome, Test, command, parts, skip, tests, tools};
 use super::fixture::{Fixture, cargo, package, sealed, summary};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![any_other_subcommand, another_profile_than_was_told, variables_of_what_is_refused, clippy, nextest, zigbuild]
+    tests![
+        #[slow]
+        any_other_subcommand,
+        #[slow]
+        another_profile_than_was_told,
+        #[slow]
+        variables_of_what_is_refused,
+        #[slow]
+        clippy,
+        #[slow]
+        nextest,
+        #[slow]
+        zigbuild
+    ]
 }
 
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \

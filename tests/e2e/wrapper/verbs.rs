@@ -10,17 +10,25 @@ use super::injection::library_with_macro;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         help,
+        #[slow]
         install_by_path,
+        #[slow]
         a_library_tested,
+        #[slow]
         programs_are_started_with_their_arguments,
         what_the_loader_would_die_of,
+        #[slow]
         a_runner_of_the_projects_own,
+        #[slow]
         variables_for_tools_that_call_cargo,
+        #[slow]
         the_target_folder_is_a_cache,
+        #[slow]
         options_that_are_not_stable,
         exec_becomes_the_program,
         check_tells_and_judges,
         inspect_without_a_manifest,
+        #[slow]
         inspect_every_kind_of_file,
         explain,
     ]

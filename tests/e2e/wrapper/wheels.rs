@@ -8,7 +8,12 @@ use cudaguard_tests::{Call, Test, command, parts, tests, tools};
 use super::fixture::{Fixture, cargo, package, sealed};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![wheels_of_maturin, wheels_of_setuptools_rust]
+    tests![
+        #[slow]
+        wheels_of_maturin,
+        #[slow]
+        wheels_of_setuptools_rust
+    ]
 }
 
 const LIBRARY: &str = "extern \"C\" {\n    fn PyModule_New(name: *const std::ffi::c_char) -> *mut std::ffi::c_void;\n}\n#[no_mangle]\n\

@@ -434,8 +434,8 @@ fn tables_that_lie_in_each_other_cost_what_the_file_is_long() {
         let started = std::time::Instant::now();
         assert_eq!(archs(&read_bytes(&file).unwrap()), ["sm_80"]);
         let _ = crate::binary::Binary::of(std::path::Path::new("crafted"), &file).unwrap();
-        // Some 0.2 s without optimization; 54 s before each byte was read once.
-        assert!(started.elapsed().as_secs() < 10, "{:?} for {} bytes", started.elapsed(), file.len());
+        // A guard against quadratic time, 250 times as long as it takes without optimization.
+        assert!(started.elapsed().as_secs() < 50, "{:?} for {} bytes", started.elapsed(), file.len());
     }
 }
 

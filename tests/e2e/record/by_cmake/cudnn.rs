@@ -10,7 +10,12 @@ use crate::cmake::fixture::Tree;
 use crate::record::fixture::manifest;
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![the_oldest_driver_serves_the_cudnn_that_was_linked, the_lock_holds_the_cudnn_that_was_linked]
+    tests![
+        #[slow]
+        the_oldest_driver_serves_the_cudnn_that_was_linked,
+        #[slow]
+        the_lock_holds_the_cudnn_that_was_linked
+    ]
 }
 
 const MAIN: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnGetVersion();\n\

@@ -8,7 +8,12 @@ use super::codes;
 use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include};
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![what_a_refused_library_became, copies_of_an_earlier_build]
+    tests![
+        #[slow]
+        what_a_refused_library_became,
+        #[slow]
+        copies_of_an_earlier_build
+    ]
 }
 
 const KERNELS: &str =

@@ -9,7 +9,12 @@ use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
 use crate::record::fixture::manifest;
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![the_lock_holds_the_compiler_that_compiled, the_lock_holds_the_toolkit_that_was_linked]
+    tests![
+        #[slow]
+        the_lock_holds_the_compiler_that_compiled,
+        #[slow]
+        the_lock_holds_the_toolkit_that_was_linked
+    ]
 }
 
 fn lock(tree: &Tree) -> Outcome {

@@ -13,9 +13,13 @@ use crate::wrapper::meant::hostile;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         headers_by_a_variable_or_an_option,
+        #[slow]
         libraries_without_a_runtime_path,
+        #[slow]
         policy_of_a_library_whose_headers_nobody_names,
+        #[slow]
         plain_programs_build_anywhere,
     ]
 }

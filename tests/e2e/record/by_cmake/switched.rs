@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard_tests::{Call, Outcome, Scratch, Test, layout, parts, tests, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, layout, parts, rows, tools};
 use serde_json::Value;
 
 use super::{KERNEL, MAIN, codes};
@@ -13,10 +13,41 @@ use crate::record::fixture::manifest;
 use crate::record::independent;
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![a_link_that_leads_elsewhere, replaced_in_place, another_nvcc_in_path]
+    let mut tests = Vec::new();
+    tests.extend(
+        rows(
+            "by_cmake::switched::a_link_that_leads_elsewhere",
+            [
+                ("make", (MAKE, "13.0", "13.2")),
+                ("ninja", (NINJA, "13.2", "13.0")),
+                ("ninja_multi", (MULTI, "13.0", "13.2")),
+            ],
+            a_link_that_leads_elsewhere,
+        )
+        .map(Test::slow),
+    );
+    tests.extend(
+        rows(
+            "by_cmake::switched::replaced_in_place",
+            [
+                ("make", (MAKE, "13.2", "13.0", true)),
+                ("ninja", (NINJA, "13.0", "13.2", true)),
+                ("ninja_multi", (MULTI, "11.8", "13.0", false)),
+            ],
+            replaced_in_place,
+        )
+        .map(Test::slow),
+    );
+    tests.extend(
+        rows(
+            "by_cmake::switched::another_nvcc_in_path",
+            [("make", MAKE), ("ninja", NINJA), ("ninja_multi", MULTI)],
+            another_nvcc_in_path,
+        )
+        .map(Test::slow),
+    );
+    tests
 }
-
-const GENERATORS: [&str; 3] = [MAKE, NINJA, MULTI];
 
 fn project(generator: &'static str) -> Tree {
     let text = format!(
@@ -94,61 +125,53 @@ fn after_the_switch(tree: &Tree, generator: &'static str, old: &str, new: &str, 
     silent("the kernel's source touched", new);
 }
 
-fn a_link_that_leads_elsewhere() {
-    for (generator, old, new) in [(MAKE, "13.0", "13.2"), (NINJA, "13.2", "13.0"), (MULTI, "13.0", "13.2")] {
-        let tree = project(generator);
-        let outside = place_of_toolkits();
-        let link = outside.join("cuda");
-        layout::link(&parts::cuda(old), &link);
-        configure(&tree, &[&format!("-DCMAKE_CUDA_COMPILER={}", link.join("bin/nvcc").display())], |call| call);
-        let built = build(&tree, "Release").success();
-        assert_eq!(codes(&built), [""; 0], "{built}");
-        assert_eq!(is_honest(&tree, generator, "Release").0, old);
-        layout::link(&parts::cuda(new), &link);
-        after_the_switch(&tree, generator, old, new, true);
-    }
+fn a_link_that_leads_elsewhere((generator, old, new): (&'static str, &'static str, &'static str)) {
+    let tree = project(generator);
+    let outside = place_of_toolkits();
+    let link = outside.join("cuda");
+    layout::link(&parts::cuda(old), &link);
+    configure(&tree, &[&format!("-DCMAKE_CUDA_COMPILER={}", link.join("bin/nvcc").display())], |call| call);
+    let built = build(&tree, "Release").success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    assert_eq!(is_honest(&tree, generator, "Release").0, old);
+    layout::link(&parts::cuda(new), &link);
+    after_the_switch(&tree, generator, old, new, true);
 }
 
 /// Another toolkit's files at the same place, which are older than all that was built with the first.
-fn replaced_in_place() {
+fn replaced_in_place((generator, old, new, kept): (&'static str, &'static str, &'static str, bool)) {
     // Of another major other headers are read, and those of the old one are gone.
-    for (generator, old, new, kept) in
-        [(MAKE, "13.2", "13.0", true), (NINJA, "13.0", "13.2", true), (MULTI, "11.8", "13.0", false)]
-    {
-        let tree = project(generator);
-        let outside = place_of_toolkits();
-        let place = outside.join("cuda");
-        layout::farm(&parts::cuda(old), &place);
-        configure(&tree, &[&format!("-DCMAKE_CUDA_COMPILER={}", place.join("bin/nvcc").display())], |call| call);
-        let _ = build(&tree, "Release").success();
-        assert_eq!(is_honest(&tree, generator, "Release").0, old);
-        fs::remove_dir_all(&place).expect("it was laid out");
-        layout::farm(&parts::cuda(new), &place);
-        after_the_switch(&tree, generator, old, new, kept);
-    }
+    let tree = project(generator);
+    let outside = place_of_toolkits();
+    let place = outside.join("cuda");
+    layout::farm(&parts::cuda(old), &place);
+    configure(&tree, &[&format!("-DCMAKE_CUDA_COMPILER={}", place.join("bin/nvcc").display())], |call| call);
+    let _ = build(&tree, "Release").success();
+    assert_eq!(is_honest(&tree, generator, "Release").0, old);
+    fs::remove_dir_all(&place).expect("it was laid out");
+    layout::farm(&parts::cuda(new), &place);
+    after_the_switch(&tree, generator, old, new, kept);
 }
 
 /// CMake keeps the compiler that it has found once; without its cache it finds the new one, and compiles anew.
-fn another_nvcc_in_path() {
-    for generator in GENERATORS {
-        let tree = project(generator);
-        let with = |version: &str| {
-            let bin = parts::cuda(version).join("bin");
-            move |call: Call| {
-                let path = parts::path(&["make", "ninja"]);
-                let folders = std::iter::once(bin.clone()).chain(std::env::split_paths(&path));
-                call.env("PATH", std::env::join_paths(folders).expect("no colons")).env("CUDACXX", bin.join("nvcc"))
-            }
-        };
-        configure(&tree, &[], with("13.0"));
-        let _ = build(&tree, "Release").success();
-        configure(&tree, &[], with("13.2"));
-        tree.write("kernel.cu", KERNEL);
-        let built = with("13.2")(tree.build(&["--config", "Release"])).run().success();
-        assert_eq!(codes(&built), [""; 0], "{built}");
-        assert_eq!(is_honest(&tree, generator, "Release").0, "13.0", "{generator}: CMake's cache names it");
-        fs::remove_file(tree.built("CMakeCache.txt")).expect("it was configured");
-        configure(&tree, &[], with("13.2"));
-        after_the_switch(&tree, generator, "13.0", "13.2", false);
-    }
+fn another_nvcc_in_path(generator: &'static str) {
+    let tree = project(generator);
+    let with = |version: &str| {
+        let bin = parts::cuda(version).join("bin");
+        move |call: Call| {
+            let path = parts::path(&["make", "ninja"]);
+            let folders = std::iter::once(bin.clone()).chain(std::env::split_paths(&path));
+            call.env("PATH", std::env::join_paths(folders).expect("no colons")).env("CUDACXX", bin.join("nvcc"))
+        }
+    };
+    configure(&tree, &[], with("13.0"));
+    let _ = build(&tree, "Release").success();
+    configure(&tree, &[], with("13.2"));
+    tree.write("kernel.cu", KERNEL);
+    let built = with("13.2")(tree.build(&["--config", "Release"])).run().success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    assert_eq!(is_honest(&tree, generator, "Release").0, "13.0", "{generator}: CMake's cache names it");
+    fs::remove_file(tree.built("CMakeCache.txt")).expect("it was configured");
+    configure(&tree, &[], with("13.2"));
+    after_the_switch(&tree, generator, "13.0", "13.2", false);
 }

@@ -12,11 +12,17 @@ use crate::record::independent;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         cudart_of_another_toolkit_than_nvcc,
+        #[slow]
         kernels_of_two_toolkits,
+        #[slow]
         path_and_variables_name_another,
+        #[slow]
         clang_compiles_kernels,
+        #[slow]
         the_policy_is_about_what_was_linked,
+        #[slow]
         the_oldest_driver_is_judged_by_what_was_linked,
     ]
 }
