@@ -2,18 +2,23 @@
 
 use std::path::PathBuf;
 
-use cudaguard_tests::{Test, parts, tests};
+use cudaguard_tests::{Test, parts, rows, tests};
 
 use super::codes;
 use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include};
 
 pub(super) fn tests() -> Vec<Test> {
-    tests![
-        #[slow]
-        what_a_refused_library_became,
-        #[slow]
-        copies_of_an_earlier_build
-    ]
+    let generators = [("make", MAKE), ("ninja", NINJA), ("ninja_multi", MULTI)];
+    let mut tests: Vec<Test> =
+        rows("by_cmake::left::what_a_refused_library_became", generators, what_a_refused_library_became).collect();
+    tests.extend(rows("by_cmake::left::copies_of_an_earlier_build", generators, copies_of_an_earlier_build));
+    let others = [
+        ("program", (MAKE, "tool", &["tools/tool", "copy"][..])),
+        ("library", (MULTI, "middle", &["tools/tool", "copy", "libmiddle.a"])),
+    ];
+    tests.extend(rows("by_cmake::left::copies_in_another_folder", others, copies_in_another_folder));
+    tests.extend(tests![what_a_refused_object_library_became, copies_of_a_build_refused_after_linking]);
+    tests.into_iter().map(Test::slow).collect()
 }
 
 const KERNELS: &str =
@@ -85,30 +90,32 @@ fn refused_by(
 }
 
 /// The guard of a static library goes into whatever is linked to it, here and in other folders.
-fn what_a_refused_library_became() {
-    for generator in [MAKE, NINJA, MULTI] {
-        let lists = "add_library(kernels STATIC kernels.cpp)\ntarget_link_libraries(kernels PUBLIC CUDA::cudart)\n\
-                     cudaguard_embed(kernels)\nadd_library(middle INTERFACE)\n\
-                     target_link_libraries(middle INTERFACE kernels)\nadd_executable(app main.cpp)\n\
-                     target_link_libraries(app PRIVATE kernels)\nadd_library(part SHARED part.cpp)\n\
-                     target_link_libraries(part PRIVATE middle)\nadd_executable(plain plain.cpp)\n\
-                     add_subdirectory(tools)\n";
-        refused_later(generator, lists, &["libkernels.a", "app", "libpart.so", "tools/tool"], &["plain"]);
-    }
+fn what_a_refused_library_became(generator: &'static str) {
+    let lists = "add_library(kernels STATIC kernels.cpp)\ntarget_link_libraries(kernels PUBLIC CUDA::cudart)\n\
+                 cudaguard_embed(kernels)\nadd_library(middle INTERFACE)\n\
+                 target_link_libraries(middle INTERFACE kernels)\nadd_executable(app main.cpp)\n\
+                 target_link_libraries(app PRIVATE kernels)\nadd_library(part SHARED part.cpp)\n\
+                 target_link_libraries(part PRIVATE middle)\nadd_executable(plain plain.cpp)\n\
+                 add_subdirectory(tools)\n";
+    refused_later(generator, lists, &["libkernels.a", "app", "libpart.so", "tools/tool"], &["plain"]);
+}
+
+fn what_a_refused_object_library_became() {
     let lists = "add_library(kernels OBJECT kernels.cpp)\ntarget_link_libraries(kernels PUBLIC CUDA::cudart)\n\
                  cudaguard_embed(kernels)\nadd_executable(app main.cpp)\ntarget_link_libraries(app PRIVATE kernels)\n";
     refused_later(NINJA, lists, &["app"], &[]);
 }
 
-/// What a step behind the linker has copied is as runnable as the file itself, and so is what was stripped on the way, and what
-/// a command of its own makes of it. Before it is linked, and after.
-fn copies_of_an_earlier_build() {
-    let step =
-        |target: &str, what: &str| format!("add_custom_command(TARGET {target} POST_BUILD COMMAND {what} VERBATIM)\n");
+fn step(target: &str, what: &str) -> String {
+    format!("add_custom_command(TARGET {target} POST_BUILD COMMAND {what} VERBATIM)\n")
+}
+
+/// A program, and copies of it that steps and commands make before and after the guard is linked, stripped or not.
+fn copied() -> String {
     let copy = |from: &str, to: &str| {
         format!("${{CMAKE_COMMAND}} -E copy $<TARGET_FILE:{from}> \"${{CMAKE_BINARY_DIR}}/{to}\"")
     };
-    let lists = [
+    [
         "add_executable(app main.cpp kernels.cpp)\ntarget_link_libraries(app PRIVATE CUDA::cudart)\n",
         &step("app", &copy("app", "copy")),
         "cudaguard_embed(app)\n",
@@ -120,19 +127,23 @@ fn copies_of_an_earlier_build() {
         ),
         "add_custom_target(pack ALL DEPENDS copy-packed)\n",
     ]
-    .concat();
-    let gone = ["app", "copy", "copy behind", "copy-stripped", "copy-packed"];
-    for generator in [MAKE, NINJA, MULTI] {
-        refused_later(generator, &lists, &gone, &[]);
-    }
-    refused_by(("[driver]\nfleet = \"535\"\n", "CG133"), 1, "", NINJA, &lists, &gone, &[]);
-    // Of a target of another folder, behind which no step can stand; and what a guarded library has become.
+    .concat()
+}
+
+const COPIES: [&str; 5] = ["app", "copy", "copy behind", "copy-stripped", "copy-packed"];
+
+fn copies_of_an_earlier_build(generator: &'static str) {
+    refused_later(generator, &copied(), &COPIES, &[]);
+}
+
+fn copies_of_a_build_refused_after_linking() {
+    refused_by(("[driver]\nfleet = \"535\"\n", "CG133"), 1, "", NINJA, &copied(), &COPIES, &[]);
+}
+
+/// Copies of a target of another folder, which no step can follow, and of what a guarded library has become.
+fn copies_in_another_folder((generator, guarded, gone): (&'static str, &'static str, &'static [&'static str])) {
     let others = "add_library(middle STATIC kernels.cpp)\ntarget_link_libraries(middle PUBLIC CUDA::cudart)\n\
                   add_subdirectory(tools)\n";
     let copied = step("tool", "${CMAKE_COMMAND} -E copy $<TARGET_FILE:tool> \"${CMAKE_BINARY_DIR}/copy\"");
-    for (generator, guarded, gone) in
-        [(MAKE, "tool", &["tools/tool", "copy"][..]), (MULTI, "middle", &["tools/tool", "copy", "libmiddle.a"])]
-    {
-        refused_by(BEFORE, 1, &copied, generator, &format!("{others}cudaguard_embed({guarded})\n"), gone, &[]);
-    }
+    refused_by(BEFORE, 1, &copied, generator, &format!("{others}cudaguard_embed({guarded})\n"), gone, &[]);
 }
