@@ -849,16 +849,12 @@ impl<'data> Elf<'data> {
         u32_at(self.at_address(found.value)?, 0)
     }
 
-    /// The machine code of an exported function, with this many bytes of what stands before it where its segment has them.
-    pub fn exported_code(&self, name: &str, before: u64) -> Option<&'data [u8]> {
+    /// The machine code of an exported function.
+    pub fn exported_code(&self, name: &str) -> Option<&'data [u8]> {
         const FUNCTION: u8 = 2;
         let found =
             self.dynamic_symbols().find(|symbol| symbol.exported() && symbol.kind == FUNCTION && symbol.is(name))?;
-        let whole = |before: u64| {
-            let size = usize::try_from(before.checked_add(found.size)?).ok()?;
-            self.at_address(found.value.checked_sub(before)?)?.get(..size)
-        };
-        whole(before).or_else(|| whole(0))
+        self.at_address(found.value)?.get(..usize::try_from(found.size).ok()?)
     }
 
     /// The symbol versions that this object asks for: (library, version), without the weak ones, which may be missing.

@@ -73,9 +73,10 @@ macro_rules! parts {
 }
 
 const PARTS: &[(&str, &str)] = parts!(
-    "base.c" "system_calls.c" "strings.c" "text.c" "vendors.h" "versions.c" "objects.c" "note_layout.h" "note.c" "findings.h" "words.c"
-    "state.c" "findings.c" "elf.c" "search.c" "loaded.c" "ask.c" "cudnn.c" "archs.h" "pci.h" "driver.c" "tables.h" "self.c"
-    "slots.c" "judge.c" "tell.c" "report.c" "doors.c"
+    "platform.h" "kernel.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "findings.h" "context.h" "files.h"
+    "image.h" "elf_file.h" "process.h" "note.h" "message.h" "scope.h" "collection.h" "notes_in_memory.h" "loaded.h"
+    "library_search.h" "probe.h" "detect_cudnn.h" "pci.h" "detect_driver.h" "tables.h" "coverage.h" "own_kernels.h"
+    "weak_symbols.h" "judge_cudnn.h" "archs.h" "judge_driver.h" "judge.h" "report_stderr.h" "report_json.h" "entry.h"
 );
 
 const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"));
@@ -98,18 +99,29 @@ pub const SOURCE_DIGEST: Digest = {
     digest
 };
 
-/// A text with every part that it includes in its place, and whatever that one includes.
+/// A text with every part that it includes in the place of the first `#include` of it, and whatever that one includes.
 fn join(text: &str) -> String {
-    let mut joined = String::with_capacity(text.len());
-    for line in text.lines() {
-        let name = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
-        if let Some((_, part)) = name.and_then(|name| PARTS.iter().find(|(part, _)| *part == name)) {
-            joined.push_str(&join(part));
-        } else {
-            joined.push_str(line);
-            joined.push('\n');
+    fn append(text: &str, joined: &mut String, included: &mut Vec<&'static str>) {
+        for line in text.lines() {
+            let name = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
+            let part = name.and_then(|name| {
+                PARTS.iter().find(|(part, _)| *part == name || part.strip_prefix("shim/") == Some(name))
+            });
+            match part {
+                Some((part, _)) if included.contains(part) => {}
+                Some((part, text)) => {
+                    included.push(part);
+                    append(text, joined, included);
+                }
+                None => {
+                    joined.push_str(line);
+                    joined.push('\n');
+                }
+            }
         }
     }
+    let mut joined = String::with_capacity(text.len());
+    append(text, &mut joined, &mut Vec::new());
     joined
 }
 
@@ -658,6 +670,9 @@ mod tests {
         let joined = source();
         for entry in fs::read_dir(&folder).unwrap() {
             let file = entry.unwrap().path();
+            if file.extension().is_none_or(|extension| extension != "h") {
+                continue;
+            }
             let text = fs::read_to_string(&file).unwrap();
             let first = text.lines().next().unwrap();
             assert_eq!(joined.matches(first).count(), 1, "{} stands in the shim once", file.display());

@@ -152,7 +152,7 @@ pub enum Loader {
     Unknown,
     /// By its name.
     Version(Version),
-    /// By its code: major and minor.
+    /// Major and minor, as a host file says.
     Minor(u32, u32),
 }
 

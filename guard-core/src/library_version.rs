@@ -66,19 +66,62 @@ pub(crate) fn inner_file(graph: &Graph, index: usize, file: &str, version: Optio
         .map(|candidate| candidate.path)
 }
 
-/// So much of a function's code is looked at, as the shim does (measured: up to 1731 bytes with what stands before it).
+/// So much of a function's code is read, as the shim does (measured: up to 461 bytes).
 const LOOKED_AT: usize = 2048;
 
-/// So much before the function that is asked for the version may stand what puts it into names (measured: 704 bytes).
-const BEFORE: u64 = 1024;
-
-/// The release of the cudart that this part was made with: `mov $13000, %eax` in the function that answers with it.
+/// The release of the cudart that this part was made with, as its getter answers.
 pub(crate) fn made_with(library: &Library, part: &Path) -> Option<CudaVersion> {
     let data = Contents::open(part).ok()?;
-    let elf = Elf::parse(&data).ok().filter(|elf| elf.machine() == machine::X86_64)?;
-    let code = first(elf.exported_code(library.made_with?, 0)?);
-    let numbers = code.windows(5).filter(|bytes| bytes[0] == 0xb8).map(|bytes| number(&bytes[1..]));
-    only(numbers.filter(|number| CudaVersion::is_plausible(*number))).map(CudaVersion::from_int)
+    let number = returned_constant(&Elf::parse(&data).ok()?, library.made_with?)?;
+    CudaVersion::is_plausible(number).then(|| CudaVersion::from_int(number))
+}
+
+/// Returns the constant that an exported getter returns, if it is known. The shim's `elf_returned_constant` says which form is
+/// understood; this is the same function.
+pub(crate) fn returned_constant(elf: &Elf<'_>, getter: &str) -> Option<u32> {
+    let code = first(elf.exported_code(getter)?);
+    let found: Vec<u32> = match elf.machine() {
+        machine::X86_64 => (0..code.len()).filter_map(|at| returned_by_x86(&code[at..])).collect(),
+        machine::AARCH64 => {
+            let words: Vec<u32> = code.chunks_exact(4).map(number).collect();
+            (0..words.len()).filter_map(|at| returned_by_aarch64(&words[at..])).collect()
+        }
+        _ => Vec::new(),
+    };
+    only(found.into_iter())
+}
+
+fn returned_by_x86(code: &[u8]) -> Option<u32> {
+    let [0xb8, imm @ ..] = code else { return None };
+    let (imm, mut rest) = imm.split_at_checked(4)?;
+    loop {
+        let length = match rest {
+            [0xc3, ..] => return Some(number(imm)),
+            [0x41, 0x58..=0x5f, ..] => 2,
+            [0x58..=0x5f | 0xc9, ..] => 1,
+            [0x48, 0x83, _, _, ..] => 4,
+            [0x48, 0x81, _, _, _, _, _, ..] => 7,
+            _ => return None,
+        };
+        rest = rest.get(length..)?;
+    }
+}
+
+fn returned_by_aarch64(words: &[u32]) -> Option<u32> {
+    let (&first, rest) = words.split_first().filter(|(first, _)| **first & 0x7fe0_001f == 0x5280_0000)?;
+    let mut constant = first >> 5 & 0xffff;
+    for &word in rest {
+        match word {
+            0xd65f_03c0 => return Some(constant),
+            _ if word & 0x7fe0_001f == 0x72a0_0000 => constant |= (word >> 5 & 0xffff) << 16,
+            0xd503_23bf => {}
+            _ if word & 0xfe40_03e0 == 0xa840_03e0
+                || word & 0xfec0_03e0 == 0xf840_03e0
+                || word & 0xff00_001f == 0x9100_001f => {}
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// The version of a part by its code, where that says one of its major.
@@ -94,7 +137,7 @@ fn in_code(library: &Library, part: &Part, file: &Path) -> Option<Version> {
         InCode::Unknown => Vec::new(),
         InCode::Logged(function) => {
             // `movl $91501, -65712(%rbp)`
-            let code = first(elf.exported_code(function, 0)?);
+            let code = first(elf.exported_code(function)?);
             let logged = code.windows(10).filter(|bytes| bytes[..2] == *b"\xc7\x85").map(|bytes| number(&bytes[6..]));
             logged.filter_map(|number| asked.version(number.into())).collect()
         }
@@ -139,22 +182,9 @@ fn compared(code: &[u8], asked: &Asked) -> Vec<Version> {
     ways.chain(memmem::find_iter(code, &BY_10_000).filter_map(apart)).collect()
 }
 
-/// What the file of the library itself says of its release, which may not be that of its parts: by its name, else by its
-/// code, which asks for `%s.9.15.1` and `%s.9.15` before anything else: `mov $15, %r9d`, `mov $9, %r8d`.
+/// What the file of the library itself says of its release by its name, which may not be that of its parts.
 pub(crate) fn loader(library: &Library, file: &Path) -> Loader {
-    if let Some(version) = in_name(library, file) {
-        return Loader::Version(version);
-    }
-    let minor = || {
-        let data = Contents::open(file).ok()?;
-        let elf = Elf::parse(&data).ok().filter(|elf| elf.machine() == machine::X86_64)?;
-        library.made_with?;
-        let code = first(elf.exported_code(library.asked.as_ref()?.function, BEFORE)?);
-        let pairs = code.windows(12).filter(|bytes| bytes[..2] == *b"\x41\xb9" && bytes[6..8] == *b"\x41\xb8");
-        let pairs = pairs.map(|bytes| (number(&bytes[8..]), number(&bytes[2..6])));
-        only(pairs.filter(|(major, minor)| (1..100).contains(major) && *minor < 256))
-    };
-    minor().map_or(Loader::Unknown, |(major, minor)| Loader::Minor(major, minor))
+    in_name(library, file).map_or(Loader::Unknown, Loader::Version)
 }
 
 fn first(code: &[u8]) -> &[u8] {
@@ -169,4 +199,43 @@ fn number(bytes: &[u8]) -> u32 {
 fn only<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x86_getter_returns_its_constant() {
+        let plain = [0xb8, 0xc8, 0x32, 0, 0, 0xc3];
+        assert_eq!(returned_by_x86(&plain), Some(13_000));
+        // The end of cudnnGetCudartVersion of cuDNN 9.15.1: five registers are restored.
+        let restores = [0xb8, 0xc8, 0x32, 0, 0, 0x5b, 0x41, 0x5c, 0x41, 0x5d, 0x41, 0x5e, 0x5d, 0xc3, 0x0f];
+        assert_eq!(returned_by_x86(&restores), Some(13_000));
+        let adds = [0xb8, 1, 2, 3, 4, 0x48, 0x81, 0xc4, 0x20, 0, 1, 0, 0xc9, 0xc3];
+        assert_eq!(returned_by_x86(&adds), Some(0x0403_0201));
+        for (at, byte) in [(0, 0xb9), (5, 0xe8), (5, 0x90)] {
+            let mut other = plain;
+            other[at] = byte;
+            assert_eq!(returned_by_x86(&other), None, "{at} {byte:x}");
+        }
+        assert_eq!(returned_by_x86(&plain[..5]), None);
+        assert_eq!(returned_by_x86(&restores[..9]), None);
+    }
+
+    #[test]
+    fn aarch64_getter_returns_its_constant() {
+        const RET: u32 = 0xd65f_03c0;
+        let mov = |number: u32| 0x5280_0000 | (number & 0xffff) << 5;
+        let movk = |number: u32| 0x72a0_0000 | (number >> 16) << 5;
+        assert_eq!(returned_by_aarch64(&[mov(13_000), RET]), Some(13_000));
+        assert_eq!(returned_by_aarch64(&[mov(91_501), movk(91_501), RET]), Some(91_501));
+        // ldp x29, x30, [sp], #32; ldr x19, [sp, #16]; add sp, sp, #32; autiasp
+        let restores = [mov(12_090), 0xa8c2_7bfd, 0xf940_0bf3, 0x9100_83ff, 0xd503_23bf, RET];
+        assert_eq!(returned_by_aarch64(&restores), Some(12_090));
+        assert_eq!(returned_by_aarch64(&restores[..5]), None);
+        // mov w1; a call in between
+        assert_eq!(returned_by_aarch64(&[mov(13_000) | 1, RET]), None);
+        assert_eq!(returned_by_aarch64(&[mov(13_000), 0x9400_0001, RET]), None);
+    }
 }

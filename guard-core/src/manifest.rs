@@ -355,7 +355,7 @@ impl Manifest {
         }
     }
 
-    /// What of a file that was read whole no rule has judged, in the shim's words (templates/shim/judge.c): where its owner gave
+    /// What of a file that was read whole no rule has judged, in the shim's words (templates/shim/judge.h): where its owner gave
     /// his word for what cannot be seen, that counts.
     pub fn not_judged(&self) -> Option<&'static str> {
         let rows = self.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));

@@ -1,5 +1,8 @@
-/* Written from guard-core/data/archs.toml; a test keeps it so. The toolkits that make code for the GPUs of a
- * compute capability, first and last; 0: the newest still does. */
+/* Generated from guard-core/data/archs.toml: the first and the last toolkit that compiles for a
+ * compute capability. A last one of 0: the newest toolkit still does. */
+#ifndef CUDAGUARD_ARCHS_H
+#define CUDAGUARD_ARCHS_H
+
 #define ARCH_MAKERS(X) \
   X(3 << 8 | 0, 7000, 10020) \
   X(3 << 8 | 2, 7000, 10020) \
@@ -27,3 +30,5 @@
   X(11 << 8 | 0, 13000, 0) \
   X(12 << 8 | 0, 12080, 0) \
   X(12 << 8 | 1, 12090, 0)
+
+#endif

@@ -1,7 +1,11 @@
-/* Written from guard-core/src/note/layout.rs; a test keeps it so. How the descriptor of a note is laid out:
- * MANIFEST.md says what each value means. */
+/* Generated from guard-core/src/note/layout.rs: the layout of a note's descriptor. MANIFEST.md
+ * documents each value. `CUDAGUARD_BLESS=1 cargo test -p cudaguard --lib written` writes it. */
+#ifndef CUDAGUARD_NOTE_LAYOUT_H
+#define CUDAGUARD_NOTE_LAYOUT_H
 
-/* Where a text's bytes start, from the start of the descriptor, and how many there are. */
+#include <stdint.h>
+
+/* A text: the offset of its bytes in the descriptor, and how many there are. */
 struct text_ref {
   uint16_t at, length;
 };
@@ -88,12 +92,53 @@ struct gpu_row {
 };
 
 enum { REVISION = 1 };
-enum { HEAD_SIZE = 44, ROW_SIZE = 40 };
-enum { ROW_LIBRARY = 1, ROW_PART = 2, ROW_DRIVER = 3, ROW_GPU = 4 };
-enum { LIBRARY_LINKED = 1, LIBRARY_DLOPENED = 2, LIBRARY_STATIC = 4, LIBRARY_PATCH = 8, LIBRARY_REQUIRED = 16 };
-enum { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, BY_UNKNOWN = 16, NO_PTX = 32, PTX_ISA = 256 };
-enum { MISMATCH_WARNS = 0, MISMATCH_REFUSES = 1 };
-enum { GPU_AUTO = 0, GPU_REQUIRED = 1, GPU_OPTIONAL = 2 };
-enum { LIBRARY_REPORTS = 0, LIBRARY_ENFORCES = 1 };
-enum { ARCHS_UNSEALED = 0, ARCHS_DECLARED = 1, ARCHS_OBSERVED = 2 };
-enum { PARTIAL_SILENT = 0, PARTIAL_REFUSES = 1 };
+enum {
+  HEAD_SIZE = 44,
+  ROW_SIZE = 40,
+};
+enum {
+  ROW_LIBRARY = 1,
+  ROW_PART = 2,
+  ROW_DRIVER = 3,
+  ROW_GPU = 4,
+};
+enum {
+  LIBRARY_LINKED = 1,
+  LIBRARY_DLOPENED = 2,
+  LIBRARY_STATIC = 4,
+  LIBRARY_PATCH = 8,
+  LIBRARY_REQUIRED = 16,
+};
+enum {
+  BY_CUBIN = 1,
+  BY_PTX = 2,
+  BY_SOME = 4,
+  BY_NONE = 8,
+  BY_UNKNOWN = 16,
+  NO_PTX = 32,
+  PTX_ISA = 256,
+};
+enum {
+  MISMATCH_WARNS = 0,
+  MISMATCH_REFUSES = 1,
+};
+enum {
+  GPU_AUTO = 0,
+  GPU_REQUIRED = 1,
+  GPU_OPTIONAL = 2,
+};
+enum {
+  LIBRARY_REPORTS = 0,
+  LIBRARY_ENFORCES = 1,
+};
+enum {
+  ARCHS_UNSEALED = 0,
+  ARCHS_DECLARED = 1,
+  ARCHS_OBSERVED = 2,
+};
+enum {
+  PARTIAL_SILENT = 0,
+  PARTIAL_REFUSES = 1,
+};
+
+#endif

@@ -1,5 +1,8 @@
-/* Written from guard-core/data/pci.toml; a test keeps it so. PCI device ids of NVIDIA's GPUs, first and last,
- * and the compute capability as the rows have it. */
+/* Generated from guard-core/data/pci.toml: PCI device ids of NVIDIA's GPUs, first and last, and
+ * their compute capability. */
+#ifndef CUDAGUARD_PCI_H
+#define CUDAGUARD_PCI_H
+
 #define PCI_RANGES(X) \
   X(0x0fc0, 0x0fff, 3 << 8 | 0) \
   X(0x1000, 0x1024, 3 << 8 | 5) \
@@ -61,3 +64,5 @@
   X(0x2f00, 0x2f5f, 12 << 8 | 0) \
   X(0x3180, 0x31ff, 10 << 8 | 3) \
   X(0x3400, 0x341f, 11 << 8 | 0)
+
+#endif

@@ -1,7 +1,9 @@
-/* Written from guard-core/data; a test keeps it so. */
+/* Generated from guard-core/data: the oldest drivers, and GPUs outside of the general rule. */
+#ifndef CUDAGUARD_TABLES_H
+#define CUDAGUARD_TABLES_H
 
-/* The oldest driver: for Zstandard that CUDA 12 or 13 wrote, for PTX by its ISA, major << 8 | minor, for a cudart by its
- * version. Of a number that is not here the next higher one counts. */
+/* The oldest driver for: Zstandard that CUDA 12 or 13 wrote; PTX by its ISA, major << 8 | minor; a
+ * cudart by its version. A number that is not listed has the driver of the next higher one. */
 #define FLOORS(X) \
   X(12, 12040, 0x226360e) \
   X(13, 13000, 0x2440000) \
@@ -48,12 +50,12 @@
   X(12990, 12000, 0x20d3c0d) \
   X(13990, 13000, 0x2444106)
 
-/* The newest of them: a floor above it is that of PTX which no table has, and no driver is sure to compile it. */
+/* The newest CUDA of them: no driver is sure to compile PTX that needs a newer one. */
 #define NEWEST_CUDA 13050
 #define NO_DRIVER_KNOWN 99000
 
-/* GPUs outside the general rule: the compute capability, that of the same chip under its other name, whether it is a part
- * of a Tegra, and the number of its family. */
+/* GPUs outside the general rule: the compute capability, that of the same chip under its other
+ * name, whether it is a part of a Tegra, and the number of its family. */
 #define CHIPS(X) \
   X(3 << 8 | 2, 0, 1, 0) \
   X(5 << 8 | 3, 0, 1, 0) \
@@ -67,3 +69,5 @@
   X(11 << 8 | 0, 10 << 8 | 1, 1, 24) \
   X(12 << 8 | 0, 0, 0, 25) \
   X(12 << 8 | 1, 0, 0, 25)
+
+#endif

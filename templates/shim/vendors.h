@@ -1,6 +1,11 @@
-/* Written from guard-core/src/vendor; a test keeps it so. The library that a manifest has rows for. */
+/* Generated from guard-core/src/vendor: the library that a manifest has rows for. */
+#ifndef CUDAGUARD_VENDORS_H
+#define CUDAGUARD_VENDORS_H
+
 #define GUARDED_FILE "libcudnn.so"
 #define GUARDED_ASKS "cudnnGetVersion"
 
-/* By how much the major counts in what cudnnGetVersion answers. */
+/* The weight of the major in the answer of that function. */
 #define GUARDED_SCALE(answer) ((answer) >= 90000 ? 10000 : 1000)
+
+#endif

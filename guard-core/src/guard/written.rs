@@ -28,14 +28,21 @@ fn structure(name: &str, fields: &[Field]) -> String {
 }
 
 fn numbers<T: Display>(list: &[(&str, T)]) -> String {
-    let all: Vec<String> = list.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    format!("enum {{ {} }};\n", all.join(", "))
+    let all: Vec<String> = list.iter().map(|(name, value)| format!("  {name} = {value},\n")).collect();
+    format!("enum {{\n{}}};\n", all.concat())
+}
+
+/// A header of this name, with its include guard after its first comment.
+fn header(name: &str, comment: &str, body: &str) -> String {
+    let guard = format!("CUDAGUARD_{}", name.to_uppercase().replace('.', "_"));
+    format!("{comment}\n#ifndef {guard}\n#define {guard}\n\n{}\n\n#endif\n", body.trim())
 }
 
 fn note_layout() -> String {
-    let mut text = "/* Written from guard-core/src/note/layout.rs; a test keeps it so. How the descriptor of a note is laid out:\n \
-                    * MANIFEST.md says what each value means. */\n\n\
-                    /* Where a text's bytes start, from the start of the descriptor, and how many there are. */\n\
+    let comment = "/* Generated from guard-core/src/note/layout.rs: the layout of a note's descriptor. MANIFEST.md\n \
+                   * documents each value. `CUDAGUARD_BLESS=1 cargo test -p cudaguard --lib written` writes it. */";
+    let mut text = "#include <stdint.h>\n\n\
+                    /* A text: the offset of its bytes in the descriptor, and how many there are. */\n\
                     struct text_ref {\n  uint16_t at, length;\n};\n"
         .to_owned();
     text += &structure("note_head", layout::head::FIELDS);
@@ -52,30 +59,31 @@ fn note_layout() -> String {
     text += &numbers(layout::GPU_NEEDS);
     text += &numbers(layout::LIBRARIES);
     text += &numbers(layout::ARCHS);
-    text + &numbers(layout::PARTIALS)
+    text += &numbers(layout::PARTIALS);
+    header("note_layout.h", comment, &text)
 }
 
 fn pci_ranges() -> String {
-    let mut text = "/* Written from guard-core/data/pci.toml; a test keeps it so. PCI device ids of NVIDIA's GPUs, first and last,\n \
-                    * and the compute capability as the rows have it. */\n#define PCI_RANGES(X)"
-        .to_owned();
+    let comment = "/* Generated from guard-core/data/pci.toml: PCI device ids of NVIDIA's GPUs, first and last, and\n \
+                   * their compute capability. */";
+    let mut text = "#define PCI_RANGES(X)".to_owned();
     for (first, last, (major, minor)) in pci::ranges() {
         let _ = write!(text, " \\\n  X({first:#06x}, {last:#06x}, {major} << 8 | {minor})");
     }
-    text + "\n"
+    header("pci.h", comment, &text)
 }
 
 fn arch_makers() -> String {
-    let mut text = "/* Written from guard-core/data/archs.toml; a test keeps it so. The toolkits that make code for the GPUs of a\n \
-                    * compute capability, first and last; 0: the newest still does. */\n#define ARCH_MAKERS(X)"
-        .to_owned();
+    let comment = "/* Generated from guard-core/data/archs.toml: the first and the last toolkit that compiles for a\n \
+                   * compute capability. A last one of 0: the newest toolkit still does. */";
+    let mut text = "#define ARCH_MAKERS(X)".to_owned();
     let number = |cuda: CudaVersion| cuda.major * 1000 + cuda.minor * 10;
     for row in tables::archs().iter().filter(|row| row.arch.suffix == Suffix::None) {
         let (major, minor) = row.cc;
         let (first, last) = (number(row.first), row.last.map_or(0, number));
         let _ = write!(text, " \\\n  X({major} << 8 | {minor}, {first}, {last})");
     }
-    text + "\n"
+    header("archs.h", comment, &text)
 }
 
 /// What the shim must know to judge by kernels that nobody has sealed: floors of drivers, and the GPUs that the general rule
@@ -110,10 +118,12 @@ fn kernel_tables() -> String {
     for cudart in cudarts {
         put(cudart.to_int(), tables::cudart_floor(cudart));
     }
-    let mut text = "/* Written from guard-core/data; a test keeps it so. */\n\n\
-                    /* The oldest driver: for Zstandard that CUDA 12 or 13 wrote, for PTX by its ISA, major << 8 | minor, for a cudart by its \n \
-                    * version. Of a number that is not here the next higher one counts. */\n#define FLOORS(X)"
-        .replace(" \n", "\n");
+    let comment = "/* Generated from guard-core/data: the oldest drivers, and GPUs outside of the general rule. */";
+    let mut text =
+        "/* The oldest driver for: Zstandard that CUDA 12 or 13 wrote; PTX by its ISA, major << 8 | minor; a\n \
+                    * cudart by its version. A number that is not listed has the driver of the next higher one. */\n\
+                    #define FLOORS(X)"
+            .to_owned();
     for (of, floor) in floors {
         let release = floor.release.and_then(DriverRelease::packed).unwrap_or_default();
         let _ = write!(text, " \\\n  X({of}, {}, {release:#x})", floor.cuda.to_int());
@@ -122,11 +132,11 @@ fn kernel_tables() -> String {
     let nobody = tables::NO_DRIVER_KNOWN.0.to_int();
     let _ = write!(
         text,
-        "\n\n/* The newest of them: a floor above it is that of PTX which no table has, and no driver is sure to compile it. */\n\
+        "\n\n/* The newest CUDA of them: no driver is sure to compile PTX that needs a newer one. */\n\
          #define NEWEST_CUDA {newest}\n#define NO_DRIVER_KNOWN {nobody}"
     );
-    text += "\n\n/* GPUs outside the general rule: the compute capability, that of the same chip under its other name, whether it is a part\n \
-             * of a Tegra, and the number of its family. */\n#define CHIPS(X)";
+    text += "\n\n/* GPUs outside the general rule: the compute capability, that of the same chip under its other\n \
+             * name, whether it is a part of a Tegra, and the number of its family. */\n#define CHIPS(X)";
     let mut chips: Vec<Cc> = tables::archs().iter().map(|row| row.cc).collect();
     chips.sort_unstable();
     chips.dedup();
@@ -140,7 +150,7 @@ fn kernel_tables() -> String {
             let _ = write!(text, " \\\n  X({}, {other}, {}, {family})", name(cc), u8::from(tegra));
         }
     }
-    text + "\n"
+    header("tables.h", comment, &text)
 }
 
 /// The library that a manifest has rows for, as the shim looks for it and asks it.
@@ -150,16 +160,16 @@ fn guarded_library() -> String {
         0 => scale.to_string(),
         _ => format!("(answer) >= {from} ? {scale} : "),
     });
-    format!(
-        "/* Written from guard-core/src/vendor; a test keeps it so. The library that a manifest has rows for. */\n\
-         #define GUARDED_FILE \"{}\"\n#define GUARDED_ASKS \"{}\"\n\n\
-         /* By how much the major counts in what {} answers. */\n\
-         #define GUARDED_SCALE(answer) ({})\n",
+    let body = format!(
+        "#define GUARDED_FILE \"{}\"\n#define GUARDED_ASKS \"{}\"\n\n\
+         /* The weight of the major in the answer of that function. */\n\
+         #define GUARDED_SCALE(answer) ({})",
         CUDNN.link_name(),
         asked.function,
-        asked.function,
         scales.collect::<String>()
-    )
+    );
+    let comment = "/* Generated from guard-core/src/vendor: the library that a manifest has rows for. */";
+    header("vendors.h", comment, &body)
 }
 
 #[test]

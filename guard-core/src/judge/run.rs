@@ -1,6 +1,6 @@
 //! (manifest, host) → findings.
 //!
-//! The shim judges the same intervals in C (`templates/shim/judge.c`) and says the same words; one table of cases drives
+//! The shim judges the same intervals in C (`templates/shim/judge.h`) and says the same words; one table of cases drives
 //! both and proves them equal.
 
 pub mod answer;

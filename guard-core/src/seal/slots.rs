@@ -1,6 +1,6 @@
 //! Functions of NVIDIA's libraries are made weak in a program, so that one which an older library lacks is told by the guard
 //! and not by the loader, which would end the program before any code of ours runs. The guard that is linked into the same
-//! file answers for their slots (`templates/shim/slots.c`): none that stayed empty is ever called.
+//! file answers for their slots (`templates/shim/weak_symbols.h`): none that stayed empty is ever called.
 //!
 //! Only what the loader wants at the start: of what it looks up at the first call it says itself that it is missing, then.
 //! Only in programs: a library that lacks a function fails in `dlopen`, which no code of ours could make fail later.

@@ -263,7 +263,6 @@ const SHOWN_ELSEWHERE: [(&str, &[&str]); 5] = [
             "CudnnInnerMissing",
             "CudnnInnerMissingNeeded",
             "CudnnInnerMixed",
-            "CudnnInnerMixedLoader",
             "CudnnOlderPatch",
             "CudnnOtherMajor",
             "CudnnCannotTell",

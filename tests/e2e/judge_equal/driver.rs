@@ -24,26 +24,21 @@ pub(crate) fn tests() -> Vec<Test> {
         test("driver::one_table_drives_both_judges", || drive(&NATIVE, &table())).slow(),
         test("driver::one_table_drives_both_judges_on_aarch64", || {
             AARCH64.need();
-            // What the code of cuDNN's libraries says is read on one processor alone.
-            let cases: Vec<Case> = table().into_iter().filter(|case| case.machine.made_with.is_none()).collect();
-            drive(&AARCH64, &cases);
+            drive(&AARCH64, &table());
         })
         .slow(),
         test("driver::random_machines_and_manifests", || drive(&NATIVE, &random(0x9e37_79b9_7f4a_7c15, 160))).slow(),
         test("driver::random_machines_and_manifests_on_aarch64", || {
             AARCH64.need();
-            let mut cases = random(0xd1b5_4a32_d192_ed03, 40);
-            // What the code of cuDNN's libraries says is read on one processor alone.
-            for case in &mut cases {
-                (case.machine.cudnn, case.machine.made_with) = (None, None);
-            }
-            drive(&AARCH64, &cases);
+            drive(&AARCH64, &random(0xd1b5_4a32_d192_ed03, 40));
         })
         .slow(),
         test("driver::good_machines_run_nothing_of_nvidia", good_machines_run_nothing_of_nvidia),
         test("driver::no_rows_no_question", no_rows_no_question),
         test("driver::a_driver_that_hangs_is_not_waited_for", a_driver_that_hangs_is_not_waited_for).slow(),
         test("driver::words_of_a_refusal", words_of_a_refusal),
+        test("driver::same_cause_is_printed_once", same_cause_is_printed_once),
+        test("driver::repeated_gpu_is_left_to_the_driver", repeated_gpu_is_left_to_the_driver),
         test("driver::programs_that_can_do_without", programs_that_can_do_without).slow(),
         test("driver::forks_afterwards", forks_afterwards).slow(),
         test("driver::no_process_can_be_made", no_process_can_be_made).slow(),
@@ -1357,6 +1352,33 @@ pub(crate) fn drive(arch: &Arch, cases: &[Case]) {
         }
     }
     assert!(differences.is_empty(), "of {} cases:\n{differences}", cases.len());
+}
+
+/// Two components that need the same driver are one refusal, which names both.
+fn same_cause_is_printed_once() {
+    need_worlds();
+    let named = |name: &str, major: u32| {
+        let mut manifest = cudart(plain(), major);
+        manifest.component.name = name.to_owned();
+        manifest
+    };
+    let machine = r535(&[A100]);
+    let manifests = [named("one", 13), named("two", 13)];
+    let outcome = Scene::of(&NATIVE, &manifests, &machine).start(&NATIVE, &machine, &[]).expect(78);
+    assert_eq!(outcome.stderr.matches("error[CG301]").count(), 1, "{outcome}");
+    assert!(outcome.stderr.contains("needed by:  one 0.1.0, two 0.1.0\n"), "{outcome}");
+}
+
+/// CUDA shows no GPU if the variable repeats one.
+fn repeated_gpu_is_left_to_the_driver() {
+    need_worlds();
+    for (list, level) in [("0,1", 0), ("1", 0), ("0,0", 1), ("0,", 1), ("0,2", 1)] {
+        let mut machine = r580(&[A100, A100]);
+        machine.variables.push(("CUDA_VISIBLE_DEVICES", list));
+        let scene = Scene::of(&NATIVE, &[cudart(plain(), 13)], &machine);
+        let _ = scene.start(&NATIVE, &machine, &[]);
+        assert_eq!(scene.report()["level"], level, "{list}: {:#}", scene.report());
+    }
 }
 
 /// A libcuda that would crash whoever loads it: level 0 does not.

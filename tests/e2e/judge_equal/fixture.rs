@@ -176,15 +176,6 @@ impl Arch {
         self.saying(to, major, says, kind, body);
     }
 
-    /// A loader library whose code names its parts by this major and minor, as cuDNN 9's does.
-    pub(crate) fn loader_of(&self, to: &Path, (major, minor): (u32, u32), says: u32) {
-        let body = format!(
-            "unsigned long cudnnGetVersion(void) {{ __asm__ volatile(\"mov ${minor}, %%r9d\\n\\tmov ${major}, %%r8d\" ::: \
-             \"r8\", \"r9\"); return *(volatile const unsigned *)&number; }}"
-        );
-        self.saying(to, major, Says::Number(says), &format!("names{minor}"), &body);
-    }
-
     fn saying(&self, to: &Path, major: u32, says: Says, kind: &str, body: &str) {
         let mut bytes = self.library(&format!("libcudnn.so.{major}"), kind, body, "-Wl,--hash-style=gnu");
         if let Says::Number(number) = says {
@@ -297,8 +288,8 @@ pub(crate) fn version(text: &str) -> Version {
     text.parse().expect("a version")
 }
 
-/// Six lines at most tell one refusal, and each further one takes two.
+/// One refusal has at most six lines, and each further one three.
 pub(crate) fn is_short(stderr: &str) -> bool {
-    let told = stderr.matches("cudaguard: error[CG").count();
-    stderr.lines().count() <= 4 + 2 * told.max(1)
+    let refusals = stderr.matches("cudaguard: error[CG").count();
+    stderr.lines().count() <= 3 + 3 * refusals.max(1)
 }

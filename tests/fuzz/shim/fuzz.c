@@ -4,8 +4,10 @@
 #include <unistd.h>
 long kernel(long number, ...);
 #define syscall kernel
-#include "joined.c" /* made by `run`: the shim, with the calls of the system by the C library's function */
+#include "entry.h" /* a copy by `run`, with the calls of the system by the C library's function */
 #undef syscall
+
+static struct context *const cx = &the_context;
 
 /* The one file that there is, whatever its name; of openings and looks, those that a bit of `absent` stands for find nothing. */
 static const unsigned char *file;
@@ -84,42 +86,43 @@ long kernel(long number, ...) {
 
 /* The state of a process that begins; what is large and behind a count of its own stays. */
 static void forget(void) {
-  static struct state fresh;
-  g.notes = g.codes = g.looks = g.driver_known = g.driver_asked = g.seen = g.outcome = g.level = 0;
-  g.answered = 0, g.notes_left_out = 0;
-  g.driver = fresh.driver, g.told = fresh.told;
-  g.asked[0] = g.self[0] = 0;
-  g.findings.count = 0;
-  g.library_path = "";
-  memset(&g.first, 0, sizeof g.first);
-  g.ready = g.program = 1;
-  g.mode = MODE_MANIFEST;
-  g.patience = g.left.tv_sec = 1;
-  shut = 0;
+  cx->notes = cx->codes = cx->looks = cx->driver_known = cx->driver_asked = cx->seen = cx->outcome = cx->level = 0;
+  cx->answered = 0, cx->notes_left_out = 0;
+  memset(&cx->driver, 0, sizeof cx->driver);
+  memset(&cx->probed, 0, sizeof cx->probed);
+  cx->asked[0] = cx->self[0] = 0;
+  cx->findings.count = 0;
+  cx->library_path = "";
+  memset(&cx->first, 0, sizeof cx->first);
+  cx->ready = cx->program = 1;
+  cx->mode = MODE_MANIFEST;
+  cx->patience = cx->left.tv_sec = 1;
+  cx->lookup_failed = 0;
+  cx->gpu_rows_of = 0;
 }
 
 static void judge_all(void) {
   char text[64];
-  struct text t = text_in(text, sizeof text);
+  struct text t = start_text(text, sizeof text);
   const struct finding *f = 0;
-  judge(1, 1);
+  judge(cx, 1, 1);
   for (int refuse = 0; refuse < 2; refuse++)
-    while ((f = next_to_tell(f, refuse))) put_told(&t, f, 1, refuse);
-  tell(1);
+    while ((f = find_next_printed(cx, f, refuse))) put_printed(cx, &t, f, 1, refuse);
+  print_findings(cx, 1);
   setenv("CUDAGUARD_REPORT", "report", 1);
-  leave_report("checked");
-  f = decisive(overall());
-  if (f) compose(f);
+  write_report(cx, "checked");
+  f = find_decisive(cx, get_result(cx));
+  if (f) compose_verdict(cx, f);
 }
 
 static struct note *add_note(const unsigned char *bytes, size_t size) {
-  struct note *n = &g.note[g.notes++];
+  struct note *n = &cx->note[cx->notes++];
   unsigned char *copy = (unsigned char *)malloc(size + !size);
   memcpy(copy, bytes, size);
   read_note(n, copy, (uint32_t)size);
   n->own = 1;
-  memset(&n->image, 0, sizeof n->image);
-  n->image.name = "program";
+  memset(&n->file, 0, sizeof n->file);
+  n->file.name = "program";
   return n;
 }
 
@@ -156,82 +159,81 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       ph[0].p_type = PT_LOAD, ph[0].p_flags = PF_R, ph[0].p_vaddr = 0, ph[0].p_filesz = ph[0].p_memsz = size;
       memset(&im, 0, sizeof im);
       im.base = (uintptr_t)copy, im.ph = ph, im.n = 3, im.name = "lib";
-      take_notes(&im, 1, 1);
-      if (g.notes) judge_all();
+      take_notes(cx, &im, 1, 1);
+      if (cx->notes) judge_all();
       free(copy);
-      g.notes = 0;
+      cx->notes = 0;
       break;
     }
     case CACHE_FILE: {
       static char to[PATH_MAX];
-      in_cache("libcuda.so.1", &to);
-      in_cache("libcudnn.so.9", &to);
+      search_cache(cx, "libcuda.so.1", &to);
+      search_cache(cx, "libcudnn.so.9", &to);
       break;
     }
     case GPUS_TEXT:
       n = add_note(data, half);
-      look_at_driver(n);
-      cc_of((const char *)(file_size && !data[size - 1] ? data : (const unsigned char *)"0x2330"));
+      detect_driver(cx, n);
+      get_capability((const char *)(file_size && !data[size - 1] ? data : (const unsigned char *)"0x2330"));
       judge_all();
       break;
     case DRIVER_ANSWERS:
     case CUDNN_ANSWERS: {
-      size_t most = sizeof g.answer - 1;
+      size_t most = sizeof cx->answer - 1;
       n = add_note(data, half);
       file = data + half, file_size = size - half;
-      g.answered = file_size < most ? file_size : most;
-      memcpy(g.answer, file, g.answered);
-      g.answer[g.answered] = 0;
-      g.outcome = (int)(first % 3) + ANSWERED;
+      cx->answered = file_size < most ? file_size : most;
+      memcpy(cx->answer, file, cx->answered);
+      cx->answer[cx->answered] = 0;
+      cx->outcome = (int)(first % 3) + ANSWERED;
       if (kind == DRIVER_ANSWERS) {
-        keep_path(&g.asked, LIBCUDA);
-        look_at_driver(n);
-        ask_the_driver();
-        g.driver_known = 1;
-        begin_round();
-        g.now = n;
-        if (n->state != NOTE_IS_DAMAGED) judge_driver(n, 1);
+        copy_path(&cx->asked, LIBCUDA);
+        detect_driver(cx, n);
+        probe_driver(cx);
+        cx->driver_known = 1;
+        begin_round(cx);
+        cx->now = n;
+        if (is_note_readable(n)) judge_driver(cx, n, 1);
       } else {
-        struct cudnn *c = &g.cudnn[0];
+        struct cudnn *c = &cx->cudnn;
         struct library_row row;
         memcpy(&row, data, half < sizeof row ? 0 : sizeof row);
         if (half < sizeof row) break;
-        look(c, n, &row, 0);
-        keep_path(&g.asked, c->state == ABSENT || n->own ? c->names : c->path);
-        ask_and_look(c, n, &row);
-        g.now = n;
-        begin_round();
-        judge_cudnn(c, &row);
+        detect_cudnn(cx, c, n, &row, 0);
+        copy_path(&cx->asked, c->state == ABSENT || n->own ? c->names : c->path);
+        probe_cudnn(cx, c, n, &row);
+        cx->now = n;
+        begin_round(cx);
+        judge_cudnn(cx, c, &row);
       }
       break;
     }
     case ELF_FILE: {
-      struct elf e;
+      struct elf *e = &cx->elf;
       char own[NOTE_TEXT];
-      if (elf_open(&e, "x") <= 0) break;
-      elf_string(&e, DT_SONAME, own, sizeof own);
-      elf_string(&e, DT_RUNPATH, g.runpath, sizeof g.runpath);
-      elf_word(&e, "cudnn_graph_version");
-      own_minor(&e);
-      made_with(&e, "cudnnGetCudartVersion");
+      if (open_elf(cx, e, "x") != IS_THERE) break;
+      read_elf_string(e, DT_SONAME, own, sizeof own);
+      read_elf_string(e, DT_RUNPATH, cx->runpath, sizeof cx->runpath);
+      read_elf_word(e, "cudnn_graph_version");
+      read_cuda_version(cx, e, "cudnnGetCudartVersion");
       break;
     }
     case REPORT: { /* what another guard of this process has left, and a name */
       static char to[1 << 17], name[PATH_MAX];
-      struct text t = text_in(to, sizeof to), path = text_in(name, sizeof name);
+      struct text t = start_text(to, sizeof to), path = start_text(name, sizeof name);
       const char *mine = "{\"host\":\"h\",\"file\":\"f\"}";
       enum { PROCESS = 11, GUARD = 22 };
       char *old = (char *)calloc(1, PROCESS + size + 1);
       memcpy(old, mine, PROCESS);
       memcpy(old + PROCESS, data, size);
-      g.program = first & 1;
-      put_all(&t, mine, GUARD, old);
+      cx->program = first & 1;
+      put_all(cx, &t, mine, GUARD, old);
       put_name(&path, old, "host");
       free(old);
       break;
     }
     default: break;
   }
-  for (; g.notes > 0; g.notes--) free((void *)(uintptr_t)g.note[g.notes - 1].descriptor);
+  for (; cx->notes > 0; cx->notes--) free((void *)(uintptr_t)cx->note[cx->notes - 1].descriptor);
   return 0;
 }

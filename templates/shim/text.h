@@ -1,13 +1,20 @@
-/* Text, put together in a buffer of the caller's: without the heap, always ended by a NUL, cut where the buffer ends. */
+/* Text that is put together in a buffer of the caller's: without the heap, always ended by a NUL,
+ * cut at the end of the buffer. */
+#ifndef CUDAGUARD_TEXT_H
+#define CUDAGUARD_TEXT_H
+
+#include "c_strings.h"
 
 struct text {
   char *at;
   size_t used, size;
 };
 
-CALLED struct text text_in(char *to, size_t size) {
+CALLED struct text start_text(char *to, size_t size) {
   struct text t;
-  t.at = to, t.used = 0, t.size = size;
+  t.at = to;
+  t.used = 0;
+  t.size = size;
   *to = 0;
   return t;
 }
@@ -24,7 +31,7 @@ CODE void put(struct text *t, const char *s) {
 /* Whether it may lack what was put behind. */
 CODE int is_cut(const struct text *t) { return t->used + 1 == t->size; }
 
-CALLED void cut_back(struct text *t, size_t to) { t->at[t->used = to] = 0; }
+CALLED void shorten_text(struct text *t, size_t to) { t->at[t->used = to] = 0; }
 
 CODE void put_number(struct text *t, uint32_t n) {
   uint32_t unit = 1;
@@ -41,7 +48,7 @@ CODE void put_two(struct text *t, uint32_t major, uint32_t minor) {
 /* Of a GPU, as the rows have it: 9.0. */
 CODE void put_capability(struct text *t, uint32_t cc) { put_two(t, cc >> 8, cc & 0xff); }
 
-/* A CUDA version as the driver says it, 12020: 12.2. */
+/* A CUDA version as the driver returns it, 12020: 12.2. */
 CODE void put_cuda(struct text *t, uint32_t n) { put_two(t, n / 1000, n % 1000 / 10); }
 
 /* A version as the rows pack it: 9.15.1. */
@@ -56,7 +63,8 @@ CODE void put_point(struct text *t, uint32_t n, uint32_t two_digits) {
   put_number(t, n);
 }
 
-/* A driver's release, as widen() packs it: 535.54.03, and 590.01; 540.4.0, as Tegra's drivers are called. */
+/* A driver's release, as widen() packs it: 535.54.03, and 590.01; 540.4.0, as Tegra's drivers are
+ * called. */
 CODE void put_release(struct text *t, uint32_t n) {
   uint32_t second = n >> 8 & 0xfff, third = n & 0xff;
   put_number(t, n >> 20);
@@ -65,11 +73,18 @@ CODE void put_release(struct text *t, uint32_t n) {
   if (third || second < 10) put_point(t, third, third);
 }
 
-/* The length of the UTF-8 character at s, 0 where it is none, or none to be shown: a terminal's command, the end of a line, a
- * mark that turns the direction of reading. */
-CODE uint32_t shown(const unsigned char *s) {
+/* The length of the UTF-8 character at s, 0 where it is none, or none to be shown: a terminal's
+ * command, the end of a line, a mark that turns the direction of reading. */
+CODE uint32_t get_shown_length(const unsigned char *s) {
   static const uint32_t least[] = {0x20, 0xa0, 0x800, 0x10000};
-  uint32_t c = *s, more = c < 0x80 ? 0 : c < 0xc0 ? 4 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : c < 0xf8 ? 3 : 4, i;
+  uint32_t c = *s,
+           more = c < 0x80   ? 0
+                  : c < 0xc0 ? 4
+                  : c < 0xe0 ? 1
+                  : c < 0xf0 ? 2
+                  : c < 0xf8 ? 3
+                             : 4,
+           i;
   if (more > 3 || c == 0x7f) return 0;
   if (more) c &= 0x3f >> more;
   for (i = 1; i <= more; i++) {
@@ -80,19 +95,22 @@ CODE uint32_t shown(const unsigned char *s) {
   return c == 0x61c || c - 0x200e < 2 || c - 0x2028 < 7 || c - 0x2066 < 4 ? 0 : more + 1;
 }
 
-/* A text as it may be shown; within a string of JSON, where it is to stand there. */
+/* A text without control characters; escaped if it is for a JSON string. */
 CODE void put_shown(struct text *t, const char *s, int json) {
   while (*s) {
-    uint32_t bytes = shown((const unsigned char *)s);
+    uint32_t bytes = get_shown_length((const unsigned char *)s);
     if (json && (*s == '"' || *s == '\\' || *s == '\n')) put_char(t, '\\');
-    if (!bytes) put_char(t, json && *s == '\n' ? 'n' : '?'), s++;
+    if (!bytes) {
+      put_char(t, json && *s == '\n' ? 'n' : '?');
+      s++;
+    }
     for (; bytes; bytes--) put_char(t, *s++);
   }
 }
 
 /* What came from outside, cut where it is long. */
 CODE void put_outside(struct text *t, const char *s) {
-  size_t n = len(s);
+  size_t n = text_length(s);
   if (n > SHOW) {
     put(t, "...");
     s += n - SHOW;
@@ -101,8 +119,8 @@ CODE void put_outside(struct text *t, const char *s) {
 }
 
 /* The same as the whole of a buffer. */
-CODE void show(char *to, size_t size, const char *s) {
-  struct text t = text_in(to, size);
+CODE void copy_shown(char *to, size_t size, const char *s) {
+  struct text t = start_text(to, size);
   put_outside(&t, s);
 }
 
@@ -131,3 +149,5 @@ CODE void put_member(struct text *t, const char *key, const char *value) {
   put_key(t, key);
   put_json(t, value);
 }
+
+#endif

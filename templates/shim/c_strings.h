@@ -1,0 +1,73 @@
+/* Strings, without the C library: no function of another file runs before `main`. */
+#ifndef CUDAGUARD_C_STRINGS_H
+#define CUDAGUARD_C_STRINGS_H
+
+#include "platform.h"
+
+/* The empty assembly keeps compilers from calling the C library's function for the loop that they
+ * recognise. */
+CODE size_t text_length(const char *s) {
+  size_t n = 0;
+  while (s[n]) {
+    n++;
+    __asm__ volatile("");
+  }
+  return n;
+}
+
+CODE int bytes_are_equal(const void *a, const void *b, size_t n) {
+  const char *x = (const char *)a, *y = (const char *)b;
+  size_t i;
+  for (i = 0; i < n; i++) {
+    if (x[i] != y[i]) return 0;
+    __asm__ volatile("");
+  }
+  return 1;
+}
+
+CODE int starts_with(const char *s, const char *with) {
+  size_t i;
+  for (i = 0; with[i]; i++) {
+    if (s[i] != with[i]) return 0;
+    __asm__ volatile("");
+  }
+  return 1;
+}
+
+CODE int texts_are_equal(const char *a, const char *b) {
+  return starts_with(a, b) && !a[text_length(b)];
+}
+
+CODE const char *find_text(const char *s, const char *what) {
+  for (; *s; s++)
+    if (starts_with(s, what)) return s;
+  return 0;
+}
+
+/* Returns what follows the last '/'. */
+CODE const char *base_name(const char *path) {
+  const char *base = path;
+  for (; *path; path++)
+    if (*path == '/') base = path + 1;
+  return base;
+}
+
+/* Copies as much of a text as there is room for. */
+CODE void copy_text(char *to, size_t size, const char *s) {
+  for (; size > 1 && *s; size--) *to++ = *s++;
+  *to = 0;
+}
+
+/* Copies a path. */
+CODE void copy_path(char (*to)[PATH_MAX], const char *s) { copy_text(*to, sizeof *to, s); }
+
+/* Reads the next name of a list with one name a line; null at its end. `name` has room for the
+ * list. */
+CODE const char *read_name(const char *list, char *name) {
+  if (!*list) return 0;
+  while (*list && *list != '\n') *name++ = *list++;
+  *name = 0;
+  return list + (*list != 0);
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* Which code runs on which GPU, and the driver that it needs. */
+#ifndef CUDAGUARD_COVERAGE_H
+#define CUDAGUARD_COVERAGE_H
+
+#include "context.h"
+#include "tables.h"
+
+static const struct floor {
+  uint16_t of, cuda;
+  uint32_t release;
+} floors[] = {{0, 0, 0},
+#define FLOOR(of, cuda, release) {of, cuda, release},
+              FLOORS(FLOOR)
+#undef FLOOR
+                  {0xffff, 0, 0}};
+
+static const struct chip {
+  uint16_t cc, other;
+  uint8_t tegra, family;
+} chips[] = {
+#define CHIP(cc, other, tegra, family) {cc, other, tegra, family},
+    CHIPS(CHIP)
+#undef CHIP
+        {0, 0, 0, 0}};
+
+CODE const struct chip *find_chip(uint32_t cc) {
+  const struct chip *c = chips;
+  while (c->cc && c->cc != cc) c++;
+  return c;
+}
+
+/* Code as a number: machine code first, the older arch, the wider suffix. */
+enum { IS_PTX = 1 << 12, SUFFIX = 3, IS_FAMILY = 1, IS_SPECIFIC = 2 };
+
+/* Whether GPUs of this compute capability run it. */
+CALLED int check_code(uint32_t code, uint32_t cc) {
+  uint32_t arch = code >> 2 & 0x3ff, made = arch / 10 << 8 | arch % 10;
+  int plain_ptx = (code & (IS_PTX | SUFFIX)) == IS_PTX;
+  const struct chip *one = find_chip(made), *other = find_chip(cc);
+  if (made == cc || (plain_ptx && made < cc)) return RIGHT;
+  if (one->other == cc) return CANNOT_TELL;
+  if (plain_ptx || (code & IS_SPECIFIC) || made >> 8 != cc >> 8 || made > cc) return WRONG;
+  if (!(code & IS_FAMILY)) return one->tegra || other->tegra ? WRONG : RIGHT;
+  return !one->family || !other->family ? CANNOT_TELL
+         : one->family == other->family ? RIGHT
+                                        : WRONG;
+}
+
+/* The driver that several things need. */
+struct needs {
+  uint32_t cuda, release;
+};
+
+/* The release is that of the newer CUDA: of one that no table has, none is known, and that of an
+ * older one does not serve. */
+CALLED void raise_needs_to(struct needs *n, uint32_t cuda, uint32_t release) {
+  if (n->cuda > cuda) return;
+  if (n->cuda < cuda || n->release < release) n->release = release;
+  n->cuda = cuda;
+}
+
+CODE void raise_needs(struct needs *n, uint32_t of) {
+  const struct floor *f = floors;
+  while (f->of < of) f++;
+  raise_needs_to(n, f->cuda, f->release);
+}
+
+/* The oldest PTX ISA whose driver supports this CUDA version, as a row has it; 0 where no table
+ * knows. */
+CODE uint32_t find_isa(uint32_t cuda) {
+  enum { OLDEST_ISA = 1 << 10 };
+  const struct floor *f = floors;
+  if (!cuda || cuda > NEWEST_CUDA) return 0;
+  while (f->of < OLDEST_ISA || f->cuda < cuda) f++;
+  return ((uint32_t)f->of >> 4 & 0xf0) | (f->of & 15);
+}
+
+#endif

@@ -1,0 +1,218 @@
+/* Detects the cuDNN that this file has or would get, and its version. */
+#ifndef CUDAGUARD_DETECT_CUDNN_H
+#define CUDAGUARD_DETECT_CUDNN_H
+
+#include "note.h"
+#include "probe.h"
+
+CODE void resolve_links(struct context *cx, const char *path, char (*real)[PATH_MAX]) {
+  char *to = *real;
+  int hops;
+  copy_path(real, path);
+  for (hops = 0; hops < 16 && read_link(to, &cx->scratch) > 0; hops++) {
+    char *base = cx->scratch[0] == '/' ? to : to + (base_name(to) - to);
+    copy_text(base, (size_t)(to + PATH_MAX - base), cx->scratch);
+  }
+}
+
+CODE uint32_t check_version(uint32_t packed) {
+  return packed >> 16 && packed >> 16 < 100 ? packed : 0;
+}
+
+/* Returns the release of the cudart inside a part, as its getter answers, or 0. */
+CODE uint32_t read_cuda_version(struct context *cx, const struct elf *e, const char *getter) {
+  uint32_t n = *getter ? read_returned_constant(cx, e, getter) : 0;
+  return n < 7000 || n >= 100000 || n % 10 || n % 1000 >= 100 ? 0 : n;
+}
+
+/* Reads the versions in the file of an inner library. */
+CODE void read_part(struct context *cx, struct part *p, const struct note *n, const char *path) {
+  const union row row = read_note_row(n, p->row);
+  char symbol[NOTE_TEXT], getter[NOTE_TEXT];
+  struct elf *e = &cx->elf;
+  p->known = p->present = 1;
+  p->version = p->cuda = 0;
+  copy_text(p->path, sizeof p->path, path);
+  if (read_note_text(n, row.inner.symbol, &symbol) && *symbol &&
+      open_elf(cx, e, path) == IS_THERE) {
+    p->version = check_version(read_elf_word(e, symbol));
+    if (read_note_text(n, row.inner.made_with, &getter)) p->cuda = read_cuda_version(cx, e, getter);
+    close_file(e->fd);
+  }
+  if (p->version) return;
+  resolve_links(cx, path, &cx->real);
+  p->version = parse_version_in_name(base_name(cx->real));
+}
+
+/* cuDNN tries its own full version, then the shorter ones, each over the whole search path. */
+CALLED int find_part(struct context *cx, const struct cudnn *c, struct part *p,
+                     const struct image *of, char (*to)[PATH_MAX]) {
+  char name[NOTE_TEXT + 16];
+  const char *ending = find_text(p->file, ".so");
+  int numbers;
+  for (numbers = 3; numbers >= 2 && c->by_name && ending; numbers--) {
+    struct text t = start_text(name, sizeof name);
+    put(&t, p->file);
+    shorten_text(&t, (size_t)(ending - p->file));
+    put(&t, ".so.");
+    if (numbers == 3) put_version(&t, c->by_name);
+    else put_capability(&t, c->by_name >> 8); /* 9.1 */
+    if (search_library(cx, name, of, to, 0) == IS_THERE) return 1;
+  }
+  return search_library(cx, p->file, of, to, 0) != NOT_THERE;
+}
+
+/* Reads the files of the cuDNN at c->path. */
+CODE void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) {
+  struct elf *e = &cx->elf;
+  struct image of;
+  char own[NOTE_TEXT];
+  uint32_t i;
+  c->state = FOUND;
+  c->parts = 0;
+  resolve_links(cx, c->path, &cx->found);
+  c->by_name = parse_version_in_name(base_name(cx->found));
+  memset(&of, 0, sizeof of);
+  of.name = c->path;
+  if (open_elf(cx, e, c->path) == IS_THERE) {
+    /* Found as libcudnn.so, or by a link with another major than the file. */
+    if (read_elf_string(e, DT_SONAME, own, sizeof own) && parse_major_in_name(own))
+      copy_text(c->soname, NOTE_TEXT, own);
+    of.runpath = read_elf_string(e, DT_RUNPATH, cx->runpath, sizeof cx->runpath);
+    if (!of.runpath) of.rpath = read_elf_string(e, DT_RPATH, cx->runpath, sizeof cx->runpath);
+    close_file(e->fd);
+  }
+  for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {
+    const union row row = read_note_row(n, i);
+    struct part *p = &c->part[c->parts];
+    const char *suffix;
+    memset(p, 0, sizeof *p);
+    if (row.kind != ROW_PART || !read_note_text(n, row.inner.file, &p->file)) continue;
+    suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
+    if (suffix && find_text(c->soname, ".so.") &&
+        !texts_are_equal(suffix, find_text(c->soname, ".so")))
+      continue;
+    p->row = (uint16_t)i;
+    p->needed = row.inner.needed & 1;
+    if (is_loaded(p->file, &cx->found, 0) || find_part(cx, c, p, &of, &cx->found))
+      read_part(cx, p, n, cx->found);
+    else p->known = !cx->lookup_failed;
+    c->parts++;
+  }
+}
+
+CODE void settle_version(struct cudnn *c) {
+  int k;
+  c->version = c->cuda = 0;
+  c->by = 0;
+  for (k = c->parts; k-- > 0;)
+    if (c->part[k].cuda) c->cuda = c->part[k].cuda;
+  for (k = 0; k < c->parts && !c->version; k++)
+    if (c->part[k].known && c->part[k].version) {
+      c->version = c->part[k].version;
+      c->by = c->part[k].path;
+      c->from = "its inner library";
+    }
+  if (!c->version && c->by_name) {
+    c->version = c->by_name;
+    c->from = "its file's name";
+  }
+  if (!c->version && c->answered) {
+    c->version = (uint32_t)c->answered;
+    c->from = "its own answer";
+  }
+}
+
+/* Looks for a cuDNN as dlopen would, by each of its names: what is loaded by that name, else what
+ * the search finds. Of a file that cannot be opened, the next name counts. */
+CODE enum lookup search_cudnn(struct context *cx, struct cudnn *c, const struct image *of,
+                              int opens) {
+  const char *names = c->names;
+  enum lookup result = NOT_THERE;
+  while ((names = read_name(names, c->soname))) {
+    enum lookup is = NOT_THERE;
+    if (is_loaded(c->soname, &c->path, 0)) return IS_LOADED;
+    if (opens) is = search_library(cx, c->soname, of, &c->path, &c->why);
+    if (is == IS_THERE) return is;
+    if (is == UNREADABLE) result = is;
+  }
+  return result;
+}
+
+/* Level 0: detects which cuDNN this file has, or would get. */
+CODE void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
+                       const struct library_row *row, int late) {
+  const int opens = (row->flags & LIBRARY_DLOPENED) != 0;
+  const struct image of = read_image(&n->file);
+  const char *needed = find_needed(&of, GUARDED_FILE);
+  enum lookup is;
+  cx->lookup_failed = 0;
+  memset(c, 0, sizeof *c); /* UNKNOWN */
+  read_note_text(n, row->soname, &c->soname);
+  if (!read_note_text(n, row->names, &c->names) || !c->names[0])
+    copy_text(c->names, NOTE_TEXT, c->soname);
+  if ((row->flags & LIBRARY_STATIC) && !(row->flags & LIBRARY_LINKED)) {
+    c->state = INSIDE;
+    return;
+  }
+  if (needed && is_loaded(needed, &c->path, 0)) {
+    is = IS_LOADED;
+    copy_text(c->soname, NOTE_TEXT, needed);
+  } else {
+    is = search_cudnn(cx, c, &of, opens);
+  }
+  if (is == NOT_THERE && opens && !cx->lookup_failed) c->state = ABSENT;
+  /* Once the program has run, the only cuDNN in the process is the one it took, if its own is not
+   * to be had. */
+  if (is == NOT_THERE && opens && late && is_loaded(0, &c->path, &c->soname)) {
+    is = IS_THERE;
+    copy_text(c->why, WHY, "the program itself");
+  }
+  if (is == IS_LOADED && (search_library(cx, c->soname, &of, &cx->scratch, &c->why) != IS_THERE ||
+                          !texts_are_equal(cx->scratch, c->path)))
+    copy_text(c->why, WHY, "another library, LD_PRELOAD or its full path");
+  if (is != IS_LOADED && is != IS_THERE) return;
+  read_cudnn(cx, c, n);
+  settle_version(c);
+}
+
+/* Level 1 over what level 0 found: the files that the real cuDNN really takes, and its own answer.
+ */
+CODE void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
+                      const struct library_row *row) {
+  const char *text;
+  int k, outcome, loaded = is_loaded(c->soname, &cx->found, 0);
+  copy_path(&cx->found, !loaded && (n->own || c->state == ABSENT) ? c->names : c->path);
+  outcome = ask_child(cx, cx->found, c);
+  cx->level = 1;
+  text = get_answer(cx, 'L');
+  if (c->state == ABSENT) {
+    if (!get_answer(cx, 'N')) c->state = UNKNOWN;
+    if (!text) return;
+  }
+  if (get_answer(cx, 'N') && !loaded && (row->flags & LIBRARY_DLOPENED)) {
+    c->state = ABSENT; /* it cannot be loaded, so the program will go without it */
+    return;
+  }
+  if (text && !texts_are_equal(text, c->path)) {
+    copy_path(&c->path, text);
+    copy_text(c->why, WHY, "the loader");
+    c->state = FOUND;
+    read_cudnn(cx, c, n);
+  }
+  if ((text = get_answer(cx, 'V'))) {
+    long v = parse_number(&text, 999999999);
+    c->answered = v > 0 ? (int)decode_version((uint64_t)v) : 0;
+  }
+  for (k = 0; k < c->parts; k++) {
+    struct part *p = &c->part[k];
+    if ((text = get_answer(cx, (char)('0' + k)))) {
+      if (!p->present || !starts_with(text, p->path)) read_part(cx, p, n, text);
+    } else if (!p->present && p->needed && (c->answered || outcome != DIED)) {
+      p->known = 0; /* it answers without that library, or could not be asked */
+    }
+  }
+  settle_version(c);
+}
+
+#endif

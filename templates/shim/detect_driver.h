@@ -1,0 +1,222 @@
+/* Detects the driver and the GPUs: without the driver by files, or by its answers. */
+#ifndef CUDAGUARD_DETECT_DRIVER_H
+#define CUDAGUARD_DETECT_DRIVER_H
+
+#include "detect_cudnn.h"
+#include "pci.h"
+
+/* PCI device ids of NVIDIA's GPUs, first and last, and their compute capability. Used to accept
+ * only: any other id is a doubt. */
+static const struct {
+  uint16_t first, last, cc;
+} pci[] = {
+#define RANGE(first, last, cc) {first, last, cc},
+    PCI_RANGES(RANGE)
+#undef RANGE
+};
+
+/* Of an id as /sys/bus/pci has it, 0x2330; 0 where it is not known. */
+CODE uint16_t get_capability(const char *id) {
+  uint32_t n = 0;
+  size_t i;
+  if (!starts_with(id, "0x")) return 0;
+  for (id += 2; *id > ' ' && n <= 0xffff; id++)
+    n = n << 4 | (uint32_t)(*id > '9' ? *id - 'a' + 10 : *id - '0');
+  for (i = 0; i < sizeof pci / sizeof pci[0]; i++)
+    if (n >= pci[i].first && n <= pci[i].last) return pci[i].cc;
+  return 0;
+}
+
+/* A release as the rows pack it: its numbers may be larger in what is found, 535.261.03, and are
+ * kept wider. */
+CODE uint32_t widen_release(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
+
+/* The first `535.261.03` or `535.261` of a text. No driver of a branch below 100 has what CUDA
+ * needs today. */
+CODE uint32_t parse_release(const char *s) {
+  uint32_t n[3];
+  return parse_numbers(s, 100, n) ? n[0] << 20 | n[1] << 8 | (n[2] & 0xff) : 0;
+}
+
+CODE int is_accessible(struct context *cx, const char *path, int mode) {
+  return note_failure(cx, ACCESS(path, mode)) == 0;
+}
+
+#define GPUS "/proc/driver/nvidia/gpus/"
+
+/* A path of three pieces. */
+CODE const char *join_three(char (*to)[PATH_MAX], const char *before, const char *name,
+                            const char *after) {
+  struct text t = start_text(*to, PATH_MAX);
+  put(&t, before);
+  put(&t, name);
+  put(&t, after);
+  return *to;
+}
+
+CODE const char *format_device_path(char (*to)[PATH_MAX], uint32_t minor) {
+  struct text t = start_text(*to, PATH_MAX);
+  put(&t, "/dev/nvidia");
+  put_number(&t, minor);
+  return *to;
+}
+
+/* Detects the GPU of this name in GPUS and its compute capability. NOT_THERE: this process may not
+ * open it. Opening one would wake it: the right to do so must be enough. */
+CODE enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) {
+  static const char mark[] = "Device Minor:";
+  const char *s;
+  join_three(&cx->found, GPUS, name, "/information");
+  if (!read_file_text(cx, cx->found, cx->text, sizeof cx->text)) return UNREADABLE;
+  s = find_text(cx->text, mark);
+  if (!s) return UNREADABLE;
+  for (s += sizeof mark - 1; *s == ' ' || *s == '\t';) s++;
+  format_device_path(&cx->found, (uint32_t)parse_number(&s, 9999));
+  if (!is_accessible(cx, cx->found, R_OK | W_OK)) return NOT_THERE;
+  read_file_text(cx, join_three(&cx->found, "/sys/bus/pci/devices/", name, "/device"), cx->text,
+                 sizeof cx->text);
+  *cc = get_capability(cx->text);
+  return IS_THERE;
+}
+
+/* Detects the GPUs that the kernel module drives and this process may open, up to the first that is
+ * unreadable; returns how many there are, or -1. */
+CODE int list_gpus(struct context *cx, struct driver *d) {
+  struct entry { /* linux_dirent64 */
+    uint64_t inode;
+    int64_t offset;
+    unsigned short size;
+    unsigned char type;
+    char name[1];
+  };
+  int n = 0;
+  long fd = open_file(cx, GPUS, O_RDONLY | O_DIRECTORY), got = 0, at;
+  if (fd < 0) return 0;
+  while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)cx->entries, sizeof cx->entries)) > 0)
+    for (at = 0; n >= 0 && at < got;) {
+      const struct entry *e = (const struct entry *)((const char *)cx->entries + at);
+      at += e->size;
+      if (e->name[0] == '.') continue;
+      switch (n < MAX_GPUS ? detect_gpu(cx, e->name, &d->cc[n]) : UNREADABLE) {
+      case IS_THERE:
+        n++;
+        break;
+      case NOT_THERE:
+        break;
+      default:
+        n = -1;
+      }
+    }
+  close_file(fd);
+  return n;
+}
+
+/* Returns whether a list of CUDA_VISIBLE_DEVICES names some of these GPUs by their numbers, each
+ * once. UUIDs, MIG, repeated and wrong numbers are for the driver: it may show fewer GPUs, or none.
+ */
+CODE int names_some_gpus(const char *list, int gpus) {
+  uint64_t named = 0;
+  for (;;) {
+    const long n = parse_number(&list, MAX_GPUS - 1);
+    if (n < 0 || n >= gpus || (named >> n & 1)) return 0;
+    named |= (uint64_t)1 << n;
+    if (!*list) return 1;
+    if (*list++ != ',') return 0;
+  }
+}
+
+/* Detects the GPUs that this process sees. If none can be opened, they are unknown: the driver may
+ * still create their device files. */
+CODE void detect_gpus(struct context *cx, struct driver *d) {
+  const char *list = secure_getenv("CUDA_VISIBLE_DEVICES");
+  int n;
+  if (list && (!*list || texts_are_equal(list, "-1"))) {
+    d->gpus = 0;
+    return;
+  }
+  n = list_gpus(cx, d);
+  d->chosen = list != 0;
+  if (n > 0 && (!list || names_some_gpus(list, n))) d->gpus = n;
+}
+
+CODE void detect_driver(struct context *cx, const struct note *n) {
+  struct driver *d = &cx->driver;
+  const struct image of = read_image(&n->file);
+  int k, there;
+  memset(d, 0, sizeof *d);
+  d->state = ABSENT;
+  d->by_files = 1;
+  d->init = d->gpus = -1;
+  cx->lookup_failed = 0;
+  cx->gpu_rows_of = 0;
+  there = read_file_text(cx, "/proc/driver/nvidia/version", cx->text, sizeof cx->text) != 0;
+  if (there) d->kernel = parse_release(cx->text);
+  /* /dev/nvidiactl alone proves nothing: libcuda makes it where it runs as root. */
+  for (k = 0; k < 16 && !there; k++)
+    there = is_accessible(cx, format_device_path(&cx->found, (uint32_t)k), F_OK);
+  /* WSL2; Jetson. */
+  there = there || is_accessible(cx, "/dev/dxg", F_OK) || is_accessible(cx, "/dev/nvmap", F_OK) ||
+          is_accessible(cx, "/dev/nvhost-ctrl", F_OK);
+  if (there || cx->lookup_failed) d->state = UNKNOWN;
+  if (!there) return;
+  cx->by_name = 1;
+  there =
+      is_loaded(LIBCUDA, &d->path, 0) || search_library(cx, LIBCUDA, &of, &d->path, 0) != NOT_THERE;
+  cx->by_name = 0;
+  if (!there) return;
+  resolve_links(cx, d->path, &cx->found);
+  d->user = parse_release(base_name(cx->found));
+  d->state = FOUND;
+  detect_gpus(cx, d);
+}
+
+/* Reads what the driver answered after cuInit. */
+CODE void read_driver_answers(struct context *cx, struct driver *d) {
+  const char *text = get_answer(cx, 'V');
+  if (text) d->cuda = (uint32_t)parse_number(&text, 999999);
+  text = get_answer(cx, 'L');
+  if (text) {
+    copy_path(&d->path, text);
+    resolve_links(cx, text, &cx->real);
+    d->user = parse_release(base_name(cx->real));
+  }
+  text = get_answer(cx, 'G');
+  if (!text) return;
+  for (d->gpus = 0; *text && d->gpus < MAX_GPUS; text += *text != 0)
+    d->cc[d->gpus++] = (uint16_t)parse_number(&text, 65535);
+  if (d->jit) return;
+  d->jit = get_answer(cx, 'J') || !d->user
+               ? 1
+               : -1; /* on WSL and Jetson, their libcuda knows where it is */
+}
+
+/* Level 1: asks the real driver, once. It honours every variable, and knows MIG, WSL, Jetson and
+ * cuda-compat. */
+CODE void probe_driver(struct context *cx) {
+  struct driver *d = &cx->probed;
+  const char *text;
+  cx->level = 1;
+  if (!cx->driver_asked++) {
+    *d = cx->driver;
+    d->by_files = 0;
+    d->chosen = 0;
+    d->state = UNKNOWN;
+    d->init = d->gpus = -1;
+    if (ask_child(cx, LIBCUDA, 0) == ANSWERED) {
+      if (get_answer(cx, 'N')) d->state = ABSENT;
+      text = get_answer(cx, 'T');
+      if (text) copy_shown(d->trouble, sizeof d->trouble, text);
+      text = get_answer(cx, 'I');
+      if (text) {
+        d->state = FOUND;
+        d->init = (int)parse_number(&text, 99999);
+        if (d->init) d->gpus = cx->driver.gpus; /* whatever it answers, they are there */
+        read_driver_answers(cx, d);
+      }
+    }
+  }
+  cx->driver = *d;
+  cx->gpu_rows_of = 0;
+}
+
+#endif

@@ -1,0 +1,189 @@
+/* ELF files, by bounded reads: a file that shrinks while it is read raises no signal. */
+#ifndef CUDAGUARD_ELF_FILE_H
+#define CUDAGUARD_ELF_FILE_H
+
+#include "files.h"
+#include "image.h"
+
+CODE int read_at(long fd, uint64_t at, void *to, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    long got =
+        sys4(SYS_pread64, fd, (long)((char *)to + done), (long)(size - done), (long)(at + done));
+    if (got == -EINTR) continue;
+    if (got <= 0) return 0;
+    done += (size_t)got;
+  }
+  return 1;
+}
+
+CODE int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
+  int k;
+  for (k = 0; k < e->n; k++) {
+    const ElfW(Phdr) *ph = &e->ph[k];
+    if (ph->p_type == PT_LOAD && at >= ph->p_vaddr && at - ph->p_vaddr <= ph->p_filesz &&
+        size <= ph->p_filesz - (at - ph->p_vaddr))
+      return read_at(e->fd, ph->p_offset + (at - ph->p_vaddr), to, size);
+  }
+  return 0;
+}
+
+/* Reads the program headers of a file, and which of them the loader would take. */
+CODE enum lookup read_headers(struct elf *e) {
+  const ElfW(Phdr) *end = e->ph;
+  const int machine = NATIVE_MACHINE;
+  if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || !bytes_are_equal(e->eh.e_ident, ELFMAG, SELFMAG))
+    return UNREADABLE;
+  if (e->eh.e_ident[EI_CLASS] != NATIVE_CLASS || (machine != EM_NONE && e->eh.e_machine != machine))
+    return NOT_THERE;
+  e->n = e->eh.e_phnum < (int)MAX_PHDRS ? e->eh.e_phnum : (int)MAX_PHDRS;
+  if (!e->n || e->eh.e_phentsize != sizeof *e->ph ||
+      !read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph))
+    return UNREADABLE;
+  for (end += e->n; end-- > e->ph;)
+    if (end->p_type == PT_DYNAMIC) {
+      const size_t size = end->p_filesz < sizeof e->dynamic ? end->p_filesz : sizeof e->dynamic;
+      if (!read_at(e->fd, end->p_offset, e->dynamic, size)) return UNREADABLE;
+      read_tags(&e->tags, e->dynamic, size / sizeof *e->dynamic);
+    }
+  return IS_THERE;
+}
+
+/* Opens a library of this kind of machine. IS_THERE: it is open. NOT_THERE: there is none, or one
+ * of another kind, and the loader looks on. UNREADABLE: the loader would stop at it. */
+CODE enum lookup open_elf(struct context *cx, struct elf *e, const char *path) {
+  enum lookup is;
+  memset(e, 0, sizeof *e);
+  e->fd = open_file(cx, path, O_RDONLY);
+  if (e->fd < 0) return NOT_THERE;
+  is = read_headers(e);
+  if (is != IS_THERE) close_file(e->fd);
+  return is;
+}
+
+/* Returns whether the file has the program headers of a loaded image. */
+CODE int is_file_of_image(struct context *cx, const char *path, const struct image *im) {
+  struct elf *e = &cx->elf;
+  if (open_elf(cx, e, path) != IS_THERE) return 0;
+  close_file(e->fd);
+  return e->n <= im->n && bytes_are_equal(e->ph, im->ph, (size_t)e->n * sizeof *e->ph);
+}
+
+/* A string of the file's dynamic table, or null where it has none; what is longer than `size` is
+ * cut. */
+CODE const char *read_elf_string(const struct elf *e, int tag, char *to, size_t size) {
+  ElfW(Addr) at = e->tags.at[tag], left = e->tags.at[DT_STRSZ] - at;
+  if (!at || at >= e->tags.at[DT_STRSZ]) return 0;
+  if (left > size - 1) left = (ElfW(Addr))(size - 1);
+  to[left] = 0;
+  return read_elf(e, e->tags.at[DT_STRTAB] + at, to, (size_t)left) ? to : 0;
+}
+
+/* The exported symbol of this name; whether there is one. By the GNU hash table, the only one that
+ * cuDNN's libraries have (measured: 8.5.0 to 9.28.0). */
+CODE int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s) {
+  struct {
+    uint32_t buckets, first, bloom_words, bloom_shift;
+  } head;
+  ElfW(Addr) buckets, chains;
+  char text[NOTE_TEXT];
+  size_t size = text_length(name) + 1, i;
+  uint32_t wanted = 5381, hash, at, steps;
+  if (size > sizeof text) return 0;
+  if (!e->tags.at[0] || !read_elf(e, e->tags.at[0], &head, sizeof head) || !head.buckets) return 0;
+  for (i = 0; name[i]; i++) wanted = wanted * 33 + (unsigned char)name[i];
+  buckets = e->tags.at[0] + sizeof head + (ElfW(Addr))head.bloom_words * sizeof(ElfW(Addr));
+  chains = buckets + (ElfW(Addr))head.buckets * sizeof at;
+  if (!read_elf(e, buckets + (ElfW(Addr))(wanted % head.buckets) * sizeof at, &at, sizeof at) ||
+      at < head.first)
+    return 0;
+  for (steps = 0; steps < 4096; steps++) {
+    if (!read_elf(e, chains + (ElfW(Addr))(at - head.first) * sizeof hash, &hash, sizeof hash))
+      break;
+    if ((hash | 1) == (wanted | 1) &&
+        read_elf(e, e->tags.at[DT_SYMTAB] + at * sizeof *s, s, sizeof *s) &&
+        s->st_shndx != SHN_UNDEF && read_elf(e, e->tags.at[DT_STRTAB] + s->st_name, text, size) &&
+        bytes_are_equal(text, name, size))
+      return 1;
+    if (hash & 1) break; /* the last of its chain */
+    at++;
+  }
+  return 0;
+}
+
+/* The value of an exported 4-byte data object; 0 where there is none. */
+CODE uint32_t read_elf_word(const struct elf *e, const char *name) {
+  ElfW(Sym) s;
+  uint32_t value;
+  return find_elf_symbol(e, name, &s) && (!s.st_size || s.st_size == sizeof value) &&
+                 read_elf(e, s.st_value, &value, sizeof value)
+             ? value
+             : 0;
+}
+
+#if defined(__x86_64__)
+/* The constant of `mov $imm32, %eax`, if only pop, leave, and add to the stack pointer are between
+ * it and the return; else 0. */
+CODE uint32_t read_return(const unsigned char *code, size_t size) {
+  uint32_t n;
+  size_t at = 5;
+  if (size < 6 || code[0] != 0xb8) return 0;
+  memcpy(&n, code + 1, sizeof n);
+  while (at + 1 < size && code[at] != 0xc3) {
+    if (code[at] == 0x41 && code[at + 1] >> 3 == 0x58 >> 3) at += 2;
+    else if (code[at] >> 3 == 0x58 >> 3 || code[at] == 0xc9) at++;
+    else if (code[at] == 0x48 && code[at + 1] == 0x83) at += 4;
+    else if (code[at] == 0x48 && code[at + 1] == 0x81) at += 7;
+    else return 0;
+  }
+  return at < size && code[at] == 0xc3 ? n : 0;
+}
+#elif defined(__aarch64__)
+/* The constant of `mov w0, #imm16`, if only movk of w0, ldp and ldr from the stack, add to the
+ * stack pointer, and autiasp are between it and the return; else 0. */
+CODE uint32_t read_return(const unsigned char *code, size_t size) {
+  uint32_t n = 0, w;
+  size_t at;
+  for (at = 0; at + 4 <= size; at += 4) {
+    memcpy(&w, code + at, sizeof w);
+    if (!at && (w & 0x7fe0001f) != 0x52800000) return 0;
+    if (!at) n = w >> 5 & 0xffff;
+    else if ((w & 0x7fe0001f) == 0x72a00000) n |= (w >> 5 & 0xffff) << 16;
+    else if (w == 0xd65f03c0) return n;
+    else if ((w & 0xfe4003e0) != 0xa84003e0 && (w & 0xfec003e0) != 0xf84003e0 &&
+             (w & 0xff00001f) != 0x9100001f && w != 0xd50323bf)
+      return 0;
+  }
+  return 0;
+}
+#else
+CODE uint32_t read_return(const unsigned char *code, size_t size) {
+  (void)code;
+  (void)size;
+  return 0;
+}
+#endif
+
+/* Reads the constant that an exported getter returns; 0 if it is not known. One form is understood,
+ * and nothing else of the code is read: on x86-64 `mov $imm32, %eax`, on aarch64 `mov w0, #imm16`
+ * and perhaps `movk w0, #imm16, lsl #16`, directly before instructions that restore registers and
+ * the return. Several returns must agree. Code before (endbr64 or bti, tracing) does not matter.
+ * guard-core/src/library_version.rs has the same function. */
+CODE uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name) {
+  enum { MOST = 2048, STEP = NATIVE_MACHINE == EM_AARCH64 ? 4 : 1 };
+  unsigned char *code = (unsigned char *)cx->scratch;
+  uint32_t found = 0;
+  size_t size, at;
+  ElfW(Sym) s;
+  if (!find_elf_symbol(e, name, &s)) return 0;
+  size = s.st_size < MOST ? (size_t)s.st_size : (size_t)MOST;
+  if (!read_elf(e, s.st_value, code, size)) return 0;
+  for (at = 0; at < size; at += STEP) {
+    const uint32_t n = read_return(code + at, size - at);
+    if (n && found && n != found) return 0;
+    if (n) found = n;
+  }
+  return found;
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* The entry points: the constructor, and the functions that a program or library calls. */
+#ifndef CUDAGUARD_ENTRY_H
+#define CUDAGUARD_ENTRY_H
+
+#include "notes_in_memory.h"
+#include "report_json.h"
+
+static struct context the_context;
+
+CODE int parse_mode(const char *word) {
+  if (texts_are_equal(word, "off")) return MODE_OFF;
+  if (texts_are_equal(word, "warn")) return MODE_WARN;
+  return texts_are_equal(word, "enforce") ? MODE_ENFORCE : MODE_MANIFEST;
+}
+
+CODE void read_process(struct context *cx, int all) {
+  struct walk w;
+  const char *mode;
+  w.context = cx;
+  w.all = all;
+  w.index = w.noted = 0;
+  cx->notes = 0;
+  cx->notes_left_out = 0;
+  if (!cx->ready) cx->library_path = get_variable("LD_LIBRARY_PATH");
+  dl_iterate_phdr(visit_image, &w);
+  add_absent_note(cx);
+  read_own_kernels(cx);
+  if (cx->ready) return;
+  cx->ready = 1;
+  cx->startup = w.index;
+  mode = get_variable("CUDAGUARD");
+  cx->mode = parse_mode(mode);
+  if (*mode && cx->mode == MODE_MANIFEST && cx->first_noted) {
+    char line[SHOW + 100];
+    struct text t = start_text(line, sizeof line);
+    put(&t, "cudaguard: CUDAGUARD is ");
+    put_outside(&t, mode);
+    put(&t, ", not off, warn or enforce: ignored\n");
+    print_text(line);
+  }
+}
+
+CODE void make_fork_page(struct context *cx) {
+  long page;
+  if (cx->fork_page) return;
+  cx->fork_page = &cx->without_page;
+  page = sys6(SYS_mmap, 0, sizeof *cx->fork_page, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if ((unsigned long)page > (unsigned long)-4096) return;
+  if (sys3(SYS_madvise, page, sizeof *cx->fork_page, MADV_WIPEONFORK) < 0)
+    sys2(SYS_munmap, page, sizeof *cx->fork_page);
+  else cx->fork_page = (struct fork_page *)page;
+}
+
+CODE void lock(struct context *cx) {
+  const int holder = get_process();
+  int seen = 0;
+  while (!__atomic_compare_exchange_n(&cx->fork_page->lock, &seen, holder, 0, __ATOMIC_ACQUIRE,
+                                      __ATOMIC_RELAXED)) {
+    if (seen != holder)
+      continue; /* inherited from the process that this one was forked from: taken over */
+    sys1(SYS_sched_yield, 0);
+    seen = 0;
+  }
+}
+
+CODE void unlock(struct context *cx) {
+  __atomic_store_n(&cx->fork_page->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Returns whether this process may use the loader. */
+CODE int may_use_loader(struct context *cx) {
+  const int process = get_process();
+  if (cx->fork_page->process == process && cx->process == process) return 1;
+  if (cx->process && cx->loader_is_stuck != process && !is_loader_free())
+    cx->loader_is_stuck = process;
+  if (cx->process && cx->loader_is_stuck == process) return 0;
+  cx->fork_page->process = cx->process = process;
+  return 1;
+}
+
+/* Completes a verdict and publishes it: a child that is forked at any time inherits a whole one. */
+CODE void publish(struct context *cx, int result, const char *why) {
+  struct verdict *v = get_next_verdict(cx);
+  const struct finding *f = why ? 0 : find_decisive(cx, result);
+  struct text open;
+  int k;
+  memset(v, 0, sizeof *v);
+  if (why) copy_text(v->message, sizeof v->message, why);
+  if (f) compose_verdict(cx, f);
+  open = start_text(v->not_judged, sizeof v->not_judged);
+  for (k = 0; !why && k < cx->notes; k++)
+    if (in_scope(cx, &cx->note[k])) put_not_judged(cx, &open, 0, &cx->note[k], "; ");
+  v->verdict = result;
+  v->level = cx->level;
+  __atomic_store_n(&cx->current, (int)(v - cx->verdict) + 1, __ATOMIC_RELEASE);
+}
+
+static const char switched_off[] = "the guard is switched off by CUDAGUARD=off";
+
+/* Judges the process as it is now, and returns the verdict. In a forked child in which the loader
+ * cannot be asked any more, this is the last one of its parent. */
+CODE const struct verdict *complete_verdict(struct context *cx) {
+  if (may_use_loader(cx)) {
+    read_process(cx, 0);
+    if (cx->mode != MODE_OFF) {
+      judge(cx, 1, 1);
+      write_report(cx, "checked");
+    }
+    publish(cx, cx->mode == MODE_OFF ? CANNOT_TELL : get_result(cx),
+            cx->mode == MODE_OFF ? switched_off : 0);
+  } else if (!cx->current) {
+    publish(cx, CANNOT_TELL, "the process was forked while the guard was at work");
+  }
+  return &cx->verdict[cx->current - 1];
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+SHOWN int SHARED(check)(char *text, size_t size);
+SHOWN int SHARED(verdict)(void *to);
+SHOWN void SHARED(start)(void);
+
+SHOWN int SHARED(check)(char *text, size_t size) {
+  struct context *cx = &the_context;
+  const struct verdict *v;
+  int result;
+  make_fork_page(cx);
+  lock(cx);
+  v = complete_verdict(cx);
+  result = v->verdict;
+  if (text && size) {
+    struct text t = start_text(text, size);
+    if (v->code) {
+      put(&t, "[CG");
+      put_number(&t, (uint32_t)v->code);
+      put(&t, "] ");
+    }
+    put(&t, v->message);
+  }
+  unlock(cx);
+  return result;
+}
+
+SHOWN int SHARED(verdict)(void *to) {
+  struct context *cx = &the_context;
+  const struct verdict *v;
+  int result;
+  size_t size;
+  memcpy(&size, to, sizeof size); /* what the caller knows of it: newer members are left out, older
+                                     ones never move */
+  if (size > sizeof *v) size = sizeof *v;
+  make_fork_page(cx);
+  lock(cx);
+  v = complete_verdict(cx);
+  result = v->verdict;
+  if (size > sizeof size)
+    memcpy((char *)to + sizeof size, (const char *)v + sizeof size, size - sizeof size);
+  unlock(cx);
+  return result;
+}
+
+SHOWN void SHARED(start)(void) {
+  struct context *cx = &the_context;
+  const ElfW(Sym) * slot;
+  int refuse;
+  if (cx->started) return;
+  cx->started = 1;
+  make_fork_page(cx);
+  lock(cx);
+  cx->fork_page->process = cx->process = get_process();
+  read_process(cx, 1);
+  if (cx->mode != MODE_OFF && cx->notes) {
+    judge(cx, 1, 0);
+    refuse = find_next_printed(cx, 0, 1) != 0;
+    write_report(cx, refuse ? "refuse" : find_next_printed(cx, 0, 0) ? "warn" : "start");
+    print_findings(cx, refuse);
+    if (refuse) exit_now(STATUS_REFUSED);
+  }
+  publish(cx, cx->mode == MODE_OFF ? CANNOT_TELL : get_result(cx),
+          cx->mode == MODE_OFF ? switched_off : 0);
+  slot = find_empty_slot(cx);
+  if (slot) fail_like_loader(cx, slot);
+  unlock(cx);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Outside the section of the rest, so that a copy whose code was dropped keeps these few bytes and
+ * no more. */
+__attribute__((constructor(101), used, section(".text.cudaguard_r1_init"))) static void
+cudaguard_r1_init(void) {
+  SHARED(start)();
+}
+
+#endif

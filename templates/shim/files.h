@@ -1,0 +1,76 @@
+/* Files, read by calls of the kernel. */
+#ifndef CUDAGUARD_FILES_H
+#define CUDAGUARD_FILES_H
+
+#include "context.h"
+#include "kernel.h"
+#include "text.h"
+
+CODE long note_failure(struct context *cx, long r) {
+  if (r < 0 && r != -ENOENT && r != -ENOTDIR) cx->lookup_failed = 1;
+  return r;
+}
+
+CODE long open_file(struct context *cx, const char *path, int how) {
+  return note_failure(
+      cx, sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
+}
+
+CALLED long stat_at(long folder, const char *path, struct stat *is, long how) {
+  return sys4(SYS_newfstatat, folder, (long)path, (long)is, how);
+}
+
+/* Returns the size of a file without opening it, or -1. */
+CODE long get_file_size(struct context *cx, const char *path) {
+  struct stat is;
+  return note_failure(cx, stat_at(AT_FDCWD, path, &is, 0)) == 0 ? (long)is.st_size : -1;
+}
+
+CODE void close_file(long fd) { sys1(SYS_close, fd); }
+
+/* Writes a text; returns whether all was written. No signal ends the program, and a full pipe is
+ * waited for so many seconds at most. It writes pieces that a pipe takes at once, so that the
+ * output of other processes is not mixed into them. */
+CODE int write_out(long fd, const char *at, size_t left, long seconds) {
+  enum { MASK = 8 };
+  const uint64_t all = ~(uint64_t)0;
+  const uint64_t ours = (uint64_t)1 << (SIGPIPE - 1) | (uint64_t)1 << (SIGXFSZ - 1);
+  uint64_t before;
+  struct timespec wait;
+  struct pollfd p;
+  p.fd = (int)fd;
+  p.events = POLLOUT;
+  wait.tv_sec = seconds;
+  wait.tv_nsec = 0;
+  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, MASK);
+  while (left && sys4(SYS_ppoll, (long)&p, 1, (long)&wait, 0) > 0) {
+    long n = sys3(SYS_write, fd, (long)at, (long)(left < PIPE_BUF ? left : PIPE_BUF));
+    if (n <= 0) break;
+    at += n;
+    left -= (size_t)n;
+  }
+  wait.tv_sec = wait.tv_nsec = 0;
+  while (sys4(SYS_rt_sigtimedwait, (long)&ours, 0, (long)&wait, MASK) > 0)
+    ;
+  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, MASK);
+  return !left;
+}
+
+CODE long read_file_text(struct context *cx, const char *path, char *to, size_t size) {
+  long fd = open_file(cx, path, O_RDONLY), n = -1;
+  if (fd >= 0) {
+    n = sys3(SYS_read, fd, (long)to, (long)size - 1);
+    close_file(fd);
+  }
+  to[n > 0 ? n : 0] = 0;
+  return n > 0;
+}
+
+CALLED long read_link(const char *path, char (*link)[PATH_MAX]) {
+  char *to = *link;
+  long n = READLINK(path, to, PATH_MAX - 1);
+  to[n > 0 ? n : 0] = 0;
+  return n;
+}
+
+#endif

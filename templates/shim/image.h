@@ -1,0 +1,128 @@
+/* Loaded objects, as the loader lists them. */
+#ifndef CUDAGUARD_IMAGE_H
+#define CUDAGUARD_IMAGE_H
+
+#include "context.h"
+#include "c_strings.h"
+
+CODE void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
+  memset(t, 0, sizeof *t);
+  for (; n && d->d_tag != DT_NULL; n--, d++)
+    if (d->d_tag > 0 && d->d_tag < 32) t->at[d->d_tag] = d->d_un.d_ptr;
+    else if (d->d_tag == DT_GNU_HASH) t->at[0] = d->d_un.d_ptr;
+}
+
+/* Returns how many bytes from this address on are mapped from the file of the object: 0 if the
+ * address is in no readable segment. Segments that follow each other without a gap are one:
+ * patchelf puts a new one before the first, and a note may lie in both. Headers of segments that
+ * the loader does not map may be wrong. */
+CODE size_t count_mapped(const struct image *im, uintptr_t address) {
+  size_t size = 0;
+  int k;
+  for (k = 0; k < im->n; k++) {
+    const ElfW(Phdr) *ph = &im->ph[k];
+    uintptr_t into = address + size - (im->base + ph->p_vaddr);
+    if (ph->p_type == PT_LOAD && (ph->p_flags & PF_R) && into < ph->p_filesz)
+      size += ph->p_filesz - into;
+  }
+  return size;
+}
+
+/* The address of a segment in memory, or 0. It follows from the place in the file: GNU strip leaves
+ * a PT_NOTE with an address of 0 if it removes another note section. */
+CODE uintptr_t find_segment(const struct image *im, const ElfW(Phdr) * ph) {
+  uintptr_t found = 0;
+  int k;
+  for (k = 0; k < im->n; k++) {
+    const ElfW(Phdr) *load = &im->ph[k];
+    uintptr_t address = im->base + load->p_vaddr + (ph->p_offset - load->p_offset);
+    if (load->p_type != PT_LOAD || ph->p_offset < load->p_offset ||
+        ph->p_offset - load->p_offset >= load->p_filesz)
+      continue;
+    if (!found || address == im->base + ph->p_vaddr) found = address;
+  }
+  return found;
+}
+
+/* Returns a string of the object, or null if it does not end within the strings. */
+CODE const char *get_image_string(const struct image *im, ElfW(Addr) at) {
+  size_t end;
+  if (!at || at >= im->size) return 0;
+  for (end = at; im->strings[end]; end++)
+    if (end + 1 == im->size) return 0;
+  return im->strings + at;
+}
+
+/* What the dynamic table names. */
+CODE const char *resolve_address(const struct image *im, ElfW(Addr) at) {
+  return (const char *)(at < im->base ? at + im->base : at); /* musl: as linked */
+}
+
+CODE void read_image_names(struct image *im) {
+  struct tags t;
+  size_t mapped;
+  int k;
+  im->dynamic = 0;
+  im->entries = 0;
+  for (k = 0; k < im->n; k++)
+    if (im->ph[k].p_type == PT_DYNAMIC) {
+      uintptr_t address = im->base + im->ph[k].p_vaddr;
+      mapped = address % sizeof(ElfW(Addr)) ? 0 : count_mapped(im, address);
+      im->dynamic = (const ElfW(Dyn) *)address;
+      im->entries = (mapped < im->ph[k].p_memsz ? mapped : im->ph[k].p_memsz) / sizeof *im->dynamic;
+    }
+  read_tags(&t, im->dynamic, im->entries);
+  im->strings = resolve_address(im, t.at[DT_STRTAB]);
+  mapped = count_mapped(im, (uintptr_t)im->strings);
+  im->size = t.at[DT_STRSZ] < mapped ? t.at[DT_STRSZ] : mapped;
+  im->soname = get_image_string(im, t.at[DT_SONAME]);
+  im->rpath = get_image_string(im, t.at[DT_RPATH]);
+  im->runpath = get_image_string(im, t.at[DT_RUNPATH]);
+}
+
+CODE struct image make_image(const struct dl_phdr_info *info) {
+  struct image im;
+  memset(&im, 0, sizeof im);
+  im.base = info->dlpi_addr;
+  im.ph = info->dlpi_phdr;
+  im.n = info->dlpi_phnum;
+  im.name = info->dlpi_name;
+  return im;
+}
+
+CODE struct loaded_file get_loaded_file(const struct image *im) {
+  struct loaded_file file;
+  file.base = im->base;
+  file.ph = im->ph;
+  file.n = im->n;
+  file.name = im->name;
+  return file;
+}
+
+CODE struct image read_image(const struct loaded_file *file) {
+  struct image im;
+  memset(&im, 0, sizeof im);
+  im.base = file->base;
+  im.ph = file->ph;
+  im.n = file->n;
+  im.name = file->name;
+  read_image_names(&im);
+  return im;
+}
+
+/* The name by which it needs a library `stem` of any version, or null. */
+CODE const char *find_needed(const struct image *im, const char *stem) {
+  size_t i;
+  for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {
+    const char *needed =
+        im->dynamic[i].d_tag == DT_NEEDED ? get_image_string(im, im->dynamic[i].d_un.d_ptr) : 0;
+    if (!needed) continue;
+    needed = base_name(needed);
+    if (starts_with(needed, stem) &&
+        (!needed[text_length(stem)] || needed[text_length(stem)] == '.'))
+      return needed;
+  }
+  return 0;
+}
+
+#endif

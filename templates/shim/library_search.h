@@ -1,0 +1,166 @@
+/* The loader's search: LD_LIBRARY_PATH, RPATH, RUNPATH, the cache, the default folders. */
+#ifndef CUDAGUARD_LIBRARY_SEARCH_H
+#define CUDAGUARD_LIBRARY_SEARCH_H
+
+#include "process.h"
+
+/* One element of a path list, $ORIGIN replaced, joined with the file's name. */
+CODE int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir, size_t n,
+                   const char *file, const struct image *of) {
+  struct text t = start_text(*to, PATH_MAX);
+  const char *end = dir + n, *origin, *base, *from;
+  while (dir < end) {
+    if (*dir == '$') {
+      int braces = dir[1] == '{';
+      if (!starts_with(dir + 1 + braces, "ORIGIN")) return 0; /* $LIB, $PLATFORM: the child knows */
+      dir += sizeof "$ORIGIN" - 1 + (size_t)(2 * braces);
+      origin = get_object_path(cx, of->name);
+      base = base_name(origin);
+      if (base == origin) put_char(&t, '.');
+      for (from = origin; from + 1 < base; from++) put_char(&t, *from);
+    } else {
+      put_char(&t, *dir++);
+    }
+  }
+  if (n) put_char(&t, '/');
+  put(&t, file);
+  return !is_cut(&t);
+}
+
+CODE enum lookup look_up_elf(struct context *cx, const char *path) {
+  enum lookup is;
+  /* Images of containers hold empty files where the host's are to be mounted. */
+  if (cx->by_name) return get_file_size(cx, path) > 0 ? IS_THERE : NOT_THERE;
+  is = open_elf(cx, &cx->elf, path);
+  if (is == IS_THERE) close_file(cx->elf.fd);
+  return is;
+}
+
+/* Where a file is looked for, and what came of it. */
+struct looking {
+  const char *file;
+  char (*to)[PATH_MAX];
+  enum lookup is;
+  const char *place;         /* a name for it */
+  const struct image *whose; /* the object whose list it is, or null */
+};
+
+/* Looks into the folders of a list, where it was not found before. */
+CODE void search_list(struct context *cx, struct looking *s, const char *list, char also,
+                      const char *place, const struct image *whose) {
+  while (list && *list && s->is == NOT_THERE) {
+    size_t n = 0;
+    while (list[n] && list[n] != ':' && list[n] != also) n++;
+    if (join_path(cx, s->to, list, n, s->file, whose ? whose : &cx->first))
+      s->is = look_up_elf(cx, *s->to);
+    if (s->is != NOT_THERE) {
+      s->place = place;
+      s->whose = whose;
+    }
+    list += n + (list[n] != 0);
+  }
+}
+
+#define CACHE "/etc/ld.so.cache"
+
+CODE int search_cache(struct context *cx, const char *file, char (*to)[PATH_MAX]) {
+  struct head {
+    char magic[20];
+    uint32_t count, strings;
+    uint32_t more[5];
+  };
+  struct entry {
+    int32_t flags;
+    uint32_t key, value, version;
+    uint64_t hwcap;
+  };
+#if defined(__x86_64__)
+  const int32_t kind = 0x0303;
+#elif defined(__aarch64__)
+  const int32_t kind = 0x0a03;
+#else
+  const int32_t kind = -1;
+#endif
+  size_t length = text_length(file), size, at = 0, i;
+  long fd = open_file(cx, CACHE, O_RDONLY), end;
+  int found = 0;
+  const char *map;
+  struct text path;
+  const struct head *h;
+  const struct entry *all;
+  if (fd < 0) return 0;
+  end = get_file_size(cx, CACHE);
+  size = end > 0 && end < (64 << 20) ? (size_t)end : 0;
+  map =
+      (const char *)(size > sizeof *h ? sys6(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0)
+                                      : -1);
+  close_file(fd);
+  if ((unsigned long)map > (unsigned long)-4096) {
+    cx->lookup_failed = 1;
+    return 0;
+  }
+  if (bytes_are_equal(map, "ld.so-1.7.0", 11)) { /* the old table first, 12 bytes an entry */
+    uint32_t old;
+    memcpy(&old, map + 12, 4);
+    at = old < size / 12 ? (16 + (size_t)old * 12 + 7) & ~(size_t)7 : size;
+  }
+  if (at + sizeof *h <= size && bytes_are_equal(map + at, "glibc-ld.so.cache1.1", 20)) {
+    h = (const struct head *)(map + at);
+    all = (const struct entry *)(map + at + 48);
+    for (i = 0; i < h->count && at + 48 + (i + 1) * sizeof *all <= size && !found; i++) {
+      const struct entry *en = &all[i];
+      size_t key = at + en->key, value = at + en->value;
+      if (en->flags != kind || en->hwcap || key >= size || value >= size) continue;
+      if (size - key <= length || map[key + length] /* another length: most are */ ||
+          !bytes_are_equal(map + key, file, length))
+        continue;
+      path = start_text(*to, PATH_MAX);
+      while (value < size && map[value]) put_char(&path, map[value++]);
+      found = 1;
+    }
+  }
+  sys2(SYS_munmap, (long)map, (long)size);
+  return found;
+}
+
+static const char default_folders[] =
+#if defined(__x86_64__)
+    "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
+#elif defined(__aarch64__)
+    "/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
+#endif
+    "/lib64:/usr/lib64:/lib:/usr/lib";
+
+/* Searches a library as the loader would for the object `of`, and returns its path, also of a file
+ * that cannot be read. `why`, or null, gets the place that it was found in. */
+CODE enum lookup search_library(struct context *cx, const char *file, const struct image *of,
+                                char (*to)[PATH_MAX], char (*why)[WHY]) {
+  struct looking s;
+  s.file = file;
+  s.to = to;
+  s.is = NOT_THERE;
+  s.place = 0;
+  s.whose = 0;
+  /* An object with a RUNPATH has no RPATH, and the program's RPATH counts for objects without a
+   * RUNPATH. */
+  if (!of->runpath) {
+    search_list(cx, &s, of->rpath, ':', "RPATH of ", of);
+    if (!cx->first.runpath) search_list(cx, &s, cx->first.rpath, ':', "RPATH of ", &cx->first);
+  }
+  search_list(cx, &s, cx->library_path, ';', "LD_LIBRARY_PATH", 0);
+  search_list(cx, &s, of->runpath, ':', "RUNPATH of ", of);
+  if (s.is == NOT_THERE && search_cache(cx, file, to)) {
+    s.is = look_up_elf(cx, *to);
+    if (s.is != NOT_THERE) s.place = CACHE;
+  }
+  search_list(cx, &s, default_folders, ':', "the system's library folders", 0);
+  if (s.place && why) {
+    struct text t = start_text(*why, WHY);
+    put(&t, s.place);
+    if (s.whose) put_outside(&t, get_object_path(cx, s.whose->name));
+  }
+  if (s.is == NOT_THERE) **to = 0;
+  return s.is;
+}
+
+#endif

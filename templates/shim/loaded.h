@@ -1,0 +1,47 @@
+/* Libraries that are loaded. */
+#ifndef CUDAGUARD_LOADED_H
+#define CUDAGUARD_LOADED_H
+
+#include "image.h"
+#include "versions.h"
+
+struct loaded {
+  const char *name; /* soname or file name; null: any cuDNN loader library */
+  char (*path)[PATH_MAX], (*soname)[NOTE_TEXT]; /* soname: or null */
+  int found;
+};
+
+CODE int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
+  struct loaded *l = (struct loaded *)data;
+  struct image im = make_image(info);
+  const char *base, *hit = 0;
+  (void)size;
+  if (!im.name || !im.name[0]) return 0;
+  base = base_name(im.name);
+  read_image_names(&im);
+  if (l->name) {
+    if (texts_are_equal(base, l->name) || (im.soname && texts_are_equal(im.soname, l->name)))
+      hit = l->name;
+  } else if (im.soname && parse_major_in_name(im.soname)) {
+    hit = im.soname;
+  } else if (parse_major_in_name(base) || texts_are_equal(base, GUARDED_FILE)) {
+    hit = base;
+  }
+  if (!hit) return 0;
+  if (l->found++) return 1;
+  copy_path(l->path, im.name);
+  if (l->soname) copy_text(*l->soname, sizeof *l->soname, hit);
+  return l->name != 0;
+}
+
+CODE int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[NOTE_TEXT]) {
+  struct loaded l;
+  l.name = name;
+  l.path = path;
+  l.soname = soname;
+  l.found = 0;
+  dl_iterate_phdr(visit_loaded, &l);
+  return l.found == 1;
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* The messages of findings.h, filled with the values of a finding. */
+#ifndef CUDAGUARD_MESSAGE_H
+#define CUDAGUARD_MESSAGE_H
+
+#include "note.h"
+
+/* All texts, each a member of one object: an offset finds it, and needs no relocation at start-up.
+ */
+struct message_texts {
+#define TEXTS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, \
+              hint)                                                                             \
+  char name##_sentence[sizeof(sentence)];                                                       \
+  char name##_hint[sizeof(hint)];
+  FINDINGS(TEXTS)
+#undef TEXTS
+#define TEXT(name, text) char line_##name[sizeof(text)];
+  LINES(TEXT)
+#undef TEXT
+#define TEXT(name, text) char subject_##name[sizeof(text)];
+  SUBJECTS(TEXT)
+#undef TEXT
+  char line_none[1];
+};
+
+static const struct message_texts texts = {
+#define TEXTS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, \
+              hint)                                                                             \
+  sentence, hint,
+    FINDINGS(TEXTS)
+#undef TEXTS
+#define TEXT(name, text) text,
+        LINES(TEXT) SUBJECTS(TEXT)
+#undef TEXT
+            ""};
+
+#define TEXT_AT(member) ((uint16_t)offsetof(struct message_texts, member))
+
+/* A message of the table of findings; texts are offsets. */
+struct meaning {
+  uint16_t code;
+  uint8_t severity, verdict, rank;
+  uint16_t subject, sentence, lines[3], hint;
+};
+
+static const struct meaning meanings[] = {
+#define MEANING(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, \
+                hint)                                                                             \
+  {code,                                                                                          \
+   severity,                                                                                      \
+   verdict,                                                                                       \
+   rank,                                                                                          \
+   TEXT_AT(subject_##subject),                                                                    \
+   TEXT_AT(name##_sentence),                                                                      \
+   {TEXT_AT(line_##one), TEXT_AT(line_##two), TEXT_AT(line_##three)},                             \
+   TEXT_AT(hint_of##_hint)},
+    FINDINGS(MEANING)
+#undef MEANING
+};
+
+CODE const struct meaning *get_meaning(const struct finding *f) { return &meanings[f->words]; }
+
+CODE const char *get_text(uint32_t offset) { return (const char *)&texts + offset; }
+
+enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
+
+static const struct field {
+  char name[16];
+  uint16_t kind, at;
+} fields[] = {
+#define FIELD(name, kind) {#name, kind##_VALUE, offsetof(struct finding, name)},
+    FIELDS(FIELD)
+#undef FIELD
+};
+
+/* Appends the value of a placeholder, which is named up to its brace; returns whether it has one.
+ */
+CODE int put_value(struct context *cx, struct text *t, const struct finding *f, const char *name) {
+  const struct field *field = fields;
+  const char *at;
+  uint32_t n;
+  while (!starts_with(name, field->name) || name[text_length(field->name)] != '}') field++;
+  at = (const char *)f + field->at;
+  if (field->kind == TEXT_VALUE) {
+    const size_t before = t->used;
+    uint16_t text;
+    memcpy(&text, at, sizeof text);
+    if (at == (const char *)&f->component || at == (const char *)&f->other)
+      put_component(cx, t, text);
+    else put(t, cx->kept.at + text);
+    return t->used > before;
+  }
+  memcpy(&n, at, sizeof n);
+  if (!n) return 0;
+  if (field->kind == NUMBER_VALUE) put_number(t, n);
+  if (field->kind == VERSION_VALUE) put_version(t, n);
+  if (field->kind == CUDA_VALUE) put_cuda(t, n);
+  if (field->kind == RELEASE_VALUE) put_release(t, n);
+  return 1;
+}
+
+/* Appends a text with the values of its placeholders, and omits a part in [ ] if a value in it is
+ * empty. Returns whether it has any value, and no empty one outside of [ ]. */
+CODE int put_filled(struct context *cx, struct text *t, const char *words,
+                    const struct finding *f) {
+  size_t optional = t->used;
+  int inside = 0, lacks = 0, inside_lacks = 0, any = 0;
+  for (; *words; words++) {
+    if (*words == '[') {
+      inside = 1;
+      inside_lacks = 0;
+      optional = t->used;
+    } else if (*words == ']') {
+      if (inside_lacks) shorten_text(t, optional);
+      inside = 0;
+    } else if (*words == '{') {
+      if (put_value(cx, t, f, words + 1)) any = 1;
+      else if (inside) inside_lacks = 1;
+      else lacks = 1;
+      while (*words != '}') words++;
+    } else {
+      put_char(t, *words);
+    }
+  }
+  return any && !lacks;
+}
+
+/* Appends the sentence, and each line that has a value. */
+CODE void put_message(struct context *cx, struct text *t, const struct finding *f) {
+  const struct meaning *m = get_meaning(f);
+  int k;
+  put_filled(cx, t, get_text(m->sentence), f);
+  for (k = 0; k < 3; k++) {
+    size_t line = t->used;
+    put_char(t, '\n');
+    if (!put_filled(cx, t, get_text(m->lines[k]), f)) shorten_text(t, line);
+  }
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* Notes: the descriptors of MANIFEST.md. Every read is within their bytes. */
+#ifndef CUDAGUARD_NOTE_H
+#define CUDAGUARD_NOTE_H
+
+#include "context.h"
+#include "text.h"
+#include "versions.h"
+
+CODE int is_note_readable(const struct note *n) {
+  return n->state == NOTE_WHOLE || n->state == NOTE_IS_NEWER;
+}
+
+enum { SEEN = 0xffff };
+
+/* Reads a text of the note; null if it points outside or is too long. */
+CODE const char *read_note_text(const struct note *n, struct text_ref ref,
+                                char (*text)[NOTE_TEXT]) {
+  char *to = *text;
+  *to = 0;
+  if (ref.length >= NOTE_TEXT || ref.at > n->size || ref.length > n->size - ref.at) return 0;
+  memcpy(to, n->descriptor + ref.at, ref.length);
+  to[ref.length] = 0;
+  return to;
+}
+
+/* Rows may be longer in later revisions: what is behind the known part is left out. */
+CODE union row read_note_row(const struct note *n, uint32_t i) {
+  union row row;
+  memcpy(&row, n->descriptor + n->head.rows_at + (size_t)i * n->head.row_size, sizeof row);
+  return row;
+}
+
+CODE int is_row_known(const union row *row) {
+  return row->kind >= ROW_LIBRARY && row->kind <= ROW_GPU;
+}
+
+/* Rows of every kind have these two texts at the same offsets. */
+CODE int are_texts_whole(const struct note *n, const union row *row) {
+  char text[NOTE_TEXT];
+  return read_note_text(n, row->cudnn.soname, &text) &&
+         read_note_text(n, row->cudnn.library, &text);
+}
+
+/* Describes the damage in a note's bytes, or returns null. */
+CODE const char *find_damage(const struct note *n) {
+  const struct note_head *h = &n->head;
+  char text[NOTE_TEXT];
+  uint32_t i;
+  if (n->size < HEAD_SIZE || !bytes_are_equal(h->magic, "cudagrd", sizeof h->magic))
+    return "it does not begin with `cudagrd`";
+  if (!h->revision) return "its revision is 0";
+  if (h->row_size < ROW_SIZE) return "its rows are too short";
+  if ((h->rows && h->rows_at < offsetof(struct note_head, mismatch)) || h->rows_at > n->size ||
+      (uint32_t)h->rows * h->row_size > n->size - h->rows_at)
+    return "its rows are not within it";
+  if (h->revision == REVISION &&
+      (!read_note_text(n, h->name, &text) || !read_note_text(n, h->version, &text)))
+    return "the component's name is not within it";
+  for (i = 0; i < h->rows; i++) {
+    union row row = read_note_row(n, i);
+    if (is_row_known(&row) && !are_texts_whole(n, &row)) return "a text of a row is not within it";
+  }
+  return 0;
+}
+
+CALLED void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
+  memset(n, 0, sizeof *n);
+  n->descriptor = descriptor;
+  n->size = size;
+  memcpy(&n->head, descriptor, size < sizeof n->head ? size : sizeof n->head);
+  n->damage = find_damage(n);
+  n->state = n->damage                      ? NOTE_IS_DAMAGED
+             : n->head.revision != REVISION ? NOTE_IS_NEWER
+                                            : NOTE_WHOLE;
+  if (n->damage) memset(&n->head, 0, sizeof n->head);
+}
+
+/* Appends name and version of the component of a note, by one more than its number. */
+CODE void put_component(struct context *cx, struct text *t, uint32_t number) {
+  const struct note *n = &cx->note[number - 1];
+  char text[NOTE_TEXT];
+  if (!number || !is_note_readable(n)) return;
+  read_note_text(n, n->head.name, &text);
+  put_outside(t, text);
+  put_char(t, ' ');
+  read_note_text(n, n->head.version, &text);
+  put_outside(t, text);
+}
+
+/* The toolkit that the note's package was built with; 0: none, or not known. */
+CODE uint32_t read_toolkit(const struct note *n) {
+  char version[NOTE_TEXT];
+  uint32_t part[3];
+  if (!read_note_text(n, n->head.toolkit, &version) || !parse_numbers(version, 1, part)) return 0;
+  return part[0] * 1000 + part[1] * 10;
+}
+
+#endif

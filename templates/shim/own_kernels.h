@@ -1,0 +1,488 @@
+/* The kernels of this file, if no tool has sealed it: read from memory, and given to the judge as
+ * the rows that a sealed note would have, for the GPUs of this machine. The rules are those of
+ * guard-core/src/kernels/cover.rs and guard-core/src/serves.rs; a table of builds keeps them equal.
+ *
+ * nvcc leaves a record of each fatbin container in one section. A record of our own, of a container
+ * without entries, is among them, and leads to the others. */
+#ifndef CUDAGUARD_OWN_KERNELS_H
+#define CUDAGUARD_OWN_KERNELS_H
+
+#include "coverage.h"
+#include "image.h"
+#include "note.h"
+
+struct container {
+  uint32_t magic;
+  uint16_t version, header;
+  uint64_t size; /* of the entries behind the header */
+};
+
+struct record {
+  uint32_t magic, version;
+  const struct container *container;
+  const void *more;
+};
+
+struct entry {
+  uint16_t kind, format;
+  uint32_t header;
+  uint64_t size;
+  uint32_t packed, options;
+  uint16_t minor, major; /* the PTX ISA, or the ELF ABI of machine code */
+  uint32_t arch, name, name_size;
+  uint64_t flags, unused, unpacked;
+};
+
+enum { RECORD = 0x466243b1, LINKED_RECORD = 2 /* its container is a device linker's */ };
+enum { PTX = 1, MACHINE_CODE = 2, LTO_IR = 8, RELOCATABLE_PTX = 0x40 };
+enum { ZSTANDARD = 0x8000, SPECIFIC = 0x100000, FAMILY = 0x200000 };
+/* Bytes below which an image holds no kernel, measured with nvcc 11.8 to 13.5. */
+enum { LEAST_CODE = 2048, LEAST_PTX = 94 };
+#define CONTAINER 0xba55ed50u
+
+static const struct container empty
+    __attribute__((used, section(".nv_fatbin"), aligned(8))) = {CONTAINER, 1, sizeof empty, 0};
+static struct record own_record
+    __attribute__((used, section(".nvFatBinSegment"), aligned(8))) = {RECORD, 1, &empty, 0};
+
+/* The entries of a container, one after the other. */
+struct entries {
+  const struct entry *at;
+  size_t left;
+};
+
+enum { NO_ENTRY, WHOLE_ENTRY, DAMAGED_ENTRY };
+
+CODE int next_entry(struct entries *all, const struct entry **entry) {
+  const struct entry *e = all->at;
+  size_t left = all->left;
+  *entry = e;
+  if (!left) return NO_ENTRY;
+  all->left = 0;
+  if (left < sizeof *e || e->header < sizeof *e || e->header > left || e->size > left - e->header)
+    return DAMAGED_ENTRY;
+  all->left = left - e->header - (size_t)e->size;
+  all->at = (const struct entry *)((const char *)e + e->header + e->size);
+  return WHOLE_ENTRY;
+}
+
+CODE int is_ptx(const struct entry *e) { return e->kind == PTX || e->kind == RELOCATABLE_PTX; }
+
+/* Reads an entry; `is` is 0 if it is unknown. */
+CODE struct code read_code(const struct entry *e) {
+  struct code code;
+  code.is = code.isa = code.how = 0;
+  if ((e->kind != MACHINE_CODE && !is_ptx(e)) || e->arch < 10 || e->arch > 999) return code;
+  code.is = (uint16_t)(e->arch << 2 | (is_ptx(e) ? IS_PTX : 0));
+  if (e->flags & SPECIFIC) code.is |= IS_SPECIFIC;
+  else if (e->flags & FAMILY) code.is |= IS_FAMILY;
+  if (is_ptx(e)) code.isa = (uint16_t)(e->major << 8 | e->minor);
+  if (e->flags & ZSTANDARD) code.how = IS_PACKED;
+  return code;
+}
+
+CODE int is_for_linking(const struct entry *e) {
+  static const char option[] = "--compile-only";
+  uint32_t i;
+  for (i = sizeof *e; is_ptx(e) && i + sizeof option <= e->header; i++)
+    if (bytes_are_equal((const char *)e + i, option, sizeof option - 1)) return 1;
+  return 0;
+}
+
+/* PTX ISA 9 came with CUDA 13, and so did ELF ABI 8 below arch 100, and these archs. */
+CODE int is_made_by_13(const struct entry *e) {
+  if (is_ptx(e)) return e->major >= 9;
+  return e->arch < 100 ? (e->major << 8 | e->minor) >= 0x108 : e->arch == 107 || e->arch == 110;
+}
+
+/* Bytes below which an image holds no kernel. */
+CODE int holds_kernel(const struct entry *e) {
+  const uint64_t size = e->unpacked ? e->unpacked : e->size;
+  return size >= (is_ptx(e)                 ? (uint64_t)LEAST_PTX
+                  : e->kind == MACHINE_CODE ? (uint64_t)LEAST_CODE
+                                            : 0);
+}
+
+/* A container with kernels: its entries, what holds for all of them, and how many of them are code.
+ */
+struct kernels {
+  struct entries entries;
+  int how, codes;
+};
+
+CODE struct entries get_entries(const struct container *c, size_t left) {
+  struct entries all;
+  all.at = (const struct entry *)(c + 1);
+  all.left = 1; /* damaged */
+  if (left >= sizeof *c && c->magic == CONTAINER && c->version == 1 && c->header == sizeof *c &&
+      c->size <= left - sizeof *c)
+    all.left = (size_t)c->size;
+  return all;
+}
+
+/* Reads a container; returns whether it has kernels. All images come from one source: what one of
+ * them holds, the others hold. */
+CODE int read_container(const struct container *c, size_t left, struct kernels *kernels) {
+  struct entries rest = get_entries(c, left);
+  const struct entry *e;
+  int is, holds[2], others = 0;
+  holds[0] = holds[1] = 0;
+  kernels->entries = rest;
+  kernels->how = kernels->codes = 0;
+  while ((is = next_entry(&rest, &e)) != NO_ENTRY) {
+    if (is == DAMAGED_ENTRY) {
+      kernels->codes++;
+      others = holds[0] = 1;
+      break;
+    }
+    others |= !is_ptx(e);
+    holds[is_ptx(e)] |= holds_kernel(e);
+    if (e->kind == LTO_IR) continue;
+    kernels->codes++;
+    if (!read_code(e).is) continue;
+    if (is_for_linking(e)) kernels->how |= IS_INPUT;
+    if (is_made_by_13(e)) kernels->how |= BY_13;
+  }
+  return holds[!others] && kernels->codes;
+}
+
+/* The next code of a container; returns whether there is one. */
+CODE int next_code(struct entries *rest, struct code *code) {
+  const struct entry *e;
+  int is;
+  do is = next_entry(rest, &e);
+  while (is == WHOLE_ENTRY && e->kind == LTO_IR);
+  code->is = code->isa = code->how = 0;
+  if (is == WHOLE_ENTRY) *code = read_code(e);
+  return is != NO_ENTRY;
+}
+
+/* The containers of this file, one after the other. */
+struct containers {
+  const struct record *at;
+  int codes; /* that were read */
+};
+
+CODE struct containers start_containers(struct context *cx) {
+  struct containers all;
+  all.at = cx->first_record;
+  all.codes = 0;
+  return all;
+}
+
+/* The next container with kernels; returns whether there is one. The last one that is read, if
+ * there are too many, is one of which nothing is known. */
+CODE int next_container(struct context *cx, struct containers *all, struct kernels *kernels) {
+  const struct image *im = &cx->own;
+  while (count_mapped(im, (uintptr_t)all->at) >= sizeof *all->at && all->at->magic == RECORD &&
+         all->codes < MAX_CODES) {
+    const struct record *r = all->at++;
+    if (r->container == &empty ||
+        !read_container(r->container, count_mapped(im, (uintptr_t)r->container), kernels))
+      continue;
+    if (r->version == LINKED_RECORD) kernels->how |= IS_LINKED;
+    all->codes += kernels->codes;
+    if (all->codes < MAX_CODES) return 1;
+    all->codes = MAX_CODES;
+    kernels->how = 0;
+    kernels->entries.left = 1;
+    return 1;
+  }
+  return 0;
+}
+
+/* What GPUs of one compute capability find in this file. */
+struct service {
+  int served, left_out, unknown, has_ptx, by_13;
+  int bare; /* machine code serves it, and its container has no PTX */
+  uint32_t
+      code; /* the weakest that one uses: PTX before machine code, then the older; less IS_PTX */
+  struct needs needs, ptx; /* ptx: of PTX alone, beside machine code, too */
+};
+
+CALLED void add_needs(struct needs *n, const struct code *code, int how) {
+  raise_needs(n, code->isa);
+  if (code->how & IS_PACKED) raise_needs(n, how & BY_13 ? 13 : 12);
+}
+
+CODE void add_code(struct service *s, const struct code *code, const struct code *ptx, int how) {
+  s->served = 1;
+  if (s->code > (code->is ^ IS_PTX)) s->code = code->is ^ IS_PTX;
+  add_needs(&s->needs, code, how);
+  s->by_13 |= !(code->is & IS_PTX) && how & BY_13;
+  if (ptx) add_needs(&s->ptx, ptx, how);
+  else s->bare = 1;
+}
+
+CODE void join_linking(struct service *s, const struct service *linking, int links) {
+  if (linking->unknown || (linking->left_out && linking->served && links > 1)) {
+    s->unknown = 1;
+  } else if (linking->left_out || !linking->served) {
+    s->left_out = 1;
+  } else {
+    s->served = 1;
+    if (s->code > linking->code) s->code = linking->code;
+    raise_needs_to(&s->needs, linking->needs.cuda, linking->needs.release);
+    raise_needs_to(&s->ptx, linking->ptx.cuda, linking->ptx.release);
+  }
+}
+
+/* The best codes of a container for a GPU. */
+struct best {
+  struct code machine_code, ptx; /* `is` is 0 if there is none */
+  int unknown;
+};
+
+CODE struct best choose_codes(struct entries codes, uint32_t cc) {
+  struct best best;
+  struct code code;
+  memset(&best, 0, sizeof best);
+  while (next_code(&codes, &code)) {
+    struct code *one = code.is & IS_PTX ? &best.ptx : &best.machine_code;
+    int is = code.is ? check_code(code.is, cc) : CANNOT_TELL;
+    if (is == CANNOT_TELL) best.unknown = 1;
+    if (is == RIGHT && one->is < code.is) *one = code;
+  }
+  return best;
+}
+
+CODE struct service read_service(struct context *cx, uint32_t cc) {
+  /* Relocatable code goes through a device linker. Where it left nothing for a GPU, the driver
+   * links the PTX of all inputs. */
+  struct service s, linking;
+  struct containers rest = start_containers(cx);
+  struct kernels one;
+  int links = 0, unserved = 0;
+  memset(&s, 0, sizeof s);
+  s.code = ~(uint32_t)0;
+  linking = s;
+  while (next_container(cx, &rest, &one)) {
+    const struct best best = choose_codes(one.entries, cc);
+    struct service *to = one.how & IS_INPUT ? &linking : &s;
+    const struct code *used = best.machine_code.is && to == &s ? &best.machine_code : &best.ptx;
+    s.has_ptx |= best.ptx.is || best.unknown;
+    links += (one.how & IS_LINKED) != 0;
+    if (used->is) add_code(to, used, best.ptx.is ? &best.ptx : 0, one.how);
+    else if (one.how & IS_LINKED) unserved = 1;
+    else if (best.unknown) to->unknown = 1;
+    else to->left_out = 1;
+  }
+  if (unserved || (!links && (linking.served | linking.left_out | linking.unknown)))
+    join_linking(&s, &linking, links);
+  return s;
+}
+
+/* Texts of rows that are not in a note. Such a row has SEEN as the place of a text, and instead of
+ * its length a number: one of these two, a code (1 << 2 is the least), or a cudart by its version,
+ * 1000 of a major. */
+enum {
+  ALL_CODES = 0,
+  CUDART_NEEDED = 1,
+  LEAST_VERSION = 1 << 13,
+  MAJOR_ALONE = 1 /* added to a version */
+};
+
+CODE struct text_ref refer_to_seen(uint32_t what) {
+  struct text_ref ref;
+  ref.at = SEEN;
+  ref.length = (uint16_t)what;
+  return ref;
+}
+
+#define CUDART_FILE "libcudart.so"
+
+CODE void put_code(struct text *t, uint32_t code) {
+  put(t, code & IS_PTX ? "compute_" : "sm_");
+  put_number(t, code >> 2 & 0x3ff);
+  if (code & SUFFIX) put_char(t, code & IS_SPECIFIC ? 'a' : 'f');
+}
+
+/* Appends all codes of this file, each once, in the order of their numbers. */
+CODE void put_all_codes(struct context *cx, struct text *t) {
+  uint32_t last = 0, next;
+  for (;; last = next) {
+    struct containers rest = start_containers(cx);
+    struct kernels one;
+    struct code code;
+    next = SEEN;
+    while (next_container(cx, &rest, &one))
+      while (next_code(&one.entries, &code))
+        if (code.is > last && code.is < next) next = code.is;
+    if (next == SEEN) return;
+    if (last) put(t, ", ");
+    put_code(t, next);
+  }
+}
+
+CODE void format_seen_text(struct context *cx, uint32_t what, char *to) {
+  struct text t = start_text(to, NOTE_TEXT);
+  if (what >= LEAST_VERSION) {
+    put(&t, "libcudart ");
+    if (what % 10 == MAJOR_ALONE) put_number(&t, what / 1000);
+    else put_cuda(&t, what);
+  } else if (what == CUDART_NEEDED) {
+    const char *needed = find_needed(&cx->own, CUDART_FILE);
+    if (needed) put(&t, needed);
+  } else if (what != ALL_CODES) {
+    put_code(&t, what);
+  } else {
+    put_all_codes(cx, &t);
+  }
+}
+
+/* Host code that nvcc made is made for some cudart, which asks for a driver of its major: the
+ * shared one that the file needs, else the static one of the toolkit. */
+CODE union row make_cudart_row(struct context *cx, const struct note *n) {
+  const char *needed = find_needed(&cx->own, CUDART_FILE);
+  uint32_t built = read_toolkit(n), cudart = built;
+  struct needs needs;
+  union row row;
+  long major;
+  memset(&row, 0, sizeof row);
+  memset(&needs, 0, sizeof needs);
+  row.kind = ROW_DRIVER;
+  if (needed && needed[sizeof CUDART_FILE - 1]) {
+    needed += sizeof CUDART_FILE;
+    major = parse_number(&needed, 60);
+    if (major > 0 && (uint32_t)major != built / 1000) cudart = (uint32_t)major * 1000;
+    else if (built) {
+      row.driver.cudart = refer_to_seen(CUDART_NEEDED);
+      row.driver.cudart_built = built / 1000 << 16 | built % 1000 / 10 << 8;
+    }
+  }
+  raise_needs(&needs, cudart);
+  row.driver.cuda = needs.cuda || !cudart ? needs.cuda : cudart / 1000 * 1000;
+  row.driver.release = needs.release;
+  row.driver.because = refer_to_seen(cudart == built ? cudart : cudart + MAJOR_ALONE);
+  return row;
+}
+
+CODE union row make_gpu_row(struct context *cx, const struct note *n, uint32_t cc) {
+  struct service s = read_service(cx, cc);
+  struct needs sure;
+  union row row;
+  int isa, by = s.code & IS_PTX ? BY_CUBIN : BY_PTX;
+  memset(&row, 0, sizeof row);
+  memset(&sure, 0, sizeof sure);
+  row.kind = ROW_GPU;
+  if (s.served && s.left_out) by = BY_SOME | (by & BY_PTX);
+  else if (s.unknown) by = BY_UNKNOWN;
+  else if (!s.served) by = BY_NONE;
+  isa = s.bare ? 0 : (int)(find_isa(s.ptx.cuda) * PTX_ISA);
+  if (by & (BY_CUBIN | BY_SOME)) by |= s.has_ptx ? isa : NO_PTX;
+  else if (by == BY_PTX && (s.bare || s.ptx.cuda > s.needs.cuda)) by |= isa ? isa : NO_PTX;
+  row.gpu.served_by = (uint16_t)by;
+  row.gpu.cuda = s.needs.cuda;
+  row.gpu.release = s.needs.release;
+  row.gpu.built_for = refer_to_seen(ALL_CODES);
+  if (s.served) row.gpu.code = refer_to_seen(s.code ^ IS_PTX);
+  raise_needs(&sure, 13000);
+  if (s.by_13 && make_cudart_row(cx, n).driver.cuda < sure.cuda) {
+    row.gpu.sure_cuda = sure.cuda;
+    row.gpu.sure_release = sure.release;
+  }
+  if (s.needs.cuda > NEWEST_CUDA) {
+    row.gpu.sure_cuda = NO_DRIVER_KNOWN;
+    row.gpu.sure_release = 0;
+  }
+  return row;
+}
+
+/* Widens the row of a GPU to those between which all are served alike. Returns whether an earlier
+ * GPU has the same row. */
+CODE int widen_row(struct context *cx, const struct note *n, int i, union row *row) {
+  const struct driver *d = &cx->driver;
+  const uint32_t cc = d->cc[i];
+  const union row alike = make_gpu_row(cx, n, cc);
+  int k, is_later = 0;
+  *row = alike;
+  row->gpu.lowest = row->gpu.highest = cc;
+  for (k = 0; k < d->gpus; k++) {
+    const uint32_t other = d->cc[k];
+    uint32_t at = cc < other ? cc : other, last = cc < other ? other : cc;
+    for (; other && other != cc && at <= last; at = (at & 0xff) < 10 ? at + 1 : (at | 0xff) + 1) {
+      const union row between = make_gpu_row(cx, n, at);
+      if (!bytes_are_equal(&between, &alike, sizeof alike)) break;
+    }
+    if (!other || (other != cc && at <= last)) continue;
+    if (k < i) is_later = 1;
+    if (other < row->gpu.lowest) row->gpu.lowest = other;
+    if (other > row->gpu.highest) row->gpu.highest = other;
+  }
+  return is_later;
+}
+
+/* Reads the kernels for each GPU: one row for all those that are served alike, and zeros in place
+ * of the others. */
+CODE void read_gpu_rows(struct context *cx, const struct note *n) {
+  int i, k;
+  cx->gpu_rows_of = n;
+  for (i = 0; i < cx->driver.gpus; i++) {
+    union row *row = &cx->gpu_row[i];
+    for (k = 0; k < i && cx->driver.cc[k] != cx->driver.cc[i];) k++;
+    if (k < i || widen_row(cx, n, i, row)) memset(row, 0, sizeof *row);
+  }
+}
+
+/* Rows behind those of the note: of cudart, then of each GPU. */
+CODE union row get_seen_row(struct context *cx, const struct note *n, int i) {
+  if (!i) return make_cudart_row(cx, n);
+  if (cx->gpu_rows_of != n) read_gpu_rows(cx, n);
+  return cx->gpu_row[i - 1];
+}
+
+/* Returns a row of a note, or one that was made from the kernels of its file. */
+CODE union row get_row(struct context *cx, const struct note *n, uint32_t i) {
+  return i < n->head.rows ? read_note_row(n, i) : get_seen_row(cx, n, (int)(i - n->head.rows));
+}
+
+/* A text of a row, or null. */
+CODE const char *read_row_text(struct context *cx, const struct note *n, struct text_ref ref,
+                               char (*text)[NOTE_TEXT]) {
+  if (!n->sees || ref.at != SEEN) return read_note_text(n, ref, text);
+  format_seen_text(cx, ref.length, *text);
+  return *text;
+}
+
+CODE uint32_t count_rows(struct context *cx, const struct note *n) {
+  return n->head.rows +
+         (n->sees ? 1 + (cx->codes && cx->driver.gpus > 0 ? (uint32_t)cx->driver.gpus : 0) : 0);
+}
+
+/* Rows of kernels that were declared, last in their note: what is seen counts more. */
+CODE void drop_declared_rows(struct note *n) {
+  while (n->head.rows && read_note_row(n, n->head.rows - 1).kind == ROW_GPU) n->head.rows--;
+}
+
+/* Which notes are judged by what is seen: those of this file, where none was sealed. A sanitizer
+ * would keep it from looking beside its own record. */
+__attribute__((no_sanitize_address)) CODE void read_own_kernels(struct context *cx) {
+  const struct record *r = &own_record;
+  struct containers rest;
+  struct kernels one;
+  const struct note *n = 0;
+  int k;
+  for (k = 0; k < cx->notes; k++)
+    if (cx->note[k].own) {
+      n = &cx->note[k];
+      if (n->head.sealed || n->head.archs_known == ARCHS_OBSERVED) return;
+    }
+  if (!n) return;
+  cx->looks = 1;
+  /* Compilers assume that nothing is next to an object. */
+  __asm__("" : "+r"(r));
+  while (count_mapped(&cx->own, (uintptr_t)(r - 1)) >= sizeof *r && r[-1].magic == RECORD) r--;
+  cx->first_record = r;
+  rest = start_containers(cx);
+  while (next_container(cx, &rest, &one))
+    ;
+  cx->codes = rest.codes;
+  for (k = 0; k < cx->notes; k++) {
+    struct note *of = &cx->note[k];
+    of->sees =
+        of->own && of->state == NOTE_WHOLE && (cx->codes || find_needed(&cx->own, CUDART_FILE));
+    if (of->sees && cx->codes) drop_declared_rows(of);
+  }
+}
+
+#endif

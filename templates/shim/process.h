@@ -1,0 +1,53 @@
+/* This process: its variables, its number, the file of the program. */
+#ifndef CUDAGUARD_PROCESS_H
+#define CUDAGUARD_PROCESS_H
+
+#include "elf_file.h"
+
+/* A setuid program ignores all variables. */
+CODE const char *get_variable(const char *name) {
+  const char *value = secure_getenv(name);
+  return value ? value : "";
+}
+
+CALLED int get_process(void) { return (int)sys1(SYS_getpid, 0); }
+
+CODE int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }
+
+/* Copies a path, made absolute by the working directory. */
+CODE void copy_absolute(char (*to)[PATH_MAX], const char *path) {
+  struct text t;
+  while (starts_with(path, "./")) path += 2;
+  copy_path(to, path);
+  if (!*path || *path == '/' || read_link("/proc/self/cwd", to) <= 0) return;
+  t.at = *to;
+  t.used = text_length(*to);
+  t.size = PATH_MAX;
+  put_char(&t, '/');
+  put(&t, path);
+  if (is_cut(&t)) copy_path(to, path);
+}
+
+/* Returns the program's path. The kernel names the file that it started, which may be the loader
+ * (`ld.so program`), and a path may lead elsewhere by now: of the paths that are known, the first
+ * counts whose file has the program headers that are in memory. */
+CODE const char *find_program(struct context *cx) {
+  const char *by_kernel = (const char *)getauxval(AT_EXECFN);
+  if (cx->self[0]) return cx->self;
+  if (cx->loader_name) copy_absolute(&cx->self, cx->loader_name);
+  if (cx->self[0] && is_file_of_image(cx, cx->self, &cx->first)) return cx->self;
+  if (read_link("/proc/self/exe", &cx->self) > 0 && is_file_of_image(cx, cx->self, &cx->first))
+    return cx->self;
+  if (by_kernel) copy_absolute(&cx->self, by_kernel);
+  if (cx->self[0] && is_file_of_image(cx, cx->self, &cx->first)) return cx->self;
+  if (cx->loader_name) copy_absolute(&cx->self, cx->loader_name);
+  else if (read_link("/proc/self/exe", &cx->self) <= 0)
+    copy_path(&cx->self, by_kernel && *by_kernel ? by_kernel : "this program");
+  return cx->self;
+}
+
+CODE const char *get_object_path(struct context *cx, const char *name) {
+  return *name ? name : find_program(cx);
+}
+
+#endif

@@ -1,0 +1,317 @@
+/* The report: what was found, as JSON, in the file that CUDAGUARD_REPORT names. */
+#ifndef CUDAGUARD_REPORT_JSON_H
+#define CUDAGUARD_REPORT_JSON_H
+
+#include "report_stderr.h"
+
+CODE void put_version_member(struct text *t, const char *key, void (*how)(struct text *, uint32_t),
+                             uint32_t n) {
+  if (!n) return;
+  put_key(t, key);
+  put_char(t, '"');
+  how(t, n);
+  put_char(t, '"');
+}
+
+CODE void put_number_member(struct text *t, const char *key, uint32_t n) {
+  put_key(t, key);
+  put_number(t, n);
+}
+
+CALLED void report_cudnn(struct context *cx, struct text *t, const struct seen_cudnn *c) {
+  put(t, ",\"cudnn\":{");
+  put_member(t, "path", cx->kept.at + c->path);
+  put_member(t, "picked_by", cx->kept.at + c->picked_by);
+  if (c->version) {
+    put_version_member(t, "version", put_version, c->version);
+    put_member(t, "version_from", c->from);
+  }
+  put_version_member(t, "cuda", put_cuda, c->cuda);
+  put_char(t, '}');
+}
+
+CODE void report_note(struct context *cx, struct text *t, const struct note *n) {
+  static const char states[][8] = {"whole", "newer", "damaged", "absent"};
+  char name[NOTE_TEXT], version[NOTE_TEXT];
+  size_t from;
+  int k;
+  put_next(t, "{");
+  put_member(t, "file", get_object_path(cx, n->file.name));
+  put_member(t, "note", states[n->state]);
+  if (is_note_readable(n)) {
+    read_note_text(n, n->head.name, &name);
+    read_note_text(n, n->head.version, &version);
+    put_member(t, "name", name);
+    put_member(t, "version", version);
+    for (k = 0; k < cx->seen; k++)
+      if (cx->seen_cudnn[k].note == n) {
+        report_cudnn(cx, t, &cx->seen_cudnn[k]);
+        break;
+      }
+    put(t, ",\"not_judged\":[\"");
+    from = t->used;
+    put_not_judged(cx, t, from, n, "\",\"");
+    if (t->used > from) put_char(t, '"');
+    else shorten_text(t, from - 1);
+    put_char(t, ']');
+  }
+  put_char(t, '}');
+}
+
+CODE void report_driver(struct context *cx, struct text *t) {
+  const struct driver *d = &cx->driver;
+  int k;
+  put(t, ",\"driver\":{");
+  put_member(t, "path", d->path);
+  put_version_member(t, "user", put_release, d->user);
+  put_version_member(t, "kernel", put_release, d->kernel);
+  put_version_member(t, "cuda", put_cuda, d->cuda);
+  put(t, "},\"gpus\":[");
+  for (k = 0; k < d->gpus; k++) {
+    put_next(t, "{");
+    if (!d->chosen) put(t, "\"visible\":true");
+    put_version_member(t, "cc", put_capability, d->cc[k]);
+    put_char(t, '}');
+  }
+  put_char(t, ']');
+}
+
+CODE void report_finding(struct context *cx, struct text *t) {
+  static const char severities[][8] = {"info", "warning", "error"};
+  const struct verdict *v = get_next_verdict(cx);
+  put_next(t, "{\"code\":\"CG");
+  put_number(t, (uint32_t)v->code);
+  put_char(t, '"');
+  put_member(t, "severity", severities[v->severity]);
+  put_member(t, "component", v->component);
+  put_member(t, "subject", v->subject);
+  put_member(t, "message", v->message);
+  put_member(t, "hint", v->hint);
+  put_char(t, '}');
+}
+
+/* Returns the file that contains this guard. */
+CALLED const char *find_own_file(struct context *cx) {
+  int k;
+  for (k = 0; k < cx->notes; k++)
+    if (cx->note[k].own) return get_object_path(cx, cx->note[k].file.name);
+  return find_program(cx);
+}
+
+/* When this process was started, as the kernel counts it: a process's number comes again. */
+CALLED const char *read_start_time(struct context *cx) {
+  char *s = cx->text, *end;
+  int spaces = 0;
+  read_file_text(cx, "/proc/self/stat", cx->text, sizeof cx->text);
+  for (end = s; *end; end++)
+    if (*end == ')') s = end; /* the last: the program's name may hold others */
+  while (*s && spaces < 20) spaces += *s++ == ' ';
+  for (end = s; *end > ' ';) end++;
+  *end = 0;
+  return s;
+}
+
+/* What this guard has seen, as one object. It begins with the process, `process` bytes, and the
+ * guard, `guard` bytes. */
+CODE void put_report(struct context *cx, struct text *t, const char *action, const char *host,
+                     size_t *process, size_t *guard) {
+  static const char verdicts[][8] = {"runs", "refused", "unknown"};
+  int k;
+  put_char(t, '{');
+  put_member(t, "host", host);
+  put_number_member(t, "pid", (uint32_t)get_process());
+  put_member(t, "started", read_start_time(cx));
+  *process = t->used;
+  put_member(t, "file", find_own_file(cx));
+  *guard = t->used;
+  put_member(t, "role", cx->program ? "program" : "library");
+  put_member(t, "verdict", verdicts[get_result(cx)]);
+  put_member(t, "action", action);
+  put_number_member(t, "level", (uint32_t)cx->level);
+  if (cx->patience > cx->left.tv_sec + 1)
+    put_number_member(t, "waited_seconds", (uint32_t)(cx->patience - cx->left.tv_sec));
+  put(t, ",\"shim\":{\"revision\":1},\"components\":[");
+  for (k = 0; k < cx->notes; k++) report_note(cx, t, &cx->note[k]);
+  put_char(t, ']');
+  if (cx->driver_known && cx->driver.state == FOUND) report_driver(cx, t);
+  put(t, ",\"findings\":[");
+  for (k = 0; k < cx->findings.count; k++) {
+    compose_verdict(cx, &cx->findings.at[k]);
+    report_finding(cx, t);
+  }
+  put(t, "]}");
+}
+
+/* ---- its file: a line for the first guard of the process, the program's where it has one, and one
+ * for each that came later ---- */
+
+CODE void put_line(struct text *t, const char *line) {
+  while (*line && *line != '\n') put_char(t, *line++);
+  if (t->at[t->used - 1] == ',') shorten_text(t, t->used - 1);
+}
+
+CALLED void put_later(struct text *t, const char *line) {
+  put_next(t, "\n");
+  put_line(t, line);
+}
+
+CALLED const char *skip_line(const char *s) {
+  while (*s && *s++ != '\n')
+    ;
+  return s;
+}
+
+/* `old` is the report of this process in the file, or empty. Reports of other guards in it are
+ * kept. */
+CODE void put_all(struct context *cx, struct text *t, const char *mine, size_t guard,
+                  const char *old) {
+  int later = *old && !cx->program && !bytes_are_equal(old, mine, guard);
+  if (later) {
+    put_line(t, old);
+  } else {
+    put_line(t, mine);
+    shorten_text(t, t->used - 1);
+    put(t, ",\"loaded_later\":[");
+  }
+  while (*(old = skip_line(old)) == '{')
+    if (!bytes_are_equal(old, mine, guard)) put_later(t, old);
+  if (later) put_later(t, mine);
+  put(t, "\n]}\n");
+}
+
+/* A name with %p for the number of the process and %h for the name of the host. */
+CODE void put_name(struct text *t, const char *s, const char *host) {
+  for (; *s; s++) {
+    char is = 0;
+    if (*s == '%') is = s[1];
+    if (is == 'p') {
+      put_number(t, (uint32_t)get_process());
+      s++;
+    } else if (is == 'h') {
+      put(t, host);
+      s++;
+    } else put_char(t, *s);
+  }
+}
+
+/* Standard error or output, where the name leads to what they lead to: a log that other words stand
+ * in is written on, and neither emptied nor replaced. 0 where it does not. */
+CODE long find_output(const char *path) {
+  struct stat named, is;
+  long fd = stat_at(AT_FDCWD, path, &named, 0) ? 0 : STDERR_FILENO;
+  for (; fd; fd--)
+    if (!stat_at(fd, "", &is, AT_EMPTY_PATH) && is.st_ino == named.st_ino &&
+        is.st_dev == named.st_dev)
+      break;
+  return fd;
+}
+
+CODE void remove_file(const char *path) { sys3(SYS_unlinkat, AT_FDCWD, (long)path, 0); }
+
+CODE int is_trusted(const struct stat *is) {
+  return !is->st_uid || is->st_uid == (uid_t)sys1(SYS_geteuid, 0);
+}
+
+/* The folder of a path, and what may happen to names in it. */
+enum { FOLDER_IS_OURS, FOLDER_IS_SHARED, FOLDER_IS_REDIRECTED };
+
+/* Returns FOLDER_IS_SHARED if others can put files into the folder of this path, and
+ * FOLDER_IS_REDIRECTED if a link of another user leads there. */
+CODE int check_folder(struct context *cx, const char *path) {
+  const char *end = base_name(path), *at, *folder = cx->found;
+  struct text t = start_text(cx->found, sizeof cx->found);
+  struct stat is;
+  for (at = path; at < end; put_char(&t, *at++))
+    if (*at == '/' && t.used && !stat_at(AT_FDCWD, folder, &is, AT_SYMLINK_NOFOLLOW) &&
+        S_ISLNK(is.st_mode) && !is_trusted(&is))
+      return FOLDER_IS_REDIRECTED;
+  if (!t.used) put_char(&t, '.');
+  if (stat_at(AT_FDCWD, folder, &is, 0)) return FOLDER_IS_SHARED;
+  return is_trusted(&is) && !(is.st_mode & (S_IWGRP | S_IWOTH)) ? FOLDER_IS_OURS : FOLDER_IS_SHARED;
+}
+
+/* Opens what goes by the name: in a folder that others can write to, no link, and nothing but a
+ * pipe or a device of ours. */
+CODE long open_in_place(struct context *cx, const char *path, int shared) {
+  struct stat is;
+  long fd;
+  if (!shared) return open_file(cx, path, O_WRONLY | O_CREAT | O_TRUNC);
+  fd = open_file(cx, path, O_WRONLY | O_NOFOLLOW);
+  if (fd < 0 || (!stat_at(fd, "", &is, AT_EMPTY_PATH) && !S_ISREG(is.st_mode) && is_trusted(&is)))
+    return fd;
+  close_file(fd);
+  return -1;
+}
+
+/* Writes the report as a new file and renames it, so that a reader finds a whole one. A rename
+ * replaces a link and follows none. If the folder takes no file, or something else than a file has
+ * the name (a pipe, a device, in a folder of ours a link), that is written to. */
+CODE void write_report_file(struct context *cx, const char *path, const char *beside,
+                            const struct text *t, int shared) {
+  long fd = -1;
+  int whole;
+  if (*beside) {
+    remove_file(beside); /* of one that was killed */
+    fd = open_file(cx, beside, O_WRONLY | O_CREAT | O_EXCL);
+  }
+  if (fd < 0) {
+    beside = "";
+    fd = open_in_place(cx, path, shared);
+  }
+  if (fd < 0) return;
+  whole = write_out(fd, t->at, t->used, 0); /* a full disk is not the program's trouble */
+  close_file(fd);
+  if (!*beside) return;
+  if (!whole || sys6(SYS_renameat, AT_FDCWD, (long)beside, AT_FDCWD, (long)path, 0, 0) < 0)
+    remove_file(beside);
+}
+
+static const size_t REPORT_ROOM =
+    4 << 20; /* more than all notes and findings take; what is not used takes no memory */
+
+CODE void write_report_to(struct context *cx, const char *asked, const char *action, char *room) {
+  char *path = cx->real, *beside = cx->scratch;
+  struct utsname host;
+  char *old = room + 2 * REPORT_ROOM;
+  struct text mine = start_text(room, REPORT_ROOM),
+              all = start_text(room + REPORT_ROOM, REPORT_ROOM);
+  struct text name = start_text(path, sizeof cx->real),
+              next = start_text(beside, sizeof cx->scratch);
+  struct stat about;
+  size_t process, guard;
+  int folder, is_link = 0, is_new;
+  long fd;
+  sys1(SYS_uname, (long)&host);
+  put_name(&name, asked, host.nodename);
+  put_report(cx, &mine, action, host.nodename, &process, &guard);
+  fd = find_output(path);
+  folder = check_folder(cx, path);
+  is_new = stat_at(AT_FDCWD, path, &about, AT_SYMLINK_NOFOLLOW) < 0;
+  if (!is_new) is_link = S_ISLNK(about.st_mode);
+  if (!fd && (is_new || S_ISREG(about.st_mode) || (is_link && folder != FOLDER_IS_OURS))) {
+    put(&next, path);
+    put_name(&next, ".%h.%p.new", host.nodename);
+    if (is_cut(&next)) *beside = 0;
+    if (!is_link) read_file_text(cx, path, old, REPORT_ROOM);
+    if (!bytes_are_equal(old, mine.at, process)) *old = 0;
+  }
+  put_all(cx, &all, mine.at, guard, old);
+  if (is_cut(&mine) || is_cut(&all) || is_cut(&name))
+    return; /* what is cut is no JSON, or another file's name */
+  if (fd) write_out(fd, all.at, all.used, 0);
+  else if (folder != FOLDER_IS_REDIRECTED)
+    write_report_file(cx, path, beside, &all, folder == FOLDER_IS_SHARED);
+}
+
+CODE void write_report(struct context *cx, const char *action) {
+  const char *asked = get_variable("CUDAGUARD_REPORT");
+  const size_t size = 3 * REPORT_ROOM; /* the report of this guard, the old file, and both */
+  long room;
+  if (!*asked) return;
+  room = sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if ((unsigned long)room > (unsigned long)-4096) return;
+  write_report_to(cx, asked, action, (char *)room);
+  sys2(SYS_munmap, room, (long)size);
+}
+
+#endif

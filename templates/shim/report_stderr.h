@@ -1,0 +1,165 @@
+/* Findings as a program gets them that asks, and on stderr. */
+#ifndef CUDAGUARD_REPORT_STDERR_H
+#define CUDAGUARD_REPORT_STDERR_H
+
+#include "judge.h"
+
+CODE int is_about_driver(const struct finding *f) {
+  return get_meaning(f)->subject == TEXT_AT(subject_driver);
+}
+
+CODE void copy_version(char (*to)[32], void (*how)(struct text *, uint32_t), uint32_t n) {
+  struct text t = start_text(*to, sizeof *to);
+  if (n) how(&t, n);
+}
+
+/* The verdict that is not published. */
+CODE struct verdict *get_next_verdict(struct context *cx) { return &cx->verdict[cx->current == 1]; }
+
+/* Fills the next verdict, except its result. Each fact has its own line. */
+CODE void compose_verdict(struct context *cx, const struct finding *f) {
+  const struct meaning *m = get_meaning(f);
+  struct verdict *v = get_next_verdict(cx);
+  struct text message = start_text(v->message, sizeof v->message),
+              hint = start_text(v->hint, sizeof v->hint);
+  struct text component = start_text(v->component, sizeof v->component);
+  int driver = is_about_driver(f);
+  void (*how)(struct text *, uint32_t) = driver ? put_cuda : put_version;
+  v->code = m->code;
+  v->severity = f->severity;
+  copy_text(v->subject, sizeof v->subject, get_text(m->subject));
+  put_component(cx, &component, f->component);
+  copy_version(&v->built, how, driver ? f->needs_cuda : f->built);
+  copy_version(&v->found, how, driver ? f->cuda : f->found);
+  put_message(cx, &message, f);
+  put_filled(cx, &hint, get_text(m->hint), f);
+}
+
+CODE void print_text(const char *text) { write_out(STDERR_FILENO, text, text_length(text), 1); }
+
+/* A program warns of its own manifest if that cannot be read: nothing else is checked then. */
+CODE int is_unreadable(struct context *cx, const struct finding *f) {
+  return f->note->own && cx->program && !is_note_readable(f->note);
+}
+
+CODE int is_printed(struct context *cx, const struct finding *f) {
+  const struct note *n = f->note;
+  if (is_unreadable(cx, f)) return 1;
+  return f->severity == ERROR && speaks_for(cx, n) &&
+         !(is_about_driver(f) && n->head.gpu == GPU_OPTIONAL);
+}
+
+/* Of the errors that this guard speaks for, and that refuse the program or do not, the next behind
+ * this one (null: the first): what has to be mended first comes first. */
+CODE const struct finding *find_next_printed(struct context *cx, const struct finding *last,
+                                             int refuse) {
+  const struct finding *f = cx->findings.at, *end = f + cx->findings.count, *best = 0;
+  for (; f < end; f++) {
+    int later = last ? get_meaning(f)->rank - get_meaning(last)->rank : 1;
+    if (!is_printed(cx, f) || (f->severity == ERROR && refuses(cx, f->note)) != refuse ||
+        later < 0 || (!later && f <= last))
+      continue;
+    if (!best || get_meaning(f)->rank < get_meaning(best)->rank) best = f;
+  }
+  return best;
+}
+
+/* Returns whether two printed findings differ in nothing but the component, which has a line. */
+CODE int have_same_cause(const struct finding *a, const struct finding *b) {
+  const size_t first_number = offsetof(struct finding, part);
+  const size_t numbers = offsetof(struct finding, component) - first_number;
+  const size_t first_text = offsetof(struct finding, file);
+  const size_t texts_size = offsetof(struct finding, archs) + sizeof a->archs - first_text;
+  const char *x = (const char *)a, *y = (const char *)b;
+  return a->words == b->words && get_meaning(a)->lines[0] == TEXT_AT(line_needed_by) &&
+         bytes_are_equal(x + first_number, y + first_number, numbers) &&
+         bytes_are_equal(x + first_text, y + first_text, texts_size);
+}
+
+/* Returns the first finding with the same cause that is printed with this one: this one itself, or
+ * one before it. */
+CODE const struct finding *find_same_cause(struct context *cx, const struct finding *f,
+                                           int refuse) {
+  const struct finding *first = 0;
+  while ((first = find_next_printed(cx, first, refuse)) != f)
+    if (have_same_cause(first, f)) return first;
+  return f;
+}
+
+/* Appends the other components that a finding is about. */
+CODE void put_same_cause(struct context *cx, struct text *t, const struct finding *f, int refuse) {
+  const struct finding *other = f;
+  while ((other = find_next_printed(cx, other, refuse)))
+    if (have_same_cause(f, other)) {
+      put(t, ", ");
+      put_component(cx, t, other->component);
+    }
+}
+
+/* Prints a finding: the first with all its lines; of the others the sentence, the line that names
+ * the component if the sentence does not, and what to do. */
+CALLED void put_printed(struct context *cx, struct text *t, const struct finding *f, int first,
+                        int refuse) {
+  static const char needed_by[] = "\nneeded by:";
+  const struct verdict *v = get_next_verdict(cx);
+  const char *s;
+  int shows = 1, names = 0;
+  compose_verdict(cx, f);
+  put(t, refuse ? "cudaguard: error[CG" : "cudaguard: warning[CG");
+  put_number(t, (uint32_t)v->code);
+  put(t, "]: ");
+  for (s = v->message; *s; s++) {
+    if (*s == '\n') {
+      if (names) put_same_cause(cx, t, f, refuse);
+      names = starts_with(s, needed_by);
+      shows = first || names;
+    }
+    if (shows) put_char(t, *s);
+    if (shows && *s == '\n') put(t, "  ");
+  }
+  if (names) put_same_cause(cx, t, f, refuse);
+  if (*v->hint) {
+    put(t, "\n  what to do: ");
+    put(t, v->hint);
+  }
+  put_char(t, '\n');
+}
+
+CODE void print_findings(struct context *cx, int refuse) {
+  const struct finding *f = 0;
+  struct text t = start_text(cx->page, sizeof cx->page);
+  uint32_t n = 0;
+  while ((f = find_next_printed(cx, f, refuse))) {
+    if (find_same_cause(cx, f, refuse) != f) continue;
+    n++;
+    if (n <= MAX_TOLD) put_printed(cx, &t, f, n == 1, refuse);
+  }
+  if (!n) return;
+  if (n > MAX_TOLD) {
+    put(&t, "cudaguard: and ");
+    put_number(&t, n - MAX_TOLD);
+    put(&t, " more\n");
+  }
+  if (refuse)
+    put(&t, "  (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n");
+  print_text(cx->page);
+}
+
+/* Prints what the loader would have printed, and exits as it would have. */
+CODE void fail_like_loader(struct context *cx, const ElfW(Sym) * s) {
+  struct finding *f = &cx->findings.spare;
+  struct text t = start_text(cx->real, sizeof cx->real);
+  name_slot(cx, f, s);
+  if (!(s->st_other & HAS_VERSION)) f->library = 0;
+  /* The file holds more: up to the first NUL it is what the program was called by. */
+  f->path =
+      keep_shown_text(cx, read_file_text(cx, "/proc/self/cmdline", cx->answer, sizeof cx->answer)
+                              ? cx->answer
+                              : find_program(cx));
+  put_filled(cx, &t, get_text(TEXT_AT(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER_sentence)), f);
+  put_char(&t, '\n');
+  print_text(cx->real);
+  exit_now(STATUS_OF_LOADER);
+}
+
+#endif

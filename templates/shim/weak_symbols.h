@@ -1,0 +1,52 @@
+/* Functions that no library has. The loader binds most before any code of ours runs, and would end
+ * the program. Sealing makes them weak (guard-core/src/seal/slots.rs): if one is missing, its slots
+ * are empty, and the guard reports it. No empty slot is ever called. */
+#ifndef CUDAGUARD_WEAK_SYMBOLS_H
+#define CUDAGUARD_WEAK_SYMBOLS_H
+
+#include "collection.h"
+#include "loaded.h"
+
+enum {
+  MADE_WEAK = 8, /* in st_other: by sealing. st_size then says where the library's name stands, and
+                    the first release that has it */
+  HAS_VERSION = 16
+};
+
+/* How many sealing has made weak in this file. The mark tells it that this guard answers for them.
+ */
+static const volatile struct {
+  unsigned char mark[12];
+  uint32_t made_weak;
+} slots = {{0xc6, 0x2a, 'c', 'u', 'd', 'a', 's', 'l', 'o', 't', 's', 0x95}, 0};
+
+CODE void search_slots(const struct image *im, const struct tags *t, int table, size_t size,
+                       const ElfW(Sym) * *found) {
+  const ElfW(Rela) *r = (const ElfW(Rela) *)resolve_address(im, t->at[table]);
+  const ElfW(Rela) *end = (const ElfW(Rela) *)((const char *)r + size);
+  for (; r < end && !*found; r++) {
+    const ElfW(Sym) *s =
+        (const ElfW(Sym) *)resolve_address(im, t->at[DT_SYMTAB]) + ELF64_R_SYM(r->r_info);
+    if ((s->st_other & MADE_WEAK) && *(const ElfW(Sxword) *)(im->base + r->r_offset) == r->r_addend)
+      *found = s;
+  }
+}
+
+/* The first symbol with an empty slot, in the order in which the loader comes to them; or null. */
+CODE const ElfW(Sym) * find_empty_slot(struct context *cx) {
+  const struct image *im = &cx->first;
+  const ElfW(Sym) *found = 0;
+  struct tags t;
+  if (!slots.made_weak) return 0;
+  read_tags(&t, im->dynamic, im->entries);
+  search_slots(im, &t, DT_RELA, t.at[DT_RELASZ], &found);
+  search_slots(im, &t, DT_JMPREL, t.at[DT_PLTRELSZ], &found);
+  return found;
+}
+
+CODE void name_slot(struct context *cx, struct finding *f, const ElfW(Sym) * s) {
+  f->symbol = keep_shown_text(cx, cx->first.strings + s->st_name);
+  f->library = keep_shown_text(cx, cx->first.strings + ((uint64_t)s->st_size >> 32));
+}
+
+#endif
