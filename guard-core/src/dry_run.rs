@@ -377,7 +377,7 @@ fn elsewhere(env: &Env, name: &str) -> Option<PathBuf> {
 pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = PathBuf> + use<> {
     let of_libraries = vendor::ALL.into_iter().flat_map(|library| library.names.roots);
     let mut roots: Vec<PathBuf> = of_libraries
-        .chain(&["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"])
+        .chain(&["CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"])
         .filter_map(|variable| env.var_os(variable))
         .map(PathBuf::from)
         .collect();

@@ -12,6 +12,7 @@ use crate::{Call, Scratch, command, places, scratch};
 pub const LEAD_ELSEWHERE: &[&str] = &[
     "NVCC",
     "CUDACXX",
+    "CUDA_TOOLKIT_PATH",
     "CUDA_HOME",
     "CUDA_PATH",
     "CUDA_ROOT",

@@ -113,8 +113,10 @@ pub(super) struct Place {
     pub(super) reach: Precedence,
 }
 
-/// Variables that name a toolkit's root, in the order of most build scripts.
-pub(super) const ROOTS: &[&str] = &["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CUDAToolkit_ROOT"];
+/// Variables that name a toolkit's root, in the order of most build scripts. The first is of NVIDIA's own Rust crates
+/// (cuda-bindings, cutile), and nobody else reads it.
+pub(super) const ROOTS: &[&str] =
+    &["CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CUDAToolkit_ROOT"];
 
 /// The folder below the system's root: `/usr/local/cuda` → `<system_root>/usr/local/cuda`.
 pub(super) fn below(system_root: &Path, path: &str) -> PathBuf {
