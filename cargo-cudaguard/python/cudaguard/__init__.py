@@ -42,7 +42,7 @@ def __getattr__(name: str) -> str:
         try:
             return metadata.version("cudaguard")
         except metadata.PackageNotFoundError:
-            return _run(["--version"]).split()[-1]
+            return _run(["--version"]).split()[1]
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
