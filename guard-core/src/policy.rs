@@ -194,7 +194,7 @@ impl Policy {
             || self.driver_fleet.is_some()
     }
 
-    /// Returns true if the policy says what a guard does, or what happens without one.
+    /// Returns true if the policy sets the action of a guard, or the action without one.
     pub fn asks_for_guard(&self) -> bool {
         self.unguarded.is_some() || self.runtime != Runtime::default()
     }

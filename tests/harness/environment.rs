@@ -141,7 +141,10 @@ fn every_variable_stands_in_its_page() {
         .flat_map(|folder| sources(folder, &[".rs"]))
         .map(|file| read(&file))
         .collect();
-    let gone: Vec<_> = told.difference(&named).filter(|name| !everywhere.contains(&format!("\"{name}\""))).collect();
+    // `anstream` reads these.
+    let by_libraries = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"];
+    let gone = told.difference(&named).filter(|name| !everywhere.contains(&format!("\"{name}\"")));
+    let gone: Vec<_> = gone.filter(|name| !by_libraries.contains(&name.as_str())).collect();
     assert!(gone.is_empty(), "docs/reference/environment.md tells of {gone:?}, which no code names");
 }
 

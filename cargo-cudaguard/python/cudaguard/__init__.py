@@ -76,7 +76,7 @@ class Finding:
     severity: str
     #: Name and version of the component; empty if the finding is about no component.
     component: str
-    #: What it is about: `driver`, `gpu`, `cudnn`, ...
+    #: `driver`, `gpu`, `cudnn`, ...
     subject: str
     #: The problem in the first line, one fact in each other line.
     message: str
@@ -177,7 +177,7 @@ class IncompatibleError(Error):
 
 @dataclass(frozen=True)
 class Host:
-    """A machine, as a host file describes it (docs/host.md)."""
+    """A machine, described by a host file (docs/reference/host-file.md)."""
 
     facts: Mapping[str, Any]
 
@@ -188,7 +188,7 @@ class Host:
 
     @classmethod
     def read(cls, path: Path) -> "Host":
-        """A host file, as `cudaguard probe --json` writes it.
+        """Reads a host file that `cudaguard probe --json` has written.
 
         Raises FileMissingError, or CommandError if it is no host file.
         """
@@ -331,7 +331,7 @@ def command() -> str:
 
 
 def cmake_dir() -> str:
-    """The folder of the CMake package: `cmake -DCudaGuard_DIR=$(python -m cudaguard --cmakedir)`."""
+    """Returns the directory of the CMake package, for `cmake -DCudaGuard_DIR=$(python -m cudaguard --cmakedir)`."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "cmake")
 
 

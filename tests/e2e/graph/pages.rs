@@ -1,4 +1,4 @@
-//! `docs/reference/crates.md`: written from the table and from what the tests here have seen.
+//! `docs/reference/crates.md`: generated from the table and from the snapshots of these tests.
 
 use std::fmt::Write as _;
 use std::fs;

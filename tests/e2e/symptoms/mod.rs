@@ -244,7 +244,8 @@ cargo cudaguard explain \"no kernel image is available\"
 cargo cudaguard explain --json CUDNN_STATUS_NOT_INITIALIZED
 ```
 
-Paths, numbers, versions, line breaks and colours in the text do not matter. If nothing matches, the exit status is 3.
+Paths, numbers, versions, line breaks and colours in the text do not matter. Messages of glibc and GNU ld are recognised in German, French,
+Spanish, Italian, Portuguese, Russian, Chinese, Japanese, Korean and other languages. If nothing matches, the exit status is 3.
 
 To examine a machine, run `cargo cudaguard doctor`. To examine a program on it, add the file: `cargo cudaguard doctor PROGRAM`.
 
@@ -256,7 +257,8 @@ const NUMBERS: &str = "
 ## Error numbers
 
 The same number can have several meanings. The CUDA runtime and the driver API agree since CUDA 10.1; the runtime used other numbers before (48 is
-now 209, 38 is 100, 30 is 999). cuDNN uses four digits since 9.0 (1 is now 1001). NVML, the library of `nvidia-smi`, has its own numbers.
+now 209, 38 is 100, 30 is 999). cuDNN uses four digits since 9.0 (1 is now 1001). NVML, the library of `nvidia-smi`, has its own numbers, and so do
+the math libraries.
 
 | number | of | error |
 | --- | --- | --- |
@@ -279,7 +281,7 @@ fn sections() -> Vec<(&'static str, Vec<&'static Symptom>)> {
 /// The error text that people search for, without the signs of a pattern.
 fn error_text(symptom: &Symptom) -> String {
     let text = symptom.texts.first().or(symptom.names.first()).expect("a symptom has a text or a name");
-    text.replace(" ... ", " … ").replace('*', "…").replace('#', "N").replace('`', "'")
+    text.trim_start_matches("= ").replace(" ... ", " … ").replace('*', "…").replace('#', "N").replace('`', "'")
 }
 
 fn index() -> String {
@@ -322,7 +324,7 @@ fn page(symptom: &Symptom, titles: &BTreeMap<String, String>) -> String {
         let _ = writeln!(page, "- {} error {}", number.family, number.number);
     }
     for known in symptom.names.iter().chain(&symptom.texts) {
-        let _ = writeln!(page, "- `{}`", known.replace('`', "'"));
+        let _ = writeln!(page, "- `{}`", known.trim_start_matches("= ").replace('`', "'"));
     }
     if !symptom.sources.is_empty() {
         page.push_str("\n## Reports\n\n");
