@@ -42,9 +42,9 @@ impl Changes {
     /// Reports a change: in a dry run as one that would be made.
     fn done(&mut self, verb: &str, infinitive: &str, what: impl std::fmt::Display) {
         if self.dry_run {
-            self.line(format_args!("would {infinitive} {what}"))
+            self.line(format_args!("would {infinitive} {what}"));
         } else {
-            self.line(format_args!("{verb} {what}"))
+            self.line(format_args!("{verb} {what}"));
         }
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
         let package = &project.members[*at];
         let policy = Policy::of_package(&package.dir, &project.top, &package.name);
         let crates = !graph.of(target, &package.name).is_empty();
-        let named = call.packages.iter().any(|name| *name == package.name);
+        let named = call.packages.contains(&package.name);
         if named || package.embeds || crates || policy.is_ok_and(|policy| policy.asks()) || uses_cuda(&package.dir) {
             embed(&mut changes, package, &source)?;
         } else {

@@ -43,12 +43,9 @@ pub(crate) fn configure(env: &Env, options: GlobalOptions) {
     choice.write_global();
     let variable = env.var("CUDAGUARD_LOG");
     let level = match (options.quiet, options.verbose, variable.as_deref().unwrap_or_default()) {
-        (true, ..) => Level::Error,
-        (_, 1, _) => Level::Info,
-        (_, 2.., _) => Level::Debug,
-        (_, _, "error" | "off") => Level::Error,
-        (_, _, "info") => Level::Info,
-        (_, _, "debug" | "trace") => Level::Debug,
+        (true, ..) | (_, 0, "error" | "off") => Level::Error,
+        (_, 2.., _) | (_, 0, "debug" | "trace") => Level::Debug,
+        (_, 1, _) | (_, 0, "info") => Level::Info,
         (_, _, "" | "warn") => Level::Warn,
         (_, _, other) => {
             line(&format!("warning: CUDAGUARD_LOG={other}: expected error, warn, info or debug"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::check::Status;
 use crate::dry_run::{self, DryRun};
 use crate::env::Env;
-use crate::finding::{Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
+use crate::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
 use crate::host::Loader;
 use crate::json::{Value, object};
 use crate::judge::run::{lacking, older_than};
@@ -30,7 +30,7 @@ pub struct Checkup {
     pub status: Status,
     /// What could not be examined, and why. It is not empty if `status` is unknown.
     pub not_judged: Vec<String>,
-    /// What is wrong, or worth knowing: the program's own findings first.
+    /// What is wrong, or worth knowing: errors first.
     pub findings: Vec<Finding>,
     /// Every file that could stand for a library, by the library's name, in the loader's order.
     pub choices: Vec<Choice>,
@@ -124,7 +124,19 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
         graph.iter().flat_map(|graph| names.iter().flat_map(move |name| choices(env, graph, name))).collect();
     let signs = Signs::look(&choices);
     let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
-    for finding in absent.into_iter().chain(diagnose_host(&machine, &signs)) {
+    let mut of_host = diagnose_host(&machine, &signs);
+    // The cause is the better finding: it has the fix.
+    let cause = of_host
+        .iter_mut()
+        .find(|finding| matches!(finding.code, Code::DeviceDenied | Code::DriverNotWorking | Code::GpusHidden));
+    let absent = match (absent, cause) {
+        (Some(finding), Some(cause)) if finding.code == Code::GpuMissing => {
+            cause.severity = Severity::Error;
+            None
+        }
+        (absent, _) => absent,
+    };
+    for finding in absent.into_iter().chain(of_host) {
         // The verdict of the program may contain it already.
         if !findings.iter().any(|known| known.code == finding.code) {
             findings.push(finding);
@@ -138,10 +150,13 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
     }
     let open = findings.iter().filter(|finding| finding.code.effect() == Effect::Open);
     not_judged.extend(open.map(|finding| finding.message.replace('\n', "; ")));
-    let status = match Verdict::of(&findings) {
-        Verdict::Refused => Status::Incompatible,
-        Verdict::Runs if not_judged.is_empty() => Status::Compatible,
-        _ => Status::Unknown,
+    finding::sort(&mut findings);
+    let status = if findings.iter().any(|finding| finding.severity == Severity::Error) {
+        Status::Incompatible
+    } else if not_judged.is_empty() && verdict.is_none_or(|verdict| verdict == Verdict::Runs) {
+        Status::Compatible
+    } else {
+        Status::Unknown
     };
     Ok(Checkup { machine, verdict, status, not_judged, findings, choices })
 }
