@@ -218,7 +218,6 @@ impl Verb {
                 Some(reading(files))
             }
             Self::Doctor { .. } | Self::Probe { .. } => Some("querying the driver".to_owned()),
-            Self::Check(_) => Some("checking the toolchain".to_owned()),
             _ => None,
         }
     }

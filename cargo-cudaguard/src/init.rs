@@ -62,6 +62,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
     let variables = config.variables();
     let target = &project.targets[0];
     let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
+    let mut depends = false;
     for at in &project.selected {
         let package = &project.members[*at];
         let policy = Policy::of_package(&package.dir, &project.top, &package.name);
@@ -69,6 +70,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
         let named = call.packages.contains(&package.name);
         if named || package.embeds || crates || policy.is_ok_and(|policy| policy.asks()) || uses_cuda(&package.dir) {
             embed(&mut changes, package, &source)?;
+            depends = true;
         } else {
             changes.line(format_args!(
                 "skipped {}: no CUDA source file, build script or known crate: to guard it anyway, run `cargo cudaguard init -p {}`",
@@ -91,6 +93,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
         new(&mut changes, &project.top.join(FILE), &policy(&judged.policy, &judged.toolchain))?;
         judged.toolchain.toolkit().is_some()
     };
+    let source = if depends { source } else { Source::Registry };
     workflow(&mut changes, &project.top, WORKFLOW, requires_toolkit, &source)?;
     report::result(&changes.report)?;
     Ok(ExitCode::SUCCESS)

@@ -25,7 +25,9 @@ pub fn of(workspace: &Path, features: &[&str], target: &Path) -> String {
         let folder = page.rsplit_once('/').map(|(folder, _)| format!("{}::", folder.replace('/', "::")));
         let declaration = between(&html, "<pre class=\"rust ", "</pre>").unwrap_or_else(|| panic!("{page}: of what?"));
         let declaration = declaration.split_once('>').map_or("", |(_, code)| code);
-        let _ = writeln!(face, "{}{}", folder.unwrap_or_default(), plain(declaration));
+        // rustdoc puts the attribute on a line of its own.
+        let declaration = plain(declaration).replace("#[non_exhaustive]pub ", "#[non_exhaustive]\npub ");
+        let _ = writeln!(face, "{}{declaration}", folder.unwrap_or_default());
         let own = between(&html, "<div id=\"implementations-list\">", "<h2 ").unwrap_or_default();
         for item in pieces(own, "<h4 class=\"code-header\">", "</h4>") {
             let _ = writeln!(face, "    {}", one_line(item));

@@ -27,6 +27,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("lldb", "lldb"),
     ("mold", "mold"),
     ("musl-gcc", "musl-tools"),
+    ("mypy", "mypy"),
     ("nix-instantiate", "nix-bin"),
     ("patchelf", "patchelf"),
     ("perf", "linux-perf"),
