@@ -2,6 +2,7 @@
 //! program or a C library gets the guard linked in, and its note sealed before cargo hands the file on. Everything else
 //! is the compiler's affair alone.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -49,11 +50,13 @@ pub(crate) struct WrapperCall {
     means_us: bool,
     /// How the compiler reports diagnostics; `None`: as text.
     form: Option<Form>,
+    /// A diagnostic says why the crate is refused.
+    is_reported: Cell<bool>,
 }
 
 impl WrapperCall {
     fn fail(&self, error: &str) -> ExitCode {
-        match self.form {
+        match self.form.filter(|_| !self.is_reported.get()) {
             Some(form) => report::line(&form.error(&format!("cudaguard: {error}")).to_string()),
             None => report::line(&format!("error: cudaguard: {error}")),
         }
@@ -85,7 +88,7 @@ pub(crate) fn called(env: &Env) -> Option<WrapperCall> {
     let means_us = ours || build.outer.is_empty();
     let words: Vec<OsString> = words.into_iter().skip(usize::from(ours)).collect();
     let form = Form::of_rustc(&unfolded(&words));
-    Some(WrapperCall { build, words, lost, means_us, form })
+    Some(WrapperCall { build, words, lost, means_us, form, is_reported: Cell::new(false) })
 }
 
 /// Compiles, and guards what is to be guarded.
@@ -168,8 +171,7 @@ struct Package<'a> {
     release: bool,
     /// Its build script judges.
     embeds: bool,
-    /// How the compiler reports diagnostics; `None`: as text.
-    form: Option<Form>,
+    call: &'a WrapperCall,
 }
 
 impl Package<'_> {
@@ -205,8 +207,9 @@ impl Package<'_> {
         for finding in finding::told(findings) {
             // cargo takes a line of JSON for one of the compiler's, and hands it on as such. It would replay a warning in each
             // build; those are text, unless its caller asked for messages.
-            match as_json.or(self.form.filter(|_| finding.severity == Severity::Error)) {
+            match as_json.or(self.call.form.filter(|_| finding.severity == Severity::Error)) {
                 Some(form) => {
+                    self.call.is_reported.set(self.call.is_reported.get() || finding.severity == Severity::Error);
                     report::line(&form.diagnostic(finding, &manifest.to_string_lossy()).to_string());
                 }
                 None => as_text.push(finding.clone()),
@@ -276,7 +279,7 @@ impl<'a> Job<'a> {
             _ => (build.profile.clone(), build.release),
         };
         let component = Component { name, version };
-        let of = Package { build, component, folder, target, profile, release, embeds, form: call.form };
+        let of = Package { build, component, folder, target, profile, release, embeds, call };
         let policy = of.facts().read_policy()?;
         let wants_guard = of.facts().wants_guard(&policy) || unit.links_cuda;
         let mut job = Self { of, unit, policy, judged: None, guard: None, by_record: false };

@@ -5,7 +5,7 @@ use std::fs;
 use cudaguard_tests::{Outcome, Scratch, Test, skip, tests};
 
 use super::cache::executable;
-use super::fixture::{Fixture, cargo, compiled, notes, package, sealed, set, summary};
+use super::fixture::{Fixture, GUARDED, cargo, compiled, notes, package, sealed, set, summary};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -232,6 +232,7 @@ fn a_folder_with_blanks() {
     let root = scratch.join("tree");
     cudaguard_tests::scratch::write(&root.join("Cargo.toml"), package("app", "[workspace]\n"));
     cudaguard_tests::scratch::write(&root.join("src/main.rs"), MAIN);
+    cudaguard_tests::scratch::write(&root.join("cudaguard.toml"), GUARDED);
     let call = |words: &[&str]| -> Outcome {
         cudaguard_tests::command::call(words).dir(&root).env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run()
     };

@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Call, Outcome, Test, command, parts, skip, tests, tools};
 
-use super::fixture::{Fixture, cargo, package, sealed, summary};
+use super::fixture::{Fixture, GUARDED, cargo, package, sealed, summary};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -67,7 +67,7 @@ fn any_other_subcommand() {
     // A library that is none of C's unless this call says so, and is judged as one each time.
     fixture.write("src/lib.rs", "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n");
     let words = ["--", "rustc", "--lib", "--crate-type", "cdylib"];
-    for (policy, status) in [("", 0), ("toolkit.require = \">=99\"\nbuild.dev = \"deny\"\n", 1), ("", 0)] {
+    for (policy, status) in [(GUARDED, 0), ("toolkit.require = \">=99\"\nbuild.dev = \"deny\"\n", 1), (GUARDED, 0)] {
         fixture.write("cudaguard.toml", policy);
         let _ = fixture.guard(words).run().expect(status);
         assert_eq!(fixture.built("debug/libapp.so").exists(), status == 0);
@@ -141,7 +141,7 @@ fn variables_of_what_is_refused() {
     let unread = shell(set);
     assert!(unread.status() != Some(0) && !unread.stdout.contains("set"), "{unread}");
     assert!(unread.stderr.contains("cudaguard.toml:1: "), "{unread}");
-    fixture.remove("cudaguard.toml");
+    fixture.write("cudaguard.toml", GUARDED);
     let _ = shell(&format!("{set} && build")).success();
     let _ = sealed(&fixture.built("release/app"), "app");
     let lost = shell(&format!("{set} && \"$CARGO\" clean --quiet && build"));
