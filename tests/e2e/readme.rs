@@ -13,6 +13,7 @@ pub(crate) fn tests() -> Vec<Test> {
         a_rust_program,
         #[slow]
         a_cmake_project,
+        #[slow]
         every_command_of_the_pages_is_understood,
         #[slow]
         packages_hold_what_they_name

@@ -16,6 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
         make_and_an_older_toolkit,
         #[slow]
         architectures_in_every_spelling,
+        #[slow]
         languages,
         #[slow]
         other_systems,

@@ -12,6 +12,7 @@ use super::fixture::{
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         an_unchanged_package,
         #[slow]
         a_package_that_embeds,

@@ -13,7 +13,11 @@ use super::refused::r580;
 use super::scene::Stage;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![nothing_of_nvidia_is_executed, system_calls]
+    tests![
+        nothing_of_nvidia_is_executed,
+        #[slow]
+        system_calls
+    ]
 }
 
 /// The lines of a start under strace, without what the kernel calls differently each time.

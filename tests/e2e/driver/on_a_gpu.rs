@@ -13,7 +13,11 @@ use super::refused::{r535, r580};
 use super::scene::Stage;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![a_guard_that_is_right, a_guard_that_is_wrong]
+    tests![
+        #[slow]
+        a_guard_that_is_right,
+        a_guard_that_is_wrong
+    ]
 }
 
 /// The script in a folder with these programs; those that need a real driver stay away.

@@ -39,13 +39,16 @@ pub(crate) fn tests() -> Vec<Test> {
         more_than_there_is_room_for,
         notes_of_nowhere_are_not_read,
         nothing_is_exported,
+        #[slow]
         it_is_small,
         several_copies_in_one_link,
         #[slow]
         it_compiles_everywhere,
         static_programs,
+        #[slow]
         the_header_without_the_guard,
         a_library_in_a_namespace_of_its_own,
+        #[slow]
         a_small_stack,
     ]
 }

@@ -16,6 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
         a_program_answers_for_the_libraries_it_needs,
         a_cudnn_loaded_later_is_judged_when_asked,
         the_verdict_as_data,
+        #[slow]
         rust_asks_its_own_file,
     ]
 }

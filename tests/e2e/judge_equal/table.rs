@@ -18,7 +18,7 @@ use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("one_table_drives_both_judges", || drive(&NATIVE)),
+        test("one_table_drives_both_judges", || drive(&NATIVE)).slow(),
         test("one_table_drives_both_judges_on_aarch64", || {
             AARCH64.need();
             drive(&AARCH64);

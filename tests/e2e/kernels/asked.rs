@@ -17,7 +17,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend([
         test("letters_of_13.0", || letters("13.0")),
         test("letters_of_13.5", || letters("13.5")).slow(),
-        test("compression_of_13.0", || compression("13.0")),
+        test("compression_of_13.0", || compression("13.0")).slow(),
         test("compression_of_13.5", || compression("13.5")).slow(),
         test("compression_of_11.8", compress_all).slow(),
         test("packed_together_by_13.5", concatenated).slow(),
@@ -25,7 +25,7 @@ pub(crate) fn tests() -> Vec<Test> {
         test("relocatable_ptx_of_13.5", relocatable_ptx).slow(),
         test("files_of_13.5", || files("13.5", "100f")).slow(),
         test("files_of_11.8", || files("11.8", "90")).slow(),
-        test("a_source_without_kernels", without_kernels),
+        test("a_source_without_kernels", without_kernels).slow(),
     ]);
     tests
 }

@@ -8,7 +8,7 @@ use super::real::{Bench, found, gencode, names};
 pub(crate) fn tests() -> Vec<Test> {
     vec![
         test("arrays_in_a_c_program", arrays),
-        test("constants_in_a_rust_program", constants),
+        test("constants_in_a_rust_program", constants).slow(),
         test("every_linker_keeps_what_is_read", linkers).slow(),
         test("the_record_of_a_device_link_in_an_object", record),
         test("aarch64_objects_and_libraries", aarch64),

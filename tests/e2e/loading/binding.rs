@@ -14,7 +14,9 @@ use cudaguard_tests::{Scratch, Test, tests, tools};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         with_versions,
+        #[slow]
         without_versions,
         #[slow]
         by_other_linkers,

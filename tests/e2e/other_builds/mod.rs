@@ -14,6 +14,7 @@ use bazel::bazel;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         make,
         #[slow]
         meson,
@@ -27,6 +28,7 @@ pub(crate) fn tests() -> Vec<Test> {
         text_in_c,
         #[slow]
         every_option,
+        #[slow]
         what_is_wrong,
         without_a_guard
     ]

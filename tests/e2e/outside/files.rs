@@ -12,7 +12,15 @@ use cudaguard::toolchain::SYSROOT;
 use cudaguard_tests::{Call, Scratch, Test, command, places, project, scratch, skip, tests};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![that_are_named, of_a_project, of_a_toolkit, of_this_machine, of_a_guard_for_other_build_systems,]
+    tests![
+        that_are_named,
+        of_a_project,
+        #[slow]
+        of_a_toolkit,
+        #[slow]
+        of_this_machine,
+        of_a_guard_for_other_build_systems,
+    ]
 }
 
 const ODD: [&str; 6] = ["fifo", "socket", "folder", "device", "loop", "huge"];

@@ -392,6 +392,7 @@ pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
         #[slow]
         publishing_a_guarded_crate,
         init_from_elsewhere,
+        #[slow]
         init_in_odd_places,
         init_of_a_library_with_a_program,
         init_of_a_member,

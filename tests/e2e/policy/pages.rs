@@ -437,6 +437,7 @@ pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
         findings_are_written_from_their_table,
         findings_are_as_they_were_read,
         each_row_of_the_findings_holds_together,
+        #[slow]
         each_value_of_the_findings_counts,
         each_finding_has_a_trial,
         every_key_of_the_policy_has_its_place_in_the_docs,

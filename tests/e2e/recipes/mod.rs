@@ -15,25 +15,27 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(rows("archs", table::archs()));
     tests.extend(rows("fleets", table::fleets()));
     tests.extend(table::without_cuda().into_iter().map(|recipe| {
-        test(format!("without_cuda::{}", recipe.name), move || Lane::without_kernels().build_without_cuda(&recipe))
-            .slow()
+        layered(format!("without_cuda::{}", recipe.name), move || Lane::without_kernels().build_without_cuda(&recipe))
     }));
-    tests.extend(table::POLICIES.iter().enumerate().map(|(row, (name, policy))| {
-        first_is_fast(row, test(format!("policies::{name}"), move || Lane::new().misread(name, policy)))
-    }));
+    tests.extend(
+        table::POLICIES
+            .iter()
+            .map(|(name, policy)| layered(format!("policies::{name}"), move || Lane::new().misread(name, policy))),
+    );
     tests.extend(profiles::tests());
     tests
 }
 
-fn rows(group: &str, recipes: Vec<Recipe>) -> Vec<Test> {
-    let rows = recipes.into_iter().enumerate();
-    rows.map(|(row, recipe)| {
-        first_is_fast(row, test(format!("{group}::{}", recipe.name), move || Lane::new().build(&recipe)))
-    })
-    .collect()
+/// Each row builds two packages several times, so `cargo test` runs only these.
+const FAST: [&str; 2] = ["toolkits::path-against-cuda-home", "policies::mistyped"];
+
+fn layered(name: String, body: impl FnOnce() + Send + 'static) -> Test {
+    let is_fast = FAST.contains(&name.as_str());
+    let test = test(name, body);
+    if is_fast { test } else { test.slow() }
 }
 
-/// Each row builds two packages several times, so `cargo test` runs one row of each group.
-fn first_is_fast(row: usize, test: Test) -> Test {
-    if row == 0 { test } else { test.slow() }
+fn rows(group: &str, recipes: Vec<Recipe>) -> Vec<Test> {
+    let rows = recipes.into_iter();
+    rows.map(|recipe| layered(format!("{group}::{}", recipe.name), move || Lane::new().build(&recipe))).collect()
 }

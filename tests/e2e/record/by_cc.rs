@@ -14,6 +14,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
         the_compiler_that_cxx_names,
+        #[slow]
         headers_that_a_script_names,
         #[slow]
         headers_of_another_release,

@@ -13,7 +13,7 @@ pub(crate) fn tests() -> Vec<Test> {
         test("an_arch_is_missing", missing),
         test("a_stale_object", stale).slow(),
         test("an_arch_from_nvcc_append_flags", appended).slow(),
-        test("the_fleet", fleet),
+        test("the_fleet", fleet).slow(),
         test("runtime_paths", runtime_paths).slow(),
         test("kernels_of_a_dependency_are_its_own_affair", dependency).slow(),
         test("a_build_script_that_deletes_its_objects", deleted).slow(),

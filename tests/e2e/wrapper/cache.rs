@@ -11,6 +11,7 @@ use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, se
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         a_program,
         #[slow]
         a_library_with_a_program,

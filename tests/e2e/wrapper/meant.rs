@@ -11,6 +11,7 @@ use super::fixture::{Fixture, notes, package, summary};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        #[slow]
         plain_programs_build_anywhere,
         #[slow]
         what_links_cuda_is_judged_after_linking,
