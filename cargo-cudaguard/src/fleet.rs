@@ -37,7 +37,8 @@ const TOLD: usize = 10;
 
 pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, CliError> {
     let read = files.iter().map(|file| components(env, file)).collect::<Result<Vec<_>, _>>()?;
-    let open: Vec<_> = read.iter().map(|components| not_judged(&components.manifests)).collect();
+    let open: Vec<_> =
+        read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
     let told = |outcomes: Outcomes| Told::of(&outcomes, files, &open, json);
     let mut run = Run {
         files,
@@ -98,7 +99,7 @@ enum Place {
 struct Run<'a, F> {
     files: &'a [PathBuf],
     /// What of each file no rule has judged.
-    open: &'a [Vec<&'static str>],
+    open: &'a [Vec<String>],
     json: bool,
     fleet: Fleet<Told, F>,
     counts: Vec<Count>,
@@ -346,7 +347,7 @@ struct OfFile {
 }
 
 impl Told {
-    fn of(outcomes: &Outcomes, files: &[PathBuf], open: &[Vec<&'static str>], json: bool) -> Self {
+    fn of(outcomes: &Outcomes, files: &[PathBuf], open: &[Vec<String>], json: bool) -> Self {
         let all = outcomes.each.iter().zip(files).zip(open);
         let each: Vec<OfFile> = all
             .map(|((outcome, file), open)| OfFile {
@@ -380,7 +381,7 @@ fn why(outcome: &Outcome) -> Vec<Code> {
 }
 
 /// What is the same for all machines of a kind; the object is left open.
-fn line_of(file: &Path, outcome: &Outcome, open: &[&str]) -> String {
+fn line_of(file: &Path, outcome: &Outcome, open: &[String]) -> String {
     let mut value = to_json(file, outcome.verdict, &outcome.findings);
     put_not_judged(&mut value, open);
     value.put("change", outcome.change.map(Change::describe));

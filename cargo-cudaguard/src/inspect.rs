@@ -4,29 +4,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use cudaguard::arch::Target;
-use cudaguard::binary::{self, Binary, Kind};
+use cudaguard::binary::{Binary, Kind};
 use cudaguard::dlopen_note::Entry;
 use cudaguard::elf::machine;
 use cudaguard::evidence::Evidence;
+use cudaguard::examined::NotExamined;
 use cudaguard::host::Gpu;
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer;
 use cudaguard::kernels::{self, Cover, Coverage, Kernels, Known};
 use cudaguard::machine::Components;
 use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
+use cudaguard::mapped_file::Contents;
 use cudaguard::note::Note;
 use cudaguard::sanitize;
 use cudaguard::vendor::{self, CUDNN, Library};
 use cudaguard::version::{CudaVersion, DriverRelease};
 
 use crate::arguments::Output;
+use crate::artefact::{self, Opened};
 use crate::report::{self, CliError, EXIT_ERROR};
-use crate::{sarif, signals};
+use crate::{sarif, whole};
 
 pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, CliError> {
-    let (text, unguarded) = looked_at(file, |seen| {
+    let contents = match artefact::open(file).map_err(CliError::operational)? {
+        Opened::Archive(archive) => return whole::inspect(file, archive, form),
+        Opened::File(contents) => contents,
+    };
+    let (text, unguarded) = looked_at(file, contents, |seen| {
         // Of a file by itself nothing is found that is wrong with it on every machine.
         let text = if form == Output::Sarif { sarif::of_files(&[]) } else { seen.written(form == Output::Json) };
         (text, seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
@@ -42,9 +50,10 @@ pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn looked_at<T>(file: &Path, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, CliError> {
-    signals::reading(file);
-    let (kernels, binary, evidence) = Evidence::read(file).map_err(CliError::operational)?;
+fn looked_at<T>(file: &Path, contents: Arc<Contents>, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, CliError> {
+    let binary = Binary::with_kernels(file, contents).map_err(CliError::operational)?;
+    let kernels = binary.kernels().map_err(CliError::operational)?;
+    let evidence = Evidence::of(&binary, kernels);
     let (mut notes, mut damaged) = (Vec::new(), false);
     for note in binary.manifests() {
         match note {
@@ -60,8 +69,8 @@ fn looked_at<T>(file: &Path, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, Cli
         report::note(&format!("warning: {}: {doubt}", file.display()));
     }
     let covers: Vec<_> = kernels.covers().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
-    let drivers = drivers(&Components::of_read(file, &binary, &kernels, &evidence).manifests, &covers);
-    Ok(tell(&Seen { file, binary: &binary, notes, damaged, kernels: &kernels, evidence: &evidence, drivers }))
+    let drivers = drivers(&Components::with_evidence(file, &binary, &evidence).manifests, &covers);
+    Ok(tell(&Seen { file, binary: &binary, notes, damaged, kernels, evidence: &evidence, drivers }))
 }
 
 /// The driver that a file needs at least where it runs on these GPUs; without kernels, wherever it runs.
@@ -175,6 +184,7 @@ impl Seen<'_> {
         let told = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
         let told: Vec<_> = vendor::ALL.iter().filter_map(told).collect();
         value.put("inside", (!told.is_empty()).then(|| object(told)));
+        put_not_judged(&mut value, &self.not_examined());
         format!("{}\n", value.pretty())
     }
 
@@ -192,7 +202,12 @@ impl Seen<'_> {
         }
         page.title("kernels");
         if kernels.entries().is_empty() {
-            page.line("none", "no GPU code in this file");
+            let examined = if binary.not_examined.is_empty() {
+                "no GPU code in this file"
+            } else {
+                "no GPU code in what was examined"
+            };
+            page.line("none", examined);
         } else {
             images(&mut page, kernels);
         }
@@ -222,7 +237,13 @@ impl Seen<'_> {
                 );
             }
         }
+        page.not_examined(&self.not_examined());
         page.0
+    }
+
+    fn not_examined(&self) -> Vec<NotExamined> {
+        let name = self.file.file_name().unwrap_or(self.file.as_os_str()).to_string_lossy();
+        self.binary.not_examined.iter().map(|reason| NotExamined::new(&*name, reason)).collect()
     }
 }
 
@@ -240,12 +261,21 @@ fn opened_to_json(entry: &Entry) -> Value {
 /// The version of a library whose code stands in the file itself, where that tells.
 pub(crate) fn version_inside(binary: &Binary, library: &Library) -> Option<String> {
     let inside = binary.linkage(library) == Linkage::Static;
-    inside.then(|| binary::version_inside(library, &binary.path))?.map(|version| version.to_string())
+    inside.then(|| binary.version_inside(library))?.map(|version| version.to_string())
 }
 
 /// For which the file is, by name; not of GPU code alone, and not of an archive without any object.
 pub(crate) fn processor(binary: &Binary) -> Option<String> {
     (binary.kind != Kind::GpuCode && binary.machine != 0).then(|| machine::name(binary.machine).into_owned())
+}
+
+/// The names of what was not examined, by the reason.
+pub(crate) fn by_reason(parts: &[NotExamined]) -> BTreeMap<&str, Vec<&str>> {
+    let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for part in parts {
+        all.entry(&part.reason).or_default().push(&part.name);
+    }
+    all
 }
 
 /// Lines of a name and what is said of it.
@@ -258,9 +288,24 @@ impl Page {
         self.0.push('\n');
     }
 
+    /// What was not examined, with the number of files and the reasons.
+    pub(crate) fn not_examined(&mut self, parts: &[NotExamined]) {
+        if !parts.is_empty() {
+            self.title(&format!("not examined: {}", whole::counted(parts.len() as u64, "part")));
+        }
+        for (reason, names) in by_reason(parts) {
+            self.line(&names.len().to_string(), &format!("{reason}: {}", whole::some(&names)));
+        }
+    }
+
     pub(crate) fn line(&mut self, name: &str, text: &str) {
         let _ = writeln!(self.0, "  {name:<10} {}", sanitize::line(text));
     }
+}
+
+/// `not_judged` of every subcommand's JSON.
+pub(crate) fn put_not_judged(value: &mut Value, parts: &[NotExamined]) {
+    value.put("not_judged", (!parts.is_empty()).then(|| array(parts)));
 }
 
 fn component(page: &mut Page, note: &Note, has_kernels: bool) {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::kernels::{self, Container, Form, Kernels};
-use cudaguard::mapped_file::Contents;
+use cudaguard::mapped_file::OpenFiles;
 
 /// Enough for any package's own kernels; a folder of data sets is not walked to its end.
 const MOST_FILES: usize = 20_000;
@@ -22,6 +22,8 @@ pub(crate) struct Places<'a> {
     pub(crate) objects: &'a [PathBuf],
     /// cargo's target folder, wherever it lies.
     pub(crate) target_dir: &'a Path,
+    /// The files that the command has open.
+    pub(crate) files: &'a OpenFiles,
 }
 
 /// For each container of a file, whether it is known to be the package's own.
@@ -33,7 +35,8 @@ pub(crate) fn own(data: &[u8], found: &Kernels, places: &Places<'_>) -> Vec<bool
         by_size.entry(container.size).or_default().push(at);
     }
     let mut known = |path: &Path| {
-        let (Ok(bytes), Ok(theirs)) = (Contents::open(path), kernels::read(path)) else { return };
+        let Ok(bytes) = places.files.open(path) else { return };
+        let Ok(theirs) = kernels::read_contents(path, &bytes) else { return };
         for container in theirs.containers() {
             let Some(wanted) = bytes_of(&bytes, container) else { continue };
             if container.form == Form::Ptx {
@@ -161,7 +164,13 @@ mod tests {
         fs::write(folder.join("member/theirs.ptx"), ptx("theirs")).unwrap();
         fs::write(out.join("built.ptx"), ptx("built")).unwrap();
         let target = folder.join("target");
-        let places = Places { package: Some(folder), out_dirs: vec![out], target_dir: &target, objects: &[] };
+        let places = Places {
+            package: Some(folder),
+            out_dirs: vec![out],
+            target_dir: &target,
+            objects: &[],
+            files: &OpenFiles::default(),
+        };
         for (name, expected) in [("mine", true), ("theirs", false), ("built", true), ("elsewhere", false)] {
             let text = ptx(name);
             let found = kernels::read_bytes(text.as_bytes()).unwrap();

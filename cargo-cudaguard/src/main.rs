@@ -23,6 +23,7 @@ mod kernel_ownership;
 mod linker;
 mod lock;
 mod map;
+mod memory;
 mod message;
 mod probe;
 mod project;
@@ -52,10 +53,16 @@ fn main() -> ExitCode {
         report::configure(&env, GlobalOptions::default());
         return wrapper::run(&env, &call);
     }
+    signals::guard_mappings();
     let (global, command) = arguments::read();
     report::configure(&env, global);
     if let Some(activity) = command.activity() {
         report::progress(activity);
+    }
+    let reads_artifacts =
+        matches!(command, Verb::Inspect { .. } | Verb::Verify(_) | Verb::Map { .. } | Verb::Requirements { .. });
+    if reads_artifacts {
+        memory::limit();
     }
     let outcome = match command {
         Verb::Cargo(verb, arguments) => cargo::run(&env, verb, &arguments),
@@ -63,7 +70,6 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => check::run(&env, &arguments),
         Verb::Init(arguments) => init::run(&env, &arguments),
         Verb::Lock(arguments) => lock::run(&env, &arguments),
-        Verb::Inspect { file, format } if artefact::is_one(&file) => whole::inspect(&file, format.get()),
         Verb::Inspect { file, format } => inspect::run(&file, format.get()),
         Verb::Verify(options) => match options.target() {
             VerifyTarget::Machine(question) => verify::run(&env, &question),

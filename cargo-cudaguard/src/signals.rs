@@ -1,12 +1,10 @@
 //! Ctrl-C while cargo runs: cargo and what it started get it from the terminal themselves, and may need a while to end.
 //! As `system(3)` does, we wait for them, and then end as they did.
 //!
-//! And what the kernel sends where a mapped file is cut off while it is being read: a word instead of a core dump.
+//! And what the kernel sends if a mapped file becomes shorter while it is read: an error message instead of a core dump.
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::report::EXIT_ERROR;
@@ -54,31 +52,92 @@ pub(crate) fn leave_to_cargo() {
     }
 }
 
-/// What to say where the file that is read next turns out to be shorter than it was, or cannot be read on its disk.
-static SHORTER: OnceLock<Vec<u8>> = OnceLock::new();
-
-/// From here on this file is being read: where it is cut off meanwhile, that is said, with the status of what could not be
-/// looked at. Of several the first is named.
-pub(crate) fn reading(file: &Path) {
-    let text = format!(
-        "error: {}: cut off by another process while it was being read, or its disk failed\n  hint: look again once nothing writes to it\n",
-        file.display()
-    );
-    let _ = SHORTER.set(text.into_bytes());
-    let handler: extern "C" fn(i32) = shorter;
-    set(libc::SIGBUS, handler as libc::sighandler_t);
+/// From here on the command reads files that other processes may shorten: a read beyond the new end of a mapped file sends
+/// SIGBUS. The command then names the file and ends with the status of an I/O error.
+pub(crate) fn guard_mappings() {
+    // SAFETY: the structure is filled in as sigaction() wants it; the handler calls async-signal-safe functions alone.
+    #[allow(unsafe_code)]
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = shortened;
+        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO;
+        libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut());
+    }
 }
 
-/// Calls nothing but what may be called in a handler: the text is there already.
-extern "C" fn shorter(_: i32) {
-    if let Some(text) = SHORTER.get() {
-        // SAFETY: the pointer and the length are those of a text that nobody changes or frees.
+extern "C" fn shortened(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel gives a handler with SA_SIGINFO this structure; for SIGBUS it has the address.
+    #[allow(unsafe_code)]
+    let address = unsafe { (*info).si_addr() } as usize;
+    let mut name = [0; libc::PATH_MAX as usize];
+    let length = mapped_file(address, &mut name);
+    let name = if length == 0 { &b"a file"[..] } else { &name[..length] };
+    for text in [
+        b"error: ",
+        name,
+        b": another process shortened it while it was read, or its disk failed\n  hint: run the command again once nothing writes to it\n",
+    ] {
+        write_to_stderr(text);
+    }
+    exit_now();
+}
+
+/// Writes the name of the file that is mapped at this address; its length, or 0. Reads `/proc/self/maps` without a heap.
+fn mapped_file(address: usize, name: &mut [u8]) -> usize {
+    // SAFETY: the path ends with NUL.
+    #[allow(unsafe_code)]
+    let file = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let (mut line, mut length) = ([0; 4096 + 128], 0);
+    let mut piece = [0; 4096];
+    loop {
+        // SAFETY: it writes no more than the piece holds.
         #[allow(unsafe_code)]
-        unsafe {
-            libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
+        let read = unsafe { libc::read(file, piece.as_mut_ptr().cast(), piece.len()) };
+        let Ok(read @ 1..) = usize::try_from(read) else { return 0 };
+        for byte in &piece[..read] {
+            if *byte != b'\n' {
+                if length < line.len() {
+                    line[length] = *byte;
+                    length += 1;
+                }
+                continue;
+            }
+            if let Some(path) = path_of_line(&line[..length], address) {
+                let length = path.len().min(name.len());
+                for (to, from) in name.iter_mut().zip(path) {
+                    // What a terminal would obey is left out.
+                    *to = if from.is_ascii_control() { b'?' } else { *from };
+                }
+                return length;
+            }
+            length = 0;
         }
     }
-    // SAFETY: it ends the process, and runs nothing of it.
+}
+
+/// The path in a line such as `7f00-7fff r--s 00000000 08:01 42   /lib/x.so`, if the address lies in that range.
+fn path_of_line(line: &[u8], address: usize) -> Option<&[u8]> {
+    let number = |bytes: &[u8]| usize::from_str_radix(std::str::from_utf8(bytes).ok()?, 16).ok();
+    let dash = line.iter().position(|byte| *byte == b'-')?;
+    let blank = line.iter().position(|byte| *byte == b' ')?;
+    let range = number(&line[..dash])?..number(line.get(dash + 1..blank)?)?;
+    let path = line.iter().position(|byte| *byte == b'/')?;
+    range.contains(&address).then(|| &line[path..])
+}
+
+/// Writes a text as it is, without a lock and without a heap.
+pub(crate) fn write_to_stderr(text: &[u8]) {
+    // SAFETY: the pointer and the length are those of the text.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
+    }
+}
+
+/// Ends the process with the status of an I/O error, and runs nothing of it.
+pub(crate) fn exit_now() -> ! {
+    // SAFETY: it takes a number.
     #[allow(unsafe_code)]
     unsafe {
         libc::_exit(EXIT_ERROR.into())

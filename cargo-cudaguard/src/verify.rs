@@ -11,12 +11,13 @@ use std::process::ExitCode;
 use cudaguard::binary::{Binary, Kind};
 use cudaguard::dry_run::{self, Loaded};
 use cudaguard::env::Env;
+use cudaguard::examined::{self, NotExamined};
 use cudaguard::finding::{self, Code, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::{Answer, Service, answers};
-use cudaguard::kernels;
-use cudaguard::machine::{self, Components, Driver, DriverProbe, Enough, Gpu, Library, Machine, ParseError, REVISION};
+use cudaguard::machine::{self, Components, Driver, DriverProbe, Gpu, Library, Machine, ParseError, REVISION};
 use cudaguard::manifest::Manifest;
+use cudaguard::mapped_file::OpenFiles;
 use cudaguard::policy::check_regular_file;
 use cudaguard::sanitize;
 use cudaguard::tables;
@@ -24,9 +25,10 @@ use cudaguard::vendor::CUDNN;
 use cudaguard::version::{DriverRelease, Version};
 
 use crate::arguments::{Flags, Output, VerifyArgs, Where};
-use crate::inspect::{built_with, is_cuda};
-use crate::report::{self, CliError, REFUSED};
-use crate::{artefact, sarif, signals, whole};
+use crate::artefact::{self, Archive, Opened};
+use crate::inspect::{built_with, by_reason, is_cuda};
+use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
+use crate::{sarif, whole};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
@@ -42,14 +44,15 @@ pub(crate) fn run(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError
             Some((described_by(flags).map_err(CliError::operational)?, "what the flags say".to_owned()))
         }
     };
-    let (mut refused, mut found) = (false, Vec::new());
+    let (mut refused, mut not_examined, mut found) = (false, false, Vec::new());
     for file in &question.files {
         let (findings, judged) = match &machine {
             None => here(env, file)?,
             Some((machine, place)) => on(env, file, machine, place)?,
         };
-        let verdict = Verdict::of(&findings);
+        let verdict = examined::verdict(&findings, &judged.not_examined);
         refused |= verdict == Verdict::Refused;
+        not_examined |= !judged.not_examined.is_empty();
         if question.form == Output::Sarif {
             found.push((file.clone(), findings));
         } else if question.form == Output::Json {
@@ -67,16 +70,16 @@ pub(crate) fn run(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError
     if question.form == Output::Sarif {
         report::result(&sarif::of_files(&found))?;
     }
-    Ok(if refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+    Ok(match (refused, not_examined) {
+        (true, _) => ExitCode::from(REFUSED),
+        (false, true) => ExitCode::from(EXIT_ERROR),
+        (false, false) => ExitCode::SUCCESS,
+    })
 }
 
 /// Each of these files, as [`components`].
 pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
-    let read = |file: &PathBuf| {
-        signals::reading(file);
-        components(env, file)
-    };
-    files.iter().map(read).collect()
+    files.iter().map(|file| components(env, file)).collect()
 }
 
 /// The files' names, without their folders.
@@ -88,22 +91,25 @@ pub(crate) fn title(files: &[PathBuf]) -> String {
 /// The file and the guarded libraries that it takes along, read for judging; an error where they hold nothing that could be
 /// judged.
 pub(crate) fn components(env: &Env, file: &Path) -> Result<Components, CliError> {
-    if artefact::is_one(file) {
-        return whole::components(file);
+    match artefact::open(file).map_err(CliError::operational)? {
+        Opened::Archive(archive) => whole::components(file, archive),
+        Opened::File(contents) => {
+            components_of(env, &Binary::from_contents(file, contents).map_err(CliError::operational)?)
+        }
     }
-    let components = dry_run::components_of(file, env).map_err(CliError::operational)?;
-    if components.manifests.is_empty() && components.findings.is_empty() {
-        return Err(nothing_to_judge(file, &Binary::read(file).map_err(CliError::operational)?));
+}
+
+fn components_of(env: &Env, binary: &Binary) -> Result<Components, CliError> {
+    let components = dry_run::components_of(binary, env);
+    if components.manifests.is_empty() && components.findings.is_empty() && components.not_examined.is_empty() {
+        return Err(nothing_to_judge(binary));
     }
     Ok(components)
 }
 
-fn nothing_to_judge(file: &Path, binary: &Binary) -> CliError {
-    // What is not there may be in what was cut off.
-    if let Some(damage) = &binary.damage {
-        return CliError::operational(format_args!("{}: {damage}", file.display()));
-    }
-    if kernels::read(file).is_ok_and(|kernels| !kernels.entries().is_empty()) {
+fn nothing_to_judge(binary: &Binary) -> CliError {
+    let file = &binary.path;
+    if binary.kernels().is_ok_and(|kernels| !kernels.entries().is_empty()) {
         let why = "its GPU code holds no kernels: it is to be linked, by the driver or before";
         return CliError::operational(format_args!("{}: nothing to judge: {why}", file.display()));
     }
@@ -120,8 +126,9 @@ fn nothing_to_judge(file: &Path, binary: &Binary) -> CliError {
 struct Judged {
     /// The components in words.
     components: Vec<String>,
-    /// What of them no rule has judged, in words.
-    open: Vec<&'static str>,
+    /// What of them no rule has judged, and what was not examined, in words.
+    open: Vec<String>,
+    not_examined: Vec<NotExamined>,
     /// What becomes of them on each GPU.
     gpus: Vec<Answer>,
     /// NVIDIA's libraries that the loader would load; `None`: the loader of that machine cannot be asked.
@@ -129,39 +136,57 @@ struct Judged {
 }
 
 impl Judged {
-    fn of(manifests: &[Manifest], gpus: Vec<Answer>, libraries: Option<Vec<Loaded>>) -> Self {
-        Self { components: described(manifests), open: not_judged(manifests), gpus, libraries }
+    fn of(manifests: &[Manifest], not_examined: Vec<NotExamined>, gpus: Vec<Answer>) -> Self {
+        let open = not_judged(manifests, &not_examined);
+        Self { components: described(manifests), open, not_examined, gpus, libraries: None }
     }
 }
 
-/// What of these components no rule has judged, each name once.
-pub(crate) fn not_judged(manifests: &[Manifest]) -> Vec<&'static str> {
-    let mut names: Vec<_> = manifests.iter().filter_map(Manifest::not_judged).collect();
+/// What of these components no rule has judged, and what was not examined.
+pub(crate) fn not_judged(manifests: &[Manifest], not_examined: &[NotExamined]) -> Vec<String> {
+    let mut names: Vec<_> = manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned).collect();
     names.dedup();
+    names.extend(not_examined.iter().map(ToString::to_string));
     names
 }
 
-pub(crate) fn put_not_judged(value: &mut Value, names: &[&str]) {
-    value.put("not_judged", (!names.is_empty()).then(|| array(names.iter().copied())));
+pub(crate) fn put_not_judged(value: &mut Value, names: &[String]) {
+    value.put("not_judged", (!names.is_empty()).then(|| array(names.iter().map(String::as_str))));
 }
 
-/// A line for each name.
-pub(crate) fn not_judged_in_words(names: &[&str]) -> String {
-    names.iter().fold(String::new(), |text, name| text + "  not judged: " + name + "\n")
+/// A line for each name; if there are many, their number.
+pub(crate) fn not_judged_in_words(names: &[String]) -> String {
+    let line = |text: String, name: &String| text + "  not judged: " + &sanitize::line(name) + "\n";
+    let text = names.iter().take(TOLD).fold(String::new(), line);
+    match names.len().saturating_sub(TOLD) {
+        0 => text,
+        more => text + &format!("  not judged: {more} more (--json has all)\n"),
+    }
 }
 
-/// What becomes of these components on each of the machine's GPUs; the containers of what is served in part are counted.
-fn on_each(file: &Path, manifests: &[Manifest], enough: Option<&Enough>, machine: Option<&Machine>) -> Vec<Answer> {
+/// Prints how much of these files was not examined.
+pub(crate) fn warn_of_not_examined(all: &[Components]) {
+    for Components { file, not_examined, .. } in all {
+        for (reason, names) in by_reason(not_examined) {
+            let count = whole::counted(names.len() as u64, "part");
+            report::line(&format!("warning: {file}: {count} not examined: {reason}: {}", whole::some(&names)));
+        }
+    }
+}
+
+/// What becomes of these components on each of the machine's GPUs.
+fn on_each(manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Vec<Answer>> {
     let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
     let forced = machine.is_some_and(Machine::passes_over_machine_code);
-    let all: Vec<Vec<Answer>> = manifests.iter().map(|manifest| answers(manifest, &gpus, forced)).collect();
-    if let Some(enough) = enough.filter(|_| artefact::is_one(file)) {
-        return whole::together_on(&all, enough);
-    }
-    let mut all: Vec<Answer> = all.into_iter().flatten().collect();
+    manifests.iter().map(|manifest| answers(manifest, &gpus, forced)).collect()
+}
+
+/// The same of a file by itself; the containers of what is served in part are counted.
+fn on_each_of(binary: &Binary, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Answer> {
+    let mut all: Vec<Answer> = on_each(manifests, machine).into_iter().flatten().collect();
     // What a library beside the program holds is not in this file.
     if all.iter().any(|answer| answer.service == Service::Partial) && manifests.len() == 1 {
-        if let Ok(kernels) = kernels::read(file) {
+        if let Ok(kernels) = binary.kernels() {
             let count = kernels.groups().iter().map(|group| group.containers.len()).sum::<usize>();
             for answer in all.iter_mut().filter(|answer| answer.service == Service::Partial) {
                 answer.containers = Some((count - kernels.without(answer.cc).count().min(count), count));
@@ -173,30 +198,59 @@ fn on_each(file: &Path, manifests: &[Manifest], enough: Option<&Enough>, machine
 
 fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), CliError> {
     let asker = DriverProbe::own();
-    if artefact::is_one(file) {
-        return on(env, file, &machine::look(env, Some(&asker)), "here");
-    }
-    let binary = Binary::read(file).map_err(CliError::operational)?;
+    let here = || machine::look(env, Some(&asker));
+    let contents = match artefact::open(file).map_err(CliError::operational)? {
+        Opened::Archive(archive) => return on_archive(file, archive, &here(), "here"),
+        Opened::File(contents) => contents,
+    };
+    let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
     if matches!(binary.kind, Kind::Object | Kind::Archive | Kind::GpuCode) {
         // No loader takes these.
-        return on(env, file, &machine::look(env, Some(&asker)), "here");
+        return on_file(env, &binary, &here(), "here");
     }
-    let predicted = dry_run::verify(file, env, Some(&asker)).map_err(CliError::operational)?;
+    let predicted =
+        dry_run::verify(&binary, env, &OpenFiles::default(), Some(&asker)).map_err(CliError::operational)?;
     let findings = predicted.findings();
-    if predicted.manifests.is_empty() && findings.is_empty() {
-        return Err(nothing_to_judge(file, &binary));
+    if predicted.manifests.is_empty() && findings.is_empty() && predicted.not_examined.is_empty() {
+        return Err(nothing_to_judge(&binary));
     }
-    let gpus = on_each(file, &predicted.manifests, None, predicted.machine.as_ref());
-    Ok((findings, Judged::of(&predicted.manifests, gpus, Some(predicted.libraries()))))
+    let gpus = on_each_of(&binary, &predicted.manifests, predicted.machine.as_ref());
+    let libraries = Some(predicted.libraries());
+    Ok((findings, Judged { libraries, ..Judged::of(&predicted.manifests, predicted.not_examined, gpus) }))
 }
 
 fn on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), CliError> {
-    let components = components(env, file)?;
+    match artefact::open(file).map_err(CliError::operational)? {
+        Opened::Archive(archive) => on_archive(file, archive, machine, place),
+        Opened::File(contents) => {
+            let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
+            on_file(env, &binary, machine, place)
+        }
+    }
+}
+
+fn on_archive(
+    file: &Path,
+    archive: Archive,
+    machine: &Machine,
+    place: &str,
+) -> Result<(Vec<Finding>, Judged), CliError> {
+    let components = whole::components(file, archive)?;
+    let gpus = whole::together_on(&on_each(&components.manifests, Some(machine)), &components.enough);
+    Ok((findings_on(&components, machine, place), Judged::of(&components.manifests, components.not_examined, gpus)))
+}
+
+fn on_file(env: &Env, binary: &Binary, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), CliError> {
+    let components = components_of(env, binary)?;
+    let gpus = on_each_of(binary, &components.manifests, Some(machine));
+    Ok((findings_on(&components, machine, place), Judged::of(&components.manifests, components.not_examined, gpus)))
+}
+
+fn findings_on(components: &Components, machine: &Machine, place: &str) -> Vec<Finding> {
     let mut findings = components.on(machine, place);
     findings.extend(machine.doubt());
     finding::sort(&mut findings);
-    let gpus = on_each(file, &components.manifests, Some(&components.enough), Some(machine));
-    Ok((findings, Judged::of(&components.manifests, gpus, None)))
+    findings
 }
 
 fn described(manifests: &[Manifest]) -> Vec<String> {

@@ -4,13 +4,14 @@
 mod packages;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use cudaguard::binary::{Binary, Kind};
-use cudaguard::elf::Elf;
 use cudaguard::evidence::Evidence;
+use cudaguard::examined::NotExamined;
 use cudaguard::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::{self, Answer, Service};
@@ -19,10 +20,10 @@ use cudaguard::machine::{Components, Enough, Library as Found, Machine};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::mapped_file::Contents;
 use cudaguard::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
-use cudaguard::version::{CudaVersion, Version};
+use cudaguard::version::CudaVersion;
 
 use crate::arguments::Output;
-use crate::artefact::{self, Content, Member, Walked};
+use crate::artefact::{self, Archive, Content, Member, Walked};
 use crate::inspect::{self, Page, is_cuda};
 use crate::report::{self, CliError};
 use crate::sarif;
@@ -50,6 +51,8 @@ struct ArtifactReport {
     needed: BTreeSet<String>,
     /// What the packages in it, and an image, say of themselves.
     packages: Vec<Package>,
+    /// What of it was not examined.
+    not_examined: Vec<NotExamined>,
 }
 
 /// What has been read so far.
@@ -63,8 +66,8 @@ struct Read {
     /// Texts that describe packages, by their names.
     texts: Vec<(String, String)>,
     images: Vec<Package>,
-    /// What cannot be read, and why.
-    doubts: Vec<String>,
+    /// What was not examined, and why.
+    not_examined: Vec<NotExamined>,
 }
 
 /// A member and what it needs. Where it has a `DT_RPATH` and no `DT_RUNPATH`, the loader looks there for what its libraries need, too.
@@ -93,21 +96,22 @@ struct Part {
 
 impl Part {
     /// What matters of a member, and what it does for those that it loads.
-    fn of(name: &str, path: &Path) -> Result<(Option<Self>, Loader), String> {
-        // A member lies where no name tells of it.
-        let plain = |error: String| {
-            let own = path.display().to_string();
-            error.strip_prefix(&own).map_or(error.clone(), |rest| rest.trim_start_matches(": ").to_owned())
-        };
-        let (kernels, binary, evidence) = Evidence::read(path).map_err(plain)?;
+    fn of(name: &str, file: File) -> Result<(Option<Self>, Loader, Vec<String>), String> {
+        let path = Path::new(name);
+        let plain = |error: String| error.strip_prefix(&format!("{name}: ")).map_or(error.clone(), str::to_owned);
+        let contents = Contents::from_file(file, path).map_err(plain)?;
+        let mut binary = Binary::with_kernels(path, Arc::new(contents)).map_err(plain)?;
+        let kernels = binary.kernels().map_err(plain)?.clone();
+        let evidence = Evidence::of(&binary, &kernels);
+        let not_examined = binary.not_examined.clone();
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
         let (own, loader) = (file_name(name), Loader::of(name, &binary));
         let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
         let matters = !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
         if !matters && !is_cuda(&&*plain_name(own)) {
-            return Ok((None, loader));
+            return Ok((None, loader, not_examined));
         }
-        let mut components = Components::of_read(Path::new(name), &binary, &kernels, &evidence);
+        let mut components = Components::with_evidence(path, &binary, &evidence);
         name.clone_into(&mut components.file);
         components.findings.retain(|finding| finding.code != Code::NoManifest);
         if let Some(why) = &binary.damage {
@@ -120,9 +124,9 @@ impl Part {
                 name.clone_into(&mut manifest.component.name);
             }
         }
-        let holds =
-            vendor::ALL.into_iter().filter_map(|library| held(library, name, path, &binary, &evidence)).collect();
-        Ok((Some(Self { name: name.to_owned(), binary, kernels, components, holds }), loader))
+        let holds = vendor::ALL.into_iter().filter_map(|library| held(library, name, &binary, &evidence)).collect();
+        binary.close();
+        Ok((Some(Self { name: name.to_owned(), binary, kernels, components, holds }), loader, not_examined))
     }
 
     fn to_json(&self) -> Value {
@@ -166,6 +170,9 @@ impl Part {
         if !needed.is_empty() {
             said.push(format!("needs {}", needed.join(" ")));
         }
+        if packages::of_driver(&self.name, file_name(&self.name)).is_some() {
+            said.push("part of the driver".to_owned());
+        }
         if said.is_empty() { self.binary.kind.to_string() } else { said.join("; ") }
     }
 }
@@ -178,15 +185,14 @@ fn file_name(name: &str) -> &str {
 fn held(
     library: &'static Library,
     name: &str,
-    path: &Path,
     binary: &Binary,
     evidence: &Evidence,
 ) -> Option<(&'static Library, Option<String>)> {
     let own = file_name(name);
     let of_code = || evidence.cudart.first().filter(|_| library.key == CUDART.key).map(ToString::to_string);
-    let of_text = || cudaguard::binary::version_inside(library, path).map(|version| version.to_string());
+    let of_text = || binary.version_inside(library).map(|version| version.to_string());
     if let Some(part) = library.parts.iter().find(|part| part.file == own && !part.symbol.is_empty()) {
-        return Some((library, Some(exported(path, part.symbol)?.to_string())));
+        return Some((library, Some(binary.exported_version(part.symbol)?.to_string())));
     }
     if library.is_named(own) {
         let of_name = library.version_in_name(own).map(|version| version.to_string());
@@ -197,13 +203,6 @@ fn held(
     }
     let linked_in = binary.linkage(library) == Linkage::Static && binary.kind != Kind::GpuCode;
     linked_in.then(|| (library, of_text().or_else(of_code)))
-}
-
-/// The packed version that a file exports.
-fn exported(path: &Path, symbol: &str) -> Option<Version> {
-    let data = Contents::open(path).ok()?;
-    let version = Version::from_packed(Elf::parse(&data).ok()?.exported_u32(symbol)?);
-    (1..100).contains(&version.major).then_some(version)
 }
 
 /// Lets each library of NVIDIA's know which GPUs others serve by machine code.
@@ -243,49 +242,48 @@ enum Lies {
 }
 
 impl ArtifactReport {
-    fn read(path: &Path) -> Result<Self, CliError> {
+    fn read(path: &Path, archive: Archive) -> Result<Self, CliError> {
         let read = Mutex::new(Read::default());
-        let take = |member: Member| {
-            let part = match &member.content {
-                Content::Code(held) => Some(Part::of(&member.name, held.path())),
-                _ => None,
-            };
-            let mut read = read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            match part {
-                Some(Ok((part, loader))) => {
-                    read.parts.extend(part);
-                    read.needed.extend(loader.needed.iter().cloned());
-                    read.loaders.extend(loader.rpath.is_some().then_some(loader));
+        let lock = || read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let take = |Member { name, content }: Member| {
+            match content {
+                Content::Code(file) => {
+                    let part = Part::of(&name, file);
+                    let mut read = lock();
+                    match part {
+                        Ok((part, loader, reasons)) => {
+                            read.parts.extend(part);
+                            read.needed.extend(loader.needed.iter().cloned());
+                            read.loaders.extend(loader.rpath.is_some().then_some(loader));
+                            let reasons = reasons.into_iter().map(|reason| NotExamined::new(name.as_str(), reason));
+                            read.not_examined.extend(reasons);
+                        }
+                        Err(why) => read.not_examined.push(NotExamined::new(name.as_str(), why)),
+                    }
+                    read.files.insert(name);
                 }
-                Some(Err(why)) => read.doubts.push(format!("{}!{}: {why}", path.display(), member.name)),
-                None => {}
-            }
-            match member.content {
-                Content::Code(_) => drop(read.files.insert(member.name)),
-                Content::Link(target) => drop(read.links.insert(member.name, target)),
-                Content::Text(text) => read.texts.push((member.name, text)),
-                Content::Config(text) => read.images.extend(Package::of_image(&text)),
+                Content::Link(target) => drop(lock().links.insert(name, target)),
+                Content::Text(text) => lock().texts.push((name, text)),
+                Content::Config(text) => lock().images.extend(Package::of_image(&text)),
+                Content::NotExamined(why) => lock().not_examined.push(NotExamined::new(name, why)),
             }
             Ok(())
         };
-        let walked = artefact::walk(path, &take).map_err(CliError::operational)?;
+        let walked = artefact::walk(archive, &take).map_err(CliError::operational)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Read { mut parts, files, links, loaders, needed, texts, images: mut packages, mut doubts } = read;
+        let Read { mut parts, files, links, loaders, needed, texts, images: mut packages, mut not_examined } = read;
         // Several threads read.
         parts.sort_by(|one, other| one.name.cmp(&other.name));
         served_by_others(&mut parts);
         packages.extend(packages::all_of(&texts));
-        doubts.sort();
-        for doubt in doubts {
-            report::note(&format!("warning: {doubt}"));
-        }
+        not_examined.sort();
         for part in &parts {
             let damage = &part.binary.damage;
-            for doubt in damage.iter().filter(|one| !part.kernels.doubts().contains(one)).chain(part.kernels.doubts()) {
+            for doubt in part.kernels.doubts().iter().filter(|doubt| damage.as_ref() != Some(doubt)) {
                 report::note(&format!("warning: {}!{}: {doubt}", path.display(), part.name));
             }
         }
-        Ok(Self { archive: path.to_owned(), walked, parts, files, links, loaders, needed, packages })
+        Ok(Self { archive: path.to_owned(), walked, parts, files, links, loaders, needed, packages, not_examined })
     }
 
     /// What the packages promise, and what is in them that should not be: of images and folders others answer for that.
@@ -487,6 +485,7 @@ impl ArtifactReport {
         value.put("from_elsewhere", Some(array(elsewhere)));
         let findings = self.package_findings();
         value.put("findings", (!findings.is_empty()).then(|| array(findings.iter().map(Finding::to_json))));
+        inspect::put_not_judged(&mut value, &self.not_examined);
         format!("{}\n", value.pretty())
     }
 
@@ -517,7 +516,7 @@ impl ArtifactReport {
         page.title("kernels, over all members");
         let covers = self.covers();
         if covers.is_empty() {
-            page.line("none", "no GPU code in any member");
+            page.line("none", &self.limited("no GPU code in any member"));
         }
         let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
         for (cc, by) in &covers {
@@ -583,13 +582,19 @@ impl ArtifactReport {
             name = "";
         }
         if elsewhere.is_empty() {
-            page.line(name, "none needed");
+            page.line(name, &self.limited("none needed"));
         }
+        page.not_examined(&self.not_examined);
         let findings: Vec<String> = self.package_findings().iter().map(|finding| finding.render() + "\n").collect();
         if !findings.is_empty() {
             page.0 = page.0 + "\n" + &findings.concat();
         }
         page.0
+    }
+
+    /// An answer that holds for what was examined.
+    fn limited(&self, answer: &str) -> String {
+        if self.not_examined.is_empty() { answer.to_owned() } else { format!("{answer} that was examined") }
     }
 
     /// Which members leave GPUs of this compute capability out, in whole or for some of their kernels.
@@ -628,7 +633,7 @@ fn covers_of(parts: &[&Part]) -> Vec<((u8, u8), Coverage)> {
 }
 
 /// A few names of many.
-fn some(names: &[&str]) -> String {
+pub(crate) fn some(names: &[&str]) -> String {
     let text = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
         0 => text,
@@ -636,7 +641,7 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-fn counted(number: u64, what: &str) -> String {
+pub(crate) fn counted(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
@@ -653,8 +658,8 @@ fn within(folder: &str, path: &str) -> Option<String> {
     Some(at.join("/"))
 }
 
-pub(crate) fn inspect(file: &Path, form: Output) -> Result<ExitCode, CliError> {
-    let whole = ArtifactReport::read(file)?;
+pub(crate) fn inspect(file: &Path, archive: Archive, form: Output) -> Result<ExitCode, CliError> {
+    let whole = ArtifactReport::read(file, archive)?;
     report::result(&match form {
         Output::Text => whole.to_text(),
         Output::Json => whole.to_json(),
@@ -664,9 +669,10 @@ pub(crate) fn inspect(file: &Path, form: Output) -> Result<ExitCode, CliError> {
 }
 
 /// What all members together ask of a machine. What one finds within the archive is asked of the archive.
-pub(crate) fn components(file: &Path) -> Result<Components, CliError> {
-    let whole = ArtifactReport::read(file)?;
-    let mut all = Components { file: file.display().to_string(), ..Components::default() };
+pub(crate) fn components(file: &Path, archive: Archive) -> Result<Components, CliError> {
+    let mut whole = ArtifactReport::read(file, archive)?;
+    let not_examined = std::mem::take(&mut whole.not_examined);
+    let mut all = Components { file: file.display().to_string(), not_examined, ..Components::default() };
     let processors: BTreeSet<&str> =
         whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
     if processors.len() == 1 {
@@ -720,8 +726,12 @@ pub(crate) fn components(file: &Path) -> Result<Components, CliError> {
     }
     all.enough.one_of = one_of.into_values().collect();
     all.findings.extend(whole.package_findings());
-    if all.manifests.is_empty() && all.findings.is_empty() {
-        let why = "nothing to judge: no member holds GPU code or says what it asks of a CUDA library";
+    if all.manifests.is_empty() && all.findings.is_empty() && all.not_examined.is_empty() {
+        let of_driver = |part: &&Part| packages::of_driver(&part.name, file_name(&part.name)).is_some();
+        let why = match whole.parts.iter().find(of_driver) {
+            Some(part) => format!("nothing to judge: it is a driver, with {}, and no program", part.name),
+            None => "nothing to judge: no member holds GPU code or says what it asks of a CUDA library".to_owned(),
+        };
         return Err(CliError::operational(format_args!("{}: {why}", file.display())));
     }
     Ok(all)

@@ -18,10 +18,10 @@ use cudaguard::evidence::{self, HostCode, Included, Seen};
 use cudaguard::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::guard::{self, GuardObjects};
 use cudaguard::judge::{self, linked::Linked};
-use cudaguard::kernels::{self, Kernels};
+use cudaguard::kernels::Kernels;
 use cudaguard::lock::is_locked;
 use cudaguard::manifest::{Component, Linkage};
-use cudaguard::mapped_file::Contents;
+use cudaguard::mapped_file::OpenFiles;
 use cudaguard::pipeline::{self, CudaIntent, Facts, Judged};
 use cudaguard::policy::{self, Policy};
 use cudaguard::seal::ResolvedCudnn;
@@ -421,19 +421,19 @@ impl<'a> Job<'a> {
         let (mut built_with, mut findings) = (Vec::new(), Vec::new());
         if unguarded.is_none() {
             let binary = Binary::read(&file)?;
-            let kernels = kernels::read(&file)?;
+            let (kernels, open) = (binary.kernels()?, OpenFiles::default());
             let facts = self.of.facts();
             let (mut seen, mut taken) = (None, None);
-            if !self.has_nothing(&judged.policy, &binary, &kernels)? {
-                let shown = self.seen(env, judged, &binary, &kernels)?;
+            if !self.has_nothing(&judged.policy, &binary, kernels)? {
+                let shown = self.seen(env, judged, &binary, kernels, &open);
                 findings = facts.deferred(judged, &shown, &binary);
-                let (library, said) = self.verify(env, judged, &binary, &kernels, &shown)?;
+                let (library, said) = self.verify(env, judged, &binary, kernels, &shown, &open)?;
                 findings.extend(said);
                 (seen, taken) = (Some(shown), library);
             }
             self.accept(&file, &findings)?;
             let about_cuda = seen.is_some();
-            match facts.seal(&binary, None, &kernels, Some(judged), seen, taken)? {
+            match facts.seal(&binary, None, kernels, Some(judged), seen, taken)? {
                 Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
                 Err(why) => {
                     // Where nobody asked for the guard, a file without CUDA lacks nothing.
@@ -486,11 +486,13 @@ impl<'a> Job<'a> {
     /// What carries no guard is refused as any other file where it turns out to be about CUDA.
     fn look_at(&self, env: &Env, judged: &Judged, file: &Path) -> Result<(), String> {
         // Of a form that cannot be read it holds nothing for a GPU of NVIDIA's.
-        let (Ok(binary), Ok(kernels)) = (Binary::read(file), kernels::read(file)) else { return Ok(()) };
-        if self.has_nothing(&judged.policy, &binary, &kernels)? {
+        let Ok(binary) = Binary::read(file) else { return Ok(()) };
+        let Ok(kernels) = binary.kernels() else { return Ok(()) };
+        if self.has_nothing(&judged.policy, &binary, kernels)? {
             return Ok(());
         }
-        self.accept(file, &self.of.facts().deferred(judged, &self.seen(env, judged, &binary, &kernels)?, &binary))
+        let seen = self.seen(env, judged, &binary, kernels, &OpenFiles::default());
+        self.accept(file, &self.of.facts().deferred(judged, &seen, &binary))
     }
 
     fn target_dir(&self) -> &Path {
@@ -518,22 +520,23 @@ impl<'a> Job<'a> {
     }
 
     /// Where that lies which build scripts have made.
-    fn made<'p>(&'p self, env: &Env, objects: &'p [PathBuf]) -> kernel_ownership::Places<'p> {
-        kernel_ownership::Places { package: None, out_dirs: self.out_dirs(env), objects, target_dir: self.target_dir() }
+    fn made<'p>(&'p self, env: &Env, objects: &'p [PathBuf], files: &'p OpenFiles) -> kernel_ownership::Places<'p> {
+        let (out_dirs, target_dir) = (self.out_dirs(env), self.target_dir());
+        kernel_ownership::Places { package: None, out_dirs, objects, files, target_dir }
     }
 
     /// Which headers of the guarded library the code was compiled with, as far as what build scripts have left shows it.
-    fn included(&self, env: &Env, binary: &Binary) -> Vec<Included> {
+    fn included(&self, env: &Env, binary: &Binary, open: &OpenFiles) -> Vec<Included> {
         if !binary.needed.iter().any(|name| CUDNN.is_named(name)) {
             return Vec::new();
         }
         let objects = self.objects();
-        let places = self.made(env, &objects);
-        evidence::included(&places.out_dirs, &kernel_ownership::objects(&places))
+        let places = self.made(env, &objects, open);
+        evidence::included(&places.out_dirs, &kernel_ownership::objects(&places), open)
     }
 
     /// What the tools of the file tell of the toolkit.
-    fn seen(&self, env: &Env, judged: &Judged, binary: &Binary, kernels: &Kernels) -> Result<Seen, String> {
+    fn seen(&self, env: &Env, judged: &Judged, binary: &Binary, kernels: &Kernels, open: &OpenFiles) -> Seen {
         let in_use = judged.toolchain.toolkit_version().map(Into::into);
         // What was found on the linker's way without any `-L` comes last.
         let usual = judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
@@ -541,11 +544,11 @@ impl<'a> Job<'a> {
         let library = judged.toolchain.library_used().and_then(|library| library.path.parent().map(Path::to_owned));
         let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).chain(library).collect();
         let objects = self.objects();
-        let places = self.made(env, &objects);
+        let places = self.made(env, &objects, open);
         let mut seen =
-            Seen::of(binary, kernels, in_use, &searched, |data| kernel_ownership::own(data, kernels, &places))?;
-        seen.host = Some(HostCode::of(&binary.path, &kernel_ownership::objects(&places)));
-        Ok(seen)
+            Seen::of(binary, kernels, in_use, &searched, |data| kernel_ownership::own(data, kernels, &places));
+        seen.host = Some(HostCode::of(binary.data(), &kernel_ownership::objects(&places), open));
+        seen
     }
 
     /// Holds the linked file against the policy and what was recorded of it.
@@ -556,6 +559,7 @@ impl<'a> Job<'a> {
         binary: &Binary,
         kernels: &Kernels,
         seen: &Seen,
+        open: &OpenFiles,
     ) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
         let Judged { policy, toolchain, .. } = judged;
         let noted = binary.manifests().flatten().map(|note| note.manifest);
@@ -569,9 +573,10 @@ impl<'a> Job<'a> {
                 package: Some(&self.of.folder),
                 out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().collect(),
                 objects: &self.unit.objects,
+                files: open,
                 target_dir,
             };
-            own = kernel_ownership::own(&Contents::open(&binary.path)?, kernels, &places);
+            own = kernel_ownership::own(binary.data(), kernels, &places);
         }
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
         folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
@@ -592,7 +597,7 @@ impl<'a> Job<'a> {
             runpath: binary.runpath.as_deref(),
             folders: &folders,
         };
-        let shown = facts.compiled_with(policy, toolchain, seen, &self.included(env, binary));
+        let shown = facts.compiled_with(policy, toolchain, seen, &self.included(env, binary, open));
         let (taken, library) = if let Some((taken, said)) = shown {
             (Some(taken), said)
         } else {

@@ -4,13 +4,15 @@
 use std::cell::OnceCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind, packed};
 use memchr::memmem;
 
 use crate::dlopen_note;
 use crate::elf::{self, Elf, tag};
-use crate::kernels;
+use crate::examined;
+use crate::kernels::{self, Kernels};
 use crate::manifest::Linkage;
 use crate::mapped_file::Contents;
 use crate::note;
@@ -79,11 +81,15 @@ impl Found {
     }
 }
 
-/// What a file says of itself.
+/// A file that a command examines: opened once, and read as far as the command asks.
 #[derive(Clone, Debug)]
 pub struct Binary {
     /// The file.
     pub path: PathBuf,
+    /// Its bytes.
+    data: Arc<Contents>,
+    /// Its GPU code, once something has asked for it.
+    kernels: OnceCell<Result<Kernels, String>>,
     /// What it is.
     pub kind: Kind,
     /// For which processor: [`elf::machine`]; of an archive, its first object's; 0 where there is none.
@@ -112,19 +118,37 @@ pub struct Binary {
     pub unread: Vec<(String, String)>,
     /// What in the file does not lie within it: cut off or damaged, and read as far as it goes.
     pub damage: Option<String>,
+    /// What of it is not examined, and may hold GPU code: why.
+    pub not_examined: Vec<String>,
 }
 
 impl Binary {
     /// Reads a file; an error names it and says why it is none that can be read.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let data = Contents::open(path)?;
-        Self::of(path, &data).map_err(|error| format!("{}: {error}", path.display()))
+        Self::from_contents(path, Arc::new(Contents::open(path)?))
     }
 
-    /// The same from bytes already at hand; errors do not name the file.
-    pub fn of(path: &Path, data: &[u8]) -> Result<Self, String> {
-        let mut binary = Self {
+    /// The same of a file that is open.
+    pub fn from_contents(path: &Path, data: Arc<Contents>) -> Result<Self, String> {
+        let mut binary = Self::empty(path, data);
+        binary.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(binary)
+    }
+
+    /// The same of a file that is open, with its GPU code. Searching for that maps large parts of the file at once, so it
+    /// comes first.
+    pub fn with_kernels(path: &Path, data: Arc<Contents>) -> Result<Self, String> {
+        let mut binary = Self::empty(path, data);
+        let _ = binary.kernels.set(Ok(kernels::read_contents(path, &binary.data)?));
+        binary.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(binary)
+    }
+
+    fn empty(path: &Path, data: Arc<Contents>) -> Self {
+        Self {
             path: path.to_owned(),
+            data,
+            kernels: OnceCell::new(),
             kind: Kind::Archive,
             machine: 0,
             class64: false,
@@ -139,20 +163,26 @@ impl Binary {
             bound: Vec::new(),
             unread: Vec::new(),
             damage: None,
-        };
+            not_examined: Vec::new(),
+        }
+    }
+
+    fn parse(&mut self) -> Result<(), String> {
+        let data = &*Arc::clone(&self.data);
         if elf::is_archive(data) {
-            binary.read_archive(data)?;
-            return Ok(binary);
+            self.read_archive(data)?;
+            self.not_examined = examined::of_archive(&self.unread);
+            return Ok(());
         }
         if kernels::are_bare(data) {
-            (binary.kind, binary.machine) = (Kind::GpuCode, elf::machine::CUDA);
-            return Ok(binary);
+            (self.kind, self.machine) = (Kind::GpuCode, elf::machine::CUDA);
+            return Ok(());
         }
         if !data.is_empty() && !Elf::is_elf(data) {
             return Err(kernels::NO_KNOWN_FORM.to_owned());
         }
         let elf = Elf::parse(data)?;
-        binary.kind = match elf.kind() {
+        self.kind = match elf.kind() {
             elf::kind::EXECUTABLE => Kind::Executable,
             elf::kind::SHARED if is_program(&elf) => Kind::Executable,
             elf::kind::SHARED => Kind::SharedLibrary,
@@ -160,26 +190,59 @@ impl Binary {
             elf::kind::CORE => return Err("is a core dump".to_owned()),
             other => return Err(format!("is an ELF file of type {other}: no program, library or object")),
         };
-        (binary.machine, binary.class64) = (elf.machine(), elf.class64());
+        (self.machine, self.class64) = (elf.machine(), elf.class64());
         let text = |text: &str| text.to_owned();
-        binary.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        binary.opened = dlopen_note::read(&elf);
-        binary.soname = elf.soname().map(text);
-        binary.rpath = elf.rpath().map(text);
-        binary.runpath = elf.runpath().map(text);
-        binary.interpreter = elf.interpreter().map(text);
-        binary.damage = elf.damage();
-        binary.notes = found(&elf, 0, None);
-        binary.reaches = reaches(&elf);
-        binary.bound = symbols::newest_bound(&elf);
-        Ok(binary)
+        self.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        self.opened = dlopen_note::read(&elf);
+        self.soname = elf.soname().map(text);
+        self.rpath = elf.rpath().map(text);
+        self.runpath = elf.runpath().map(text);
+        self.interpreter = elf.interpreter().map(text);
+        self.damage = elf.damage();
+        self.notes = found(&elf, 0, None);
+        self.reaches = reaches(&elf);
+        self.bound = symbols::newest_bound(&elf);
+        self.not_examined = examined::of_elf(&elf);
+        Ok(())
     }
 
     /// The notes of a linked file or an object alone: cheaper than all the rest.
     pub fn notes_of(path: &Path) -> Result<Vec<Found>, String> {
-        let data = Contents::open(path)?;
-        let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(found(&elf, 0, None))
+        notes_in(&Contents::open(path)?).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Its bytes.
+    pub fn data(&self) -> &Arc<Contents> {
+        &self.data
+    }
+
+    /// Its GPU code.
+    ///
+    /// # Errors
+    /// With the path, if the file is none that can hold GPU code.
+    pub fn kernels(&self) -> Result<&Kernels, String> {
+        self.kernels.get_or_init(|| kernels::read_contents(&self.path, &self.data)).as_ref().map_err(Clone::clone)
+    }
+
+    /// The version of a library whose code stands in this file, by the text that it brings along.
+    pub fn version_inside(&self, library: &Library) -> Option<Version> {
+        version_inside(library, &self.data)
+    }
+
+    /// Whether a text stands, with its NUL, among the constants of this file: the name of a function that it looks up.
+    pub fn holds_name(&self, name: &str) -> Result<bool, String> {
+        let elf = Elf::parse(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))?;
+        Ok(Text::of(&elf).has(format!("{name}\0").as_bytes()))
+    }
+
+    /// The packed version that a file exports as this symbol. A word without a plausible major is none.
+    pub fn exported_version(&self, symbol: &str) -> Option<Version> {
+        exported_version(&self.data, symbol)
+    }
+
+    /// Closes the file: what was read of it stays, its bytes are gone.
+    pub fn close(&mut self) {
+        self.data = Arc::new(Contents::from(Vec::new()));
     }
 
     fn read_archive(&mut self, data: &[u8]) -> Result<(), String> {
@@ -204,6 +267,9 @@ impl Binary {
                     continue;
                 }
             };
+            for reason in examined::of_elf(&elf) {
+                self.unread.push((name.clone(), reason));
+            }
             if objects == 0 {
                 (self.machine, self.class64) = (elf.machine(), elf.class64());
             }
@@ -237,8 +303,7 @@ impl Binary {
         if names.any(named) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
             return Ok(true);
         }
-        let data = Contents::open(&self.path)?;
-        let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", self.path.display()))?;
+        let elf = Elf::parse(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))?;
         Ok(Text::of(&elf).firsts(&CALLED).iter().any(Option::is_some))
     }
 
@@ -323,18 +388,21 @@ fn linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Option<&Text
 }
 
 /// The version of a library whose code stands in this file, by the text that it brings along.
-pub fn version_inside(library: &Library, file: &Path) -> Option<Version> {
-    let data = Contents::open(file).ok()?;
-    let text = Text::of(&Elf::parse(&data).ok()?);
+pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> {
+    let text = Text::of(&Elf::parse(data).ok()?);
     let said = |mark: &Mark| text.places(mark.text.as_bytes()).find_map(|behind| mark.version(behind));
     library.traces.inside.iter().find_map(said)
 }
 
-/// Whether a text stands, with its NUL, among the constants of a file: the name of a function that it looks up.
-pub fn holds_name(path: &Path, name: &str) -> Result<bool, String> {
-    let data = Contents::open(path)?;
-    let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Text::of(&elf).has(format!("{name}\0").as_bytes()))
+/// The notes of a linked file or an object.
+pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<Found>, String> {
+    Ok(found(&Elf::parse(data)?, 0, None))
+}
+
+/// The packed version that a file exports as this symbol. A word without a plausible major is none.
+pub(crate) fn exported_version(data: &[u8], symbol: &str) -> Option<Version> {
+    let version = Version::from_packed(Elf::parse(data).ok()?.exported_u32(symbol)?);
+    (1..100).contains(&version.major).then_some(version)
 }
 
 /// Whether it can load libraries by name at run time.

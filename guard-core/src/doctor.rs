@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::binary::Binary;
 use crate::check::Status;
 use crate::dry_run::{self, DryRun};
 use crate::env::Env;
@@ -15,6 +16,7 @@ use crate::library_version::{numbers_in_name, of_file};
 use crate::loader::{Graph, Look};
 use crate::machine::{DriverProbe, Kind, Library, Machine, Part, look};
 use crate::manifest::{Manifest, Requirement};
+use crate::mapped_file::OpenFiles;
 use crate::policy::GpuNeed;
 use crate::vendor::{self, CUDNN};
 use crate::version::{CudaVersion, Version};
@@ -98,7 +100,9 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
         Some(program) => {
-            let predicted = dry_run::verify(program, env, Some(asker))?;
+            let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
+            let program = Binary::from_contents(program, files.open(program)?)?;
+            let predicted = dry_run::verify(&program, env, &files, Some(asker))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
             if predicted.manifests.is_empty() && predicted.by_loader.is_empty() {
                 not_judged.push(if names.is_empty() {
@@ -108,7 +112,7 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
                 });
             }
             not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
-            needs_gpu = component_that_needs_cuda(program, &predicted);
+            needs_gpu = component_that_needs_cuda(&program.path, &predicted);
             (predicted.findings(), Some(predicted.graph), names)
         }
     };
@@ -223,7 +227,7 @@ fn choices(env: &Env, graph: &Graph, name: &str) -> Vec<Choice> {
             _ => (Fate::PassedOver, format!("{}; {}", candidate.place, candidate.problem())),
         };
         taken |= candidate.taken();
-        found.push(choice(env, name, &candidate.path, fate, &why));
+        found.push(choice(env, graph.files(), name, &candidate.path, fate, &why));
     }
     for path in dry_run::in_usual_folders(env, name) {
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
@@ -231,16 +235,16 @@ fn choices(env: &Env, graph: &Graph, name: &str) -> Vec<Choice> {
             files.push(real);
             let folder = path.parent().unwrap_or(&path).display().to_string();
             let why = format!("the loader does not look there; LD_LIBRARY_PATH={folder} would make it");
-            found.push(choice(env, name, &path, Fate::NotSearched, &why));
+            found.push(choice(env, graph.files(), name, &path, Fate::NotSearched, &why));
         }
     }
     found
 }
 
-fn choice(env: &Env, name: &str, path: &Path, fate: Fate, why: &str) -> Choice {
+fn choice(env: &Env, files: &OpenFiles, name: &str, path: &Path, fate: Fate, why: &str) -> Choice {
     let described = vendor::ALL.into_iter().find(|library| library.is_named(name));
     let version = match (described, name.split(".so").next()) {
-        (Some(library), _) => of_file(library, path).map(|version| version.to_string()),
+        (Some(library), _) => of_file(files, library, path).map(|version| version.to_string()),
         (None, Some("libcuda")) => look::release_in_name(path).map(|release| release.to_string()),
         (None, Some(stem)) => numbers_in_name(path, &format!("{stem}.so.")).map(|version| version.to_string()),
         (None, None) => None,

@@ -8,9 +8,10 @@ mod symbols;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::binary::Binary;
+use crate::binary::{self, Binary};
 use crate::elf::machine;
 use crate::env::Env;
+use crate::examined::NotExamined;
 use crate::finding::{self, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
 use crate::host::{CudartState, CudnnState, Host, Inner, Loader};
 use crate::json::{Value, object};
@@ -19,6 +20,7 @@ use crate::library_version::{self, in_name, inner_file, made_with, of_file, of_p
 use crate::loader::{self, Answer, Candidate, Graph, Look, Object, Place, Request};
 use crate::machine::{Components, DriverProbe, Machine, of_graph};
 use crate::manifest::{Linkage, Manifest, Requirement};
+use crate::mapped_file::OpenFiles;
 use crate::policy::{GpuNeed, Runtime};
 use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::Version;
@@ -36,6 +38,8 @@ pub struct DryRun {
     pub machine: Option<Machine>,
     /// What was judged: the program's own components first.
     pub manifests: Vec<Manifest>,
+    /// What of the program was not examined.
+    pub not_examined: Vec<NotExamined>,
 }
 
 /// What an error does to the start of a program, as `[runtime]` in its manifest says.
@@ -68,7 +72,11 @@ impl DryRun {
                 library.is_named(name) || object.soname.as_deref().is_some_and(|soname| library.is_named(soname))
             };
             let library = vendor::ALL.into_iter().find(known)?;
-            Some(Loaded { library, version: of_file(library, &object.path), path: object.path.clone() })
+            Some(Loaded {
+                library,
+                version: of_file(self.graph.files(), library, &object.path),
+                path: object.path.clone(),
+            })
         };
         // A library is no answer to what it loads itself.
         self.graph.objects.iter().skip(1).filter_map(loaded).collect()
@@ -133,13 +141,14 @@ fn ends(env: &Env, predicted: DryRun) -> Vec<Finding> {
 /// refuse, and only its own answer does: the ordinary good machine costs a few files.
 pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
     let of_files = |graph: &mut Graph| Some(of_graph(env, graph, None));
-    let Ok(mut predicted) = rehearse(program, env, Who::Shim, of_files) else { return Vec::new() };
+    let files = OpenFiles::default();
+    let Ok(mut predicted) = rehearse(program, env, &files, None, of_files) else { return Vec::new() };
     let refuses = |finding: &Finding| Verdict::of([finding]) == Verdict::Refused && finding.code.is_of_driver_or_gpu();
     // Nobody waits for a driver that no refusal would rest on.
     let asks = |(at_start, finding): &(AtStart, Finding)| *at_start != AtStart::LeftToCheck && refuses(finding);
     if predicted.by_shim.iter().any(asks) {
         let of_driver = |graph: &mut Graph| Some(of_graph(env, graph, Some(asker)));
-        let Ok(asked) = rehearse(program, env, Who::Shim, of_driver) else { return Vec::new() };
+        let Ok(asked) = rehearse(program, env, &files, None, of_driver) else { return Vec::new() };
         predicted = asked;
         if predicted.machine.as_ref().is_none_or(Machine::is_silent) {
             // Left to the shim, which has more to go by: it is in the process.
@@ -151,35 +160,31 @@ pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding
 
 /// What would happen at the start of this program, in full; an error says why the file cannot be read.
 pub fn look(program: &Path, env: &Env) -> Result<DryRun, String> {
-    rehearse(program, env, Who::Shim, |_| None)
+    rehearse(program, env, &OpenFiles::default(), None, |_| None)
 }
 
 /// What would become of this program or library here: the loader, the driver and the GPUs of this machine and every
 /// component judged, also those that would only keep their verdict, and what no note says read from the files.
-pub fn verify(program: &Path, env: &Env, asker: Option<&DriverProbe>) -> Result<DryRun, String> {
-    rehearse(program, env, Who::Everyone, |graph| Some(of_graph(env, graph, asker)))
+pub fn verify(program: &Binary, env: &Env, files: &OpenFiles, asker: Option<&DriverProbe>) -> Result<DryRun, String> {
+    files.insert(&program.path, program.data());
+    rehearse(&program.path, env, files, Some(program), |graph| Some(of_graph(env, graph, asker)))
 }
 
-/// Whose manifests are judged.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Who {
-    /// Those that a guard would judge at the start, as they are.
-    Shim,
-    /// All, completed.
-    Everyone,
-}
-
+/// `examined`: the program, if all manifests are judged, each completed by what its file shows. Without it those are
+/// judged that a guard would judge at the start, as they are.
 fn rehearse(
     program: &Path,
     env: &Env,
-    who: Who,
+    files: &OpenFiles,
+    examined: Option<&Binary>,
     machine: impl FnOnce(&mut Graph) -> Option<Machine>,
 ) -> Result<DryRun, String> {
-    let graph = loader::resolve(program, env)?;
-    let (notes, of_files) = match who {
-        Who::Shim => (notes(&graph), Vec::new()),
-        Who::Everyone => components(&graph),
+    let graph = loader::resolve_with(program, env, files)?;
+    let (notes, of_files) = match examined {
+        None => (notes(&graph), Vec::new()),
+        Some(program) => components(&graph, program),
     };
+    let completed = examined.is_some();
     let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component(manifest));
     let of_component = |finding: Finding| match &component {
         Some(component) => finding.of(component.clone()),
@@ -204,14 +209,18 @@ fn rehearse(
         }
     }
     let by_loader = findings.into_iter().map(of_component).collect();
-    let mut predicted = DryRun { graph, by_loader, by_shim: Vec::new(), machine: None, manifests: Vec::new() };
+    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
+    let reasons = examined.map_or(&[][..], |program| &program.not_examined);
+    let not_examined = reasons.iter().map(|reason| NotExamined::new(&*name, reason)).collect();
+    let (by_shim, manifests) = (Vec::new(), Vec::new());
+    let mut predicted = DryRun { graph, by_loader, by_shim, machine: None, manifests, not_examined };
     if !predicted.by_loader.is_empty() {
         predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
         return Ok(predicted);
     }
     let graph = &mut predicted.graph;
     // A library that is too old often lacks a function, too: why, its version says.
-    predicted.by_loader = symbols::findings(graph, who == Who::Everyone).into_iter().map(of_component).collect();
+    predicted.by_loader = symbols::findings(graph, completed).into_iter().map(of_component).collect();
     // The host of one component is not that of another: each searches by the paths of its own file.
     let own = |(object, manifest): &(usize, Manifest)| (guarded(graph, *object, manifest), cudart(graph, manifest));
     let libraries: Vec<(CudnnState, CudartState)> = notes.iter().map(own).collect();
@@ -227,18 +236,18 @@ fn rehearse(
         predicted.by_shim.extend(found.into_iter().map(|finding| (AtStart::of(manifest, &finding), finding)));
         hosts.push(host);
     }
-    if let (Who::Everyone, Some(host)) = (who, hosts.first()) {
+    if let Some(host) = hosts.first().filter(|_| completed) {
         let together = judge::run::together(notes.iter().map(|(_, manifest)| manifest), host);
         predicted.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
     }
-    if who == Who::Everyone && predicted.machine.as_ref().is_some_and(Machine::is_silent) {
+    if completed && predicted.machine.as_ref().is_some_and(Machine::is_silent) {
         // A refusal of this kind rests on the driver's own answer, and there is none.
         let mine = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
         for finding in mine.filter(|finding| finding.code.is_of_driver_or_gpu()) {
             finding.severity = finding.severity.min(Severity::Warning);
         }
     }
-    let doubt = predicted.machine.as_ref().filter(|_| who == Who::Everyone).and_then(Machine::doubt);
+    let doubt = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::doubt);
     predicted.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (AtStart::Ends, finding)));
     predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
     Ok(predicted)
@@ -253,8 +262,8 @@ fn component(manifest: &Manifest) -> String {
 fn notes(graph: &Graph) -> Vec<(usize, Manifest)> {
     let mut found = Vec::new();
     for (index, object) in graph.objects.iter().enumerate() {
-        let Ok(binary) = Binary::notes_of(&object.path) else { continue };
-        found.extend(binary.iter().filter_map(|note| Some((index, note.decode().ok()?.manifest))));
+        let Ok(notes) = binary::notes_in(object.data()) else { continue };
+        found.extend(notes.iter().filter_map(|note| Some((index, note.decode().ok()?.manifest))));
     }
     let guarded = found.iter().any(|(index, _)| *index == 0);
     found.retain(|(_, manifest)| guarded || manifest.runtime.library_enforces);
@@ -263,30 +272,37 @@ fn notes(graph: &Graph) -> Vec<(usize, Manifest)> {
 
 /// What this file asks of a machine, and what the libraries ask that carry notes of their own and that the loader would take
 /// for it: those beside a program go with it to the other machine.
-pub fn components_of(file: &Path, env: &Env) -> Result<Components, String> {
-    let mut all = Components::of(file, &Binary::read(file)?);
+pub fn components_of(file: &Binary, env: &Env) -> Components {
+    let mut all = Components::of(&file.path, file);
+    let files = OpenFiles::default();
+    files.insert(&file.path, file.data());
     // A file that no loader loads, an archive say, is judged by itself.
-    let Ok(graph) = loader::resolve(file, env) else { return Ok(all) };
-    let guarded = |path: &Path| Binary::notes_of(path).is_ok_and(|notes| !notes.is_empty());
-    for library in graph.objects.iter().skip(1).filter(|library| guarded(&library.path)) {
-        let Ok(binary) = Binary::read(&library.path) else { continue };
+    let Ok(graph) = loader::resolve_with(&file.path, env, &files) else { return all };
+    for library in graph.objects.iter().skip(1).filter(|library| is_guarded(library)) {
+        let Ok(binary) = Binary::from_contents(&library.path, library.data().clone()) else { continue };
         let own = Components::of(&library.path, &binary);
         all.manifests.extend(own.manifests);
         all.findings.extend(own.findings);
     }
-    Ok(all)
+    all
+}
+
+fn is_guarded(object: &Object) -> bool {
+    binary::notes_in(object.data()).is_ok_and(|notes| !notes.is_empty())
 }
 
 /// Every component of every object, with the number of the object, and what about their files cannot be told.
-fn components(graph: &Graph) -> (Vec<(usize, Manifest)>, Vec<Finding>) {
+fn components(graph: &Graph, program: &Binary) -> (Vec<(usize, Manifest)>, Vec<Finding>) {
     let (mut found, mut findings) = (Vec::new(), Vec::new());
     for (index, object) in graph.objects.iter().enumerate() {
-        let guarded = || Binary::notes_of(&object.path).is_ok_and(|notes| !notes.is_empty());
-        if index != 0 && !guarded() {
+        let components = if index == 0 {
+            Components::of(&object.path, program)
+        } else if is_guarded(object) {
+            let Ok(binary) = Binary::from_contents(&object.path, object.data().clone()) else { continue };
+            Components::of(&object.path, &binary)
+        } else {
             continue;
-        }
-        let Ok(binary) = Binary::read(&object.path) else { continue };
-        let components = Components::of(&object.path, &binary);
+        };
         found.extend(components.manifests.into_iter().map(|manifest| (index, manifest)));
         findings.extend(components.findings);
     }
@@ -458,7 +474,7 @@ fn absent_library(
     };
     let values = values.with("cure", cure);
     if let Some((other, candidate)) = others.last() {
-        let version = of_file(CUDNN, &candidate.path);
+        let version = of_file(graph.files(), CUDNN, &candidate.path);
         let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
         let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
         return MessageTemplate::CudnnOtherMajorLinked.finding(&values);
@@ -544,7 +560,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState 
             continue;
         }
         let path = inner_file(graph, index, file, by_name);
-        let version = path.as_deref().and_then(|path| of_part(CUDNN, path, file, symbol));
+        let version = path.as_deref().and_then(|path| of_part(graph.files(), CUDNN, path, file, symbol));
         if path.is_some() || !graph.is_shut(index, file) {
             inner.push(Inner { file: file.clone(), present: path.is_some(), version, path });
         }
@@ -553,7 +569,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState 
     // One of another major than the manifest's has parts that no row asks for, and they say which it is.
     let own_word = |part: &vendor::Part| {
         let path = inner_file(graph, index, part.file, by_name)?;
-        word(&path, part.symbol)
+        word(graph.files(), &path, part.symbol)
     };
     let version = inner.iter().find_map(|inner| inner.version);
     let version = version.or_else(|| CUDNN.parts(major).find_map(own_word)).or(by_name);
@@ -562,8 +578,8 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState 
         picked_by,
         major,
         version,
-        loader: library_version::loader(CUDNN, &path),
-        made_with: inner.iter().find_map(|inner| made_with(CUDNN, inner.path.as_deref()?)),
+        loader: library_version::loader(graph.files(), CUDNN, &path),
+        made_with: inner.iter().find_map(|inner| made_with(graph.files(), CUDNN, inner.path.as_deref()?)),
         inner,
         path,
     }

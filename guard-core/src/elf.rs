@@ -540,6 +540,20 @@ impl<'data> Elf<'data> {
         None
     }
 
+    /// The bytes after everything that the file's tables describe: what a packer has added. Empty in a damaged file.
+    #[cfg(feature = "command")]
+    pub(crate) fn trailing(&self) -> &'data [u8] {
+        let of_table = |table: &Table| table.offset.saturating_add(table.count.saturating_mul(table.stride));
+        let segments = self.segments().filter(|segment| segment.file_size != 0);
+        let sections = self.sections().filter(|section| section.kind != SHT_NOBITS && section.kind != 0);
+        let ends = segments
+            .map(|segment| segment.offset.saturating_add(segment.file_size))
+            .chain(sections.map(|section| section.offset.saturating_add(section.size)))
+            .chain([of_table(&self.segments), of_table(&self.sections), if self.class64 { 64 } else { 52 }]);
+        let end = ends.max().and_then(|end| usize::try_from(end).ok());
+        end.filter(|_| !self.sections_lost).and_then(|end| self.data.get(end..)).unwrap_or_default()
+    }
+
     /// Whether it ends with the mark of UPX, which leaves no sections.
     fn is_packed(&self) -> bool {
         const MARK: &[u8] = b"UPX!";

@@ -4,16 +4,14 @@
 //! `docs/internals/evidence.md` says what each fact rests on. What a file does not tell is absent.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use memchr::memmem;
 
 use crate::binary::{Binary, Kind};
 use crate::elf::{self, Elf};
 use crate::json::{Value, array, object};
-use crate::kernels::{self, Kernels, Known, Made};
+use crate::kernels::{Kernels, Known, Made};
 use crate::linkage::Linkage;
-use crate::mapped_file::Contents;
 use crate::tables;
 use crate::vendor::CUDART;
 use crate::version::CudaVersion;
@@ -39,26 +37,11 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Reads a file in whole: its kernels, what it says of itself, and the facts. It is opened once: mapping a large library
-    /// again takes longer than looking through it.
-    pub fn read(path: &Path) -> Result<(Kernels, Binary, Self), String> {
-        let data = Contents::open(path)?;
-        // The search for kernels has whole ranges of the file mapped at once, and what comes after finds them so.
-        let kernels = kernels::of(path, &data)?;
-        let binary = Binary::of(path, &data).map_err(|error| format!("{}: {error}", path.display()))?;
-        let evidence = Self::of_open(&data, &binary, &kernels);
-        Ok((kernels, binary, evidence))
-    }
-
     /// Looks at a file that has been read, and whose kernels have.
-    pub fn of(binary: &Binary, kernels: &Kernels) -> Result<Self, String> {
-        Ok(Self::of_open(&Contents::open(&binary.path)?, binary, kernels))
-    }
-
-    fn of_open(data: &[u8], binary: &Binary, kernels: &Kernels) -> Self {
+    pub fn of(binary: &Binary, kernels: &Kernels) -> Self {
         // The code of a large library is looked through only where a cudart stands in it.
         let linked = matches!(binary.kind, Kind::Executable | Kind::SharedLibrary);
-        Self::looked(data, kernels, !linked || binary.linkage(&CUDART) == Linkage::Static)
+        Self::looked(binary.data(), kernels, !linked || binary.linkage(&CUDART) == Linkage::Static)
     }
 
     /// The same from bytes already at hand.

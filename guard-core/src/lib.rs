@@ -95,6 +95,8 @@ mod inside {
     #[cfg(feature = "command")]
     pub mod evidence;
     #[cfg(feature = "command")]
+    pub mod examined;
+    #[cfg(feature = "command")]
     pub mod host;
     #[cfg(feature = "command")]
     pub mod kernels;

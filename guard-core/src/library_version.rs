@@ -8,20 +8,20 @@ use crate::binary;
 use crate::elf::{Elf, machine};
 use crate::host::Loader;
 use crate::loader::{Graph, Look};
-use crate::mapped_file::Contents;
+use crate::mapped_file::OpenFiles;
 use crate::vendor::{Asked, InCode, Library, Part};
 use crate::version::{CudaVersion, Version};
 
 /// The version of the library whose file this is: by its real name, else by a part beside it, else by its own text.
-pub(crate) fn of_file(library: &Library, file: &Path) -> Option<Version> {
+pub(crate) fn of_file(files: &OpenFiles, library: &Library, file: &Path) -> Option<Version> {
     let major = || library.major(file.file_name()?.to_str()?);
     let by_part = || {
         let mut parts = library.needed_parts(major()?);
-        parts.find_map(|part| word(&file.with_file_name(part.file), part.symbol))
+        parts.find_map(|part| word(files, &file.with_file_name(part.file), part.symbol))
     };
     in_name(library, file)
         .or_else(by_part)
-        .or_else(|| library.own_text.then(|| binary::version_inside(library, file))?)
+        .or_else(|| library.own_text.then(|| binary::version_inside(library, &files.open(file).ok()?))?)
 }
 
 /// The version in the name of the file behind every link.
@@ -37,20 +37,19 @@ pub(crate) fn numbers_in_name(file: &Path, stem: &str) -> Option<Version> {
 }
 
 /// The version of an inner library: by its word, else by its real name, else by its code.
-pub(crate) fn of_part(library: &Library, file: &Path, name: &str, symbol: &str) -> Option<Version> {
+pub(crate) fn of_part(files: &OpenFiles, library: &Library, file: &Path, name: &str, symbol: &str) -> Option<Version> {
     let stem = || Some(format!("{}.so.", name.split_once(".so")?.0));
     let part = || library.parts.iter().find(|part| part.file == name);
-    word(file, symbol).or_else(|| numbers_in_name(file, &stem()?)).or_else(|| in_code(library, part()?, file))
+    let by_name = || numbers_in_name(file, &stem()?);
+    word(files, file, symbol).or_else(by_name).or_else(|| in_code(files, library, part()?, file))
 }
 
-/// The packed version that an inner library exports. A word without a plausible major is none.
-pub(crate) fn word(file: &Path, symbol: &str) -> Option<Version> {
+/// The packed version that an inner library exports.
+pub(crate) fn word(files: &OpenFiles, file: &Path, symbol: &str) -> Option<Version> {
     if symbol.is_empty() {
         return None;
     }
-    let data = Contents::open(file).ok()?;
-    let version = Version::from_packed(Elf::parse(&data).ok()?.exported_u32(symbol)?);
-    (1..100).contains(&version.major).then_some(version)
+    binary::exported_version(&*files.open(file).ok()?, symbol)
 }
 
 /// The part of this name that a library, the object `index`, would open: it asks for its own full version
@@ -70,8 +69,8 @@ pub(crate) fn inner_file(graph: &Graph, index: usize, file: &str, version: Optio
 const LOOKED_AT: usize = 2048;
 
 /// The release of the cudart that this part was made with, as its getter answers.
-pub(crate) fn made_with(library: &Library, part: &Path) -> Option<CudaVersion> {
-    let data = Contents::open(part).ok()?;
+pub(crate) fn made_with(files: &OpenFiles, library: &Library, part: &Path) -> Option<CudaVersion> {
+    let data = files.open(part).ok()?;
     let number = returned_constant(&Elf::parse(&data).ok()?, library.made_with?)?;
     CudaVersion::is_plausible(number).then(|| CudaVersion::from_int(number))
 }
@@ -125,13 +124,13 @@ fn returned_by_aarch64(words: &[u32]) -> Option<u32> {
 }
 
 /// The version of a part by its code, where that says one of its major.
-fn in_code(library: &Library, part: &Part, file: &Path) -> Option<Version> {
+fn in_code(files: &OpenFiles, library: &Library, part: &Part, file: &Path) -> Option<Version> {
     const EXECUTABLE: u64 = 4;
     let asked = library.asked.as_ref()?;
     if part.in_code == InCode::Unknown {
         return None;
     }
-    let data = Contents::open(file).ok()?;
+    let data = files.open(file).ok()?;
     let elf = Elf::parse(&data).ok().filter(|elf| elf.machine() == machine::X86_64)?;
     let found = match part.in_code {
         InCode::Unknown => Vec::new(),

@@ -1,16 +1,18 @@
-//! A file's bytes.
+//! A file's bytes, and the files that a command has open.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::ops::Deref;
 use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// A file's bytes: mapped where that works, read otherwise.
-#[derive(Debug)]
 pub struct Contents(Held);
 
-#[derive(Debug)]
 enum Held {
     Mapped(memmap2::Mmap),
     Read(Vec<u8>),
@@ -20,21 +22,13 @@ impl Contents {
     /// Opens a regular file; an error names it. What could block or never end (a FIFO, a device, a folder) is not
     /// opened at all.
     pub fn open(path: &Path) -> Result<Self, String> {
+        Self::from_file(open_regular(path)?, path)
+    }
+
+    /// The bytes of an open file; `path` names it in errors.
+    pub fn from_file(mut file: File, path: &Path) -> Result<Self, String> {
         let fail = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
-        let regular = |metadata: &std::fs::Metadata| {
-            if metadata.is_dir() {
-                return Err(fail(&"is a folder"));
-            }
-            if !metadata.is_file() {
-                return Err(fail(&"is not a regular file"));
-            }
-            Ok(())
-        };
-        regular(&std::fs::metadata(path).map_err(|error| fail(&error))?)?;
-        let mut file = File::open(path).map_err(|error| fail(&error))?;
-        let metadata = file.metadata().map_err(|error| fail(&error))?;
-        regular(&metadata)?;
-        if metadata.len() == 0 {
+        if file.metadata().map_err(|error| fail(&error))?.len() == 0 {
             return Err(fail(&"is empty"));
         }
         if let Some(map) = map(&file) {
@@ -44,15 +38,26 @@ impl Contents {
         file.read_to_end(&mut data).map_err(|error| fail(&error))?;
         Ok(Self(Held::Read(data)))
     }
-}
 
-impl Contents {
     /// The mapping that all of the bytes are, where they are one.
     pub(crate) fn mapping(&self) -> Option<&memmap2::Mmap> {
         match &self.0 {
             Held::Mapped(map) => Some(map),
             Held::Read(_) => None,
         }
+    }
+}
+
+impl From<Vec<u8>> for Contents {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Held::Read(bytes))
+    }
+}
+
+/// The number of bytes, not the bytes.
+impl fmt::Debug for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.len())
     }
 }
 
@@ -67,12 +72,69 @@ impl Deref for Contents {
     }
 }
 
+/// Opens a regular file for reading; an error names it and says why it is none.
+pub fn open_regular(path: &Path) -> Result<File, String> {
+    let fail = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
+    let regular = |metadata: &Metadata| {
+        if metadata.is_dir() {
+            return Err(fail(&"is a folder"));
+        }
+        if !metadata.is_file() {
+            return Err(fail(&"is not a regular file"));
+        }
+        Ok(())
+    };
+    regular(&std::fs::metadata(path).map_err(|error| fail(&error))?)?;
+    let file = File::open(path).map_err(|error| fail(&error))?;
+    regular(&file.metadata().map_err(|error| fail(&error))?)?;
+    Ok(file)
+}
+
+/// The files that a command reads: each is opened once, whatever path leads to it.
+#[derive(Clone, Debug, Default)]
+pub struct OpenFiles(Rc<RefCell<HashMap<FileId, Arc<Contents>>>>);
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+impl OpenFiles {
+    /// The bytes of the file at this path, as [`Contents::open`].
+    pub fn open(&self, path: &Path) -> Result<Arc<Contents>, String> {
+        let Some(id) = id(path) else { return Contents::open(path).map(Arc::new) };
+        if let Some(known) = self.0.borrow().get(&id) {
+            return Ok(Arc::clone(known));
+        }
+        let contents = Arc::new(Contents::open(path)?);
+        self.0.borrow_mut().insert(id, Arc::clone(&contents));
+        Ok(contents)
+    }
+
+    /// Adds a file that is open already.
+    pub fn insert(&self, path: &Path, contents: &Arc<Contents>) {
+        if let Some(id) = id(path) {
+            self.0.borrow_mut().insert(id, Arc::clone(contents));
+        }
+    }
+}
+
+#[cfg(unix)]
+fn id(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn id(_: &Path) -> Option<FileId> {
+    None
+}
+
 #[allow(unsafe_code)]
 fn map(file: &File) -> Option<memmap2::Mmap> {
-    // SAFETY: the file is mapped read-only and privately, and nothing but bytes is made of it, so any content is valid.
-    // What remains is another process that writes to the file meanwhile: the bytes may then change between two looks,
-    // which the reader bears since it checks each number where it is used; or that cuts it off, which ends this
-    // process by SIGBUS. A linker replaces its output under a new inode and does neither; the alternative, a copy of
-    // a library of many hundred megabytes for each look, would cost every user for that.
+    // SAFETY: the file is mapped read-only, and nothing but bytes is made of it, so any content is valid. Another process
+    // may write to the file meanwhile: the bytes may then change between two reads, and the reader checks each number
+    // where it uses it. If another process shortens the file, the kernel sends SIGBUS: the command handles that signal,
+    // names the file and ends with status 2 (`signals.rs` of cargo-cudaguard). A linker replaces its output under a new
+    // inode and does neither. A copy of a library of many hundred megabytes would cost every user instead.
     unsafe { memmap2::Mmap::map(file) }.ok()
 }

@@ -522,13 +522,10 @@ impl Facts<'_> {
         seen: Option<Seen>,
         taken: Option<ResolvedCudnn>,
     ) -> Result<Result<Vec<Manifest>, String>, String> {
-        use crate::binary::holds_name;
-
-        let file = binary.path.as_path();
         let uses = judged.map_or(&[][..], |judged| &judged.uses);
         let mut looked_up = Vec::new();
         for (symbol, cuda, by) in crates::floors(uses) {
-            if holds_name(file, symbol)? {
+            if binary.holds_name(symbol)? {
                 looked_up.push((cuda, by));
             }
         }
@@ -549,11 +546,11 @@ impl Facts<'_> {
             gpus: Some(kernels.requirements()),
             ..of_file
         };
-        let sealed = seal::seal(file, to, &observed)?;
+        let (sealed, manifests) = seal::seal_open(binary, to, &observed)?;
         if sealed.written + sealed.same == 0 {
             return Ok(Err(sealed.left.into_iter().next().unwrap_or_else(|| NOTE_MISSING.to_owned())));
         }
-        Ok(Ok(Binary::read(to.unwrap_or(file))?.manifests().flatten().map(|note| note.manifest).collect()))
+        Ok(Ok(manifests))
     }
 
     /// What to say of a file that does not carry the guard which the linker was given, as it weighs in this build.

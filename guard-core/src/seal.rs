@@ -16,7 +16,6 @@ use crate::binary::{Binary, Kind};
 use crate::elf::Elf;
 use crate::evidence::Seen;
 use crate::manifest::{BuiltWith, Cudart, KnownBy, Linkage, Manifest, Requirement};
-use crate::mapped_file::Contents;
 use crate::note;
 use crate::served;
 use crate::tables;
@@ -124,17 +123,25 @@ pub struct SealResult {
 /// Seals the notes of a file: in its place, where a file without notes, or whose notes say the same already, is not touched,
 /// or as a new file `to` that replaces what stands there. An error says what stopped it; both are then as they were.
 pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Result<SealResult, String> {
+    seal_open(&Binary::read(file)?, to, observed).map(|(sealed, _)| sealed)
+}
+
+/// The same of a file that is open; with the result, the manifests that the sealed file carries.
+pub(crate) fn seal_open(
+    binary: &Binary,
+    to: Option<&Path>,
+    observed: &LinkObservation,
+) -> Result<(SealResult, Vec<Manifest>), String> {
     // Behind a link stands the file to replace, not the link.
-    let file = fs::canonicalize(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let binary = Binary::read(&file)?;
+    let file = fs::canonicalize(&binary.path).map_err(|error| format!("{}: {error}", binary.path.display()))?;
     let mut sealed = SealResult::default();
+    let mut manifests = Vec::new();
     if matches!(binary.kind, Kind::Object | Kind::Archive) {
         // What it will be linked to, nobody knows yet.
-        return Ok(sealed);
+        return Ok((sealed, manifests));
     }
     let mut changes: Vec<Change> = Vec::new();
-    let data = if binary.notes.is_empty() { None } else { Some(Contents::open(&file)?) };
-    let elf = data.as_ref().and_then(|data| Elf::parse(data).ok());
+    let elf = if binary.notes.is_empty() { None } else { Elf::parse(binary.data()).ok() };
     for found in &binary.notes {
         let known = match found.decode() {
             Ok(known) => known,
@@ -145,6 +152,7 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
         };
         let manifest = known.manifest;
         if observed.component.as_ref().is_some_and(|component| *component != manifest.component.name) {
+            manifests.push(manifest);
             continue;
         }
         // Only what comes back as it was can be written without losing what this cudaguard does not know of.
@@ -153,6 +161,7 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
                 "the note of {}, written by cudaguard {}, which knows more than this one",
                 manifest.component.name, manifest.cudaguard
             ));
+            manifests.push(manifest);
             continue;
         }
         if elf.is_some_and(|elf| !elf.maps_note(found.offset)) {
@@ -162,7 +171,9 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
             ));
             continue;
         }
-        let new = note::encode(&truth(manifest, observed))?;
+        let manifest = truth(manifest, observed);
+        let new = note::encode(&manifest)?;
+        manifests.push(manifest);
         if new[..] == found.descriptor[..] {
             sealed.same += 1;
         } else {
@@ -171,7 +182,7 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
     }
     sealed.written = changes.len();
     if binary.kind == Kind::Executable && sealed.written + sealed.same > 0 {
-        changes.extend(slots::changes(&Contents::open(&file)?));
+        changes.extend(slots::changes(binary.data()));
     }
     if let Some(to) = to {
         replace(to, &file, &changes).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
@@ -180,7 +191,7 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
         let done = if in_place { Ok(()) } else { replace(&file, &file, &changes) };
         done.map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
     }
-    Ok(sealed)
+    Ok((sealed, manifests))
 }
 
 /// Makes `to` a copy of a file that has no note to seal.

@@ -1,8 +1,11 @@
 //! What no archive may do that is looked into. `docs/reference/artifacts.md` has the figures.
 
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// So many archives may stand in each other: an image, its layer, a tar in it, a wheel in that.
 pub(super) const MOST_NESTED: usize = 4;
@@ -14,11 +17,18 @@ const MOST_UNPACKED: u64 = 64 << 30;
 const MOST_TIMES: u64 = 250;
 const SMALL: u64 = 64 << 20;
 
+/// So many bytes of names and texts are kept in memory.
+const MOST_KEPT: usize = 64 << 20;
+/// What a name costs beside its bytes, in the tables that keep it.
+const PER_NAME: usize = 96;
+
 /// What is left of them.
 #[derive(Default)]
 pub(super) struct Budget {
     members: AtomicU64,
     unpacked: AtomicU64,
+    kept: AtomicUsize,
+    exceeded: AtomicBool,
 }
 
 impl Budget {
@@ -27,17 +37,34 @@ impl Budget {
         if self.members.fetch_add(1, Ordering::Relaxed) < MOST_MEMBERS {
             return Ok(());
         }
+        self.exceeded.store(true, Ordering::Relaxed);
         Err(format!("has more than {MOST_MEMBERS} members"))
+    }
+
+    /// Whether one of them has ended.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.exceeded.load(Ordering::Relaxed)
     }
 
     pub(super) fn members(&self) -> u64 {
         self.members.load(Ordering::Relaxed)
     }
 
+    /// A name or a text of so many bytes is kept.
+    pub(super) fn keep(&self, bytes: usize) -> Result<(), String> {
+        let bytes = bytes.saturating_add(PER_NAME);
+        if self.kept.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MOST_KEPT {
+            return Ok(());
+        }
+        self.exceeded.store(true, Ordering::Relaxed);
+        Err(format!("has names and texts of more than {} MiB", MOST_KEPT >> 20))
+    }
+
     pub(super) fn unpacked(&self, bytes: u64) -> io::Result<()> {
         if self.unpacked.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_UNPACKED {
             return Ok(());
         }
+        self.exceeded.store(true, Ordering::Relaxed);
         Err(io::Error::other(format!("unpacks to more than {} GiB in all", MOST_UNPACKED >> 30)))
     }
 }
@@ -80,6 +107,43 @@ impl<R: Read> Read for Packed<R> {
         self.length.fetch_add(length as u64, Ordering::Relaxed);
         Ok(length)
     }
+}
+
+/// Names that were seen, by their hashes: so that a million of them need little memory.
+#[derive(Default)]
+pub(super) struct Names(HashSet<[u64; 2]>);
+
+impl Names {
+    /// Adds a name; says whether it is new.
+    pub(super) fn insert(&mut self, name: &[u8]) -> bool {
+        self.0.insert(hash(name))
+    }
+
+    pub(super) fn contains(&self, name: &[u8]) -> bool {
+        self.0.contains(&hash(name))
+    }
+
+    pub(super) fn extend(&mut self, other: &Self) {
+        self.0.extend(&other.0);
+    }
+}
+
+/// By two keys that are drawn anew for each process: no archive can be made whose names meet.
+fn hash(name: &[u8]) -> [u64; 2] {
+    static HASHERS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+    HASHERS.each_ref().map(|hasher| hasher.hash_one(name))
+}
+
+/// A name as it is shown: bytes that are not UTF-8 are spelled `\xff`, so that different names look different.
+pub(super) fn shown(name: &[u8]) -> String {
+    let mut text = String::with_capacity(name.len());
+    for part in name.utf8_chunks() {
+        text.push_str(part.valid());
+        for byte in part.invalid() {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
 }
 
 /// A member's path as it is told: without `./`, and without the `/` of a folder. An error says why it is none.

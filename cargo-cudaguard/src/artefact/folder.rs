@@ -1,69 +1,101 @@
 //! A folder: its files are read where they lie.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
-use super::{Content, Form, Held, LONGEST_TEXT, Place, bounds, describes, head, image, is_code, opened};
+use super::{Content, LONGEST_TEXT, Place, bounds, describes, form_of, head, image, is_code};
 
 pub(super) fn walk(folder: &Path, of: &Place<'_>) -> Result<&'static str, String> {
     if image::is_layout(folder) {
         return image::walk_layout(folder, of);
     }
-    below(folder, "", of)?;
+    let entries = fs::read_dir(folder).map_err(|error| of.fails("", error))?;
+    below(entries, "", of)?;
     Ok("folder")
 }
 
-fn below(folder: &Path, name: &str, of: &Place<'_>) -> Result<(), String> {
-    let entries = fs::read_dir(folder).map_err(|error| of.fails(name, error))?;
+fn below(entries: fs::ReadDir, name: &str, of: &Place<'_>) -> Result<(), String> {
     let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| of.fails(name, error))?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
-        let own = entry.file_name().to_string_lossy().into_owned();
+        let own = bounds::shown(entry.file_name().as_encoded_bytes());
         let name = if name.is_empty() { own } else { format!("{name}/{own}") };
         let kind = entry.file_type().map_err(|error| of.fails(&name, error))?;
         if kind.is_dir() {
-            below(&entry.path(), &name, of)?;
-        } else if kind.is_symlink() {
-            of.budget.member().map_err(|why| of.fails("", why))?;
-            let target = fs::read_link(entry.path()).map_err(|error| of.fails(&name, error))?;
-            // What lies elsewhere is not of this folder.
-            if let Ok(target) = bounds::link(&name, &target.to_string_lossy(), false) {
-                of.hand_on(&name, Content::Link(target))?;
+            match fs::read_dir(entry.path()) {
+                Ok(entries) => below(entries, &name, of)?,
+                Err(error) => not_read(&name, &error, of)?,
             }
-        } else if kind.is_file() {
+            continue;
+        }
+        if kind.is_symlink() || kind.is_file() {
             of.budget.member().map_err(|why| of.fails("", why))?;
+        }
+        if kind.is_symlink() {
+            link(&entry.path(), &name, of)?;
+        } else if kind.is_file() {
             file(&entry.path(), &name, of)?;
         }
     }
     Ok(())
 }
 
+/// A link within the folder stands for another member. A file that lies elsewhere is read as a member: environments of uv,
+/// Bazel and Nix consist of such links. What else lies elsewhere is not of this folder.
+fn link(path: &Path, name: &str, of: &Place<'_>) -> Result<(), String> {
+    let target = fs::read_link(path).map_err(|error| of.fails(name, error))?;
+    let written = bounds::shown(target.as_os_str().as_encoded_bytes());
+    if let Ok(target) = bounds::link(name, &written, false) {
+        return of.hand_on(name, Content::Link(target));
+    }
+    let reason = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => return file(path, name, of),
+        Ok(metadata) if metadata.is_dir() => format!("a link to the folder {written}"),
+        Ok(_) => return Ok(()),
+        Err(error) => format!("a link to {written}: {error}"),
+    };
+    of.hand_on(name, Content::NotExamined(reason))
+}
+
+/// A file or a folder that cannot be read; one that is gone since its folder was read is none.
+fn not_read(name: &str, error: &io::Error, of: &Place<'_>) -> Result<(), String> {
+    match error.kind() {
+        ErrorKind::NotFound => Ok(()),
+        _ => of.hand_on(name, Content::NotExamined(format!("it cannot be read: {error}"))),
+    }
+}
+
 fn file(path: &Path, name: &str, of: &Place<'_>) -> Result<(), String> {
-    let fails = |error: std::io::Error| of.fails(name, error);
+    let fails = |error: io::Error| of.fails(name, error);
     let mut file = match fs::File::open(path) {
         Ok(file) => file,
-        // Gone since the folder was read.
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(fails(error)),
+        Err(error) => return not_read(name, &error, of),
     };
-    let head = head(&mut file).map_err(fails)?;
+    let head = match head(&mut file) {
+        Ok(head) => head,
+        Err(error) => return not_read(name, &error, of),
+    };
     if is_code(&head) {
-        return of.hand_on(name, Content::Code(Held { path: path.to_owned(), _file: None }));
+        return of.hand_on(name, Content::Code(file));
+    }
+    let mut rest = io::Read::chain(&head[..], &file);
+    if of.is_foreign(name, &head, &mut rest)? {
+        return Ok(());
     }
     if describes(name) {
-        let size = file.metadata().map_err(fails)?.len().min(LONGEST_TEXT);
-        let text = fs::read(path).map_err(fails)?;
-        let text = &text[..usize::try_from(size).unwrap_or(usize::MAX).min(text.len())];
-        return of.hand_on(name, Content::Text(String::from_utf8_lossy(text).into_owned()));
+        let mut text = Vec::new();
+        rest.take(LONGEST_TEXT).read_to_end(&mut text).map_err(fails)?;
+        return of.text(name, &text);
     }
-    match Form::of(&head) {
-        None => Ok(()),
-        Some(form @ (Form::Gzip | Form::Bzip2 | Form::Xz | Form::Zstd)) => {
-            use std::io::Seek as _;
-            file.rewind().map_err(fails)?;
-            if super::tape::holds_tar(&mut file, form) { opened(file, &of.within(name)?).map(drop) } else { Ok(()) }
+    let Some(form) = form_of(&file, &head).map_err(fails)? else { return Ok(()) };
+    match of.archive(name, file, form) {
+        // Only this archive is left out: the rest of the folder is examined.
+        Err(why) if !of.budget.is_exceeded() => {
+            let whole = of.fails(name, "");
+            let why = why.strip_prefix(&whole).unwrap_or(&why).to_owned();
+            of.hand_on(name, Content::NotExamined(why))
         }
-        Some(_) => opened(file, &of.within(name)?).map(drop),
+        outcome => outcome,
     }
 }

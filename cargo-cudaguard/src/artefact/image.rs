@@ -3,7 +3,7 @@
 //!
 //! OCI's image specification says how a layer deletes: "Image Layer Filesystem Changeset", whiteouts.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek as _};
 use std::path::Path;
@@ -12,22 +12,28 @@ use std::sync::Arc;
 use serde_json::Value;
 use tar::Archive;
 
+use super::bounds::Names;
 use super::{At, Form, LONGEST_TEXT, Place, tape};
 
 /// What a `docker save` tar holds: where each file lies in it.
 pub(super) type Files = BTreeMap<String, (u64, u64)>;
 
 /// The files of a tar that is an image; `None` where it is another. One that is packed is not looked through twice.
-pub(super) fn of_tar(file: &mut File, form: Form) -> Option<Files> {
-    if form != Form::Tar {
-        return None;
-    }
+pub(super) fn of_tar(file: &mut File) -> Option<Files> {
     file.rewind().ok()?;
     let mut files = Files::new();
-    let mut archive = Archive::new(&mut *file);
+    let header = tape::Header::default();
+    let mut archive = Archive::new(tape::Bounded { reader: &mut *file, header: header.clone() });
+    header.allow(0);
     for entry in archive.entries_with_seek().ok()? {
         let entry = entry.ok()?;
+        header.allow(0);
         let name = super::bounds::path(&String::from_utf8_lossy(&entry.path_bytes())).ok()?;
+        // An image has no other files.
+        let of_image = !name.contains('/') || name.starts_with("blobs/") || name.matches('/').count() == 1;
+        if !of_image || files.len() == MOST_FILES {
+            return None;
+        }
         if entry.header().entry_type().is_file() {
             files.insert(name, (entry.raw_file_position(), entry.size()));
         }
@@ -35,6 +41,9 @@ pub(super) fn of_tar(file: &mut File, form: Form) -> Option<Files> {
     let image = files.contains_key("manifest.json") || files.contains_key("oci-layout");
     (image && files.keys().any(|name| name.starts_with("blobs/") || name.ends_with("/layer.tar"))).then_some(files)
 }
+
+/// Far more than an image has layers.
+const MOST_FILES: usize = 10_000;
 
 pub(super) fn walk_tar(file: &File, files: &Files, of: &Place<'_>) -> Result<&'static str, String> {
     let file = Arc::new(file.try_clone().map_err(|error| of.fails("", error))?);
@@ -121,17 +130,17 @@ fn image_of_docker(open: Open<'_>, of: &Place<'_>) -> Result<Image, String> {
 #[derive(Default)]
 struct Hidden {
     /// These and what is below them.
-    gone: HashSet<String>,
+    gone: Names,
     /// What is below these.
-    opaque: HashSet<String>,
+    opaque: Names,
 }
 
 impl Hidden {
     fn hides(&self, name: &str) -> bool {
         let above = name.match_indices('/').map(|(at, _)| &name[..at]);
-        self.gone.contains(name)
-            || self.opaque.contains("")
-            || above.into_iter().any(|folder| self.gone.contains(folder) || self.opaque.contains(folder))
+        let name = name.as_bytes();
+        let in_any = |folder: &str| self.gone.contains(folder.as_bytes()) || self.opaque.contains(folder.as_bytes());
+        self.gone.contains(name) || self.opaque.contains(b"") || above.into_iter().any(in_any)
     }
 
     /// Takes in what an entry of a layer hides below it; says whether it is a file of its own.
@@ -139,11 +148,11 @@ impl Hidden {
         let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
         let in_parent = |own: &str| if parent.is_empty() { own.to_owned() } else { format!("{parent}/{own}") };
         match own.strip_prefix(".wh.") {
-            Some(".wh..opq") => drop(self.opaque.insert(parent.to_owned())),
-            Some(deleted) => drop(self.gone.insert(in_parent(deleted))),
+            Some(".wh..opq") => drop(self.opaque.insert(parent.as_bytes())),
+            Some(deleted) => drop(self.gone.insert(in_parent(deleted).as_bytes())),
             None if folder => return true,
             None => {
-                self.gone.insert(name.to_owned());
+                self.gone.insert(name.as_bytes());
                 return true;
             }
         }
@@ -174,8 +183,8 @@ fn walk(image: &Image, open: Open<'_>, of: &Place<'_>) -> Result<&'static str, S
         tape::members(tape::unpacked(open(layer)?, form, &inner), &inner, &mut |name, folder| {
             below.add(name, folder) && !hidden.hides(name)
         })?;
-        hidden.gone.extend(below.gone);
-        hidden.opaque.extend(below.opaque);
+        hidden.gone.extend(&below.gone);
+        hidden.opaque.extend(&below.opaque);
     }
     Ok("container image")
 }

@@ -13,13 +13,13 @@ mod zipped;
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cudaguard::elf::{self, Elf};
-use cudaguard::kernels;
+use cudaguard::mapped_file::{Contents, open_regular};
+use cudaguard::{examined, kernels};
 
 use bounds::{Budget, MOST_NESTED};
 
@@ -39,26 +39,35 @@ pub(crate) struct Member {
 /// What a member is.
 pub(crate) enum Content {
     /// An ELF file, a static library, or GPU code by itself.
-    Code(Held),
+    Code(File),
     /// A text that describes a package: a wheel's METADATA or RECORD, conda's index.
     Text(String),
     /// An image's configuration, as JSON.
     Config(String),
     /// A link: to this member, by its path as in [`Member::name`].
     Link(String),
+    /// A member that may hold code and is not examined, with the reason.
+    NotExamined(String),
 }
 
-/// The bytes of a member, as a file that can be opened for as long as this lives.
-pub(crate) struct Held {
+/// A file that a subcommand examines, opened once.
+pub(crate) enum Opened {
+    /// One program, library or object.
+    File(Arc<Contents>),
+    /// Something that contains files.
+    Archive(Archive),
+}
+
+/// An archive or a folder that is open.
+pub(crate) struct Archive {
     path: PathBuf,
-    _file: Option<File>,
+    source: Source,
 }
 
-impl Held {
-    /// Where to open it.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
+enum Source {
+    Folder,
+    Stdin,
+    File(File, Form),
 }
 
 /// What was walked.
@@ -86,6 +95,11 @@ enum Form {
 }
 
 impl Form {
+    /// Whether it is one stream that a packer has packed.
+    const fn is_packed(self) -> bool {
+        matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
+    }
+
     fn of(head: &[u8]) -> Option<Self> {
         let known: [(&[u8], Self); 7] = [
             (b"PK\x03\x04", Self::Zip),
@@ -104,17 +118,50 @@ impl Form {
     }
 }
 
-/// Whether this is for [`walk`]: a folder, an archive, or `-`.
-pub(crate) fn is_one(path: &Path) -> bool {
+/// Opens what a subcommand examines: a file, an archive, a folder, or stdin by the name `-`.
+///
+/// # Errors
+/// With the path, and why it cannot be read.
+pub(crate) fn open(path: &Path) -> Result<Opened, String> {
+    let archive = |source| Ok(Opened::Archive(Archive { path: path.to_owned(), source }));
     if path == Path::new("-") {
-        return true;
+        return archive(Source::Stdin);
     }
-    let Ok(metadata) = std::fs::metadata(path) else { return false };
-    metadata.is_dir() || metadata.is_file() && File::open(path).is_ok_and(|mut file| form_of(&mut file).is_some())
+    if path.is_dir() {
+        return archive(Source::Folder);
+    }
+    let file = open_regular(path)?;
+    let fail = |error: &io::Error| format!("{}: {error}", path.display());
+    let start = head(&mut At { file: &file, at: 0 }).map_err(|error| fail(&error))?;
+    if let Some(form) = form_of(&file, &start).map_err(|error| fail(&error))? {
+        return archive(Source::File(file, form));
+    }
+    let contents = Contents::from_file(file, path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match examined::by_head(&name, &start) {
+        Some(format) => Err(format!("{}: is {format}, which is not read", path.display())),
+        None => Ok(Opened::File(Arc::new(contents))),
+    }
 }
 
-fn form_of(file: &mut File) -> Option<Form> {
-    Form::of(&head(file).ok()?)
+/// What kind of archive a file with this head is.
+fn form_of(file: &File, head: &[u8]) -> io::Result<Option<Form>> {
+    match Form::of(head) {
+        // A program for the shell or Python may have a zip archive behind it: its directory is at the end.
+        None if head.starts_with(b"#!") => Ok(ends_as_zip(file)?.then_some(Form::Zip)),
+        form => Ok(form),
+    }
+}
+
+/// The records at the end of a zip archive, and the longest comment behind them.
+const END_OF_ZIP: u64 = 56 + 20 + 22 + 0xffff;
+
+/// Whether a file ends with the directory of a zip archive.
+fn ends_as_zip(file: &File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    let mut end = Vec::new();
+    At { file, at: length.saturating_sub(END_OF_ZIP) }.read_to_end(&mut end)?;
+    Ok(end.windows(4).any(|bytes| bytes == b"PK\x05\x06"))
 }
 
 fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
@@ -123,28 +170,25 @@ fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Hands on what stands in an archive or a folder; `-` is read from stdin.
+/// Hands on what stands in an archive or a folder.
 ///
 /// # Errors
 /// With the names of the archive and of the member that it is about.
-pub(crate) fn walk(path: &Path, each: Each<'_>) -> Result<Walked, String> {
+pub(crate) fn walk(Archive { path, source }: Archive, each: Each<'_>) -> Result<Walked, String> {
     let budget = Budget::default();
-    let stdin = path == Path::new("-");
-    let archive = if stdin { "stdin".to_owned() } else { path.display().to_string() };
+    let archive = if matches!(source, Source::Stdin) { "stdin".to_owned() } else { path.display().to_string() };
     let of = Place { archive: archive.clone(), prefix: String::new(), nested: 0, rooted: false, budget: &budget, each };
-    let kind = if path.is_dir() {
-        folder::walk(path, &of)?
-    } else {
-        let file = if stdin {
-            spooled(&mut io::stdin().lock(), &budget).map_err(|error| of.fails("", error))?
-        } else {
-            File::open(path).map_err(|error| of.fails("", error))?
-        };
-        let ending = path.extension().is_some_and(|ending| ending == "whl");
-        match opened(file, &of)? {
-            "zip archive" if ending => "wheel",
-            other => other,
+    let kind = match source {
+        Source::Folder => folder::walk(&path, &of)?,
+        Source::Stdin => {
+            let file = spooled(&mut io::stdin().lock(), &budget).map_err(|error| of.fails("", error))?;
+            let start = head(&mut At { file: &file, at: 0 }).map_err(|error| of.fails("", error))?;
+            let form = form_of(&file, &start).map_err(|error| of.fails("", error))?;
+            let form =
+                form.ok_or_else(|| of.fails("", "is no archive that is known: expected zip, tar, Debian or conda"))?;
+            opened(file, form, &path, &of)?
         }
+        Source::File(file, form) => opened(file, form, &path, &of)?,
     };
     let members = budget.members();
     if members == 0 {
@@ -176,6 +220,7 @@ impl Place<'_> {
     }
 
     fn hand_on(&self, member: &str, content: Content) -> Result<(), String> {
+        self.budget.keep(self.prefix.len() + member.len()).map_err(|why| self.fails("", why))?;
         (self.each)(Member { name: format!("{}{member}", self.prefix), content })
     }
 
@@ -197,38 +242,89 @@ impl Place<'_> {
         self.hand_on(member, Content::Link(format!("{}{target}", self.prefix)))
     }
 
+    /// Hands on a text that describes a package.
+    fn text(&self, member: &str, text: &[u8]) -> Result<(), String> {
+        self.budget.keep(text.len()).map_err(|why| self.fails("", why))?;
+        self.hand_on(member, Content::Text(String::from_utf8_lossy(text).into_owned()))
+    }
+
     /// Looks at a member that is a file, and hands on what may be wanted of it. `stated`: the size that the archive gives.
     fn file(&self, member: &str, reader: &mut impl Read, stated: u64) -> Result<(), String> {
         let head = head(reader).map_err(|error| self.fails(member, said(&error)))?;
         let form = Form::of(&head);
-        if !is_code(&head) && form.is_none() && !describes(member) {
+        let rest = &mut io::Read::chain(&head[..], reader);
+        if self.is_foreign(member, &head, rest)? {
             return Ok(());
         }
-        let rest = &mut io::Read::chain(&head[..], reader);
+        // Scripts are small, so the end of one is at hand.
+        let script = head.starts_with(b"#!") && stated > 22;
+        if !is_code(&head) && form.is_none() && !script && !describes(member) {
+            return Ok(());
+        }
         if describes(member) && form.is_none() && !is_code(&head) {
             let mut text = Vec::new();
             rest.take(LONGEST_TEXT).read_to_end(&mut text).map_err(|error| self.fails(member, said(&error)))?;
-            return self.hand_on(member, Content::Text(String::from_utf8_lossy(&text).into_owned()));
+            return self.text(member, &text);
         }
-        let mut file = spooled(rest, self.budget).map_err(|error| self.fails(member, said(&error)))?;
+        let file = spooled(rest, self.budget).map_err(|error| self.fails(member, said(&error)))?;
         let length = file.metadata().map_err(|error| self.fails(member, error))?.len();
         if length != stated {
             return Err(self.fails(member, format!("is said to have {stated} bytes, and has {length}")));
         }
-        if let Some(form) = form {
-            let of_tar = matches!(form, Form::Gzip | Form::Bzip2 | Form::Xz | Form::Zstd);
-            if of_tar && !tape::holds_tar(&mut file, form) {
-                return Ok(());
-            }
-            return opened(file, &self.within(member)?).map(drop);
+        let form = form_of(&file, &head).map_err(|error| self.fails(member, error))?;
+        match form {
+            Some(form) => self.archive(member, file, form),
+            None if is_code(&head) => self.hand_on(member, Content::Code(file)),
+            None => Ok(()),
         }
-        self.hand_on(member, Content::Code(Held::of(file)))
+    }
+
+    /// Hands on a file that is for another system or for other GPUs than NVIDIA's as not examined; says whether it is one.
+    /// `rest`: all of its bytes.
+    fn is_foreign(&self, member: &str, head: &[u8], rest: &mut impl Read) -> Result<bool, String> {
+        let Some(format) = examined::by_head(member, head) else { return Ok(false) };
+        // Launchers for Windows lie in every Python environment.
+        let harmless = examined::is_windows_program(head)
+            && !holds_trace_of_cuda(rest).map_err(|error| self.fails(member, said(&error)))?;
+        if !harmless {
+            self.hand_on(member, Content::NotExamined(format.to_owned()))?;
+        }
+        Ok(true)
+    }
+
+    /// Looks into a member that is an archive of this form, or packed.
+    fn archive(&self, member: &str, file: File, form: Form) -> Result<(), String> {
+        if form.is_packed() && tape::packed(&file, form) == Packed::Other {
+            return Ok(());
+        }
+        opened(file, form, Path::new(member), &self.within(member)?).map(drop)
     }
 }
 
-impl Held {
-    fn of(file: File) -> Self {
-        Self { path: PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())), _file: Some(file) }
+/// What a stream holds that one of the packers has packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packed {
+    Tar,
+    /// A file that may hold code.
+    Code,
+    Other,
+}
+
+/// Whether what is left to read names a library of NVIDIA's, or holds GPU code.
+fn holds_trace_of_cuda(reader: &mut impl Read) -> io::Result<bool> {
+    let mut piece = vec![0; 1 << 16];
+    let mut kept = 0;
+    loop {
+        let length = reader.read(&mut piece[kept..])?;
+        if length == 0 {
+            return Ok(false);
+        }
+        let end = kept + length;
+        if examined::has_trace_of_cuda(&piece[..end]) {
+            return Ok(true);
+        }
+        kept = end.min(examined::LONGEST_TRACE);
+        piece.copy_within(end - kept..end, 0);
     }
 }
 
@@ -248,23 +344,29 @@ fn describes(member: &str) -> bool {
     }
 }
 
-/// Reads an archive from a file at its beginning; says what it is.
-fn opened(mut file: File, of: &Place<'_>) -> Result<&'static str, String> {
-    file.rewind().map_err(|error| of.fails("", error))?;
-    let form = form_of(&mut file);
+/// Reads an archive of this form; says what it is. `path` is its name.
+fn opened(mut file: File, form: Form, path: &Path, of: &Place<'_>) -> Result<&'static str, String> {
     file.rewind().map_err(|error| of.fails("", error))?;
     match form {
-        Some(Form::Zip) => zipped::walk(&Arc::new(file), of),
-        Some(Form::Deb) => tape::deb(&file, of),
-        Some(Form::Rpm) => Err(of.fails("", "is an RPM package, which is not read: `rpm2archive` makes a tar of it")),
-        Some(form) => {
-            if let Some(files) = image::of_tar(&mut file, form) {
+        Form::Zip => {
+            let kind = zipped::walk(&Arc::new(file), of)?;
+            let wheel = path.extension().is_some_and(|ending| ending == "whl");
+            Ok(if kind == "zip archive" && wheel { "wheel" } else { kind })
+        }
+        Form::Deb => tape::deb(file, of),
+        Form::Rpm => Err(of.fails("", "is an RPM package, which is not read: `rpm2archive` makes a tar of it")),
+        Form::Tar => {
+            if let Some(files) = image::of_tar(&mut file) {
                 return image::walk_tar(&file, &files, of);
             }
             file.rewind().map_err(|error| of.fails("", error))?;
             tape::walk(&file, form, of)
         }
-        None => Err(of.fails("", "is no archive that is known: expected zip, tar, Debian or conda")),
+        Form::Gzip | Form::Bzip2 | Form::Xz | Form::Zstd => match tape::packed(&file, form) {
+            // What cannot be unpacked says why when it is read.
+            Packed::Tar => tape::walk(&file, form, of),
+            Packed::Code | Packed::Other => tape::walk_single(&file, form, path, of),
+        },
     }
 }
 
@@ -296,12 +398,12 @@ fn said(error: &io::Error) -> String {
 
 /// A file that several read at once, each where it is.
 #[derive(Clone)]
-struct At {
-    file: Arc<File>,
+struct At<F> {
+    file: F,
     at: u64,
 }
 
-impl Read for At {
+impl<F: std::ops::Deref<Target = File>> Read for At<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.file.read_at(buffer, self.at)?;
         self.at += length as u64;
@@ -309,7 +411,7 @@ impl Read for At {
     }
 }
 
-impl io::Seek for At {
+impl<F: std::ops::Deref<Target = File>> io::Seek for At<F> {
     fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
         let to = match to {
             io::SeekFrom::Start(at) => Some(at),

@@ -1,25 +1,86 @@
 //! Tars, packed or not, and Debian packages, which hold one.
 
-use std::collections::HashSet;
+use std::cell::Cell;
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek as _};
-use std::sync::Arc;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bzip2::bufread::MultiBzDecoder;
-use cudaguard::elf;
 use cudaguard::mapped_file::Contents;
+use cudaguard::{elf, examined};
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::StreamingDecoder;
 use tar::{Archive, EntryType};
 
-use super::bounds::{self, Packed, Unpacked};
-use super::{Form, Held, Place};
+use super::bounds::{self, Names, Packed, Unpacked};
+use super::{At, Form, Place};
 
 pub(super) fn walk(file: &File, form: Form, of: &Place<'_>) -> Result<&'static str, String> {
     members(unpacked(file, form, of), of, &mut |_, _| true)?;
     Ok("tar archive")
+}
+
+/// A packed file that is no tar: its one member is called as the file is, without the packer's ending.
+pub(super) fn walk_single(file: &File, form: Form, path: &Path, of: &Place<'_>) -> Result<&'static str, String> {
+    let name = path.file_stem().map_or_else(|| "contents".into(), OsStr::to_string_lossy);
+    of.budget.member().map_err(|why| of.fails("", why))?;
+    let mut spooled = super::spooled(&mut unpacked(file, form, of), of.budget)
+        .map_err(|error| of.fails("", format!("is cut off or damaged: {error}")))?;
+    let length = spooled.metadata().map_err(|error| of.fails("", error))?.len();
+    of.file(&name, &mut spooled, length)?;
+    Ok(match form {
+        Form::Bzip2 => "file packed by bzip2",
+        Form::Xz => "file packed by xz",
+        Form::Zstd => "file packed by Zstandard",
+        _ => "file packed by gzip",
+    })
+}
+
+/// A decoder may need so much memory: the dictionary of `xz -9`, the window of `zstd --ultra -21`.
+const MOST_MEMORY: u64 = 80 << 20;
+
+/// The one decoder with a large dictionary: members of a zip archive are read by several threads.
+static DECODER: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// Whether this thread has it: archives lie in each other.
+    static DECODES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps other threads from decoding for as long as it lives.
+struct Turn(Option<MutexGuard<'static, ()>>);
+
+impl Turn {
+    fn take() -> Self {
+        if DECODES.replace(true) {
+            return Self(None);
+        }
+        Self(Some(DECODER.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            DECODES.set(false);
+        }
+    }
+}
+
+struct InTurn<R> {
+    reader: R,
+    _turn: Turn,
+}
+
+impl<R: Read> Read for InTurn<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer)
+    }
 }
 
 /// What a stream unpacks to, within bounds.
@@ -29,10 +90,11 @@ pub(super) fn unpacked<'a, R: Read + 'a>(reader: R, form: Form, of: &'a Place<'_
     }
     let length = Arc::new(AtomicU64::new(0));
     let packed = BufReader::with_capacity(1 << 16, Packed { reader, length: Arc::clone(&length) });
+    let kibibytes = u32::try_from(MOST_MEMORY >> 10).unwrap_or(u32::MAX);
     let reader: Box<dyn Read + 'a> = match form {
         Form::Bzip2 => Box::new(MultiBzDecoder::new(packed)),
-        Form::Xz => Box::new(XzReader::new(packed, true)),
-        Form::Zstd => Box::new(Frames { source: Some(packed), frame: None }),
+        Form::Xz => Box::new(InTurn { _turn: Turn::take(), reader: XzReader::new_mem_limit(packed, true, kibibytes) }),
+        Form::Zstd => Box::new(InTurn { _turn: Turn::take(), reader: Frames { source: Some(packed), frame: None } }),
         _ => Box::new(MultiGzDecoder::new(packed)),
     };
     Box::new(Unpacked { reader, packed: length, length: 0, budget: of.budget })
@@ -55,8 +117,13 @@ impl<R: BufRead> Read for Frames<R> {
                 self.source = self.frame.take().map(|frame| frame.into_inner());
             }
             let Some(mut source) = self.source.take() else { return Ok(0) };
-            if source.fill_buf()?.is_empty() {
+            let start = source.fill_buf()?;
+            if start.is_empty() {
                 return Ok(0);
+            }
+            if window(start) > MOST_MEMORY {
+                let most = MOST_MEMORY >> 20;
+                return Err(io::Error::other(format!("its window is larger than {most} MiB")));
             }
             let frame = StreamingDecoder::new(source).map_err(|error| io::Error::other(error.to_string()))?;
             self.frame = Some(Box::new(frame));
@@ -64,8 +131,24 @@ impl<R: BufRead> Read for Frames<R> {
     }
 }
 
-/// Whether a packed file holds a tar. One that cannot be unpacked holds none.
-pub(super) fn holds_tar(file: &mut File, form: Form) -> bool {
+/// The window that the frame with this header asks for (RFC 8878, 3.1.1.1).
+fn window(header: &[u8]) -> u64 {
+    let Some((descriptor, rest)) = header.get(4).zip(header.get(5..)) else { return 0 };
+    if descriptor & 0x20 == 0 {
+        let Some(byte) = rest.first() else { return 0 };
+        let base = 1_u64 << (10 + (byte >> 3));
+        return base + base / 8 * u64::from(byte & 7);
+    }
+    // One segment: as large as the contents.
+    let skipped = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let width = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let bytes = rest.get(skipped..skipped + width).unwrap_or_default();
+    let size = bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    if width == 2 { size + 256 } else { size }
+}
+
+/// What a packed file holds. One that cannot be unpacked holds nothing that is known.
+pub(super) fn packed(file: &File, form: Form) -> super::Packed {
     let budget = bounds::Budget::default();
     let of = Place {
         archive: String::new(),
@@ -75,8 +158,55 @@ pub(super) fn holds_tar(file: &mut File, form: Form) -> bool {
         budget: &budget,
         each: &|_| Ok(()),
     };
-    let head = super::head(&mut unpacked(&mut *file, form, &of));
-    head.is_ok_and(|head| Form::of(&head) == Some(Form::Tar)) && file.rewind().is_ok()
+    let Ok(head) = super::head(&mut unpacked(At { file, at: 0 }, form, &of)) else { return super::Packed::Other };
+    match Form::of(&head) {
+        Some(Form::Tar) => super::Packed::Tar,
+        Some(_) => super::Packed::Code,
+        None if super::is_code(&head) || examined::by_head("", &head).is_some() => super::Packed::Code,
+        None => super::Packed::Other,
+    }
+}
+
+/// So much of a tar may lie between two members: a longer name, or a header of another kind.
+const LONGEST_HEADER: u64 = 2 << 20;
+
+/// What the reader of a tar may still read before the next member.
+#[derive(Clone, Default)]
+pub(super) struct Header(Rc<Cell<u64>>);
+
+impl Header {
+    /// Before the next member: its header, and so many bytes of this one.
+    pub(super) fn allow(&self, bytes: u64) {
+        self.0.set(LONGEST_HEADER.saturating_add(bytes));
+    }
+
+    /// The next reads are of a member's contents.
+    fn end(&self) {
+        self.0.set(u64::MAX);
+    }
+}
+
+/// A reader of a tar, which reads names and other headers into memory, whatever their length.
+pub(super) struct Bounded<R> {
+    pub(super) reader: R,
+    pub(super) header: Header,
+}
+
+impl<R: io::Seek> io::Seek for Bounded<R> {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        self.reader.seek(to)
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.reader.read(buffer)?;
+        let left = self.header.0.get().checked_sub(length as u64);
+        self.header.0.set(left.ok_or_else(|| {
+            io::Error::other(format!("the header of a member is larger than {} MiB", LONGEST_HEADER >> 20))
+        })?);
+        Ok(length)
+    }
 }
 
 /// Each member of a tar that `wanted` says so of, by its path and whether it is a folder.
@@ -86,24 +216,30 @@ pub(super) fn members(
     wanted: &mut dyn FnMut(&str, bool) -> bool,
 ) -> Result<(), String> {
     let damaged = |error: &io::Error| of.fails("", format!("is cut off or damaged: {error}"));
-    let mut archive = Archive::new(reader);
-    let mut known = HashSet::new();
+    let header = Header::default();
+    let mut archive = Archive::new(Bounded { reader, header: header.clone() });
+    let mut known = Names::default();
     let mut any = false;
-    for entry in archive.entries().map_err(|error| damaged(&error))? {
+    let mut entries = archive.entries().map_err(|error| damaged(&error))?;
+    header.allow(0);
+    while let Some(entry) = entries.next() {
         let mut entry = entry.map_err(|error| damaged(&error))?;
+        header.end();
         any = true;
-        let told = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let told = bounds::shown(&entry.path_bytes());
         of.budget.member().map_err(|why| of.fails("", why))?;
         let name = bounds::path(&told).map_err(|why| of.fails(&told, why))?;
         let kind = entry.header().entry_type();
-        if kind == EntryType::XGlobalHeader || !wanted(&name, kind.is_dir()) || kind.is_dir() || name.is_empty() {
-            continue;
-        }
-        if !known.insert(name.clone()) {
+        let skipped = kind == EntryType::XGlobalHeader || !wanted(&name, kind.is_dir()) || kind.is_dir();
+        if !skipped && !name.is_empty() && !known.insert(name.as_bytes()) {
             return Err(of.fails(&name, "stands in the archive twice"));
         }
-        let target = entry.link_name_bytes().map(|target| String::from_utf8_lossy(&target).into_owned());
+        let target = entry.link_name_bytes().map(|target| bounds::shown(&target));
+        // Its bytes are not the file's: holes are left out.
+        let sparse = kind == EntryType::GNUSparse || told.contains("GNUSparseFile.");
         match (kind, target) {
+            _ if skipped || name.is_empty() => {}
+            _ if sparse => of.hand_on(&name, super::Content::NotExamined("a sparse file of GNU tar".to_owned()))?,
             (EntryType::Symlink, Some(target)) => of.link(&name, &target)?,
             // From the archive's top, as a member's path is.
             (EntryType::Link, Some(target)) => {
@@ -116,7 +252,16 @@ pub(super) fn members(
                 of.file(&name, &mut entry, size)?;
             }
         }
+        // What is left of a sparse file the reader of the tar passes over, and in the archive it is as long as it says.
+        let left = if kind == EntryType::GNUSparse {
+            entry.header().entry_size().map_err(|error| damaged(&error))?
+        } else {
+            io::copy(&mut entry, &mut io::sink()).map_err(|error| damaged(&error))?;
+            0
+        };
+        header.allow(left);
     }
+    header.end();
     // The end of what was packed has its checksum.
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink()).map_err(|error| damaged(&error))?;
@@ -127,9 +272,8 @@ pub(super) fn members(
 }
 
 /// A Debian package: an archive of `ar` with the files in `data.tar`.
-pub(super) fn deb(file: &File, of: &Place<'_>) -> Result<&'static str, String> {
-    let held = Held::of(file.try_clone().map_err(|error| of.fails("", error))?);
-    let data = Contents::open(held.path()).map_err(|error| of.fails("", error))?;
+pub(super) fn deb(file: File, of: &Place<'_>) -> Result<&'static str, String> {
+    let data = Contents::from_file(file, Path::new(&of.archive))?;
     for member in elf::archive(&data).map_err(|error| of.fails("", error))? {
         let member = member.map_err(|error| of.fails("", error))?;
         let (name, Some(bytes)) = (member.name, member.data) else { continue };

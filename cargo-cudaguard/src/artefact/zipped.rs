@@ -1,6 +1,5 @@
 //! Zip archives: wheels, conda packages. Members are looked at by as many threads as there are processors.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
@@ -10,14 +9,21 @@ use std::sync::{Arc, Mutex};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
+use super::bounds::Names;
 use super::{At, Place, bounds};
 
 /// More do not help: the disk and the memory are the same.
 const MOST_THREADS: usize = 4;
+type Source = At<Arc<File>>;
 const LINK: u32 = 0o120_000;
 const KIND: u32 = 0o170_000;
 
+/// So many members one zip archive may have, and so many bytes of their names: its reader keeps all of them in memory.
+const MOST_MEMBERS: u64 = 200_000;
+const MOST_NAMES: u64 = 32 << 20;
+
 pub(super) fn walk(file: &Arc<File>, of: &Place<'_>) -> Result<&'static str, String> {
+    check_directory(file).map_err(|why| of.fails("", why))?;
     let archive =
         ZipArchive::new(At { file: Arc::clone(file), at: 0 }).map_err(|error| of.fails("", describe(&error)))?;
     names(file, &archive, of)?;
@@ -57,10 +63,39 @@ pub(super) fn walk(file: &Arc<File>, of: &Place<'_>) -> Result<&'static str, Str
     }
 }
 
+/// Refuses a directory that is too large before it is read into memory.
+fn check_directory(file: &File) -> Result<(), String> {
+    let length = file.metadata().map_err(|error| error.to_string())?.len();
+    let from = length.saturating_sub(super::END_OF_ZIP);
+    let mut end = Vec::new();
+    At { file, at: from }.read_to_end(&mut end).map_err(|error| error.to_string())?;
+    let number = |at: usize, width: usize| {
+        let bytes = end.get(at..at + width).unwrap_or_default();
+        bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+    };
+    // Of several records that may be the last, and of the larger one beside each, none may say more.
+    for at in 0..end.len().saturating_sub(3) {
+        let (members, size) = match &end[at..at + 4] {
+            b"PK\x05\x06" => (number(at + 10, 2), number(at + 12, 4)),
+            b"PK\x06\x06" => (number(at + 32, 8), number(at + 40, 8)),
+            _ => continue,
+        };
+        let is_64 = members == u64::from(u16::MAX) || size == u64::from(u32::MAX);
+        if end[at + 2] == 5 && is_64 {
+            continue;
+        }
+        if members > MOST_MEMBERS || size > MOST_NAMES && size < length {
+            return Err(format!("has more than {MOST_MEMBERS} members, or {} MiB of names", MOST_NAMES >> 20));
+        }
+    }
+    Ok(())
+}
+
 /// Looks at the names alone, which the reader gives only once each.
-fn names(file: &File, archive: &ZipArchive<At>, of: &Place<'_>) -> Result<(), String> {
+fn names(file: &File, archive: &ZipArchive<Source>, of: &Place<'_>) -> Result<(), String> {
     const HEADER: usize = 46;
-    let mut known = BTreeSet::new();
+    let mut known = Names::default();
+    let mut members = 0;
     let mut at = archive.central_directory_start();
     let mut header = [0; HEADER];
     while file.read_exact_at(&mut header, at).is_ok() && header.starts_with(b"PK\x01\x02") {
@@ -68,16 +103,20 @@ fn names(file: &File, archive: &ZipArchive<At>, of: &Place<'_>) -> Result<(), St
         let (name, extra, comment) = (number(28), number(30), number(32));
         let mut bytes = vec![0; name];
         file.read_exact_at(&mut bytes, at + HEADER as u64).map_err(|error| of.fails("", super::said(&error)))?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if !known.insert(bytes) {
-            return Err(of.fails(&text, "stands in the archive twice"));
+        if !known.insert(&bytes) {
+            return Err(of.fails(&bounds::shown(&bytes), "stands in the archive twice"));
         }
+        members += 1;
         at += (HEADER + name + extra + comment) as u64;
+    }
+    // The reader keeps one of several whose names are the same once what is no UTF-8 is left out.
+    if members != archive.len() {
+        return Err(of.fails("", "has names that are not UTF-8, although it says that they are"));
     }
     Ok(())
 }
 
-fn member(archive: &mut ZipArchive<At>, index: usize, of: &Place<'_>) -> Result<(), String> {
+fn member(archive: &mut ZipArchive<Source>, index: usize, of: &Place<'_>) -> Result<(), String> {
     let (name, stated, packed) = {
         let raw = archive.by_index_raw(index).map_err(|error| of.fails("", describe(&error)))?;
         let fails = |why: &dyn std::fmt::Display| of.fails(raw.name(), why);

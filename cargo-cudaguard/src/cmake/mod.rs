@@ -30,10 +30,10 @@ use cudaguard::evidence::{HostCode, Seen};
 use cudaguard::finding::{Finding, MessageTemplate, Values};
 use cudaguard::guard::{self, GuardObjects, Tool};
 use cudaguard::judge::{self, linked::Linked};
-use cudaguard::kernels::{self, Kernels};
+use cudaguard::kernels::Kernels;
 use cudaguard::lock::Lock;
 use cudaguard::manifest::{KnownBy, Linkage, Manifest};
-use cudaguard::mapped_file::Contents;
+use cudaguard::mapped_file::OpenFiles;
 use cudaguard::pipeline;
 use cudaguard::policy::Policy;
 use cudaguard::seal::ResolvedCudnn;
@@ -293,7 +293,8 @@ pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Re
     if matches!(binary.kind, Kind::Object | Kind::Archive) {
         return Err(CliError::operational(format_args!("{}: not a linked file ({})", file.display(), binary.kind)));
     }
-    let kernels = kernels::read(file).map_err(CliError::operational)?;
+    let kernels = binary.kernels().map_err(CliError::operational)?;
+    let open = OpenFiles::default();
     let facts = job.facts();
     let policy = facts.read_policy().map_err(CliError::operational)?;
     let refuse = |why: &str| job.say(&facts.not_guarded(&policy, &job.facts.target, file, why));
@@ -305,18 +306,18 @@ pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Re
         linked_from.iter().chain(&job.facts.given.libraries).map(|folder| folder.value.clone()).collect();
     let mut objects = objects(job);
     objects.extend(job.facts.inside.iter().cloned());
-    let places = places(job, &objects);
-    let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| kernel_ownership::own(data, &kernels, &places));
-    let mut seen = seen.map_err(CliError::operational)?;
-    seen.host = Some(HostCode::of(file, &kernel_ownership::objects(&places)));
+    let places = places(job, &objects, &open);
+    let mut seen =
+        Seen::of(&binary, kernels, recorded, &searched, |data| kernel_ownership::own(data, kernels, &places));
+    seen.host = Some(HostCode::of(binary.data(), &kernel_ownership::objects(&places), &open));
     let look =
-        Look { policy: &policy, manifest: &manifest, binary: &binary, kernels: &kernels, linked_from: &linked_from };
+        Look { policy: &policy, manifest: &manifest, binary: &binary, kernels, linked_from: &linked_from, open: &open };
     let (taken, findings) = verify(env, job, &look, &seen).map_err(CliError::operational)?;
     if to.is_some() && pipeline::refuses(&findings) {
         return job.say(&findings);
     }
     // Also what is refused: its note tells what it was made with, before it is taken away.
-    let noted = facts.seal(&binary, to, &kernels, None, Some(seen), taken).map_err(CliError::operational)?;
+    let noted = facts.seal(&binary, to, kernels, None, Some(seen), taken).map_err(CliError::operational)?;
     job.say(&findings)?;
     match noted {
         Err(why) => refuse(&why),
@@ -332,16 +333,16 @@ struct Look<'l> {
     kernels: &'l Kernels,
     /// The folders of its libraries.
     linked_from: &'l [Sourced<PathBuf>],
+    open: &'l OpenFiles,
 }
 
 /// Holds the linked file against the policy and what was recorded of it.
 fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
     let facts = &job.facts;
-    let Look { policy, manifest, binary, kernels, linked_from } = *look;
+    let Look { policy, manifest, binary, kernels, linked_from, open } = *look;
     let mut kernel_ownership = Vec::new();
     if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty()) {
-        let data = Contents::open(&binary.path)?;
-        kernel_ownership = kernel_ownership::own(&data, kernels, &places(job, &objects(job)));
+        kernel_ownership = kernel_ownership::own(binary.data(), kernels, &places(job, &objects(job), open));
     }
     // Only where the file shows another is it asked for again, for the words.
     let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(KnownBy::LinkObservation));
@@ -419,8 +420,8 @@ fn objects(job: &Job) -> Vec<PathBuf> {
     objects
 }
 
-fn places<'a>(job: &'a Job, objects: &'a [PathBuf]) -> kernel_ownership::Places<'a> {
-    kernel_ownership::Places { package: None, out_dirs: Vec::new(), objects, target_dir: &job.facts.binary }
+fn places<'a>(job: &'a Job, objects: &'a [PathBuf], files: &'a OpenFiles) -> kernel_ownership::Places<'a> {
+    kernel_ownership::Places { package: None, out_dirs: Vec::new(), objects, files, target_dir: &job.facts.binary }
 }
 
 /// A runtime path without the toolkit's stub folders that nothing is loaded from. `CUDA::cuda_driver` is a file in one, so

@@ -17,6 +17,7 @@ use crate::verify;
 
 pub(crate) fn run(env: &Env, files: &[PathBuf], form: MapFormat, output: Option<&Path>) -> Result<ExitCode, CliError> {
     let all = verify::components_of_all(env, files)?;
+    verify::warn_of_not_examined(&all);
     let map = Map::of(&all).map_err(|why| CliError::operational(format_args!("no map can be drawn: {why}")))?;
     let title = verify::title(files);
     let drawn = match form {

@@ -6,6 +6,7 @@ use cudaguard::machine::placement::{Gpus, OfLibrary, OldestDriver, Unfit};
 use cudaguard::vendor::CUDNN;
 
 use super::{Asked, dotted, reason};
+use crate::verify::put_not_judged;
 
 pub(super) fn write(asked: &Asked<'_>) -> String {
     let placement = asked.placement;
@@ -16,6 +17,9 @@ pub(super) fn write(asked: &Asked<'_>) -> String {
     value.put("gpus", Some(array(placement.fit.iter().map(fit))));
     value.put("not_served", Some(array(placement.unfit.iter().map(unfit))));
     value.put(CUDNN.key, placement.library.map(library));
+    let not_examined: Vec<String> =
+        asked.components.iter().flat_map(|file| &file.not_examined).map(ToString::to_string).collect();
+    put_not_judged(&mut value, &not_examined);
     format!("{}\n", value.pretty())
 }
 

@@ -43,6 +43,7 @@ struct Asked<'a> {
 
 pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, CliError> {
     let all = verify::components_of_all(env, files)?;
+    verify::warn_of_not_examined(&all);
     let placement = Placement::of(&all)
         .map_err(|why| CliError::operational(format_args!("no requirement can be derived: {why}")))?;
     let asked = Asked { files, components: &all, placement: &placement };

@@ -1,11 +1,11 @@
 //! Which compilers made the host's code of a build: its objects name them, whatever `CXX` or `PATH` suggest.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::elf::{self, Elf};
 use crate::kernels::SECTIONS;
-use crate::mapped_file::Contents;
+use crate::mapped_file::OpenFiles;
 use crate::toolchain::HostCompiler;
 
 /// The compilers of the host's code in what a build has made.
@@ -31,9 +31,9 @@ impl HostCode {
     /// What a build's objects and static libraries name. Where some of these hold GPU code, which nvcc hands to its host
     /// compiler, those alone count. What an earlier build has left among them counts only where the linked file may have
     /// been made from it.
-    pub fn of(linked: &Path, objects: &[PathBuf]) -> Self {
+    pub fn of(linked: &[u8], objects: &[PathBuf], files: &OpenFiles) -> Self {
         let mut found = Found::default();
-        for data in objects.iter().filter_map(|object| Contents::open(object).ok()) {
+        for data in objects.iter().filter_map(|object| files.open(object).ok()) {
             if elf::is_archive(&data) {
                 for member in elf::archive(&data).into_iter().flatten().map_while(Result::ok) {
                     found.look(member.data.unwrap_or_default());
@@ -45,8 +45,8 @@ impl HostCode {
         let beside_kernels = !found.with_kernels.is_empty();
         let mut all = if beside_kernels { found.with_kernels } else { found.others };
         // One that is not stripped lists the compilers of everything in it.
-        let listed = Contents::open(linked).ok().filter(|_| !all.is_empty()).and_then(|data| {
-            let elf = Elf::parse(&data).ok()?;
+        let listed = Some(linked).filter(|_| !all.is_empty()).and_then(|data| {
+            let elf = Elf::parse(data).ok()?;
             let listed: BTreeSet<String> = comments(&elf).filter_map(HostCompiler::in_comment).collect();
             (!listed.is_empty()).then_some(listed)
         });
@@ -110,7 +110,8 @@ mod tests {
         let (plain, other) = (write("plain.o", object(GCC, false)), write("other.o", object(CLANG, false)));
         let kernels = write("kernels.o", object(CLANG, true));
         let said = |linked: &PathBuf, objects: &[&PathBuf]| {
-            HostCode::of(linked, &objects.iter().map(|object| (*object).clone()).collect::<Vec<_>>()).compilers
+            let objects: Vec<_> = objects.iter().map(|object| (*object).clone()).collect();
+            HostCode::of(&fs::read(linked).unwrap(), &objects, &OpenFiles::default()).compilers
         };
         assert_eq!(said(&both, &[]), [""; 0]);
         assert_eq!(said(&both, &[&plain]), ["gcc 12.2.0"]);

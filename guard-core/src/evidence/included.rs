@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::line_table;
 use crate::elf::{self, Elf};
 use crate::env;
-use crate::mapped_file::Contents;
+use crate::mapped_file::OpenFiles;
 use crate::toolchain::{LibraryHeaders, include_flags};
 use crate::vendor::CUDNN;
 use crate::version::Version;
@@ -32,7 +32,7 @@ const LARGEST: u64 = 64 << 20;
 const MOST_FILES: usize = 20_000;
 
 /// What the scripts left that wrote to these folders (`OUT_DIR`s), and their objects: each release once.
-pub fn included(out_dirs: &[PathBuf], objects: &[PathBuf]) -> Vec<Included> {
+pub fn included(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenFiles) -> Vec<Included> {
     let mut found: Vec<Included> = Vec::new();
     let mut add = |included: Included| {
         if !found.iter().any(|known| known.version == included.version) {
@@ -48,7 +48,7 @@ pub fn included(out_dirs: &[PathBuf], objects: &[PathBuf]) -> Vec<Included> {
         }
     }
     for object in objects {
-        named_by_object(object, &mut add);
+        named_by_object(object, files, &mut add);
     }
     found
 }
@@ -97,8 +97,8 @@ fn named(file: &Path, paths: fn(&str) -> Vec<PathBuf>, add: &mut impl FnMut(Incl
     }
 }
 
-fn named_by_object(object: &Path, add: &mut impl FnMut(Included)) {
-    let Ok(data) = Contents::open(object) else { return };
+fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Included)) {
+    let Ok(data) = files.open(object) else { return };
     let mut look = |data: &[u8]| {
         let Ok(elf) = Elf::parse(data) else { return };
         for header in line_table::files(&elf, is_header) {

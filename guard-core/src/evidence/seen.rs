@@ -7,7 +7,6 @@ use super::{Evidence, HostCode};
 use crate::binary::Binary;
 use crate::kernels::{Form, Kernels, Known};
 use crate::linkage::Linkage;
-use crate::mapped_file::Contents;
 use crate::toolchain::{LibraryFile, Toolchain};
 use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::{CudaVersion, Version};
@@ -48,20 +47,17 @@ impl Seen {
     /// Looks at a file that has been read, and whose kernels have. Where it does not show the toolkit on record alone, `own`
     /// tells of each container whether this build is known to have made it, by the file's bytes. `searched` is where the
     /// linker looked for libraries, in its order.
-    ///
-    /// # Errors
-    /// Why the file cannot be read.
     pub fn of(
         binary: &Binary,
         kernels: &Kernels,
         recorded: Option<CudaVersion>,
         searched: &[PathBuf],
         own: impl FnOnce(&[u8]) -> Vec<bool>,
-    ) -> Result<Self, String> {
+    ) -> Self {
         let cudart = binary.linkage(&CUDART);
         let mut seen = Self::default();
         if kernels.any() || cudart == Linkage::Static {
-            seen = Self::told(&Evidence::of(binary, kernels)?, kernels);
+            seen = Self::told(&Evidence::of(binary, kernels), kernels);
         }
         if let Some(soname) = binary.needed.iter().find(|name| vendor::cudart_named(name).is_some()) {
             seen.cudart_named = vendor::cudart_named(soname);
@@ -71,12 +67,12 @@ impl Seen {
         seen.library_taken = library.and_then(|soname| Toolchain::library_taken(soname, searched));
         // Kernels may be of it, and the cudart of another: objects that were kept when the toolkit was switched.
         if !recorded.is_some_and(|release| seen.shows_only(release)) && !seen.kernels.is_empty() {
-            let own = own(&Contents::open(&binary.path)?);
+            let own = own(binary.data());
             for kernel in &mut seen.kernels {
                 kernel.own = own.get(kernel.container).copied().unwrap_or(false);
             }
         }
-        Ok(seen)
+        seen
     }
 
     fn told(evidence: &Evidence, kernels: &Kernels) -> Self {
@@ -186,7 +182,7 @@ fn taken(soname: &str, searched: &[PathBuf]) -> Option<(CudaVersion, PathBuf)> {
     let files = searched.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
     files.filter(|file| file.is_file()).find_map(|file| {
         let library = Binary::read(&file).ok().filter(|library| library.soname.as_deref() == Some(soname))?;
-        let evidence = Evidence::of(&library, &Kernels::default()).ok()?;
+        let evidence = Evidence::of(&library, &Kernels::default());
         Some((*evidence.cudart.first()?, file))
     })
 }

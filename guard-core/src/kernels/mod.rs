@@ -250,11 +250,11 @@ impl Role {
 /// # Errors
 /// With the path, where the file cannot be read or is no file that can hold GPU code. A file without any is no error.
 pub fn read(path: &Path) -> Result<Kernels, String> {
-    of(path, &Contents::open(path)?)
+    read_contents(path, &Contents::open(path)?)
 }
 
 /// The same of a file that is open.
-pub(crate) fn of(path: &Path, data: &Contents) -> Result<Kernels, String> {
+pub fn read_contents(path: &Path, data: &Contents) -> Result<Kernels, String> {
     read::read(data, data.mapping()).map_err(|error| format!("{}: {error}", path.display()))
 }
 

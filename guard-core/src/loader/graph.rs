@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::system::{self, System};
 use super::{Candidate, Environment, Look, Place, bytes_of, cache, path_of};
 use crate::elf::{self, Elf, machine, tag};
 use crate::files;
-use crate::mapped_file::Contents;
+use crate::mapped_file::{Contents, OpenFiles};
 
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
@@ -38,6 +39,7 @@ pub struct Object {
     no_system: bool,
     id: Option<(u64, u64)>,
     wants: Vec<(Vec<u8>, Want)>,
+    data: Arc<Contents>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,16 +96,9 @@ pub struct Graph {
     rules: Rules,
     environment: Environment,
     folders: RefCell<HashMap<PathBuf, bool>>,
-    cache: Option<Cache>,
-}
-
-/// The bytes of the cache: not to be printed.
-struct Cache(Vec<u8>);
-
-impl std::fmt::Debug for Cache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} bytes", self.0.len())
-    }
+    cache: Option<Arc<Contents>>,
+    /// Every file that was looked at.
+    files: OpenFiles,
 }
 
 /// Where to look next.
@@ -142,8 +137,14 @@ fn secure(_: &Metadata) -> bool {
 }
 
 impl Object {
-    fn of(path: PathBuf, name: &[u8], wanted_by: Option<usize>, place: Place) -> Result<Self, String> {
-        let data = Contents::open(&path)?;
+    fn of(
+        files: &OpenFiles,
+        path: PathBuf,
+        name: &[u8],
+        wanted_by: Option<usize>,
+        place: Place,
+    ) -> Result<Self, String> {
+        let data = files.open(&path)?;
         let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", path.display()))?;
         let first = |tag| elf.dynamic_texts(tag).next().map(<[u8]>::to_vec);
         let runpath = first(tag::RUNPATH);
@@ -167,8 +168,14 @@ impl Object {
             no_system: elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0),
             id: std::fs::metadata(&path).ok().as_ref().and_then(id),
             wants,
+            data: Arc::clone(&data),
             path,
         })
+    }
+
+    /// Its bytes.
+    pub(crate) fn data(&self) -> &Arc<Contents> {
+        &self.data
     }
 
     /// Whether it stands for this name: its own, or one that it was asked for by.
@@ -183,16 +190,16 @@ impl Object {
 }
 
 impl Graph {
-    pub(super) fn of(program: &Path, mut environment: Environment) -> Result<Self, String> {
+    pub(super) fn of(program: &Path, mut environment: Environment, files: OpenFiles) -> Result<Self, String> {
         // Without the `./` by which it was called.
         let path: PathBuf = environment.folder.join(program).components().collect();
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let data = Contents::open(&path)?;
+        let data = files.open(&path)?;
         let elf = Elf::parse(&data).map_err(|error| fail(&error))?;
         if !matches!(elf.kind(), elf::kind::EXECUTABLE | elf::kind::SHARED) {
             return Err(fail(&"is not a program"));
         }
-        let mut main = Object::of(path.clone(), b"", None, Place::Program)?;
+        let mut main = Object::of(&files, path.clone(), b"", None, Place::Program)?;
         // The kernel's own link to the program, not the path it was called by, is what `$ORIGIN` starts from.
         let real = std::fs::canonicalize(&path).map_err(|error| fail(&error))?;
         main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
@@ -212,6 +219,7 @@ impl Graph {
             environment,
             folders: RefCell::default(),
             cache: None,
+            files,
             interpreter,
         };
         // A library is judged as if a program of its kind had been started with it.
@@ -237,7 +245,7 @@ impl Graph {
 
     fn start(&mut self, loader: &Path) {
         let musl = loader.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-musl-"));
-        match Contents::open(loader) {
+        match self.files.open(loader) {
             Err(error) => {
                 self.interpreter_problem = self.interpreter.is_some().then_some(error);
                 if musl || self.interpreter.is_some() {
@@ -261,10 +269,10 @@ impl Graph {
             return;
         }
         if let Rules::Glibc(system) = &self.rules {
-            self.cache = files::bytes(&system.cache).ok().map(Cache);
+            self.cache = self.files.open(&system.cache).ok();
         }
         let name = bytes_of(loader.as_os_str()).to_vec();
-        if let Ok(object) = Object::of(loader.to_owned(), &name, None, Place::Loader) {
+        if let Ok(object) = Object::of(&self.files, loader.to_owned(), &name, None, Place::Loader) {
             self.objects.push(object);
         }
         let mut queue = VecDeque::from([0]);
@@ -337,7 +345,7 @@ impl Graph {
             self.objects[index].names.push(name.to_vec());
             return Answer::Object(index, taken.place.clone());
         }
-        match Object::of(taken.path.clone(), name, Some(by), taken.place.clone()) {
+        match Object::of(&self.files, taken.path.clone(), name, Some(by), taken.place.clone()) {
             Ok(object) => {
                 self.objects.push(object);
                 queue.push_back(self.objects.len() - 1);
@@ -387,6 +395,11 @@ impl Graph {
         let Answer::Object(index, _) = self.load(from, name.as_bytes(), &mut queue) else { return None };
         self.fulfil(queue);
         Some(index)
+    }
+
+    /// Every file that was looked at.
+    pub(crate) fn files(&self) -> &OpenFiles {
+        &self.files
     }
 
     /// The machine that the program is for: [`elf::machine`].
@@ -575,7 +588,7 @@ impl Graph {
             (machine::AARCH64, true) => Some(0xa03),
             _ => None,
         };
-        let entries = cache::lookup(&self.cache.as_ref()?.0, name);
+        let entries = cache::lookup(self.cache.as_ref()?, name);
         let fits = |entry: &&cache::Entry<'_>| match known {
             Some(flags) => entry.flags == flags || entry.flags == 1,
             // Of another machine's bits the file itself tells.
@@ -650,7 +663,7 @@ impl Graph {
             return Look::Broken("is empty: file too short".to_owned());
         }
         // Gone meanwhile, or not for this user.
-        let Ok(data) = Contents::open(path) else { return Look::Missing };
+        let Ok(data) = self.files.open(path) else { return Look::Missing };
         self.judge(&data).unwrap_or(Look::Usable)
     }
 

@@ -15,6 +15,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::env::Env;
+use crate::mapped_file::OpenFiles;
 
 pub use graph::{Answer, Graph, Object, Request};
 pub use symbols::MissingSymbol;
@@ -128,7 +129,12 @@ pub struct Candidate {
 /// Everything that the loader would load to start this program in this environment. An error: no program that can be
 /// read. A program without a loader (static) gives a graph of itself alone.
 pub fn resolve(program: &Path, env: &Env) -> Result<Graph, String> {
-    Graph::of(program, Environment::of(env))
+    resolve_with(program, env, &OpenFiles::default())
+}
+
+/// The same with files that the command has open.
+pub(crate) fn resolve_with(program: &Path, env: &Env, files: &OpenFiles) -> Result<Graph, String> {
+    Graph::of(program, Environment::of(env), files.clone())
 }
 
 /// The processor that this is running on: [`crate::elf::machine`]; `None` where that is not known by name.

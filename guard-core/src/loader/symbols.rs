@@ -4,7 +4,6 @@
 
 use super::graph::Graph;
 use crate::elf::{Elf, Links, SymbolImport, Use};
-use crate::mapped_file::Contents;
 
 /// A symbol that a file binds and that none has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +35,7 @@ impl Graph {
     /// What the loader would not find, with everything loaded that [`Graph::unfulfilled`] does not name; `lazy` ones only
     /// where they are asked for. Of a library alone also what the program that loads it may have.
     pub fn missing_symbols(&self, lazy: bool) -> Vec<MissingSymbol> {
-        let contents: Vec<_> = self.objects.iter().map(|object| Contents::open(&object.path).ok()).collect();
-        let elves = contents.iter().map(|data| Elf::parse(data.as_deref()?).ok());
+        let elves = self.objects.iter().map(|object| Elf::parse(object.data()).ok());
         let files: Vec<Option<Links<'_>>> = elves.map(|elf| elf.and_then(|elf| elf.links())).collect();
         let mut missing = Vec::new();
         // Last come, first bound.

@@ -2,11 +2,10 @@
 //! (`.gnu.version_d`). Rule: glibc, `elf/dl-version.c`: a library that defines no versions at all is let through.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::graph::Graph;
 use crate::elf::Elf;
-use crate::mapped_file::Contents;
 
 /// A version that a library lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +25,11 @@ impl Graph {
         let mut defined: BTreeMap<PathBuf, Option<BTreeSet<String>>> = BTreeMap::new();
         let mut missing = Vec::new();
         for object in self.objects.iter().filter(|_| !self.is_of_musl()) {
-            let Ok(data) = Contents::open(&object.path) else { continue };
-            let Ok(elf) = Elf::parse(&data) else { continue };
+            let Ok(elf) = Elf::parse(object.data()) else { continue };
             for (file, version) in elf.needed_versions() {
                 let Some(library) = self.position(file.as_bytes()) else { continue };
-                let library = &self.objects[library].path;
-                let known = defined.entry(library.clone()).or_insert_with(|| definitions(library));
+                let (library, data) = (&self.objects[library].path, self.objects[library].data());
+                let known = defined.entry(library.clone()).or_insert_with(|| definitions(data));
                 if known.as_ref().is_some_and(|known| !known.contains(version)) {
                     let version = version.to_owned();
                     missing.push(MissingVersion { version, library: library.clone(), by: object.path.clone() });
@@ -43,9 +41,8 @@ impl Graph {
 }
 
 /// The versions that a file defines; `None` where it has none, or cannot be read.
-fn definitions(path: &Path) -> Option<BTreeSet<String>> {
-    let data = Contents::open(path).ok()?;
-    let elf = Elf::parse(&data).ok()?;
+fn definitions(data: &[u8]) -> Option<BTreeSet<String>> {
+    let elf = Elf::parse(data).ok()?;
     let names: BTreeSet<_> = elf.defined_versions().map(str::to_owned).collect();
     (!names.is_empty()).then_some(names)
 }

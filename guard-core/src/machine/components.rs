@@ -9,10 +9,11 @@ use super::{Library, Machine};
 use crate::binary::{Binary, Kind};
 use crate::elf::machine;
 use crate::evidence::{Evidence, Seen};
+use crate::examined::NotExamined;
 use crate::finding::{self, Code, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
 use crate::host::Host;
 use crate::judge;
-use crate::kernels::{self, Kernels};
+use crate::kernels::Kernels;
 use crate::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
 use crate::note::Note;
 use crate::policy::Policy;
@@ -39,6 +40,8 @@ pub struct Components {
     pub processor: String,
     /// Of several files that belong together: what one of them is enough for.
     pub enough: Enough,
+    /// What of the file was not examined.
+    pub not_examined: Vec<NotExamined>,
 }
 
 /// Where one of several components is enough.
@@ -68,12 +71,12 @@ impl Components {
         Self::from(path, binary, None)
     }
 
-    /// The same, where its kernels and what they show have been read, too.
-    pub fn of_read(path: &Path, binary: &Binary, kernels: &Kernels, evidence: &Evidence) -> Self {
-        Self::from(path, binary, Some((kernels, evidence)))
+    /// The same, where what its kernels show has been read, too.
+    pub fn with_evidence(path: &Path, binary: &Binary, evidence: &Evidence) -> Self {
+        Self::from(path, binary, Some(evidence))
     }
 
-    fn from(path: &Path, binary: &Binary, read: Option<(&Kernels, &Evidence)>) -> Self {
+    fn from(path: &Path, binary: &Binary, evidence: Option<&Evidence>) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // What runs on a GPU alone, and an archive without any object, are for every processor.
         let processor = match binary.machine {
@@ -81,7 +84,8 @@ impl Components {
             other => machine::name(other).into_owned(),
         };
         let (needed, bound) = (needed(binary), binary.bound.clone());
-        let mut components = Self { file: name.clone(), processor, needed, bound, ..Self::default() };
+        let not_examined = binary.not_examined.iter().map(|reason| NotExamined::new(&name, reason)).collect();
+        let mut components = Self { file: name.clone(), processor, needed, bound, not_examined, ..Self::default() };
         for note in binary.manifests() {
             match note {
                 Ok(note) => {
@@ -96,7 +100,7 @@ impl Components {
         }
         // What the kernels of a sealed file ask stands in that note; others are of libraries that were linked into it.
         if !components.manifests.iter().any(|manifest| manifest.sealed) {
-            components.complete(path, &name, binary, read);
+            components.complete(&name, binary, evidence);
         }
         let itself = binary.soname.as_deref().is_some_and(|soname| CUDART.is_named(soname));
         if !itself && components.manifests.iter().any(has_unknown_cudart) {
@@ -186,26 +190,19 @@ impl Components {
         })
     }
 
-    fn complete(&mut self, path: &Path, name: &str, binary: &Binary, read: Option<(&Kernels, &Evidence)>) {
+    fn complete(&mut self, name: &str, binary: &Binary, evidence: Option<&Evidence>) {
         let file = Values::default().with("file", name);
         let guarded = !self.manifests.is_empty();
         if guarded && matches!(binary.kind, Kind::Object | Kind::Archive) {
             self.findings.push(MessageTemplate::KernelsCannotTellUnlinked.finding(&file));
             return;
         }
-        let own;
-        let kernels = match read {
-            Some((kernels, _)) => Some(kernels),
-            None => match kernels::read(path) {
-                Ok(kernels) => {
-                    own = kernels;
-                    Some(&own)
-                }
-                Err(why) => {
-                    self.findings.push(MessageTemplate::KernelsCannotTell.finding(&file.clone().with("why", why)));
-                    None
-                }
-            },
+        let kernels = match binary.kernels() {
+            Ok(kernels) => Some(kernels),
+            Err(why) => {
+                self.findings.push(MessageTemplate::KernelsCannotTell.finding(&file.clone().with("why", why)));
+                None
+            }
         };
         if !guarded {
             if !asks(binary, kernels) {
@@ -218,9 +215,9 @@ impl Components {
         }
         // The code of a cudart that stands in the file tells its release, whoever recorded it or not.
         let inside = kernels.filter(|_| binary.linkage(&CUDART) == Linkage::Static);
-        let told = inside.and_then(|kernels| match read {
-            Some((_, evidence)) => Some(evidence.cudart.clone()),
-            None => Evidence::of(binary, kernels).ok().map(|told| told.cudart),
+        let told = inside.map(|kernels| match evidence {
+            Some(evidence) => evidence.cudart.clone(),
+            None => Evidence::of(binary, kernels).cudart,
         });
         let observed = LinkObservation {
             seen: Seen { cudart: told.unwrap_or_default(), ..Seen::default() },

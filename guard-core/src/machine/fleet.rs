@@ -10,6 +10,7 @@ use super::alike::{LONGEST, Label, Shapes};
 pub use super::change::Change;
 use super::json_reader::ParseError;
 use super::{Components, Machine};
+use crate::examined;
 use crate::finding::{Finding, Verdict};
 
 /// So many kinds of machines are remembered; a fleet has few, and one that has more is judged all the same.
@@ -148,7 +149,7 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
 fn outcomes(files: &[Components], machine: &Machine) -> Outcomes {
     let on = |file: &Components| {
         let findings = file.on(machine, "that machine");
-        let verdict = Verdict::of(&findings);
+        let verdict = examined::verdict(&findings, &file.not_examined);
         let refused = verdict == Verdict::Refused;
         let change = if refused { Change::of(&[file], machine, &findings) } else { None };
         Outcome { verdict, findings, change }

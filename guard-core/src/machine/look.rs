@@ -13,7 +13,7 @@ use crate::files;
 use crate::host::Loader;
 use crate::library_version::{self, in_name, inner_file, of_file, of_part};
 use crate::loader::{self, Candidate, Graph, Look};
-use crate::mapped_file::Contents;
+use crate::mapped_file::OpenFiles;
 use crate::sanitize;
 use crate::vendor;
 use crate::version::DriverRelease;
@@ -73,7 +73,7 @@ fn by_graph(env: &Env, machine: &mut Machine, root: &Root, graph: &mut Graph, as
         None => driver.absent = true,
         Some(Candidate { path, place, look: Look::Usable }) => {
             note(machine, "driver.library", shown(env, &place));
-            of_libcuda(env, machine, &mut driver, &path);
+            of_libcuda(env, machine, &mut driver, graph.files(), &path);
             if let Some(index) = graph.open(0, LIBCUDA) {
                 let there = graph.file(index, PTX_COMPILER).is_some_and(|file| file.look == Look::Usable);
                 // On WSL it lies in the driver's store, where libcuda alone finds it.
@@ -130,13 +130,13 @@ pub(crate) fn release_in_name(path: &Path) -> Option<DriverRelease> {
 }
 
 /// What libcuda's file says.
-fn of_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, path: &Path) {
+fn of_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, files: &OpenFiles, path: &Path) {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     driver.user = release_in_name(path).filter(|_| machine.kind.is_none());
     if driver.user.is_some() {
         note(machine, "driver.user", format!("the name of {}", shown(env, &real.display())));
     }
-    let Ok(data) = Contents::open(path) else { return };
+    let Ok(data) = files.open(path) else { return };
     let Ok(elf) = Elf::parse(&data) else { return };
     driver.compat = elf.notes().find(|note| note.owner == "NVIDIA Corporation").and_then(|note| compat(note.desc));
     if driver.compat.is_some() {
@@ -215,7 +215,7 @@ fn libraries(env: &Env, graph: &Graph, library: &vendor::Library) -> Vec<Library
             }
             found.push(Library {
                 soname: Some(name.clone()),
-                version: of_file(library, &candidate.path),
+                version: of_file(graph.files(), library, &candidate.path),
                 path: Some(shown(env, &candidate.path.display())),
                 taken: !taken,
                 by: Some(shown(env, &candidate.place)),
@@ -237,12 +237,15 @@ fn parts(graph: &mut Graph, library: &vendor::Library, file: &mut Library) {
     let mut found = Vec::new();
     for part in library.parts(major) {
         let Some(own) = inner_file(graph, index, part.file, by_name) else { continue };
-        file.cuda = file.cuda.or_else(|| library_version::made_with(library, &own));
-        found.push(Part { file: part.file.to_owned(), version: of_part(library, &own, part.file, part.symbol) });
+        file.cuda = file.cuda.or_else(|| library_version::made_with(graph.files(), library, &own));
+        found.push(Part {
+            file: part.file.to_owned(),
+            version: of_part(graph.files(), library, &own, part.file, part.symbol),
+        });
     }
     // What its parts say counts; its own file is told of where that says another release.
     file.version = found.iter().find_map(|part| part.version).or(file.version);
-    let loader = library_version::loader(library, &path);
+    let loader = library_version::loader(graph.files(), library, &path);
     let same = match (loader, file.version) {
         (Loader::Version(own), Some(whole)) => own == whole,
         (Loader::Minor(major, minor), Some(whole)) => (major, minor) == (whole.major, whole.minor),
