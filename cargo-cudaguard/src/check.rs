@@ -66,7 +66,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
         "sarif" => report::result(&format!("{}\n", sarif::sarif(&results).pretty()))?,
         "github" => {
             let lines: Vec<String> = finding::told(&findings).into_iter().map(Finding::annotation).collect();
-            report::result(&joined(lines.iter().map(String::as_str)))?;
+            report::commands(&joined(lines.iter().map(String::as_str)))?;
         }
         _ => {
             report::findings(&findings);

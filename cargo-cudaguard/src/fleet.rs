@@ -40,8 +40,10 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Resu
     let open: Vec<_> =
         read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
     let told = |outcomes: Outcomes| Told::of(&outcomes, files, &open, json);
+    let not_examined = read.iter().any(|components| !components.not_examined.is_empty());
     let mut run = Run {
         files,
+        not_examined,
         open: &open,
         json,
         fleet: Fleet::new(read, told),
@@ -100,6 +102,8 @@ struct Run<'a, F> {
     files: &'a [PathBuf],
     /// What of each file no rule has judged.
     open: &'a [Vec<String>],
+    /// Whether something of the files was not examined.
+    not_examined: bool,
     json: bool,
     fleet: Fleet<Told, F>,
     counts: Vec<Count>,
@@ -278,6 +282,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
         report::written(self.out.flush())?;
         Ok(match (self.counts.iter().any(|count| count.refused > 0), self.unread) {
             (true, _) => ExitCode::from(REFUSED),
+            (false, 0) if self.not_examined => ExitCode::from(EXIT_ERROR),
             (false, 0) => ExitCode::SUCCESS,
             (false, _) => ExitCode::from(EXIT_ERROR),
         })

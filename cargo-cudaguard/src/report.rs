@@ -118,18 +118,19 @@ impl CliError {
     /// The same as a number.
     pub(crate) fn told(self) -> u8 {
         if !self.text.is_empty() {
-            raw(&format!("{}: {}", in_colour(Severity::Error, "error"), sanitize::text(&self.text)));
+            let text = format!("error: {}", self.text);
+            raw(&sanitize::output(&text).replacen("error", &in_colour(Severity::Error, "error"), 1));
             if Env::from_process().is_github_workflow() {
-                line(&annotated_error(&self.text));
+                raw(&sanitize::text(&annotated_error(&self.text)));
             }
         }
         self.status
     }
 }
 
-/// One line (or a few) on stderr, without what a terminal would obey.
+/// One line (or a few) on stderr, without what a terminal or the runner of a workflow would obey.
 pub(crate) fn line(text: &str) {
-    raw(&sanitize::text(text));
+    raw(&sanitize::output(text));
 }
 
 /// Prints a warning or a note, unless `-q` is set.
@@ -150,6 +151,12 @@ fn raw(text: &str) {
 /// Text on stdout, without what a terminal would obey; JSON stays the same JSON. A reader that has gone away (`| head`) is no trouble of ours.
 pub(crate) fn result(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
+    written(out.write_all(sanitize::output(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
+}
+
+/// Commands for the runner of a GitHub workflow, on stdout.
+pub(crate) fn commands(text: &str) -> Result<(), CliError> {
+    let mut out = std::io::stdout().lock();
     written(out.write_all(sanitize::text(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
 }
 
@@ -169,6 +176,7 @@ pub(crate) fn findings(findings: &[Finding]) {
             continue;
         }
         let text = finding.render();
+        let text = sanitize::output(&text);
         let head = finding.severity.name();
         raw(&text.replacen(head, &in_colour(finding.severity, head), 1));
         log(Level::Info, || {
@@ -189,7 +197,7 @@ pub(crate) fn findings(findings: &[Finding]) {
 pub(crate) fn annotations(findings: &[Finding]) {
     if Env::from_process().is_github_workflow() {
         for finding in finding::told(findings).into_iter().filter(|finding| finding.severity > Severity::Info) {
-            line(&finding.annotation());
+            raw(&sanitize::text(&finding.annotation()));
         }
     }
 }

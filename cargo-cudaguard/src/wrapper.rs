@@ -347,8 +347,9 @@ impl<'a> Job<'a> {
         }
         let Some(file) = self.unit.made(self.unit.kind.unwrap_or(Kind::Bin)) else { return Ok(false) };
         // A file of a form that cannot be read has nothing for a GPU of NVIDIA's.
-        let (Ok(binary), Ok(kernels)) = (Binary::read(&file), kernels::read(&file)) else { return Ok(false) };
-        let has_nothing = self.has_nothing(&self.policy, &binary, &kernels)?;
+        let Ok(binary) = Binary::read(&file) else { return Ok(false) };
+        let Ok(kernels) = binary.kernels() else { return Ok(false) };
+        let has_nothing = self.has_nothing(&self.policy, &binary, kernels)?;
         if self.by_record && has_nothing {
             (self.judged, self.guard, self.by_record) = (None, None, false);
             return Ok(true);

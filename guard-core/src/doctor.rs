@@ -113,6 +113,7 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
             }
             not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
             needs_gpu = component_that_needs_cuda(&program.path, &predicted);
+            not_judged.extend(predicted.not_examined.iter().map(ToString::to_string));
             (predicted.findings(), Some(predicted.graph), names)
         }
     };

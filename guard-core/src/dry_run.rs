@@ -578,7 +578,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState 
         picked_by,
         major,
         version,
-        loader: library_version::loader(graph.files(), CUDNN, &path),
+        loader: library_version::loader(CUDNN, &path),
         made_with: inner.iter().find_map(|inner| made_with(graph.files(), CUDNN, inner.path.as_deref()?)),
         inner,
         path,

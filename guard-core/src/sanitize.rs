@@ -12,6 +12,19 @@ fn commands(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// What begins a command of GitHub's runner: `::` after blanks at the start of a line, `##[` anywhere.
+const RUNNER: [(&str, &str); 2] = [("::", "\\u003a:"), ("##[", "\\u0023#[")];
+
+/// Spells what the runner of GitHub's workflows would obey in a line that names of others may begin.
+fn without_workflow_commands(line: &str) -> Cow<'_, str> {
+    let [(start, spelled), (anywhere, instead)] = RUNNER;
+    let mut line = Cow::Borrowed(line);
+    if line.trim_start().starts_with(start) {
+        line = line.replacen(start, spelled, 1).into();
+    }
+    if line.contains(anywhere) { line.replace(anywhere, instead).into() } else { line }
+}
+
 fn spelled(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     let spell = |c: char| commands(c) && !kept(c);
     if !text.contains(spell) {
@@ -32,6 +45,16 @@ fn spelled(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
 /// A text of any number of lines: what a terminal would obey is spelled out, `\u001b`.
 pub fn text(text: &str) -> Cow<'_, str> {
     spelled(text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// The same of a text that begins no command of a workflow: a name in it may look like one.
+pub fn output(output: &str) -> Cow<'_, str> {
+    let spelled = text(output);
+    let obeyed = |line: &str| !matches!(without_workflow_commands(line), Cow::Borrowed(_));
+    if !spelled.lines().any(obeyed) {
+        return spelled;
+    }
+    spelled.split_inclusive('\n').map(without_workflow_commands).collect::<String>().into()
 }
 
 /// A text that stands within a line: newlines and tabs are spelled out, too.
@@ -103,6 +126,20 @@ mod tests {
         }
         assert_eq!((&*text("a\n\tb"), &*line("a\n\tb")), ("a\n\tb", "a\\u000a\\u0009b"));
         assert_eq!(joined("a\n\tb"), "a\\u000a\tb");
+    }
+
+    #[test]
+    fn workflow_commands_are_spelled_out() {
+        for (found, shown) in [
+            ("::stop-commands::x: folder\n", "\\u003a:stop-commands::x: folder\n"),
+            ("a\n  \t::set-env name=A::b\n", "a\n  \t\\u003a:set-env name=A::b\n"),
+            ("x ##[error]y", "x \\u0023#[error]y"),
+        ] {
+            assert_eq!(output(found), shown);
+        }
+        for text in ["a::b\n", "{\"name\": \"::x\"}\n", "# [a]\n"] {
+            assert!(matches!(output(text), Cow::Borrowed(same) if same == text));
+        }
     }
 
     #[test]

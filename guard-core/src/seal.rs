@@ -369,7 +369,7 @@ fn replace(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> {
     let metadata = fs::metadata(from)?;
     let (folder, name) = (file.parent(), file.file_name());
     let (Some(folder), Some(name)) = (folder, name) else { return Err(io::ErrorKind::InvalidInput.into()) };
-    let prefix = format!(".{}.cudaguard-", name.to_string_lossy());
+    let prefix = format!(".{}.cudaguard-{}", name.to_string_lossy(), process_space());
     remove_leftovers(folder, &prefix);
     let mut temporary = create(folder, &prefix)?;
     let Some(path) = temporary.0.clone() else { return Err(io::ErrorKind::NotFound.into()) };
@@ -406,7 +406,16 @@ fn create(folder: &Path, prefix: &str) -> io::Result<Temporary> {
     }
 }
 
-/// What processes that were killed in the middle have left. Those of a living process are its own business.
+/// Names the processes among which a process id is unique: those of one boot and one PID namespace. Containers that share a
+/// directory do not see each other's processes.
+fn process_space() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let digits: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    format!("{}.{digits}-", boot.get(..8).unwrap_or_default())
+}
+
+/// Removes what processes that were killed in the middle have left. Those of a living process are its own business.
 fn remove_leftovers(folder: &Path, prefix: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

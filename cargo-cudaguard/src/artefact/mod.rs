@@ -294,8 +294,14 @@ impl Place<'_> {
 
     /// Looks into a member that is an archive of this form, or packed.
     fn archive(&self, member: &str, file: File, form: Form) -> Result<(), String> {
-        if form.is_packed() && tape::packed(&file, form) == Packed::Other {
-            return Ok(());
+        if form.is_packed() {
+            match tape::packed(&file, form) {
+                Ok(Packed::Other) => return Ok(()),
+                Ok(Packed::Tar | Packed::Code) => {}
+                Err(error) => {
+                    return self.hand_on(member, Content::NotExamined(format!("it cannot be unpacked: {error}")));
+                }
+            }
         }
         opened(file, form, Path::new(member), &self.within(member)?).map(drop)
     }
@@ -363,9 +369,9 @@ fn opened(mut file: File, form: Form, path: &Path, of: &Place<'_>) -> Result<&'s
             tape::walk(&file, form, of)
         }
         Form::Gzip | Form::Bzip2 | Form::Xz | Form::Zstd => match tape::packed(&file, form) {
+            Ok(Packed::Code | Packed::Other) => tape::walk_single(&file, form, path, of),
             // What cannot be unpacked says why when it is read.
-            Packed::Tar => tape::walk(&file, form, of),
-            Packed::Code | Packed::Other => tape::walk_single(&file, form, path, of),
+            Ok(Packed::Tar) | Err(_) => tape::walk(&file, form, of),
         },
     }
 }

@@ -147,8 +147,8 @@ fn window(header: &[u8]) -> u64 {
     if width == 2 { size + 256 } else { size }
 }
 
-/// What a packed file holds. One that cannot be unpacked holds nothing that is known.
-pub(super) fn packed(file: &File, form: Form) -> super::Packed {
+/// What a packed file holds; an error says why it cannot be unpacked.
+pub(super) fn packed(file: &File, form: Form) -> io::Result<super::Packed> {
     let budget = bounds::Budget::default();
     let of = Place {
         archive: String::new(),
@@ -158,13 +158,13 @@ pub(super) fn packed(file: &File, form: Form) -> super::Packed {
         budget: &budget,
         each: &|_| Ok(()),
     };
-    let Ok(head) = super::head(&mut unpacked(At { file, at: 0 }, form, &of)) else { return super::Packed::Other };
-    match Form::of(&head) {
+    let head = super::head(&mut unpacked(At { file, at: 0 }, form, &of))?;
+    Ok(match Form::of(&head) {
         Some(Form::Tar) => super::Packed::Tar,
         Some(_) => super::Packed::Code,
         None if super::is_code(&head) || examined::by_head("", &head).is_some() => super::Packed::Code,
         None => super::Packed::Other,
-    }
+    })
 }
 
 /// So much of a tar may lie between two members: a longer name, or a header of another kind.
@@ -220,9 +220,9 @@ pub(super) fn members(
     let mut archive = Archive::new(Bounded { reader, header: header.clone() });
     let mut known = Names::default();
     let mut any = false;
-    let mut entries = archive.entries().map_err(|error| damaged(&error))?;
+    let entries = archive.entries().map_err(|error| damaged(&error))?;
     header.allow(0);
-    while let Some(entry) = entries.next() {
+    for entry in entries {
         let mut entry = entry.map_err(|error| damaged(&error))?;
         header.end();
         any = true;

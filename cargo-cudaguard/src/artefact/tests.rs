@@ -57,15 +57,17 @@ fn walked(data: &[u8]) -> Result<Vec<String>, String> {
 
 fn walked_at(path: &Path) -> Result<Vec<String>, String> {
     let names = Mutex::new(Vec::new());
-    walk(path, &|member| {
+    let Opened::Archive(archive) = open(path)? else { return Err("no archive".to_owned()) };
+    walk(archive, &|member| {
         names.lock().unwrap().push(match &member.content {
-            Content::Code(held) => {
-                assert!(std::fs::read(held.path()).unwrap().starts_with(b"\x7fELF"));
+            Content::Code(file) => {
+                assert!(head(&mut At { file, at: 0 }).unwrap().starts_with(b"\x7fELF"));
                 member.name
             }
             Content::Text(text) => format!("{}: {text}", member.name),
             Content::Config(text) => text.clone(),
             Content::Link(target) => format!("{} -> {target}", member.name),
+            Content::NotExamined(why) => format!("{}: not examined: {why}", member.name),
         });
         Ok(())
     })?;
@@ -93,7 +95,10 @@ fn members_are_found_in_archives_within_archives() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.whl"), &wheel).unwrap();
     std::os::unix::fs::symlink("/etc", folder.path().join("out")).unwrap();
-    assert_eq!(walked_at(folder.path()).unwrap(), expected.map(|name| format!("a.whl!{name}")));
+    let expected = expected.map(|name| format!("a.whl!{name}"));
+    let found = walked_at(folder.path()).unwrap();
+    assert_eq!(found[..2], expected);
+    assert_eq!(found[2..], ["out: not examined: a link to the folder /etc"]);
 }
 
 #[test]
@@ -149,12 +154,51 @@ fn what_could_harm_is_refused_by_name() {
         (whole[..whole.len() - 9].to_vec(), "ARCHIVE"),
         (zip(&[("a.so", CODE)])[..40].to_vec(), "ARCHIVE: is cut off or damaged"),
         (zip(&[]), "ARCHIVE: is a zip archive that holds nothing"),
-        (gzip(b"no tar"), "ARCHIVE: is cut off or damaged"),
         (b"\xed\xab\xee\xdb and more".to_vec(), "ARCHIVE: is an RPM package"),
+        (long_name(), "the header of a member is larger than 2 MiB"),
     ] {
         let error = walked(&bytes).map(|names| names.join(" ")).unwrap_err();
         assert!(error.contains(says), "{error}\nexpected: {says}");
     }
+}
+
+/// A tar whose first member has a name of 8 MiB, in the way of GNU tar.
+fn long_name() -> Vec<u8> {
+    tar(&[("././@LongLink", EntryType::GNULongName, &vec![b'a'; 8 << 20], ""), ("a", EntryType::Regular, b"", "")])
+}
+
+#[test]
+fn foreign_and_unreadable_members_are_not_examined() {
+    let archive = zip(&[
+        ("a.dll", b"MZ"),
+        ("b.so", CODE),
+        ("c.gz", &gzip(CODE)),
+        ("d.gz", b"\x1f\x8b and more"),
+        ("e", &gzip(b"text")),
+    ]);
+    let found = walked(&archive).unwrap();
+    assert_eq!(found[0], "a.dll: not examined: a Windows PE file");
+    assert_eq!(found[1..3], ["b.so", "c.gz!c"]);
+    assert!(found[3].starts_with("d.gz: not examined: it cannot be unpacked: "), "{found:?}");
+    assert_eq!(found.len(), 4, "{found:?}");
+    let script = [&b"#!/usr/bin/env python3\n"[..], &zip(&[("lib/a.so", CODE)])].concat();
+    assert_eq!(walked(&script).unwrap(), ["lib/a.so"]);
+    assert_eq!(walked(&files(&[("bin/app", &script)])).unwrap(), ["bin/app!lib/a.so"]);
+    assert_eq!(walked(&gzip(CODE)).unwrap().len(), 1);
+}
+
+#[test]
+fn names_that_are_not_utf_8_differ() {
+    let mut bytes = files(&[("a1.so", CODE), ("a2.so", CODE)]);
+    for (from, to) in [(b"a1.so", b"a\xfe.so"), (b"a2.so", b"a\xff.so")] {
+        let at = bytes.windows(5).position(|part| part == from).unwrap();
+        bytes[at..at + 5].copy_from_slice(to);
+        let header = at..at + 512;
+        bytes[header.start + 148..header.start + 156].fill(b' ');
+        let sum: u32 = bytes[header.clone()].iter().map(|byte| u32::from(*byte)).sum();
+        bytes[header.start + 148..header.start + 156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    }
+    assert_eq!(walked(&bytes).unwrap(), ["a\\xfe.so", "a\\xff.so"]);
 }
 
 #[test]

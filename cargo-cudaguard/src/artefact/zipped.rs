@@ -26,7 +26,7 @@ pub(super) fn walk(file: &Arc<File>, of: &Place<'_>) -> Result<&'static str, Str
     check_directory(file).map_err(|why| of.fails("", why))?;
     let archive =
         ZipArchive::new(At { file: Arc::clone(file), at: 0 }).map_err(|error| of.fails("", describe(&error)))?;
-    names(file, &archive, of)?;
+    let kind = names(file, &archive, of)?;
     let mut all = archive.clone();
     if all.has_overlapping_files().map_err(|error| of.fails("", describe(&error)))? {
         return Err(of.fails("", "has members that lie in each other: a bomb"));
@@ -59,7 +59,7 @@ pub(super) fn walk(file: &Arc<File>, of: &Place<'_>) -> Result<&'static str, Str
     });
     match failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
         Some((_, why)) => Err(why),
-        None => Ok("zip archive"),
+        None => Ok(kind),
     }
 }
 
@@ -91,11 +91,12 @@ fn check_directory(file: &File) -> Result<(), String> {
     Ok(())
 }
 
-/// Looks at the names alone, which the reader gives only once each.
-fn names(file: &File, archive: &ZipArchive<Source>, of: &Place<'_>) -> Result<(), String> {
+/// Looks at the names alone, which the reader gives only once each; says what they make of the archive.
+fn names(file: &File, archive: &ZipArchive<Source>, of: &Place<'_>) -> Result<&'static str, String> {
     const HEADER: usize = 46;
     let mut known = Names::default();
     let mut members = 0;
+    let (mut program, mut pex) = (false, false);
     let mut at = archive.central_directory_start();
     let mut header = [0; HEADER];
     while file.read_exact_at(&mut header, at).is_ok() && header.starts_with(b"PK\x01\x02") {
@@ -107,13 +108,19 @@ fn names(file: &File, archive: &ZipArchive<Source>, of: &Place<'_>) -> Result<()
             return Err(of.fails(&bounds::shown(&bytes), "stands in the archive twice"));
         }
         members += 1;
+        program |= bytes == b"__main__.py";
+        pex |= bytes == b"PEX-INFO";
         at += (HEADER + name + extra + comment) as u64;
     }
     // The reader keeps one of several whose names are the same once what is no UTF-8 is left out.
     if members != archive.len() {
         return Err(of.fails("", "has names that are not UTF-8, although it says that they are"));
     }
-    Ok(())
+    Ok(match (pex, program) {
+        (true, _) => "PEX file",
+        (false, true) => "Python zip application",
+        (false, false) => "zip archive",
+    })
 }
 
 fn member(archive: &mut ZipArchive<Source>, index: usize, of: &Place<'_>) -> Result<(), String> {

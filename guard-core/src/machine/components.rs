@@ -3,6 +3,7 @@
 //! A note that was never sealed does not say what its file asks of driver and GPU. The file does, so here it is looked at:
 //! what sealing would write into the note is put beside it in memory.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::{Library, Machine};
@@ -109,6 +110,32 @@ impl Components {
                 .push(MessageTemplate::CudartInsideUnknown.finding(&Values::default().with("file", &name)));
         }
         components
+    }
+
+    /// The same without manifests that ask the same as another one, whatever their components are called: a map or a placement
+    /// judges each of them hundreds of times.
+    pub(super) fn without_repeats(&self) -> Self {
+        let mut kept: Vec<Manifest> = Vec::new();
+        let mut places: HashMap<(String, Vec<bool>), usize> = HashMap::new();
+        let mut moved = Vec::with_capacity(self.manifests.len());
+        for (at, manifest) in self.manifests.iter().enumerate() {
+            let groups = self.enough.one_of.iter().chain([&self.enough.in_part, &self.enough.serving]);
+            let groups = groups.map(|group| group.binary_search(&at).is_ok()).collect();
+            let nameless = Manifest { component: Component::unrecorded(""), ..manifest.clone() };
+            moved.push(*places.entry((format!("{nameless:?}"), groups)).or_insert_with(|| {
+                kept.push(manifest.clone());
+                kept.len() - 1
+            }));
+        }
+        let at = |group: &Vec<usize>| {
+            let mut places: Vec<usize> = group.iter().map(|at| moved[*at]).collect();
+            places.sort_unstable();
+            places.dedup();
+            places
+        };
+        let Enough { one_of, in_part, serving } = &self.enough;
+        let enough = Enough { one_of: one_of.iter().map(at).collect(), in_part: at(in_part), serving: at(serving) };
+        Self { manifests: kept, enough, ..self.clone() }
     }
 
     /// What is wrong with running it on this machine; the loader of that machine cannot be asked. `place` names the machine

@@ -245,7 +245,7 @@ fn parts(graph: &mut Graph, library: &vendor::Library, file: &mut Library) {
     }
     // What its parts say counts; its own file is told of where that says another release.
     file.version = found.iter().find_map(|part| part.version).or(file.version);
-    let loader = library_version::loader(graph.files(), library, &path);
+    let loader = library_version::loader(library, &path);
     let same = match (loader, file.version) {
         (Loader::Version(own), Some(whole)) => own == whole,
         (Loader::Minor(major, minor), Some(whole)) => (major, minor) == (whole.major, whole.minor),

@@ -80,7 +80,8 @@ impl State {
 impl Map {
     /// Of these files together; an error says in words why nothing can be said.
     pub fn of(files: &[Components]) -> Result<Self, String> {
-        let asked = Asked::of(files)?;
+        let files: Vec<Components> = files.iter().map(Components::without_repeats).collect();
+        let asked = Asked::of(&files)?;
         let processor = asked.processor()?;
         // Jetsons have one processor.
         let can_be = |cc: &(u8, u8)| processor == "aarch64" || !tables::is_tegra(*cc);
@@ -88,11 +89,13 @@ impl Map {
         ccs.dedup();
         let exact = tables::branches().iter().filter(|row| row.exact);
         let all: Vec<Branch> = exact.map(|row| Branch { number: row.branch, cuda: row.least }).collect();
-        let cell = |cc, branch: &Branch| asked.cell(cc, *branch);
         let row = |cc: &(u8, u8)| Row {
             cc: *cc,
             names: tables::gpu_examples(*cc),
-            cells: all.iter().map(|branch| cell(*cc, branch)).collect(),
+            cells: {
+                let service = asked.service(*cc);
+                all.iter().map(|branch| asked.cell(*cc, *branch, service)).collect()
+            },
         };
         let mut rows: Vec<Row> = ccs.iter().map(row).collect();
         // What every older driver says as well stands there once.
@@ -107,7 +110,7 @@ impl Map {
 }
 
 impl Asked<'_> {
-    fn cell(&self, cc: (u8, u8), branch: Branch) -> Cell {
+    fn cell(&self, cc: (u8, u8), branch: Branch, service: Option<Service>) -> Cell {
         let driver = Driver { user: Some(DriverRelease::new(branch.number, 0, 0)), ..Driver::default() };
         let gpu = Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() };
         let machine = Machine { driver: Some(driver), gpus: Some(vec![gpu]), ..self.machine(None, None) };
@@ -117,7 +120,7 @@ impl Asked<'_> {
             _ if found.iter().any(|finding| finding.code == Code::GpuNotForDriver) => State::NotDriven,
             Verdict::Refused => State::Refused,
             Verdict::Unknown => State::Unknown,
-            Verdict::Runs => match self.service(cc) {
+            Verdict::Runs => match service {
                 Some(Service::Jit) => State::Jit,
                 Some(Service::Partial) => State::Partial,
                 _ => State::Native,

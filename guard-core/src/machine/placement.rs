@@ -89,6 +89,7 @@ impl Placement {
                 return Err(format!("{}: {}", file.file, first_line(doubt)));
             }
         }
+        let files = &files.iter().map(Components::without_repeats).collect::<Vec<_>>()[..];
         let asked = Asked::of(files)?;
         let cudas = known_cuda_versions();
         let (mut fit, mut unfit): (Vec<Gpus>, Vec<Unfit>) = (Vec::new(), Vec::new());

@@ -104,7 +104,7 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, long offs
     let call = command::call(["inspect"]).arg("program").dir(folder.path());
     let outcome = call.env("LD_PRELOAD", "./libshortens.so").env("SHORTEN", "program").run().expect(2);
     assert!(outcome.stdout.is_empty(), "{outcome}");
-    snapshot::check("kernels/cut-off", &outcome.stderr);
+    snapshot::check("kernels/cut-off", &snapshot::paths(&outcome.stderr, &[(folder.path(), "<scratch>")]));
 }
 
 /// A file of holes, all of which a section of constants lays claim to, looked through with memory for a quarter of it.

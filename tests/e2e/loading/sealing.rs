@@ -235,7 +235,7 @@ fn killed_in_the_middle() {
     }
     // Whoever seals next clears away what the killed ones left; a number that a living process has got since is kept.
     let alive = |name: &String| {
-        let process = name.rsplit("cudaguard-").next().unwrap().split('-').next().unwrap();
+        let process = name.rsplit("cudaguard-").next().unwrap().split('-').nth(1).unwrap();
         Path::new("/proc").join(process).exists()
     };
     let dead: Vec<_> = hidden(&folder).into_iter().filter(|name| !alive(name)).collect();

@@ -5,10 +5,12 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
+use cudaguard::binary::Binary;
 use cudaguard::dry_run;
 use cudaguard::env::Env;
 use cudaguard::machine::DriverProbe;
 use cudaguard::manifest::Linkage;
+use cudaguard::mapped_file::OpenFiles;
 use cudaguard::policy::GpuNeed;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Call, Scratch, Test, command, parts, skip, snapshot, tests};
@@ -156,7 +158,8 @@ fn a_driver_that_misbehaves() {
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
     let asker = DriverProbe::by(command::path().to_owned()).patient(Duration::from_secs(5));
-    let predicted = dry_run::verify(&app, &Env::of(variables, "/"), Some(&asker));
+    let predicted =
+        dry_run::verify(&Binary::read(&app).unwrap(), &Env::of(variables, "/"), &OpenFiles::default(), Some(&asker));
     let predicted = predicted.unwrap_or_else(|error| panic!("{error}"));
     let machine = predicted.machine.expect("it was looked at");
     assert!(machine.doubts[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.doubts);

@@ -44,7 +44,10 @@ fn its_file_tells_what_it_answers() {
     let outcome = Call::new(&app).env("LD_LIBRARY_PATH", folder()).run().success();
     let answer = outcome.stdout.trim().parse().unwrap_or_else(|_| panic!("{outcome}"));
     assert_eq!(nccl().asked.as_ref().and_then(|asked| asked.version(answer)), Some(REAL));
-    assert_eq!(cudaguard::binary::version_inside(nccl(), &folder().join("libnccl.so.2")), Some(REAL));
+    assert_eq!(
+        cudaguard::binary::Binary::read(&folder().join("libnccl.so.2")).unwrap().version_inside(nccl()),
+        Some(REAL)
+    );
 }
 
 fn inspect_tells_how_it_is_reached() {

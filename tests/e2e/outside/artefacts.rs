@@ -24,7 +24,10 @@ pub(crate) fn tests() -> Vec<Test> {
         a_stray_container_in_a_library_of_nvidias,
         #[slow]
         as_sarif,
-        what_is_no_archive_says_so
+        what_is_no_archive_says_so,
+        hostile_input_needs_little_memory,
+        foreign_members_are_not_examined,
+        each_file_is_opened_once
     ]
 }
 
@@ -435,6 +438,168 @@ fn what_is_no_archive_says_so() {
         for verb in ["inspect", "verify"] {
             let outcome = command::call([verb]).arg(&file).run().expect(2);
             assert!(outcome.stderr.contains("error: ") && outcome.stderr.contains(says), "{says}: {outcome}");
+        }
+    }
+}
+
+/// Inputs that ask for gigabytes of memory: a dictionary, a window, a name, a text, tables.
+const HOSTILE: &str = r#"
+import gzip, lzma, os, struct, tarfile, zipfile, zlib
+block = bytearray(lzma.compress(b'x' * 2000, format=lzma.FORMAT_XZ))
+end = (block[12] + 1) * 4
+header = block[12:12 + end]
+header[header.index(0x21) + 2] = 40
+header[-4:] = struct.pack('<I', zlib.crc32(bytes(header[:-4])))
+block[12:12 + end] = header
+open('dictionary.tar.xz', 'wb').write(block)
+with zipfile.ZipFile('dictionary.whl', 'w') as wheel:
+    wheel.writestr('a/data.xz', bytes(block))
+open('window.tar.zst', 'wb').write(b'\x28\xb5\x2f\xfd\x00' + bytes([21 << 3]) + b'\x01\x00\x00' + bytes(64))
+def header(name, size, kind):
+    block = bytearray(512)
+    block[:len(name)] = name
+    block[124:136] = b'%011o\0' % size
+    block[156:157] = kind
+    block[257:265] = b'ustar  \0'
+    block[148:156] = b' ' * 8
+    block[148:156] = b'%06o\0 ' % sum(block)
+    return bytes(block)
+for name, kind in [('name', b'L'), ('link', b'K'), ('pax', b'x')]:
+    with gzip.open(name + '.tar.gz', 'wb', compresslevel=1) as tar:
+        tar.write(header(b'long', 300 << 20, kind))
+        for _ in range(300):
+            tar.write(b'a' * (1 << 20))
+        tar.write(header(b'a', 0, b'0') + bytes(1024))
+os.makedirs('text/a.dist-info')
+with open('text/a.dist-info/METADATA', 'wb') as text:
+    text.truncate(2 << 30)
+entry = struct.pack('<4s4B4HL2L5H2L', b'PK\1\2', 20, 3, 20, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0)
+names = [entry + b'd/%07d' % number for number in range(600000)]
+directory = b''.join(names)
+large = struct.pack('<4sQ2H2L4Q', b'PK\6\6', 44, 45, 45, 0, 0, len(names), len(names), len(directory), 4)
+locator = struct.pack('<4sLQL', b'PK\6\7', 0, 4 + len(directory), 1)
+last = struct.pack('<4s4H2LH', b'PK\5\6', 0, 0, 0xffff, 0xffff, 0xffffffff, 0xffffffff, 0)
+open('directory.zip', 'wb').write(b'PK\3\4' + directory + large + locator + last)
+elf = bytearray(64)
+elf[:7] = b'\x7fELF\2\1\1'
+elf[16:20] = struct.pack('<2H', 3, 62)
+elf[40:48] = struct.pack('<Q', 64)
+elf[52:54] = struct.pack('<H', 64)
+elf[58:60] = struct.pack('<H', 64)
+sections = bytearray(64)
+sections[32:40] = struct.pack('<Q', 1 << 19)
+with open('sections.so', 'wb') as library:
+    library.write(elf + sections)
+    library.truncate(64 + 64 * (1 << 19))
+"#;
+
+fn hostile_input_needs_little_memory() {
+    tools::need("python3");
+    let scratch = Scratch::without_blanks("artefact-memory");
+    let _ = Call::new("python3").args(["-c", HOSTILE]).dir(scratch.path()).run().success();
+    // Of what a process may write to itself, in KiB; mapped files are no part of it.
+    let script = format!("ulimit -d {} && exec \"$0\" \"$1\" \"$2\"", 256 << 10);
+    for file in [
+        "dictionary.tar.xz",
+        "dictionary.whl",
+        "window.tar.zst",
+        "name.tar.gz",
+        "link.tar.gz",
+        "pax.tar.gz",
+        "text",
+        "directory.zip",
+        "sections.so",
+    ] {
+        for verb in ["inspect", "verify", "map", "requirements"] {
+            let call = Call::new("sh").args(["-c", &script]).arg(command::path());
+            let outcome = call.args([verb, file]).dir(scratch.path()).run();
+            assert!(matches!(outcome.status(), Some(0..=2)), "{verb} {file}: {outcome}");
+            assert!(outcome.status() != Some(2) || outcome.stderr.contains("error: "), "{verb} {file}: {outcome}");
+        }
+    }
+}
+
+/// Libraries for Windows, code for AMD, what follows an ELF image, and links: counted, named, and no ground for "runs".
+fn foreign_members_are_not_examined() {
+    let (scratch, _) = package("artefact-foreign");
+    let tree = scratch.join("tree");
+    let flags = ["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "9.15.1"];
+    let verify = || command::call(["verify", "--json"]).arg(&tree).args(flags).run();
+    let parts = |outcome: &cudaguard_tests::run::Outcome| -> Vec<String> {
+        let told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        let all = told["not_judged"].as_array().cloned().unwrap_or_default();
+        all.iter().map(|one| one.as_str().expect("a text").to_owned()).collect()
+    };
+    let outcome = verify().expect(0);
+    assert_eq!(parts(&outcome), [] as [&str; 0]);
+    let mut dll = vec![0; 512];
+    dll[..2].copy_from_slice(b"MZ");
+    dll[60] = 128;
+    dll[128..132].copy_from_slice(b"PE\0\0");
+    // A launcher, as pip has them, is a program without a trace of CUDA.
+    fs::write(tree.join("app/t64.exe"), &dll).expect("a file");
+    assert_eq!(parts(&verify().expect(0)), [] as [&str; 0]);
+    dll[151] = 0x20;
+    fs::write(tree.join("app/k.pyd"), &dll).expect("a file");
+    fs::write(tree.join("app/k.co"), b"__CLANG_OFFLOAD_BUNDLE__").expect("a file");
+    let program = std::env::current_exe().expect("a path");
+    let mut packed = fs::read(program).expect("this program");
+    packed.extend_from_slice(b"hsqs and more");
+    fs::write(tree.join("app/packed"), &packed).expect("a file");
+    std::os::unix::fs::symlink("/usr", tree.join("app/usr")).expect("a link");
+    let outcome = verify().expect(2);
+    let expected = [
+        "app/packed: 13 bytes after the end of the ELF image (a squashfs file system, as in an AppImage)",
+        "app/k.co: GPU code for AMD",
+        "app/k.pyd: a Windows PE file",
+        "app/usr: a link to the folder /usr",
+    ];
+    assert_eq!(parts(&outcome), expected, "{outcome}");
+    assert_eq!(serde_json::from_str::<Value>(&outcome.stdout).expect("JSON")["verdict"], "unknown", "{outcome}");
+    let inspected = command::call(["inspect"]).arg(&tree).run().success();
+    assert!(inspected.stdout.contains("not examined: 4 parts"), "{inspected}");
+    for verb in ["map", "requirements"] {
+        let outcome = command::call([verb]).arg(&tree).run().success();
+        assert!(outcome.stderr.contains("1 part not examined: a Windows PE file: app/k.pyd"), "{outcome}");
+    }
+    // A name that looks like a command of a workflow begins no line.
+    let odd = tree.join("::stop-commands::x");
+    fs::copy(tree.join("app/packed"), &odd).expect("a copy");
+    let outcome = command::call(["inspect", "::stop-commands::x"]).dir(&tree).run().success();
+    for line in outcome.stdout.lines().chain(outcome.stderr.lines()) {
+        assert!(!line.trim_start().starts_with("::"), "{outcome}");
+    }
+}
+
+/// No subcommand opens the file that it examines twice, nor a library that it needs.
+fn each_file_is_opened_once() {
+    tools::need("strace");
+    let (scratch, wheel) = package("artefact-opens");
+    let library = scratch.join("tree/app/lib/libapp.so");
+    let flags = ["--driver", "580.65.06", "--gpu", "A100"];
+    let calls: [(&str, &Path, &[&str]); 8] = [
+        ("inspect", &library, &[]),
+        ("verify", &library, &[]),
+        ("verify", &library, &flags),
+        ("map", &library, &[]),
+        ("requirements", &library, &[]),
+        ("doctor", &library, &[]),
+        ("inspect", &wheel, &[]),
+        ("verify", &wheel, &flags),
+    ];
+    let trace = scratch.join("trace");
+    for (verb, file, flags) in calls {
+        let call = Call::new("strace").args(["-f", "-e", "trace=openat,open", "-o"]).arg(&trace);
+        let outcome = call.arg(command::path()).arg(verb).arg(file).args(flags).run();
+        let text = fs::read_to_string(&trace).expect("a trace");
+        let lines = text.lines().filter(|line| !line.contains("ENOENT"));
+        let paths: Vec<&str> = lines.filter_map(|line| line.split('"').nth(1)).collect();
+        let times = |path: &str| paths.iter().filter(|other| **other == path).count();
+        assert_eq!(times(&file.display().to_string()), 1, "{verb}: {outcome}\n{text}");
+        // The command itself is loaded with the libraries of the system.
+        let ours = paths.iter().filter(|path| path.contains("libcudnn") || path.contains("libcudart"));
+        for path in ours {
+            assert_eq!(times(path), 1, "{verb}: {path}\n{text}");
         }
     }
 }

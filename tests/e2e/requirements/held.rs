@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use cudaguard::binary::Binary;
 use cudaguard::dry_run;
 use cudaguard::env::Env;
 use cudaguard::finding::Verdict;
@@ -200,7 +201,7 @@ fn nothing_is_taken_that_the_judge_refuses() {
     let mut counts: [Count; CONSUMERS.len()] = Default::default();
     let mut wrong = String::new();
     each_drawn("requirements-held", |Drawn { file, manifests, machines }, dice| {
-        let components = dry_run::components_of(file, &Env::from_process()).expect("a program");
+        let components = dry_run::components_of(&Binary::read(file).expect("a program"), &Env::from_process());
         let with_newest: Vec<Seen> = machines.iter().map(with_newest_driver).collect();
         for (Consumer { form, takes, meets, tells_drivers, gives_away }, count) in held().zip(&mut counts) {
             if count.pairs >= wanted_pairs() {
@@ -273,7 +274,7 @@ fn admitted_pods_go_to_machines_that_run_them() {
     let mut other: Option<String> = None;
     each_drawn("requirements-pods", |Drawn { file, manifests, machines }, dice| {
         if let (Some(policy), Some(own)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
-            let components = dry_run::components_of(file, &Env::from_process()).expect("a program");
+            let components = dry_run::components_of(&Binary::read(file).expect("a program"), &Env::from_process());
             let name = file.file_name().expect("a name").to_string_lossy();
             let terms: Vec<&str> = own.split_inclusive("- matchExpressions:\n").skip(1).collect();
             let term = terms[dice.below(terms.len())].trim_end_matches("- matchExpressions:\n");

@@ -38,7 +38,8 @@ pub(crate) fn kernels_read_bytes(data: &[u8]) {
 
 /// Reads the bytes as a program, a library, an object or an archive: notes, tables, names, and how CUDA is reached.
 pub(crate) fn binary_of_bytes(data: &[u8]) {
-    if let Ok(binary) = Binary::of(Path::new("fuzzed"), data) {
+    let contents = std::sync::Arc::new(cudaguard::mapped_file::Contents::from(data.to_vec()));
+    if let Ok(binary) = Binary::from_contents(Path::new("fuzzed"), contents) {
         for note in binary.manifests().flatten() {
             let _ = note.manifest.to_json().to_string();
         }
