@@ -46,7 +46,7 @@ impl CargoVerb {
     }
 
     /// Parses a name or a built-in alias.
-    pub(crate) fn of(word: &str) -> Option<Self> {
+    pub(crate) fn from_name(word: &str) -> Option<Self> {
         Some(match word {
             "build" | "b" => Self::Build,
             "run" | "r" => Self::Run,
@@ -126,7 +126,7 @@ pub(crate) enum Verb {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         #[command(flatten)]
-        format: Format<Form>,
+        format: Format<RequirementsFormat>,
     },
     /// Show a GPU × driver compatibility matrix
     #[command(after_long_help = help::MAP)]
@@ -306,7 +306,7 @@ impl OutputFormat for ProbeFormat {
 
 /// Format of `requirements`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum RequirementsFormat {
     /// Text for people
     #[default]
     Text,
@@ -339,11 +339,11 @@ pub(crate) enum Form {
     Spdx,
 }
 
-impl OutputFormat for Form {
+impl OutputFormat for RequirementsFormat {
     const JSON: Self = Self::Json;
 }
 
-impl Form {
+impl RequirementsFormat {
     /// Returns the name that `--format` accepts.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().expect("no format is hidden").get_name().to_owned()
@@ -389,7 +389,7 @@ pub(crate) struct Flags {
 
 impl Flags {
     /// Returns true if any option was given.
-    fn any(&self) -> bool {
+    fn is_any_set(&self) -> bool {
         self.driver.is_some() || self.kernel.is_some() || !self.gpus.is_empty() || self.library.is_some()
     }
 }
@@ -429,7 +429,7 @@ impl VerifyOptions {
         let place = match (host, fleet) {
             (Some(host), _) => Where::Host(host),
             (None, Some(list)) => return VerifyTarget::Fleet { files, list, json: format.get() == Output::Json },
-            (None, None) if flags.any() => Where::Flags(flags),
+            (None, None) if flags.is_any_set() => Where::Flags(flags),
             (None, None) => Where::Here,
         };
         VerifyTarget::Machine(VerifyArgs { files, place, form: format.get() })
@@ -550,7 +550,7 @@ pub(crate) enum CmakeStep {
 }
 
 /// Reads the arguments of this process. Prints help, version and usage errors, and ends the process after them.
-pub(crate) fn read() -> (GlobalOptions, Verb) {
+pub(crate) fn parse_process_args() -> (GlobalOptions, Verb) {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
     // cargo calls `cargo-cudaguard cudaguard …`.
     let by_cargo = words.first().is_some_and(|word| word == "cudaguard");
@@ -558,10 +558,10 @@ pub(crate) fn read() -> (GlobalOptions, Verb) {
         words.remove(0);
     }
     let word = |at: usize| words.get(at).and_then(|word| word.to_str());
-    match word(0).map(|name| (name, CargoVerb::of(name))) {
+    match word(0).map(|name| (name, CargoVerb::from_name(name))) {
         Some((_, Some(verb))) => return cargo(verb, &words[1..]),
         Some(("--", _)) if words.len() > 1 => {
-            return match word(1).and_then(CargoVerb::of) {
+            return match word(1).and_then(CargoVerb::from_name) {
                 Some(verb) => cargo(verb, &words[2..]),
                 None => cargo(CargoVerb::Any, &words[1..]),
             };
@@ -590,7 +590,7 @@ const PROJECT_COMMANDS: [(&str, fn(Vec<OsString>) -> Verb); 4] =
 
 /// Returns a cargo subcommand, with the global options as cargo reads them.
 fn cargo(verb: CargoVerb, arguments: &[OsString]) -> (GlobalOptions, Verb) {
-    let call = Call::read(Some(verb), arguments);
+    let call = Call::parse(Some(verb), arguments);
     let color = match call.color.as_deref() {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,
@@ -602,12 +602,12 @@ fn cargo(verb: CargoVerb, arguments: &[OsString]) -> (GlobalOptions, Verb) {
 
 fn parse(by_cargo: bool, words: &[OsString]) -> clap::ArgMatches {
     let words = std::iter::once(OsString::from("cargo-cudaguard")).chain(words.iter().cloned());
-    command(by_cargo).try_get_matches_from(words).unwrap_or_else(|error| {
+    build_command(by_cargo).try_get_matches_from(words).unwrap_or_else(|error| {
         if error.use_stderr() {
             error.exit();
         }
-        let written = report::written(error.print());
-        std::process::exit(written.map_or_else(|stop| stop.told().into(), |_| 0))
+        let written = report::check_written(error.print());
+        std::process::exit(written.map_or_else(|stop| stop.report_status().into(), |_| 0))
     })
 }
 
@@ -639,7 +639,7 @@ pub(crate) fn cargo_help(verb: CargoVerb) -> String {
 }
 
 /// Declares all subcommands. `by_cargo` selects the name that the help shows.
-pub(crate) fn command(by_cargo: bool) -> Command {
+pub(crate) fn build_command(by_cargo: bool) -> Command {
     let command = Cli::command().bin_name(if by_cargo { "cargo cudaguard" } else { "cargo-cudaguard" });
     let cargo = help::WITH_CARGO_OPTIONS.iter().map(|(name, ..)| with_cargo_options(Command::new(*name), name));
     let command = command.subcommands(cargo).mut_subcommand("init", |init| {
@@ -668,7 +668,7 @@ pub(crate) fn command(by_cargo: bool) -> Command {
 
 /// Declares the subcommands that a person calls, for shell completions.
 pub(crate) fn for_people() -> Command {
-    let all = command(false);
+    let all = build_command(false);
     let people = all.get_subcommands().filter(|one| one.get_name() != "cmake").cloned().collect::<Vec<_>>();
     let command = Command::new("cargo-cudaguard").version(env!("CARGO_PKG_VERSION")).disable_help_subcommand(true);
     command.args(all.get_arguments().cloned()).subcommands(people)
@@ -754,14 +754,14 @@ mod tests {
 
     #[test]
     fn commands_are_well_formed() {
-        command(true).debug_assert();
-        command(false).debug_assert();
+        build_command(true).debug_assert();
+        build_command(false).debug_assert();
         for_people().debug_assert();
     }
 
     #[test]
     fn every_command_is_in_one_group() {
-        let command = command(false);
+        let command = build_command(false);
         let mut listed: Vec<&str> = help::GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         listed.sort_unstable();
         let mut all: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
@@ -771,7 +771,7 @@ mod tests {
 
     #[test]
     fn every_command_has_an_imperative_summary() {
-        for command in command(false).get_subcommands() {
+        for command in build_command(false).get_subcommands() {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             assert!(about.starts_with(char::is_uppercase) && !about.ends_with('.'), "{}", command.get_name());
             let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
@@ -782,7 +782,7 @@ mod tests {
 
     #[test]
     fn examples_in_help_are_valid() {
-        let help = command(false)
+        let help = build_command(false)
             .get_subcommands()
             .filter_map(Command::get_after_long_help)
             .map(ToString::to_string)
@@ -796,7 +796,7 @@ mod tests {
                 continue;
             }
             let words = std::iter::once("cargo-cudaguard").chain(line.split_whitespace());
-            let parsed = command(true).try_get_matches_from(words);
+            let parsed = build_command(true).try_get_matches_from(words);
             assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
             examples += 1;
         }
@@ -806,12 +806,12 @@ mod tests {
     #[test]
     fn commands_in_symptoms_are_valid() {
         let mut own = 0;
-        for cause in cudaguard::symptoms::table().iter().flat_map(|symptom| &symptom.causes) {
+        for cause in cudaguard::symptoms::all_symptoms().iter().flat_map(|symptom| &symptom.causes) {
             let named = cause.fix.split('`').filter(|text| text.starts_with("cargo cudaguard"));
             for command_line in named.chain(std::iter::once(cause.see.as_str())) {
                 let Some(words) = command_line.strip_prefix("cargo cudaguard") else { continue };
                 let words = std::iter::once("cargo-cudaguard").chain(words.split_whitespace());
-                let parsed = command(true).try_get_matches_from(words);
+                let parsed = build_command(true).try_get_matches_from(words);
                 assert!(parsed.is_ok(), "{command_line}: {}", parsed.unwrap_err());
                 own += 1;
             }

@@ -15,9 +15,9 @@ use cudaguard::files::write_where_new;
 use cudaguard::finding::{Finding, Severity};
 use serde_json::{Value, json};
 
-use crate::build_records::{BuildRecords, Entry};
-use crate::graph::Graph;
-use crate::project::{Artefact, Kind};
+use crate::build_records::{BuildRecord, BuildRecords};
+use crate::graph::CrateGraph;
+use crate::project::{Artefact, ArtefactKind};
 use crate::report::{self, CliError, Level};
 
 /// Set where our wrapper is at work.
@@ -32,7 +32,7 @@ pub(crate) const RUNNER: &str = "CUDAGUARD_RUNNER";
 
 /// A build, as the wrapper and the runner must know it.
 #[derive(Debug, Default)]
-pub(crate) struct Build {
+pub(crate) struct BuildContext {
     /// The folder that cudaguard has for itself in the target folder.
     pub(crate) own: PathBuf,
     /// Where cargo keeps what it does not hand over; what it does lies in the folder above `own`.
@@ -51,7 +51,7 @@ pub(crate) struct Build {
     /// `[env]` of cargo's configuration.
     pub(crate) variables: BTreeMap<String, OsString>,
     /// The crates that reach CUDA.
-    pub(crate) graph: Graph,
+    pub(crate) graph: CrateGraph,
     /// What the summary is about: target, package, artefact.
     pub(crate) made: Vec<(String, String, Artefact)>,
     /// Files that are made and cannot be guarded, for what they are.
@@ -67,20 +67,20 @@ pub(crate) struct Build {
 }
 
 /// Now, as [`STARTED`] has it.
-pub(crate) fn now() -> String {
+pub(crate) fn format_now() -> String {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("{}.{}", since.as_secs(), since.subsec_nanos())
 }
 
 /// When the whole build began.
-pub(crate) fn started(env: &Env) -> Option<SystemTime> {
+pub(crate) fn build_start_time(env: &Env) -> Option<SystemTime> {
     let text = env.var(STARTED)?;
     let (seconds, nanoseconds) = text.split_once('.')?;
     let since = Duration::new(seconds.parse().ok()?, nanoseconds.parse().ok()?);
     SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
-impl Build {
+impl BuildContext {
     /// Writes it where the wrapper finds it; equal builds share one file.
     pub(crate) fn write(&self) -> Result<PathBuf, CliError> {
         let variables: serde_json::Map<String, Value> =
@@ -113,7 +113,7 @@ impl Build {
             "graph": self.graph.to_json(),
         })
         .to_string();
-        let file = self.own.join("builds").join(format!("{}.json", Digest::of(text.as_bytes())));
+        let file = self.own.join("builds").join(format!("{}.json", Digest::from_bytes(text.as_bytes())));
         write_where_new(&file, text.as_bytes()).map_err(CliError::operational)?;
         Ok(file)
     }
@@ -125,10 +125,10 @@ impl Build {
         let texts = |value: &Value| value.as_array()?.iter().map(text).collect::<Option<Vec<String>>>();
         let made = |one: &Value| {
             let kind = match one[2].as_str()? {
-                "bin" => Kind::Bin,
-                "example" => Kind::Example,
-                "cdylib" => Kind::Cdylib,
-                _ => Kind::ExampleCdylib,
+                "bin" => ArtefactKind::Bin,
+                "example" => ArtefactKind::Example,
+                "cdylib" => ArtefactKind::Cdylib,
+                _ => ArtefactKind::ExampleCdylib,
             };
             let (name, file) = (text(&one[3])?, text(&one[4])?);
             Some((text(&one[0])?, text(&one[1])?, Artefact { kind, name, file }))
@@ -155,19 +155,19 @@ impl Build {
             static_libraries: texts(&value["static_libraries"])?,
             quiet: value["quiet"].as_bool()?,
             verbose: value["verbose"].as_bool()?,
-            graph: Graph::from_json(&value["graph"])?,
+            graph: CrateGraph::from_json(&value["graph"])?,
         })
     }
 
     /// What cargo calls: this very program. cargo keeps the programs of one wrapper's path apart from those of
     /// another's, and the path holds nothing of the project, so that equal trees give equal programs. A wrapper inside
     /// ours counts for cargo as much, so with one we go by a name of its own.
-    pub(crate) fn wrapper(&self) -> Result<PathBuf, CliError> {
-        let exe = exe()?;
+    pub(crate) fn wrapper_path(&self) -> Result<PathBuf, CliError> {
+        let exe = current_exe_path()?;
         if self.inner.is_empty() {
             return Ok(exe);
         }
-        let folder = self.own.join(format!("around-{}", Digest::of(self.inner.join("\0").as_bytes())));
+        let folder = self.own.join(format!("around-{}", Digest::from_bytes(self.inner.join("\0").as_bytes())));
         let link = folder.join("cargo-cudaguard");
         if fs::read_link(&link).is_ok_and(|to| to == exe) {
             return Ok(link);
@@ -181,19 +181,19 @@ impl Build {
     }
 
     /// What is to be said of the files, and the one line at the end.
-    pub(crate) fn summary(&self) {
-        let said = self.said();
-        report::findings(&said);
-        report::annotations(&said);
+    pub(crate) fn print_summary(&self) {
+        let reported = self.reported_findings();
+        report::print_findings(&reported);
+        report::print_annotations(&reported);
         self.last_line();
     }
 
     /// What is to be said of the files each time.
-    pub(crate) fn said(&self) -> Vec<Finding> {
-        let entries = self.entries();
+    pub(crate) fn reported_findings(&self) -> Vec<Finding> {
+        let entries = self.record_entries();
         // As cargo does: quiet is about its own words, not about warnings.
-        let said = entries.into_iter().flat_map(|entry| entry.findings);
-        said.filter(|finding| !self.quiet || finding.severity > Severity::Info).collect()
+        let reported = entries.into_iter().flat_map(|entry| entry.findings);
+        reported.filter(|finding| !self.quiet || finding.severity > Severity::Info).collect()
     }
 
     /// The one line at the end.
@@ -201,8 +201,8 @@ impl Build {
         if self.quiet {
             return;
         }
-        let entries = self.entries();
-        for Entry { package, kind, name, file, unguarded, built_with, .. } in &entries {
+        let entries = self.record_entries();
+        for BuildRecord { package, kind, name, file, unguarded, built_with, .. } in &entries {
             report::log(Level::Info, || {
                 let file = file.display();
                 match unguarded {
@@ -211,17 +211,17 @@ impl Build {
                 }
             });
         }
-        if let Some(text) = summary(&entries, &self.rust_libraries, &self.bare_archives, self.verbose) {
-            report::line(&text);
+        if let Some(text) = summary_line(&entries, &self.rust_libraries, &self.bare_archives, self.verbose) {
+            report::print_line(&text);
         }
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    fn record_entries(&self) -> Vec<BuildRecord> {
         if self.members.is_empty() {
-            return BuildRecords::of(&self.own, &self.host, &self.profile).all();
+            return BuildRecords::for_target(&self.own, &self.host, &self.profile).read_all();
         }
         let known = |(target, package, artefact): &(String, String, Artefact)| {
-            BuildRecords::of(&self.own, target, &self.profile).valid(package, artefact)
+            BuildRecords::for_target(&self.own, target, &self.profile).read_if_current(package, artefact)
         };
         self.made.iter().filter_map(known).collect()
     }
@@ -232,13 +232,18 @@ pub(crate) const NO_CUDA: &str = "does not use CUDA";
 /// How many of those are named, unless `-v` asks for all.
 const NAMED: usize = 4;
 
-fn summary(entries: &[Entry], rust_libraries: &[String], bare_archives: &[String], verbose: bool) -> Option<String> {
+fn summary_line(
+    entries: &[BuildRecord],
+    rust_libraries: &[String],
+    bare_archives: &[String],
+    verbose: bool,
+) -> Option<String> {
     if entries.is_empty() && rust_libraries.is_empty() && bare_archives.is_empty() {
         return None;
     }
     let guarded = entries.iter().filter(|entry| entry.unguarded.is_none()).count();
     let built: BTreeSet<&str> = entries.iter().flat_map(|entry| &entry.built_with).map(String::as_str).collect();
-    let mut text = format!("cudaguard: {guarded} of {} target{} guarded", entries.len(), plural(entries.len()));
+    let mut text = format!("cudaguard: {guarded} of {} target{} guarded", entries.len(), plural_suffix(entries.len()));
     if !built.is_empty() {
         let built: Vec<&str> = built.into_iter().collect();
         let _ = write!(text, " ({})", built.join("; "));
@@ -269,18 +274,18 @@ fn summary(entries: &[Entry], rust_libraries: &[String], bare_archives: &[String
     Some(text)
 }
 
-const fn plural(number: usize) -> &'static str {
+const fn plural_suffix(number: usize) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
 
-pub(crate) fn exe() -> Result<PathBuf, CliError> {
+pub(crate) fn current_exe_path() -> Result<PathBuf, CliError> {
     std::env::current_exe()
         .map_err(|error| CliError::operational(format_args!("cannot find this program's own file: {error}")))
 }
 
 /// Takes what is ours out of the environment of a program that is started at the end of a build.
 pub(crate) fn clear_internal_env(env: &Env, command: &mut Command) {
-    let build = env.var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).unwrap_or_default();
+    let build = env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file))).unwrap_or_default();
     for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::env::STAMP_DIR_VAR, cudaguard::lock::LOCKED] {
         command.env_remove(name);
     }
@@ -296,13 +301,13 @@ pub(crate) fn clear_internal_env(env: &Env, command: &mut Command) {
 mod tests {
     use super::*;
 
-    fn entry(name: &str, unguarded: Option<&str>, built_with: &[&str]) -> Entry {
+    fn entry(name: &str, unguarded: Option<&str>, built_with: &[&str]) -> BuildRecord {
         let file = std::env::current_exe().unwrap();
-        Entry {
+        BuildRecord {
             package: "p".into(),
             kind: "bin".into(),
             name: name.into(),
-            mark: crate::build_records::Mark::of(&file).unwrap(),
+            mark: crate::build_records::FileFingerprint::from_path(&file).unwrap(),
             file,
             unguarded: unguarded.map(str::to_owned),
             built_with: built_with.iter().map(|one| (*one).to_owned()).collect(),
@@ -312,23 +317,23 @@ mod tests {
 
     #[test]
     fn one_line_about_everything() {
-        assert_eq!(summary(&[], &[], &[], false), None);
+        assert_eq!(summary_line(&[], &[], &[], false), None);
         assert!(
-            summary(&[], &["libpart.so".to_owned()], &["libpart.a".to_owned()], false)
+            summary_line(&[], &["libpart.so".to_owned()], &["libpart.a".to_owned()], false)
                 .unwrap()
                 .contains("0 of 0 targets guarded\n  not guarded: libpart.so: ")
         );
         let both = ["CUDA 13.0, cuDNN 9.15.1"];
         assert_eq!(
-            summary(&[entry("a", None, &both), entry("b", None, &both)], &[], &[], false).unwrap(),
+            summary_line(&[entry("a", None, &both), entry("b", None, &both)], &[], &[], false).unwrap(),
             "cudaguard: 2 of 2 targets guarded (CUDA 13.0, cuDNN 9.15.1)"
         );
         assert_eq!(
-            summary(&[entry("a", None, &["no CUDA"])], &[], &[], false).unwrap(),
+            summary_line(&[entry("a", None, &["no CUDA"])], &[], &[], false).unwrap(),
             "cudaguard: 1 of 1 target guarded (no CUDA)"
         );
         assert_eq!(
-            summary(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])], &[], &[], false).unwrap(),
+            summary_line(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])], &[], &[], false).unwrap(),
             "cudaguard: 0 of 2 targets guarded\n  not guarded: a, b: no ELF"
         );
     }
@@ -336,13 +341,13 @@ mod tests {
     #[test]
     fn summary_names_few_without_cuda() {
         let names: Vec<String> = (0..6).map(|number| format!("p{number}")).collect();
-        let entries: Vec<Entry> = names.iter().map(|name| entry(name, Some(NO_CUDA), &[])).collect();
+        let entries: Vec<BuildRecord> = names.iter().map(|name| entry(name, Some(NO_CUDA), &[])).collect();
         assert_eq!(
-            summary(&entries, &[], &[], false).unwrap(),
+            summary_line(&entries, &[], &[], false).unwrap(),
             "cudaguard: 0 of 6 targets guarded\n  not guarded: p0, p1, p2, p3 and 2 others (-v names them): does not use CUDA"
         );
         assert_eq!(
-            summary(&entries, &[], &[], true).unwrap(),
+            summary_line(&entries, &[], &[], true).unwrap(),
             "cudaguard: 0 of 6 targets guarded\n  not guarded: p0, p1, p2, p3, p4, p5: does not use CUDA"
         );
     }
@@ -351,7 +356,7 @@ mod tests {
     fn what_the_wrapper_reads_is_what_was_written() {
         let scratch = tempfile::tempdir().unwrap();
         let own = scratch.path();
-        let build = Build {
+        let build = BuildContext {
             own: own.to_owned(),
             kept: "/b".into(),
             message_format: vec!["json".into()],
@@ -363,15 +368,15 @@ mod tests {
             outer: vec!["/usr/bin/sccache".into()],
             inner: vec!["/usr/bin/clippy-driver".into()],
             variables: [("A".to_owned(), "b".into())].into(),
-            made: vec![("t".into(), "p".into(), Artefact::of(Kind::Cdylib, "x"))],
+            made: vec![("t".into(), "p".into(), Artefact::from_target(ArtefactKind::Cdylib, "x"))],
             rust_libraries: vec!["libx.so".into()],
             bare_archives: vec!["liby.a".into()],
             static_libraries: vec!["libx.a".into()],
             quiet: true,
             verbose: true,
-            graph: Graph::default(),
+            graph: CrateGraph::default(),
         };
         let file = build.write().unwrap();
-        assert_eq!(format!("{:?}", Build::read(&file).unwrap()), format!("{build:?}"));
+        assert_eq!(format!("{:?}", BuildContext::read(&file).unwrap()), format!("{build:?}"));
     }
 }

@@ -10,18 +10,18 @@ use cudaguard::files::write_where_new;
 use cudaguard::finding::{Finding, Severity};
 use serde_json::{Value, json};
 
-use crate::project::{Artefact, Kind};
+use crate::project::{Artefact, ArtefactKind};
 
 /// What became of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct BuildRecord {
     pub(crate) package: String,
     pub(crate) kind: String,
     pub(crate) name: String,
     /// The file that cargo hands on.
     pub(crate) file: PathBuf,
     /// Its inode, time and size when it was done: another file in its place is not ours.
-    pub(crate) mark: Mark,
+    pub(crate) mark: FileFingerprint,
     /// Why it carries no guard; `None` where it does.
     pub(crate) unguarded: Option<String>,
     /// The components in it, as its notes say: what each was built with.
@@ -32,16 +32,16 @@ pub(crate) struct Entry {
 
 /// What tells one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct FileFingerprint {
     inode: u64,
     seconds: i64,
     nanoseconds: i64,
     size: u64,
 }
 
-impl Mark {
+impl FileFingerprint {
     /// Of the file as it is now.
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    pub(crate) fn from_path(path: &Path) -> io::Result<Self> {
         let about = fs::metadata(path)?;
         Ok(Self { inode: about.ino(), seconds: about.mtime(), nanoseconds: about.mtime_nsec(), size: about.len() })
     }
@@ -55,35 +55,36 @@ pub(crate) struct BuildRecords {
 
 impl BuildRecords {
     /// Below the folder that cudaguard has for itself in the target folder.
-    pub(crate) fn of(own: &Path, target: &str, profile: &str) -> Self {
+    pub(crate) fn for_target(own: &Path, target: &str, profile: &str) -> Self {
         Self { folder: own.join("made").join(target).join(profile) }
     }
 
-    fn file(&self, package: &str, kind: &str, name: &str) -> PathBuf {
+    fn record_path(&self, package: &str, kind: &str, name: &str) -> PathBuf {
         self.folder.join(format!("{package}.{kind}.{name}.json"))
     }
 
     /// What is known of this artefact, where the file is still as it was made.
-    pub(crate) fn valid(&self, package: &str, artefact: &Artefact) -> Option<Entry> {
-        self.read(package, artefact).filter(|entry| Mark::of(&entry.file).is_ok_and(|mark| mark == entry.mark))
+    pub(crate) fn read_if_current(&self, package: &str, artefact: &Artefact) -> Option<BuildRecord> {
+        self.read(package, artefact)
+            .filter(|entry| FileFingerprint::from_path(&entry.file).is_ok_and(|mark| mark == entry.mark))
     }
 
     /// What is written of this artefact.
-    pub(crate) fn read(&self, package: &str, artefact: &Artefact) -> Option<Entry> {
-        read(&self.file(package, artefact.kind.name(), &artefact.name))
+    pub(crate) fn read(&self, package: &str, artefact: &Artefact) -> Option<BuildRecord> {
+        read_entry(&self.record_path(package, artefact.kind.name(), &artefact.name))
     }
 
     /// Everything in it.
-    pub(crate) fn all(&self) -> Vec<Entry> {
+    pub(crate) fn read_all(&self) -> Vec<BuildRecord> {
         let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
         paths.sort();
-        paths.iter().filter_map(|path| read(path)).collect()
+        paths.iter().filter_map(|path| read_entry(path)).collect()
     }
 
     /// Writes what became of a file.
-    pub(crate) fn put(&self, entry: &Entry) -> Result<(), String> {
-        let Mark { inode, seconds, nanoseconds, size } = entry.mark;
+    pub(crate) fn write_entry(&self, entry: &BuildRecord) -> Result<(), String> {
+        let FileFingerprint { inode, seconds, nanoseconds, size } = entry.mark;
         let text = json!({
             "package": entry.package,
             "kind": entry.kind,
@@ -92,23 +93,24 @@ impl BuildRecords {
             "mark": [inode, seconds, nanoseconds, size],
             "unguarded": entry.unguarded,
             "built_with": entry.built_with,
-            "findings": entry.findings.iter().map(written).collect::<Vec<_>>(),
+            "findings": entry.findings.iter().map(finding_to_json).collect::<Vec<_>>(),
         });
-        write_where_new(&self.file(&entry.package, &entry.kind, &entry.name), format!("{text}\n").as_bytes()).map(drop)
+        write_where_new(&self.record_path(&entry.package, &entry.kind, &entry.name), format!("{text}\n").as_bytes())
+            .map(drop)
     }
 }
 
-fn read(path: &Path) -> Option<Entry> {
+fn read_entry(path: &Path) -> Option<BuildRecord> {
     // A ledger that cannot be read is as good as none: what it would speak of is made anew.
     let value: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     let mark = &value["mark"];
-    Some(Entry {
+    Some(BuildRecord {
         package: text("package")?,
         kind: text("kind")?,
         name: text("name")?,
         file: text("file")?.into(),
-        mark: Mark {
+        mark: FileFingerprint {
             inode: mark[0].as_u64()?,
             seconds: mark[1].as_i64()?,
             nanoseconds: mark[2].as_i64()?,
@@ -116,11 +118,11 @@ fn read(path: &Path) -> Option<Entry> {
         },
         unguarded: text("unguarded"),
         built_with: value["built_with"].as_array()?.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
-        findings: value["findings"].as_array()?.iter().filter_map(finding).collect(),
+        findings: value["findings"].as_array()?.iter().filter_map(finding_from_json).collect(),
     })
 }
 
-fn written(finding: &Finding) -> Value {
+fn finding_to_json(finding: &Finding) -> Value {
     json!({
         "code": finding.code.to_string(),
         "severity": finding.severity.name(),
@@ -132,12 +134,12 @@ fn written(finding: &Finding) -> Value {
 }
 
 /// Findings that a build script has left in this file.
-pub(crate) fn left(file: &Path) -> Vec<Finding> {
+pub(crate) fn read_stored_findings(file: &Path) -> Vec<Finding> {
     let value: Option<Value> = fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    value.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(finding).collect()
+    value.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(finding_from_json).collect()
 }
 
-fn finding(value: &Value) -> Option<Finding> {
+fn finding_from_json(value: &Value) -> Option<Finding> {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     let severity = text("severity")?;
     let severity =
@@ -155,12 +157,12 @@ pub(crate) fn drop_strangers(
     artefact: &Artefact,
 ) -> Result<(), String> {
     let shared = match artefact.kind {
-        Kind::Cdylib => Some(out.join("deps")),
-        Kind::ExampleCdylib => Some(out.join("examples")),
-        Kind::Bin | Kind::Example => None,
+        ArtefactKind::Cdylib => Some(out.join("deps")),
+        ArtefactKind::ExampleCdylib => Some(out.join("examples")),
+        ArtefactKind::Bin | ArtefactKind::Example => None,
     };
     let stranger = match build_records.read(package, artefact) {
-        Some(entry) if Mark::of(&entry.file).is_ok_and(|mark| mark == entry.mark) => None,
+        Some(entry) if FileFingerprint::from_path(&entry.file).is_ok_and(|mark| mark == entry.mark) => None,
         Some(entry) => Some(entry.file),
         None => shared.map(|folder| folder.join(format!("lib{}.so", artefact.name))),
     };
@@ -183,27 +185,27 @@ mod tests {
         let out = folder.join("debug");
         fs::create_dir_all(out.join("deps")).unwrap();
         let file = out.join("deps/libx.so");
-        let artefact = Artefact::of(Kind::Cdylib, "x");
-        let build_records = BuildRecords::of(folder, "t", "dev");
+        let artefact = Artefact::from_target(ArtefactKind::Cdylib, "x");
+        let build_records = BuildRecords::for_target(folder, "t", "dev");
         fs::write(&file, "plain").unwrap();
         drop_strangers(&build_records, &out, "p", &artefact).unwrap();
         assert!(!file.exists(), "nothing is known of it");
         fs::write(&file, "guarded").unwrap();
-        let entry = Entry {
+        let entry = BuildRecord {
             package: "p".into(),
             kind: "cdylib".into(),
             name: "x".into(),
             file: file.clone(),
-            mark: Mark::of(&file).unwrap(),
+            mark: FileFingerprint::from_path(&file).unwrap(),
             unguarded: None,
             built_with: vec!["CUDA 13.0".into()],
-            findings: vec![cudaguard::finding::MessageTemplate::NoPtx.finding(
+            findings: vec![cudaguard::finding::MessageTemplate::NoPtx.to_finding(
                 &cudaguard::finding::Values::default().with("built_for", "sm_80").with("component", "p 1.0.0"),
             )],
         };
-        build_records.put(&entry).unwrap();
-        assert_eq!(build_records.valid("p", &artefact), Some(entry.clone()));
-        assert_eq!(build_records.all(), [entry]);
+        build_records.write_entry(&entry).unwrap();
+        assert_eq!(build_records.read_if_current("p", &artefact), Some(entry.clone()));
+        assert_eq!(build_records.read_all(), [entry]);
         drop_strangers(&build_records, &out, "p", &artefact).unwrap();
         assert!(file.exists(), "ours stays");
         fs::remove_file(&file).unwrap();

@@ -11,18 +11,18 @@ use std::time::SystemTime;
 
 use cudaguard::env::{self, Env};
 use cudaguard::finding::{Finding, Severity};
-use cudaguard::pipeline::{self, Facts, Judged};
+use cudaguard::pipeline::{self, BuildCheck, BuildInputs};
 use cudaguard::policy;
 use cudaguard::rebuild_stamp;
 use serde_json::Value;
 
 use crate::arguments::{Call, CargoVerb, cargo_help};
-use crate::build_context::{self, BUILD, Build, MARK, RUNNER, STARTED};
+use crate::build_context::{self, BUILD, BuildContext, MARK, RUNNER, STARTED};
 use crate::build_records::{self, BuildRecords};
 use crate::config::{self, Config, Words};
-use crate::graph::{self, Graph};
+use crate::graph::{self, CrateGraph};
 use crate::guards::{self, Plan, Shims};
-use crate::message::{self, Form};
+use crate::message::{self, MessageFormat};
 use crate::project::{self, Artefact, Project};
 use crate::report::{self, CliError, REFUSED};
 use crate::signals;
@@ -76,10 +76,10 @@ fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsSt
     let config = Config::read(env, &[])?;
     let (mut words, mut seen) = (words.to_vec(), BTreeSet::new());
     while let Some(name) = words.first().and_then(|word| word.to_str()).map(str::to_owned) {
-        if let Some(verb) = CargoVerb::of(&name) {
+        if let Some(verb) = CargoVerb::from_name(&name) {
             return Ok((verb, words.split_off(1)));
         }
-        let Some(alias) = config.alias(&name).filter(|_| !OF_CARGO.contains(&&*name)) else { break };
+        let Some(alias) = config.alias_words(&name).filter(|_| !OF_CARGO.contains(&&*name)) else { break };
         let _ = words.splice(..1, alias.into_iter().map(OsString::from));
         // What goes in a circle, cargo says itself.
         if !seen.insert(name) {
@@ -89,14 +89,14 @@ fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsSt
     Ok((CargoVerb::Any, words))
 }
 
-pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, CliError> {
+pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let (verb, arguments) = match verb {
         CargoVerb::Any => without_aliases(env, arguments)?,
         known => (known, arguments.to_vec()),
     };
     let arguments = &arguments[..];
-    let call = Call::read(Some(verb), arguments);
-    let mut command = Command::new(project::cargo(env));
+    let call = Call::parse(Some(verb), arguments);
+    let mut command = Command::new(project::cargo_path(env));
     if verb != CargoVerb::Any {
         command.arg(verb.name());
     }
@@ -104,19 +104,19 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     signals::restore_signals(&mut command);
     if call.help {
         if call.usage && verb != CargoVerb::Any {
-            report::result(&cargo_help(verb))?;
+            report::print_result(&cargo_help(verb))?;
         }
         return Err(cannot_run(env, &command.exec()));
     }
     let config = Config::read(env, &call.configs)?;
     let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
-    let form = Form::of(&call.message_format);
+    let form = MessageFormat::from_values(&call.message_format);
     let fetched = verb == CargoVerb::Install && call.path.is_none();
     let (mut build, scratch, made) = if fetched {
         let (build, scratch) = from_registry(&call, &config, inner)?;
-        (build, scratch, Made::default())
+        (build, scratch, BuildOutputs::default())
     } else {
-        let (build, made, refused) = prepare(verb, &call, &config, inner)?;
+        let (build, made, refused) = prepare_build(verb, &call, &config, inner)?;
         if let Some(stop) = refused {
             return Err(stop);
         }
@@ -124,12 +124,12 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     };
     build.outer = outer;
     if !build.outer.is_empty() {
-        command.env("RUSTC_WRAPPER", build_context::exe()?);
+        command.env("RUSTC_WRAPPER", build_context::current_exe_path()?);
     }
     let file = build.write()?;
-    command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?);
+    command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper_path()?);
     let began = SystemTime::now();
-    command.env(MARK, "1").env(BUILD, &file).env(STARTED, build_context::now());
+    command.env(MARK, "1").env(BUILD, &file).env(STARTED, build_context::format_now());
     command.env(env::STAMP_DIR_VAR, build.own.join("stamps"));
     if call.locked {
         // For the build scripts, which cannot see cargo's arguments.
@@ -148,7 +148,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
         signals::leave_to_cargo();
         let status = child.wait().map_err(|error| cannot_run(env, &error))?;
         if status.success() && makes_programs(arguments) {
-            build.summary();
+            build.print_summary();
         }
         return Ok(signals::end_as(status));
     }
@@ -158,13 +158,15 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     if let Some(stdout) = child.stdout.take() {
         message::pass_on(stdout, |success, scripts| {
             if success {
-                let mut said = graph::stale_by_messages(scripts, build.release, &made.uses);
-                refused = pipeline::refuses(&said);
-                said.extend(build.said());
-                said.extend(made.left(None));
-                message::say(form, &said, |finding| made.about(finding));
+                let mut reported = graph::stale_by_messages(scripts, build.release, &made.uses);
+                refused = pipeline::fails_build(&reported);
+                reported.extend(build.reported_findings());
+                reported.extend(made.stored_findings(None));
+                message::report_findings(form, &reported, |finding| made.package_of_finding(finding));
             } else {
-                message::say(form, &made.left(Some(began)), |finding| made.about(finding));
+                message::report_findings(form, &made.stored_findings(Some(began)), |finding| {
+                    made.package_of_finding(finding)
+                });
             }
             success && !refused
         });
@@ -173,24 +175,24 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     if status.success() {
         if form.is_none() {
             let settled = build.own.join("graph").join(format!("{}.settled", build.profile));
-            let said = graph::stale(&command, verb, arguments, &settled, build.release, &made.uses);
-            report::findings(&said);
-            report::annotations(&said);
-            refused = pipeline::refuses(&said);
+            let reported = graph::stale_crates(&command, verb, arguments, &settled, build.release, &made.uses);
+            report::print_findings(&reported);
+            report::print_annotations(&reported);
+            refused = pipeline::fails_build(&reported);
             if !refused {
-                let said = build.said();
-                report::findings(&said);
-                report::annotations(&said);
+                let reported = build.reported_findings();
+                report::print_findings(&reported);
+                report::print_annotations(&reported);
             }
         }
         if refused {
-            made.withdraw();
+            made.remove_outputs();
         } else {
             build.last_line();
         }
     }
-    if !status.success() && pipeline::refuses(&made.left(Some(began))) {
-        made.withdraw();
+    if !status.success() && pipeline::fails_build(&made.stored_findings(Some(began))) {
+        made.remove_outputs();
     }
     if let Some(scratch) = scratch {
         let _ = fs::remove_dir_all(scratch);
@@ -201,28 +203,28 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
 /// `env`: what cargo would be started with, for tools that start it themselves. A shell does not see how the command in
 /// `eval "$(…)"` ended, only how its text ends. Of a build that is refused it gets the variables all the same: what is built with
 /// them is refused as well, where without them it would be built unguarded.
-pub(crate) fn environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
+pub(crate) fn print_environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     const FAIL: &str = "false\n";
-    match variables(env, arguments) {
-        Ok((text, None)) => report::result(&text).map(|()| ExitCode::SUCCESS),
-        Ok((text, Some(stop))) => report::result(&(text + FAIL)).and(Err(stop)),
-        Err(stop) => report::result(FAIL).and(Err(stop)),
+    match environment_variables(env, arguments) {
+        Ok((text, None)) => report::print_result(&text).map(|()| ExitCode::SUCCESS),
+        Ok((text, Some(stop))) => report::print_result(&(text + FAIL)).and(Err(stop)),
+        Err(stop) => report::print_result(FAIL).and(Err(stop)),
     }
 }
 
-fn variables(env: &Env, arguments: &[OsString]) -> Result<(String, Option<CliError>), CliError> {
-    let call = Call::read(Some(CargoVerb::Build), arguments);
+fn environment_variables(env: &Env, arguments: &[OsString]) -> Result<(String, Option<CliError>), CliError> {
+    let call = Call::parse(Some(CargoVerb::Build), arguments);
     let config = Config::read(env, &call.configs)?;
     let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
-    let (mut build, _, refused) = prepare(CargoVerb::Build, &call, &config, inner)?;
+    let (mut build, _, refused) = prepare_build(CargoVerb::Build, &call, &config, inner)?;
     build.outer = outer;
     let mut variables: Vec<(&str, OsString)> = vec![
-        ("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?.into()),
+        ("RUSTC_WORKSPACE_WRAPPER", build.wrapper_path()?.into()),
         (MARK, "1".into()),
         (env::STAMP_DIR_VAR, build.own.join("stamps").into()),
     ];
     if !build.outer.is_empty() {
-        variables.push(("RUSTC_WRAPPER", build_context::exe()?.into()));
+        variables.push(("RUSTC_WRAPPER", build_context::current_exe_path()?.into()));
     }
     if call.locked {
         variables.push((cudaguard::lock::LOCKED, "1".into()));
@@ -239,9 +241,9 @@ fn variables(env: &Env, arguments: &[OsString]) -> Result<(String, Option<CliErr
 
 /// What a build makes, and what is known of it beforehand.
 #[derive(Debug, Default)]
-struct Made {
+struct BuildOutputs {
     /// The crates of each package.
-    uses: Vec<graph::Judged>,
+    uses: Vec<graph::StaleCheck>,
     /// The files that cargo hands over.
     files: Vec<PathBuf>,
     /// What cargo says of a package in each message, by component.
@@ -250,20 +252,20 @@ struct Made {
     left: BTreeSet<PathBuf>,
 }
 
-impl Made {
-    fn about(&self, finding: &Finding) -> Option<Value> {
+impl BuildOutputs {
+    fn package_of_finding(&self, finding: &Finding) -> Option<Value> {
         self.about.get(&finding.component).cloned()
     }
 
     /// What build scripts have left: all of it, or since this time alone. Of a build that failed nothing older counts.
-    fn left(&self, since: Option<SystemTime>) -> Vec<Finding> {
+    fn stored_findings(&self, since: Option<SystemTime>) -> Vec<Finding> {
         let time = |file: &PathBuf| fs::metadata(file).and_then(|about| about.modified()).ok();
         let counts = |file: &&PathBuf| since.is_none_or(|since| time(file).is_some_and(|time| time >= since));
-        self.left.iter().filter(counts).flat_map(|file| build_records::left(file)).collect()
+        self.left.iter().filter(counts).flat_map(|file| build_records::read_stored_findings(file)).collect()
     }
 
     /// Takes away what would look as if this build had made it. Where it is built after all, cargo puts it there again.
-    fn withdraw(&self) {
+    fn remove_outputs(&self) {
         for file in &self.files {
             let _ = fs::remove_file(file);
         }
@@ -271,32 +273,32 @@ impl Made {
 }
 
 fn cannot_run(env: &Env, error: &std::io::Error) -> CliError {
-    CliError::operational(format_args!("cannot run {}: {error}", Path::new(&project::cargo(env)).display()))
+    CliError::operational(format_args!("cannot run {}: {error}", Path::new(&project::cargo_path(env)).display()))
 }
 
 /// Judges the toolchain for every package that is built, and lays the guards ready, unless the build is refused: all of it has been
 /// said then.
-fn prepare(
+fn prepare_build(
     verb: CargoVerb,
     call: &Call,
     config: &Config,
     inner: Vec<String>,
-) -> Result<(Build, Made, Option<CliError>), CliError> {
-    let project = Project::of(Some(verb), call, config)?;
-    let variables = config.variables();
+) -> Result<(BuildContext, BuildOutputs, Option<CliError>), CliError> {
+    let project = Project::from_call(Some(verb), call, config)?;
+    let variables = config.env_table();
     project.make_target_dir();
     let own = project.target_dir.join("cudaguard");
-    let graph = Graph::of_project(&project, call, config, &own, true);
+    let graph = CrateGraph::from_project(&project, call, config, &own, true);
     let mut findings = Vec::new();
     let mut of_build = Vec::new();
     let mut ready = Vec::new();
     let mut unguarded = Vec::new();
-    let mut made = Made::default();
+    let mut made = BuildOutputs::default();
     let quiet = is_quiet(call, config);
     for target in &project.targets {
-        for (package, artefacts) in project.made() {
-            let crates = graph.of(target, &package.name);
-            let facts = Facts { crates, ..guards::facts(&project, package, target) };
+        for (package, artefacts) in project.built_packages() {
+            let crates = graph.crates_of(target, &package.name);
+            let facts = BuildInputs { crates, ..guards::build_inputs(&project, package, target) };
             of_build.extend(artefacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
             made.files.extend(artefacts.iter().map(|one| project.handed_over(target, &one.file)));
             made.about.insert(facts.component.to_string(), package.about.clone());
@@ -308,13 +310,13 @@ fn prepare(
                 unguarded.push((facts, artefacts));
                 continue;
             }
-            let judged = guards::judge(&config.env, &facts, &variables).map_err(CliError::operational)?;
+            let judged = guards::check_package(&config.env, &facts, &variables).map_err(CliError::operational)?;
             // An info about a crate is for who asks: `check`.
             findings.extend(judged.of_crates.iter().filter(|one| one.severity > Severity::Info).cloned());
             if package.embeds {
                 // Its build script judges by itself, with what its author says there.
-                guards::stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
-                made.left.insert(rebuild_stamp::said(&own.join("stamps"), &facts.component));
+                guards::write_stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
+                made.left.insert(rebuild_stamp::findings_path(&own.join("stamps"), &facts.component));
             } else {
                 findings.extend(judged.findings.iter().cloned());
             }
@@ -322,26 +324,29 @@ fn prepare(
         }
         for package in project.with_static_libraries() {
             if package.embeds && package.artefacts.is_empty() {
-                let facts =
-                    Facts { crates: graph.of(target, &package.name), ..guards::facts(&project, package, target) };
-                let judged = guards::judge(&config.env, &facts, &variables).map_err(CliError::operational)?;
-                guards::stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
-                made.left.insert(rebuild_stamp::said(&own.join("stamps"), &facts.component));
+                let facts = BuildInputs {
+                    crates: graph.crates_of(target, &package.name),
+                    ..guards::build_inputs(&project, package, target)
+                };
+                let judged = guards::check_package(&config.env, &facts, &variables).map_err(CliError::operational)?;
+                guards::write_stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
+                made.left.insert(rebuild_stamp::findings_path(&own.join("stamps"), &facts.component));
             }
             made.files.extend(package.static_libraries.iter().map(|file| project.handed_over(target, file)));
         }
     }
-    let refused = say(&findings, project.release, Form::of(&call.message_format), &made).err();
+    let refused =
+        report_findings(&findings, project.release, MessageFormat::from_values(&call.message_format), &made).err();
     if refused.is_some() {
-        made.withdraw();
+        made.remove_outputs();
         ready.clear();
         unguarded.clear();
     }
     let records = ready.iter().map(|one| (&one.facts, &one.artefacts));
     for (facts, artefacts) in records.chain(unguarded.iter().map(|(facts, artefacts)| (facts, artefacts))) {
-        let build_records = BuildRecords::of(&own, facts.target, facts.profile);
+        let build_records = BuildRecords::for_target(&own, facts.target, facts.profile);
         for artefact in artefacts {
-            let out = project.out(facts.target);
+            let out = project.output_dir(facts.target);
             build_records::drop_strangers(&build_records, &out, &facts.component.name, artefact)
                 .map_err(CliError::operational)?;
         }
@@ -352,7 +357,7 @@ fn prepare(
     made.uses = ready
         .into_iter()
         .filter(|one| !one.facts.crates.is_empty())
-        .map(|Ready { facts, judged, .. }| graph::Judged {
+        .map(|Ready { facts, judged, .. }| graph::StaleCheck {
             component: facts.component.to_string(),
             policy: judged.policy,
             uses: judged.uses,
@@ -360,7 +365,7 @@ fn prepare(
         .collect();
     let for_others = makes_libraries(verb, call);
     let host = if project.target_named { String::new() } else { project.targets[0].clone() };
-    let build = Build {
+    let build = BuildContext {
         own,
         members: project.members.iter().map(|package| package.dir.clone()).collect(),
         host,
@@ -388,8 +393,8 @@ fn prepare(
 
 /// A package that was judged before cargo starts.
 struct Ready<'a> {
-    facts: Facts<'a>,
-    judged: Judged,
+    facts: BuildInputs<'a>,
+    judged: BuildCheck,
     artefacts: Vec<&'a Artefact>,
     /// It is guarded whatever its linked files show.
     wants_guard: bool,
@@ -421,28 +426,37 @@ fn makes_libraries(verb: CargoVerb, call: &Call) -> bool {
     matches!(verb, CargoVerb::Build | CargoVerb::Any) && !call.tests && (!named || call.all_targets || call.others)
 }
 
-fn say(findings: &[Finding], release: bool, form: Option<Form>, made: &Made) -> Result<(), CliError> {
-    message::say(form, findings, |finding| made.about(finding));
+fn report_findings(
+    findings: &[Finding],
+    release: bool,
+    form: Option<MessageFormat>,
+    made: &BuildOutputs,
+) -> Result<(), CliError> {
+    message::report_findings(form, findings, |finding| made.package_of_finding(finding));
     let refused = findings.iter().filter(|finding| finding.severity == Severity::Error);
     let refused: BTreeSet<&str> = refused.map(|finding| finding.component.as_str()).collect();
     for component in &refused {
-        report::line(&format!("cudaguard: {}", policy::not_built(component, release)));
+        report::print_line(&format!("cudaguard: {}", policy::not_built(component, release)));
     }
     if refused.is_empty() {
         return Ok(());
     }
     if form.is_some() {
-        message::finished(false);
+        message::report_finished(false);
     }
-    Err(CliError::silent(REFUSED))
+    Err(CliError::already_reported(REFUSED))
 }
 
 /// A package from a registry or a repository: cargo unpacks it somewhere and builds it in a folder of its own, so that
 /// all that can be known beforehand is nothing. The wrapper finds out.
-fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Build, Option<PathBuf>), CliError> {
+fn from_registry(
+    call: &Call,
+    config: &Config,
+    inner: Vec<String>,
+) -> Result<(BuildContext, Option<PathBuf>), CliError> {
     let kept = call.target_dir.clone().or_else(|| config.env.var_os("CARGO_TARGET_DIR").map(PathBuf::from));
     let (own, scratch) = if let Some(folder) = kept {
-        (project::absolute(folder).join("cudaguard").join("installed"), None)
+        (project::absolute_path(folder).join("cudaguard").join("installed"), None)
     } else {
         let own = std::env::temp_dir().join(format!("cudaguard-install-{}", std::process::id()));
         (own.clone(), Some(own))
@@ -452,9 +466,9 @@ fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Bu
         (None, true) => "dev".to_owned(),
         (None, false) => "release".to_owned(),
     };
-    let host = project::host(config)?;
+    let host = project::host_triple(config)?;
     let release = profile != "dev" && profile != "test";
-    let variables = config.variables();
+    let variables = config.env_table();
     // Which package comes, and whether its guard still holds, is not known yet: in a target folder that is kept, cargo
     // then misses the guard and links anew.
     match fs::remove_dir_all(&own) {
@@ -465,17 +479,20 @@ fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Bu
     }
     let quiet = is_quiet(call, config);
     let verbose = call.verbose > 0;
-    Ok((Build { own, host, profile, release, inner, variables, quiet, verbose, ..Build::default() }, scratch))
+    Ok((
+        BuildContext { own, host, profile, release, inner, variables, quiet, verbose, ..BuildContext::default() },
+        scratch,
+    ))
 }
 
 fn is_quiet(call: &Call, config: &Config) -> bool {
-    call.quiet || config.switch(&["term", "quiet"])
+    call.quiet || config.bool_value(&["term", "quiet"])
 }
 
 /// The wrapper that cargo would call were it not for ours. Within a build of ours it is the one that we call.
 fn inner_wrapper(config: &Config) -> Vec<String> {
     if config.env.var_os(MARK).is_some() {
-        if let Some(outer) = config.env.var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
+        if let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file))) {
             return outer.inner;
         }
     }
@@ -483,35 +500,35 @@ fn inner_wrapper(config: &Config) -> Vec<String> {
     if let Some(wrapper) = config.env.var("RUSTC_WORKSPACE_WRAPPER") {
         return vec![wrapper];
     }
-    config.path(&["build", "rustc-workspace-wrapper"]).into_iter().collect()
+    config.program_path(&["build", "rustc-workspace-wrapper"]).into_iter().collect()
 }
 
 /// The wrapper around every compiler: `RUSTC_WRAPPER`, where an empty one is none, else cargo's configuration.
 fn outer_wrapper(config: &Config) -> Vec<String> {
     if config.env.var_os(MARK).is_some() {
-        if let Some(outer) = config.env.var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
+        if let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file))) {
             return outer.outer;
         }
     }
     match config.env.var_os_raw("RUSTC_WRAPPER") {
         Some(wrapper) if wrapper.is_empty() => Vec::new(),
         Some(wrapper) => vec![wrapper.to_string_lossy().into_owned()],
-        None => config.path(&["build", "rustc-wrapper"]).into_iter().collect(),
+        None => config.program_path(&["build", "rustc-wrapper"]).into_iter().collect(),
     }
 }
 
 /// `run`: the program is started by our runner, which says beforehand what the loader would die of.
 fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(), CliError> {
-    let target = match call.targets.first().cloned().or_else(|| config.texts(&["build", "target"]).pop()) {
+    let target = match call.targets.first().cloned().or_else(|| config.string_values(&["build", "target"]).pop()) {
         Some(target) if target != "host-tuple" => target,
-        _ => project::host(config)?,
+        _ => project::host_triple(config)?,
     };
     let key = ["target", &target, "runner"];
-    let before = match config.program(&key) {
+    let before = match config.program_with_args(&key) {
         Some(Words(words)) => words,
         None => runner_by_condition(&target, config),
     };
-    let ours = build_context::exe()?.to_string_lossy().into_owned();
+    let ours = build_context::current_exe_path()?.to_string_lossy().into_owned();
     command.env(RUNNER, before.len().to_string());
     let words: Vec<&str> = [ours.as_str(), "exec", "--"].into_iter().chain(before.iter().map(String::as_str)).collect();
     if words.iter().any(|word| word.contains(char::is_whitespace)) {
@@ -527,7 +544,7 @@ fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(),
         }
         *command = anew;
     } else {
-        command.env(config::variable(&key), words.join(" "));
+        command.env(config::variable_name(&key), words.join(" "));
     }
     Ok(())
 }
@@ -538,7 +555,7 @@ fn runner_by_condition(target: &str, config: &Config) -> Vec<String> {
     if runners.is_empty() {
         return Vec::new();
     }
-    let asked = Command::new(project::rustc(config))
+    let asked = Command::new(project::rustc_path(config))
         .args(["--print", "cfg", "--target", target])
         .stdin(Stdio::null())
         .stderr(Stdio::null())

@@ -6,41 +6,47 @@ use std::process::ExitCode;
 use cudaguard::env::Env;
 use cudaguard::finding::{self, Code, Finding, MessageTemplate, Severity, Values};
 use cudaguard::json::{Value, array, object};
-use cudaguard::pipeline::{self, CudaIntent, Facts, Judged};
+use cudaguard::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use cudaguard::policy::Policy;
-use cudaguard::suggest::nearest;
+use cudaguard::suggest::closest_match;
 use cudaguard::vendor::CUDNN;
 
-use crate::graph::Graph;
+use crate::graph::CrateGraph;
 use crate::guards;
-use crate::project::{Project, repository};
+use crate::project::{Project, repository_root};
 use crate::report::{self, CliError, REFUSED};
 use crate::sarif;
 
-pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
-    let (call, config, project) = Project::asked(env, arguments)?;
-    let variables = config.variables();
-    let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
+pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
+    let (call, config, project) = Project::from_args(env, arguments)?;
+    let variables = config.env_table();
+    let graph = CrateGraph::from_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
     let (mut findings, mut results, mut packages) = (Vec::new(), Vec::new(), Vec::new());
     for at in &project.selected {
         for target in &project.targets {
             let member = &project.members[*at];
-            let crates = graph.of(target, &member.name);
-            let meant = CudaIntent::Build;
-            let facts = Facts { sees_linked: false, meant, crates, ..guards::facts(&project, member, target) };
-            let judged = guards::judge(env, &facts, &variables).map_err(CliError::operational)?;
-            let (line, mut value) = describe(&facts, &judged);
+            let crates = graph.crates_of(target, &member.name);
+            let intent = CudaIntent::Build;
+            let facts =
+                BuildInputs { sees_linked: false, intent, crates, ..guards::build_inputs(&project, member, target) };
+            let judged = guards::check_package(env, &facts, &variables).map_err(CliError::operational)?;
+            let (line, mut value) = describe_toolchain(&facts, &judged);
             let mut listing = judged.toolchain.render();
             if let Some(why) = graph.untold {
                 listing = listing + "crates    not judged       " + why + "\n";
             }
-            value.put("crates_not_judged", graph.untold);
-            packages.push(Package { line, value, listing });
+            value.insert_some("crates_not_judged", graph.untold);
+            packages.push(CheckedPackage { line, value, listing });
             let manifest = facts.folder.join("Cargo.toml");
-            let uri =
-                manifest.strip_prefix(repository(&project.top)).unwrap_or(&manifest).to_string_lossy().into_owned();
-            let of_policy: Vec<Finding> =
-                stale(&facts, &judged).into_iter().chain(strangers(&project, &judged.policy)).collect();
+            let uri = manifest
+                .strip_prefix(repository_root(&project.top))
+                .unwrap_or(&manifest)
+                .to_string_lossy()
+                .into_owned();
+            let of_policy: Vec<Finding> = unused_allows(&facts, &judged)
+                .into_iter()
+                .chain(unknown_policy_packages(&project, &judged.policy))
+                .collect();
             for finding in judged.findings.into_iter().chain(judged.of_crates).chain(of_policy) {
                 let allowed = judged.policy.allow.get(&finding.code).cloned();
                 results.push(sarif::Result { finding: finding.clone(), uri: uri.clone(), allowed });
@@ -48,12 +54,12 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
             }
         }
     }
-    finding::sort(&mut findings);
-    results.sort_by_key(|result| finding::order(&result.finding));
-    let status = if pipeline::refuses(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
+    finding::sort_findings(&mut findings);
+    results.sort_by_key(|result| finding::sort_key(&result.finding));
+    let status = if pipeline::fails_build(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
     let form = if call.json { "json" } else { call.format.as_deref().unwrap_or("text") };
     if form != "github" {
-        report::annotations(&findings);
+        report::print_annotations(&findings);
     }
     match form {
         "json" => {
@@ -61,23 +67,24 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
                 ("packages", array(packages.iter().map(|one| one.value.clone()))),
                 ("findings", array(findings.iter().map(Finding::to_json))),
             ]);
-            report::result(&format!("{}\n", value.pretty()))?;
+            report::print_result(&format!("{}\n", value.to_pretty_string()))?;
         }
-        "sarif" => report::result(&format!("{}\n", sarif::sarif(&results).pretty()))?,
+        "sarif" => report::print_result(&format!("{}\n", sarif::to_sarif(&results).to_pretty_string()))?,
         "github" => {
-            let lines: Vec<String> = finding::told(&findings).into_iter().map(Finding::annotation).collect();
-            report::commands(&joined(lines.iter().map(String::as_str)))?;
+            let lines: Vec<String> =
+                finding::sorted_unique(&findings).into_iter().map(Finding::github_annotation).collect();
+            report::commands(&join_lines(lines.iter().map(String::as_str)))?;
         }
         _ => {
-            report::findings(&findings);
-            report::result(&(told(&packages) + &summary(&project, packages.len(), &findings)))?;
+            report::print_findings(&findings);
+            report::print_result(&(describe_packages(&packages) + &summary(&project, packages.len(), &findings)))?;
         }
     }
     Ok(status)
 }
 
 /// A package and what it is built with.
-struct Package {
+struct CheckedPackage {
     /// In a line.
     line: String,
     value: Value,
@@ -86,10 +93,10 @@ struct Package {
 }
 
 /// Each package in a line, and below those that are built with the same what that is.
-fn told(packages: &[Package]) -> String {
+fn describe_packages(packages: &[CheckedPackage]) -> String {
     let mut text = String::new();
     for same in packages.chunk_by(|one, next| one.listing == next.listing) {
-        text += &joined(same.iter().map(|package| package.line.as_str()));
+        text += &join_lines(same.iter().map(|package| package.line.as_str()));
         for line in same.iter().take(1).flat_map(|package| package.listing.lines()) {
             text = text + "  " + line + "\n";
         }
@@ -99,8 +106,8 @@ fn told(packages: &[Package]) -> String {
 
 /// Returns the last line: what was checked, and the number of findings.
 fn summary(project: &Project, checked: usize, findings: &[Finding]) -> String {
-    let told = finding::told(findings);
-    let count = |severity| told.iter().filter(|finding| finding.severity == severity).count();
+    let package_lines = finding::sorted_unique(findings);
+    let count = |severity| package_lines.iter().filter(|finding| finding.severity == severity).count();
     let counted = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     let mut line = format!(
         "cudaguard: {} checked for the {} profile: {}, {}",
@@ -115,38 +122,38 @@ fn summary(project: &Project, checked: usize, findings: &[Finding]) -> String {
     line + "\n"
 }
 
-fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+fn join_lines<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Allows that nothing was found for: an info, since another machine may need them.
-fn stale(facts: &Facts<'_>, judged: &Judged) -> Vec<Finding> {
+fn unused_allows(facts: &BuildInputs<'_>, judged: &BuildCheck) -> Vec<Finding> {
     let ours = |code: &&Code| **code != Code::StaleAllow && !judged.policy.allow.contains_key(&Code::StaleAllow);
     let policy = judged.policy.path.as_ref().map(|path| path.display());
     let say = |code: &Code| {
         let values = Values::default().with("component", &facts.component).with("finding", code);
-        let values = values.known("why", judged.policy.allow.get(code)).known("policy", policy.as_ref());
-        MessageTemplate::StaleAllow.finding(&values)
+        let values = values.with_known("why", judged.policy.allow.get(code)).with_known("policy", policy.as_ref());
+        MessageTemplate::StaleAllow.to_finding(&values)
     };
     judged.stale_allows.iter().filter(ours).map(say).collect()
 }
 
 /// Packages of the policy that the workspace does not have. Only here all members are known.
-fn strangers(project: &Project, policy: &Policy) -> Vec<Finding> {
+fn unknown_policy_packages(project: &Project, policy: &Policy) -> Vec<Finding> {
     let members = || project.members.iter().map(|member| member.name.as_str());
     let file = policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let unknown = policy.packages.iter().filter(|(name, _)| members().all(|member| member != name.as_str()));
     let say = |(name, line): (&String, &usize)| {
         let values = Values::default().with("package", name).with("policy", &file).with("line", line);
-        let meant = nearest(name, members());
-        let words = if meant.is_some() { MessageTemplate::NoSuchPackageMeant } else { MessageTemplate::NoSuchPackage };
-        words.finding(&values.known("meant", meant))
+        let intent = closest_match(name, members());
+        let words = if intent.is_some() { MessageTemplate::NoSuchPackageMeant } else { MessageTemplate::NoSuchPackage };
+        words.to_finding(&values.with_known("meant", intent))
     };
     unknown.filter(|_| !policy.allow.contains_key(&Code::NoSuchPackage)).map(say).collect()
 }
 
 /// What a package is built with: in a line, and as JSON.
-fn describe(facts: &Facts<'_>, judged: &Judged) -> (String, Value) {
+fn describe_toolchain(facts: &BuildInputs<'_>, judged: &BuildCheck) -> (String, Value) {
     let toolchain = &judged.toolchain;
     let mut value = object([
         ("name", facts.component.name.as_str().into()),
@@ -156,29 +163,29 @@ fn describe(facts: &Facts<'_>, judged: &Judged) -> (String, Value) {
     ]);
     let mut line = format!("{} for {}, {}: ", facts.component, facts.target, facts.profile);
     let mut parts = Vec::new();
-    if let Some(toolkit) = toolchain.toolkit() {
+    if let Some(toolkit) = toolchain.sourced_toolkit_version() {
         parts.push(format!("CUDA {} ({})", toolkit.value, toolkit.source));
         let about = [("version", toolkit.value.to_string().into()), ("source", toolkit.source.into())];
-        value.put("toolkit", Some(object::<&str>(about)));
+        value.insert_some("toolkit", Some(object::<&str>(about)));
     }
     if let Some(version) = toolchain.library_version() {
         let source = toolchain.library_headers_used().map(|headers| headers.path.display().to_string());
         parts.push(format!("{} {version} ({})", CUDNN.name, source.as_deref().unwrap_or_default()));
         let mut about = object([("version", Value::from(version.to_string()))]);
-        about.put("source", source);
-        value.put(CUDNN.key, Some(about));
+        about.insert_some("source", source);
+        value.insert_some(CUDNN.key, Some(about));
     }
-    let archs: Vec<String> = toolchain.declared().iter().map(ToString::to_string).collect();
+    let archs: Vec<String> = toolchain.declared_targets().iter().map(ToString::to_string).collect();
     if !archs.is_empty() {
         parts.push(archs.join(" "));
-        value.put("archs", Some(array(archs)));
+        value.insert_some("archs", Some(array(archs)));
     }
     if let Some(compiler) = toolchain.host_compiler() {
         parts.push(compiler.clone());
-        value.put("host_compiler", Some(compiler));
+        value.insert_some("host_compiler", Some(compiler));
     }
-    value.put("policy", judged.policy.path.as_ref().map(|path| path.display().to_string()));
-    value.put("toolchain", Some(toolchain.to_json()));
+    value.insert_some("policy", judged.policy.path.as_ref().map(|path| path.display().to_string()));
+    value.insert_some("toolchain", Some(toolchain.to_json()));
     line.push_str(&if parts.is_empty() { "no CUDA toolkit".to_owned() } else { parts.join(", ") });
     (line, value)
 }

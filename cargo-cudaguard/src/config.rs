@@ -37,7 +37,7 @@ pub(crate) struct Words(pub(crate) Vec<String>);
 impl Config {
     /// Reads what holds in this environment with these `--config` values.
     pub(crate) fn read(env: &Env, given: &[String]) -> Result<Self, CliError> {
-        let folder = env.folder();
+        let folder = env.current_dir();
         if folder.as_os_str().is_empty() {
             return Err(CliError::operational("the current folder is gone"));
         }
@@ -45,7 +45,7 @@ impl Config {
         for text in given.iter().rev() {
             config.given.push(match text.parse::<Table>() {
                 Ok(table) => Layer { base: folder.to_owned(), table },
-                Err(_) => Layer::file(&folder.join(text))?,
+                Err(_) => Layer::from_file(&folder.join(text))?,
             });
         }
         let mut seen = Vec::new();
@@ -57,7 +57,7 @@ impl Config {
                 continue;
             };
             if !seen.contains(&file) {
-                config.files.push(Layer::file(&file)?);
+                config.files.push(Layer::from_file(&file)?);
                 seen.push(file);
             }
         }
@@ -65,32 +65,32 @@ impl Config {
     }
 
     /// A text by its dotted key, by variable (`CARGO_BUILD_TARGET_DIR`) or file.
-    pub(crate) fn text(&self, key: &[&str]) -> Option<String> {
-        self.find(key).map(|(_, value)| value).and_then(|found| match found {
-            Found::Variable(text) => Some(text),
-            Found::Value(value) => value.as_str().map(str::to_owned),
+    pub(crate) fn string_value(&self, key: &[&str]) -> Option<String> {
+        self.find_value(key).map(|(_, value)| value).and_then(|found| match found {
+            ConfigValue::Variable(text) => Some(text),
+            ConfigValue::Value(value) => value.as_str().map(str::to_owned),
         })
     }
 
     /// A switch by its dotted key.
-    pub(crate) fn switch(&self, key: &[&str]) -> bool {
-        self.find(key).is_some_and(|(_, found)| match found {
-            Found::Variable(text) => text == "true",
-            Found::Value(value) => value.as_bool().unwrap_or(false),
+    pub(crate) fn bool_value(&self, key: &[&str]) -> bool {
+        self.find_value(key).is_some_and(|(_, found)| match found {
+            ConfigValue::Variable(text) => text == "true",
+            ConfigValue::Value(value) => value.as_bool().unwrap_or(false),
         })
     }
 
     /// A program with arguments by its dotted key, as cargo reads those: a text is split at blanks, a list is taken as
     /// it stands; a first word with a slash counts from where it is written.
-    pub(crate) fn program(&self, key: &[&str]) -> Option<Words> {
-        let (base, found) = self.find(key)?;
+    pub(crate) fn program_with_args(&self, key: &[&str]) -> Option<Words> {
+        let (base, found) = self.find_value(key)?;
         let mut words: Vec<String> = match found {
-            Found::Variable(text) => text.split_whitespace().map(str::to_owned).collect(),
-            Found::Value(Value::String(text)) => text.split_whitespace().map(str::to_owned).collect(),
-            Found::Value(Value::Array(items)) => {
+            ConfigValue::Variable(text) => text.split_whitespace().map(str::to_owned).collect(),
+            ConfigValue::Value(Value::String(text)) => text.split_whitespace().map(str::to_owned).collect(),
+            ConfigValue::Value(Value::Array(items)) => {
                 items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
             }
-            Found::Value(_) => return None,
+            ConfigValue::Value(_) => return None,
         };
         let first = words.first_mut()?;
         if first.contains('/') {
@@ -100,33 +100,35 @@ impl Config {
     }
 
     /// What a subcommand of this name stands for, where the configuration gives it a meaning.
-    pub(crate) fn alias(&self, name: &str) -> Option<Vec<String>> {
+    pub(crate) fn alias_words(&self, name: &str) -> Option<Vec<String>> {
         let split = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        match self.find(&["alias", name])?.1 {
-            Found::Variable(text) => Some(split(&text)),
-            Found::Value(Value::String(text)) => Some(split(text)),
-            Found::Value(Value::Array(items)) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
-            Found::Value(_) => None,
+        match self.find_value(&["alias", name])?.1 {
+            ConfigValue::Variable(text) => Some(split(&text)),
+            ConfigValue::Value(Value::String(text)) => Some(split(text)),
+            ConfigValue::Value(Value::Array(items)) => {
+                items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            ConfigValue::Value(_) => None,
         }
     }
 
     /// A program without arguments by its dotted key (a compiler, a wrapper), as cargo reads those: blanks are a part of its
     /// name, and one with a slash counts from where it is written.
-    pub(crate) fn path(&self, key: &[&str]) -> Option<String> {
-        let (base, found) = self.find(key)?;
+    pub(crate) fn program_path(&self, key: &[&str]) -> Option<String> {
+        let (base, found) = self.find_value(key)?;
         let name = match found {
-            Found::Variable(text) => text,
-            Found::Value(value) => value.as_str()?.to_owned(),
+            ConfigValue::Variable(text) => text,
+            ConfigValue::Value(value) => value.as_str()?.to_owned(),
         };
         Some(if name.contains('/') { base.join(name).to_string_lossy().into_owned() } else { name })
     }
 
     /// The texts of a key that holds one or a list (`build.target`).
-    pub(crate) fn texts(&self, key: &[&str]) -> Vec<String> {
-        match self.find(key) {
-            Some((_, Found::Variable(text))) => vec![text],
-            Some((_, Found::Value(Value::String(text)))) => vec![text.clone()],
-            Some((_, Found::Value(Value::Array(items)))) => {
+    pub(crate) fn string_values(&self, key: &[&str]) -> Vec<String> {
+        match self.find_value(key) {
+            Some((_, ConfigValue::Variable(text))) => vec![text],
+            Some((_, ConfigValue::Value(Value::String(text)))) => vec![text.clone()],
+            Some((_, ConfigValue::Value(Value::Array(items)))) => {
                 items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
             }
             _ => Vec::new(),
@@ -139,7 +141,7 @@ impl Config {
         for layer in self.given.iter().chain(&self.files) {
             let Some(Value::Table(targets)) = layer.table.get("target") else { continue };
             for key in targets.keys().map(String::as_str).filter(|key| key.starts_with("cfg(")) {
-                if let Some(words) = self.program(&["target", key, "runner"]) {
+                if let Some(words) = self.program_with_args(&["target", key, "runner"]) {
                     runners.push((key.to_owned(), words));
                 }
             }
@@ -148,7 +150,7 @@ impl Config {
     }
 
     /// The variables of `[env]`, as cargo gives them to the compiler, to build scripts and to what it runs.
-    pub(crate) fn variables(&self) -> BTreeMap<String, OsString> {
+    pub(crate) fn env_table(&self) -> BTreeMap<String, OsString> {
         let mut variables = BTreeMap::new();
         for layer in self.given.iter().chain(&self.files) {
             let Some(Value::Table(entries)) = layer.table.get("env") else { continue };
@@ -174,27 +176,27 @@ impl Config {
         variables
     }
 
-    fn find(&self, key: &[&str]) -> Option<(&Path, Found<'_>)> {
+    fn find_value(&self, key: &[&str]) -> Option<(&Path, ConfigValue<'_>)> {
         for layer in &self.given {
-            if let Some(value) = look(&layer.table, key) {
-                return Some((&layer.base, Found::Value(value)));
+            if let Some(value) = lookup(&layer.table, key) {
+                return Some((&layer.base, ConfigValue::Value(value)));
             }
         }
-        if let Some(text) = self.env.var(&variable(key)) {
-            return Some((Path::new(""), Found::Variable(text)));
+        if let Some(text) = self.env.var(&variable_name(key)) {
+            return Some((Path::new(""), ConfigValue::Variable(text)));
         }
-        self.files.iter().find_map(|layer| Some((layer.base.as_path(), Found::Value(look(&layer.table, key)?))))
+        self.files.iter().find_map(|layer| Some((layer.base.as_path(), ConfigValue::Value(lookup(&layer.table, key)?))))
     }
 }
 
-enum Found<'a> {
+enum ConfigValue<'a> {
     Variable(String),
     Value(&'a Value),
 }
 
 impl Layer {
-    fn file(path: &Path) -> Result<Self, CliError> {
-        let text = files::text(path)
+    fn from_file(path: &Path) -> Result<Self, CliError> {
+        let text = files::read_text(path)
             .map_err(|error| CliError::operational(format_args!("cannot read {}: {error}", path.display())))?;
         let table = text
             .parse()
@@ -205,7 +207,7 @@ impl Layer {
     }
 }
 
-fn look<'a>(table: &'a Table, key: &[&str]) -> Option<&'a Value> {
+fn lookup<'a>(table: &'a Table, key: &[&str]) -> Option<&'a Value> {
     let (last, tables) = key.split_last()?;
     let mut here = table;
     for name in tables {
@@ -215,7 +217,7 @@ fn look<'a>(table: &'a Table, key: &[&str]) -> Option<&'a Value> {
 }
 
 /// `build.target-dir` → `CARGO_BUILD_TARGET_DIR`.
-pub(crate) fn variable(key: &[&str]) -> String {
+pub(crate) fn variable_name(key: &[&str]) -> String {
     format!("CARGO_{}", key.join("_").to_uppercase().replace(['-', '.'], "_"))
 }
 
@@ -238,34 +240,34 @@ mod tests {
 
     fn config(given: &[&str]) -> Config {
         let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
-        Config::read(&Env::of(BTreeMap::new(), "/nowhere/at/all"), &given).unwrap()
+        Config::read(&Env::from_variables(BTreeMap::new(), "/nowhere/at/all"), &given).unwrap()
     }
 
     #[test]
     fn what_is_given_later_goes_first() {
         let config = config(&["build.target='a'", "build.target='b'"]);
-        assert_eq!(config.text(&["build", "target"]).as_deref(), Some("b"));
+        assert_eq!(config.string_value(&["build", "target"]).as_deref(), Some("b"));
     }
 
     #[test]
     fn programs_are_split_or_taken_as_they_stand() {
         let config = config(&["target.x.runner='qemu -L /usr'", "target.y.runner=['my runner', '-v']"]);
-        assert_eq!(config.program(&["target", "x", "runner"]).unwrap().0, ["qemu", "-L", "/usr"]);
-        assert_eq!(config.program(&["target", "y", "runner"]).unwrap().0, ["my runner", "-v"]);
+        assert_eq!(config.program_with_args(&["target", "x", "runner"]).unwrap().0, ["qemu", "-L", "/usr"]);
+        assert_eq!(config.program_with_args(&["target", "y", "runner"]).unwrap().0, ["my runner", "-v"]);
     }
 
     #[test]
     fn a_program_without_arguments_keeps_its_blanks() {
         let config = config(&["build.rustc='my tools/rustc'", "build.rustc-wrapper='sc cache'"]);
-        assert_eq!(config.path(&["build", "rustc"]).as_deref(), Some("/nowhere/at/all/my tools/rustc"));
-        assert_eq!(config.path(&["build", "rustc-wrapper"]).as_deref(), Some("sc cache"));
-        assert_eq!(config.path(&["build", "rustdoc"]), None);
+        assert_eq!(config.program_path(&["build", "rustc"]).as_deref(), Some("/nowhere/at/all/my tools/rustc"));
+        assert_eq!(config.program_path(&["build", "rustc-wrapper"]).as_deref(), Some("sc cache"));
+        assert_eq!(config.program_path(&["build", "rustdoc"]), None);
     }
 
     #[test]
     fn variables_of_the_env_section() {
         let config = config(&["env.CUDAGUARD_TEST_A='1'", "env.CUDAGUARD_TEST_B={value='d', relative=true}"]);
-        let variables = config.variables();
+        let variables = config.env_table();
         assert_eq!(variables["CUDAGUARD_TEST_A"], "1");
         assert_eq!(variables["CUDAGUARD_TEST_B"], "/nowhere/at/all/d");
     }
@@ -291,7 +293,7 @@ mod tests {
     #[test]
     fn names_of_variables() {
         assert_eq!(
-            variable(&["target", "x86_64-unknown-linux-gnu", "runner"]),
+            variable_name(&["target", "x86_64-unknown-linux-gnu", "runner"]),
             "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER"
         );
     }

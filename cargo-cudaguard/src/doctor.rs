@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::Status;
-use cudaguard::doctor::{self, Checkup, Choice};
+use cudaguard::doctor::{self, Checkup, DriverCandidate};
 use cudaguard::env::Env;
 use cudaguard::finding::{self, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
@@ -16,11 +16,12 @@ use crate::arguments::TextOrJson;
 use crate::probe;
 use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
 
-pub(crate) fn run(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
-    let checkup = doctor::checkup(program, env, &DriverProbe::own()).map_err(CliError::operational)?;
-    let findings = finding::told(&checkup.findings);
-    report::result(&match format {
-        TextOrJson::Json => format!("{}\n", to_json(program, &checkup, &findings).pretty()),
+pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
+    let checkup =
+        doctor::examine_host(program, env, &DriverProbe::with_current_exe()).map_err(CliError::operational)?;
+    let findings = finding::sorted_unique(&checkup.findings);
+    report::print_result(&match format {
+        TextOrJson::Json => format!("{}\n", to_json(program, &checkup, &findings).to_pretty_string()),
         TextOrJson::Text => to_text(program, &checkup, &findings),
     })?;
     Ok(match checkup.status {
@@ -32,14 +33,14 @@ pub(crate) fn run(env: &Env, program: Option<&Path>, format: TextOrJson) -> Resu
 
 fn to_json(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> Value {
     let mut value = object::<&str>([]);
-    value.put("file", program.map(|program| program.to_string_lossy().into_owned()));
-    value.put("verdict", checkup.verdict.map(Verdict::name));
-    value.put("status", Some(checkup.status.name()));
-    value.put("findings", Some(array(findings.iter().map(|finding| finding.to_json()))));
+    value.insert_some("file", program.map(|program| program.to_string_lossy().into_owned()));
+    value.insert_some("verdict", checkup.verdict.map(Verdict::name));
+    value.insert_some("status", Some(checkup.status.name()));
+    value.insert_some("findings", Some(array(findings.iter().map(|finding| finding.to_json()))));
     let not_judged = &checkup.not_judged;
-    value.put("not_judged", (!not_judged.is_empty()).then(|| array(not_judged.iter().map(String::as_str))));
-    value.put("libraries", Some(array(checkup.choices.iter().map(Choice::to_json))));
-    value.put("machine", Some(checkup.machine.to_json()));
+    value.insert_some("not_judged", (!not_judged.is_empty()).then(|| array(not_judged.iter().map(String::as_str))));
+    value.insert_some("libraries", Some(array(checkup.choices.iter().map(DriverCandidate::to_json))));
+    value.insert_some("machine", Some(checkup.machine.to_json()));
     value
 }
 
@@ -50,12 +51,12 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
     let mut last = "";
     for choice in &checkup.choices {
         if choice.name != last {
-            let _ = writeln!(text, "  {}", sanitize::line(&choice.name));
+            let _ = writeln!(text, "  {}", sanitize::sanitize_line(&choice.name));
         }
         last = &choice.name;
         let version = choice.version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
         let found = format!("{}{version}: {}", choice.path, choice.why);
-        let _ = writeln!(text, "    {:<13} {}", choice.fate.name(), sanitize::line(&found));
+        let _ = writeln!(text, "    {:<13} {}", choice.fate.name(), sanitize::sanitize_line(&found));
     }
     if checkup.choices.is_empty() {
         let _ = writeln!(text, "  no CUDA library in the search path of the loader or in the usual directories");
@@ -68,10 +69,10 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
         let _ = writeln!(text, "not examined");
     }
     for reason in &checkup.not_judged {
-        let _ = writeln!(text, "  {}", sanitize::line(reason));
+        let _ = writeln!(text, "  {}", sanitize::sanitize_line(reason));
     }
-    let name =
-        program.map_or("this machine".into(), |program| sanitize::line(&program.display().to_string()).into_owned());
+    let name = program
+        .map_or("this machine".into(), |program| sanitize::sanitize_line(&program.display().to_string()).into_owned());
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let counts = [(errors, "error", "s"), (warnings, "warning", "s"), (checkup.not_judged.len(), "not examined", "")];

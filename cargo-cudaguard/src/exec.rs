@@ -8,21 +8,21 @@ use std::process::{Command, ExitCode};
 use cudaguard::env::Env;
 use cudaguard::machine::DriverProbe;
 
-use crate::build_context::{self, Build};
+use crate::build_context::{self, BuildContext};
 use crate::report::{self, CliError, EXIT_REFUSED};
 use crate::signals;
 
-pub(crate) fn run(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, CliError> {
+pub(crate) fn run_exec(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let mut command = Command::new(program);
     command.args(arguments);
     signals::restore_signals(&mut command);
     let Some(others) = env.var(build_context::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
-        return start(env, program, &mut command);
+        return start_program(env, program, &mut command);
     };
     // At the end of `cargo cudaguard run`: cargo has built, and calls us to start what it built.
-    let build = env.var_os(build_context::BUILD).and_then(|file| Build::read(Path::new(&file)));
+    let build = env.var_os(build_context::BUILD).and_then(|file| BuildContext::read(Path::new(&file)));
     if let Some(build) = &build {
-        build.summary();
+        build.print_summary();
     }
     build_context::clear_internal_env(env, &mut command);
     if others > 0 {
@@ -35,16 +35,16 @@ pub(crate) fn run(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<
         }
         return Err(cannot_start(program, &command.exec()));
     }
-    start(env, program, &mut command)
+    start_program(env, program, &mut command)
 }
 
-fn start(env: &Env, program: &OsStr, command: &mut Command) -> Result<ExitCode, CliError> {
+fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<ExitCode, CliError> {
     let switch = env.var("CUDAGUARD");
     if switch.as_deref() != Some("off") {
         if let Ok(file) = which::which(program) {
-            let findings = cudaguard::dry_run::start_here(&file, env, &DriverProbe::own());
-            report::findings(&findings);
-            if report::refuses(&findings) && switch.as_deref() != Some("warn") {
+            let findings = cudaguard::dry_run::start_here(&file, env, &DriverProbe::with_current_exe());
+            report::print_findings(&findings);
+            if report::has_errors(&findings) && switch.as_deref() != Some("warn") {
                 return Ok(ExitCode::from(EXIT_REFUSED));
             }
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use cudaguard::finding::Code;
 use cudaguard::json::{Value, array, object};
-use cudaguard::symptoms::{self, Answer, Cause, Symptom};
+use cudaguard::symptoms::{self, Cause, Symptom, SymptomMatches};
 
 use crate::report::{self, CliError};
 
@@ -15,13 +15,13 @@ const WIDTH: usize = 100;
 /// Most bytes that are read from stdin.
 const MOST: u64 = 16 << 20;
 
-pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
+pub(crate) fn run_explain(words: &[String], json: bool) -> Result<ExitCode, CliError> {
     let text = match words {
         [] if json => {
-            let all: Vec<&Symptom> = symptoms::table().iter().collect();
-            return report::result(&data(None, Code::ALL, &all)).map(|()| ExitCode::SUCCESS);
+            let all: Vec<&Symptom> = symptoms::all_symptoms().iter().collect();
+            return report::print_result(&answer_as_json(None, Code::ALL, &all)).map(|()| ExitCode::SUCCESS);
         }
-        [] => return list(),
+        [] => return list_topics(),
         [one] if one == "-" => {
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().take(MOST).read_to_end(&mut bytes);
@@ -31,8 +31,8 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
         words => words.join(" "),
     };
     if let Ok(code) = text.parse() {
-        let output = if json { data(None, &[code], &[]) } else { finding(code) };
-        return report::result(&output).map(|()| ExitCode::SUCCESS);
+        let output = if json { answer_as_json(None, &[code], &[]) } else { explain_finding(code) };
+        return report::print_result(&output).map(|()| ExitCode::SUCCESS);
     }
     if is_a_code(text.trim()) {
         return Err(CliError::operational(format_args!(
@@ -43,25 +43,27 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
     let answer = symptoms::diagnose(&text);
     if json {
         let output = match &answer {
-            Answer::Findings(codes) => data(None, codes, &[]),
-            Answer::Number(number, meant) => {
+            SymptomMatches::Findings(codes) => answer_as_json(None, codes, &[]),
+            SymptomMatches::Number(number, matching) => {
                 let own: Vec<Code> = format!("CG{number}").parse::<Code>().into_iter().collect();
-                data(Some(*number), &own, meant)
+                answer_as_json(Some(*number), &own, matching)
             }
-            Answer::Shown(shown) => data(None, &[], shown),
-            Answer::Nothing => data(None, &[], &[]),
+            SymptomMatches::Shown(shown) => answer_as_json(None, &[], shown),
+            SymptomMatches::Nothing => answer_as_json(None, &[], &[]),
         };
-        report::result(&output)?;
-        if let Answer::Nothing = answer {
-            return Err(CliError::not_found(nothing(&text)));
+        report::print_result(&output)?;
+        if let SymptomMatches::Nothing = answer {
+            return Err(CliError::not_found(nothing_known(&text)));
         }
         return Ok(ExitCode::SUCCESS);
     }
     let page = match answer {
-        Answer::Findings(codes) => codes.into_iter().take(3).map(finding).collect::<Vec<_>>().join("\n"),
-        Answer::Number(number, meant) => {
-            let mut page = symptom(meant[0]);
-            for other in &meant[1..] {
+        SymptomMatches::Findings(codes) => {
+            codes.into_iter().take(3).map(explain_finding).collect::<Vec<_>>().join("\n")
+        }
+        SymptomMatches::Number(number, matching) => {
+            let mut page = explain_symptom(matching[0]);
+            for other in &matching[1..] {
                 let families = other.numbers.iter().filter(|one| one.number == number).map(|one| one.family.as_str());
                 let families: Vec<_> = families.collect();
                 let _ = writeln!(page, "{number} of {}: {} ({})", families.join(", "), other.title, other.name);
@@ -71,23 +73,23 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
             }
             page
         }
-        Answer::Shown(shown) => {
-            let mut page = symptom(shown[0]);
+        SymptomMatches::Shown(shown) => {
+            let mut page = explain_symptom(shown[0]);
             for other in shown[1..].iter().take(2) {
                 let _ = writeln!(page, "also in this text: {} (cargo cudaguard explain {})", other.title, other.name);
             }
             page
         }
-        Answer::Nothing => return Err(CliError::not_found(nothing(&text))),
+        SymptomMatches::Nothing => return Err(CliError::not_found(nothing_known(&text))),
     };
-    report::result(&page).map(|()| ExitCode::SUCCESS)
+    report::print_result(&page).map(|()| ExitCode::SUCCESS)
 }
 
 /// Returns the answer as JSON, in the order of priority. `number` is set if the question was a bare number.
-fn data(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
+fn answer_as_json(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
     let texts = |texts: &[String]| array(texts.iter().map(String::as_str));
     let mut value = object::<&str>([]);
-    value.put("number", number.map(u64::from));
+    value.insert_some("number", number.map(u64::from));
     let finding = |code: &Code| {
         object([
             ("code", Value::from(code.to_string())),
@@ -96,7 +98,7 @@ fn data(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
             ("explanation", code.explanation().into()),
         ])
     };
-    value.put("findings", Some(array(codes.iter().map(finding))));
+    value.insert_some("findings", Some(array(codes.iter().map(finding))));
     let cause = |cause: &Cause| {
         object([
             ("why", Value::from(cause.why.as_str())),
@@ -120,21 +122,21 @@ fn data(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
             ("sources", texts(&symptom.sources)),
         ])
     };
-    value.put("symptoms", Some(array(symptoms.iter().map(symptom))));
-    format!("{}\n", value.pretty())
+    value.insert_some("symptoms", Some(array(symptoms.iter().map(symptom))));
+    format!("{}\n", value.to_pretty_string())
 }
 
 /// Prints all codes and all symptoms.
-fn list() -> Result<ExitCode, CliError> {
+fn list_topics() -> Result<ExitCode, CliError> {
     let mut list = String::new();
     for code in Code::ALL {
         let _ = writeln!(list, "{code}  {}", code.title());
     }
     list.push('\n');
-    for symptom in symptoms::table() {
+    for symptom in symptoms::all_symptoms() {
         let _ = writeln!(list, "{:<24} {}", symptom.name, symptom.title);
     }
-    report::result(&list).map(|()| ExitCode::SUCCESS)
+    report::print_result(&list).map(|()| ExitCode::SUCCESS)
 }
 
 fn is_a_code(text: &str) -> bool {
@@ -142,18 +144,18 @@ fn is_a_code(text: &str) -> bool {
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn finding(code: Code) -> String {
+fn explain_finding(code: Code) -> String {
     let mut page = format!("{code}: {} ({} unless the policy says otherwise)\n\n", code.title(), code.severity());
     for paragraph in code.explanation().lines() {
-        page.push_str(&wrapped(paragraph, WIDTH));
+        page.push_str(&wrap_paragraph(paragraph, WIDTH));
         page.push('\n');
     }
     page
 }
 
 /// Returns the page of a symptom, which fits on one screen.
-fn symptom(symptom: &Symptom) -> String {
-    let mut page = indented(&format!("{}: {}", symptom.name, symptom.title), "", "  ");
+fn explain_symptom(symptom: &Symptom) -> String {
+    let mut page = indent_paragraph(&format!("{}: {}", symptom.name, symptom.title), "", "  ");
     let numbers = symptom.numbers.iter().map(|number| format!("{} {}", number.family, number.number));
     let mut known = String::new();
     for one in numbers.chain(symptom.names.iter().cloned()) {
@@ -166,13 +168,13 @@ fn symptom(symptom: &Symptom) -> String {
     if !known.is_empty() {
         let _ = writeln!(page, "  {known}");
     }
-    page.push_str(&indented(&symptom.means, "  ", "  "));
+    page.push_str(&indent_paragraph(&symptom.means, "  ", "  "));
     for (at, cause) in symptom.causes.iter().enumerate() {
         let codes: Vec<String> = cause.codes.iter().map(ToString::to_string).collect();
         let codes = if codes.is_empty() { String::new() } else { format!("   [{}]", codes.join(", ")) };
-        page.push_str(&indented(&cause.why, &format!("{}. ", at + 1), "   "));
-        page.push_str(&indented(&format!("{}{codes}", cause.see), "   see: ", "        "));
-        page.push_str(&indented(&cause.fix, "   do:  ", "        "));
+        page.push_str(&indent_paragraph(&cause.why, &format!("{}. ", at + 1), "   "));
+        page.push_str(&indent_paragraph(&format!("{}{codes}", cause.see), "   see: ", "        "));
+        page.push_str(&indent_paragraph(&cause.fix, "   do:  ", "        "));
     }
     if let Some(source) = symptom.sources.first() {
         let _ = writeln!(page, "  source: {source}");
@@ -180,7 +182,7 @@ fn symptom(symptom: &Symptom) -> String {
     page
 }
 
-fn nothing(text: &str) -> String {
+fn nothing_known(text: &str) -> String {
     let shown = text.trim().lines().next().unwrap_or_default();
     let shown: String = shown.chars().take(60).collect();
     format!(
@@ -191,13 +193,13 @@ fn nothing(text: &str) -> String {
 }
 
 /// Wraps a paragraph, with `first` before its first line and `others` before the rest.
-fn indented(paragraph: &str, first: &str, others: &str) -> String {
-    let text = wrapped(paragraph, WIDTH - others.len().max(first.len()));
+fn indent_paragraph(paragraph: &str, first: &str, others: &str) -> String {
+    let text = wrap_paragraph(paragraph, WIDTH - others.len().max(first.len()));
     format!("{first}{}\n", text.replace('\n', &format!("\n{others}")))
 }
 
 /// Breaks the paragraph at blanks into lines of at most `width` characters.
-fn wrapped(paragraph: &str, width: usize) -> String {
+fn wrap_paragraph(paragraph: &str, width: usize) -> String {
     let (mut text, mut column) = (String::new(), 0);
     for word in paragraph.split(' ') {
         let length = word.chars().count();
@@ -216,19 +218,19 @@ fn wrapped(paragraph: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cudaguard::symptoms::table;
+    use cudaguard::symptoms::all_symptoms;
 
     #[test]
     fn wrapping_breaks_at_blanks_only() {
-        assert_eq!(super::wrapped("one two three", 7), "one two\nthree");
-        assert_eq!(super::wrapped("unbreakable word", 4), "unbreakable\nword");
-        assert_eq!(super::indented("one two", "1. ", "   ").lines().count(), 1);
+        assert_eq!(super::wrap_paragraph("one two three", 7), "one two\nthree");
+        assert_eq!(super::wrap_paragraph("unbreakable word", 4), "unbreakable\nword");
+        assert_eq!(super::indent_paragraph("one two", "1. ", "   ").lines().count(), 1);
     }
 
     #[test]
     fn symptom_pages_fit_one_screen() {
-        for symptom in table() {
-            let page = super::symptom(symptom);
+        for symptom in all_symptoms() {
+            let page = super::explain_symptom(symptom);
             assert!((6..=18).contains(&page.lines().count()), "{} lines:\n{page}", page.lines().count());
             assert!(page.lines().all(|line| line.chars().count() <= super::WIDTH), "{page}");
         }

@@ -15,16 +15,16 @@ use cudaguard::env::Env;
 use cudaguard::finding::{Code, Verdict};
 use cudaguard::json::Value;
 use cudaguard::machine::Machine;
-use cudaguard::machine::fleet::{Change, Fleet, Outcome, Outcomes};
+use cudaguard::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
 use cudaguard::sanitize;
 use cudaguard::vendor::CUDNN;
 
 use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
-use crate::verify::{self, components, not_judged, put_not_judged, to_json};
-use inputs::Kind;
+use crate::verify::{self, not_judged, put_not_judged, read_components, to_json};
+use inputs::InputKind;
 
 /// A machine's label, and what becomes of each file on it.
-type Judged<'line> = (Option<Cow<'line, str>>, Rc<Told>);
+type Judged<'line> = (Option<Cow<'line, str>>, Rc<FleetReport>);
 
 /// A longer line is no host file; what is left of it is passed over.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -35,18 +35,18 @@ const NAMED: usize = 3;
 /// So many lines that cannot be read are told of, each; the others are counted.
 const TOLD: usize = 10;
 
-pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, CliError> {
-    let read = files.iter().map(|file| components(env, file)).collect::<Result<Vec<_>, _>>()?;
+pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, CliError> {
+    let read = files.iter().map(|file| read_components(env, file)).collect::<Result<Vec<_>, _>>()?;
     let open: Vec<_> =
         read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
-    let told = |outcomes: Outcomes| Told::of(&outcomes, files, &open, json);
+    let fleet_report = |outcomes: Outcomes| FleetReport::of(&outcomes, files, &open, json);
     let not_examined = read.iter().any(|components| !components.not_examined.is_empty());
     let mut run = Run {
         files,
         not_examined,
         open: &open,
         json,
-        fleet: Fleet::new(read, told),
+        fleet: Fleet::new(read, fleet_report),
         counts: files.iter().map(|_| Count::default()).collect(),
         together: Count::default(),
         out: BufWriter::with_capacity(256 * 1024, std::io::stdout().lock()),
@@ -64,11 +64,11 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Resu
         for file in in_order(list)? {
             let label = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
             // It is read a line at a time, so that it may be as long as it likes.
-            let mut input = BufReader::with_capacity(256 * 1024, verify::open(&file, "fleet", u64::MAX)?);
+            let mut input = BufReader::with_capacity(256 * 1024, verify::open_input(&file, "fleet", u64::MAX)?);
             run.input(&file.display().to_string(), label.as_deref(), &mut input)?;
         }
     } else {
-        let mut input = BufReader::with_capacity(256 * 1024, verify::open(list, "fleet", u64::MAX)?);
+        let mut input = BufReader::with_capacity(256 * 1024, verify::open_input(list, "fleet", u64::MAX)?);
         run.input(&name, None, &mut input)?;
     }
     run.end(&name)
@@ -91,7 +91,7 @@ fn in_order(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
 
 /// Where a machine stands in what was read.
 #[derive(Clone, Copy)]
-enum Place {
+enum InputPlace {
     Line(usize),
     Item(usize),
     ArtifactReport,
@@ -105,7 +105,7 @@ struct Run<'a, F> {
     /// Whether something of the files was not examined.
     not_examined: bool,
     json: bool,
-    fleet: Fleet<Told, F>,
+    fleet: Fleet<FleetReport, F>,
     counts: Vec<Count>,
     /// Of all files on one machine.
     together: Count,
@@ -120,59 +120,59 @@ struct Run<'a, F> {
     stopped: Option<Result<ExitCode, CliError>>,
 }
 
-impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
+impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
     fn input(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) -> Result<(), CliError> {
         let fail = |error: std::io::Error| CliError::operational(format_args!("{name}: {error}"));
-        let first = opening(input).map_err(fail)?;
-        let kind = Kind::of(&first);
+        let first = peek_opening(input).map_err(fail)?;
+        let kind = InputKind::detect(&first);
         let input: &mut dyn BufRead = &mut Cursor::new(&first).chain(input);
-        self.lines &= kind == Kind::Lines;
+        self.lines &= kind == InputKind::Lines;
         match kind {
-            Kind::Lines => self.lines(name, input).map_err(fail)?,
-            Kind::HostFile => {
+            InputKind::Lines => self.lines(name, input).map_err(fail)?,
+            InputKind::HostFile => {
                 let mut text = Vec::new();
                 input.take(LONGEST + 1).read_to_end(&mut text).map_err(fail)?;
                 let judged = match std::str::from_utf8(&text) {
                     _ if text.len() as u64 > LONGEST => Err("is longer than 4 MiB: not a host file".to_owned()),
-                    Ok(text) => self.fleet.judge(text).map_err(|mistake| verify::at(text, &mistake)),
+                    Ok(text) => self.fleet.judge_line(text).map_err(|mistake| verify::position_text(text, &mistake)),
                     Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
                 };
-                self.take(name, label, Place::ArtifactReport, judged);
+                self.take(name, label, InputPlace::ArtifactReport, judged);
             }
-            Kind::Other(what) => drop(self.take(name, label, Place::ArtifactReport, Err(what.to_owned()))),
-            Kind::Xml => match inputs::xml(input) {
+            InputKind::Other(what) => drop(self.take(name, label, InputPlace::ArtifactReport, Err(what.to_owned()))),
+            InputKind::Xml => match inputs::read_xml(input) {
                 Ok(machines) => {
                     let several = machines.len() > 1;
                     for (at, machine) in machines.into_iter().enumerate() {
                         let judged = Ok(self.judged(machine));
                         // Of several under one name each is told apart by its number.
-                        let place = if several { Place::Item(at + 1) } else { Place::ArtifactReport };
+                        let place = if several { InputPlace::Item(at + 1) } else { InputPlace::ArtifactReport };
                         let numbered = label.filter(|_| several).map(|label| format!("{label} ({})", at + 1));
                         self.take(name, numbered.as_deref().or(label), place, judged);
                     }
                 }
-                Err((0, why)) => drop(self.take(name, label, Place::ArtifactReport, Err(why))),
-                Err((line, why)) => drop(self.take(name, label, Place::Line(line), Err(why))),
+                Err((0, why)) => drop(self.take(name, label, InputPlace::ArtifactReport, Err(why))),
+                Err((line, why)) => drop(self.take(name, label, InputPlace::Line(line), Err(why))),
             },
-            Kind::Csv => inputs::csv(input, &mut |line, machine| {
+            InputKind::Csv => inputs::read_csv(input, &mut |line, machine| {
                 let judged = machine.map(|machine| self.judged(machine));
-                self.take(name, label, Place::Line(line), judged)
+                self.take(name, label, InputPlace::Line(line), judged)
             })
             .map_err(fail)?,
-            Kind::Kubectl => {
-                let whole = inputs::kubectl(input, &mut |number, item| match item {
+            InputKind::Kubectl => {
+                let whole = inputs::read_kubectl(input, &mut |number, item| match item {
                     Ok(None) => {
                         self.without += 1;
                         true
                     }
                     Ok(Some(machine)) => {
                         let judged = Ok(self.judged(machine));
-                        self.take(name, label, Place::Item(number), judged)
+                        self.take(name, label, InputPlace::Item(number), judged)
                     }
-                    Err(why) => self.take(name, label, Place::Item(number), Err(why)),
+                    Err(why) => self.take(name, label, InputPlace::Item(number), Err(why)),
                 });
                 if let Err(why) = whole {
-                    self.take(name, label, Place::ArtifactReport, Err(why));
+                    self.take(name, label, InputPlace::ArtifactReport, Err(why));
                 }
             }
         }
@@ -180,8 +180,8 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
     }
 
     fn judged(&mut self, machine: Machine) -> Judged<'static> {
-        let (label, told) = self.fleet.judge_machine(machine);
-        (label.map(Cow::Owned), told)
+        let (label, fleet_report) = self.fleet.judge_machine(machine);
+        (label.map(Cow::Owned), fleet_report)
     }
 
     /// A host file on each line.
@@ -203,26 +203,26 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
             }
             let judged = match std::str::from_utf8(&line) {
                 _ if !whole => Err("is longer than 4 MiB: not a host file".to_owned()),
-                Ok(text) => self.fleet.judge(text).map_err(|mistake| mistake.to_string()),
+                Ok(text) => self.fleet.judge_line(text).map_err(|mistake| mistake.to_string()),
                 Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
             };
-            if !self.take(name, None, Place::Line(number), judged) {
+            if !self.take(name, None, InputPlace::Line(number), judged) {
                 return Ok(());
             }
         }
     }
 
     /// One machine, or why it cannot be read; whether to go on. `label` names what names itself in no way.
-    fn take(&mut self, name: &str, label: Option<&str>, place: Place, judged: Result<Judged<'_>, String>) -> bool {
-        let (own, told) = match judged {
+    fn take(&mut self, name: &str, label: Option<&str>, place: InputPlace, judged: Result<Judged<'_>, String>) -> bool {
+        let (own, fleet_report) = match judged {
             Ok(judged) => judged,
             Err(why) => {
                 self.unread += 1;
                 if self.unread <= TOLD {
                     report::note(&match place {
-                        Place::Line(number) => format!("warning: {name}:{number}: {why}"),
-                        Place::Item(number) => format!("warning: {name}: item {number}: {why}"),
-                        Place::ArtifactReport => format!("warning: {name}: {why}"),
+                        InputPlace::Line(number) => format!("warning: {name}:{number}: {why}"),
+                        InputPlace::Item(number) => format!("warning: {name}: item {number}: {why}"),
+                        InputPlace::ArtifactReport => format!("warning: {name}: {why}"),
                     });
                 }
                 return true;
@@ -230,10 +230,10 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
         };
         self.machines += 1;
         let label = own.as_deref().or(label);
-        for (of_file, count) in told.each.iter().zip(&mut self.counts) {
-            count.add(of_file, label, place);
+        for (of_file, count) in fleet_report.each.iter().zip(&mut self.counts) {
+            count.add_verdict(of_file, label, place);
             if self.json && self.stopped.is_none() {
-                self.stopped = match report::written(one(&mut self.out, of_file, label, place)) {
+                self.stopped = match report::check_written(write_verdict(&mut self.out, of_file, label, place)) {
                     Ok(true) => None,
                     // Nobody reads any more, and the list may have no end.
                     Ok(false) => Some(Ok(ExitCode::from(EXIT_ERROR))),
@@ -241,7 +241,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
                 };
             }
         }
-        self.together.add(&told.together, label, place);
+        self.together.add_verdict(&fleet_report.together, label, place);
         self.stopped.is_none()
     }
 
@@ -265,21 +265,21 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
             return Err(CliError::operational(format_args!("{name}: {why}")));
         }
         if self.without > 0 {
-            let what = plural(self.without, "node or slice", "nodes and slices");
+            let what = pluralize(self.without, "node or slice", "nodes and slices");
             report::note(&format!("info: {name}: {} {what} without a GPU of NVIDIA's", self.without));
         }
         if !self.json {
             for ((file, count), open) in self.files.iter().zip(&self.counts).zip(self.open) {
-                let text = count.text(&file.display().to_string(), self.machines, "it");
-                report::written(self.out.write_all((text + &verify::not_judged_in_words(open)).as_bytes()))?;
+                let text = count.summary_text(&file.display().to_string(), self.machines, "it");
+                report::check_written(self.out.write_all((text + &verify::not_judged_in_words(open)).as_bytes()))?;
             }
             if self.files.len() > 1 {
                 let all = format!("all {} files together", self.files.len());
-                let text = self.together.text(&all, self.machines, "all of them");
-                report::written(self.out.write_all(text.as_bytes()))?;
+                let text = self.together.summary_text(&all, self.machines, "all of them");
+                report::check_written(self.out.write_all(text.as_bytes()))?;
             }
         }
-        report::written(self.out.flush())?;
+        report::check_written(self.out.flush())?;
         Ok(match (self.counts.iter().any(|count| count.refused > 0), self.unread) {
             (true, _) => ExitCode::from(REFUSED),
             (false, 0) if self.not_examined => ExitCode::from(EXIT_ERROR),
@@ -291,7 +291,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
 
 /// As much as tells what it is: its first line, two where the first is a bracket. More is not waited for, since somebody may be
 /// writing it.
-fn opening(input: &mut dyn BufRead) -> std::io::Result<Vec<u8>> {
+fn peek_opening(input: &mut dyn BufRead) -> std::io::Result<Vec<u8>> {
     let mut first = Vec::new();
     while first.len() < OPENING && first.trim_ascii().len() <= 1 {
         let more = (&mut *input).take(OPENING as u64).read_until(b'\n', &mut first)?;
@@ -320,23 +320,28 @@ fn skip_line(input: &mut dyn BufRead) -> std::io::Result<()> {
 }
 
 /// One verdict as a line of JSON: as without a fleet, with the machine's label, and the line it stands in.
-fn one(out: &mut impl std::io::Write, told: &OfFile, label: Option<&str>, place: Place) -> std::io::Result<()> {
-    out.write_all(told.json.as_bytes())?;
+fn write_verdict(
+    out: &mut impl std::io::Write,
+    fleet_report: &OfFile,
+    label: Option<&str>,
+    place: InputPlace,
+) -> std::io::Result<()> {
+    out.write_all(fleet_report.json.as_bytes())?;
     if let Some(label) = label {
         let label = Value::from(label).to_string();
         out.write_all(b",\"host\":")?;
-        out.write_all(sanitize::text(&label).as_bytes())?;
+        out.write_all(sanitize::sanitize_text(&label).as_bytes())?;
     }
     match place {
-        Place::Line(number) => write!(out, ",\"line\":{number}")?,
-        Place::Item(number) => write!(out, ",\"item\":{number}")?,
-        Place::ArtifactReport => {}
+        InputPlace::Line(number) => write!(out, ",\"line\":{number}")?,
+        InputPlace::Item(number) => write!(out, ",\"item\":{number}")?,
+        InputPlace::ArtifactReport => {}
     }
     out.write_all(b"}\n")
 }
 
 /// What is told of all machines of one kind.
-struct Told {
+struct FleetReport {
     each: Vec<OfFile>,
     /// Of all files: the worst of the verdicts.
     together: OfFile,
@@ -351,13 +356,13 @@ struct OfFile {
     json: String,
 }
 
-impl Told {
+impl FleetReport {
     fn of(outcomes: &Outcomes, files: &[PathBuf], open: &[Vec<String>], json: bool) -> Self {
         let all = outcomes.each.iter().zip(files).zip(open);
         let each: Vec<OfFile> = all
             .map(|((outcome, file), open)| OfFile {
                 verdict: outcome.verdict,
-                why: why(outcome),
+                why: verdict_codes(outcome),
                 change: outcome.change,
                 json: if json { line_of(file, outcome, open) } else { String::new() },
             })
@@ -374,11 +379,11 @@ impl Told {
 }
 
 /// The codes that the verdict rests on.
-fn why(outcome: &Outcome) -> Vec<Code> {
+fn verdict_codes(outcome: &FleetOutcome) -> Vec<Code> {
     if outcome.verdict == Verdict::Runs {
         return Vec::new();
     }
-    let weighs = outcome.findings.iter().filter(|finding| Verdict::of([*finding]) == outcome.verdict);
+    let weighs = outcome.findings.iter().filter(|finding| Verdict::from_findings([*finding]) == outcome.verdict);
     let mut codes: Vec<Code> = weighs.map(|finding| finding.code).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -386,11 +391,11 @@ fn why(outcome: &Outcome) -> Vec<Code> {
 }
 
 /// What is the same for all machines of a kind; the object is left open.
-fn line_of(file: &Path, outcome: &Outcome, open: &[String]) -> String {
+fn line_of(file: &Path, outcome: &FleetOutcome, open: &[String]) -> String {
     let mut value = to_json(file, outcome.verdict, &outcome.findings);
     put_not_judged(&mut value, open);
-    value.put("change", outcome.change.map(Change::describe));
-    let mut text = sanitize::text(&value.to_string()).into_owned();
+    value.insert_some("change", outcome.change.map(Change::describe));
+    let mut text = sanitize::sanitize_text(&value.to_string()).into_owned();
     text.pop();
     text
 }
@@ -403,7 +408,7 @@ struct Named {
 }
 
 impl Named {
-    fn add(&mut self, label: Option<&str>, place: Place) {
+    fn add_name(&mut self, label: Option<&str>, place: InputPlace) {
         self.count += 1;
         if self.first.len() < NAMED {
             self.first.push(label.map_or_else(|| place.describe(), str::to_owned));
@@ -411,10 +416,10 @@ impl Named {
     }
 
     /// `       8  CG302 the driver is too old for the code: node-1, node-2, node-3, …`
-    fn line(&self, width: usize, what: &str) -> String {
+    fn summary_line(&self, width: usize, what: &str) -> String {
         let more = if self.count > self.first.len() { ", …" } else { "" };
         let names = self.first.join(", ");
-        let names = sanitize::line(&names);
+        let names = sanitize::sanitize_line(&names);
         format!("  {:>width$}  {:>width$}  {what}: {names}{more}\n", "", self.count)
     }
 }
@@ -432,8 +437,8 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, told: &OfFile, label: Option<&str>, place: Place) {
-        let refused = match told.verdict {
+    fn add_verdict(&mut self, fleet_report: &OfFile, label: Option<&str>, place: InputPlace) {
+        let refused = match fleet_report.verdict {
             Verdict::Runs => {
                 self.runs += 1;
                 return;
@@ -448,17 +453,17 @@ impl Count {
             }
         };
         if refused {
-            self.changes.entry(told.change).or_default().add(label, place);
+            self.changes.entry(fleet_report.change).or_default().add_name(label, place);
         }
-        for code in &told.why {
-            self.why.entry((!refused, *code)).or_default().add(label, place);
+        for code in &fleet_report.why {
+            self.why.entry((!refused, *code)).or_default().add_name(label, place);
         }
     }
 
     /// `it`: the file, or all of them.
-    fn text(&self, what: &str, machines: usize, it: &str) -> String {
-        let head = format!("{what}: {machines} {}", plural(machines, "machine", "machines"));
-        let mut text = sanitize::line(&head).into_owned() + "\n";
+    fn summary_text(&self, what: &str, machines: usize, it: &str) -> String {
+        let head = format!("{what}: {machines} {}", pluralize(machines, "machine", "machines"));
+        let mut text = sanitize::sanitize_line(&head).into_owned() + "\n";
         let width = machines.to_string().len();
         let run = format!("run {it}");
         for (count, word, unknown) in [
@@ -470,7 +475,7 @@ impl Count {
                 let _ = writeln!(text, "  {count:>width$}  {word}");
             }
             for ((_, code), named) in self.why.iter().filter(|((of, _), _)| Some(*of) == unknown) {
-                text.push_str(&named.line(width, &format!("{code} {}", code.title())));
+                text.push_str(&named.summary_line(width, &format!("{code} {}", code.title())));
             }
         }
         if self.refused > 0 {
@@ -479,20 +484,20 @@ impl Count {
         // What admits the most comes first, and before what is more to do; last, where nothing is known to help.
         let mut changes: Vec<(&Option<Change>, &Named)> = self.changes.iter().collect();
         changes.sort_by_key(|(change, named)| {
-            (change.is_none(), std::cmp::Reverse(named.count), change.map(Change::count), **change)
+            (change.is_none(), std::cmp::Reverse(named.count), change.map(Change::change_count), **change)
         });
         for (change, named) in changes {
             let words = change.map_or_else(
                 || format!("neither a newer driver nor another {} nor more code", CUDNN.name),
                 Change::describe,
             );
-            text.push_str(&named.line(width, &words));
+            text.push_str(&named.summary_line(width, &words));
         }
         text
     }
 }
 
-impl Place {
+impl InputPlace {
     fn describe(self) -> String {
         match self {
             Self::Line(number) => format!("line {number}"),
@@ -502,6 +507,6 @@ impl Place {
     }
 }
 
-fn plural<'a>(count: usize, one: &'a str, several: &'a str) -> &'a str {
+fn pluralize<'a>(count: usize, one: &'a str, several: &'a str) -> &'a str {
     if count == 1 { one } else { several }
 }

@@ -16,16 +16,16 @@ use cudaguard::guard::{self, Tool};
 use cudaguard::seal;
 
 use crate::arguments::{Options, SealArgs};
-use crate::cmake::facts::{BY_OPTIONS, Facts, HEAD};
-use crate::cmake::job::{Job, triple};
-use crate::cmake::{rule, sealed};
+use crate::cmake::facts::{BY_OPTIONS, HEAD, TargetDescription};
+use crate::cmake::job::{CmakeJob, target_triple};
+use crate::cmake::{make_rule, verify_and_seal};
 use crate::report::CliError;
 
 /// A line of the facts where there is no guard, with the reason.
 const UNGUARDED: &str = "unguarded";
 
-pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, CliError> {
-    let output = absolute(&options.output)?;
+pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliError> {
+    let output = absolute_path(&options.output)?;
     let text_in_c = match output.extension().and_then(OsStr::to_str) {
         Some("o" | "obj") => false,
         Some("c") => true,
@@ -39,30 +39,33 @@ pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, CliError> 
     let folder = output.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
     let known = facts_of(&output);
-    let mut facts = written(env, options, folder)?;
-    keep(&known, &facts)?;
-    let job = Job::of(Facts::of_options(&known).map_err(CliError::operational)?).map_err(CliError::operational)?;
+    let mut facts = options_as_facts(env, options, folder)?;
+    write_if_different(&known, &facts)?;
+    let job = CmakeJob::from_facts(TargetDescription::from_options_file(&known).map_err(CliError::operational)?)
+        .map_err(CliError::operational)?;
     let mut files = Vec::new();
     let made = (|| {
-        let told = job.facts();
-        let judged = told.judge(env).map_err(CliError::operational)?;
-        files = judged.toolchain.files();
-        job.say(&judged.findings)?;
-        let descriptor = judged.note(&told).map_err(CliError::operational)?;
+        let inputs = job.build_inputs();
+        let judged = inputs.check(env).map_err(CliError::operational)?;
+        files = judged.toolchain.read_files();
+        job.report_findings(&judged.findings)?;
+        let descriptor = judged.encode_note(&inputs).map_err(CliError::operational)?;
         let made = if text_in_c {
-            let made = guard::supports(told.target);
-            let text = if made.is_ok() { guard::text(&descriptor, &told.component) } else { String::new() };
-            files::write(&output, text.as_bytes()).map_err(|error| cannot_write(&output, &error))?;
+            let made = guard::check_target(inputs.target);
+            let text = if made.is_ok() { guard::guard_source(&descriptor, &inputs.component) } else { String::new() };
+            files::write_regular(&output, text.as_bytes()).map_err(|error| cannot_write(&output, &error))?;
             made
         } else {
-            guard::compile_whole(&job.facts.tool, &descriptor, &told.component, told.target, &output)
+            guard::compile_whole(&job.facts.tool, &descriptor, &inputs.component, inputs.target, &output)
                 .map_err(CliError::operational)?
         };
         if let Err(why) = made {
-            let values = Values::default().with("component", &told.component).with("why", &why);
-            job.say(&told.weigh(&judged.policy, vec![MessageTemplate::Unguarded.finding(&values)]).findings)?;
-            fact(&mut facts, UNGUARDED, &why)?;
-            keep(&known, &facts)?;
+            let values = Values::default().with("component", &inputs.component).with("why", &why);
+            job.report_findings(
+                &inputs.apply_policy(&judged.policy, vec![MessageTemplate::Unguarded.to_finding(&values)]).findings,
+            )?;
+            push_fact(&mut facts, UNGUARDED, &why)?;
+            write_if_different(&known, &facts)?;
         }
         Ok(())
     })();
@@ -73,17 +76,17 @@ pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, CliError> 
     }
     if let Some(depfile) = &options.depfile {
         files.extend(std::env::current_exe().ok());
-        files.extend(job.facts().read_policy().map_err(CliError::operational)?.path);
+        files.extend(job.build_inputs().read_policy().map_err(CliError::operational)?.path);
         files.retain(|file| file.exists());
         // By the name that the build system knows it by.
-        files::write(depfile, rule(&options.output, &files).as_bytes())
+        files::write_regular(depfile, make_rule(&options.output, &files).as_bytes())
             .map_err(|error| cannot_write(depfile, &error))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliError> {
-    let file = absolute(&sealing.file)?;
+pub(crate) fn run_seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliError> {
+    let file = absolute_path(&sealing.file)?;
     let mut guards = sealing.objects.iter().chain(&sealing.guard).filter(|object| facts_of(object).is_file());
     let guard = sealing.guard.as_ref().or_else(|| guards.next()).ok_or_else(|| {
         CliError::operational(format_args!(
@@ -91,26 +94,26 @@ pub(crate) fn seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliError> 
             sealing.file.display()
         ))
     })?;
-    let known = absolute(&facts_of(guard))?;
-    let mut facts = Facts::of_options(&known).map_err(CliError::operational)?;
+    let known = absolute_path(&facts_of(guard))?;
+    let mut facts = TargetDescription::from_options_file(&known).map_err(CliError::operational)?;
     for object in &sealing.objects {
-        facts.objects.push(absolute(object)?);
+        facts.objects.push(absolute_path(object)?);
     }
-    let job = Job::of(facts).map_err(CliError::operational)?;
-    let output = sealing.output.as_deref().map(absolute).transpose()?;
+    let job = CmakeJob::from_facts(facts).map_err(CliError::operational)?;
+    let output = sealing.output.as_deref().map(absolute_path).transpose()?;
     if job.facts.unguarded.is_some() {
         if let Some(output) = &output {
-            seal::copy(&file, output).map_err(CliError::operational)?;
+            seal::copy_file(&file, output).map_err(CliError::operational)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
-    if let Err(stop) = sealed(env, &job, &file, output.as_deref()) {
+    if let Err(stop) = verify_and_seal(env, &job, &file, output.as_deref()) {
         // No build tool shall take it for one that was accepted. A file that is not even a linked one stays: it may be a slip.
         match output {
             Some(output) if fs::canonicalize(&output).ok() != fs::canonicalize(&file).ok() => {
                 let _ = fs::remove_file(output);
             }
-            _ if stop.refuses() => {
+            _ if stop.is_refusal() => {
                 let _ = fs::remove_file(file);
             }
             _ => {}
@@ -128,10 +131,10 @@ fn facts_of(guard: &Path) -> PathBuf {
 }
 
 /// The options as facts.
-fn written(env: &Env, options: &Options, folder: &Path) -> Result<String, CliError> {
-    let tool = compiler(&options.compiler);
-    let triple = triple(&tool).map_err(CliError::operational)?;
-    let source = there("--source", &options.source)?;
+fn options_as_facts(env: &Env, options: &Options, folder: &Path) -> Result<String, CliError> {
+    let tool = parse_compiler(&options.compiler);
+    let triple = target_triple(&tool).map_err(CliError::operational)?;
+    let source = check_exists("--source", &options.source)?;
     let program = tool.program.display().to_string();
     let mut text = format!("{HEAD}\n");
     let configuration = if options.release { "release" } else { "debug" };
@@ -153,10 +156,10 @@ fn written(env: &Env, options: &Options, folder: &Path) -> Result<String, CliErr
     ];
     pairs.extend(tool.flags.iter().map(|flag| ("compiler-flag", flag.clone())));
     if let Some(policy) = &options.policy {
-        pairs.push(("policy", path(&absolute(policy)?)));
+        pairs.push(("policy", path(&absolute_path(policy)?)));
     }
     if let Some(nvcc) = &options.nvcc {
-        let nvcc = found(env, nvcc)?;
+        let nvcc = find_program(env, nvcc)?;
         pairs.push(("cuda-compiler", path(&nvcc)));
         pairs.push(("cuda-compiler-id", "NVIDIA".to_owned()));
         pairs.push(("cuda-source", "its kernels".to_owned()));
@@ -168,19 +171,19 @@ fn written(env: &Env, options: &Options, folder: &Path) -> Result<String, CliErr
     pairs.extend(options.nvcc_flags.iter().map(|flags| ("flags", flags.clone())));
     for (key, folders) in [("include", &options.includes), ("link-directory", &options.libraries)] {
         for folder in folders {
-            pairs.push((key, path(&absolute(folder)?)));
+            pairs.push((key, path(&absolute_path(folder)?)));
         }
     }
     if let Some(root) = &options.toolkit {
-        pairs.push(("toolkit", path(&there("--toolkit", root)?)));
+        pairs.push(("toolkit", path(&check_exists("--toolkit", root)?)));
     }
     for (key, value) in &pairs {
-        fact(&mut text, key, value)?;
+        push_fact(&mut text, key, value)?;
     }
     Ok(text)
 }
 
-fn fact(text: &mut String, key: &str, value: &str) -> Result<(), CliError> {
+fn push_fact(text: &mut String, key: &str, value: &str) -> Result<(), CliError> {
     if value.contains('\n') {
         return Err(CliError::operational(format_args!("{value:?}: a value of one line is expected")));
     }
@@ -189,15 +192,15 @@ fn fact(text: &mut String, key: &str, value: &str) -> Result<(), CliError> {
 }
 
 /// Kept as it is where it says the same, so that build tools see no newer file.
-fn keep(path: &Path, text: &str) -> Result<(), CliError> {
-    if files::text(path).is_ok_and(|kept| kept == text) {
+fn write_if_different(path: &Path, text: &str) -> Result<(), CliError> {
+    if files::read_text(path).is_ok_and(|kept| kept == text) {
         return Ok(());
     }
-    files::write(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
+    files::write_regular(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
 }
 
 /// A program's path, or what makefiles call a compiler: `ccache gcc -m64`.
-fn compiler(words: &str) -> Tool {
+fn parse_compiler(words: &str) -> Tool {
     if Path::new(words).is_file() {
         return Tool { program: words.into(), flags: Vec::new(), kept: None };
     }
@@ -207,9 +210,9 @@ fn compiler(words: &str) -> Tool {
 }
 
 /// A program by its path, or by a name that is looked for in `PATH`.
-fn found(env: &Env, program: &Path) -> Result<PathBuf, CliError> {
+fn find_program(env: &Env, program: &Path) -> Result<PathBuf, CliError> {
     if program.components().count() > 1 {
-        return there("--nvcc", program);
+        return check_exists("--nvcc", program);
     }
     let path = env.var_os("PATH").unwrap_or_default();
     let there = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
@@ -217,14 +220,14 @@ fn found(env: &Env, program: &Path) -> Result<PathBuf, CliError> {
 }
 
 /// What an option names, which has to be there.
-fn there(option: &str, path: &Path) -> Result<PathBuf, CliError> {
-    let whole = absolute(path)?;
+fn check_exists(option: &str, path: &Path) -> Result<PathBuf, CliError> {
+    let whole = absolute_path(path)?;
     fs::metadata(&whole)
         .map_err(|error| CliError::operational(format_args!("{option} {}: {error}", path.display())))?;
     Ok(whole)
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, CliError> {
+fn absolute_path(path: &Path) -> Result<PathBuf, CliError> {
     std::path::absolute(path).map_err(|error| CliError::operational(format_args!("{}: {error}", path.display())))
 }
 

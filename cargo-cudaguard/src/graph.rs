@@ -20,7 +20,7 @@ use std::time::SystemTime;
 use cargo_metadata::semver::{Version, VersionReq};
 use cargo_metadata::{BuildScript, DependencyKind, Message, Metadata, Node, Package, PackageId, TargetKind};
 use cudaguard::crates::table::table;
-use cudaguard::crates::{Crate, Ran, Use};
+use cudaguard::crates::{Crate, CrateUse, Ran};
 use cudaguard::digest::Digest;
 use cudaguard::env::Env;
 use cudaguard::files;
@@ -44,32 +44,40 @@ const HINTS: [&str; 16] = [
 
 /// The crates of each package, for each target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Graph {
+pub(crate) struct CrateGraph {
     crates: BTreeMap<String, BTreeMap<String, Vec<Crate>>>,
     /// Why nobody has told them.
     pub(crate) untold: Option<&'static str>,
 }
 
-impl Graph {
+impl CrateGraph {
     /// The crates that reach CUDA in a package, built for a target: sorted by name and version.
-    pub(crate) fn of(&self, target: &str, package: &str) -> &[Crate] {
+    pub(crate) fn crates_of(&self, target: &str, package: &str) -> &[Crate] {
         self.crates.get(target).and_then(|packages| packages.get(package)).map_or(&[], Vec::as_slice)
     }
 
     /// Reads the graph of this project. Where cargo cannot tell it, it will say so itself when it builds: there is nothing
     /// then. `builds`: cargo is about to build, so that a lock may be written now as well as then; otherwise none is.
-    pub(crate) fn of_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
-        let lock = files::text(&project.top.join("Cargo.lock"));
+    pub(crate) fn from_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
+        let lock = files::read_text(&project.top.join("Cargo.lock"));
         if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
             return Self::default();
         }
-        let asked =
-            Asked { env: &config.env, project, call, top: &project.top, apart: None, locked: lock.is_ok(), builds };
+        let asked = GraphQuery {
+            env: &config.env,
+            project,
+            call,
+            top: &project.top,
+            apart: None,
+            locked: lock.is_ok(),
+            builds,
+        };
         if lock.is_err() && !builds {
-            return Self::apart(&asked);
+            return Self::resolve_in_copy(&asked);
         }
-        let file = own.join("graph").join(format!("{}.json", Digest::of(asked.words(config).as_bytes())));
-        if let Some(kept) = kept(&file) {
+        let file =
+            own.join("graph").join(format!("{}.json", Digest::from_bytes(asked.cache_key_words(config).as_bytes())));
+        if let Some(kept) = read_cached(&file) {
             return kept;
         }
         let mut graph = Self::default();
@@ -77,11 +85,11 @@ impl Graph {
             project.members.iter().map(|member| member.dir.join("Cargo.toml")).collect();
         inputs.extend([project.top.join("Cargo.toml"), project.top.join("Cargo.lock")]);
         for target in &project.targets {
-            let Some(metadata) = asked.metadata(target) else { return Self::default() };
+            let Some(metadata) = asked.resolve_metadata(target) else { return Self::default() };
             // Packages by path may lie outside of the workspace.
             let by_path = metadata.packages.iter().filter(|package| package.source.is_none());
             inputs.extend(by_path.map(|package| package.manifest_path.clone().into_std_path_buf()));
-            graph.crates.insert(target.clone(), packages(&metadata, project, call));
+            graph.crates.insert(target.clone(), crates_by_package(&metadata, project, call));
         }
         let inputs: Vec<Value> = inputs.into_iter().map(|path| json!([path, digest_of(&path)])).collect();
         let text = json!({ "inputs": inputs, "targets": graph.to_json() }).to_string();
@@ -93,18 +101,23 @@ impl Graph {
 
     /// Without a lock, and where none is to be written: as cargo would resolve it now, asked in another folder, whose lock
     /// is thrown away. It is not kept: tomorrow cargo may take other versions.
-    fn apart(asked: &Asked<'_>) -> Self {
+    fn resolve_in_copy(asked: &GraphQuery<'_>) -> Self {
         let untold = |why| Self { untold: Some(why), ..Self::default() };
         if asked.call.locked {
             return untold("there is no Cargo.lock, and --locked allows none to be made");
         }
         let resolved = || {
-            let apart = Apart::of(asked.project).ok()?;
-            let asked = Asked { top: &apart.at(&asked.project.top), apart: Some(&apart.0), builds: true, ..*asked };
+            let apart = Apart::copy_project(asked.project).ok()?;
+            let asked = GraphQuery {
+                top: &apart.path_in_copy(&asked.project.top),
+                apart: Some(&apart.0),
+                builds: true,
+                ..*asked
+            };
             let mut graph = Self::default();
             for target in &asked.project.targets {
-                let metadata = asked.metadata(target)?;
-                graph.crates.insert(target.clone(), packages(&metadata, asked.project, asked.call));
+                let metadata = asked.resolve_metadata(target)?;
+                graph.crates.insert(target.clone(), crates_by_package(&metadata, asked.project, asked.call));
             }
             Some(graph)
         };
@@ -117,7 +130,8 @@ impl Graph {
 
     pub(crate) fn to_json(&self) -> Value {
         let packages = |packages: &BTreeMap<String, Vec<Crate>>| {
-            let named = packages.iter().map(|(name, crates)| (name.clone(), crates.iter().map(written).collect()));
+            let named =
+                packages.iter().map(|(name, crates)| (name.clone(), crates.iter().map(crate_to_json).collect()));
             Value::Object(named.collect())
         };
         Value::Object(self.crates.iter().map(|(target, all)| (target.clone(), packages(all))).collect())
@@ -135,7 +149,7 @@ impl Graph {
     }
 }
 
-fn written(one: &Crate) -> Value {
+fn crate_to_json(one: &Crate) -> Value {
     json!({
         "name": one.name,
         "version": one.version,
@@ -164,14 +178,14 @@ fn crate_of(value: &Value) -> Option<Crate> {
 }
 
 /// What is kept in this file, where nothing that it was read from has changed.
-fn kept(file: &Path) -> Option<Graph> {
+fn read_cached(file: &Path) -> Option<CrateGraph> {
     let value: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     let same = |input: &Value| {
         let path = Path::new(input[0].as_str()?);
         (input[1].as_str()? == digest_of(path)).then_some(())
     };
     value["inputs"].as_array()?.iter().try_for_each(same)?;
-    Graph::from_json(&value["targets"])
+    CrateGraph::from_json(&value["targets"])
 }
 
 /// Whether a lock names a package that could reach CUDA.
@@ -184,27 +198,27 @@ fn speaks_of_cuda(lock: &str) -> bool {
 
 /// Of a file's content; of one that is not there, that of nothing.
 fn digest_of(path: &Path) -> String {
-    Digest::of(&files::bytes(path).unwrap_or_default()).to_string()
+    Digest::from_bytes(&files::read_bytes(path).unwrap_or_default()).to_string()
 }
 
 /// The workspace's folder once more, made of links: where cargo writes its lock there, the project has none.
 struct Apart(PathBuf);
 
 impl Apart {
-    fn of(project: &Project) -> std::io::Result<Self> {
-        let now = Digest::of(format!("{:?}", SystemTime::now()).as_bytes());
+    fn copy_project(project: &Project) -> std::io::Result<Self> {
+        let now = Digest::from_bytes(format!("{:?}", SystemTime::now()).as_bytes());
         let name = format!("cudaguard-graph-{}-{now}", std::process::id());
         let apart = Self(std::env::temp_dir().join(name));
-        let top = apart.at(&project.top);
+        let top = apart.path_in_copy(&project.top);
         fs::create_dir_all(&top)?;
         // One that cannot be read may be a link to where nothing is yet.
-        link(&project.top, &top, "Cargo.lock".as_ref())?;
+        link_entries(&project.top, &top, "Cargo.lock".as_ref())?;
         // What lies beside is found from there, too.
         let outside = |path: &PathBuf| !path.starts_with(&project.top);
         if project.members.iter().flat_map(|member| &member.paths).any(outside) {
             for below in project.top.ancestors() {
                 if let Some((above, name)) = below.parent().zip(below.file_name()) {
-                    link(above, &apart.at(above), name)?;
+                    link_entries(above, &apart.path_in_copy(above), name)?;
                 }
             }
         }
@@ -212,13 +226,13 @@ impl Apart {
     }
 
     /// Where a folder stands here.
-    fn at(&self, path: &Path) -> PathBuf {
+    fn path_in_copy(&self, path: &Path) -> PathBuf {
         self.0.join(path.strip_prefix("/").unwrap_or(path))
     }
 }
 
 /// Links to everything in a folder but one.
-fn link(from: &Path, to: &Path, but: &OsStr) -> std::io::Result<()> {
+fn link_entries(from: &Path, to: &Path, but: &OsStr) -> std::io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         if entry.file_name() != but {
@@ -235,7 +249,7 @@ impl Drop for Apart {
 }
 
 /// How cargo is asked.
-struct Asked<'a> {
+struct GraphQuery<'a> {
     env: &'a Env,
     project: &'a Project,
     call: &'a Call,
@@ -249,23 +263,23 @@ struct Asked<'a> {
     builds: bool,
 }
 
-impl Asked<'_> {
+impl GraphQuery<'_> {
     /// What the answer depends on besides files that it names.
-    fn words(&self, config: &Config) -> String {
+    fn cache_key_words(&self, config: &Config) -> String {
         let selected: Vec<&str> =
             self.project.selected.iter().map(|at| self.project.members[*at].name.as_str()).collect();
         format!(
             "{:?} {:?} {selected:?} {:?} {} {config:?} {}",
-            project::cargo(self.env),
+            project::cargo_path(self.env),
             self.project.targets,
             self.call.features,
-            dev(self.call),
+            uses_dev_dependencies(self.call),
             env!("CARGO_PKG_VERSION"),
         )
     }
 
-    fn command(&self, target: &str) -> Command {
-        let mut command = Command::new(project::cargo(self.env));
+    fn metadata_command(&self, target: &str) -> Command {
+        let mut command = Command::new(project::cargo_path(self.env));
         command.args(["metadata", "--format-version", "1", "--filter-platform", target, "--manifest-path"]);
         command.arg(self.top.join("Cargo.toml")).stdin(Stdio::null());
         command.args(project::asked_too(self.call));
@@ -274,8 +288,8 @@ impl Asked<'_> {
 
     /// Everything, resolved: from what lies on this machine where that is enough. Otherwise cargo fetches what it would
     /// fetch for the build a moment later.
-    fn metadata(&self, target: &str) -> Option<Metadata> {
-        let features = self.call.features.arguments();
+    fn resolve_metadata(&self, target: &str) -> Option<Metadata> {
+        let features = self.call.features.to_args();
         // Of a virtual workspace cargo takes no feature that it cannot find in every member; which of all are on is worked
         // out here anyway.
         let mut choices = vec![features.clone()];
@@ -284,19 +298,19 @@ impl Asked<'_> {
         }
         if self.locked {
             // Frozen, or cargo would take other versions than it does with a network.
-            let frozen = choices.iter().find_map(|features| self.ask(target, features, &["--frozen"]));
+            let frozen = choices.iter().find_map(|features| self.query_cargo(target, features, &["--frozen"]));
             if frozen.is_some() {
                 return frozen;
             }
         }
         let switches = [(self.call.locked || !self.builds, "--locked"), (self.call.offline, "--offline")];
         let switches: Vec<&str> = switches.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect();
-        choices.iter().find_map(|features| self.ask(target, features, &switches))
+        choices.iter().find_map(|features| self.query_cargo(target, features, &switches))
     }
 
     /// What cargo fetches meanwhile it says itself, unless the question may be one that it cannot answer.
-    fn ask(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
-        let mut command = self.command(target);
+    fn query_cargo(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
+        let mut command = self.metadata_command(target);
         let quiet = self.apart.is_some() || !features.is_empty() || switches.contains(&"--frozen");
         let errors = if quiet { Stdio::null() } else { Stdio::piped() };
         let mut child = command.args(features).args(switches).stdout(Stdio::piped()).stderr(errors).spawn().ok()?;
@@ -326,18 +340,18 @@ fn pass_on(errors: impl std::io::Read) {
 }
 
 /// Whether tests or examples are made, which link dev-dependencies too.
-fn dev(call: &Call) -> bool {
+fn uses_dev_dependencies(call: &Call) -> bool {
     call.tests || call.all_examples || call.all_targets || !call.examples.is_empty()
 }
 
 /// The crates that reach CUDA, of each selected member.
-fn packages(metadata: &Metadata, project: &Project, call: &Call) -> BTreeMap<String, Vec<Crate>> {
+fn crates_by_package(metadata: &Metadata, project: &Project, call: &Call) -> BTreeMap<String, Vec<Crate>> {
     let Some(resolve) = &metadata.resolve else { return BTreeMap::new() };
-    let mut walk = Walk {
+    let mut walk = GraphWalk {
         packages: metadata.packages.iter().map(|package| (&package.id, package)).collect(),
         nodes: resolve.nodes.iter().map(|node| (&node.id, node)).collect(),
         on: BTreeMap::new(),
-        dev: dev(call),
+        dev: uses_dev_dependencies(call),
         members: metadata.workspace_members.iter().collect(),
     };
     let members: Vec<&Package> = metadata
@@ -359,17 +373,17 @@ fn packages(metadata: &Metadata, project: &Project, call: &Call) -> BTreeMap<Str
     let top = project.top.as_path();
     let mut files: BTreeSet<PathBuf> = BTreeSet::from([top.join("Cargo.toml")]);
     files.extend(members.iter().map(|package| package.manifest_path.clone().into_std_path_buf()));
-    let manifests: Vec<Manifest> = files.iter().filter_map(|file| Manifest::read(file, top)).collect();
+    let manifests: Vec<CargoManifest> = files.iter().filter_map(|file| CargoManifest::parse_file(file, top)).collect();
     // A member whose C library is made along is guarded too, so all are told.
     members
         .iter()
         .filter(|package| walk.on.contains_key(&package.id))
-        .map(|package| (package.name.to_string(), walk.from(package, &manifests)))
+        .map(|package| (package.name.to_string(), walk.crates_from(package, &manifests)))
         .collect()
 }
 
 /// A manifest of the workspace's own, for the lines in it.
-struct Manifest {
+struct CargoManifest {
     /// From the workspace's root.
     path: String,
     text: String,
@@ -377,7 +391,7 @@ struct Manifest {
 }
 
 /// The graph, and what is on in it.
-struct Walk<'a> {
+struct GraphWalk<'a> {
     packages: BTreeMap<&'a PackageId, &'a Package>,
     nodes: BTreeMap<&'a PackageId, &'a Node>,
     /// The packages that are linked, each with its features and the optional dependencies that are on.
@@ -401,14 +415,14 @@ struct Edge<'a> {
 
 impl Edge<'_> {
     /// What the manifest calls it.
-    fn key(&self) -> &str {
+    fn manifest_key(&self) -> &str {
         self.declared.rename.as_deref().unwrap_or(&self.declared.name)
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> GraphWalk<'a> {
     /// The dependencies of one kind.
-    fn edges(&self, from: &PackageId, kind: DependencyKind) -> Vec<Edge<'a>> {
+    fn dependency_edges(&self, from: &PackageId, kind: DependencyKind) -> Vec<Edge<'a>> {
         let (Some(package), Some(node)) = (self.packages.get(from), self.nodes.get(from)) else { return Vec::new() };
         let mut edges = Vec::new();
         for dep in &node.deps {
@@ -427,10 +441,10 @@ impl<'a> Walk<'a> {
 
     /// The dependencies that are linked: normal ones, and of a member, where tests or examples are made, its
     /// dev-dependencies. What runs in the compiler is not linked.
-    fn linked(&self, from: &PackageId) -> Vec<Edge<'a>> {
-        let mut edges = self.edges(from, DependencyKind::Normal);
+    fn linked_edges(&self, from: &PackageId) -> Vec<Edge<'a>> {
+        let mut edges = self.dependency_edges(from, DependencyKind::Normal);
         if self.dev && self.members.contains(from) {
-            edges.extend(self.edges(from, DependencyKind::Development));
+            edges.extend(self.dependency_edges(from, DependencyKind::Development));
         }
         let macros = |package: &Package| package.targets.iter().any(|one| one.kind.contains(&TargetKind::ProcMacro));
         edges.retain(|edge| !macros(edge.to));
@@ -438,20 +452,20 @@ impl<'a> Walk<'a> {
     }
 
     fn is_on(&self, from: &PackageId, edge: &Edge<'_>) -> bool {
-        !edge.declared.optional || self.on.get(from).is_some_and(|on| on.optional.contains(edge.key()))
+        !edge.declared.optional || self.on.get(from).is_some_and(|on| on.optional.contains(edge.manifest_key()))
     }
 
     /// Turns on what these packages need, until nothing more comes.
     fn turn_on(&mut self, seeds: &[&'a Package], call: &Call) {
         for seed in seeds {
-            let features = call.features.of(&seed.name, &seed.features);
+            let features = call.features.enabled_features(&seed.name, &seed.features);
             self.on.entry(&seed.id).or_default().features.extend(features);
         }
         loop {
             let mut next = self.on.clone();
             for (id, on) in &self.on {
                 let package = self.packages[id];
-                let edges = self.linked(id);
+                let edges = self.linked_edges(id);
                 let mut mine = on.clone();
                 let mut theirs: Vec<(&'a PackageId, String)> = Vec::new();
                 for value in on.features.iter().filter_map(|feature| package.features.get(feature)).flatten() {
@@ -467,7 +481,7 @@ impl<'a> Walk<'a> {
                                 mine.features.insert(key.to_owned());
                             }
                         }
-                        let named = edges.iter().filter(|edge| edge.key() == key);
+                        let named = edges.iter().filter(|edge| edge.manifest_key() == key);
                         for edge in named.filter(|edge| !weak || self.is_on(id, edge)) {
                             theirs.push((&edge.to.id, feature.to_owned()));
                         }
@@ -475,7 +489,7 @@ impl<'a> Walk<'a> {
                         mine.features.insert(value.clone());
                     }
                 }
-                next.insert(id, merged(next.get(id), mine));
+                next.insert(id, merge_conditions(next.get(id), mine));
                 for edge in edges.iter().filter(|edge| self.is_on(id, edge)) {
                     let there = next.entry(&edge.to.id).or_default();
                     there.features.extend(edge.declared.features.iter().cloned());
@@ -497,27 +511,33 @@ impl<'a> Walk<'a> {
     }
 
     /// The crates that reach CUDA, from this package on: each by its shortest way.
-    fn from(&self, root: &'a Package, manifests: &[Manifest]) -> Vec<Crate> {
+    fn crates_from(&self, root: &'a Package, manifests: &[CargoManifest]) -> Vec<Crate> {
         let mut found = Vec::new();
         let mut seen: BTreeSet<&PackageId> = BTreeSet::from([&root.id]);
         let mut open: VecDeque<(&Package, Vec<String>)> = VecDeque::from([(root, vec![root.name.to_string()])]);
         while let Some((package, path)) = open.pop_front() {
-            let concerns = |one: &Package| Crate::concerns(&one.name, one.links.as_deref());
+            let concerns = |one: &Package| Crate::is_relevant(&one.name, one.links.as_deref());
             if concerns(package) {
                 let on = self.on.get(&package.id).cloned().unwrap_or_default();
-                found.push(made(package, on.features, path.clone(), false, manifests));
+                found.push(crate_from_package(package, on.features, path.clone(), false, manifests));
             }
-            for edge in self.linked(&package.id).iter().filter(|edge| self.is_on(&package.id, edge)) {
+            for edge in self.linked_edges(&package.id).iter().filter(|edge| self.is_on(&package.id, edge)) {
                 if seen.insert(&edge.to.id) {
-                    open.push_back((edge.to, longer(&path, edge.to)));
+                    open.push_back((edge.to, extend_path(&path, edge.to)));
                 }
             }
             // What its build script uses: not linked, but it compiles or searches for it.
-            for edge in self.edges(&package.id, DependencyKind::Build) {
+            for edge in self.dependency_edges(&package.id, DependencyKind::Build) {
                 let runs = edge.to.name != package.name && concerns(edge.to) && self.is_on(&package.id, &edge);
-                let row = cudaguard::crates::table::of(&edge.to.name, &edge.to.version.to_string());
+                let row = cudaguard::crates::table::find_row(&edge.to.name, &edge.to.version.to_string());
                 if runs && row.is_some_and(|row| row.works_for(&package.name)) {
-                    found.push(made(edge.to, BTreeSet::new(), longer(&path, edge.to), true, manifests));
+                    found.push(crate_from_package(
+                        edge.to,
+                        BTreeSet::new(),
+                        extend_path(&path, edge.to),
+                        true,
+                        manifests,
+                    ));
                 }
             }
         }
@@ -526,27 +546,33 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn merged(one: Option<&On>, other: On) -> On {
+fn merge_conditions(one: Option<&On>, other: On) -> On {
     let mut both = one.cloned().unwrap_or_default();
     both.features.extend(other.features);
     both.optional.extend(other.optional);
     both
 }
 
-fn longer(path: &[String], package: &Package) -> Vec<String> {
+fn extend_path(path: &[String], package: &Package) -> Vec<String> {
     let mut path = path.to_vec();
     path.push(format!("{} {}", package.name, package.version));
     path
 }
 
-fn made(package: &Package, features: BTreeSet<String>, path: Vec<String>, tool: bool, manifests: &[Manifest]) -> Crate {
+fn crate_from_package(
+    package: &Package,
+    features: BTreeSet<String>,
+    path: Vec<String>,
+    tool: bool,
+    manifests: &[CargoManifest],
+) -> Crate {
     // The manifest that is nearest on the way, then the workspace's own, from which members take their dependencies.
-    let of = |name: &str| manifests.iter().find(|manifest| manifest.package() == Some(name));
+    let of = |name: &str| manifests.iter().find(|manifest| manifest.package_name() == Some(name));
     let on_the_way = path.iter().rev().skip(1).filter_map(|step| of(step.split(' ').next()?));
     let shared = manifests.iter().filter(|manifest| manifest.table.get("workspace").is_some());
     let (mut named_in, mut inherited): (Vec<String>, Vec<String>) = Default::default();
     for manifest in on_the_way.chain(shared) {
-        if let Some((line, inherits)) = manifest.line(&package.name, &package.version) {
+        if let Some((line, inherits)) = manifest.declaration_line(&package.name, &package.version) {
             let place = format!("{}:{line}", manifest.path);
             // Nothing can be changed where all is the workspace's.
             let places = if inherits { &mut inherited } else { &mut named_in };
@@ -568,22 +594,22 @@ fn made(package: &Package, features: BTreeSet<String>, path: Vec<String>, tool: 
     }
 }
 
-impl Manifest {
-    fn read(file: &Path, top: &Path) -> Option<Self> {
-        let text = files::text(file).ok()?;
+impl CargoManifest {
+    fn parse_file(file: &Path, top: &Path) -> Option<Self> {
+        let text = files::read_text(file).ok()?;
         let table = Toml::Table(text.parse().ok()?);
         Some(Self { path: file.strip_prefix(top).unwrap_or(file).display().to_string(), text, table })
     }
 
-    fn package(&self) -> Option<&str> {
+    fn package_name(&self) -> Option<&str> {
         self.table.get("package")?.get("name")?.as_str()
     }
 
     /// The line in which a dependency of this name and version is declared, and whether it takes everything from the
     /// workspace.
-    fn line(&self, name: &str, version: &Version) -> Option<(usize, bool)> {
+    fn declaration_line(&self, name: &str, version: &Version) -> Option<(usize, bool)> {
         let mut keys = Vec::new();
-        declared(&self.table, name, version, &mut keys);
+        declared_keys(&self.table, name, version, &mut keys);
         let is = |text: &str| {
             let text = text.trim().trim_matches('"');
             keys.iter().find(|(key, _)| key == text).map(|(_, inherits)| *inherits)
@@ -608,12 +634,12 @@ impl Manifest {
 
 /// The keys under which a dependency is declared, in every table of dependencies, and whether it takes everything from the
 /// workspace there.
-fn declared(table: &Toml, name: &str, version: &Version, keys: &mut Vec<(String, bool)>) {
+fn declared_keys(table: &Toml, name: &str, version: &Version, keys: &mut Vec<(String, bool)>) {
     let Some(table) = table.as_table() else { return };
     for (key, value) in table {
         let Some(inner) = value.as_table().filter(|_| !key.starts_with("package")) else { continue };
         if !key.ends_with("dependencies") {
-            declared(value, name, version, keys);
+            declared_keys(value, name, version, keys);
             continue;
         }
         for (key, value) in inner {
@@ -633,34 +659,34 @@ fn declared(table: &Toml, name: &str, version: &Version, keys: &mut Vec<(String,
 
 /// A package's crates, and the policy that judges them: for what only the build tells.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct StaleCheck {
     pub(crate) component: String,
     pub(crate) policy: Policy,
-    pub(crate) uses: Vec<Use>,
+    pub(crate) uses: Vec<CrateUse>,
 }
 
 /// Crates that the build just done took from an earlier run of their build scripts, when something else was in use. cargo
 /// tells by being asked once more, with nothing left to do, what each script has said. It is not asked again until what the
 /// crates would do has changed; `settled` is the file that holds what they would have done then.
-pub(crate) fn stale(
+pub(crate) fn stale_crates(
     build_command: &Command,
     verb: CargoVerb,
     arguments: &[OsString],
     settled: &Path,
     release: bool,
-    judged: &[Judged],
+    judged: &[StaleCheck],
 ) -> Vec<Finding> {
     let own_form = arguments.iter().any(|word| word.to_string_lossy().starts_with("--message-format"));
-    let tell = |one: &Use| one.of.row().is_some_and(|row| !row.tells.is_empty());
+    let tell = |one: &CrateUse| one.of.table_row().is_some_and(|row| !row.tells.is_empty());
     if own_form || !judged.iter().flat_map(|one| &one.uses).any(tell) {
         return Vec::new();
     }
-    let uses: Vec<&Vec<Use>> = judged.iter().map(|one| &one.uses).collect();
-    let state = Digest::of(format!("{uses:?} {arguments:?}").as_bytes()).to_string();
+    let uses: Vec<&Vec<CrateUse>> = judged.iter().map(|one| &one.uses).collect();
+    let state = Digest::from_bytes(format!("{uses:?} {arguments:?}").as_bytes()).to_string();
     if fs::read_to_string(settled).is_ok_and(|settled| settled == state) {
         return Vec::new();
     }
-    let Some(ran) = ran(build_command, verb, arguments) else { return Vec::new() };
+    let Some(ran) = run_build_scripts(build_command, verb, arguments) else { return Vec::new() };
     let findings = stale_by(&ran, release, judged);
     if findings.is_empty() {
         // Only the last state that was in order: going back to an earlier one may find what this one left.
@@ -670,21 +696,22 @@ pub(crate) fn stale(
 }
 
 /// The same by what the build scripts have said.
-fn stale_by(ran: &[Ran], release: bool, judged: &[Judged]) -> Vec<Finding> {
-    let of = |one: &Judged| -> Vec<Finding> {
-        let found = one.policy.apply(cudaguard::crates::stale(&one.uses, ran, release), release).findings;
-        found.into_iter().map(|finding| finding.of(&one.component)).collect()
+fn stale_by(ran: &[Ran], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
+    let of = |one: &StaleCheck| -> Vec<Finding> {
+        let found =
+            one.policy.apply_to(cudaguard::crates::check_stale_builds(&one.uses, ran, release), release).findings;
+        found.into_iter().map(|finding| finding.with_component(&one.component)).collect()
     };
     judged.iter().flat_map(of).collect()
 }
 
 /// The same by the messages of the build itself.
-pub(crate) fn stale_by_messages(scripts: &[BuildScript], release: bool, judged: &[Judged]) -> Vec<Finding> {
-    stale_by(&scripts.iter().filter_map(told).collect::<Vec<_>>(), release, judged)
+pub(crate) fn stale_by_messages(scripts: &[BuildScript], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
+    stale_by(&scripts.iter().filter_map(parse_build_script).collect::<Vec<_>>(), release, judged)
 }
 
 /// What the build scripts of this build have said. `None` where cargo does not tell.
-fn ran(build_command: &Command, verb: CargoVerb, arguments: &[OsString]) -> Option<Vec<Ran>> {
+fn run_build_scripts(build_command: &Command, verb: CargoVerb, arguments: &[OsString]) -> Option<Vec<Ran>> {
     let mut command = Command::new(build_command.get_program());
     command.arg(verb.name()).args(["--message-format", "json"]);
     if verb == CargoVerb::Test {
@@ -701,10 +728,10 @@ fn ran(build_command: &Command, verb: CargoVerb, arguments: &[OsString]) -> Opti
         Ok(Message::BuildScriptExecuted(script)) => Some(script),
         _ => None,
     });
-    Some(scripts.filter_map(|script| told(&script)).collect())
+    Some(scripts.filter_map(|script| parse_build_script(&script)).collect())
 }
 
-fn told(script: &BuildScript) -> Option<Ran> {
+fn parse_build_script(script: &BuildScript) -> Option<Ran> {
     // `registry+https://…#cudarc@0.19.10`, `path+file:///w/cudarc#0.1.0`
     let (source, rest) = script.package_id.repr.rsplit_once('#')?;
     let by_folder = source.rsplit('/').next().unwrap_or_default();
@@ -752,16 +779,16 @@ mod tests {
             named_in: vec!["Cargo.toml:7".into()],
         };
         let crates = BTreeMap::from([("t".to_owned(), BTreeMap::from([("app".to_owned(), vec![one])]))]);
-        let graph = Graph { crates, untold: None };
+        let graph = CrateGraph { crates, untold: None };
         let (file, input) = (folder.join("graph.json"), folder.join("Cargo.lock"));
         fs::write(&input, "one").unwrap();
         let inputs = json!([[input, digest_of(&input)]]);
         fs::write(&file, json!({ "inputs": inputs, "targets": graph.to_json() }).to_string()).unwrap();
-        assert_eq!(kept(&file), Some(graph));
+        assert_eq!(read_cached(&file), Some(graph));
         fs::write(&input, "two").unwrap();
-        assert_eq!(kept(&file), None);
+        assert_eq!(read_cached(&file), None);
         fs::write(&file, "{\"inputs\": [[1]]}").unwrap();
-        assert_eq!(kept(&file), None);
+        assert_eq!(read_cached(&file), None);
     }
 
     #[test]
@@ -770,8 +797,8 @@ mod tests {
                     cudarc = \"0.19.10\"\n\n[target.'cfg(unix)'.dependencies.cust]\nversion = \"0.3\"\n\n\
                     [workspace.dependencies]\ncandle-core.workspace = true\n";
         let manifest =
-            Manifest { path: "Cargo.toml".into(), text: text.into(), table: Toml::Table(text.parse().unwrap()) };
-        let line = |name: &str, version: &str| manifest.line(name, &version.parse().unwrap());
+            CargoManifest { path: "Cargo.toml".into(), text: text.into(), table: Toml::Table(text.parse().unwrap()) };
+        let line = |name: &str, version: &str| manifest.declaration_line(name, &version.parse().unwrap());
         assert_eq!(line("cudarc", "0.19.10"), Some((7, false)));
         assert_eq!(line("cudarc", "0.17.8"), Some((6, false)));
         assert_eq!(line("cudarc", "0.16.6"), None);

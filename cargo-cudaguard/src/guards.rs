@@ -15,7 +15,7 @@ use cudaguard::finding::Severity;
 use cudaguard::guard::{self, GuardObjects, Shim};
 use cudaguard::manifest::Component;
 use cudaguard::note::SIZE;
-use cudaguard::pipeline::{CudaIntent, Facts, Judged};
+use cudaguard::pipeline::{BuildCheck, BuildInputs, CudaIntent};
 use cudaguard::policy::Policy;
 use cudaguard::rebuild_stamp;
 
@@ -23,8 +23,8 @@ use crate::project::{Package, Project};
 use crate::report::{self, Level};
 
 /// What is known of a package of this project before cargo builds it; nobody has asked for its crates yet.
-pub(crate) fn facts<'a>(project: &'a Project, package: &'a Package, target: &'a str) -> Facts<'a> {
-    Facts {
+pub(crate) fn build_inputs<'a>(project: &'a Project, package: &'a Package, target: &'a str) -> BuildInputs<'a> {
+    BuildInputs {
         component: Component { name: package.name.clone(), version: package.version.clone() },
         package: &package.name,
         folder: &package.dir,
@@ -35,7 +35,7 @@ pub(crate) fn facts<'a>(project: &'a Project, package: &'a Package, target: &'a 
         release: project.release,
         locked: Some(project.locked),
         sees_linked: true,
-        meant: if package.embeds { CudaIntent::Owner } else { CudaIntent::Nobody },
+        intent: if package.embeds { CudaIntent::Owner } else { CudaIntent::Nobody },
         archs: None,
         headers: None,
         given: None,
@@ -45,18 +45,22 @@ pub(crate) fn facts<'a>(project: &'a Project, package: &'a Package, target: &'a 
 }
 
 /// Looks and judges, with these variables of cargo's configuration laid over the environment.
-pub(crate) fn judge(env: &Env, facts: &Facts<'_>, configured: &BTreeMap<String, OsString>) -> Result<Judged, String> {
+pub(crate) fn check_package(
+    env: &Env,
+    facts: &BuildInputs<'_>,
+    configured: &BTreeMap<String, OsString>,
+) -> Result<BuildCheck, String> {
     // The stamp is of what was read for this package alone.
     let env = env.with_fresh_log();
-    let judged = facts.judge(&if configured.is_empty() { env } else { env.with(configured.clone()) })?;
+    let judged = facts.check(&if configured.is_empty() { env } else { env.with_variables(configured.clone()) })?;
     report::log(Level::Info, || {
         let policy = judged.policy.path.as_ref().map_or("default policy".to_owned(), |path| path.display().to_string());
-        let reason = match facts.meant {
+        let reason = match facts.intent {
             CudaIntent::Owner => "its build.rs calls embed!()",
             CudaIntent::Build => "`check` selected it",
             CudaIntent::Nobody => "the toolchain counts only if the package reaches CUDA",
         };
-        let toolkit = judged.toolchain.toolkit();
+        let toolkit = judged.toolchain.sourced_toolkit_version();
         let toolkit =
             toolkit.map_or("no toolkit".to_owned(), |toolkit| format!("CUDA {} by {}", toolkit.value, toolkit.source));
         format!("checked {} for {}, {}: {policy}; {toolkit}; {reason}", facts.component, facts.target, facts.profile)
@@ -65,7 +69,7 @@ pub(crate) fn judge(env: &Env, facts: &Facts<'_>, configured: &BTreeMap<String, 
 }
 
 /// Where the guard of a package lies.
-fn folder(facts: &Facts<'_>, own: &Path) -> PathBuf {
+fn guard_dir(facts: &BuildInputs<'_>, own: &Path) -> PathBuf {
     let Component { name, version } = &facts.component;
     own.join("guards").join(facts.target).join(facts.profile).join(format!("{name}-{version}"))
 }
@@ -108,7 +112,7 @@ impl Shims {
             .filter_map(|(target, shim)| Some((target.clone(), shim.clone().ok().filter(|shim| !shim.is_compiled())?)))
             .collect();
         for (target, _) in missing.iter().filter(|_| !self.quiet) {
-            report::line(&format!("   Compiling cudaguard's start-up check for {target}"));
+            report::print_line(&format!("   Compiling cudaguard's start-up check for {target}"));
         }
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         for batch in missing.chunks(cores) {
@@ -128,7 +132,7 @@ impl Shims {
     /// Writes note and shim of a package into `dir`. The shim is a link to the shared object.
     fn guard(
         &mut self,
-        facts: &Facts<'_>,
+        facts: &BuildInputs<'_>,
         env: &Env,
         descriptor: &[u8; SIZE],
         dir: &Path,
@@ -159,9 +163,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(facts: &Facts<'_>, judged: &Judged, own: &Path) -> Result<Self, String> {
-        let descriptor = judged.note(facts)?;
-        let folder = folder(facts, own);
+    pub(crate) fn new(facts: &BuildInputs<'_>, judged: &BuildCheck, own: &Path) -> Result<Self, String> {
+        let descriptor = judged.encode_note(facts)?;
+        let folder = guard_dir(facts, own);
         let mut content = descriptor.to_vec();
         content.extend_from_slice(guard::SOURCE_DIGEST.to_string().as_bytes());
         content.push(u8::from(facts.wants_guard(&judged.policy)));
@@ -171,7 +175,7 @@ impl Plan {
             content.extend_from_slice(finding.render().as_bytes());
         }
         let unchanged = fs::read(folder.join(GUARD)).is_ok_and(|old| old == content);
-        let ready = ready(&folder).filter(|_| unchanged);
+        let ready = read_ready_guard(&folder).filter(|_| unchanged);
         Ok(Self { folder, descriptor, content, ready })
     }
 
@@ -183,8 +187,8 @@ impl Plan {
     /// newer than that build.
     pub(crate) fn make(
         self,
-        facts: &Facts<'_>,
-        judged: &Judged,
+        facts: &BuildInputs<'_>,
+        judged: &BuildCheck,
         since: Option<SystemTime>,
         shims: &mut Shims,
     ) -> Result<Guard, String> {
@@ -208,7 +212,9 @@ impl Plan {
         });
         let _ = fs::remove_dir_all(&workshop);
         let guarded = match made? {
-            GuardObjects::Objects { .. } => ready(&folder).ok_or("the guard's objects were removed meanwhile")?,
+            GuardObjects::Objects { .. } => {
+                read_ready_guard(&folder).ok_or("the guard's objects were removed meanwhile")?
+            }
             unguarded @ GuardObjects::Unguarded(_) => {
                 let _ = fs::remove_file(folder.join(NOTE));
                 // The reason is in the key too: should a guard become possible, cargo has to link again.
@@ -222,20 +228,20 @@ impl Plan {
 }
 
 /// Returns true if a file of this package was linked with a guard before.
-pub(crate) fn exists(facts: &Facts<'_>, own: &Path) -> bool {
-    folder(facts, own).join(GUARD).is_file()
+pub(crate) fn exists(facts: &BuildInputs<'_>, own: &Path) -> bool {
+    guard_dir(facts, own).join(GUARD).is_file()
 }
 
 /// The file that targets without a guard depend on: its content changes when the package is to be guarded.
-pub(crate) fn unguarded_key(facts: &Facts<'_>, own: &Path, since: Option<SystemTime>) -> Result<PathBuf, String> {
-    let key = folder(facts, own).join(UNGUARDED);
+pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, since: Option<SystemTime>) -> Result<PathBuf, String> {
+    let key = guard_dir(facts, own).join(UNGUARDED);
     write_key(&key, b"unguarded", since)?;
     Ok(key)
 }
 
 /// Makes cargo link those targets of this package again that were linked without a guard.
-pub(crate) fn expire_unguarded(facts: &Facts<'_>, own: &Path) -> Result<(), String> {
-    let key = folder(facts, own).join(UNGUARDED);
+pub(crate) fn expire_unguarded(facts: &BuildInputs<'_>, own: &Path) -> Result<(), String> {
+    let key = guard_dir(facts, own).join(UNGUARDED);
     if key.is_file() { write_key(&key, b"guarded", None) } else { Ok(()) }
 }
 
@@ -248,9 +254,9 @@ fn write_key(key: &Path, content: &[u8], since: Option<SystemTime>) -> Result<()
 
 /// Whether the guard that lies ready was made by what is found now: then what was linked with it shows what a build of now
 /// is made with.
-pub(crate) fn is_current(facts: &Facts<'_>, judged: &Judged, own: &Path) -> bool {
-    let kept = fs::read(folder(facts, own).join(GUARD));
-    let descriptor = judged.note(facts);
+pub(crate) fn is_current(facts: &BuildInputs<'_>, judged: &BuildCheck, own: &Path) -> bool {
+    let kept = fs::read(guard_dir(facts, own).join(GUARD));
+    let descriptor = judged.encode_note(facts);
     kept.is_ok_and(|kept| descriptor.is_ok_and(|descriptor| kept.starts_with(&descriptor[..])))
 }
 
@@ -274,7 +280,7 @@ const SHIMS: &str = "shims";
 const NOTE: &str = "cudaguard-note.o";
 const SHIM: &str = "cudaguard-shim.o";
 
-fn ready(folder: &Path) -> Option<GuardObjects> {
+fn read_ready_guard(folder: &Path) -> Option<GuardObjects> {
     let (note, shim) = (folder.join(NOTE), folder.join(SHIM));
     (note.is_file() && shim.is_file()).then_some(GuardObjects::Objects { note, shim })
 }
@@ -288,9 +294,9 @@ fn set_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
 
 /// Writes the stamp that `embed!()` in this package's build script announces: a guard that depends on anything that
 /// has changed since makes cargo run the script again.
-pub(crate) fn stamp(facts: &Facts<'_>, judged: &Judged, stamps: &Path) -> Result<(), String> {
-    let file = rebuild_stamp::file(stamps, &facts.component);
-    rebuild_stamp::Stamp::of(&judged.env, &judged.policy, judged.lock.as_deref(), &judged.toolchain)
+pub(crate) fn write_stamp(facts: &BuildInputs<'_>, judged: &BuildCheck, stamps: &Path) -> Result<(), String> {
+    let file = rebuild_stamp::digest_file(stamps, &facts.component);
+    rebuild_stamp::Stamp::from_toolchain(&judged.env, &judged.policy, judged.lock.as_deref(), &judged.toolchain)
         .write_if_changed(&file)
         .map(drop)
 }

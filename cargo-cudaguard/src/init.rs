@@ -19,9 +19,9 @@ use cudaguard::vendor::CUDNN;
 use cudaguard::version::Version;
 
 use crate::arguments::Call;
-use crate::graph::Graph;
+use crate::graph::CrateGraph;
 use crate::guards;
-use crate::project::{Package, Project, absolute, repository};
+use crate::project::{Package, Project, absolute_path, repository_root};
 use crate::report::{self, CliError};
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
@@ -49,27 +49,32 @@ impl Changes {
     }
 }
 
-pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
-    let call = Call::read(None, arguments);
+pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
+    let call = Call::parse(None, arguments);
     let mut changes = Changes { report: String::new(), dry_run: call.dry_run };
     if call.cmake {
-        cmake::run(env, &mut changes)?;
-        report::result(&changes.report)?;
+        cmake::init_cmake(env, &mut changes)?;
+        report::print_result(&changes.report)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (call, config, project) = Project::asked(env, arguments)?;
-    let source = source(&call)?;
-    let variables = config.variables();
+    let (call, config, project) = Project::from_args(env, arguments)?;
+    let source = dependency_source(&call)?;
+    let variables = config.env_table();
     let target = &project.targets[0];
-    let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
+    let graph = CrateGraph::from_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
     let mut depends = false;
     for at in &project.selected {
         let package = &project.members[*at];
-        let policy = Policy::of_package(&package.dir, &project.top, &package.name);
-        let crates = !graph.of(target, &package.name).is_empty();
+        let policy = Policy::for_package(&package.dir, &project.top, &package.name);
+        let crates = !graph.crates_of(target, &package.name).is_empty();
         let named = call.packages.contains(&package.name);
-        if named || package.embeds || crates || policy.is_ok_and(|policy| policy.asks()) || uses_cuda(&package.dir) {
-            embed(&mut changes, package, &source)?;
+        if named
+            || package.embeds
+            || crates
+            || policy.is_ok_and(|policy| policy.constrains_cuda())
+            || uses_cuda(&package.dir)
+        {
+            add_embed(&mut changes, package, &source)?;
             depends = true;
         } else {
             changes.line(format_args!(
@@ -82,20 +87,20 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
     let first = project.selected.first().map(|at| &project.members[*at]);
     let first =
         first.ok_or_else(|| CliError::operational("no package is selected: name one with -p, or --workspace"))?;
-    let found = Policy::places(&first.dir, &project.top).into_iter().find(|place| place.exists());
+    let found = Policy::candidate_paths(&first.dir, &project.top).into_iter().find(|place| place.exists());
     let requires_toolkit = if let Some(found) = found {
         changes.line(format_args!("kept {}", found.display()));
-        Policy::of_package(&first.dir, &project.top, &first.name).is_ok_and(|policy| policy.toolkit.is_some())
+        Policy::for_package(&first.dir, &project.top, &first.name).is_ok_and(|policy| policy.toolkit.is_some())
     } else {
         // Only if there is none: the existing one may be unreadable, which is not an error here.
-        let judged = guards::judge(&config.env, &guards::facts(&project, first, target), &variables)
+        let judged = guards::check_package(&config.env, &guards::build_inputs(&project, first, target), &variables)
             .map_err(CliError::operational)?;
-        new(&mut changes, &project.top.join(FILE), &policy(&judged.policy, &judged.toolchain))?;
-        judged.toolchain.toolkit().is_some()
+        write_new_file(&mut changes, &project.top.join(FILE), &policy_text(&judged.policy, &judged.toolchain))?;
+        judged.toolchain.sourced_toolkit_version().is_some()
     };
     let source = if depends { source } else { Source::Registry };
-    workflow(&mut changes, &project.top, WORKFLOW, requires_toolkit, &source)?;
-    report::result(&changes.report)?;
+    write_workflow(&mut changes, &project.top, WORKFLOW, requires_toolkit, &source)?;
+    report::print_result(&changes.report)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -113,7 +118,7 @@ fn uses_cuda(package: &Path) -> bool {
             }
         })
     }
-    let script = files::text(&package.join("build.rs")).unwrap_or_default().to_ascii_lowercase();
+    let script = files::read_text(&package.join("build.rs")).unwrap_or_default().to_ascii_lowercase();
     ["cuda", "cudnn", "nvcc", "nvrtc", "cublas"].iter().any(|word| script.contains(word)) || has_device_code(package, 6)
 }
 
@@ -135,15 +140,15 @@ impl Source {
         match self {
             Self::Directory { directory, .. } => {
                 let path = relative(package, directory);
-                format!("{{ path = {}, version = \"{}\" }}", text(&path.to_string_lossy()), series())
+                format!("{{ path = {}, version = \"{}\" }}", text(&path.to_string_lossy()), version_series())
             }
             Self::Repository { url, revision, .. } if revision.is_empty() => {
-                format!("{{ git = {}, version = \"{}\" }}", text(url), series())
+                format!("{{ git = {}, version = \"{}\" }}", text(url), version_series())
             }
             Self::Repository { url, revision, .. } => {
-                format!("{{ git = {}, rev = {}, version = \"{}\" }}", text(url), text(revision), series())
+                format!("{{ git = {}, rev = {}, version = \"{}\" }}", text(url), text(revision), version_series())
             }
-            Self::Registry => format!("\"{}\"", series()),
+            Self::Registry => format!("\"{}\"", version_series()),
         }
     }
 
@@ -167,9 +172,9 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
 
 /// Returns the library that the user named, else the one that this command was built with: packages depend on that release. A path to
 /// another directory would break the build, so it is an error.
-fn source(call: &Call) -> Result<Source, CliError> {
+fn dependency_source(call: &Call) -> Result<Source, CliError> {
     if let Some(directory) = &call.path {
-        let directory = absolute(directory);
+        let directory = absolute_path(directory);
         if !holds_the_library(&directory) {
             return Err(CliError::operational(format_args!(
                 "--path {}: holds no package `cudaguard`; in a checkout it is the folder guard-core",
@@ -194,13 +199,13 @@ fn source(call: &Call) -> Result<Source, CliError> {
 }
 
 /// The releases that stand in for this one.
-fn series() -> &'static str {
+fn version_series() -> &'static str {
     let version = env!("CARGO_PKG_VERSION");
     version.rsplit_once('.').map_or(version, |(series, _)| series)
 }
 
 fn holds_the_library(folder: &Path) -> bool {
-    let manifest = files::text(&folder.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
+    let manifest = files::read_text(&folder.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
     manifest.as_ref().and_then(|table| table.get("package")?.get("name")?.as_str()) == Some("cudaguard")
 }
 
@@ -223,13 +228,13 @@ fn came_from(exe: &Path) -> Option<Origin> {
         return built.map(Origin::Folder);
     }
     let root = exe.parent()?.parent()?;
-    let record: serde_json::Value = serde_json::from_str(&files::text(&root.join(".crates2.json")).ok()?).ok()?;
+    let record: serde_json::Value = serde_json::from_str(&files::read_text(&root.join(".crates2.json")).ok()?).ok()?;
     // `cargo-cudaguard 0.1.0 (path+file:///folder/cargo-cudaguard)`, `… (git+https://host/name?branch=x#revision)`
     let ours = concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION"), " (");
     let installed =
         record.get("installs")?.as_object()?.keys().find_map(|key| key.strip_prefix(ours)?.strip_suffix(')'))?;
     if let Some(folder) = installed.strip_prefix("path+file://") {
-        let folder = PathBuf::from(decoded(folder.split(['#', '?']).next()?)?);
+        let folder = PathBuf::from(percent_decode(folder.split(['#', '?']).next()?)?);
         return library(folder.parent()?).map(Origin::Folder);
     }
     let (url, revision) = installed.strip_prefix("git+")?.split_once('#')?;
@@ -238,7 +243,7 @@ fn came_from(exe: &Path) -> Option<Origin> {
 }
 
 /// The path in an address: `%20` is a blank.
-fn decoded(path: &str) -> Option<String> {
+fn percent_decode(path: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::new(), path.as_bytes());
     while let [first, behind @ ..] = rest {
         rest = behind;
@@ -255,10 +260,10 @@ fn decoded(path: &str) -> Option<String> {
 }
 
 /// build.rs and the dependency that it needs; where there is a build script already, what to add to it.
-fn embed(changes: &mut Changes, package: &Package, source: &Source) -> Result<(), CliError> {
+fn add_embed(changes: &mut Changes, package: &Package, source: &Source) -> Result<(), CliError> {
     let manifest = package.dir.join("Cargo.toml");
     let fail = |error: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {error}", manifest.display()));
-    let text = files::text(&manifest).map_err(|error| fail(&error))?;
+    let text = files::read_text(&manifest).map_err(|error| fail(&error))?;
     let table: toml::Table = text.parse().map_err(|error| fail(&error))?;
     let named = table.get("package").and_then(|table| table.get("build"));
     let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
@@ -274,7 +279,7 @@ fn embed(changes: &mut Changes, package: &Package, source: &Source) -> Result<()
         return Ok(());
     }
     let embeds = |text: &str| ["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word));
-    let there = match files::text(&script) {
+    let there = match files::read_text(&script) {
         Ok(text) => Some(embeds(&text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(CliError::operational(format_args!("{}: {error}", script.display()))),
@@ -295,7 +300,7 @@ fn embed(changes: &mut Changes, package: &Package, source: &Source) -> Result<()
         return Ok(());
     }
     if !package.embeds {
-        let Some(text) = depending(&text, &table, &dependency) else {
+        let Some(text) = add_dependency(&text, &table, &dependency) else {
             // A build.rs without its dependency would break the build.
             changes.line(format_args!(
                 "{}: [build-dependencies] is written in a way that is not edited here: {add}, then run this again",
@@ -318,15 +323,15 @@ fn embed(changes: &mut Changes, package: &Package, source: &Source) -> Result<()
                 "{}: that is a release from a registry; where yours has none, put `cudaguard = {{ path = \"CHECKOUT/guard-core\", \
                  version = \"{}\" }}` in its place",
                 manifest.display(),
-                series()
+                version_series()
             ));
         }
     }
-    new(changes, &script, BUILD_RS).map(drop)
+    write_new_file(changes, &script, BUILD_RS).map(drop)
 }
 
 /// The manifest with the dependency in it; `None` where its table is no plain `[build-dependencies]`.
-fn depending(text: &str, table: &toml::Table, source: &str) -> Option<String> {
+fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<String> {
     let line = format!("cudaguard = {source}\n");
     let anew = if table.contains_key("build-dependencies") {
         let start = text.lines().position(|line| line.trim() == "[build-dependencies]")?;
@@ -345,8 +350,8 @@ fn depending(text: &str, table: &toml::Table, source: &str) -> Option<String> {
 }
 
 /// A policy of what is seen here.
-fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
-    let pins = Pins::of(policy, toolchain, Scope::WHOLE);
+fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
+    let pins = Pins::from_toolchain(policy, toolchain, Scope::WHOLE);
     let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
     let mut text = "# What this project asks of its CUDA builds. `cargo cudaguard check` judges by it.\n".to_owned();
     match version(&pins.toolkit) {
@@ -372,14 +377,14 @@ fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
 
 /// Writes the workflow of the project in `top` to the top of the repository, where GitHub reads it. It writes none that cannot work: the
 /// runners of GitHub have no toolkit, and no path outside of the repository.
-fn workflow(
+fn write_workflow(
     changes: &mut Changes,
     top: &Path,
     template: &str,
     requires_toolkit: bool,
     source: &Source,
 ) -> Result<(), CliError> {
-    let repository = repository(top);
+    let repository = repository_root(top);
     let below = top.strip_prefix(repository).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
     let (mut text, mut name) = (template.to_owned(), "cudaguard".to_owned());
     if !below.is_empty() {
@@ -399,7 +404,7 @@ fn workflow(
     } else if outside {
         "the dependency is a path outside of this repository: in a job that has it"
     } else {
-        return new(changes, &path, &text).map(drop);
+        return write_new_file(changes, &path, &text).map(drop);
     };
     if path.exists() {
         changes.line(format_args!("kept {}", path.display()));
@@ -410,7 +415,7 @@ fn workflow(
 }
 
 /// Writes a file if it does not exist.
-fn new(changes: &mut Changes, path: &Path, content: &str) -> Result<(), CliError> {
+fn write_new_file(changes: &mut Changes, path: &Path, content: &str) -> Result<(), CliError> {
     let fail = |error: std::io::Error| CliError::operational(format_args!("cannot write {}: {error}", path.display()));
     if path.symlink_metadata().is_ok() {
         changes.line(format_args!("kept {}", path.display()));
@@ -479,7 +484,7 @@ mod tests {
 
     #[test]
     fn the_dependency_goes_where_it_belongs() {
-        let with = |text: &str| depending(text, &text.parse().unwrap(), "\"0.1\"");
+        let with = |text: &str| add_dependency(text, &text.parse().unwrap(), "\"0.1\"");
         let line = "cudaguard = \"0.1\"\n";
         assert_eq!(
             with("[package]\nname = \"a\"\n").unwrap(),

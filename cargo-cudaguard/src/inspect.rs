@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cudaguard::arch::Target;
-use cudaguard::binary::{Binary, Kind};
-use cudaguard::dlopen_note::Entry;
+use cudaguard::binary::{Binary, BinaryKind};
+use cudaguard::dlopen_note::DlopenEntry;
 use cudaguard::elf::machine;
 use cudaguard::evidence::Evidence;
 use cudaguard::examined::NotExamined;
-use cudaguard::host::Gpu;
+use cudaguard::host::HostGpu;
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer;
 use cudaguard::kernels::{self, Cover, Coverage, Kernels, Known};
@@ -29,20 +29,20 @@ use crate::artefact::{self, Opened};
 use crate::report::{self, CliError, EXIT_ERROR};
 use crate::{sarif, whole};
 
-pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, CliError> {
+pub(crate) fn run_inspect(file: &Path, form: Output) -> Result<ExitCode, CliError> {
     let contents = match artefact::open(file).map_err(CliError::operational)? {
-        Opened::Archive(archive) => return whole::inspect(file, archive, form),
+        Opened::Archive(archive) => return whole::inspect_artifact(file, archive, form),
         Opened::File(contents) => contents,
     };
     let (text, unguarded) = looked_at(file, contents, |seen| {
         // Of a file by itself nothing is found that is wrong with it on every machine.
-        let text = if form == Output::Sarif { sarif::of_files(&[]) } else { seen.written(form == Output::Json) };
+        let text = if form == Output::Sarif { sarif::files_to_sarif(&[]) } else { seen.render(form == Output::Json) };
         (text, seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
     })?;
-    report::result(&text)?;
+    report::print_result(&text)?;
     match unguarded {
         Some((true, _)) => return Ok(ExitCode::from(EXIT_ERROR)),
-        Some((false, kind)) if kind != Kind::GpuCode => {
+        Some((false, kind)) if kind != BinaryKind::GpuCode => {
             report::note(&format!("{}: no manifest: it was built without cudaguard", file.display()));
         }
         _ => {}
@@ -50,10 +50,14 @@ pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn looked_at<T>(file: &Path, contents: Arc<Contents>, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, CliError> {
+fn looked_at<T>(
+    file: &Path,
+    contents: Arc<Contents>,
+    tell: impl FnOnce(&InspectedFile<'_>) -> T,
+) -> Result<T, CliError> {
     let binary = Binary::with_kernels(file, contents).map_err(CliError::operational)?;
     let kernels = binary.kernels().map_err(CliError::operational)?;
-    let evidence = Evidence::of(&binary, kernels);
+    let evidence = Evidence::from_binary(&binary, kernels);
     let (mut notes, mut damaged) = (Vec::new(), false);
     for note in binary.manifests() {
         match note {
@@ -65,12 +69,12 @@ fn looked_at<T>(file: &Path, contents: Arc<Contents>, tell: impl FnOnce(&Seen<'_
         }
     }
     // What is cut off is a reason to doubt the kernels, too.
-    for doubt in binary.damage.iter().filter(|damage| !kernels.doubts().contains(damage)).chain(kernels.doubts()) {
+    for doubt in binary.damage.iter().filter(|damage| !kernels.warnings().contains(damage)).chain(kernels.warnings()) {
         report::note(&format!("warning: {}: {doubt}", file.display()));
     }
-    let covers: Vec<_> = kernels.covers().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
-    let drivers = drivers(&Components::with_evidence(file, &binary, &evidence).manifests, &covers);
-    Ok(tell(&Seen { file, binary: &binary, notes, damaged, kernels, evidence: &evidence, drivers }))
+    let covers: Vec<_> = kernels.coverage_by_cc().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
+    let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence).manifests, &covers);
+    Ok(tell(&InspectedFile { file, binary: &binary, notes, damaged, kernels, evidence: &evidence, drivers }))
 }
 
 /// The driver that a file needs at least where it runs on these GPUs; without kernels, wherever it runs.
@@ -83,7 +87,7 @@ pub(crate) struct Needs {
 }
 
 /// For the GPUs that there is code for; neighbours that need the same stand together.
-pub(crate) fn drivers(manifests: &[Manifest], covers: &[((u8, u8), Coverage)]) -> Vec<Needs> {
+pub(crate) fn driver_needs(manifests: &[Manifest], covers: &[((u8, u8), Coverage)]) -> Vec<Needs> {
     let mut all: Vec<Needs> = Vec::new();
     if covers.is_empty() {
         let driver = manifests.iter().filter_map(answer::least_driver).max();
@@ -96,7 +100,7 @@ pub(crate) fn drivers(manifests: &[Manifest], covers: &[((u8, u8), Coverage)]) -
             alike = false;
             continue;
         }
-        let gpu = Gpu { cc: Some(cc), visible: true, ..Gpu::default() };
+        let gpu = HostGpu { cc: Some(cc), visible: true, ..HostGpu::default() };
         let answers: Vec<_> = manifests
             .iter()
             .flat_map(|manifest| answer::answers(manifest, std::slice::from_ref(&gpu), false))
@@ -121,14 +125,14 @@ impl Needs {
     pub(crate) fn to_json(&self) -> Value {
         let mut value = object::<&str>([]);
         let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
-        value.put("from", self.gpus.map(|(from, _)| cc(from)));
-        value.put("to", self.gpus.map(|(_, to)| cc(to)));
-        value.put("cuda", self.driver.map(|(cuda, _)| cuda.to_string()));
-        value.put("release", self.driver.and_then(|(_, release)| release).map(|release| release.to_string()));
+        value.insert_some("from", self.gpus.map(|(from, _)| cc(from)));
+        value.insert_some("to", self.gpus.map(|(_, to)| cc(to)));
+        value.insert_some("cuda", self.driver.map(|(cuda, _)| cuda.to_string()));
+        value.insert_some("release", self.driver.and_then(|(_, release)| release).map(|release| release.to_string()));
         let sure = |(cuda, release): (CudaVersion, DriverRelease)| {
             object([("cuda", cuda.to_string()), ("release", release.to_string())].map(|(key, text)| (key, text.into())))
         };
-        value.put("sure_from", self.sure_from.map(sure));
+        value.insert_some("sure_from", self.sure_from.map(sure));
         value
     }
 
@@ -151,7 +155,7 @@ impl Needs {
 }
 
 /// What there is to tell of a file.
-struct Seen<'a> {
+struct InspectedFile<'a> {
     file: &'a Path,
     binary: &'a Binary,
     notes: Vec<Note>,
@@ -162,76 +166,82 @@ struct Seen<'a> {
     drivers: Vec<Needs>,
 }
 
-impl Seen<'_> {
-    fn written(&self, json: bool) -> String {
+impl InspectedFile<'_> {
+    fn render(&self, json: bool) -> String {
         if json { self.to_json() } else { self.to_text() }
     }
 
     fn to_json(&self) -> String {
         let Self { file, binary, notes, damaged: _, kernels, evidence, drivers } = self;
         let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
-        value.put("kind", Some(binary.kind.to_string()));
-        value.put("machine", processor(binary));
-        value.put("components", Some(array(notes.iter().map(|note| note.manifest.to_json()))));
-        value.put("kernels", Some(kernels.to_json()));
-        value.put("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(Needs::to_json))));
-        value.put("evidence", evidence.to_json());
-        value.put("needed", Some(array(binary.needed.iter().map(String::as_str))));
-        value.put("opened", (!binary.opened.is_empty()).then(|| array(binary.opened.iter().map(opened_to_json))));
+        value.insert_some("kind", Some(binary.kind.to_string()));
+        value.insert_some("machine", processor_name(binary));
+        value.insert_some("components", Some(array(notes.iter().map(|note| note.manifest.to_json()))));
+        value.insert_some("kernels", Some(kernels.to_json()));
+        value.insert_some("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(Needs::to_json))));
+        value.insert_some("evidence", evidence.to_json());
+        value.insert_some("needed", Some(array(binary.needed.iter().map(String::as_str))));
+        value.insert_some(
+            "opened",
+            (!binary.opened.is_empty()).then(|| array(binary.opened.iter().map(opened_to_json))),
+        );
         for library in vendor::ALL {
-            value.put(library.key, binary.linkage(library).name().filter(|_| binary.kind != Kind::GpuCode));
+            value.insert_some(
+                library.key,
+                binary.linkage(library).name().filter(|_| binary.kind != BinaryKind::GpuCode),
+            );
         }
-        let told = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
-        let told: Vec<_> = vendor::ALL.iter().filter_map(told).collect();
-        value.put("inside", (!told.is_empty()).then(|| object(told)));
+        let detected = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
+        let detected: Vec<_> = vendor::ALL.iter().filter_map(detected).collect();
+        value.insert_some("inside", (!detected.is_empty()).then(|| object(detected)));
         put_not_judged(&mut value, &self.not_examined());
-        format!("{}\n", value.pretty())
+        format!("{}\n", value.to_pretty_string())
     }
 
     fn to_text(&self) -> String {
         let Self { file, binary, notes, damaged: _, kernels, evidence, drivers } = self;
-        let mut page = Page::default();
-        let what = match (binary.kind, processor(binary)) {
-            (Kind::GpuCode, _) => "kernels only".to_owned(),
+        let mut page = InspectPage::default();
+        let what = match (binary.kind, processor_name(binary)) {
+            (BinaryKind::GpuCode, _) => "kernels only".to_owned(),
             (kind, Some(processor)) => format!("{kind}, {processor}"),
             (kind, None) => format!("{kind} without any object"),
         };
-        page.title(&format!("{}: {what}", file.display()));
+        page.push_title(&format!("{}: {what}", file.display()));
         for note in notes {
-            component(&mut page, note, !kernels.entries().is_empty());
+            write_component(&mut page, note, !kernels.entries().is_empty());
         }
-        page.title("kernels");
+        page.push_title("kernels");
         if kernels.entries().is_empty() {
             let examined = if binary.not_examined.is_empty() {
                 "no GPU code in this file"
             } else {
                 "no GPU code in what was examined"
             };
-            page.line("none", examined);
+            page.push_line("none", examined);
         } else {
-            images(&mut page, kernels);
+            write_images(&mut page, kernels);
         }
         let mut name = "driver";
         for needs in drivers {
-            page.line(name, &needs.describe());
+            page.push_line(name, &needs.describe());
             name = "";
         }
         made_by(&mut page, evidence);
-        if binary.kind != Kind::GpuCode {
-            page.title("libraries");
+        if binary.kind != BinaryKind::GpuCode {
+            page.push_title("libraries");
             let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
-            page.line("CUDA", &listed(&of_cuda, "none needed"));
+            page.push_line("CUDA", &join_names(&of_cuda, "none needed"));
             for library in vendor::ALL {
                 let linkage = binary.linkage(library);
                 if linkage != Linkage::None {
                     let version =
                         version_inside(binary, library).map(|version| format!("{version}, ")).unwrap_or_default();
-                    page.line(library.name, &format!("{version}{}", linkage.name().unwrap_or("not known")));
+                    page.push_line(library.name, &format!("{version}{}", linkage.name().unwrap_or("not known")));
                 }
             }
-            page.line("others", &listed(&others, "none needed"));
+            page.push_line("others", &join_names(&others, "none needed"));
             for entry in &binary.opened {
-                page.line(
+                page.push_line(
                     "opened",
                     &format!("{}: {}, {}", entry.sonames.join(", "), entry.priority, entry.description),
                 );
@@ -248,7 +258,7 @@ impl Seen<'_> {
 }
 
 /// As systemd's package notes call it.
-fn opened_to_json(entry: &Entry) -> Value {
+fn opened_to_json(entry: &DlopenEntry) -> Value {
     let text = |text: &String| Value::from(text.as_str());
     object([
         ("feature", text(&entry.feature)),
@@ -265,8 +275,9 @@ pub(crate) fn version_inside(binary: &Binary, library: &Library) -> Option<Strin
 }
 
 /// For which the file is, by name; not of GPU code alone, and not of an archive without any object.
-pub(crate) fn processor(binary: &Binary) -> Option<String> {
-    (binary.kind != Kind::GpuCode && binary.machine != 0).then(|| machine::name(binary.machine).into_owned())
+pub(crate) fn processor_name(binary: &Binary) -> Option<String> {
+    (binary.kind != BinaryKind::GpuCode && binary.machine != 0)
+        .then(|| machine::machine_name(binary.machine).into_owned())
 }
 
 /// The names of what was not examined, by the reason.
@@ -280,81 +291,81 @@ pub(crate) fn by_reason(parts: &[NotExamined]) -> BTreeMap<&str, Vec<&str>> {
 
 /// Lines of a name and what is said of it.
 #[derive(Default)]
-pub(crate) struct Page(pub(crate) String);
+pub(crate) struct InspectPage(pub(crate) String);
 
-impl Page {
-    pub(crate) fn title(&mut self, text: &str) {
-        self.0.push_str(&sanitize::line(text));
+impl InspectPage {
+    pub(crate) fn push_title(&mut self, text: &str) {
+        self.0.push_str(&sanitize::sanitize_line(text));
         self.0.push('\n');
     }
 
     /// What was not examined, with the number of files and the reasons.
     pub(crate) fn not_examined(&mut self, parts: &[NotExamined]) {
         if !parts.is_empty() {
-            self.title(&format!("not examined: {}", whole::counted(parts.len() as u64, "part")));
+            self.push_title(&format!("not examined: {}", whole::count_of(parts.len() as u64, "part")));
         }
         for (reason, names) in by_reason(parts) {
-            self.line(&names.len().to_string(), &format!("{reason}: {}", whole::some(&names)));
+            self.push_line(&names.len().to_string(), &format!("{reason}: {}", whole::join_some(&names)));
         }
     }
 
-    pub(crate) fn line(&mut self, name: &str, text: &str) {
-        let _ = writeln!(self.0, "  {name:<10} {}", sanitize::line(text));
+    pub(crate) fn push_line(&mut self, name: &str, text: &str) {
+        let _ = writeln!(self.0, "  {name:<10} {}", sanitize::sanitize_line(text));
     }
 }
 
 /// `not_judged` of every subcommand's JSON.
 pub(crate) fn put_not_judged(value: &mut Value, parts: &[NotExamined]) {
-    value.put("not_judged", (!parts.is_empty()).then(|| array(parts)));
+    value.insert_some("not_judged", (!parts.is_empty()).then(|| array(parts)));
 }
 
-fn component(page: &mut Page, note: &Note, has_kernels: bool) {
+fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
     let manifest = &note.manifest;
-    page.title(&format!("component {}", manifest.component));
+    page.push_title(&format!("component {}", manifest.component));
     if note.revision > 1 {
-        page.line(
+        page.push_line(
             "note",
             &format!("of revision {}, newer than this cudaguard: this is what it can read", note.revision),
         );
     }
-    page.line("guarded by", &format!("cudaguard {}", manifest.cudaguard));
-    page.line("target", &format!("{}, {}", manifest.target, manifest.profile));
-    page.line("toolkit", &manifest.toolkit.map_or("none".to_owned(), |version| version.to_string()));
-    page.line(CUDNN.name, &guarded(manifest));
+    page.push_line("guarded by", &format!("cudaguard {}", manifest.cudaguard));
+    page.push_line("target", &format!("{}, {}", manifest.target, manifest.profile));
+    page.push_line("toolkit", &manifest.toolkit.map_or("none".to_owned(), |version| version.to_string()));
+    page.push_line(CUDNN.name, &describe_guard(manifest));
     if let Some(cudart) = manifest.cudart.filter(|cudart| cudart.linkage != Linkage::None) {
         let version = cudart.version.map(|version| format!("{version}, ")).unwrap_or_default();
-        page.line("cudart", &format!("{version}{}", cudart.linkage.name().unwrap_or("not known")));
+        page.push_line("cudart", &format!("{version}{}", cudart.linkage.name().unwrap_or("not known")));
     }
     if let Some(compiler) = &manifest.host_compiler {
-        page.line("compiler", compiler);
+        page.push_line("compiler", compiler);
     }
     let observed = manifest.observed.as_deref().filter(|_| manifest.archs_known() == "observed");
     let archs = observed.unwrap_or(&manifest.declared);
     let names: Vec<String> = archs.iter().map(Target::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    page.line("archs", &format!("{} ({})", listed(&names, "none"), manifest.archs_known()));
+    page.push_line("archs", &format!("{} ({})", join_names(&names, "none"), manifest.archs_known()));
     let mut name = "requires";
     for requirement in &manifest.requires {
-        page.line(name, &demand(requirement));
+        page.push_line(name, &describe_requirement(requirement));
         name = "";
     }
     if manifest.observed.is_none() && has_kernels {
         // What they ask for stands below; in the note it does not.
-        page.line(name, "what its kernels ask for: nobody sealed it, so it looks when it starts");
+        page.push_line(name, "what its kernels ask for: nobody sealed it, so it looks when it starts");
     } else if let Some(what) = manifest.not_judged() {
-        page.line(name, &format!("not known of {what}"));
+        page.push_line(name, &format!("not known of {what}"));
     } else if manifest.requires.is_empty() {
-        page.line(
+        page.push_line(
             name,
             if manifest.sealed { "nothing" } else { "nothing on record: nobody sealed it, so it looks when it starts" },
         );
     }
     for (code, reason) in &manifest.allow {
-        page.line("allows", &format!("{code}: {reason}"));
+        page.push_line("allows", &format!("{code}: {reason}"));
     }
 }
 
-fn guarded(manifest: &Manifest) -> String {
+fn describe_guard(manifest: &Manifest) -> String {
     match &manifest.library {
         None => "none".to_owned(),
         Some(guarded) if guarded.linkage == Linkage::None => {
@@ -368,7 +379,7 @@ fn guarded(manifest: &Manifest) -> String {
 }
 
 /// A row in words.
-fn demand(requirement: &Requirement) -> String {
+fn describe_requirement(requirement: &Requirement) -> String {
     let driver = |cuda: &dyn std::fmt::Display, release: &dyn std::fmt::Display| {
         format!("driver supports CUDA {cuda} (release {release})")
     };
@@ -416,7 +427,7 @@ fn demand(requirement: &Requirement) -> String {
     }
 }
 
-fn images(page: &mut Page, kernels: &Kernels) {
+fn write_images(page: &mut InspectPage, kernels: &Kernels) {
     struct Span {
         from: (u8, u8),
         to: (u8, u8),
@@ -424,21 +435,21 @@ fn images(page: &mut Page, kernels: &Kernels) {
     }
     let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
     for entry in kernels.entries() {
-        let isa = entry.isa().map_or(String::new(), |(major, minor)| format!(" (PTX ISA {major}.{minor})"));
+        let isa = entry.ptx_isa().map_or(String::new(), |(major, minor)| format!(" (PTX ISA {major}.{minor})"));
         let kind = match entry.kind {
             // Its name is longer than the column.
-            kernels::Kind::RelocatablePtx => "reloc. ptx".to_owned(),
+            kernels::ImageKind::RelocatablePtx => "reloc. ptx".to_owned(),
             other => other.to_string(),
         };
         *count.entry((kind, format!("{}{isa}", entry.arch_name()))).or_default() += 1;
     }
     for ((kind, arch), number) in &count {
-        page.line(kind, &if *number == 1 { arch.clone() } else { format!("{number} × {arch}") });
+        page.push_line(kind, &if *number == 1 { arch.clone() } else { format!("{number} × {arch}") });
     }
-    let all = kernels.groups().iter().map(|group| group.containers.len()).sum();
+    let all = kernels.container_groups().iter().map(|group| group.containers.len()).sum();
     // Neighbours that are served alike stand together.
     let mut spans: Vec<Span> = Vec::new();
-    for cover in kernels.covers() {
+    for cover in kernels.coverage_by_cc() {
         let mut how = match cover.service.code {
             Some(code) => format!("{} ({code})", cover.service.by.name()),
             None => cover.service.by.name().to_owned(),
@@ -455,7 +466,7 @@ fn images(page: &mut Page, kernels: &Kernels) {
     }
     let mut name = "serves";
     for Span { from: (a, b), to: (c, d), how } in spans {
-        page.line(
+        page.push_line(
             name,
             &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
         );
@@ -464,25 +475,28 @@ fn images(page: &mut Page, kernels: &Kernels) {
 }
 
 /// What the file itself shows of the tools that made it.
-fn made_by(page: &mut Page, evidence: &Evidence) {
+fn made_by(page: &mut InspectPage, evidence: &Evidence) {
     if *evidence == Evidence::default() {
         return;
     }
-    page.title("made by");
-    for (made, containers) in &evidence.makers() {
+    page.push_title("made by");
+    for (made, containers) in &evidence.kernel_makers() {
         let (major, minor) = made.release;
         let of = match containers {
             1 => String::new(),
             number => format!(", in {number} containers"),
         };
         let newer = if made.known == Known::Isa { " or newer" } else { "" };
-        page.line(&made.kind.to_string(), &format!("CUDA {major}.{minor}{newer} ({}{of})", made.known.words()));
+        page.push_line(
+            &made.kind.to_string(),
+            &format!("CUDA {major}.{minor}{newer} ({}{of})", made.known.display_name()),
+        );
     }
     for version in &evidence.cudart {
-        page.line("cudart", &format!("{version} (a constant in its code)"));
+        page.push_line("cudart", &format!("{version} (a constant in its code)"));
     }
     for compiler in &evidence.compilers {
-        page.line("compiler", compiler);
+        page.push_line("compiler", compiler);
     }
 }
 
@@ -490,7 +504,7 @@ fn made_by(page: &mut Page, evidence: &Evidence) {
 fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
     const NAMED: usize = 3;
     let (mut number, mut origins) = (0, BTreeSet::new());
-    for container in kernels.without(cc) {
+    for container in kernels.containers_without(cc) {
         number += 1;
         origins.extend(container.origin.as_deref());
     }
@@ -507,7 +521,7 @@ fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
     text
 }
 
-pub(crate) fn listed(names: &[&str], none: &str) -> String {
+pub(crate) fn join_names(names: &[&str], none: &str) -> String {
     if names.is_empty() { none.to_owned() } else { names.join(" ") }
 }
 
@@ -567,7 +581,7 @@ mod tests {
             ((8, 7), Some((8, 7)), "GPU 8.7: not served"),
             ((9, 1), None, "GPU 9.1 and newer: not served"),
         ] {
-            assert_eq!(demand(&row(from, to)), says);
+            assert_eq!(describe_requirement(&row(from, to)), says);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::kernels::{self, Container, Form, Kernels};
+use cudaguard::kernels::{self, Container, ImageForm, Kernels};
 use cudaguard::mapped_file::OpenFiles;
 
 /// Enough for any package's own kernels; a folder of data sets is not walked to its end.
@@ -13,7 +13,7 @@ const MOST_FILES: usize = 20_000;
 
 /// Where a package's own GPU code may lie.
 #[derive(Debug)]
-pub(crate) struct Places<'a> {
+pub(crate) struct BuildPlaces<'a> {
     /// The package's folder, where what lies there counts.
     pub(crate) package: Option<&'a Path>,
     /// Folders that build scripts wrote to.
@@ -27,7 +27,7 @@ pub(crate) struct Places<'a> {
 }
 
 /// For each container of a file, whether it is known to be the package's own.
-pub(crate) fn own(data: &[u8], found: &Kernels, places: &Places<'_>) -> Vec<bool> {
+pub(crate) fn owned_containers(data: &[u8], found: &Kernels, places: &BuildPlaces<'_>) -> Vec<bool> {
     let mut own = vec![false; found.containers().len()];
     // Most containers differ in their size already.
     let mut by_size: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -39,11 +39,11 @@ pub(crate) fn own(data: &[u8], found: &Kernels, places: &Places<'_>) -> Vec<bool
         let Ok(theirs) = kernels::read_contents(path, &bytes) else { return };
         for container in theirs.containers() {
             let Some(wanted) = bytes_of(&bytes, container) else { continue };
-            if container.form == Form::Ptx {
+            if container.form == ImageForm::Ptx {
                 // How far a text goes without its file around it depends on what stands behind it.
                 let text = wanted.trim_ascii_end();
                 for (at, candidate) in found.containers().iter().enumerate() {
-                    own[at] |= candidate.form == Form::Ptx && starts_with(data, candidate.offset, text);
+                    own[at] |= candidate.form == ImageForm::Ptx && starts_with(data, candidate.offset, text);
                 }
                 continue;
             }
@@ -53,14 +53,14 @@ pub(crate) fn own(data: &[u8], found: &Kernels, places: &Places<'_>) -> Vec<bool
             }
         }
     };
-    each(places, &mut known);
+    for_each_file(places, &mut known);
     own
 }
 
 /// The objects and static libraries among a build's files, without its guard.
-pub(crate) fn objects(places: &Places<'_>) -> Vec<PathBuf> {
+pub(crate) fn object_files(places: &BuildPlaces<'_>) -> Vec<PathBuf> {
     let mut objects = Vec::new();
-    each(places, &mut |path: &Path| {
+    for_each_file(places, &mut |path: &Path| {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         let guard = name.starts_with("cudaguard") || name.starts_with("libcudaguard");
         if !guard && [".o", ".obj", ".a"].iter().any(|ending| name.ends_with(ending)) {
@@ -70,7 +70,7 @@ pub(crate) fn objects(places: &Places<'_>) -> Vec<PathBuf> {
     objects
 }
 
-fn each(places: &Places<'_>, known: &mut impl FnMut(&Path)) {
+fn for_each_file(places: &BuildPlaces<'_>, known: &mut impl FnMut(&Path)) {
     for object in places.objects.iter().filter(|object| holds_code(object)) {
         known(object);
     }
@@ -78,7 +78,7 @@ fn each(places: &Places<'_>, known: &mut impl FnMut(&Path)) {
     let mut seen = BTreeSet::new();
     let folders = places.out_dirs.iter().map(PathBuf::as_path).chain(places.package);
     for folder in folders {
-        walk(folder, folder, places, &mut left, &mut seen, known);
+        walk_kernel_files(folder, folder, places, &mut left, &mut seen, known);
     }
 }
 
@@ -93,10 +93,10 @@ fn starts_with(data: &[u8], offset: u64, text: &[u8]) -> bool {
 }
 
 /// Files that hold GPU code by their names, in a folder and those below, without other packages and what cargo makes.
-fn walk(
+fn walk_kernel_files(
     top: &Path,
     folder: &Path,
-    places: &Places<'_>,
+    places: &BuildPlaces<'_>,
     left: &mut usize,
     seen: &mut BTreeSet<PathBuf>,
     known: &mut impl FnMut(&Path),
@@ -115,7 +115,7 @@ fn walk(
             let of_cargo = path == places.target_dir || path.join("CACHEDIR.TAG").exists();
             let package = path.join("Cargo.toml").exists() && path != top;
             if !hidden && !of_cargo && !package {
-                walk(top, &path, places, left, seen, known);
+                walk_kernel_files(top, &path, places, left, seen, known);
             }
         } else if path.is_file() && holds_code(&path) && seen.insert(path.clone()) {
             known(&path);
@@ -126,11 +126,11 @@ fn walk(
 fn holds_code(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    matches!(ending, "o" | "obj" | "a" | "ptx" | "cubin" | "fatbin") && !of_nvidia(&name)
+    matches!(ending, "o" | "obj" | "a" | "ptx" | "cubin" | "fatbin") && !is_nvidia_archive(&name)
 }
 
 /// Static libraries of NVIDIA's, also where a package brings them along.
-fn of_nvidia(name: &str) -> bool {
+fn is_nvidia_archive(name: &str) -> bool {
     ["libcu", "libnccl", "libnpp", "libnv", "libcal", "libcaffe2_nv"].iter().any(|start| name.starts_with(start))
         && (name.contains("_static") || name.contains("devrt") || name.starts_with("libnccl"))
 }
@@ -164,7 +164,7 @@ mod tests {
         fs::write(folder.join("member/theirs.ptx"), ptx("theirs")).unwrap();
         fs::write(out.join("built.ptx"), ptx("built")).unwrap();
         let target = folder.join("target");
-        let places = Places {
+        let places = BuildPlaces {
             package: Some(folder),
             out_dirs: vec![out],
             target_dir: &target,
@@ -174,7 +174,7 @@ mod tests {
         for (name, expected) in [("mine", true), ("theirs", false), ("built", true), ("elsewhere", false)] {
             let text = ptx(name);
             let found = kernels::read_bytes(text.as_bytes()).unwrap();
-            assert_eq!(own(text.as_bytes(), &found, &places), [expected], "{name}");
+            assert_eq!(owned_containers(text.as_bytes(), &found, &places), [expected], "{name}");
         }
     }
 }

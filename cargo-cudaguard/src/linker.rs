@@ -17,7 +17,7 @@ pub(crate) struct Folders {
 
 impl Folders {
     /// Relative ones are below `base`.
-    pub(crate) fn of<'w>(words: impl IntoIterator<Item = &'w str>, base: &Path) -> Self {
+    pub(crate) fn from_args<'w>(words: impl IntoIterator<Item = &'w str>, base: &Path) -> Self {
         let mut folders = Self::default();
         let mut follows = false;
         let passed = |word: &'w str| match word.strip_prefix("-Wl,") {
@@ -40,7 +40,7 @@ impl Folders {
     }
 
     /// A library that is named by its path is taken, whatever is searched.
-    pub(crate) fn all(self) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn into_dirs(self) -> impl Iterator<Item = PathBuf> {
         self.named.into_iter().chain(self.searched)
     }
 }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn folders_in_the_order_of_the_linker() {
-        let found = |words: &str| Folders::of(words.split(' '), Path::new("/b")).all().collect::<Vec<_>>();
+        let found = |words: &str| Folders::from_args(words.split(' '), Path::new("/b")).into_dirs().collect::<Vec<_>>();
         let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
         assert_eq!(
             found("-L/one -L two -Wl,-L,/three -Wl,-L/four,--library-path=/five"),

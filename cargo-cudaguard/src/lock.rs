@@ -12,20 +12,20 @@ use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
 use cudaguard::lock::{FILE, Lock, Pins, same_release};
 use cudaguard::manifest::{Component, Manifest};
-use cudaguard::pipeline::Facts;
+use cudaguard::pipeline::BuildInputs;
 use cudaguard::toolchain::Toolchain;
 use cudaguard::vendor::CUDNN;
 
 use crate::build_records::BuildRecords;
-use crate::graph::Graph;
+use crate::graph::CrateGraph;
 use crate::guards;
 use crate::project::Project;
 use crate::report::{self, CliError, REFUSED};
 
-pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
-    let (call, config, project) = Project::asked(env, arguments)?;
-    let variables = config.variables();
-    let file = Lock::place(&project.top).ok_or_else(|| {
+pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
+    let (call, config, project) = Project::from_args(env, arguments)?;
+    let variables = config.env_table();
+    let file = Lock::lock_path(&project.top).ok_or_else(|| {
         CliError::operational(format_args!(
             "{}: cargo fetched this package, and its lock would never be used",
             project.top.display()
@@ -34,20 +34,24 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
     // One that cannot be read holds what other targets are locked to: it is not ours to throw away.
     let old = Lock::read(&file).map_err(CliError::operational)?;
     let mut lock = old.clone().unwrap_or_default();
-    let mut said = String::new();
+    let mut output = String::new();
     let own = project.target_dir.join("cudaguard");
-    let graph = Graph::of_project(&project, &call, &config, &own, false);
+    let graph = CrateGraph::from_project(&project, &call, &config, &own, false);
     for target in &project.targets {
         let first = project.members.first().ok_or_else(|| CliError::operational("the workspace is empty"))?;
         let nobody = Component { name: String::new(), version: String::new() };
-        let workspace =
-            Facts { component: nobody, package: "", folder: &project.top, ..guards::facts(&project, first, target) };
-        let base = guards::judge(env, &workspace, &variables).map_err(CliError::operational)?;
-        let mut pins = Pins::of(&base.policy, &base.toolchain, workspace.scope());
-        let manifests = built(env, &project, target, &graph, &variables).map_err(CliError::operational)?;
+        let workspace = BuildInputs {
+            component: nobody,
+            package: "",
+            folder: &project.top,
+            ..guards::build_inputs(&project, first, target)
+        };
+        let base = guards::check_package(env, &workspace, &variables).map_err(CliError::operational)?;
+        let mut pins = Pins::from_toolchain(&base.policy, &base.toolchain, workspace.lock_scope());
+        let manifests = last_built_pins(env, &project, target, &graph, &variables).map_err(CliError::operational)?;
         one_of_each(&manifests).map_err(CliError::operational)?;
         for manifest in manifests {
-            pins.observe(&manifest);
+            pins.observe_manifest(&manifest);
         }
         if pins.toolkit.is_none() {
             return Err(CliError::operational(format_args!(
@@ -56,43 +60,43 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
             )));
         }
         for member in &project.members {
-            let judged = guards::judge(env, &guards::facts(&project, member, target), &variables)
+            let judged = guards::check_package(env, &guards::build_inputs(&project, member, target), &variables)
                 .map_err(CliError::operational)?;
-            let own = Pins::of(&judged.policy, &judged.toolchain, workspace.scope());
+            let own = Pins::from_toolchain(&judged.policy, &judged.toolchain, workspace.lock_scope());
             pins.library = pins.library.or(own.library);
             if own.archs != pins.archs {
                 let _ = pins.packages.insert(member.name.clone(), own.archs);
             }
         }
         let before = old.as_ref().and_then(|old| old.targets.get(target));
-        changes(&mut said, target, before, &pins, &base.toolchain);
+        describe_changes(&mut output, target, before, &pins, &base.toolchain);
         let _ = lock.targets.insert(target.clone(), pins);
     }
-    write(&file, old.as_ref(), &lock, said, call.locked)
+    write_lock(&file, old.as_ref(), &lock, output, call.locked)
 }
 
 /// What the files show that were last built and sealed for a target, as far as nothing has changed since: the toolkit and the
 /// compiler that were used, whatever variables and PATH suggest.
-fn built(
+fn last_built_pins(
     env: &Env,
     project: &Project,
     target: &str,
-    graph: &Graph,
+    graph: &CrateGraph,
     variables: &BTreeMap<String, OsString>,
 ) -> Result<Vec<Manifest>, String> {
     let own = project.target_dir.join("cudaguard");
     let mut manifests = Vec::new();
     for (profile, release) in [("dev", false), ("release", true)] {
-        let build_records = BuildRecords::of(&own, target, profile);
+        let build_records = BuildRecords::for_target(&own, target, profile);
         for member in &project.members {
             let entries: Vec<_> =
-                member.artefacts.iter().filter_map(|one| build_records.valid(&member.name, one)).collect();
+                member.artefacts.iter().filter_map(|one| build_records.read_if_current(&member.name, one)).collect();
             if entries.is_empty() {
                 continue;
             }
-            let crates = graph.of(target, &member.name);
-            let facts = Facts { crates, profile, release, ..guards::facts(project, member, target) };
-            if !guards::is_current(&facts, &guards::judge(env, &facts, variables)?, &own) {
+            let crates = graph.crates_of(target, &member.name);
+            let facts = BuildInputs { crates, profile, release, ..guards::build_inputs(project, member, target) };
+            if !guards::is_current(&facts, &guards::check_package(env, &facts, variables)?, &own) {
                 continue;
             }
             for entry in entries {
@@ -120,7 +124,7 @@ fn one_of_each(manifests: &[Manifest]) -> Result<(), String> {
     let last: BTreeMap<&str, &Manifest> = manifests.iter().map(|one| (one.component.name.as_str(), one)).collect();
     let shown = last.into_iter().map(|(name, manifest)| {
         let mut pins = Pins::default();
-        pins.observe(manifest);
+        pins.observe_manifest(manifest);
         (name, pins)
     });
     let shown: Vec<(&str, Pins)> = shown.collect();
@@ -138,37 +142,43 @@ fn one_of_each(manifests: &[Manifest]) -> Result<(), String> {
 }
 
 /// Writes a lock over the old one, and tells what is in it; with `--locked`, whether it would be another.
-pub(crate) fn write(
+pub(crate) fn write_lock(
     file: &Path,
     old: Option<&Lock>,
     lock: &Lock,
-    mut said: String,
+    mut output: String,
     locked: bool,
 ) -> Result<ExitCode, CliError> {
     let same = old == Some(lock);
     let _ = match (same, locked) {
-        (true, _) => writeln!(said, "{FILE} is up to date"),
-        (false, true) => writeln!(said, "{FILE} would be changed, and --locked forbids it"),
-        (false, false) => writeln!(said, "wrote {}", file.display()),
+        (true, _) => writeln!(output, "{FILE} is up to date"),
+        (false, true) => writeln!(output, "{FILE} would be changed, and --locked forbids it"),
+        (false, false) => writeln!(output, "wrote {}", file.display()),
     };
     if !same && !locked {
-        let _ = write_where_new(file, lock.text().as_bytes()).map_err(CliError::operational)?;
+        let _ = write_where_new(file, lock.to_text().as_bytes()).map_err(CliError::operational)?;
     }
-    report::result(&said)?;
+    report::print_result(&output)?;
     Ok(if !same && locked { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
 
 /// What is locked for a target, a line each, and what it was before where that differs.
-pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pins: &Pins, toolchain: &Toolchain) {
-    let _ = writeln!(said, "{target}");
+pub(crate) fn describe_changes(
+    output: &mut String,
+    target: &str,
+    before: Option<&Pins>,
+    pins: &Pins,
+    toolchain: &Toolchain,
+) {
+    let _ = writeln!(output, "{target}");
     let found = toolchain.toolkit_version().map(|version| version.to_string());
     let by_file = || Some("by what was linked".to_owned());
     let as_found = same_release(pins.toolkit.as_deref(), found.as_deref());
-    let toolkit = if as_found { toolchain.toolkit().map(|fact| fact.source) } else { by_file() };
+    let toolkit = if as_found { toolchain.sourced_toolkit_version().map(|fact| fact.source) } else { by_file() };
     let as_found = toolchain.library_version().map(|version| version.to_string()) == pins.library;
     let headers = || toolchain.library_headers_used().map(|headers| headers.path.display().to_string());
     let library = if as_found { headers() } else { by_file() };
-    let host = toolchain.host.as_ref().filter(|host| host.name() == pins.host_compiler);
+    let host = toolchain.host.as_ref().filter(|host| host.display_name() == pins.host_compiler);
     let sources: BTreeMap<&str, String> = [
         ("toolkit", toolkit),
         (CUDNN.key, library),
@@ -196,15 +206,15 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
         let source = sources.get(name.as_str()).filter(|_| fact.is_some()).map(|source| format!(" ({source})"));
         let source = source.unwrap_or_default();
         let _ = match was {
-            Some(was) if was != fact => writeln!(said, "  {name}: {} → {}{source}", words(&was), words(&fact)),
+            Some(was) if was != fact => writeln!(output, "  {name}: {} → {}{source}", words(&was), words(&fact)),
             _ if fact.is_none() => continue,
-            _ => writeln!(said, "  {name}: {}{source}", words(&fact)),
+            _ => writeln!(output, "  {name}: {}{source}", words(&fact)),
         };
     }
     if pins.library.is_none() && toolchain.library_version().is_some() {
-        let means = toolchain.by.of("a variable", "an include directory of a target", "--include");
+        let means = toolchain.by.choose("a variable", "an include directory of a target", "--include");
         let _ = writeln!(
-            said,
+            output,
             "  {}: not locked: this machine has one, but neither {means} nor the policy names it",
             CUDNN.key
         );

@@ -45,16 +45,16 @@ use report::CliError;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(status) = cudaguard::machine::asked() {
+    if let Some(status) = cudaguard::machine::run_probe_child() {
         return status;
     }
     let env = Env::from_process();
-    if let Some(call) = wrapper::called(&env) {
+    if let Some(call) = wrapper::detect_call(&env) {
         report::configure(&env, GlobalOptions::default());
-        return wrapper::run(&env, &call);
+        return wrapper::run_wrapper(&env, &call);
     }
     signals::guard_mappings();
-    let (global, command) = arguments::read();
+    let (global, command) = arguments::parse_process_args();
     report::configure(&env, global);
     if let Some(activity) = command.activity() {
         report::progress(activity);
@@ -65,28 +65,28 @@ fn main() -> ExitCode {
         memory::limit();
     }
     let outcome = match command {
-        Verb::Cargo(verb, arguments) => cargo::run(&env, verb, &arguments),
-        Verb::Environment(arguments) => cargo::environment(&env, &arguments),
-        Verb::Check(arguments) => check::run(&env, &arguments),
-        Verb::Init(arguments) => init::run(&env, &arguments),
-        Verb::Lock(arguments) => lock::run(&env, &arguments),
-        Verb::Inspect { file, format } => inspect::run(&file, format.get()),
+        Verb::Cargo(verb, arguments) => cargo::run_cargo(&env, verb, &arguments),
+        Verb::Environment(arguments) => cargo::print_environment(&env, &arguments),
+        Verb::Check(arguments) => check::run_check(&env, &arguments),
+        Verb::Init(arguments) => init::run_init(&env, &arguments),
+        Verb::Lock(arguments) => lock::run_lock(&env, &arguments),
+        Verb::Inspect { file, format } => inspect::run_inspect(&file, format.get()),
         Verb::Verify(options) => match options.target() {
-            VerifyTarget::Machine(question) => verify::run(&env, &question),
-            VerifyTarget::Fleet { files, list, json } => fleet::run(&env, &files, &list, json),
+            VerifyTarget::Machine(question) => verify::run_verify(&env, &question),
+            VerifyTarget::Fleet { files, list, json } => fleet::run_fleet(&env, &files, &list, json),
         },
-        Verb::Requirements { files, format } => requirements::run(&env, &files, format.get()),
-        Verb::Map { files, format, output } => map::run(&env, &files, format, output.as_deref()),
-        Verb::Probe { line: true, name, .. } => probe::run(&env, ProbeFormat::Line, name),
-        Verb::Probe { format, name, .. } => probe::run(&env, format.get(), name),
-        Verb::Doctor { program, format } => doctor::run(&env, program.as_deref(), format.get()),
-        Verb::Exec { command_line } => exec::run(&env, &command_line[0], &command_line[1..]),
-        Verb::Embed(options) => generic_build::embed(&env, &options),
-        Verb::Seal(sealing) => generic_build::seal(&env, &sealing),
-        Verb::Cmake(step) => cmake::run(&env, step),
-        Verb::Completions { shell } => shells::completions(arguments::for_people(), shell),
-        Verb::Man { directory } => shells::man(arguments::command(false), &directory),
-        Verb::Explain { words, format } => explain::run(&words, format.get() == TextOrJson::Json),
+        Verb::Requirements { files, format } => requirements::run_requirements(&env, &files, format.get()),
+        Verb::Map { files, format, output } => map::run_map(&env, &files, format, output.as_deref()),
+        Verb::Probe { line: true, name, .. } => probe::run_probe(&env, ProbeFormat::Line, name),
+        Verb::Probe { format, name, .. } => probe::run_probe(&env, format.get(), name),
+        Verb::Doctor { program, format } => doctor::run_doctor(&env, program.as_deref(), format.get()),
+        Verb::Exec { command_line } => exec::run_exec(&env, &command_line[0], &command_line[1..]),
+        Verb::Embed(options) => generic_build::run_embed(&env, &options),
+        Verb::Seal(sealing) => generic_build::run_seal(&env, &sealing),
+        Verb::Cmake(step) => cmake::run_step(&env, step),
+        Verb::Completions { shell } => shells::write_completions(arguments::for_people(), shell),
+        Verb::Man { directory } => shells::write_man_pages(arguments::build_command(false), &directory),
+        Verb::Explain { words, format } => explain::run_explain(&words, format.get() == TextOrJson::Json),
     };
-    outcome.unwrap_or_else(CliError::say)
+    outcome.unwrap_or_else(CliError::report)
 }

@@ -11,7 +11,7 @@ use crate::report;
 
 /// How diagnostics are told among cargo's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct MessageFormat {
     /// Their text in one line.
     short: bool,
     /// In colour.
@@ -20,9 +20,9 @@ pub(crate) struct Form {
     pub(crate) on_stderr: bool,
 }
 
-impl Form {
+impl MessageFormat {
     /// By the values of `--message-format`; `None` where cargo says no messages.
-    pub(crate) fn of(values: &[String]) -> Option<Self> {
+    pub(crate) fn from_values(values: &[String]) -> Option<Self> {
         let any = |name: &str| values.iter().any(|value| value == name);
         values.iter().any(|value| value.starts_with("json")).then(|| Self {
             short: any("json-diagnostic-short"),
@@ -62,7 +62,7 @@ impl Form {
     }
 
     /// A finding as rustc tells a diagnostic, at the head of this manifest: editors show none that has no place.
-    pub(crate) fn diagnostic(self, finding: &Finding, manifest: &str) -> Value {
+    pub(crate) fn to_diagnostic(self, finding: &Finding, manifest: &str) -> Value {
         let (level, name) = match finding.severity {
             Severity::Error => ("error", "error"),
             Severity::Warning => ("warning", "warning"),
@@ -110,38 +110,42 @@ impl Form {
     }
 
     /// The line in which cargo would tell it. `about`: what it says of the package in each.
-    fn line(self, finding: &Finding, about: &Value) -> String {
+    fn json_line(self, finding: &Finding, about: &Value) -> String {
         let mut message = json!({ "reason": "compiler-message" });
         for key in ["package_id", "manifest_path", "target"] {
             message[key] = about[key].clone();
         }
-        message["message"] = self.diagnostic(finding, about["manifest_path"].as_str().unwrap_or_default());
+        message["message"] = self.to_diagnostic(finding, about["manifest_path"].as_str().unwrap_or_default());
         format!("{message}\n")
     }
 }
 
 /// Says findings in the manner that was asked for: lines on stdout for those whose package is known, else text on stderr.
-pub(crate) fn say(form: Option<Form>, findings: &[Finding], about: impl Fn(&Finding) -> Option<Value>) {
+pub(crate) fn report_findings(
+    form: Option<MessageFormat>,
+    findings: &[Finding],
+    about: impl Fn(&Finding) -> Option<Value>,
+) {
     let mut as_text = Vec::new();
     let mut lines = String::new();
     let mut findings = findings.to_vec();
-    finding::sort(&mut findings);
+    finding::sort_findings(&mut findings);
     for finding in &findings {
         match form.filter(|form| !form.on_stderr).and_then(|form| Some((form, about(finding)?))) {
-            Some((form, about)) => lines += &form.line(finding, &about),
+            Some((form, about)) => lines += &form.json_line(finding, &about),
             None => as_text.push(finding.clone()),
         }
     }
     if !lines.is_empty() {
-        let _ = report::result(&lines);
+        let _ = report::print_result(&lines);
     }
-    report::findings(&as_text);
-    report::annotations(&findings);
+    report::print_findings(&as_text);
+    report::print_annotations(&findings);
 }
 
 /// cargo's last message.
-pub(crate) fn finished(success: bool) {
-    let _ = report::result(&format!("{}\n", json!({ "reason": "build-finished", "success": success })));
+pub(crate) fn report_finished(success: bool) {
+    let _ = report::print_result(&format!("{}\n", json!({ "reason": "build-finished", "success": success })));
 }
 
 /// Passes cargo's stdout on. Before its last message `at_end` may have its say: it is told whether the build went well and
@@ -163,7 +167,7 @@ pub(crate) fn pass_on(stdout: impl Read, mut at_end: impl FnMut(bool, &[BuildScr
                 if success == end.success {
                     let _ = out.write_all(&line);
                 } else {
-                    finished(success);
+                    report_finished(success);
                 }
                 break;
             }
@@ -186,21 +190,21 @@ pub(crate) fn pass_on(stdout: impl Read, mut at_end: impl FnMut(bool, &[BuildScr
 mod tests {
     use super::*;
 
-    fn form(text: &str) -> Option<Form> {
-        Form::of(&text.split(',').map(str::to_owned).collect::<Vec<_>>())
+    fn form(text: &str) -> Option<MessageFormat> {
+        MessageFormat::from_values(&text.split(',').map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
     fn forms_as_cargo_reads_them() {
-        let plain = Form { short: false, ansi: false, on_stderr: false };
+        let plain = MessageFormat { short: false, ansi: false, on_stderr: false };
         for (text, expected) in [
             ("human", None),
             ("short", None),
             ("", None),
             ("json", Some(plain)),
-            ("json-diagnostic-short", Some(Form { short: true, ..plain })),
-            ("json,json-diagnostic-rendered-ansi", Some(Form { ansi: true, ..plain })),
-            ("json-render-diagnostics", Some(Form { on_stderr: true, ..plain })),
+            ("json-diagnostic-short", Some(MessageFormat { short: true, ..plain })),
+            ("json,json-diagnostic-rendered-ansi", Some(MessageFormat { ansi: true, ..plain })),
+            ("json-render-diagnostics", Some(MessageFormat { on_stderr: true, ..plain })),
         ] {
             assert_eq!(form(text), expected, "{text}");
         }

@@ -9,7 +9,7 @@ use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use cudaguard::env::Env;
 use cudaguard::files;
 use cudaguard::lock::is_locked;
-use cudaguard::suggest::nearest;
+use cudaguard::suggest::closest_match;
 
 use crate::arguments::{Call, CargoVerb};
 use crate::config::Config;
@@ -37,7 +37,7 @@ pub(crate) struct Package {
 
 /// What kind of file a guard goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum ArtefactKind {
     /// A program.
     Bin,
     /// An example that is a program.
@@ -48,7 +48,7 @@ pub(crate) enum Kind {
     ExampleCdylib,
 }
 
-impl Kind {
+impl ArtefactKind {
     /// In names of files.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Kind {
 /// One file that can carry a guard.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Artefact {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ArtefactKind,
     /// The crate's name, with underscores.
     pub(crate) name: String,
     /// The name of the file that cargo hands over.
@@ -72,13 +72,13 @@ pub(crate) struct Artefact {
 
 impl Artefact {
     /// Of a target of this name.
-    pub(crate) fn of(kind: Kind, target: &str) -> Self {
+    pub(crate) fn from_target(kind: ArtefactKind, target: &str) -> Self {
         let name = target.replace('-', "_");
         let file = match kind {
-            Kind::Bin => target.to_owned(),
-            Kind::Example => format!("examples/{target}"),
-            Kind::Cdylib => format!("lib{name}.so"),
-            Kind::ExampleCdylib => format!("examples/lib{name}.so"),
+            ArtefactKind::Bin => target.to_owned(),
+            ArtefactKind::Example => format!("examples/{target}"),
+            ArtefactKind::Cdylib => format!("lib{name}.so"),
+            ArtefactKind::ExampleCdylib => format!("examples/lib{name}.so"),
         };
         Self { kind, name, file }
     }
@@ -111,69 +111,69 @@ pub(crate) struct Project {
 
 /// The top of the git repository that a folder lies in, else the folder itself: what GitHub's paths start from. In a
 /// worktree or a submodule `.git` is a file.
-pub(crate) fn repository(folder: &Path) -> &Path {
+pub(crate) fn repository_root(folder: &Path) -> &Path {
     folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder)
 }
 
 impl Project {
     /// The project that a verb of our own is asked about, with what was asked and cargo's configuration.
-    pub(crate) fn asked(env: &Env, arguments: &[OsString]) -> Result<(Call, Config, Self), CliError> {
-        let call = Call::read(None, arguments);
+    pub(crate) fn from_args(env: &Env, arguments: &[OsString]) -> Result<(Call, Config, Self), CliError> {
+        let call = Call::parse(None, arguments);
         let config = Config::read(env, &call.configs)?;
-        let project = Self::of(None, &call, &config)?;
+        let project = Self::from_call(None, &call, &config)?;
         Ok((call, config, project))
     }
 
     /// Looks at the project of this call.
-    pub(crate) fn of(verb: Option<CargoVerb>, call: &Call, config: &Config) -> Result<Self, CliError> {
+    pub(crate) fn from_call(verb: Option<CargoVerb>, call: &Call, config: &Config) -> Result<Self, CliError> {
         let mut targets = call.targets.clone();
         if targets.is_empty() && verb != Some(CargoVerb::Install) {
-            targets = config.texts(&["build", "target"]);
+            targets = config.string_values(&["build", "target"]);
         }
         let target_named = !targets.is_empty();
         // Of what is to be built cargo says so itself.
         if verb.is_none() {
-            targets.iter().try_for_each(|target| known(target, call, config))?;
+            targets.iter().try_for_each(|target| check_target(target, call, config))?;
         }
         let host_wanted = !target_named || targets.iter().any(|target| target == "host-tuple");
-        let host = host_wanted.then(|| Host::ask(config)).transpose()?;
+        let host = host_wanted.then(|| HostQuery::spawn_rustc(config)).transpose()?;
         let manifest = match (verb, &call.path) {
             (Some(CargoVerb::Install), Some(path)) => Some(path.join("Cargo.toml")),
             _ => call.manifest_path.clone(),
         };
-        let metadata = metadata(&config.env, manifest.as_deref(), call)?;
+        let metadata = cargo_metadata(&config.env, manifest.as_deref(), call)?;
         let top = metadata.workspace_root.clone().into_std_path_buf();
-        let (profile, kind) = profile(verb, call, config, &top);
+        let (profile, kind) = selected_profile(verb, call, config, &top);
         // Of what is to be built cargo says so itself.
         if verb.is_none() && kind.is_none() {
             return Err(CliError::operational(format_args!("profile `{profile}` is not defined")));
         }
         let release = kind == Some(true);
-        let told = metadata.target_directory.clone().into_std_path_buf();
+        let reported_dir = metadata.target_directory.clone().into_std_path_buf();
         let target_dir = match &call.target_dir {
-            Some(folder) => absolute(folder),
-            None => told.clone(),
+            Some(folder) => absolute_path(folder),
+            None => reported_dir.clone(),
         };
         let build_dir = match &metadata.build_directory {
-            Some(folder) if folder.as_std_path() != told => folder.clone().into_std_path_buf(),
+            Some(folder) if folder.as_std_path() != reported_dir => folder.clone().into_std_path_buf(),
             _ => target_dir.clone(),
         };
         let mut members: Vec<Package> = metadata
             .workspace_packages()
             .iter()
-            .map(|one| package(one, verb, call, &turned_on(&metadata, one, call)))
+            .map(|one| package_from_metadata(one, verb, call, &turned_on(&metadata, one, call)))
             .collect();
         members.sort_by(|a, b| a.dir.cmp(&b.dir));
-        let selected = selected(&metadata, &members, call);
-        let stranger = |spec: &&String| !members.iter().any(|member| names(spec, member));
+        let selected = selected_packages(&metadata, &members, call);
+        let stranger = |spec: &&String| !members.iter().any(|member| spec_matches(spec, member));
         if let Some(spec) = call.packages.iter().find(stranger).filter(|_| verb.is_none()) {
-            let meant = nearest(spec, members.iter().map(|member| member.name.as_str()));
-            let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-            return Err(CliError::operational(format_args!("this workspace has no package `{spec}`{meant}")));
+            let suggestion = closest_match(spec, members.iter().map(|member| member.name.as_str()));
+            let suggestion = suggestion.map(|suggestion| format!("; did you mean `{suggestion}`?")).unwrap_or_default();
+            return Err(CliError::operational(format_args!("this workspace has no package `{spec}`{suggestion}")));
         }
         if let Some(host) = host {
             targets.retain(|target| target != "host-tuple");
-            targets.push(host.wait()?);
+            targets.push(host.wait_for_triple()?);
         }
         let locked = call.locked || is_locked(&config.env);
         Ok(Self { top, target_dir, build_dir, members, selected, targets, target_named, profile, release, locked })
@@ -181,7 +181,7 @@ impl Project {
 
     /// The members that this call makes something of, with those whose C libraries are made along, because a selected
     /// one depends on them.
-    pub(crate) fn made(&self) -> Vec<(&Package, Vec<&Artefact>)> {
+    pub(crate) fn built_packages(&self) -> Vec<(&Package, Vec<&Artefact>)> {
         let by_dir: BTreeMap<&Path, usize> =
             self.members.iter().enumerate().map(|(at, package)| (package.dir.as_path(), at)).collect();
         let (mut seen, mut open) = (BTreeSet::new(), self.selected.clone());
@@ -194,7 +194,7 @@ impl Project {
             .map(|at| {
                 let package = &self.members[at];
                 let along = !self.selected.contains(&at);
-                (package, package.artefacts.iter().filter(|one| !along || one.kind == Kind::Cdylib).collect())
+                (package, package.artefacts.iter().filter(|one| !along || one.kind == ArtefactKind::Cdylib).collect())
             })
             .filter(|(_, artefacts): &(_, Vec<_>)| !artefacts.is_empty())
             .collect()
@@ -229,16 +229,16 @@ impl Project {
     }
 
     /// The folder of a profile's files: `target/debug`, `target/<triple>/release`.
-    pub(crate) fn out(&self, target: &str) -> PathBuf {
-        self.below(&self.build_dir, target)
+    pub(crate) fn output_dir(&self, target: &str) -> PathBuf {
+        self.output_dir_below(&self.build_dir, target)
     }
 
     /// The file that cargo hands over.
     pub(crate) fn handed_over(&self, target: &str, file: &str) -> PathBuf {
-        self.below(&self.target_dir, target).join(file)
+        self.output_dir_below(&self.target_dir, target).join(file)
     }
 
-    fn below(&self, top: &Path, target: &str) -> PathBuf {
+    fn output_dir_below(&self, top: &Path, target: &str) -> PathBuf {
         let folder = match self.profile.as_str() {
             "dev" | "test" => "debug",
             "bench" => "release",
@@ -258,9 +258,9 @@ pub(crate) fn asked_too(call: &Call) -> Vec<String> {
     configs.chain(call.unstable.iter().map(|one| ["-Z".to_owned(), one.clone()])).flatten().collect()
 }
 
-fn metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata, CliError> {
+fn cargo_metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata, CliError> {
     let mut command = MetadataCommand::new();
-    command.cargo_path(cargo(env)).no_deps();
+    command.cargo_path(cargo_path(env)).no_deps();
     if let Some(path) = manifest {
         command.manifest_path(path);
     }
@@ -268,10 +268,10 @@ fn metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata,
     command.exec().map_err(|error| match error {
         // cargo's own words, as cargo would have said them.
         cargo_metadata::Error::CargoMetadata { stderr } => {
-            let said = stderr.trim().trim_start_matches("error: ");
+            let message = stderr.trim().trim_start_matches("error: ");
             let of_cmake =
                 manifest.is_none() && Path::new("CMakeLists.txt").exists() && !Path::new("Cargo.toml").exists();
-            CliError::operational(if of_cmake { format!("{said}\n{OF_CMAKE}") } else { said.to_owned() })
+            CliError::operational(if of_cmake { format!("{message}\n{OF_CMAKE}") } else { message.to_owned() })
         }
         other => CliError::operational(format_args!("cannot ask cargo about the project: {other}")),
     })
@@ -280,7 +280,7 @@ fn metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata,
 /// The features of a member that may be on in this call: what is asked for, what other members ask of it, and what these bring along.
 fn turned_on(metadata: &Metadata, package: &cargo_metadata::Package, call: &Call) -> BTreeSet<String> {
     let dir = package.manifest_path.parent();
-    let mut on = call.features.of(&package.name, &package.features);
+    let mut on = call.features.enabled_features(&package.name, &package.features);
     for asks in metadata.packages.iter().flat_map(|one| &one.dependencies).filter(|one| one.path.as_deref() == dir) {
         on.extend(asks.features.iter().cloned());
         on.extend(asks.uses_default_features.then(|| "default".to_owned()));
@@ -296,7 +296,7 @@ fn turned_on(metadata: &Metadata, package: &cargo_metadata::Package, call: &Call
     on
 }
 
-fn package(
+fn package_from_metadata(
     package: &cargo_metadata::Package,
     verb: Option<CargoVerb>,
     call: &Call,
@@ -304,7 +304,7 @@ fn package(
 ) -> Package {
     // A feature of a dependency's (`name/feature`) is not looked for: it counts as on.
     let lacks = |feature: &String| package.features.contains_key(feature) && !features.contains(feature);
-    let is_named = |patterns: &[String], name: &str| patterns.iter().any(|pattern| matches(pattern, name));
+    let is_named = |patterns: &[String], name: &str| patterns.iter().any(|pattern| glob_matches(pattern, name));
     let named = call.all_bins || call.all_examples || call.all_targets || call.others;
     let named = named || !call.bins.is_empty() || !call.examples.is_empty();
     let tests = verb == Some(CargoVerb::Test);
@@ -332,23 +332,23 @@ fn package(
         let (kind, made) = if is(&TargetKind::Bin) {
             // An integration test may start any of the package's programs, so cargo makes them along.
             let made = !named || call.all_bins || call.all_targets || is_named(&call.bins, &target.name);
-            (Kind::Bin, made || tests && call.others)
+            (ArtefactKind::Bin, made || tests && call.others)
         } else if is(&TargetKind::Example) {
             let made = call.all_examples || call.all_targets || is_named(&call.examples, &target.name);
-            let kind = if c_library { Kind::ExampleCdylib } else { Kind::Example };
+            let kind = if c_library { ArtefactKind::ExampleCdylib } else { ArtefactKind::Example };
             (kind, (c_library || program) && (made || tests && !named))
         } else {
-            (Kind::Cdylib, c_library)
+            (ArtefactKind::Cdylib, c_library)
         };
         if made && !target.required_features.iter().any(lacks) {
-            artefacts.push(Artefact::of(kind, &target.name));
+            artefacts.push(Artefact::from_target(kind, &target.name));
         }
     }
     let build = cargo_metadata::DependencyKind::Build;
     Package {
         name: package.name.to_string(),
         version: package.version.to_string(),
-        dir: parent(package.manifest_path.as_std_path()),
+        dir: parent_dir(package.manifest_path.as_std_path()),
         embeds: package.dependencies.iter().any(|one| one.kind == build && one.name == "cudaguard"),
         artefacts,
         rust_libraries,
@@ -362,24 +362,24 @@ fn package(
     }
 }
 
-fn selected(metadata: &Metadata, members: &[Package], call: &Call) -> Vec<usize> {
+fn selected_packages(metadata: &Metadata, members: &[Package], call: &Call) -> Vec<usize> {
     let at = |dir: &Path| members.iter().position(|package| package.dir == dir);
     let all = 0..members.len();
     if call.workspace {
-        return all.filter(|one| !call.excluded.iter().any(|spec| names(spec, &members[*one]))).collect();
+        return all.filter(|one| !call.excluded.iter().any(|spec| spec_matches(spec, &members[*one]))).collect();
     }
     if !call.packages.is_empty() {
-        return all.filter(|one| call.packages.iter().any(|spec| names(spec, &members[*one]))).collect();
+        return all.filter(|one| call.packages.iter().any(|spec| spec_matches(spec, &members[*one]))).collect();
     }
     if !metadata.workspace_default_members.is_available() {
         return all.collect();
     }
     let defaults = metadata.workspace_default_packages();
-    defaults.iter().filter_map(|package| at(&parent(package.manifest_path.as_std_path()))).collect()
+    defaults.iter().filter_map(|package| at(&parent_dir(package.manifest_path.as_std_path()))).collect()
 }
 
 /// Whether a package ID specification (`name`, `name@1.2.3`, `path+file:///…#name@1.2.3`) or a pattern names it.
-fn names(spec: &str, package: &Package) -> bool {
+fn spec_matches(spec: &str, package: &Package) -> bool {
     let (url, rest) = match spec.rsplit_once('#') {
         Some((url, rest)) => (Some(url), rest),
         None if spec.contains("://") => (Some(spec), ""),
@@ -395,25 +395,25 @@ fn names(spec: &str, package: &Package) -> bool {
         }
     }
     let (name, version) = rest.split_once(['@', ':']).unwrap_or((rest, ""));
-    matches(name, &package.name) && package.version.starts_with(version)
+    glob_matches(name, &package.name) && package.version.starts_with(version)
 }
 
 /// `*` and `?`, as cargo's patterns have them.
-fn matches(pattern: &str, text: &str) -> bool {
+fn glob_matches(pattern: &str, text: &str) -> bool {
     match pattern.chars().next() {
         None => text.is_empty(),
         Some('*') => {
             let rest = &pattern[1..];
-            text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| matches(rest, &text[at..]))
+            text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| glob_matches(rest, &text[at..]))
         }
-        Some('?') => text.chars().next().is_some_and(|c| matches(&pattern[1..], &text[c.len_utf8()..])),
-        Some(c) => text.strip_prefix(c).is_some_and(|text| matches(&pattern[c.len_utf8()..], text)),
+        Some('?') => text.chars().next().is_some_and(|c| glob_matches(&pattern[1..], &text[c.len_utf8()..])),
+        Some(c) => text.strip_prefix(c).is_some_and(|text| glob_matches(&pattern[c.len_utf8()..], text)),
     }
 }
 
 /// The profile's name, and whether it is a release one: custom ones say from which they inherit. `None`: it is not
 /// defined.
-fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) -> (String, Option<bool>) {
+fn selected_profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) -> (String, Option<bool>) {
     let name = match (&call.profile, call.release, verb) {
         (Some(name), ..) if name == "test" => "dev".to_owned(),
         (Some(name), ..) if name == "bench" => "release".to_owned(),
@@ -429,7 +429,7 @@ fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) ->
 /// Whether the profile is, or inherits from, release. `None`: it is not defined.
 fn is_release(name: &str, config: &Config, top: &Path) -> Option<bool> {
     let manifest: toml::Table =
-        files::text(&top.join("Cargo.toml")).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
+        files::read_text(&top.join("Cargo.toml")).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
     let mut root = name.to_owned();
     // A chain has no more links than there are profiles; a ring is cargo's to complain about.
     for _ in 0..32 {
@@ -443,7 +443,7 @@ fn is_release(name: &str, config: &Config, top: &Path) -> Option<bool> {
             let profile = manifest.get("profile")?.get(&root)?;
             profile.get("inherits")?.as_str().map(str::to_owned)
         };
-        match config.text(&["profile", &root, "inherits"]).or_else(in_manifest) {
+        match config.string_value(&["profile", &root, "inherits"]).or_else(in_manifest) {
             Some(parent) => root = parent,
             None => break,
         }
@@ -465,55 +465,55 @@ pub(crate) fn profile_of_folder(folder: &str, env: &Env, top: &Path) -> (String,
 }
 
 /// cargo: the one that called, so that `cargo +nightly cudaguard` stays with nightly.
-pub(crate) fn cargo(env: &Env) -> OsString {
+pub(crate) fn cargo_path(env: &Env) -> OsString {
     env.var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The compiler that cargo would take.
-pub(crate) fn rustc(config: &Config) -> OsString {
+pub(crate) fn rustc_path(config: &Config) -> OsString {
     if let Some(rustc) = config.env.var_os("RUSTC") {
         return rustc;
     }
-    if let Some(rustc) = config.path(&["build", "rustc"]) {
+    if let Some(rustc) = config.program_path(&["build", "rustc"]) {
         return rustc.into();
     }
     // Beside the cargo that called: saves the way through rustup.
-    let beside = Path::new(&cargo(&config.env)).with_file_name("rustc");
+    let beside = Path::new(&cargo_path(&config.env)).with_file_name("rustc");
     if beside.is_absolute() && beside.is_file() { beside.into() } else { "rustc".into() }
 }
 
 /// Whether the compiler knows a target. What stands in a file (`NAME.json`) stable compilers do not read; where one of cargo's
 /// configuration stands cargo knows.
-fn known(target: &str, call: &Call, config: &Config) -> Result<(), CliError> {
+fn check_target(target: &str, call: &Call, config: &Config) -> Result<(), CliError> {
     if target.ends_with(".json") && !call.targets.is_empty() && !Path::new(target).is_file() {
         return Err(CliError::operational(format_args!("{target}: no such file, to describe a target")));
     }
     if target == "host-tuple" || target.ends_with(".json") {
         return Ok(());
     }
-    let rustc = rustc(config);
+    let rustc = rustc_path(config);
     let asked = Command::new(&rustc).args(["--print", "cfg", "--target", target]).stdin(Stdio::null()).output();
     let rustc = Path::new(&rustc).display();
-    let said = asked.map_err(|error| CliError::operational(format_args!("cannot run {rustc}: {error}")))?;
-    if said.status.success() {
+    let message = asked.map_err(|error| CliError::operational(format_args!("cannot run {rustc}: {error}")))?;
+    if message.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&said.stderr);
-    let said = said.trim().trim_start_matches("error: ");
-    Err(CliError::operational(format_args!("{rustc} cannot build for target `{target}`: {said}")))
+    let message = String::from_utf8_lossy(&message.stderr);
+    let message = message.trim().trim_start_matches("error: ");
+    Err(CliError::operational(format_args!("{rustc} cannot build for target `{target}`: {message}")))
 }
 
 /// The host's triple.
-pub(crate) fn host(config: &Config) -> Result<String, CliError> {
-    Host::ask(config)?.wait()
+pub(crate) fn host_triple(config: &Config) -> Result<String, CliError> {
+    HostQuery::spawn_rustc(config)?.wait_for_triple()
 }
 
 /// The question for the host's triple, asked while cargo is asked for the project.
-struct Host(OsString, Child);
+struct HostQuery(OsString, Child);
 
-impl Host {
-    fn ask(config: &Config) -> Result<Self, CliError> {
-        let rustc = rustc(config);
+impl HostQuery {
+    fn spawn_rustc(config: &Config) -> Result<Self, CliError> {
+        let rustc = rustc_path(config);
         let child = Command::new(&rustc)
             .arg("-vV")
             .stdin(Stdio::null())
@@ -526,7 +526,7 @@ impl Host {
         Ok(Self(rustc, child))
     }
 
-    fn wait(self) -> Result<String, CliError> {
+    fn wait_for_triple(self) -> Result<String, CliError> {
         let fail = |why: &dyn std::fmt::Display| {
             CliError::operational(format_args!("{} -vV does not name the host: {why}", Path::new(&self.0).display()))
         };
@@ -537,12 +537,12 @@ impl Host {
     }
 }
 
-fn parent(path: &Path) -> PathBuf {
+fn parent_dir(path: &Path) -> PathBuf {
     path.parent().unwrap_or(path).to_owned()
 }
 
 /// From the current folder on.
-pub(crate) fn absolute(path: impl AsRef<OsStr>) -> PathBuf {
+pub(crate) fn absolute_path(path: impl AsRef<OsStr>) -> PathBuf {
     let path = Path::new(path.as_ref());
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -552,7 +552,7 @@ mod tests {
     use super::*;
 
     fn call(verb: CargoVerb, words: &str) -> Call {
-        Call::read(Some(verb), &words.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+        Call::parse(Some(verb), &words.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
@@ -581,16 +581,17 @@ mod tests {
             ("file:///w/foo", true),
             ("file:///w/other", false),
         ] {
-            assert_eq!(names(spec, &package), truth, "{spec}");
+            assert_eq!(spec_matches(spec, &package), truth, "{spec}");
         }
     }
 
     #[test]
     fn profiles_inherit() {
         let given = ["profile.dist.inherits='release'", "profile.measured.inherits='bench'"].map(str::to_owned);
-        let config = Config::read(&Env::of(BTreeMap::new(), "/nowhere"), &given).unwrap();
-        let of =
-            |words| profile(Some(CargoVerb::Build), &call(CargoVerb::Build, words), &config, Path::new("/nowhere"));
+        let config = Config::read(&Env::from_variables(BTreeMap::new(), "/nowhere"), &given).unwrap();
+        let of = |words| {
+            selected_profile(Some(CargoVerb::Build), &call(CargoVerb::Build, words), &config, Path::new("/nowhere"))
+        };
         assert_eq!(of("--profile dist"), ("dist".into(), Some(true)));
         assert_eq!(of("--profile measured"), ("measured".into(), Some(true)));
         assert_eq!(of("--profile bench"), ("release".into(), Some(true)));

@@ -48,7 +48,7 @@ pub(crate) fn configure(env: &Env, options: GlobalOptions) {
         (_, 1, _) | (_, 0, "info") => Level::Info,
         (_, _, "" | "warn") => Level::Warn,
         (_, _, other) => {
-            line(&format!("warning: CUDAGUARD_LOG={other}: expected error, warn, info or debug"));
+            print_line(&format!("warning: CUDAGUARD_LOG={other}: expected error, warn, info or debug"));
             Level::Warn
         }
     };
@@ -59,7 +59,7 @@ pub(crate) fn configure(env: &Env, options: GlobalOptions) {
 pub(crate) fn log(level: Level, text: impl FnOnce() -> String) {
     if shows(level) {
         let name = if level == Level::Debug { "debug" } else { "info" };
-        line(&format!("cudaguard {name}: {}", text()));
+        print_line(&format!("cudaguard {name}: {}", text()));
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn progress(activity: String) {
     if shows(Level::Warn) {
         thread::spawn(move || {
             thread::sleep(Duration::from_secs(1));
-            line(&format!("cudaguard: {activity} ..."));
+            print_line(&format!("cudaguard: {activity} ..."));
         });
     }
 }
@@ -101,27 +101,27 @@ impl CliError {
     }
 
     /// Everything has been said already.
-    pub(crate) const fn silent(status: u8) -> Self {
+    pub(crate) const fn already_reported(status: u8) -> Self {
         Self { status, text: String::new() }
     }
 
     /// Whether it was looked at, and refused.
-    pub(crate) fn refuses(&self) -> bool {
+    pub(crate) fn is_refusal(&self) -> bool {
         self.status == REFUSED
     }
 
     /// Says it and gives the status.
-    pub(crate) fn say(self) -> ExitCode {
-        ExitCode::from(self.told())
+    pub(crate) fn report(self) -> ExitCode {
+        ExitCode::from(self.report_status())
     }
 
     /// The same as a number.
-    pub(crate) fn told(self) -> u8 {
+    pub(crate) fn report_status(self) -> u8 {
         if !self.text.is_empty() {
             let text = format!("error: {}", self.text);
-            raw(&sanitize::output(&text).replacen("error", &in_colour(Severity::Error, "error"), 1));
+            write_raw(&sanitize::output(&text).replacen("error", &in_colour(Severity::Error, "error"), 1));
             if Env::from_process().is_github_workflow() {
-                raw(&sanitize::text(&annotated_error(&self.text)));
+                write_raw(&sanitize::sanitize_text(&annotated_error(&self.text)));
             }
         }
         self.status
@@ -129,19 +129,19 @@ impl CliError {
 }
 
 /// One line (or a few) on stderr, without what a terminal or the runner of a workflow would obey.
-pub(crate) fn line(text: &str) {
-    raw(&sanitize::output(text));
+pub(crate) fn print_line(text: &str) {
+    write_raw(&sanitize::output(text));
 }
 
 /// Prints a warning or a note, unless `-q` is set.
 pub(crate) fn note(text: &str) {
     if shows(Level::Warn) {
-        line(text);
+        print_line(text);
     }
 }
 
 /// Writes in one call, so that the text is not mixed with cargo's. anstream removes the colors that are not wanted.
-fn raw(text: &str) {
+fn write_raw(text: &str) {
     let mut stderr = std::io::stderr();
     let mut stream = anstream::AutoStream::new(Vec::new(), anstream::AutoStream::choice(&stderr));
     let _ = writeln!(stream, "{text}");
@@ -149,19 +149,19 @@ fn raw(text: &str) {
 }
 
 /// Text on stdout, without what a terminal would obey; JSON stays the same JSON. A reader that has gone away (`| head`) is no trouble of ours.
-pub(crate) fn result(text: &str) -> Result<(), CliError> {
+pub(crate) fn print_result(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
-    written(out.write_all(sanitize::output(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
+    check_written(out.write_all(sanitize::output(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
 }
 
 /// Commands for the runner of a GitHub workflow, on stdout.
 pub(crate) fn commands(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
-    written(out.write_all(sanitize::text(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
+    check_written(out.write_all(sanitize::sanitize_text(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
 }
 
 /// What came of a write to stdout: whether anybody still reads.
-pub(crate) fn written(outcome: std::io::Result<()>) -> Result<bool, CliError> {
+pub(crate) fn check_written(outcome: std::io::Result<()>) -> Result<bool, CliError> {
     match outcome {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
@@ -170,15 +170,15 @@ pub(crate) fn written(outcome: std::io::Result<()>) -> Result<bool, CliError> {
 }
 
 /// Prints each finding once, errors first; without warnings and notes under `-q`, with the rule of each under `-v`.
-pub(crate) fn findings(findings: &[Finding]) {
-    for finding in finding::told(findings) {
+pub(crate) fn print_findings(findings: &[Finding]) {
+    for finding in finding::sorted_unique(findings) {
         if finding.severity < Severity::Error && !shows(Level::Warn) {
             continue;
         }
         let text = finding.render();
         let text = sanitize::output(&text);
         let head = finding.severity.name();
-        raw(&text.replacen(head, &in_colour(finding.severity, head), 1));
+        write_raw(&text.replacen(head, &in_colour(finding.severity, head), 1));
         log(Level::Info, || {
             let code = finding.code;
             let default = code.severity();
@@ -194,17 +194,18 @@ pub(crate) fn findings(findings: &[Finding]) {
 
 /// In a workflow of GitHub's, each finding that weighs as an annotation too. The runner reads both streams; stdout is a
 /// program's, or a report's.
-pub(crate) fn annotations(findings: &[Finding]) {
+pub(crate) fn print_annotations(findings: &[Finding]) {
     if Env::from_process().is_github_workflow() {
-        for finding in finding::told(findings).into_iter().filter(|finding| finding.severity > Severity::Info) {
-            raw(&sanitize::text(&finding.annotation()));
+        for finding in finding::sorted_unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
+        {
+            write_raw(&sanitize::sanitize_text(&finding.github_annotation()));
         }
     }
 }
 
-/// Whether they refuse a start. Of a build [`cudaguard::walk::refuses`] says so, where a policy and the lock have their say.
-pub(crate) fn refuses(findings: &[Finding]) -> bool {
-    Verdict::of(findings) == Verdict::Refused
+/// Whether they refuse a start. Of a build [`cudaguard::pipeline::fails_build`] says so, where a policy and the lock have their say.
+pub(crate) fn has_errors(findings: &[Finding]) -> bool {
+    Verdict::from_findings(findings) == Verdict::Refused
 }
 
 /// Returns the text with the color of a severity.

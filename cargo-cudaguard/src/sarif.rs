@@ -1,4 +1,4 @@
-//! Findings as SARIF. ([`Finding::annotation`] is the form of GitHub's workflows.)
+//! Findings as SARIF. ([`Finding::github_annotation`] is the form of GitHub's workflows.)
 
 use std::path::{Path, PathBuf};
 
@@ -16,14 +16,14 @@ pub(crate) struct Result {
 }
 
 /// What was found of files, as they were named.
-pub(crate) fn of_files(files: &[(PathBuf, Vec<Finding>)]) -> String {
+pub(crate) fn files_to_sarif(files: &[(PathBuf, Vec<Finding>)]) -> String {
     let env = Env::from_process();
     let of_file = |(file, findings): &(PathBuf, Vec<Finding>)| {
-        let uri = place_of(file, env.folder());
+        let uri = place_of(file, env.current_dir());
         let one = |finding: &Finding| Result { finding: finding.clone(), uri: uri.clone(), allowed: None };
-        finding::told(findings).into_iter().map(one).collect::<Vec<_>>()
+        finding::sorted_unique(findings).into_iter().map(one).collect::<Vec<_>>()
     };
-    format!("{}\n", sarif(&files.iter().flat_map(of_file).collect::<Vec<_>>()).pretty())
+    format!("{}\n", to_sarif(&files.iter().flat_map(of_file).collect::<Vec<_>>()).to_pretty_string())
 }
 
 /// From here where it lies below, else from the root.
@@ -36,7 +36,7 @@ fn place_of(file: &Path, here: &Path) -> String {
 }
 
 /// SARIF 2.1.0: one run, the codes that occur as its rules.
-pub(crate) fn sarif(results: &[Result]) -> Value {
+pub(crate) fn to_sarif(results: &[Result]) -> Value {
     let mut codes: Vec<Code> = results.iter().map(|result| result.finding.code).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -47,7 +47,7 @@ pub(crate) fn sarif(results: &[Result]) -> Value {
             ("shortDescription", text(code.title())),
             ("fullDescription", text(code.explanation())),
             ("help", text(code.explanation())),
-            ("defaultConfiguration", object([("level", level(code.severity()).into())])),
+            ("defaultConfiguration", object([("level", sarif_level(code.severity()).into())])),
         ])
     });
     let driver = object([
@@ -58,9 +58,9 @@ pub(crate) fn sarif(results: &[Result]) -> Value {
     ]);
     let results = results.iter().map(|Result { finding, uri, allowed }| {
         let artifact = if uri.starts_with('/') {
-            object([("uri", format!("file://{}", escaped(uri)).into())])
+            object([("uri", format!("file://{}", escape_uri(uri)).into())])
         } else {
-            object([("uri", escaped(uri).into()), ("uriBaseId", "%SRCROOT%".into())])
+            object([("uri", escape_uri(uri).into()), ("uriBaseId", "%SRCROOT%".into())])
         };
         let place = object([("artifactLocation", artifact), ("region", object([("startLine", 1u32.into())]))]);
         let package = object([("name", finding.component.as_str().into()), ("kind", "module".into())]);
@@ -69,14 +69,14 @@ pub(crate) fn sarif(results: &[Result]) -> Value {
         let mut result = object([
             ("ruleId", finding.code.to_string().into()),
             ("ruleIndex", Value::Number(index as u64)),
-            ("level", level(finding.severity).into()),
+            ("level", sarif_level(finding.severity).into()),
             ("message", text(&finding.text())),
             ("locations", array([location])),
         ]);
         let suppressed = allowed.as_ref().map(|reason| {
             array([object([("kind", Value::from("external")), ("justification", reason.as_str().into())])])
         });
-        result.put("suppressions", suppressed);
+        result.insert_some("suppressions", suppressed);
         result
     });
     let run = object([
@@ -91,7 +91,7 @@ pub(crate) fn sarif(results: &[Result]) -> Value {
     ])
 }
 
-fn level(severity: Severity) -> &'static str {
+fn sarif_level(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -100,7 +100,7 @@ fn level(severity: Severity) -> &'static str {
 }
 
 /// A path as a relative URI.
-fn escaped(path: &str) -> String {
+fn escape_uri(path: &str) -> String {
     use std::fmt::Write as _;
     let mut uri = String::new();
     for byte in path.bytes() {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn paths_are_uris() {
-        assert_eq!(escaped("a b/ü#c/Cargo.toml"), "a%20b/%C3%BC%23c/Cargo.toml");
+        assert_eq!(escape_uri("a b/ü#c/Cargo.toml"), "a%20b/%C3%BC%23c/Cargo.toml");
     }
 
     #[test]
@@ -138,9 +138,9 @@ mod tests {
             Severity::Warning,
             ["app", "package", "message", "hint"].map(str::to_owned),
         );
-        let written = of_files(&[("/elsewhere/a b.whl".into(), vec![finding.clone(), finding])]);
-        let told: serde_json::Value = serde_json::from_str(&written).unwrap();
-        let results = told["runs"][0]["results"].as_array().unwrap();
+        let written = files_to_sarif(&[("/elsewhere/a b.whl".into(), vec![finding.clone(), finding])]);
+        let parsed: serde_json::Value = serde_json::from_str(&written).unwrap();
+        let results = parsed["runs"][0]["results"].as_array().unwrap();
         assert_eq!(results.len(), 1, "what is the same is told once");
         let place = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"];
         assert_eq!(place["uri"], "file:///elsewhere/a%20b.whl");
@@ -244,7 +244,7 @@ mod tests {
             })
             .collect();
         for results in [&results[..], &results[..1], &[]] {
-            let value: serde_json::Value = serde_json::from_str(&sarif(results).to_string()).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&to_sarif(results).to_string()).unwrap();
             fits("log", &value, "log");
             let run = &value["runs"][0];
             let found = run["results"].as_array().unwrap();

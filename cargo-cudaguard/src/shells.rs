@@ -17,7 +17,7 @@ complete -c cargo -n '__fish_seen_subcommand_from cudaguard' -f -k \
 ";
 
 /// The script of a shell, on stdout.
-pub(crate) fn completions(mut command: Command, shell: Shell) -> Result<ExitCode, CliError> {
+pub(crate) fn write_completions(mut command: Command, shell: Shell) -> Result<ExitCode, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, NAME, &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
@@ -27,11 +27,11 @@ pub(crate) fn completions(mut command: Command, shell: Shell) -> Result<ExitCode
         Shell::Bash => script = script.replace("cargo__subcmd__cudaguard", "cargo__cudaguard"),
         _ => {}
     }
-    report::result(&script).map(|()| ExitCode::SUCCESS)
+    report::print_result(&script).map(|()| ExitCode::SUCCESS)
 }
 
 /// One page for the command and one for each verb that its help shows, into this folder.
-pub(crate) fn man(command: Command, folder: &Path) -> Result<ExitCode, CliError> {
+pub(crate) fn write_man_pages(command: Command, folder: &Path) -> Result<ExitCode, CliError> {
     let fail =
         |error: std::io::Error| CliError::operational(format_args!("cannot write into {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(fail)?;

@@ -11,7 +11,7 @@ use crate::report::EXIT_ERROR;
 
 /// What this signal does from here on; says what it did.
 #[allow(unsafe_code)]
-fn set(number: i32, to: libc::sighandler_t) -> libc::sighandler_t {
+fn set_handler(number: i32, to: libc::sighandler_t) -> libc::sighandler_t {
     // SAFETY: signal() takes numbers; each handler given here calls nothing but what may be called in one.
     unsafe { libc::signal(number, to) }
 }
@@ -20,8 +20,8 @@ fn set(number: i32, to: libc::sighandler_t) -> libc::sighandler_t {
 static PIPES: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
 extern "C" fn remember_pipes() {
-    let was = set(libc::SIGPIPE, libc::SIG_DFL);
-    set(libc::SIGPIPE, was);
+    let was = set_handler(libc::SIGPIPE, libc::SIG_DFL);
+    set_handler(libc::SIGPIPE, was);
     PIPES.store(was, Ordering::Relaxed);
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn restore_signals(command: &mut Command) {
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(|| {
-                set(libc::SIGPIPE, libc::SIG_IGN);
+                set_handler(libc::SIGPIPE, libc::SIG_IGN);
                 Ok(())
             });
         }
@@ -48,7 +48,7 @@ pub(crate) fn restore_signals(command: &mut Command) {
 /// From here on Ctrl-C is for cargo alone. To be called once the child runs: children inherit what is ignored.
 pub(crate) fn leave_to_cargo() {
     for number in [libc::SIGINT, libc::SIGQUIT] {
-        set(number, libc::SIG_IGN);
+        set_handler(number, libc::SIG_IGN);
     }
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn exit_now() -> ! {
 /// Ends as the child did: with its status, or by its signal.
 pub(crate) fn end_as(status: ExitStatus) -> ExitCode {
     if let Some(number) = status.signal() {
-        set(number, libc::SIG_DFL);
+        set_handler(number, libc::SIG_DFL);
         // SAFETY: it takes a number.
         #[allow(unsafe_code)]
         unsafe {

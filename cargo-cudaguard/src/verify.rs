@@ -8,14 +8,14 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cudaguard::binary::{Binary, Kind};
+use cudaguard::binary::{Binary, BinaryKind};
 use cudaguard::dry_run::{self, Loaded};
 use cudaguard::env::Env;
 use cudaguard::examined::{self, NotExamined};
 use cudaguard::finding::{self, Code, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
-use cudaguard::judge::run::answer::{Answer, Service, answers};
-use cudaguard::machine::{self, Components, Driver, DriverProbe, Gpu, Library, Machine, ParseError, REVISION};
+use cudaguard::judge::run::answer::{GpuAnswer, Service, answers};
+use cudaguard::machine::{self, Components, Driver, DriverProbe, Gpu, HostLibrary, Machine, ParseError, REVISION};
 use cudaguard::manifest::Manifest;
 use cudaguard::mapped_file::OpenFiles;
 use cudaguard::policy::check_regular_file;
@@ -36,7 +36,7 @@ const ENOUGH: u64 = 16 * 1024 * 1024;
 /// So many components have a line each; the others are counted.
 const TOLD: usize = 12;
 
-pub(crate) fn run(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError> {
+pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError> {
     let machine = match &question.place {
         Where::Here => None,
         Where::Host(file) => Some((read_host(file)?, file.display().to_string())),
@@ -47,8 +47,8 @@ pub(crate) fn run(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError
     let (mut refused, mut not_examined, mut found) = (false, false, Vec::new());
     for file in &question.files {
         let (findings, judged) = match &machine {
-            None => here(env, file)?,
-            Some((machine, place)) => on(env, file, machine, place)?,
+            None => verify_here(env, file)?,
+            Some((machine, place)) => verify_on(env, file, machine, place)?,
         };
         let verdict = examined::verdict(&findings, &judged.not_examined);
         refused |= verdict == Verdict::Refused;
@@ -59,16 +59,16 @@ pub(crate) fn run(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError
             let value = to_json(file, verdict, &findings);
             let value = with_judged(value, &judged);
             // Of several files a line each, so that who reads them can tell them apart.
-            let text = if question.files.len() > 1 { value.to_string() } else { value.pretty() };
-            report::result(&format!("{text}\n"))?;
+            let text = if question.files.len() > 1 { value.to_string() } else { value.to_pretty_string() };
+            report::print_result(&format!("{text}\n"))?;
         } else {
             let place = machine.as_ref().map(|(machine, place)| machine.name.as_ref().unwrap_or(place).as_str());
-            report::findings(&findings);
-            report::result(&to_text(file, place, verdict, &findings, &judged))?;
+            report::print_findings(&findings);
+            report::print_result(&to_text(file, place, verdict, &findings, &judged))?;
         }
     }
     if question.form == Output::Sarif {
-        report::result(&sarif::of_files(&found))?;
+        report::print_result(&sarif::files_to_sarif(&found))?;
     }
     Ok(match (refused, not_examined) {
         (true, _) => ExitCode::from(REFUSED),
@@ -77,22 +77,22 @@ pub(crate) fn run(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError
     })
 }
 
-/// Each of these files, as [`components`].
+/// Each of these files, as [`read_components`].
 pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
-    files.iter().map(|file| components(env, file)).collect()
+    files.iter().map(|file| read_components(env, file)).collect()
 }
 
 /// The files' names, without their folders.
-pub(crate) fn title(files: &[PathBuf]) -> String {
+pub(crate) fn file_names(files: &[PathBuf]) -> String {
     let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
     files.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// The file and the guarded libraries that it takes along, read for judging; an error where they hold nothing that could be
 /// judged.
-pub(crate) fn components(env: &Env, file: &Path) -> Result<Components, CliError> {
+pub(crate) fn read_components(env: &Env, file: &Path) -> Result<Components, CliError> {
     match artefact::open(file).map_err(CliError::operational)? {
-        Opened::Archive(archive) => whole::components(file, archive),
+        Opened::Archive(archive) => whole::artifact_components(file, archive),
         Opened::File(contents) => {
             components_of(env, &Binary::from_contents(file, contents).map_err(CliError::operational)?)
         }
@@ -123,22 +123,22 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
 }
 
 /// What was judged.
-struct Judged {
+struct VerifyResult {
     /// The components in words.
     components: Vec<String>,
     /// What of them no rule has judged, and what was not examined, in words.
     open: Vec<String>,
     not_examined: Vec<NotExamined>,
     /// What becomes of them on each GPU.
-    gpus: Vec<Answer>,
+    gpus: Vec<GpuAnswer>,
     /// NVIDIA's libraries that the loader would load; `None`: the loader of that machine cannot be asked.
     libraries: Option<Vec<Loaded>>,
 }
 
-impl Judged {
-    fn of(manifests: &[Manifest], not_examined: Vec<NotExamined>, gpus: Vec<Answer>) -> Self {
+impl VerifyResult {
+    fn from_answers(manifests: &[Manifest], not_examined: Vec<NotExamined>, gpus: Vec<GpuAnswer>) -> Self {
         let open = not_judged(manifests, &not_examined);
-        Self { components: described(manifests), open, not_examined, gpus, libraries: None }
+        Self { components: describe_manifests(manifests), open, not_examined, gpus, libraries: None }
     }
 }
 
@@ -151,12 +151,12 @@ pub(crate) fn not_judged(manifests: &[Manifest], not_examined: &[NotExamined]) -
 }
 
 pub(crate) fn put_not_judged(value: &mut Value, names: &[String]) {
-    value.put("not_judged", (!names.is_empty()).then(|| array(names.iter().map(String::as_str))));
+    value.insert_some("not_judged", (!names.is_empty()).then(|| array(names.iter().map(String::as_str))));
 }
 
 /// A line for each name; if there are many, their number.
 pub(crate) fn not_judged_in_words(names: &[String]) -> String {
-    let line = |text: String, name: &String| text + "  not judged: " + &sanitize::line(name) + "\n";
+    let line = |text: String, name: &String| text + "  not judged: " + &sanitize::sanitize_line(name) + "\n";
     let text = names.iter().take(TOLD).fold(String::new(), line);
     match names.len().saturating_sub(TOLD) {
         0 => text,
@@ -168,58 +168,64 @@ pub(crate) fn not_judged_in_words(names: &[String]) -> String {
 pub(crate) fn warn_of_not_examined(all: &[Components]) {
     for Components { file, not_examined, .. } in all {
         for (reason, names) in by_reason(not_examined) {
-            let count = whole::counted(names.len() as u64, "part");
-            report::line(&format!("warning: {file}: {count} not examined: {reason}: {}", whole::some(&names)));
+            let count = whole::count_of(names.len() as u64, "part");
+            report::print_line(&format!(
+                "warning: {file}: {count} not examined: {reason}: {}",
+                whole::join_some(&names)
+            ));
         }
     }
 }
 
 /// What becomes of these components on each of the machine's GPUs.
-fn on_each(manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Vec<Answer>> {
+fn on_each(manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Vec<GpuAnswer>> {
     let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
     let forced = machine.is_some_and(Machine::passes_over_machine_code);
     manifests.iter().map(|manifest| answers(manifest, &gpus, forced)).collect()
 }
 
 /// The same of a file by itself; the containers of what is served in part are counted.
-fn on_each_of(binary: &Binary, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Answer> {
-    let mut all: Vec<Answer> = on_each(manifests, machine).into_iter().flatten().collect();
+fn on_each_of(binary: &Binary, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<GpuAnswer> {
+    let mut all: Vec<GpuAnswer> = on_each(manifests, machine).into_iter().flatten().collect();
     // What a library beside the program holds is not in this file.
     if all.iter().any(|answer| answer.service == Service::Partial) && manifests.len() == 1 {
         if let Ok(kernels) = binary.kernels() {
-            let count = kernels.groups().iter().map(|group| group.containers.len()).sum::<usize>();
+            let count = kernels.container_groups().iter().map(|group| group.containers.len()).sum::<usize>();
             for answer in all.iter_mut().filter(|answer| answer.service == Service::Partial) {
-                answer.containers = Some((count - kernels.without(answer.cc).count().min(count), count));
+                answer.containers = Some((count - kernels.containers_without(answer.cc).count().min(count), count));
             }
         }
     }
     all
 }
 
-fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), CliError> {
-    let asker = DriverProbe::own();
-    let here = || machine::look(env, Some(&asker));
+fn verify_here(env: &Env, file: &Path) -> Result<(Vec<Finding>, VerifyResult), CliError> {
+    let asker = DriverProbe::with_current_exe();
+    let here = || machine::detect_machine(env, Some(&asker));
     let contents = match artefact::open(file).map_err(CliError::operational)? {
         Opened::Archive(archive) => return on_archive(file, archive, &here(), "here"),
         Opened::File(contents) => contents,
     };
     let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
-    if matches!(binary.kind, Kind::Object | Kind::Archive | Kind::GpuCode) {
+    if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode) {
         // No loader takes these.
         return on_file(env, &binary, &here(), "here");
     }
-    let predicted =
-        dry_run::verify(&binary, env, &OpenFiles::default(), Some(&asker)).map_err(CliError::operational)?;
-    let findings = predicted.findings();
+    let predicted = dry_run::simulate_and_check(&binary, env, &OpenFiles::default(), Some(&asker))
+        .map_err(CliError::operational)?;
+    let findings = predicted.all_findings();
     if predicted.manifests.is_empty() && findings.is_empty() && predicted.not_examined.is_empty() {
         return Err(nothing_to_judge(&binary));
     }
     let gpus = on_each_of(&binary, &predicted.manifests, predicted.machine.as_ref());
-    let libraries = Some(predicted.libraries());
-    Ok((findings, Judged { libraries, ..Judged::of(&predicted.manifests, predicted.not_examined, gpus) }))
+    let libraries = Some(predicted.loaded_libraries());
+    Ok((
+        findings,
+        VerifyResult { libraries, ..VerifyResult::from_answers(&predicted.manifests, predicted.not_examined, gpus) },
+    ))
 }
 
-fn on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), CliError> {
+fn verify_on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, VerifyResult), CliError> {
     match artefact::open(file).map_err(CliError::operational)? {
         Opened::Archive(archive) => on_archive(file, archive, machine, place),
         Opened::File(contents) => {
@@ -234,26 +240,37 @@ fn on_archive(
     archive: Archive,
     machine: &Machine,
     place: &str,
-) -> Result<(Vec<Finding>, Judged), CliError> {
-    let components = whole::components(file, archive)?;
+) -> Result<(Vec<Finding>, VerifyResult), CliError> {
+    let components = whole::artifact_components(file, archive)?;
     let gpus = whole::together_on(&on_each(&components.manifests, Some(machine)), &components.enough);
-    Ok((findings_on(&components, machine, place), Judged::of(&components.manifests, components.not_examined, gpus)))
+    Ok((
+        findings_on(&components, machine, place),
+        VerifyResult::from_answers(&components.manifests, components.not_examined, gpus),
+    ))
 }
 
-fn on_file(env: &Env, binary: &Binary, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), CliError> {
+fn on_file(
+    env: &Env,
+    binary: &Binary,
+    machine: &Machine,
+    place: &str,
+) -> Result<(Vec<Finding>, VerifyResult), CliError> {
     let components = components_of(env, binary)?;
     let gpus = on_each_of(binary, &components.manifests, Some(machine));
-    Ok((findings_on(&components, machine, place), Judged::of(&components.manifests, components.not_examined, gpus)))
+    Ok((
+        findings_on(&components, machine, place),
+        VerifyResult::from_answers(&components.manifests, components.not_examined, gpus),
+    ))
 }
 
 fn findings_on(components: &Components, machine: &Machine, place: &str) -> Vec<Finding> {
-    let mut findings = components.on(machine, place);
-    findings.extend(machine.doubt());
-    finding::sort(&mut findings);
+    let mut findings = components.check_on(machine, place);
+    findings.extend(machine.unknowns_finding());
+    finding::sort_findings(&mut findings);
     findings
 }
 
-fn described(manifests: &[Manifest]) -> Vec<String> {
+fn describe_manifests(manifests: &[Manifest]) -> Vec<String> {
     // One that no build has written has no target either.
     let one = |manifest: &Manifest| {
         let built =
@@ -265,7 +282,7 @@ fn described(manifests: &[Manifest]) -> Vec<String> {
 
 /// Opens what describes machines, unless it could keep us waiting for ever, or never end. A pipe without a name is one that
 /// the caller holds open for us, as a shell's `<(…)` does: it is read as stdin is.
-pub(crate) fn open(path: &Path, what: &str, largest: u64) -> Result<File, CliError> {
+pub(crate) fn open_input(path: &Path, what: &str, largest: u64) -> Result<File, CliError> {
     let fail = |why: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {why}", path.display()));
     let metadata = fs::metadata(path).map_err(|error| fail(&error))?;
     let nameless = metadata.file_type().is_fifo() && fs::canonicalize(path).is_err();
@@ -279,7 +296,7 @@ pub(crate) fn open(path: &Path, what: &str, largest: u64) -> Result<File, CliErr
 fn read_host(file: &Path) -> Result<Machine, CliError> {
     let name = file.display();
     let mut bytes = Vec::new();
-    open(file, "host", ENOUGH)?
+    open_input(file, "host", ENOUGH)?
         .take(ENOUGH + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| CliError::operational(format_args!("{name}: {error}")))?;
@@ -291,7 +308,7 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
         CliError::operational(format_args!("{name}: byte {at} is not UTF-8: not a host file"))
     })?;
     let (machine, revision) = Machine::read(&text)
-        .map_err(|mistake| CliError::operational(format_args!("{name}:{}", at(&text, &mistake))))?;
+        .map_err(|mistake| CliError::operational(format_args!("{name}:{}", position_text(&text, &mistake))))?;
     if revision > REVISION {
         report::note(&format!(
             "info: {name} is of revision {revision}, newer than this cudaguard: what this one knows of it is judged"
@@ -301,7 +318,7 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
 }
 
 /// `3:12: …`: line and column, as editors count them.
-pub(crate) fn at(text: &str, mistake: &ParseError) -> String {
+pub(crate) fn position_text(text: &str, mistake: &ParseError) -> String {
     let before = &text[..text.floor_char_boundary_of(mistake.at)];
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -321,7 +338,7 @@ impl Boundary for str {
 /// The machine that flags describe. What no flag names is not known.
 fn described_by(flags: &Flags) -> Result<Machine, String> {
     let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
-        machine::release(text)
+        machine::parse_release(text)
             .ok_or_else(|| format!("{flag} {text}: expected a driver's release such as 535.261.03, or its branch, 535"))
     };
     let mut driver = Driver::default();
@@ -336,7 +353,7 @@ fn described_by(flags: &Flags) -> Result<Machine, String> {
     let gpus = match flags.gpus.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => None,
         ["none"] => Some(Vec::new()),
-        ref gpus => Some(gpus.iter().map(|text| gpu(text)).collect::<Result<Vec<_>, _>>()?),
+        ref gpus => Some(gpus.iter().map(|text| parse_gpu(text)).collect::<Result<Vec<_>, _>>()?),
     };
     let mut libraries = BTreeMap::new();
     match flags.library.as_deref() {
@@ -347,16 +364,16 @@ fn described_by(flags: &Flags) -> Result<Machine, String> {
                 .parse()
                 .map_err(|_| format!("--{} {text}: expected a version such as 9.15.1, or `none`", CUDNN.key))?;
             let path = Some(format!("what --{} says", CUDNN.key));
-            let library = Library { version: Some(version), path, taken: true, ..Library::default() };
+            let library = HostLibrary { version: Some(version), path, taken: true, ..HostLibrary::default() };
             libraries.insert(CUDNN.key, vec![library]);
         }
     }
-    let said = flags.driver.is_some() || flags.kernel.is_some();
-    Ok(Machine { driver: said.then_some(driver), gpus, libraries, ..Machine::default() })
+    let has_driver = flags.driver.is_some() || flags.kernel.is_some();
+    Ok(Machine { driver: has_driver.then_some(driver), gpus, libraries, ..Machine::default() })
 }
 
 /// `8.6`, `sm_86`, `A100`.
-fn gpu(text: &str) -> Result<Gpu, String> {
+fn parse_gpu(text: &str) -> Result<Gpu, String> {
     let cc = tables::gpu_typed(text).ok_or_else(|| {
         format!("--gpu {text}: expected a compute capability such as 8.6, sm_86, or a GPU's name such as A100")
     })?;
@@ -369,22 +386,24 @@ pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Va
     object([
         ("file", file.to_string_lossy().as_ref().into()),
         ("verdict", verdict.name().into()),
-        ("findings", array(finding::told(findings).into_iter().map(Finding::to_json))),
+        ("findings", array(finding::sorted_unique(findings).into_iter().map(Finding::to_json))),
     ])
 }
 
-fn with_judged(mut value: Value, judged: &Judged) -> Value {
+fn with_judged(mut value: Value, judged: &VerifyResult) -> Value {
     put_not_judged(&mut value, &judged.open);
-    value.put("gpus", (!judged.gpus.is_empty()).then(|| array(judged.gpus.iter().map(Answer::to_json))));
-    value.put("libraries", judged.libraries.as_ref().map(|loaded| array(loaded.iter().map(Loaded::to_json))));
+    value.insert_some("gpus", (!judged.gpus.is_empty()).then(|| array(judged.gpus.iter().map(GpuAnswer::to_json))));
+    value.insert_some("libraries", judged.libraries.as_ref().map(|loaded| array(loaded.iter().map(Loaded::to_json))));
     value
 }
 
-fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], judged: &Judged) -> String {
+fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], judged: &VerifyResult) -> String {
     let place = place.unwrap_or("here");
-    let mut text = sanitize::line(&format!("{}: {} ({place})", file.display(), verdict.words())).into_owned() + "\n";
+    let mut text = sanitize::sanitize_line(&format!("{}: {} ({place})", file.display(), verdict.display_name()))
+        .into_owned()
+        + "\n";
     for component in judged.components.iter().take(TOLD) {
-        let _ = writeln!(text, "  {}", sanitize::line(component));
+        let _ = writeln!(text, "  {}", sanitize::sanitize_line(component));
     }
     if judged.components.len() > TOLD {
         let _ = writeln!(text, "  and {} more", judged.components.len() - TOLD);
@@ -393,18 +412,18 @@ fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Findi
     for answer in &judged.gpus {
         // Of several components each line says whose it is.
         let of = if judged.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
-        let _ = writeln!(text, "  {}", sanitize::line(&format!("{of}{answer}")));
+        let _ = writeln!(text, "  {}", sanitize::sanitize_line(&format!("{of}{answer}")));
     }
     for loaded in judged.libraries.iter().flatten() {
-        let _ = writeln!(text, "  loads {}", sanitize::line(&loaded.describe()));
+        let _ = writeln!(text, "  loads {}", sanitize::sanitize_line(&loaded.describe()));
     }
     if verdict == Verdict::Refused {
-        let codes: Vec<String> = errors(findings).map(|code| code.to_string()).collect();
+        let codes: Vec<String> = error_codes(findings).map(|code| code.to_string()).collect();
         let _ = writeln!(text, "  cargo cudaguard explain {} says more", codes.first().map_or("", String::as_str));
     }
     text
 }
 
-fn errors(findings: &[Finding]) -> impl Iterator<Item = Code> + '_ {
+fn error_codes(findings: &[Finding]) -> impl Iterator<Item = Code> + '_ {
     findings.iter().filter(|finding| finding.severity == Severity::Error).map(|finding| finding.code)
 }

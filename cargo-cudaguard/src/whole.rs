@@ -9,26 +9,26 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use cudaguard::binary::{Binary, Kind};
+use cudaguard::binary::{Binary, BinaryKind};
 use cudaguard::evidence::Evidence;
 use cudaguard::examined::NotExamined;
 use cudaguard::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::json::{Value, array, object};
-use cudaguard::judge::run::answer::{self, Answer, Service};
+use cudaguard::judge::run::answer::{self, GpuAnswer, Service};
 use cudaguard::kernels::{Coverage, Kernels};
-use cudaguard::machine::{Components, Enough, Library as Found, Machine};
+use cudaguard::machine::{Components, Enough, HostLibrary as Found, Machine};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::mapped_file::Contents;
 use cudaguard::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
 use cudaguard::version::CudaVersion;
 
 use crate::arguments::Output;
-use crate::artefact::{self, Archive, Content, Member, Walked};
-use crate::inspect::{self, Page, is_cuda};
+use crate::artefact::{self, Archive, ArchiveMember, Content, Walked};
+use crate::inspect::{self, InspectPage, is_cuda};
 use crate::report::{self, CliError};
 use crate::sarif;
 
-use packages::{Package, Wants};
+use packages::{ArtifactPackage, Wants};
 
 /// So many members have a line each; the others are counted.
 const TOLD: usize = 24;
@@ -41,16 +41,16 @@ struct ArtifactReport {
     archive: PathBuf,
     walked: Walked,
     /// Those that hold GPU code or need a library of NVIDIA's, or are one; by name.
-    parts: Vec<Part>,
+    parts: Vec<ArtifactMember>,
     /// Every ELF file, and every link: where a library may be found.
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
     /// Those whose RPATH counts for what they load, too.
-    loaders: Vec<Loader>,
+    loaders: Vec<MemberLoader>,
     /// What any member needs.
     needed: BTreeSet<String>,
     /// What the packages in it, and an image, say of themselves.
-    packages: Vec<Package>,
+    packages: Vec<ArtifactPackage>,
     /// What of it was not examined.
     not_examined: Vec<NotExamined>,
 }
@@ -58,34 +58,34 @@ struct ArtifactReport {
 /// What has been read so far.
 #[derive(Default)]
 struct Read {
-    parts: Vec<Part>,
+    parts: Vec<ArtifactMember>,
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
-    loaders: Vec<Loader>,
+    loaders: Vec<MemberLoader>,
     needed: BTreeSet<String>,
     /// Texts that describe packages, by their names.
     texts: Vec<(String, String)>,
-    images: Vec<Package>,
+    images: Vec<ArtifactPackage>,
     /// What was not examined, and why.
     not_examined: Vec<NotExamined>,
 }
 
 /// A member and what it needs. Where it has a `DT_RPATH` and no `DT_RUNPATH`, the loader looks there for what its libraries need, too.
-struct Loader {
+struct MemberLoader {
     name: String,
     rpath: Option<String>,
     needed: Vec<String>,
 }
 
-impl Loader {
-    fn of(name: &str, binary: &Binary) -> Self {
+impl MemberLoader {
+    fn from_binary(name: &str, binary: &Binary) -> Self {
         let rpath = binary.rpath.clone().filter(|_| binary.runpath.is_none());
         Self { name: name.to_owned(), rpath, needed: binary.needed.clone() }
     }
 }
 
 /// A member that matters.
-struct Part {
+struct ArtifactMember {
     name: String,
     binary: Binary,
     kernels: Kernels,
@@ -94,18 +94,18 @@ struct Part {
     holds: Vec<(&'static Library, Option<String>)>,
 }
 
-impl Part {
+impl ArtifactMember {
     /// What matters of a member, and what it does for those that it loads.
-    fn of(name: &str, file: File) -> Result<(Option<Self>, Loader, Vec<String>), String> {
+    fn from_file(name: &str, file: File) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
         let path = Path::new(name);
         let plain = |error: String| error.strip_prefix(&format!("{name}: ")).map_or(error.clone(), str::to_owned);
         let contents = Contents::from_file(file, path).map_err(plain)?;
         let mut binary = Binary::with_kernels(path, Arc::new(contents)).map_err(plain)?;
         let kernels = binary.kernels().map_err(plain)?.clone();
-        let evidence = Evidence::of(&binary, &kernels);
+        let evidence = Evidence::from_binary(&binary, &kernels);
         let not_examined = binary.not_examined.clone();
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
-        let (own, loader) = (file_name(name), Loader::of(name, &binary));
+        let (own, loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
         let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
         let matters = !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
         if !matters && !is_cuda(&&*plain_name(own)) {
@@ -116,7 +116,7 @@ impl Part {
         components.findings.retain(|finding| finding.code != Code::NoManifest);
         if let Some(why) = &binary.damage {
             let values = Values::default().with("file", name).with("why", why);
-            components.findings.push(MessageTemplate::KernelsCannotTell.finding(&values));
+            components.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&values));
         }
         for manifest in &mut components.manifests {
             // Of one that no build has written the file is the name.
@@ -124,24 +124,25 @@ impl Part {
                 name.clone_into(&mut manifest.component.name);
             }
         }
-        let holds = vendor::ALL.into_iter().filter_map(|library| held(library, name, &binary, &evidence)).collect();
+        let holds =
+            vendor::ALL.into_iter().filter_map(|library| held_library(library, name, &binary, &evidence)).collect();
         binary.close();
         Ok((Some(Self { name: name.to_owned(), binary, kernels, components, holds }), loader, not_examined))
     }
 
     fn to_json(&self) -> Value {
         let mut value = object([("name", Value::from(self.name.as_str()))]);
-        value.put("kind", Some(self.binary.kind.to_string()));
-        value.put("machine", inspect::processor(&self.binary));
+        value.insert_some("kind", Some(self.binary.kind.to_string()));
+        value.insert_some("machine", inspect::processor_name(&self.binary));
         let manifests = self.binary.manifests().filter_map(Result::ok).map(|note| note.manifest.to_json());
-        value.put("components", Some(array(manifests)));
-        value.put("kernels", Some(self.kernels.to_json()));
-        value.put("needed", Some(array(self.binary.needed.iter().map(String::as_str))));
-        let told = self.holds.iter().map(|(library, version)| {
+        value.insert_some("components", Some(array(manifests)));
+        value.insert_some("kernels", Some(self.kernels.to_json()));
+        value.insert_some("needed", Some(array(self.binary.needed.iter().map(String::as_str))));
+        let listed = self.holds.iter().map(|(library, version)| {
             let version = version.as_deref().unwrap_or_default();
             (library.key, version.into())
         });
-        value.put("holds", (!self.holds.is_empty()).then(|| object(told)));
+        value.insert_some("holds", (!self.holds.is_empty()).then(|| object(listed)));
         value
     }
 
@@ -157,23 +158,23 @@ impl Part {
 
     /// What it is in a few words.
     fn describe(&self) -> String {
-        let mut said = Vec::new();
+        let mut reported = Vec::new();
         if !self.kernels.entries().is_empty() {
-            let targets: Vec<String> = self.kernels.targets().iter().map(ToString::to_string).collect();
-            said.push(if targets.is_empty() { "GPU code without kernels".to_owned() } else { targets.join(" ") });
+            let targets: Vec<String> = self.kernels.built_targets().iter().map(ToString::to_string).collect();
+            reported.push(if targets.is_empty() { "GPU code without kernels".to_owned() } else { targets.join(" ") });
         }
         for (library, version) in &self.holds {
             let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-            said.push(format!("{}{version} inside", library.name));
+            reported.push(format!("{}{version} inside", library.name));
         }
         let needed: Vec<&str> = self.binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
         if !needed.is_empty() {
-            said.push(format!("needs {}", needed.join(" ")));
+            reported.push(format!("needs {}", needed.join(" ")));
         }
-        if packages::of_driver(&self.name, file_name(&self.name)).is_some() {
-            said.push("part of the driver".to_owned());
+        if packages::bundled_driver_finding(&self.name, file_name(&self.name)).is_some() {
+            reported.push("part of the driver".to_owned());
         }
-        if said.is_empty() { self.binary.kind.to_string() } else { said.join("; ") }
+        if reported.is_empty() { self.binary.kind.to_string() } else { reported.join("; ") }
     }
 }
 
@@ -182,7 +183,7 @@ fn file_name(name: &str) -> &str {
 }
 
 /// A library of NVIDIA's that this file is, or has linked in.
-fn held(
+fn held_library(
     library: &'static Library,
     name: &str,
     binary: &Binary,
@@ -197,24 +198,25 @@ fn held(
     if library.is_named(own) {
         let of_name = library.version_in_name(own).map(|version| version.to_string());
         // Where no part of it tells, the library itself does: older majors are one library.
-        let by_itself = library.own_text || major_of(own).is_some_and(|major| library.parts(major).next().is_none());
+        let by_itself =
+            library.own_text || major_of(own).is_some_and(|major| library.parts_of_major(major).next().is_none());
         let version = of_name.or_else(|| Some(of_text()?).filter(|_| by_itself)).or_else(of_code);
         return Some((library, version));
     }
-    let linked_in = binary.linkage(library) == Linkage::Static && binary.kind != Kind::GpuCode;
+    let linked_in = binary.linkage(library) == Linkage::Static && binary.kind != BinaryKind::GpuCode;
     linked_in.then(|| (library, of_text().or_else(of_code)))
 }
 
 /// Lets each library of NVIDIA's know which GPUs others serve by machine code.
-fn served_by_others(parts: &mut [Part]) {
+fn served_by_others(parts: &mut [ArtifactMember]) {
     for at in 0..parts.len() {
         let mut kernels = std::mem::take(&mut parts[at].kernels);
-        kernels.beside(|cc| parts.iter().any(|other| other.kernels.has_machine_code(cc)));
+        kernels.mark_fallback(|cc| parts.iter().any(|other| other.kernels.has_machine_code(cc)));
         for manifest in &mut parts[at].components.manifests {
             let first = manifest.requires.iter().position(|row| matches!(row, Requirement::Gpu { .. }));
             if let Some(first) = first.filter(|_| manifest.target.is_empty()) {
                 manifest.requires.retain(|row| !matches!(row, Requirement::Gpu { .. }));
-                manifest.requires.splice(first..first, kernels.requirements());
+                manifest.requires.splice(first..first, kernels.requirement_rows());
             }
         }
         parts[at].kernels = kernels;
@@ -245,10 +247,10 @@ impl ArtifactReport {
     fn read(path: &Path, archive: Archive) -> Result<Self, CliError> {
         let read = Mutex::new(Read::default());
         let lock = || read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let take = |Member { name, content }: Member| {
+        let take = |ArchiveMember { name, content }: ArchiveMember| {
             match content {
                 Content::Code(file) => {
-                    let part = Part::of(&name, file);
+                    let part = ArtifactMember::from_file(&name, file);
                     let mut read = lock();
                     match part {
                         Ok((part, loader, reasons)) => {
@@ -264,12 +266,12 @@ impl ArtifactReport {
                 }
                 Content::Link(target) => drop(lock().links.insert(name, target)),
                 Content::Text(text) => lock().texts.push((name, text)),
-                Content::Config(text) => lock().images.extend(Package::of_image(&text)),
+                Content::Config(text) => lock().images.extend(ArtifactPackage::from_image(&text)),
                 Content::NotExamined(why) => lock().not_examined.push(NotExamined::new(name, why)),
             }
             Ok(())
         };
-        let walked = artefact::walk(archive, &take).map_err(CliError::operational)?;
+        let walked = artefact::walk_artifact(archive, &take).map_err(CliError::operational)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Read { mut parts, files, links, loaders, needed, texts, images: mut packages, mut not_examined } = read;
         // Several threads read.
@@ -279,7 +281,7 @@ impl ArtifactReport {
         not_examined.sort();
         for part in &parts {
             let damage = &part.binary.damage;
-            for doubt in part.kernels.doubts().iter().filter(|doubt| damage.as_ref() != Some(doubt)) {
+            for doubt in part.kernels.warnings().iter().filter(|doubt| damage.as_ref() != Some(doubt)) {
                 report::note(&format!("warning: {}!{}: {doubt}", path.display(), part.name));
             }
         }
@@ -290,47 +292,51 @@ impl ArtifactReport {
     fn package_findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for package in &self.packages {
-            let mine = || self.parts.iter().filter(|part| package.owns(&part.name));
-            let members: Vec<_> = mine().map(|part| (part.name.as_str(), self.wants(part))).collect();
-            findings.extend(package.against(&members));
+            let mine = || self.parts.iter().filter(|part| package.owns_member(&part.name));
+            let members: Vec<_> = mine().map(|part| (part.name.as_str(), self.library_wants(part))).collect();
+            findings.extend(package.check_wants(&members));
             findings.extend(
-                package.exported(mine().filter_map(|part| Some((part.name.as_str(), part.binary.soname.as_deref()?)))),
+                package.check_exports(
+                    mine().filter_map(|part| Some((part.name.as_str(), part.binary.soname.as_deref()?))),
+                ),
             );
             let needs = mine().filter_map(|part| Some((part.name.as_str(), part.least_driver()?)));
-            findings.extend(package.started(needs));
+            findings.extend(package.check_image_promise(needs));
         }
-        if !self.packages.iter().any(Package::is_one) {
+        if !self.packages.iter().any(ArtifactPackage::is_one) {
             return findings;
         }
-        findings.extend(self.parts.iter().filter_map(|part| packages::of_driver(&part.name, file_name(&part.name))));
+        findings.extend(
+            self.parts.iter().filter_map(|part| packages::bundled_driver_finding(&part.name, file_name(&part.name))),
+        );
         let held = self.parts.iter().flat_map(|part| {
-            let told = part.holds.iter().filter(|(library, _)| library.key == CUDNN.key);
-            told.filter_map(|(library, version)| Some((*library, version.as_deref()?, part.name.as_str())))
+            let listed = part.holds.iter().filter(|(library, _)| library.key == CUDNN.key);
+            listed.filter_map(|(library, version)| Some((*library, version.as_deref()?, part.name.as_str())))
         });
-        findings.extend(packages::twice(held));
+        findings.extend(packages::duplicate_libraries(held));
         findings.extend(packages::leading_out(self.parts.iter().map(|part| (part.name.as_str(), &part.binary))));
         findings
     }
 
-    fn wants(&self, part: &Part) -> Wants {
-        let is_inside = |soname: &str| matches!(self.lies(part, soname), Lies::Inside(_));
-        packages::wants(&part.components, &part.binary.needed, is_inside)
+    fn library_wants(&self, part: &ArtifactMember) -> Wants {
+        let is_inside = |soname: &str| matches!(self.find_library(part, soname), Lies::Inside(_));
+        packages::member_wants(&part.components, &part.binary.needed, is_inside)
     }
 
     /// The requirement that brings a library to whoever installs the package that a member stands in.
-    fn brought(&self, part: &Part, soname: &str) -> Option<&str> {
+    fn required_package(&self, part: &ArtifactMember, soname: &str) -> Option<&str> {
         let soname = plain_name(soname);
-        let mut own = self.packages.iter().filter(|package| package.owns(&part.name)).peekable();
+        let mut own = self.packages.iter().filter(|package| package.owns_member(&part.name)).peekable();
         let _ = own.peek()?;
-        let oldest = self.wants(part).remove(&*soname)?.map(|(oldest, _)| oldest);
-        own.find_map(|package| package.brings(&soname, oldest))
+        let oldest = self.library_wants(part).remove(&*soname)?.map(|(oldest, _)| oldest);
+        own.find_map(|package| package.requirement_for(&soname, oldest))
     }
 
     /// Where a package has its library for each of several CUDA majors, of which a program takes one: which member is for which.
-    fn majors(&self) -> BTreeMap<u32, Vec<&str>> {
+    fn cuda_majors(&self) -> BTreeMap<u32, Vec<&str>> {
         let mut all: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
         if let [package] = &self.packages[..] {
-            for part in self.parts.iter().filter(|part| package.is_one() && part.kernels.any()) {
+            for part in self.parts.iter().filter(|part| package.is_one() && part.kernels.has_kernels()) {
                 if let Some(major) = part.binary.needed.iter().find_map(|soname| CUDART.major(&plain_name(soname))) {
                     all.entry(major).or_default().push(&part.name);
                 }
@@ -341,14 +347,14 @@ impl ArtifactReport {
 
     /// Whether a package works where this member has nothing for a GPU, and others have: one that is loaded when it is wanted, and not
     /// before; and NVIDIA's own libraries, whose functions ask for the GPU when they are called.
-    fn does_without(&self, part: &Part) -> bool {
+    fn does_without(&self, part: &ArtifactMember) -> bool {
         let own = file_name(&part.name);
         let soname = part.binary.soname.as_deref().unwrap_or(own);
         part.is_nvidias() || !self.needed.contains(own) && !self.needed.contains(soname)
     }
 
     /// The file behind every link.
-    fn real(&self, name: &str) -> Option<&str> {
+    fn resolve_links(&self, name: &str) -> Option<&str> {
         let mut name = name;
         // More links than these no loader follows.
         for _ in 0..40 {
@@ -360,10 +366,10 @@ impl ArtifactReport {
         None
     }
 
-    fn lies(&self, part: &Part, soname: &str) -> Lies {
+    fn find_library(&self, part: &ArtifactMember, soname: &str) -> Lies {
         let binary = &part.binary;
         let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
-        if let Some(real) = self.by_path(&part.name, path, soname) {
+        if let Some(real) = self.resolve_path(&part.name, path, soname) {
             return Lies::Inside(real);
         }
         if binary.runpath.is_none() {
@@ -373,7 +379,7 @@ impl ArtifactReport {
                 for loader in self.loaders.iter().filter(|loader| loader.needed.iter().any(|needed| needed == name)) {
                     if looked.insert(&loader.name) {
                         let rpath = loader.rpath.as_deref().unwrap_or_default();
-                        if let Some(real) = self.by_path(&loader.name, rpath, soname) {
+                        if let Some(real) = self.resolve_path(&loader.name, rpath, soname) {
                             return Lies::Inside(real);
                         }
                         names.push(file_name(&loader.name));
@@ -386,34 +392,34 @@ impl ArtifactReport {
     }
 
     /// A library on a path as a member says it.
-    fn by_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
+    fn resolve_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
         let (top, own) = member.rfind('!').map_or(("", member), |at| member.split_at(at + 1));
         let folder = own.rfind('/').map_or("", |at| &own[..at]);
         path.split(':').find_map(|written| {
             let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"))?;
-            let from = within(folder, from)?;
+            let from = resolve_within(folder, from)?;
             let name = if from.is_empty() { format!("{top}{soname}") } else { format!("{top}{from}/{soname}") };
-            self.real(&name).map(str::to_owned)
+            self.resolve_links(&name).map(str::to_owned)
         })
     }
 
     /// What becomes of GPUs of each compute capability, over all members with kernels.
-    fn covers(&self) -> Vec<((u8, u8), Coverage)> {
+    fn gpu_coverage(&self) -> Vec<((u8, u8), Coverage)> {
         covers_of(&self.parts.iter().collect::<Vec<_>>())
     }
 
     /// The oldest driver for each GPU, with the CUDA major that it is for where a program takes one of several.
-    fn drivers(&self) -> Vec<(Option<u32>, Vec<inspect::Needs>)> {
-        let of = |parts: &[&Part]| {
+    fn oldest_drivers(&self) -> Vec<(Option<u32>, Vec<inspect::Needs>)> {
+        let of = |parts: &[&ArtifactMember]| {
             let manifests: Vec<Manifest> =
                 parts.iter().flat_map(|part| part.components.manifests.iter().cloned()).collect();
-            inspect::drivers(&manifests, &covers_of(parts))
+            inspect::driver_needs(&manifests, &covers_of(parts))
         };
-        let majors = self.majors();
+        let majors = self.cuda_majors();
         if majors.is_empty() {
             return vec![(None, of(&self.parts.iter().collect::<Vec<_>>()))];
         }
-        let mine = |part: &&Part, members: &[&str]| {
+        let mine = |part: &&ArtifactMember, members: &[&str]| {
             let name = part.name.as_str();
             members.contains(&name) || !majors.values().flatten().any(|other| *other == name)
         };
@@ -424,8 +430,9 @@ impl ArtifactReport {
     }
 
     /// Members with kernels, of which none is for this compute capability.
-    fn without(&self, cc: (u8, u8)) -> Vec<&str> {
-        let lacks = |part: &&Part| part.kernels.any() && part.kernels.service(cc).by == Coverage::Nothing;
+    fn members_without(&self, cc: (u8, u8)) -> Vec<&str> {
+        let lacks =
+            |part: &&ArtifactMember| part.kernels.has_kernels() && part.kernels.gpu_support(cc).by == Coverage::Nothing;
         self.parts.iter().filter(lacks).map(|part| part.name.as_str()).collect()
     }
 
@@ -434,14 +441,14 @@ impl ArtifactReport {
         let mut all: BTreeMap<&str, Elsewhere<'_>> = BTreeMap::new();
         for part in &self.parts {
             for soname in part.binary.needed.iter().filter(|name| is_cuda(&name.as_str())) {
-                let inside = match self.lies(part, soname) {
+                let inside = match self.find_library(part, soname) {
                     Lies::Inside(_) => continue,
                     Lies::OutOfReach(name) => Some(name),
                     Lies::Elsewhere => None,
                 };
                 let wanted = all.entry(soname).or_default();
                 wanted.by.push(&part.name);
-                wanted.brought = wanted.brought.or_else(|| self.brought(part, soname));
+                wanted.brought = wanted.brought.or_else(|| self.required_package(part, soname));
                 wanted.inside = inside;
             }
         }
@@ -450,73 +457,73 @@ impl ArtifactReport {
 
     fn to_json(&self) -> String {
         let mut value = object([("file", self.archive.to_string_lossy().as_ref().into())]);
-        value.put("kind", Some(self.walked.kind));
-        let package = |package: &Package| {
+        value.insert_some("kind", Some(self.walked.kind));
+        let package = |package: &ArtifactPackage| {
             let requires = package.requires.iter().map(String::as_str);
-            object([("name", Value::from(package.name())), ("requires", array(requires))])
+            object([("name", Value::from(package.name_and_version())), ("requires", array(requires))])
         };
-        value.put("packages", (!self.packages.is_empty()).then(|| array(self.packages.iter().map(package))));
-        value.put("members_in_all", Some(self.walked.members));
-        value.put("members", Some(array(self.parts.iter().map(Part::to_json))));
-        let covers = self.covers();
+        value.insert_some("packages", (!self.packages.is_empty()).then(|| array(self.packages.iter().map(package))));
+        value.insert_some("members_in_all", Some(self.walked.members));
+        value.insert_some("members", Some(array(self.parts.iter().map(ArtifactMember::to_json))));
+        let covers = self.gpu_coverage();
         let one = |(cc, by): &((u8, u8), Coverage)| {
             object([("cc", Value::from(format!("{}.{}", cc.0, cc.1))), ("by", by.name().into())])
         };
-        value.put("covers", Some(array(covers.iter().map(one))));
+        value.insert_some("covers", Some(array(covers.iter().map(one))));
         let mut one_of = Vec::new();
-        for (major, drivers) in self.drivers() {
+        for (major, drivers) in self.oldest_drivers() {
             let drivers = (!drivers.is_empty()).then(|| array(drivers.iter().map(inspect::Needs::to_json)));
             let Some(major) = major else {
-                value.put("drivers", drivers);
+                value.insert_some("drivers", drivers);
                 continue;
             };
-            let members = self.majors().remove(&major).unwrap_or_default();
+            let members = self.cuda_majors().remove(&major).unwrap_or_default();
             let mut one = object([("cuda", Value::from(major)), ("members", array(members))]);
-            one.put("drivers", drivers);
+            one.insert_some("drivers", drivers);
             one_of.push(one);
         }
-        value.put("one_of", (!one_of.is_empty()).then(|| array(one_of)));
+        value.insert_some("one_of", (!one_of.is_empty()).then(|| array(one_of)));
         let elsewhere = self.wanted_from_elsewhere().into_iter().map(|(soname, wanted)| {
             let mut value = object([("soname", Value::from(soname)), ("needed_by", array(wanted.by))]);
-            value.put("inside", wanted.inside);
-            value.put("required", wanted.brought);
+            value.insert_some("inside", wanted.inside);
+            value.insert_some("required", wanted.brought);
             value
         });
-        value.put("from_elsewhere", Some(array(elsewhere)));
+        value.insert_some("from_elsewhere", Some(array(elsewhere)));
         let findings = self.package_findings();
-        value.put("findings", (!findings.is_empty()).then(|| array(findings.iter().map(Finding::to_json))));
+        value.insert_some("findings", (!findings.is_empty()).then(|| array(findings.iter().map(Finding::to_json))));
         inspect::put_not_judged(&mut value, &self.not_examined);
-        format!("{}\n", value.pretty())
+        format!("{}\n", value.to_pretty_string())
     }
 
     fn to_text(&self) -> String {
-        let mut page = Page::default();
+        let mut page = InspectPage::default();
         let Walked { kind, members } = &self.walked;
         let number = self.parts.len();
-        page.title(&format!("{}: {kind}, {}", self.archive.display(), counted(*members, "member")));
+        page.push_title(&format!("{}: {kind}, {}", self.archive.display(), count_of(*members, "member")));
         for package in &self.packages {
-            page.title(&package.title());
+            page.push_title(&package.display_title());
             let mut name = "requires";
             for requires in &package.requires {
-                page.line(name, requires);
+                page.push_line(name, requires);
                 name = "";
             }
         }
-        page.title(&format!("of CUDA: {}", counted(number as u64, "member")));
+        page.push_title(&format!("of CUDA: {}", count_of(number as u64, "member")));
         // What has most to say first.
-        let mut parts: Vec<&Part> = self.parts.iter().collect();
+        let mut parts: Vec<&ArtifactMember> = self.parts.iter().collect();
         parts.sort_by_key(|part| (part.kernels.entries().is_empty(), part.holds.is_empty()));
         for part in parts.iter().take(TOLD) {
-            page.title(&format!("  {}", part.name));
-            page.title(&format!("    {}", part.describe()));
+            page.push_title(&format!("  {}", part.name));
+            page.push_title(&format!("    {}", part.describe()));
         }
         if number > TOLD {
-            page.title(&format!("  and {} more (--json has all)", number - TOLD));
+            page.push_title(&format!("  and {} more (--json has all)", number - TOLD));
         }
-        page.title("kernels, over all members");
-        let covers = self.covers();
+        page.push_title("kernels, over all members");
+        let covers = self.gpu_coverage();
         if covers.is_empty() {
-            page.line("none", &self.limited("no GPU code in any member"));
+            page.push_line("none", &self.limited("no GPU code in any member"));
         }
         let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
         for (cc, by) in &covers {
@@ -532,39 +539,39 @@ impl ArtifactReport {
         }
         let mut name = "serves";
         for ([(a, b), (c, d)], how) in spans {
-            page.line(
+            page.push_line(
                 name,
                 &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
             );
             name = "";
         }
         let mut name = "driver";
-        for (major, drivers) in self.drivers() {
+        for (major, drivers) in self.oldest_drivers() {
             let of = major.map(|major| format!("CUDA {major}, ")).unwrap_or_default();
             for needs in drivers {
-                page.line(name, &format!("{of}{}", needs.describe()));
+                page.push_line(name, &format!("{of}{}", needs.describe()));
                 name = "";
             }
         }
         let mut name = "one of";
-        for (major, members) in self.majors() {
-            page.line(name, &format!("for CUDA {major}: {}", some(&members)));
+        for (major, members) in self.cuda_majors() {
+            page.push_line(name, &format!("for CUDA {major}: {}", join_some(&members)));
             name = "";
         }
-        page.title("libraries, over all members");
+        page.push_title("libraries, over all members");
         for library in vendor::ALL {
-            let mut told: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            let mut listed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
             for part in &self.parts {
                 for (_, version) in part.holds.iter().filter(|(held, _)| held.key == library.key) {
-                    told.entry(version.as_deref().unwrap_or(EXIT_NOT_FOUND)).or_default().push(&part.name);
+                    listed.entry(version.as_deref().unwrap_or(EXIT_NOT_FOUND)).or_default().push(&part.name);
                 }
             }
-            if told.len() > 1 {
-                told.remove(EXIT_NOT_FOUND);
+            if listed.len() > 1 {
+                listed.remove(EXIT_NOT_FOUND);
             }
             let mut name = library.name;
-            for (version, members) in told {
-                page.line(name, &format!("{version}, inside: {}", some(&members)));
+            for (version, members) in listed {
+                page.push_line(name, &format!("{version}, inside: {}", join_some(&members)));
                 name = "";
             }
         }
@@ -578,11 +585,11 @@ impl ArtifactReport {
                 (Some(inside), None) => format!("; {inside} is not where their RPATH or RUNPATH leads"),
                 (None, None) => String::new(),
             };
-            page.line(name, &format!("{soname}, needed by {}{out}", some(&wanted.by)));
+            page.push_line(name, &format!("{soname}, needed by {}{out}", join_some(&wanted.by)));
             name = "";
         }
         if elsewhere.is_empty() {
-            page.line(name, &self.limited("none needed"));
+            page.push_line(name, &self.limited("none needed"));
         }
         page.not_examined(&self.not_examined);
         let findings: Vec<String> = self.package_findings().iter().map(|finding| finding.render() + "\n").collect();
@@ -599,17 +606,18 @@ impl ArtifactReport {
 
     /// Which members leave GPUs of this compute capability out, in whole or for some of their kernels.
     fn left_out(&self, cc: (u8, u8)) -> String {
-        let in_part = |part: &&Part| part.kernels.any() && part.kernels.service(cc).by == Coverage::Partial;
+        let in_part =
+            |part: &&ArtifactMember| part.kernels.has_kernels() && part.kernels.gpu_support(cc).by == Coverage::Partial;
         let in_part: Vec<&str> = self.parts.iter().filter(in_part).map(|part| part.name.as_str()).collect();
-        let told = |words: &str, names: &[&str]| {
-            if names.is_empty() { String::new() } else { format!("; {words} for it in {}", some(names)) }
+        let listed = |words: &str, names: &[&str]| {
+            if names.is_empty() { String::new() } else { format!("; {words} for it in {}", join_some(names)) }
         };
-        told("nothing", &self.without(cc)) + &told("not all kernels", &in_part)
+        listed("nothing", &self.members_without(cc)) + &listed("not all kernels", &in_part)
     }
 }
 
 /// What a GPU gets where members are served in these ways.
-fn together(all: impl Iterator<Item = Coverage>) -> Coverage {
+fn merge_coverage(all: impl Iterator<Item = Coverage>) -> Coverage {
     let all: Vec<Coverage> = all.collect();
     let any = |by: Coverage| all.contains(&by);
     let served = any(Coverage::Cubin) || any(Coverage::Ptx) || any(Coverage::Partial);
@@ -626,14 +634,14 @@ fn together(all: impl Iterator<Item = Coverage>) -> Coverage {
     }
 }
 
-fn covers_of(parts: &[&Part]) -> Vec<((u8, u8), Coverage)> {
-    let with: Vec<&Kernels> = parts.iter().map(|part| &part.kernels).filter(|kernels| kernels.any()).collect();
-    let ccs: BTreeSet<_> = with.iter().flat_map(|kernels| kernels.covers()).map(|cover| cover.cc).collect();
-    ccs.into_iter().map(|cc| (cc, together(with.iter().map(|kernels| kernels.service(cc).by)))).collect()
+fn covers_of(parts: &[&ArtifactMember]) -> Vec<((u8, u8), Coverage)> {
+    let with: Vec<&Kernels> = parts.iter().map(|part| &part.kernels).filter(|kernels| kernels.has_kernels()).collect();
+    let ccs: BTreeSet<_> = with.iter().flat_map(|kernels| kernels.coverage_by_cc()).map(|cover| cover.cc).collect();
+    ccs.into_iter().map(|cc| (cc, merge_coverage(with.iter().map(|kernels| kernels.gpu_support(cc).by)))).collect()
 }
 
 /// A few names of many.
-pub(crate) fn some(names: &[&str]) -> String {
+pub(crate) fn join_some(names: &[&str]) -> String {
     let text = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
         0 => text,
@@ -641,12 +649,12 @@ pub(crate) fn some(names: &[&str]) -> String {
     }
 }
 
-pub(crate) fn counted(number: u64, what: &str) -> String {
+pub(crate) fn count_of(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// A path from a folder of the archive, as `$ORIGIN` is followed by it; `None` where it leads out.
-fn within(folder: &str, path: &str) -> Option<String> {
+fn resolve_within(folder: &str, path: &str) -> Option<String> {
     let mut at: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
         if part == ".." {
@@ -658,18 +666,18 @@ fn within(folder: &str, path: &str) -> Option<String> {
     Some(at.join("/"))
 }
 
-pub(crate) fn inspect(file: &Path, archive: Archive, form: Output) -> Result<ExitCode, CliError> {
+pub(crate) fn inspect_artifact(file: &Path, archive: Archive, form: Output) -> Result<ExitCode, CliError> {
     let whole = ArtifactReport::read(file, archive)?;
-    report::result(&match form {
+    report::print_result(&match form {
         Output::Text => whole.to_text(),
         Output::Json => whole.to_json(),
-        Output::Sarif => sarif::of_files(&[(file.to_owned(), whole.package_findings())]),
+        Output::Sarif => sarif::files_to_sarif(&[(file.to_owned(), whole.package_findings())]),
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What all members together ask of a machine. What one finds within the archive is asked of the archive.
-pub(crate) fn components(file: &Path, archive: Archive) -> Result<Components, CliError> {
+pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Components, CliError> {
     let mut whole = ArtifactReport::read(file, archive)?;
     let not_examined = std::mem::take(&mut whole.not_examined);
     let mut all = Components { file: file.display().to_string(), not_examined, ..Components::default() };
@@ -678,25 +686,25 @@ pub(crate) fn components(file: &Path, archive: Archive) -> Result<Components, Cl
     if processors.len() == 1 {
         all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
     }
-    let majors = whole.majors();
+    let majors = whole.cuda_majors();
     let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    let is_package = whole.packages.iter().any(Package::is_one);
+    let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
     for part in &whole.parts {
         let mut own = part.components.clone();
-        let inside = |soname: &str| match whole.lies(part, soname) {
+        let inside = |soname: &str| match whole.find_library(part, soname) {
             Lies::Inside(name) => Some(name),
             _ => None,
         };
-        let at_hand = |soname: &str| inside(soname).is_some() || whole.brought(part, soname).is_some();
+        let at_hand = |soname: &str| inside(soname).is_some() || whole.required_package(part, soname).is_some();
         own.needed.retain(|needed| !at_hand(&needed.soname));
         own.bound.retain(|bound| !at_hand(&bound.soname));
         if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
             if let Some(name) = inside(soname) {
-                own.findings.extend(whole.by_the_one_inside(&own, soname, &name));
+                own.findings.extend(whole.check_bundled_cudnn(&own, soname, &name));
             }
             if at_hand(soname) {
                 for manifest in &mut own.manifests {
-                    manifest.requires.retain(|row| !of_guarded(row));
+                    manifest.requires.retain(|row| !is_cudnn_row(row));
                 }
             }
         }
@@ -727,7 +735,8 @@ pub(crate) fn components(file: &Path, archive: Archive) -> Result<Components, Cl
     all.enough.one_of = one_of.into_values().collect();
     all.findings.extend(whole.package_findings());
     if all.manifests.is_empty() && all.findings.is_empty() && all.not_examined.is_empty() {
-        let of_driver = |part: &&Part| packages::of_driver(&part.name, file_name(&part.name)).is_some();
+        let of_driver =
+            |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
         let why = match whole.parts.iter().find(of_driver) {
             Some(part) => format!("nothing to judge: it is a driver, with {}, and no program", part.name),
             None => "nothing to judge: no member holds GPU code or says what it asks of a CUDA library".to_owned(),
@@ -737,31 +746,31 @@ pub(crate) fn components(file: &Path, archive: Archive) -> Result<Components, Cl
     Ok(all)
 }
 
-fn of_guarded(row: &Requirement) -> bool {
+fn is_cudnn_row(row: &Requirement) -> bool {
     matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
 }
 
 impl ArtifactReport {
     /// What is wrong with the guarded library that a member finds within the archive.
-    fn by_the_one_inside(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
+    fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
         let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
-        let beside = |part: &&Part| folder(&part.name) == folder(name);
-        let told = |part: &Part| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
-        let version = self.parts.iter().filter(beside).find_map(told).and_then(|version| version.parse().ok());
+        let beside = |part: &&ArtifactMember| folder(&part.name) == folder(name);
+        let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
+        let version = self.parts.iter().filter(beside).find_map(listed).and_then(|version| version.parse().ok());
         let path = Some(format!("{}!{name}", self.archive.display()));
         let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
         let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
         let mut asked = own.clone();
         asked.findings.clear();
         for manifest in &mut asked.manifests {
-            manifest.requires.retain(of_guarded);
+            manifest.requires.retain(is_cudnn_row);
         }
-        asked.on(&machine, "the archive")
+        asked.check_on(&machine, "the archive")
     }
 }
 
 /// A higher one is the better answer.
-fn rank(answer: &Answer) -> u8 {
+fn answer_rank(answer: &GpuAnswer) -> u8 {
     match answer.service {
         Service::None => 0,
         Service::Unknown => 1,
@@ -771,22 +780,22 @@ fn rank(answer: &Answer) -> u8 {
     }
 }
 
-fn same_gpu(one: &Answer, other: &Answer) -> bool {
+fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
     (one.cc, &one.name) == (other.cc, &other.name)
 }
 
 /// What becomes of several members on each GPU: of those that all count the worst, of those of which one is enough the best; and
 /// served in part, where libraries do with what others have. `all` has the answers of each manifest.
-pub(crate) fn together_on(all: &[Vec<Answer>], enough: &Enough) -> Vec<Answer> {
-    let of = |places: &[usize]| -> Vec<Answer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
+pub(crate) fn together_on(all: &[Vec<GpuAnswer>], enough: &Enough) -> Vec<GpuAnswer> {
+    let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
     let in_group = |at: &usize| enough.one_of.iter().any(|group| group.contains(at));
     let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
-    let mut best: Vec<Answer> = Vec::new();
-    for answer in enough.one_of.iter().flat_map(|group| worst(&of(group))) {
+    let mut best: Vec<GpuAnswer> = Vec::new();
+    for answer in enough.one_of.iter().flat_map(|group| worst_answers(&of(group))) {
         match best.iter_mut().find(|known| same_gpu(known, &answer)) {
             None => best.push(answer),
             Some(known) => {
-                let better = rank(&answer).cmp(&rank(known)).then(known.cuda.cmp(&answer.cuda));
+                let better = answer_rank(&answer).cmp(&answer_rank(known)).then(known.cuda.cmp(&answer.cuda));
                 if better.is_gt() {
                     *known = answer;
                 }
@@ -794,29 +803,30 @@ pub(crate) fn together_on(all: &[Vec<Answer>], enough: &Enough) -> Vec<Answer> {
         }
     }
     counted.extend(best);
-    let mut found = worst(&counted);
+    let mut found = worst_answers(&counted);
     let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !enough.in_part.contains(at)).collect();
     let (wanted, serving) = (of(&all_but), of(&enough.serving));
     for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
-        let of_gpu = |other: &&Answer| same_gpu(other, answer);
+        let of_gpu = |other: &&GpuAnswer| same_gpu(other, answer);
         let left_out = wanted.iter().filter(of_gpu).any(|other| other.service == Service::None);
-        let served = serving.iter().filter(of_gpu).max_by_key(|other| rank(other)).filter(|other| rank(other) > 1);
+        let served =
+            serving.iter().filter(of_gpu).max_by_key(|other| answer_rank(other)).filter(|other| answer_rank(other) > 1);
         if let Some(served) = served.filter(|_| !left_out) {
-            *answer = Answer { service: Service::Partial, ..served.clone() };
+            *answer = GpuAnswer { service: Service::Partial, ..served.clone() };
         }
     }
     found
 }
 
 /// Of what becomes of several members on each GPU, the worst.
-fn worst(all: &[Answer]) -> Vec<Answer> {
-    let mut found: Vec<Answer> = Vec::new();
+fn worst_answers(all: &[GpuAnswer]) -> Vec<GpuAnswer> {
+    let mut found: Vec<GpuAnswer> = Vec::new();
     for answer in all {
         match found.iter_mut().find(|known| same_gpu(known, answer)) {
             None => found.push(answer.clone()),
             Some(known) => {
                 let needs = known.cuda.zip(Some(known.release)).max(answer.cuda.zip(Some(answer.release)));
-                if rank(answer) < rank(known) {
+                if answer_rank(answer) < answer_rank(known) {
                     *known = answer.clone();
                 }
                 (known.cuda, known.release) = needs.map_or((None, None), |(cuda, release)| (Some(cuda), release));

@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use cudaguard::binary::Binary;
 use cudaguard::env::Env;
-use cudaguard::evidence::{self, HostCode, Included, Seen};
+use cudaguard::evidence::{self, HostCode, Included, LinkEvidence};
 use cudaguard::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::guard::{self, GuardObjects};
 use cudaguard::judge::{self, linked::Linked};
@@ -22,34 +22,34 @@ use cudaguard::kernels::Kernels;
 use cudaguard::lock::is_locked;
 use cudaguard::manifest::{Component, Linkage};
 use cudaguard::mapped_file::OpenFiles;
-use cudaguard::pipeline::{self, CudaIntent, Facts, Judged};
+use cudaguard::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use cudaguard::policy::{self, Policy};
 use cudaguard::seal::ResolvedCudnn;
 use cudaguard::toolchain::BuildSystem;
 use cudaguard::vendor::{CUDART, CUDNN};
 
-use crate::build_context::{BUILD, Build, MARK, NO_CUDA, started};
-use crate::build_records::{BuildRecords, Entry, Mark};
+use crate::build_context::{BUILD, BuildContext, MARK, NO_CUDA, build_start_time};
+use crate::build_records::{BuildRecord, BuildRecords, FileFingerprint};
 use crate::guards::{self, Guard, Plan, Shims};
 use crate::inspect;
 use crate::kernel_ownership;
 use crate::linker;
-use crate::message::Form;
-use crate::project::{self, Artefact, Kind};
+use crate::message::MessageFormat;
+use crate::project::{self, Artefact, ArtefactKind};
 use crate::report::{self, Level};
 use crate::signals;
 
 /// A call by cargo: the compiler and its arguments.
 #[derive(Debug)]
 pub(crate) struct WrapperCall {
-    build: Build,
+    build: BuildContext,
     words: Vec<OsString>,
     /// The file with what was prepared for this build, where it is gone.
     lost: Option<PathBuf>,
     /// Whether it is for a crate of the workspace; other crates pass through us only on their way to the user's wrapper.
     means_us: bool,
     /// How the compiler reports diagnostics; `None`: as text.
-    form: Option<Form>,
+    form: Option<MessageFormat>,
     /// A diagnostic says why the crate is refused.
     is_reported: Cell<bool>,
 }
@@ -57,8 +57,8 @@ pub(crate) struct WrapperCall {
 impl WrapperCall {
     fn fail(&self, error: &str) -> ExitCode {
         match self.form.filter(|_| !self.is_reported.get()) {
-            Some(form) => report::line(&form.error(&format!("cudaguard: {error}")).to_string()),
-            None => report::line(&format!("error: cudaguard: {error}")),
+            Some(form) => report::print_line(&form.error(&format!("cudaguard: {error}")).to_string()),
+            None => report::print_line(&format!("error: cudaguard: {error}")),
         }
         ExitCode::FAILURE
     }
@@ -69,7 +69,7 @@ impl WrapperCall {
 }
 
 /// Whether cargo calls this process as a wrapper, and for which build.
-pub(crate) fn called(env: &Env) -> Option<WrapperCall> {
+pub(crate) fn detect_call(env: &Env) -> Option<WrapperCall> {
     env.var_os(MARK)?;
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     // A verb is a bare word; cargo gives the compiler as it was found or named.
@@ -79,7 +79,7 @@ pub(crate) fn called(env: &Env) -> Option<WrapperCall> {
         return None;
     }
     let file = env.var_os(BUILD).map(PathBuf::from);
-    let build = file.as_deref().and_then(Build::read);
+    let build = file.as_deref().and_then(BuildContext::read);
     let lost = file.filter(|_| build.is_none());
     // Without what the build says, all that can be done is to compile.
     let build = build.unwrap_or_default();
@@ -87,15 +87,15 @@ pub(crate) fn called(env: &Env) -> Option<WrapperCall> {
     let ours = env.var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
     let means_us = ours || build.outer.is_empty();
     let words: Vec<OsString> = words.into_iter().skip(usize::from(ours)).collect();
-    let form = Form::of_rustc(&unfolded(&words));
+    let form = MessageFormat::of_rustc(&expand_arg_files(&words));
     Some(WrapperCall { build, words, lost, means_us, form, is_reported: Cell::new(false) })
 }
 
 /// Compiles, and guards what is to be guarded.
-pub(crate) fn run(env: &Env, call: &WrapperCall) -> ExitCode {
+pub(crate) fn run_wrapper(env: &Env, call: &WrapperCall) -> ExitCode {
     let mut command = compiler(call);
     let program = command.get_program().to_owned();
-    let mut job = match Job::of(env, call) {
+    let mut job = match CrateBuild::from_call(env, call) {
         Ok(Some(job)) => job,
         Ok(None) => return call.cannot_run(&program, &command.exec()),
         Err(error) => return call.fail(&error),
@@ -113,7 +113,7 @@ pub(crate) fn run(env: &Env, call: &WrapperCall) -> ExitCode {
     // The linked file may use CUDA although nothing before it showed that, or the other way round.
     match job.revise(env) {
         Ok(true) => {}
-        Ok(false) => return job.finish(env).map_or_else(|error| call.fail(&error), |()| ExitCode::SUCCESS),
+        Ok(false) => return job.seal_and_record(env).map_or_else(|error| call.fail(&error), |()| ExitCode::SUCCESS),
         Err(error) => return call.fail(&error),
     }
     let mut command = compiler(call);
@@ -129,7 +129,7 @@ pub(crate) fn run(env: &Env, call: &WrapperCall) -> ExitCode {
         }
         Err(error) => return call.cannot_run(&program, &error),
     }
-    job.finish(env).map_or_else(|error| call.fail(&error), |()| ExitCode::SUCCESS)
+    job.seal_and_record(env).map_or_else(|error| call.fail(&error), |()| ExitCode::SUCCESS)
 }
 
 /// The compiler with the arguments that cargo gave it, called through the user's own wrappers.
@@ -148,12 +148,12 @@ fn link_argument(object: &Path) -> OsString {
 }
 
 /// A crate to guard, or to examine once it is linked.
-struct Job<'a> {
-    of: Package<'a>,
-    unit: Unit,
+struct CrateBuild<'a> {
+    of: CratePackage<'a>,
+    unit: RustcArgs,
     policy: Policy,
     /// `None` until something shows that the crate uses CUDA.
-    judged: Option<Judged>,
+    judged: Option<BuildCheck>,
     /// `None` for a test's program, and for a crate that does not use CUDA.
     guard: Option<Guard>,
     /// An earlier build linked the guard because the linked file used CUDA; nothing before linking shows it.
@@ -161,8 +161,8 @@ struct Job<'a> {
 }
 
 /// The package that a crate is of, in this build.
-struct Package<'a> {
-    build: &'a Build,
+struct CratePackage<'a> {
+    build: &'a BuildContext,
     component: Component,
     folder: PathBuf,
     target: String,
@@ -174,25 +174,25 @@ struct Package<'a> {
     call: &'a WrapperCall,
 }
 
-impl Package<'_> {
+impl CratePackage<'_> {
     /// Says what nobody has said yet, and refuses by it: a tool may ask of cargo what the guard was not told (another profile, target or
     /// package), and where it calls cargo itself, with the variables of `env`, what was judged then is no longer what is there.
-    fn report_late_findings(&self, judged: &Judged, is_new: bool) -> Result<(), String> {
+    fn report_late_findings(&self, judged: &BuildCheck, is_new: bool) -> Result<(), String> {
         let of_crates = judged.of_crates.iter().filter(|one| one.severity > Severity::Info);
         // A build script that judges says its part itself.
         let others = judged.findings.iter().filter(|_| !self.embeds);
         let found: Vec<Finding> = of_crates.chain(others).cloned().collect();
-        let refuses = pipeline::refuses(&found);
+        let refuses = pipeline::fails_build(&found);
         if self.was_judged() && (is_new || !refuses) {
             return Ok(());
         }
-        self.say(&found);
+        self.report_findings(&found);
         if refuses { Err(policy::not_built(&self.component, self.release)) } else { Ok(()) }
     }
 
     /// Whether what it is built with was judged before cargo was started.
     fn was_judged(&self) -> bool {
-        let Build { profile, made, .. } = self.build;
+        let BuildContext { profile, made, .. } = self.build;
         let is_this = |(target, package, _): &(String, String, Artefact)| {
             *target == self.target && *package == self.component.name
         };
@@ -200,28 +200,28 @@ impl Package<'_> {
     }
 
     /// Says it in the form that cargo's caller has asked for.
-    fn say(&self, findings: &[Finding]) {
-        let as_json = Form::of(&self.build.message_format).filter(|form| !form.on_stderr);
+    fn report_findings(&self, findings: &[Finding]) {
+        let as_json = MessageFormat::from_values(&self.build.message_format).filter(|form| !form.on_stderr);
         let manifest = self.folder.join("Cargo.toml");
         let mut as_text = Vec::new();
-        for finding in finding::told(findings) {
+        for finding in finding::sorted_unique(findings) {
             // cargo takes a line of JSON for one of the compiler's, and hands it on as such. It would replay a warning in each
             // build; those are text, unless its caller asked for messages.
             match as_json.or(self.call.form.filter(|_| finding.severity == Severity::Error)) {
                 Some(form) => {
                     self.call.is_reported.set(self.call.is_reported.get() || finding.severity == Severity::Error);
-                    report::line(&form.diagnostic(finding, &manifest.to_string_lossy()).to_string());
+                    report::print_line(&form.to_diagnostic(finding, &manifest.to_string_lossy()).to_string());
                 }
                 None => as_text.push(finding.clone()),
             }
         }
-        report::findings(&as_text);
-        report::annotations(findings);
+        report::print_findings(&as_text);
+        report::print_annotations(findings);
     }
 
-    fn facts(&self) -> Facts<'_> {
+    fn build_inputs(&self) -> BuildInputs<'_> {
         let build = self.build;
-        Facts {
+        BuildInputs {
             component: self.component.clone(),
             package: &self.component.name,
             folder: &self.folder,
@@ -232,23 +232,23 @@ impl Package<'_> {
             release: self.release,
             locked: None,
             sees_linked: true,
-            meant: if self.embeds { CudaIntent::Owner } else { CudaIntent::Nobody },
+            intent: if self.embeds { CudaIntent::Owner } else { CudaIntent::Nobody },
             archs: None,
             headers: None,
             given: None,
             tool: None,
-            crates: build.graph.of(&self.target, &self.component.name),
+            crates: build.graph.crates_of(&self.target, &self.component.name),
         }
     }
 }
 
-impl<'a> Job<'a> {
-    fn of(env: &Env, call: &'a WrapperCall) -> Result<Option<Self>, String> {
+impl<'a> CrateBuild<'a> {
+    fn from_call(env: &Env, call: &'a WrapperCall) -> Result<Option<Self>, String> {
         if !call.means_us {
             return Ok(None);
         }
         let build = &call.build;
-        let Some(unit) = Unit::read(env, &call.words[1..]) else { return Ok(None) };
+        let Some(unit) = RustcArgs::parse(env, &call.words[1..]) else { return Ok(None) };
         if let Some(file) = call.lost.as_ref().filter(|_| unit.kind.is_some()) {
             return Err(format!(
                 "{} is gone, and with it what was prepared for this build: run `cargo cudaguard` again, `cargo cudaguard env` where \
@@ -279,16 +279,16 @@ impl<'a> Job<'a> {
             _ => (build.profile.clone(), build.release),
         };
         let component = Component { name, version };
-        let of = Package { build, component, folder, target, profile, release, embeds, call };
-        let policy = of.facts().read_policy()?;
-        let wants_guard = of.facts().wants_guard(&policy) || unit.links_cuda;
+        let of = CratePackage { build, component, folder, target, profile, release, embeds, call };
+        let policy = of.build_inputs().read_policy()?;
+        let wants_guard = of.build_inputs().wants_guard(&policy) || unit.links_cuda;
         let mut job = Self { of, unit, policy, judged: None, guard: None, by_record: false };
         job.by_record = !wants_guard && job.was_guarded();
         if !wants_guard && !job.by_record {
             return Ok(Some(job));
         }
         job.judge(env)?;
-        let deferred = job.judged.as_ref().is_some_and(|judged| pipeline::refuses(&judged.deferred));
+        let deferred = job.judged.as_ref().is_some_and(|judged| pipeline::fails_build(&judged.deferred));
         Ok((job.unit.kind.is_some() || deferred).then_some(job))
     }
 
@@ -296,27 +296,27 @@ impl<'a> Job<'a> {
     fn was_guarded(&self) -> bool {
         let Some(kind) = self.unit.kind else { return false };
         let artefact = Artefact { kind, name: self.unit.name.clone(), file: String::new() };
-        let records = BuildRecords::of(&self.of.build.own, &self.of.target, &self.of.profile);
+        let records = BuildRecords::for_target(&self.of.build.own, &self.of.target, &self.of.profile);
         records.read(&self.of.component.name, &artefact).is_some_and(|entry| entry.unguarded.is_none())
     }
 
     /// Judges the toolchain for this package, and makes its guard. Workspace packages that show their use of CUDA were judged
     /// before cargo was started; a package from elsewhere was not.
     fn judge(&mut self, env: &Env) -> Result<(), String> {
-        let Package { build, .. } = self.of;
-        let facts = self.of.facts();
-        let judged = guards::judge(env, &facts, &build.variables)?;
-        if build.members.is_empty() && judged.refuses() {
-            self.of.say(&judged.findings);
+        let CratePackage { build, .. } = self.of;
+        let facts = self.of.build_inputs();
+        let judged = guards::check_package(env, &facts, &build.variables)?;
+        if build.members.is_empty() && judged.is_refused() {
+            self.of.report_findings(&judged.findings);
             return Err(format!("{} is not built with this toolchain", self.of.component.name));
         }
         if !build.members.is_empty() && self.unit.kind.is_some() {
-            self.of.report_late_findings(&judged, started(env).is_some())?;
+            self.of.report_late_findings(&judged, build_start_time(env).is_some())?;
         }
         if self.unit.kind.is_some() {
             let mut shims = Shims::new(&build.own, build.quiet);
             let plan = Plan::new(&facts, &judged, &build.own)?;
-            self.guard = Some(plan.make(&facts, &judged, started(env), &mut shims)?);
+            self.guard = Some(plan.make(&facts, &judged, build_start_time(env), &mut shims)?);
         }
         self.judged = Some(judged);
         Ok(())
@@ -334,7 +334,7 @@ impl<'a> Job<'a> {
                 }
                 Ok(())
             }
-            Some(GuardObjects::Unguarded(why)) => self.unguarded(&self.unit.out.join(&self.unit.name), why),
+            Some(GuardObjects::Unguarded(why)) => self.check_unguarded(&self.unit.out.join(&self.unit.name), why),
             _ => Ok(()),
         }
     }
@@ -345,7 +345,7 @@ impl<'a> Job<'a> {
         if self.judged.is_some() && !self.by_record {
             return Ok(false);
         }
-        let Some(file) = self.unit.made(self.unit.kind.unwrap_or(Kind::Bin)) else { return Ok(false) };
+        let Some(file) = self.unit.produced_file(self.unit.kind.unwrap_or(ArtefactKind::Bin)) else { return Ok(false) };
         // A file of a form that cannot be read has nothing for a GPU of NVIDIA's.
         let Ok(binary) = Binary::read(&file) else { return Ok(false) };
         let Ok(kernels) = binary.kernels() else { return Ok(false) };
@@ -357,7 +357,7 @@ impl<'a> Job<'a> {
         if self.judged.is_none() && !has_nothing {
             self.judge(env)?;
             return match self.guard.as_ref().map(|guard| &guard.guarded) {
-                Some(GuardObjects::Unguarded(why)) => self.unguarded(&file, why).map(|()| false),
+                Some(GuardObjects::Unguarded(why)) => self.check_unguarded(&file, why).map(|()| false),
                 guarded => Ok(guarded.is_some()),
             };
         }
@@ -367,31 +367,32 @@ impl<'a> Job<'a> {
     /// Returns true if nothing of the linked file, and of the libraries that its build brings along, uses CUDA, and no policy
     /// says that it does.
     fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
-        let has_nothing = self.of.facts().has_nothing(policy, binary, kernels)?;
+        let has_nothing = self.of.build_inputs().has_nothing(policy, binary, kernels)?;
         Ok(has_nothing && !linker::need_cuda(&binary.needed, &self.unit.searched))
     }
 
     /// Records a target that does not use CUDA.
     fn finish_unguarded(&self, env: &Env) -> Result<(), String> {
         let Some(kind) = self.unit.kind else { return Ok(()) };
-        let key = guards::unguarded_key(&self.of.facts(), &self.of.build.own, started(env))?;
+        let key = guards::unguarded_key(&self.of.build_inputs(), &self.of.build.own, build_start_time(env))?;
         self.unit.depend_on(&key, self.unit.extra.is_empty())?;
         self.unit
-            .made(kind)
+            .produced_file(kind)
             .map_or(Ok(()), |file| self.record(kind, file, Some(NO_CUDA.to_owned()), Vec::new(), Vec::new()))
     }
 
     fn record(
         &self,
-        kind: Kind,
+        kind: ArtefactKind,
         file: PathBuf,
         unguarded: Option<String>,
         built_with: Vec<String>,
         findings: Vec<Finding>,
     ) -> Result<(), String> {
-        let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
-        let build_records = BuildRecords::of(&self.of.build.own, &self.of.target, &self.of.profile);
-        build_records.put(&Entry {
+        let mark =
+            FileFingerprint::from_path(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
+        let build_records = BuildRecords::for_target(&self.of.build.own, &self.of.target, &self.of.profile);
+        build_records.write_entry(&BuildRecord {
             package: self.of.component.name.clone(),
             kind: kind.name().to_owned(),
             name: self.unit.name.clone(),
@@ -404,14 +405,14 @@ impl<'a> Job<'a> {
     }
 
     /// Seals the file, lets cargo know what it depends on, and writes it down.
-    fn finish(&self, env: &Env) -> Result<(), String> {
+    fn seal_and_record(&self, env: &Env) -> Result<(), String> {
         let Some(judged) = &self.judged else { return self.finish_unguarded(env) };
         let (Some(kind), Some(guard)) = (self.unit.kind, &self.guard) else {
-            return self.unit.made(Kind::Bin).map_or(Ok(()), |file| self.look_at(env, judged, &file));
+            return self.unit.produced_file(ArtefactKind::Bin).map_or(Ok(()), |file| self.look_at(env, judged, &file));
         };
         let shared = self.unit.extra.is_empty();
         self.unit.depend_on(&guard.key, shared)?;
-        let Some(file) = self.unit.made(kind) else {
+        let Some(file) = self.unit.produced_file(kind) else {
             // Of a form that only its target knows.
             return Ok(());
         };
@@ -423,25 +424,25 @@ impl<'a> Job<'a> {
         if unguarded.is_none() {
             let binary = Binary::read(&file)?;
             let (kernels, open) = (binary.kernels()?, OpenFiles::default());
-            let facts = self.of.facts();
+            let facts = self.of.build_inputs();
             let (mut seen, mut taken) = (None, None);
             if !self.has_nothing(&judged.policy, &binary, kernels)? {
-                let shown = self.seen(env, judged, &binary, kernels, &open);
-                findings = facts.deferred(judged, &shown, &binary);
-                let (library, said) = self.verify(env, judged, &binary, kernels, &shown, &open)?;
-                findings.extend(said);
+                let shown = self.link_evidence(env, judged, &binary, kernels, &open);
+                findings = facts.deferred_findings(judged, &shown, &binary);
+                let (library, new_findings) = self.verify_linked_file(env, judged, &binary, kernels, &shown, &open)?;
+                findings.extend(new_findings);
                 (seen, taken) = (Some(shown), library);
             }
-            self.accept(&file, &findings)?;
+            self.check_acceptable(&file, &findings)?;
             let about_cuda = seen.is_some();
-            match facts.seal(&binary, None, kernels, Some(judged), seen, taken)? {
+            match facts.seal_file(&binary, None, kernels, Some(judged), seen, taken)? {
                 Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
                 Err(why) => {
                     // Where nobody asked for the guard, a file without CUDA lacks nothing.
                     if self.unit.embeds || about_cuda {
-                        let said = facts.not_guarded(&judged.policy, &self.unit.name, &file, &why);
-                        self.accept(&file, &said)?;
-                        findings.extend(said);
+                        let new_findings = facts.not_guarded(&judged.policy, &self.unit.name, &file, &why);
+                        self.check_acceptable(&file, &new_findings)?;
+                        findings.extend(new_findings);
                     }
                     unguarded = Some(format!("the guard was linked, and {why}"));
                 }
@@ -453,19 +454,19 @@ impl<'a> Job<'a> {
     }
 
     /// Whether a file may go without a guard. Where it may, the line at the end of the build says that it does.
-    fn unguarded(&self, file: &Path, why: &str) -> Result<(), String> {
+    fn check_unguarded(&self, file: &Path, why: &str) -> Result<(), String> {
         let values = Values::default().with("component", &self.of.component).with("why", why);
-        let finding = MessageTemplate::Unguarded.finding(&values);
-        let weighed = self.of.facts().weigh(&self.policy, vec![finding]).findings;
-        if pipeline::refuses(&weighed) { self.accept(file, &weighed) } else { Ok(()) }
+        let finding = MessageTemplate::Unguarded.to_finding(&values);
+        let weighed = self.of.build_inputs().apply_policy(&self.policy, vec![finding]).findings;
+        if pipeline::fails_build(&weighed) { self.check_acceptable(file, &weighed) } else { Ok(()) }
     }
 
     /// Whether a file may stay, by these findings.
-    fn accept(&self, file: &Path, findings: &[Finding]) -> Result<(), String> {
-        if !pipeline::refuses(findings) {
+    fn check_acceptable(&self, file: &Path, findings: &[Finding]) -> Result<(), String> {
+        if !pipeline::fails_build(findings) {
             return Ok(());
         }
-        self.of.say(findings);
+        self.of.report_findings(findings);
         // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted; nor what an
         // earlier build has handed over, of this crate or of those that cargo does not come to now.
         let _ = fs::remove_file(file);
@@ -485,15 +486,15 @@ impl<'a> Job<'a> {
     }
 
     /// What carries no guard is refused as any other file where it turns out to be about CUDA.
-    fn look_at(&self, env: &Env, judged: &Judged, file: &Path) -> Result<(), String> {
+    fn look_at(&self, env: &Env, judged: &BuildCheck, file: &Path) -> Result<(), String> {
         // Of a form that cannot be read it holds nothing for a GPU of NVIDIA's.
         let Ok(binary) = Binary::read(file) else { return Ok(()) };
         let Ok(kernels) = binary.kernels() else { return Ok(()) };
         if self.has_nothing(&judged.policy, &binary, kernels)? {
             return Ok(());
         }
-        let seen = self.seen(env, judged, &binary, kernels, &OpenFiles::default());
-        self.accept(file, &self.of.facts().deferred(judged, &seen, &binary))
+        let seen = self.link_evidence(env, judged, &binary, kernels, &OpenFiles::default());
+        self.check_acceptable(file, &self.of.build_inputs().deferred_findings(judged, &seen, &binary))
     }
 
     fn target_dir(&self) -> &Path {
@@ -516,72 +517,87 @@ impl<'a> Job<'a> {
     }
 
     /// Objects that the linker is given by name, as far as this build has made them.
-    fn objects(&self) -> Vec<PathBuf> {
+    fn linked_objects(&self) -> Vec<PathBuf> {
         self.unit.objects.iter().filter(|object| object.starts_with(self.target_dir())).cloned().collect()
     }
 
     /// Where that lies which build scripts have made.
-    fn made<'p>(&'p self, env: &Env, objects: &'p [PathBuf], files: &'p OpenFiles) -> kernel_ownership::Places<'p> {
+    fn build_outputs<'p>(
+        &'p self,
+        env: &Env,
+        objects: &'p [PathBuf],
+        files: &'p OpenFiles,
+    ) -> kernel_ownership::BuildPlaces<'p> {
         let (out_dirs, target_dir) = (self.out_dirs(env), self.target_dir());
-        kernel_ownership::Places { package: None, out_dirs, objects, files, target_dir }
+        kernel_ownership::BuildPlaces { package: None, out_dirs, objects, files, target_dir }
     }
 
     /// Which headers of the guarded library the code was compiled with, as far as what build scripts have left shows it.
-    fn included(&self, env: &Env, binary: &Binary, open: &OpenFiles) -> Vec<Included> {
+    fn included_headers(&self, env: &Env, binary: &Binary, open: &OpenFiles) -> Vec<Included> {
         if !binary.needed.iter().any(|name| CUDNN.is_named(name)) {
             return Vec::new();
         }
-        let objects = self.objects();
-        let places = self.made(env, &objects, open);
-        evidence::included(&places.out_dirs, &kernel_ownership::objects(&places), open)
+        let objects = self.linked_objects();
+        let places = self.build_outputs(env, &objects, open);
+        evidence::included_headers(&places.out_dirs, &kernel_ownership::object_files(&places), open)
     }
 
     /// What the tools of the file tell of the toolkit.
-    fn seen(&self, env: &Env, judged: &Judged, binary: &Binary, kernels: &Kernels, open: &OpenFiles) -> Seen {
+    fn link_evidence(
+        &self,
+        env: &Env,
+        judged: &BuildCheck,
+        binary: &Binary,
+        kernels: &Kernels,
+        open: &OpenFiles,
+    ) -> LinkEvidence {
         let in_use = judged.toolchain.toolkit_version().map(Into::into);
         // What was found on the linker's way without any `-L` comes last.
         let usual = judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
         let usual = usual.and_then(|cudart| cudart.path.parent().map(Path::to_owned));
         let library = judged.toolchain.library_used().and_then(|library| library.path.parent().map(Path::to_owned));
         let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).chain(library).collect();
-        let objects = self.objects();
-        let places = self.made(env, &objects, open);
-        let mut seen =
-            Seen::of(binary, kernels, in_use, &searched, |data| kernel_ownership::own(data, kernels, &places));
-        seen.host = Some(HostCode::of(binary.data(), &kernel_ownership::objects(&places), open));
+        let objects = self.linked_objects();
+        let places = self.build_outputs(env, &objects, open);
+        let mut seen = LinkEvidence::from_linked_file(binary, kernels, in_use, &searched, |data| {
+            kernel_ownership::owned_containers(data, kernels, &places)
+        });
+        seen.host = Some(HostCode::from_objects(binary.data(), &kernel_ownership::object_files(&places), open));
         seen
     }
 
     /// Holds the linked file against the policy and what was recorded of it.
-    fn verify(
+    fn verify_linked_file(
         &self,
         env: &Env,
-        judged: &Judged,
+        judged: &BuildCheck,
         binary: &Binary,
         kernels: &Kernels,
-        seen: &Seen,
+        seen: &LinkEvidence,
         open: &OpenFiles,
     ) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
-        let Judged { policy, toolchain, .. } = judged;
+        let BuildCheck { policy, toolchain, .. } = judged;
         let noted = binary.manifests().flatten().map(|note| note.manifest);
         let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.of.component.name);
-        let facts = self.of.facts();
-        let manifest = manifest.unwrap_or_else(|| judged.manifest(&facts));
+        let facts = self.of.build_inputs();
+        let manifest = manifest.unwrap_or_else(|| judged.to_manifest(&facts));
         let target_dir = self.target_dir();
         let mut own = Vec::new();
-        if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty()) {
-            let places = kernel_ownership::Places {
+        if kernels.has_kernels()
+            && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty())
+        {
+            let places = kernel_ownership::BuildPlaces {
                 package: Some(&self.of.folder),
                 out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().collect(),
                 objects: &self.unit.objects,
                 files: open,
                 target_dir,
             };
-            own = kernel_ownership::own(binary.data(), kernels, &places);
+            own = kernel_ownership::owned_containers(binary.data(), kernels, &places);
         }
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
         folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
-        let in_use = toolchain.named();
+        let in_use = toolchain.named_releases();
         let linked = Linked {
             name: &self.unit.name,
             release: self.of.release,
@@ -598,24 +614,24 @@ impl<'a> Job<'a> {
             runpath: binary.runpath.as_deref(),
             folders: &folders,
         };
-        let shown = facts.compiled_with(policy, toolchain, seen, &self.included(env, binary, open));
-        let (taken, library) = if let Some((taken, said)) = shown {
-            (Some(taken), said)
+        let shown = facts.compiled_with(policy, toolchain, seen, &self.included_headers(env, binary, open));
+        let (taken, library) = if let Some((taken, new_findings)) = shown {
+            (Some(taken), new_findings)
         } else {
             let found = self.links_the_library_found(judged, binary);
             let mut library = if found { judge::build::linked_library(policy, toolchain) } else { Vec::new() };
-            let (taken, said) = facts.taken(policy, toolchain, &manifest, binary, seen);
-            library.extend(said);
+            let (taken, new_findings) = facts.resolve_cudnn(policy, toolchain, &manifest, binary, seen);
+            library.extend(new_findings);
             (taken, library)
         };
         let mut findings = facts.judge_linked(policy, &manifest, &linked, library, taken.as_ref());
-        findings.extend(facts.drifted(policy, &manifest, &linked, &judged.deferred, is_locked(env))?);
+        findings.extend(facts.lock_drift(policy, &manifest, &linked, &judged.deferred, is_locked(env))?);
         Ok((taken, findings))
     }
 
     /// Whether the guarded library in the file is the one that the toolchain was judged with: one that a build script names to the
     /// linker is its own affair.
-    fn links_the_library_found(&self, judged: &Judged, binary: &Binary) -> bool {
+    fn links_the_library_found(&self, judged: &BuildCheck, binary: &Binary) -> bool {
         let Some(library) = judged.toolchain.library_used() else { return false };
         let soname = format!("{}.{}", CUDNN.link_name(), library.major);
         let real = |path: &Path| fs::canonicalize(path).ok();
@@ -632,10 +648,10 @@ impl<'a> Job<'a> {
 
 /// What the compiler is asked to make, as far as the guard is concerned.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Unit {
+struct RustcArgs {
     name: String,
     /// `None`: nothing that can be guarded.
-    kind: Option<Kind>,
+    kind: Option<ArtefactKind>,
     /// A program for `cargo test` or `cargo bench`.
     is_test: bool,
     out: PathBuf,
@@ -655,13 +671,13 @@ struct Unit {
     crt_static: Option<bool>,
 }
 
-impl Unit {
+impl RustcArgs {
     /// Reads a call of the compiler. `None` where it makes no crate.
-    fn read(env: &Env, words: &[OsString]) -> Option<Self> {
+    fn parse(env: &Env, words: &[OsString]) -> Option<Self> {
         let mut unit = Self::default();
         let (mut types, mut test, mut links) = (Vec::new(), false, false);
         let mut for_linker = Vec::new();
-        let words = unfolded(words);
+        let words = expand_arg_files(words);
         let mut rest = words.iter().map(String::as_str);
         while let Some(word) = rest.next() {
             let (name, glued) = match word.split_once('=') {
@@ -695,8 +711,8 @@ impl Unit {
                     }
                     unit.crt_static = guard::crt_static(option).or(unit.crt_static);
                     if let Some(argument) = option.strip_prefix("link-arg=") {
-                        unit.embeds |= of_embed(argument);
-                        if !argument.starts_with('-') && !of_embed(argument) {
+                        unit.embeds |= is_embed_argument(argument);
+                        if !argument.starts_with('-') && !is_embed_argument(argument) {
                             unit.objects.push(argument.into());
                         }
                         for_linker.push(argument.to_owned());
@@ -715,7 +731,7 @@ impl Unit {
                 }
                 "-l" => {
                     let library = value();
-                    unit.embeds |= of_embed(library);
+                    unit.embeds |= is_embed_argument(library);
                     // `KIND:MODIFIERS=NAME:RENAME`
                     let name = library.rsplit('=').next().and_then(|name| name.split(':').next()).unwrap_or_default();
                     unit.links_cuda |= linker::is_cuda(name);
@@ -728,7 +744,7 @@ impl Unit {
         }
         unit.links_cuda |= for_linker.iter().any(|word| linker::names_cuda(word));
         // A library that is named by its path is taken whatever folders are searched.
-        let by_linker = linker::Folders::of(for_linker.iter().map(String::as_str), env.folder());
+        let by_linker = linker::Folders::from_args(for_linker.iter().map(String::as_str), env.current_dir());
         unit.searched.splice(0..0, by_linker.named);
         unit.searched.extend(by_linker.searched);
         let is = |wanted: &str| types.iter().any(|kind| kind == wanted);
@@ -737,10 +753,10 @@ impl Unit {
         let example = unit.out.ends_with("examples");
         unit.kind = match (program, is("cdylib")) {
             _ if test || !links || unit.name.starts_with("build_script_") => None,
-            (true, _) if example => Some(Kind::Example),
-            (true, _) => Some(Kind::Bin),
-            (_, true) if example => Some(Kind::ExampleCdylib),
-            (_, true) => Some(Kind::Cdylib),
+            (true, _) if example => Some(ArtefactKind::Example),
+            (true, _) => Some(ArtefactKind::Bin),
+            (_, true) if example => Some(ArtefactKind::ExampleCdylib),
+            (_, true) => Some(ArtefactKind::Cdylib),
             _ => None,
         };
         unit.is_test = links && (test || is("bin") && !program) && !unit.name.starts_with("build_script_");
@@ -754,16 +770,16 @@ impl Unit {
     }
 
     /// The file that comes out.
-    fn file(&self, kind: Kind) -> PathBuf {
+    fn output_file(&self, kind: ArtefactKind) -> PathBuf {
         self.out.join(match kind {
-            Kind::Bin | Kind::Example => format!("{}{}", self.name, self.extra),
-            Kind::Cdylib | Kind::ExampleCdylib => format!("lib{}{}.so", self.name, self.extra),
+            ArtefactKind::Bin | ArtefactKind::Example => format!("{}{}", self.name, self.extra),
+            ArtefactKind::Cdylib | ArtefactKind::ExampleCdylib => format!("lib{}{}.so", self.name, self.extra),
         })
     }
 
     /// The file that came out, also where the target gives it another ending.
-    fn made(&self, kind: Kind) -> Option<PathBuf> {
-        let file = self.file(kind);
+    fn produced_file(&self, kind: ArtefactKind) -> Option<PathBuf> {
+        let file = self.output_file(kind);
         if file.is_file() {
             return Some(file);
         }
@@ -800,13 +816,13 @@ impl Unit {
 }
 
 /// `embed!()` names what it links after itself.
-fn of_embed(argument: &str) -> bool {
+fn is_embed_argument(argument: &str) -> bool {
     let name = argument.rsplit(['/', '=', ':']).next().unwrap_or_default();
     name.starts_with("cudaguard") || name.starts_with("libcudaguard")
 }
 
 /// The words, those of `@file` in its place: so cargo calls where a command line would be too long.
-fn unfolded(words: &[OsString]) -> Vec<String> {
+fn expand_arg_files(words: &[OsString]) -> Vec<String> {
     let mut all = Vec::new();
     for word in words {
         let word = word.to_string_lossy();
@@ -822,10 +838,10 @@ fn unfolded(words: &[OsString]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str, bin: bool) -> Option<Unit> {
+    fn read(line: &str, bin: bool) -> Option<RustcArgs> {
         let variables = bin.then(|| ("CARGO_BIN_NAME".to_owned(), OsString::from("x"))).into_iter().collect();
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        Unit::read(&Env::of(variables, "/"), &words)
+        RustcArgs::parse(&Env::from_variables(variables, "/"), &words)
     }
 
     const BIN: &str = "--crate-name app --edition=2024 src/main.rs --crate-type bin --emit=dep-info,link \
@@ -834,15 +850,15 @@ mod tests {
     #[test]
     fn programs_examples_and_c_libraries() {
         let unit = read(BIN, true).unwrap();
-        assert_eq!(unit.kind, Some(Kind::Bin));
-        assert_eq!(unit.file(Kind::Bin), Path::new("/t/debug/deps/app-0123"));
+        assert_eq!(unit.kind, Some(ArtefactKind::Bin));
+        assert_eq!(unit.output_file(ArtefactKind::Bin), Path::new("/t/debug/deps/app-0123"));
         let unit = read(&BIN.replace("deps", "examples"), true).unwrap();
-        assert_eq!(unit.kind, Some(Kind::Example));
+        assert_eq!(unit.kind, Some(ArtefactKind::Example));
         let line =
             "--crate-name x src/lib.rs --crate-type lib --crate-type cdylib --emit dep-info,link --out-dir /t/deps";
         let unit = read(line, false).unwrap();
-        assert_eq!((unit.kind, unit.extra.as_str()), (Some(Kind::Cdylib), ""));
-        assert_eq!(unit.file(Kind::Cdylib), Path::new("/t/deps/libx.so"));
+        assert_eq!((unit.kind, unit.extra.as_str()), (Some(ArtefactKind::Cdylib), ""));
+        assert_eq!(unit.output_file(ArtefactKind::Cdylib), Path::new("/t/deps/libx.so"));
     }
 
     #[test]
@@ -864,10 +880,10 @@ mod tests {
 
     #[test]
     fn a_static_c_library_is_seen() {
-        let said = |more: &str| read(&format!("{BIN} {more}"), true).unwrap().crt_static;
-        assert_eq!(said("-C target-feature=+avx2"), None);
-        assert_eq!(said("-C target-feature=+crt-static"), Some(true));
-        assert_eq!(said("-Ctarget-feature=+avx2,+crt-static -C target-feature=-crt-static"), Some(false));
+        let new_findings = |more: &str| read(&format!("{BIN} {more}"), true).unwrap().crt_static;
+        assert_eq!(new_findings("-C target-feature=+avx2"), None);
+        assert_eq!(new_findings("-C target-feature=+crt-static"), Some(true));
+        assert_eq!(new_findings("-Ctarget-feature=+avx2,+crt-static -C target-feature=-crt-static"), Some(false));
     }
 
     #[test]
@@ -921,7 +937,7 @@ mod tests {
     fn dependencies_are_added_to_every_rule() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
-        let unit = Unit { name: "x".into(), out: folder.to_owned(), dep_info: true, ..Unit::default() };
+        let unit = RustcArgs { name: "x".into(), out: folder.to_owned(), dep_info: true, ..RustcArgs::default() };
         fs::write(
             folder.join("x.d"),
             "/t/x.d: src/lib.rs\n\n/t/libx.so: src/lib.rs\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n",

@@ -1,13 +1,13 @@
 //! GPU architectures in every spelling of common tools, and the GPUs that run each.
 //!
 //! Each spelling keeps the meaning of its tool: CMake's plain `90` is machine code and PTX, PyTorch's `9.0` is
-//! machine code alone, nvcc's `-arch=sm_90` is both. [`list`] parses variables, policy and builder, [`nvcc_flags`]
+//! machine code alone, nvcc's `-arch=sm_90` is both. [`parse_list`] parses variables, policy and builder, [`nvcc_flags`]
 //! parses nvcc's command line.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::shell_words::words;
+use crate::shell_words::split_words;
 use crate::version::Version;
 
 /// The number of an `sm_` or `compute_` name, with its suffix: `90a`.
@@ -92,7 +92,7 @@ impl ArchError {
         Self { word: word.into(), reason: reason.into() }
     }
 
-    fn unknown(word: &str) -> Self {
+    fn unknown_arch(word: &str) -> Self {
         Self::new(
             word,
             "is not an architecture; expected a spelling such as sm_90, compute_90, 90, 90a, 90-real, 90-virtual, 9.0 or \
@@ -100,7 +100,7 @@ impl ArchError {
         )
     }
 
-    fn lto(word: &str) -> Self {
+    fn lto_only(word: &str) -> Self {
         Self::new(
             word,
             "is LTO-IR, which serves no GPU until it is linked; name the machine code (sm_…) or PTX (compute_…) that it \
@@ -149,9 +149,9 @@ impl FromStr for Arch {
         let (digits, suffix) = split_suffix(word);
         // Two or three digits, because every minor has one digit: `9` is a mistake.
         if !matches!(digits.len(), 2 | 3) || digits.starts_with('0') || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(ArchError::unknown(word));
+            return Err(ArchError::unknown_arch(word));
         }
-        let number = digits.parse().map_err(|_| ArchError::unknown(word))?;
+        let number = digits.parse().map_err(|_| ArchError::unknown_arch(word))?;
         Ok(Self { number, suffix })
     }
 }
@@ -161,28 +161,28 @@ impl FromStr for Target {
 
     /// Parses nvcc's names: `sm_90a`, `compute_90`.
     fn from_str(word: &str) -> Result<Self, ArchError> {
-        let arch = |rest: &str| rest.parse().map_err(|_| ArchError::unknown(word));
+        let arch = |rest: &str| rest.parse().map_err(|_| ArchError::unknown_arch(word));
         if let Some(rest) = word.strip_prefix("sm_") {
             Ok(Self::Cubin(arch(rest)?))
         } else if let Some(rest) = word.strip_prefix("compute_") {
             Ok(Self::Ptx(arch(rest)?))
         } else if word.strip_prefix("lto_").is_some_and(|rest| rest.parse::<Arch>().is_ok()) {
-            Err(ArchError::lto(word))
+            Err(ArchError::lto_only(word))
         } else {
-            Err(ArchError::unknown(word))
+            Err(ArchError::unknown_arch(word))
         }
     }
 }
 
 impl Arch {
     /// Returns the arch without suffix.
-    pub const fn plain(number: u16) -> Self {
+    pub const fn without_suffix(number: u16) -> Self {
         Self { number, suffix: Suffix::None }
     }
 
     /// Returns the arch of a compute capability: 9.0 → 90. `None` if no such name exists.
-    pub fn of_cc(cc: (u8, u8)) -> Option<Self> {
-        (cc.0 >= 1 && cc.0 <= 99 && cc.1 <= 9).then(|| Self::plain(u16::from(cc.0) * 10 + u16::from(cc.1)))
+    pub fn from_cc(cc: (u8, u8)) -> Option<Self> {
+        (cc.0 >= 1 && cc.0 <= 99 && cc.1 <= 9).then(|| Self::without_suffix(u16::from(cc.0) * 10 + u16::from(cc.1)))
     }
 
     /// Returns (major, minor) of its compute capability: 90 → 9.0, 103 → 10.3.
@@ -194,7 +194,7 @@ impl Arch {
 
 impl Target {
     /// The arch of either kind.
-    pub const fn arch(self) -> Arch {
+    pub const fn base_arch(self) -> Arch {
         match self {
             Self::Cubin(arch) | Self::Ptx(arch) => arch,
         }
@@ -209,7 +209,7 @@ impl From<Target> for ArchRequest {
 
 impl ArchRequest {
     /// The target, if it is one.
-    pub const fn target(self) -> Option<Target> {
+    pub const fn as_target(self) -> Option<Target> {
         match self {
             Self::Target(target) => Some(target),
             _ => None,
@@ -219,7 +219,7 @@ impl ArchRequest {
 
 impl Dialect {
     /// Returns the dialect of an environment variable; `None` for variables without archs.
-    pub fn of_variable(name: &str) -> Option<Self> {
+    pub fn from_variable(name: &str) -> Option<Self> {
         match name {
             "CUDAARCHS" | "CMAKE_CUDA_ARCHITECTURES" => Some(Self::Cmake),
             "TORCH_CUDA_ARCH_LIST" => Some(Self::Torch),
@@ -229,23 +229,23 @@ impl Dialect {
     }
 }
 
-/// Formats requests so that [`list`] parses them in any dialect: `all`, `sm_90,compute_90`.
-pub fn join(requests: &[ArchRequest]) -> String {
+/// Formats requests so that [`parse_list`] parses them in any dialect: `all`, `sm_90,compute_90`.
+pub fn join_requests(requests: &[ArchRequest]) -> String {
     requests.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Parses a list separated by commas, semicolons or blanks: each request once, in the order of first mention. An
 /// empty list is valid.
-pub fn list(text: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
+pub fn parse_list(text: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
     let words: Vec<&str> =
         text.split(|c: char| matches!(c, ',' | ';') || c.is_whitespace()).filter(|word| !word.is_empty()).collect();
     let mut requests = Vec::new();
     for &word in &words {
-        for request in self::word(word, dialect)? {
+        for request in self::parse_word(word, dialect)? {
             if request == ArchRequest::Off && words.len() > 1 {
                 return Err(ArchError::new(word, "stands alone or not at all: beside it the list names architectures"));
             }
-            push(&mut requests, request);
+            push_unique(&mut requests, request);
         }
     }
     Ok(requests)
@@ -269,7 +269,7 @@ const TORCH_NAMES: &[(&str, &str)] = &[
     ("Blackwell", "10.0;12.0+PTX"),
 ];
 
-fn word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
+fn parse_word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
     let both = |arch| vec![Target::Cubin(arch).into(), Target::Ptx(arch).into()];
     match word {
         "all" => return Ok(vec![ArchRequest::All]),
@@ -294,7 +294,7 @@ fn word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
     }
     if let Some(&(_, archs)) = TORCH_NAMES.iter().find(|(name, _)| *name == word) {
         if dialect == Dialect::Torch {
-            return list(archs, Dialect::Torch);
+            return parse_list(archs, Dialect::Torch);
         }
         return Err(ArchError::new(
             word,
@@ -305,15 +305,15 @@ fn word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
         return Ok(vec![word.parse::<Target>()?.into()]);
     }
     if let Some(number) = word.strip_suffix("-real") {
-        return Ok(vec![Target::Cubin(numbered(number, word)?).into()]);
+        return Ok(vec![Target::Cubin(parse_number(number, word)?).into()]);
     }
     if let Some(number) = word.strip_suffix("-virtual") {
-        return Ok(vec![Target::Ptx(numbered(number, word)?).into()]);
+        return Ok(vec![Target::Ptx(parse_number(number, word)?).into()]);
     }
     if let Some(number) = word.strip_suffix("+PTX") {
-        return Ok(both(numbered(number, word)?));
+        return Ok(both(parse_number(number, word)?));
     }
-    let arch = numbered(word, word)?;
+    let arch = parse_number(word, word)?;
     if word.contains('.') || matches!(dialect, Dialect::ComputeCap | Dialect::Torch) {
         Ok(vec![Target::Cubin(arch).into()])
     } else {
@@ -322,15 +322,15 @@ fn word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
 }
 
 /// Parses `90a` or `9.0a`.
-fn numbered(text: &str, word: &str) -> Result<Arch, ArchError> {
+fn parse_number(text: &str, word: &str) -> Result<Arch, ArchError> {
     let Some((major, rest)) = text.split_once('.') else {
-        return text.parse().map_err(|_| ArchError::unknown(word));
+        return text.parse().map_err(|_| ArchError::unknown_arch(word));
     };
     let (minor, _) = split_suffix(rest);
     if !matches!(major.len(), 1 | 2) || minor.len() != 1 {
-        return Err(ArchError::unknown(word));
+        return Err(ArchError::unknown_arch(word));
     }
-    format!("{major}{rest}").parse().map_err(|_| ArchError::unknown(word))
+    format!("{major}{rest}").parse().map_err(|_| ArchError::unknown_arch(word))
 }
 
 fn split_suffix(text: &str) -> (&str, Suffix) {
@@ -343,7 +343,7 @@ fn split_suffix(text: &str) -> (&str, Suffix) {
     }
 }
 
-fn push(requests: &mut Vec<ArchRequest>, request: ArchRequest) {
+fn push_unique(requests: &mut Vec<ArchRequest>, request: ArchRequest) {
     if !requests.contains(&request) {
         requests.push(request);
     }
@@ -370,7 +370,7 @@ impl NvccFlags {
     pub fn requests_by(&self, toolkit: Version) -> Vec<ArchRequest> {
         let mut requests = self.requests.clone();
         if let Some(target) = self.besides_from_13.filter(|_| toolkit.major >= 13) {
-            push(&mut requests, target.into());
+            push_unique(&mut requests, target.into());
         }
         requests
     }
@@ -425,7 +425,7 @@ const TEXT_FOLLOWS: &[(&str, &str)] = &[
 /// As in nvcc 13.0, `-arch` and `-gencode` add up, the last of several `-arch` counts, `-arch=sm_90` alone is machine
 /// code and PTX, and only a virtual `-arch` is valid together with `-code`.
 pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
-    let words = words(text);
+    let words = split_words(text);
     let mut words = words.iter().map(String::as_str);
     let mut flags = NvccFlags::default();
     let mut arch: Option<String> = None;
@@ -461,16 +461,16 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
     }
     if let Some(arch) = arch {
         match (arch.as_str(), codes.is_empty()) {
-            ("all", true) => push(&mut flags.requests, ArchRequest::All),
-            ("all-major", true) => push(&mut flags.requests, ArchRequest::AllMajor),
-            ("native", true) => push(&mut flags.requests, ArchRequest::Native),
+            ("all", true) => push_unique(&mut flags.requests, ArchRequest::All),
+            ("all-major", true) => push_unique(&mut flags.requests, ArchRequest::AllMajor),
+            ("native", true) => push_unique(&mut flags.requests, ArchRequest::Native),
             (_, true) => {
                 nvcc_code(&arch, &mut flags)?;
                 if let Ok(target) = arch.parse::<Target>() {
-                    let made_of = target.arch();
-                    push(&mut flags.requests, Target::Ptx(made_of).into());
+                    let made_of = target.base_arch();
+                    push_unique(&mut flags.requests, Target::Ptx(made_of).into());
                     flags.besides_from_13 =
-                        (made_of.suffix != Suffix::None).then(|| Target::Ptx(Arch::plain(made_of.number)));
+                        (made_of.suffix != Suffix::None).then(|| Target::Ptx(Arch::without_suffix(made_of.number)));
                 }
             }
             (_, false) => {
@@ -536,7 +536,7 @@ fn nvcc_code(code: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
         }
         return Ok(());
     }
-    push(&mut flags.requests, code.parse::<Target>()?.into());
+    push_unique(&mut flags.requests, code.parse::<Target>()?.into());
     Ok(())
 }
 
@@ -546,8 +546,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str, dialect: Dialect) -> String {
-        match list(text, dialect) {
-            Ok(requests) => join(&requests),
+        match parse_list(text, dialect) {
+            Ok(requests) => join_requests(&requests),
             Err(error) => format!("error: {error}"),
         }
     }
@@ -642,7 +642,7 @@ mod tests {
         match nvcc_flags(text) {
             Ok(found) => {
                 let lto = found.lto.iter().map(|arch| format!(" lto_{arch}")).collect::<Vec<_>>().concat();
-                join(&found.requests) + &lto
+                join_requests(&found.requests) + &lto
             }
             Err(error) => format!("error: {error}"),
         }
@@ -692,7 +692,7 @@ mod tests {
 
     #[test]
     fn an_arch_with_suffix_by_release() {
-        let by = |text: &str, major| join(&nvcc_flags(text).unwrap().requests_by(Version::new(major, 0, 0)));
+        let by = |text: &str, major| join_requests(&nvcc_flags(text).unwrap().requests_by(Version::new(major, 0, 0)));
         assert_eq!(by("-arch=sm_90a", 12), "sm_90a,compute_90a");
         assert_eq!(by("-arch=sm_90a", 13), "sm_90a,compute_90a,compute_90");
         assert_eq!(by("-arch=compute_100f", 13), "compute_100f,compute_100");
@@ -729,10 +729,10 @@ mod tests {
 
     #[test]
     fn compute_capabilities() {
-        assert_eq!(Arch::of_cc((12, 1)), Some(Arch::plain(121)));
-        assert_eq!(Arch::of_cc((9, 10)), None);
-        assert_eq!(Arch::of_cc((0, 5)), None);
-        assert_eq!(Arch::plain(103).cc(), (10, 3));
+        assert_eq!(Arch::from_cc((12, 1)), Some(Arch::without_suffix(121)));
+        assert_eq!(Arch::from_cc((9, 10)), None);
+        assert_eq!(Arch::from_cc((0, 5)), None);
+        assert_eq!(Arch::without_suffix(103).cc(), (10, 3));
     }
 
     fn any_arch() -> impl Strategy<Value = Arch> {
@@ -761,18 +761,18 @@ mod tests {
         fn lists_return(requests in prop::collection::vec(any_request(), 0..8)) {
             let mut unique = Vec::new();
             for &request in &requests {
-                push(&mut unique, request);
+                push_unique(&mut unique, request);
             }
             for dialect in DIALECTS {
-                prop_assert_eq!(list(&join(&requests), dialect).unwrap(), unique.clone());
+                prop_assert_eq!(parse_list(&join_requests(&requests), dialect).unwrap(), unique.clone());
             }
         }
 
         #[test]
         fn what_is_read_reads_the_same_again(text in prop::collection::vec(NEAR, 0..4)) {
             for dialect in DIALECTS {
-                if let Ok(requests) = list(&text.join(";"), dialect) {
-                    prop_assert_eq!(list(&join(&requests), dialect), Ok(requests));
+                if let Ok(requests) = parse_list(&text.join(";"), dialect) {
+                    prop_assert_eq!(parse_list(&join_requests(&requests), dialect), Ok(requests));
                 }
             }
         }
@@ -780,7 +780,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_named(text in "\\PC*") {
             for dialect in DIALECTS {
-                if let Err(error) = list(&text, dialect) {
+                if let Err(error) = parse_list(&text, dialect) {
                     prop_assert!(text.contains(&error.word), "{error}");
                 }
             }

@@ -17,7 +17,7 @@ use crate::manifest::Linkage;
 use crate::mapped_file::Contents;
 use crate::note;
 use crate::symbols::{self, Bound};
-use crate::vendor::{self, Library, Mark, NVML, Traces, is_nvidias};
+use crate::vendor::{self, CodeMark, Library, NVML, Traces, is_nvidias};
 use crate::version::Version;
 
 /// The owner of cudaguard's notes, and their type (MANIFEST.md).
@@ -38,7 +38,7 @@ const PF_X: u32 = 1;
 
 /// What kind of file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum BinaryKind {
     /// A program, position-independent or not.
     Executable,
     /// A shared library.
@@ -51,7 +51,7 @@ pub enum Kind {
     GpuCode,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for BinaryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Executable => "executable",
@@ -65,7 +65,7 @@ impl fmt::Display for Kind {
 
 /// One note of cudaguard in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundNote {
     /// Where its descriptor starts in the file.
     pub offset: u64,
     /// The member it stands in, in an archive.
@@ -74,7 +74,7 @@ pub struct Found {
     pub descriptor: Vec<u8>,
 }
 
-impl Found {
+impl FoundNote {
     /// What it says; an error says what is damaged.
     pub fn decode(&self) -> Result<note::Note, String> {
         note::decode(&self.descriptor)
@@ -91,17 +91,17 @@ pub struct Binary {
     /// Its GPU code, once something has asked for it.
     kernels: OnceCell<Result<Kernels, String>>,
     /// What it is.
-    pub kind: Kind,
+    pub kind: BinaryKind,
     /// For which processor: [`elf::machine`]; of an archive, its first object's; 0 where there is none.
     pub machine: u16,
     /// 64 bits.
     pub class64: bool,
     /// cudaguard's notes, in the order of the file.
-    pub notes: Vec<Found>,
+    pub notes: Vec<FoundNote>,
     /// The libraries it needs, in order.
     pub needed: Vec<String>,
     /// What notes of packagers' say that it opens by name.
-    pub opened: Vec<dlopen_note::Entry>,
+    pub opened: Vec<dlopen_note::DlopenEntry>,
     /// Its own name, of a shared library.
     pub soname: Option<String>,
     /// `DT_RPATH`, as written.
@@ -149,7 +149,7 @@ impl Binary {
             path: path.to_owned(),
             data,
             kernels: OnceCell::new(),
-            kind: Kind::Archive,
+            kind: BinaryKind::Archive,
             machine: 0,
             class64: false,
             notes: Vec::new(),
@@ -175,7 +175,7 @@ impl Binary {
             return Ok(());
         }
         if kernels::are_bare(data) {
-            (self.kind, self.machine) = (Kind::GpuCode, elf::machine::CUDA);
+            (self.kind, self.machine) = (BinaryKind::GpuCode, elf::machine::CUDA);
             return Ok(());
         }
         if !data.is_empty() && !Elf::is_elf(data) {
@@ -183,31 +183,31 @@ impl Binary {
         }
         let elf = Elf::parse(data)?;
         self.kind = match elf.kind() {
-            elf::kind::EXECUTABLE => Kind::Executable,
-            elf::kind::SHARED if is_program(&elf) => Kind::Executable,
-            elf::kind::SHARED => Kind::SharedLibrary,
-            elf::kind::OBJECT => Kind::Object,
+            elf::kind::EXECUTABLE => BinaryKind::Executable,
+            elf::kind::SHARED if is_program(&elf) => BinaryKind::Executable,
+            elf::kind::SHARED => BinaryKind::SharedLibrary,
+            elf::kind::OBJECT => BinaryKind::Object,
             elf::kind::CORE => return Err("is a core dump".to_owned()),
             other => return Err(format!("is an ELF file of type {other}: no program, library or object")),
         };
-        (self.machine, self.class64) = (elf.machine(), elf.class64());
+        (self.machine, self.class64) = (elf.machine(), elf.is_64_bit());
         let text = |text: &str| text.to_owned();
         self.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        self.opened = dlopen_note::read(&elf);
+        self.opened = dlopen_note::read_notes(&elf);
         self.soname = elf.soname().map(text);
         self.rpath = elf.rpath().map(text);
         self.runpath = elf.runpath().map(text);
         self.interpreter = elf.interpreter().map(text);
-        self.damage = elf.damage();
-        self.notes = found(&elf, 0, None);
-        self.reaches = reaches(&elf);
+        self.damage = elf.find_damage();
+        self.notes = find_notes(&elf, 0, None);
+        self.reaches = linkages(&elf);
         self.bound = symbols::newest_bound(&elf);
         self.not_examined = examined::of_elf(&elf);
         Ok(())
     }
 
     /// The notes of a linked file or an object alone: cheaper than all the rest.
-    pub fn notes_of(path: &Path) -> Result<Vec<Found>, String> {
+    pub fn notes_of(path: &Path) -> Result<Vec<FoundNote>, String> {
         notes_in(&Contents::open(path)?).map_err(|error| format!("{}: {error}", path.display()))
     }
 
@@ -232,7 +232,7 @@ impl Binary {
     /// Whether a text stands, with its NUL, among the constants of this file: the name of a function that it looks up.
     pub fn holds_name(&self, name: &str) -> Result<bool, String> {
         let elf = Elf::parse(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))?;
-        Ok(Text::of(&elf).has(format!("{name}\0").as_bytes()))
+        Ok(FileStrings::from_elf(&elf).contains_bytes(format!("{name}\0").as_bytes()))
     }
 
     /// The packed version that a file exports as this symbol. A word without a plausible major is none.
@@ -247,7 +247,7 @@ impl Binary {
 
     fn read_archive(&mut self, data: &[u8]) -> Result<(), String> {
         let mut objects = 0;
-        for member in elf::archive(data)? {
+        for member in elf::archive_members(data)? {
             let member = match member {
                 Ok(member) => member,
                 Err(error) => {
@@ -271,12 +271,12 @@ impl Binary {
                 self.unread.push((name.clone(), reason));
             }
             if objects == 0 {
-                (self.machine, self.class64) = (elf.machine(), elf.class64());
+                (self.machine, self.class64) = (elf.machine(), elf.is_64_bit());
             }
             objects += 1;
-            self.notes.extend(found(&elf, member.offset, Some(&name)));
-            for (known, here) in self.reaches.iter_mut().zip(reaches(&elf)) {
-                *known = stronger(*known, here);
+            self.notes.extend(find_notes(&elf, member.offset, Some(&name)));
+            for (known, here) in self.reaches.iter_mut().zip(linkages(&elf)) {
+                *known = stronger_linkage(*known, here);
             }
         }
         Ok(())
@@ -304,16 +304,16 @@ impl Binary {
             return Ok(true);
         }
         let elf = Elf::parse(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))?;
-        Ok(Text::of(&elf).firsts(&CALLED).iter().any(Option::is_some))
+        Ok(FileStrings::from_elf(&elf).find_first_of_each(&CALLED).iter().any(Option::is_some))
     }
 
     /// Its notes, each decoded, with what is wrong where it cannot be.
     pub fn manifests(&self) -> impl Iterator<Item = Result<note::Note, String>> + '_ {
-        self.notes.iter().map(Found::decode)
+        self.notes.iter().map(FoundNote::decode)
     }
 }
 
-fn stronger(one: Linkage, other: Linkage) -> Linkage {
+fn stronger_linkage(one: Linkage, other: Linkage) -> Linkage {
     let weight = |linkage| match linkage {
         Linkage::None => 0,
         Linkage::Unknown => 1,
@@ -331,11 +331,11 @@ fn is_program(elf: &Elf<'_>) -> bool {
         || (elf.interpreter().is_some() && elf.soname().is_none())
 }
 
-fn found(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<Found> {
+fn find_notes(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<FoundNote> {
     elf.notes()
         .filter(|note| note.owner == OWNER && note.kind == NOTE_TYPE)
         .take(MOST_NOTES)
-        .map(|note| Found {
+        .map(|note| FoundNote {
             offset: base + note.offset,
             member: member.map(str::to_owned),
             descriptor: note.desc[..note.desc.len().min(LONGEST_NOTE)].to_owned(),
@@ -343,11 +343,11 @@ fn found(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<Found> {
         .collect()
 }
 
-fn reaches(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
-    let text = (elf.kind() != elf::kind::OBJECT).then(|| Text::of(elf));
+fn linkages(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
+    let text = (elf.kind() != elf::kind::OBJECT).then(|| FileStrings::from_elf(elf));
     // Some libraries define half a million symbols beside those that they want.
     let wanted: Vec<&str> = elf.undefined_symbols().collect();
-    vendor::ALL.map(|library| linkage(library, elf, &wanted, text.as_ref()))
+    vendor::ALL.map(|library| detect_linkage(library, elf, &wanted, text.as_ref()))
 }
 
 /// How a file reaches a library, by what stands in it, stripped or not. `None`: it holds no name of a function or an answer
@@ -355,7 +355,7 @@ fn reaches(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
 ///
 /// Who asks `dlsym` for functions holds their names, each with its end. The shim of a guarded file speaks of the guarded
 /// library itself, by its file's name and by the function that tells its version, and opens libraries: these are no evidence.
-fn linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Option<&Text<'_>>) -> Linkage {
+fn detect_linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Option<&FileStrings<'_>>) -> Linkage {
     let traces = &library.traces;
     if elf.needed().iter().any(|name| library.is_named(name)) {
         return Linkage::Linked;
@@ -368,14 +368,14 @@ fn linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Option<&Text
     }
     let Some(text) = text else { return Linkage::None };
     // Most files hold nothing of it, and their constants may be hundreds of megabytes: one look each for these.
-    let answers = traces.answers.is_some_and(|start| text.has(start.as_bytes()));
-    if !answers && traces.functions.is_some_and(|start| !text.has(start.as_bytes())) {
+    let answers = traces.answers.is_some_and(|start| text.contains_bytes(start.as_bytes()));
+    if !answers && traces.functions.is_some_and(|start| !text.contains_bytes(start.as_bytes())) {
         return Linkage::None;
     }
-    if traces.inside.iter().all(|mark| text.holds(mark)) {
+    if traces.inside.iter().all(|mark| text.contains_mark(mark)) {
         return Linkage::Static;
     }
-    if opens_libraries(elf, wanted) && text.has(format!("{}\0", traces.opened_for).as_bytes()) {
+    if opens_libraries(elf, wanted) && text.contains_bytes(format!("{}\0", traces.opened_for).as_bytes()) {
         return Linkage::Dlopened;
     }
     let Some(start) = traces.functions else { return Linkage::None };
@@ -384,19 +384,20 @@ fn linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Option<&Text
         behind.first().is_some_and(u8::is_ascii_uppercase)
             && (asked.is_empty() || !behind.starts_with(asked.as_bytes()))
     };
-    if answers || text.places(start.as_bytes()).any(function) { Linkage::Unknown } else { Linkage::None }
+    if answers || text.occurrences(start.as_bytes()).any(function) { Linkage::Unknown } else { Linkage::None }
 }
 
 /// The version of a library whose code stands in this file, by the text that it brings along.
 pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> {
-    let text = Text::of(&Elf::parse(data).ok()?);
-    let said = |mark: &Mark| text.places(mark.text.as_bytes()).find_map(|behind| mark.version(behind));
-    library.traces.inside.iter().find_map(said)
+    let text = FileStrings::from_elf(&Elf::parse(data).ok()?);
+    let mark_version =
+        |mark: &CodeMark| text.occurrences(mark.text.as_bytes()).find_map(|behind| mark.version_after(behind));
+    library.traces.inside.iter().find_map(mark_version)
 }
 
 /// The notes of a linked file or an object.
-pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<Found>, String> {
-    Ok(found(&Elf::parse(data)?, 0, None))
+pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<FoundNote>, String> {
+    Ok(find_notes(&Elf::parse(data)?, 0, None))
 }
 
 /// The packed version that a file exports as this symbol. A word without a plausible major is none.
@@ -411,17 +412,17 @@ fn opens_libraries(elf: &Elf<'_>, wanted: &[&str]) -> bool {
 }
 
 /// The parts of a file that hold its constants: loaded, no code, no kernels, no notes (which speak of libraries themselves).
-struct Text<'data> {
+struct FileStrings<'data> {
     parts: Vec<&'data [u8]>,
-    /// Where each of [`traces`] stands first, once that was asked.
+    /// Where each of [`linkage_markers`] stands first, once that was asked.
     traced: OnceCell<Vec<(&'static str, Option<Place>)>>,
 }
 
 /// A part, and a byte of it.
 type Place = (usize, usize);
 
-/// Every text by which [`linkage`] tells a library.
-fn traces() -> Vec<&'static str> {
+/// Every text by which [`detect_linkage`] tells a library.
+fn linkage_markers() -> Vec<&'static str> {
     let of_one = |library: &'static Library| {
         let Traces { functions, answers, opened_for, inside, .. } = &library.traces;
         functions.iter().chain(answers).chain([opened_for]).copied().chain(inside.iter().map(|mark| mark.text))
@@ -429,12 +430,12 @@ fn traces() -> Vec<&'static str> {
     vendor::ALL.into_iter().flat_map(of_one).collect()
 }
 
-impl<'data> Text<'data> {
+impl<'data> FileStrings<'data> {
     fn new(parts: Vec<&'data [u8]>) -> Self {
         Self { parts, traced: OnceCell::new() }
     }
 
-    fn of(elf: &Elf<'data>) -> Self {
+    fn from_elf(elf: &Elf<'data>) -> Self {
         let sections: Vec<_> = elf
             .sections()
             .filter(|section| {
@@ -473,7 +474,7 @@ impl<'data> Text<'data> {
     }
 
     /// Where each text stands first. One search for all of them: constants of large libraries are hundreds of megabytes.
-    fn firsts(&self, texts: &[&str]) -> Vec<Option<Place>> {
+    fn find_first_of_each(&self, texts: &[&str]) -> Vec<Option<Place>> {
         let mut firsts = vec![None; texts.len()];
         let mut from = (0, 0);
         loop {
@@ -503,10 +504,10 @@ impl<'data> Text<'data> {
     }
 
     /// From where on a text may stand; `None`: nowhere.
-    fn from(&self, wanted: &[u8]) -> Option<Place> {
+    fn find_start(&self, wanted: &[u8]) -> Option<Place> {
         let traced = self.traced.get_or_init(|| {
-            let texts = traces();
-            let firsts = self.firsts(&texts);
+            let texts = linkage_markers();
+            let firsts = self.find_first_of_each(&texts);
             texts.into_iter().zip(firsts).collect()
         });
         // It stands nowhere before a text that it begins with.
@@ -515,9 +516,9 @@ impl<'data> Text<'data> {
     }
 
     /// What stands behind each occurrence of a text.
-    fn places<'text>(&'text self, wanted: &'text [u8]) -> impl Iterator<Item = &'data [u8]> + 'text {
+    fn occurrences<'text>(&'text self, wanted: &'text [u8]) -> impl Iterator<Item = &'data [u8]> + 'text {
         let finder = memmem::Finder::new(wanted);
-        let parts = self.from(wanted).into_iter().flat_map(|(part, at)| {
+        let parts = self.find_start(wanted).into_iter().flat_map(|(part, at)| {
             let first = self.parts.get(part).map(|data| &data[at..]);
             first.into_iter().chain(self.parts.iter().skip(part + 1).copied())
         });
@@ -532,13 +533,13 @@ impl<'data> Text<'data> {
     }
 
     /// Whether it holds what a library's code brings along.
-    fn holds(&self, mark: &Mark) -> bool {
-        let told = |behind: &[u8]| mark.version.is_none() || behind.first().is_some_and(u8::is_ascii_digit);
-        self.places(mark.text.as_bytes()).any(told)
+    fn contains_mark(&self, mark: &CodeMark) -> bool {
+        let is_match = |behind: &[u8]| mark.version.is_none() || behind.first().is_some_and(u8::is_ascii_digit);
+        self.occurrences(mark.text.as_bytes()).any(is_match)
     }
 
-    fn has(&self, wanted: &[u8]) -> bool {
-        self.places(wanted).next().is_some()
+    fn contains_bytes(&self, wanted: &[u8]) -> bool {
+        self.occurrences(wanted).next().is_some()
     }
 }
 
@@ -552,9 +553,9 @@ mod tests {
 
     #[test]
     fn texts_are_found_wherever_they_stand() {
-        let text = Text::new(vec![b"cudnn_version_x cudnn_version_9_1", b"cudnn_version_"]);
-        assert_eq!(text.places(b"cudnn_version_").count(), 3);
-        assert!(text.places(b"cudnn_version_").any(|behind| behind.starts_with(b"9_1")));
+        let text = FileStrings::new(vec![b"cudnn_version_x cudnn_version_9_1", b"cudnn_version_"]);
+        assert_eq!(text.occurrences(b"cudnn_version_").count(), 3);
+        assert!(text.occurrences(b"cudnn_version_").any(|behind| behind.starts_with(b"9_1")));
     }
 
     proptest! {
@@ -572,14 +573,14 @@ mod tests {
                 let text = texts[text.index(texts.len())].bytes();
                 parts[part].splice(at..at, text);
             }
-            let text = Text::new(parts.iter().map(Vec::as_slice).collect());
-            for (wanted, first) in texts.iter().zip(text.firsts(&texts)) {
+            let text = FileStrings::new(parts.iter().map(Vec::as_slice).collect());
+            for (wanted, first) in texts.iter().zip(text.find_first_of_each(&texts)) {
                 let slowly = parts.iter().enumerate().find_map(|(number, part)| {
                     Some((number, part.windows(wanted.len()).position(|window| window == wanted.as_bytes())?))
                 });
                 prop_assert_eq!(first, slowly, "{}", wanted);
                 let behind = |part: &Vec<u8>| memmem::find_iter(part, wanted).count();
-                prop_assert_eq!(text.places(wanted.as_bytes()).count(), parts.iter().map(behind).sum::<usize>());
+                prop_assert_eq!(text.occurrences(wanted.as_bytes()).count(), parts.iter().map(behind).sum::<usize>());
             }
         }
     }
@@ -611,7 +612,7 @@ mod tests {
     #[test]
     fn this_very_program() {
         let binary = Binary::read(&std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(binary.kind, Kind::Executable);
+        assert_eq!(binary.kind, BinaryKind::Executable);
         assert!(binary.needed.iter().any(|name| name.starts_with("libc.")));
         assert!(binary.interpreter.is_some() && binary.damage.is_none() && binary.notes.is_empty());
     }

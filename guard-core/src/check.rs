@@ -259,7 +259,7 @@ mod shim {
             1 => Status::Incompatible,
             _ => Status::Unknown,
         };
-        let names = text(&raw.not_judged);
+        let names = text_until_nul(&raw.not_judged);
         let finding = CheckFinding {
             code: u16::try_from(raw.code).ok().filter(|code| *code > 0),
             severity: match raw.severity {
@@ -267,12 +267,12 @@ mod shim {
                 1 => Severity::Warning,
                 _ => Severity::Error,
             },
-            subject: text(&raw.subject),
-            component: text(&raw.component),
-            built: text(&raw.built),
-            found: text(&raw.found),
-            message: text(&raw.message),
-            hint: text(&raw.hint),
+            subject: text_until_nul(&raw.subject),
+            component: text_until_nul(&raw.component),
+            built: text_until_nul(&raw.built),
+            found: text_until_nul(&raw.found),
+            message: text_until_nul(&raw.message),
+            hint: text_until_nul(&raw.hint),
         };
         Some(CheckReport {
             status,
@@ -282,7 +282,7 @@ mod shim {
     }
 
     /// Returns the text before the first NUL.
-    fn text(bytes: &[u8]) -> String {
+    fn text_until_nul(bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes.split(|&b| b == 0).next().unwrap_or_default()).into_owned()
     }
 }

@@ -13,13 +13,13 @@ impl Digest {
     }
 
     /// Of these bytes.
-    pub const fn of(bytes: &[u8]) -> Self {
-        Self::new().and(bytes)
+    pub const fn from_bytes(bytes: &[u8]) -> Self {
+        Self::new().with_bytes(bytes)
     }
 
     /// Gone on with these bytes, without their length.
     #[must_use]
-    pub const fn and(self, bytes: &[u8]) -> Self {
+    pub const fn with_bytes(self, bytes: &[u8]) -> Self {
         let Self(mut state) = self;
         let mut rest = bytes;
         while let [byte, after @ ..] = rest {
@@ -30,29 +30,29 @@ impl Digest {
     }
 
     /// Goes on with these bytes, without their length: for parts of one whole.
-    pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
-        *self = self.and(bytes);
+    pub fn push_raw(&mut self, bytes: &[u8]) -> &mut Self {
+        *self = self.with_bytes(bytes);
         self
     }
 
     /// Goes on with a number.
-    pub fn number(&mut self, number: u64) -> &mut Self {
-        self.raw(&number.to_le_bytes())
+    pub fn push_number(&mut self, number: u64) -> &mut Self {
+        self.push_raw(&number.to_le_bytes())
     }
 
     /// Goes on with a whole, and its length.
-    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.number(bytes.len() as u64).raw(bytes)
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.push_number(bytes.len() as u64).push_raw(bytes)
     }
 
     /// Goes on with a text, and its length.
-    pub fn text(&mut self, text: &str) -> &mut Self {
-        self.bytes(text.as_bytes())
+    pub fn push_text(&mut self, text: &str) -> &mut Self {
+        self.push_bytes(text.as_bytes())
     }
 
     /// Folded to 64 bits.
     #[allow(clippy::cast_possible_truncation)]
-    pub const fn short(self) -> u64 {
+    pub const fn to_u64(self) -> u64 {
         (self.0 >> 64) as u64 ^ self.0 as u64
     }
 }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn it_is_fnv() {
-        assert_eq!(Digest::of(b"a").to_string(), "d228cb696f1a8caf78912b704e4a8964");
-        assert_eq!(Digest::of(b"a").short(), 0xd228_cb69_6f1a_8caf ^ 0x7891_2b70_4e4a_8964);
+        assert_eq!(Digest::from_bytes(b"a").to_string(), "d228cb696f1a8caf78912b704e4a8964");
+        assert_eq!(Digest::from_bytes(b"a").to_u64(), 0xd228_cb69_6f1a_8caf ^ 0x7891_2b70_4e4a_8964);
     }
 }

@@ -20,7 +20,7 @@ pub const SECTION: &str = ".note.dlopen";
 
 /// One library in such a note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct DlopenEntry {
     /// What for: the stem of a library without `lib`.
     pub feature: String,
     /// In words.
@@ -32,7 +32,7 @@ pub struct Entry {
 }
 
 /// The note's text for a manifest; `None` where nothing is opened by name.
-pub fn text(manifest: &Manifest) -> Option<String> {
+pub fn note_text(manifest: &Manifest) -> Option<String> {
     let declared = manifest.requires.iter().find_map(|row| match row {
         Requirement::Library { soname, linkage, required, .. } => Some((soname, *linkage, *required)),
         _ => None,
@@ -48,7 +48,7 @@ pub fn text(manifest: &Manifest) -> Option<String> {
     };
     let by_crate = |opens: &Opens, stem: &String| {
         let priority = if required && stem == CUDNN.key { "required" } else { "suggested" };
-        entry(stem, priority, &opens.by, opens.names(stem))
+        entry(stem, priority, &opens.by, opens.candidate_names(stem))
     };
     let by_crates =
         manifest.opens.iter().flat_map(|opens| opens.libraries.iter().map(move |stem| by_crate(opens, stem)));
@@ -64,18 +64,18 @@ pub fn text(manifest: &Manifest) -> Option<String> {
 }
 
 /// What the notes of a file say, of whoever wrote them. One that is no such JSON says nothing.
-pub fn read(elf: &Elf<'_>) -> Vec<Entry> {
+pub fn read_notes(elf: &Elf<'_>) -> Vec<DlopenEntry> {
     let notes = elf.notes().filter(|note| note.owner == OWNER && note.kind == TYPE);
-    notes.flat_map(|note| parse(note.desc)).collect()
+    notes.flat_map(|note| parse_entries(note.desc)).collect()
 }
 
-fn parse(text: &[u8]) -> Vec<Entry> {
+fn parse_entries(text: &[u8]) -> Vec<DlopenEntry> {
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     let Ok(Value::Array(entries)) = serde_json::from_slice(text) else { return Vec::new() };
     let entry = |value: &Value| {
         let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
         let sonames = value["soname"].as_array()?.iter().filter_map(|name| name.as_str().map(str::to_owned));
-        Some(Entry {
+        Some(DlopenEntry {
             feature: text("feature"),
             description: text("description"),
             priority: text("priority"),
@@ -92,16 +92,16 @@ mod tests {
     #[test]
     fn what_is_no_such_note_says_nothing() {
         for text in ["", "{}", "[1, \"x\", {}]", "[{\"soname\": 1}]", "not JSON"] {
-            assert!(parse(text.as_bytes()).is_empty(), "{text}");
+            assert!(parse_entries(text.as_bytes()).is_empty(), "{text}");
         }
-        let found = parse(b"[{\"soname\":[\"libx.so.1\"],\"feature\":\"x\"}]\0\0\0");
+        let found = parse_entries(b"[{\"soname\":[\"libx.so.1\"],\"feature\":\"x\"}]\0\0\0");
         assert_eq!((found[0].sonames.len(), found[0].feature.as_str()), (1, "x"));
     }
 
     proptest::proptest! {
         #[test]
         fn parsing_never_panics(bytes: Vec<u8>) {
-            let _ = parse(&bytes);
+            let _ = parse_entries(&bytes);
         }
     }
 }

@@ -9,12 +9,12 @@ use crate::check::Status;
 use crate::dry_run::{self, DryRun};
 use crate::env::Env;
 use crate::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
-use crate::host::Loader;
+use crate::host::LoaderVersion;
 use crate::json::{Value, object};
 use crate::judge::run::{lacking, older_than};
-use crate::library_version::{numbers_in_name, of_file};
-use crate::loader::{Graph, Look};
-use crate::machine::{DriverProbe, Kind, Library, Machine, Part, look};
+use crate::library_version::{file_version, numbers_in_name};
+use crate::loader::{Inspection, LoadGraph};
+use crate::machine::{DriverProbe, HostLibrary, HostLibraryPart, Machine, MachineKind, look};
 use crate::manifest::{Manifest, Requirement};
 use crate::mapped_file::OpenFiles;
 use crate::policy::GpuNeed;
@@ -35,12 +35,12 @@ pub struct Checkup {
     /// What is wrong, or worth knowing: errors first.
     pub findings: Vec<Finding>,
     /// Every file that could stand for a library, by the library's name, in the loader's order.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<DriverCandidate>,
 }
 
 /// A file that could stand for a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct DriverCandidate {
     /// The library's name: its soname.
     pub name: String,
     /// The file.
@@ -81,19 +81,19 @@ impl Fate {
     }
 }
 
-impl Choice {
+impl DriverCandidate {
     /// As a JSON object.
     pub fn to_json(&self) -> Value {
         let mut value = object([("name", self.name.as_str().into()), ("path", self.path.as_str().into())]);
-        value.put("version", self.version.as_deref());
-        value.put("fate", Some(self.fate.name()));
-        value.put("why", Some(self.why.as_str()));
+        value.insert_some("version", self.version.as_deref());
+        value.insert_some("fate", Some(self.fate.name()));
+        value.insert_some("why", Some(self.why.as_str()));
         value
     }
 }
 
 /// Looks at this machine, for one program where one is named; an error says why that cannot be read.
-pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result<Checkup, String> {
+pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result<Checkup, String> {
     let (machine, own) = look::with_graph(env, Some(asker));
     let mut not_judged = Vec::new();
     let mut needs_gpu = None;
@@ -102,7 +102,7 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
         Some(program) => {
             let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
             let program = Binary::from_contents(program, files.open(program)?)?;
-            let predicted = dry_run::verify(&program, env, &files, Some(asker))?;
+            let predicted = dry_run::simulate_and_check(&program, env, &files, Some(asker))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
             if predicted.manifests.is_empty() && predicted.by_loader.is_empty() {
                 not_judged.push(if names.is_empty() {
@@ -114,20 +114,20 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
             not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
             needs_gpu = component_that_needs_cuda(&program.path, &predicted);
             not_judged.extend(predicted.not_examined.iter().map(ToString::to_string));
-            (predicted.findings(), Some(predicted.graph), names)
+            (predicted.all_findings(), Some(predicted.graph), names)
         }
     };
-    let verdict = program.map(|_| Verdict::of(&findings));
+    let verdict = program.map(|_| Verdict::from_findings(&findings));
     if program.is_none() {
-        let found = vendor::ALL.into_iter().filter_map(|library| machine.libraries(library)).flatten();
+        let found = vendor::ALL.into_iter().filter_map(|library| machine.library_files(library)).flatten();
         names.extend(found.filter_map(|file| file.soname.clone()));
     }
     names.insert(0, look::LIBCUDA.to_owned());
     let mut seen = Vec::new();
     names.retain(|name| !seen.contains(name) && (seen.push(name.clone()), true).1);
-    let choices: Vec<Choice> =
-        graph.iter().flat_map(|graph| names.iter().flat_map(move |name| choices(env, graph, name))).collect();
-    let signs = Signs::look(&choices);
+    let choices: Vec<DriverCandidate> =
+        graph.iter().flat_map(|graph| names.iter().flat_map(move |name| driver_candidates(env, graph, name))).collect();
+    let signs = Signs::from_candidates(&choices);
     let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
     let mut of_host = diagnose_host(&machine, &signs);
     // The cause is the better finding: it has the fix.
@@ -148,14 +148,14 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
         }
     }
     if !findings.iter().any(|finding| finding.code == Code::MachineUnreadable) {
-        findings.extend(machine.doubt());
+        findings.extend(machine.unknowns_finding());
     }
     if program.is_none() && !machine.known_gpus().iter().any(|gpu| gpu.visible) {
         not_judged.push("GPUs: this machine shows none, so that no CUDA program works here".to_owned());
     }
     let open = findings.iter().filter(|finding| finding.code.effect() == Effect::Open);
     not_judged.extend(open.map(|finding| finding.message.replace('\n', "; ")));
-    finding::sort(&mut findings);
+    finding::sort_findings(&mut findings);
     let status = if findings.iter().any(|finding| finding.severity == Severity::Error) {
         Status::Incompatible
     } else if not_judged.is_empty() && verdict.is_none_or(|verdict| verdict == Verdict::Runs) {
@@ -184,32 +184,32 @@ fn component_that_needs_cuda(program: &Path, predicted: &DryRun) -> Option<Strin
 /// Returns the error for a program that needs a GPU if this machine shows it none.
 fn without_gpu(machine: &Machine, component: &str) -> Option<Finding> {
     let driver = machine.driver.as_ref()?;
-    let values = Values::default().with("component", component).known("driver", driver.user);
+    let values = Values::default().with("component", component).with_known("driver", driver.user);
     if driver.absent {
-        return Some(MessageTemplate::DriverMissing.finding(&values).of(component));
+        return Some(MessageTemplate::DriverMissing.to_finding(&values).with_component(component));
     }
     let hidden = || machine.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.visible == Some(false)));
     let none = driver.init == Some(100) || (driver.init == Some(0) && hidden());
-    none.then(|| MessageTemplate::GpuMissing.finding(&values).of(component))
+    none.then(|| MessageTemplate::GpuMissing.to_finding(&values).with_component(component))
 }
 
 /// Names of NVIDIA's libraries that the program is linked to or will load.
-fn asked_for(graph: &Graph, manifests: &[Manifest]) -> Vec<String> {
+fn asked_for(graph: &LoadGraph, manifests: &[Manifest]) -> Vec<String> {
     let rows = manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
         Requirement::Library { soname, .. } => Some(soname.clone()),
         _ => None,
     });
     let requests = graph.requests.iter().map(|request| request.name.clone());
-    requests.filter(|name| of_cuda(name)).chain(rows).collect()
+    requests.filter(|name| is_cuda_library(name)).chain(rows).collect()
 }
 
-fn of_cuda(name: &str) -> bool {
+fn is_cuda_library(name: &str) -> bool {
     let others = ["libcu", "libnv", "libnpp"];
     others.iter().any(|start| name.starts_with(start)) || vendor::ALL.iter().any(|library| library.is_named(name))
 }
 
-fn choices(env: &Env, graph: &Graph, name: &str) -> Vec<Choice> {
-    let mut found: Vec<Choice> = Vec::new();
+fn driver_candidates(env: &Env, graph: &LoadGraph, name: &str) -> Vec<DriverCandidate> {
+    let mut found: Vec<DriverCandidate> = Vec::new();
     let mut taken = false;
     let mut files: Vec<PathBuf> = Vec::new();
     // The object that requests the name decides which search paths apply: DT_RUNPATH counts for that object alone.
@@ -222,13 +222,13 @@ fn choices(env: &Env, graph: &Graph, name: &str) -> Vec<Choice> {
         }
         files.push(real);
         let (fate, why) = match &candidate.look {
-            Look::Usable if !taken => (Fate::Picked, candidate.place.to_string()),
-            Look::Usable => (Fate::Behind, candidate.place.to_string()),
-            Look::Broken(why) if !taken => (Fate::Fatal, format!("{}; {why}", candidate.place)),
+            Inspection::Usable if !taken => (Fate::Picked, candidate.place.to_string()),
+            Inspection::Usable => (Fate::Behind, candidate.place.to_string()),
+            Inspection::Broken(why) if !taken => (Fate::Fatal, format!("{}; {why}", candidate.place)),
             _ => (Fate::PassedOver, format!("{}; {}", candidate.place, candidate.problem())),
         };
-        taken |= candidate.taken();
-        found.push(choice(env, graph.files(), name, &candidate.path, fate, &why));
+        taken |= candidate.is_selected();
+        found.push(inspect_candidate(env, graph.files(), name, &candidate.path, fate, &why));
     }
     for path in dry_run::in_usual_folders(env, name) {
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
@@ -236,26 +236,26 @@ fn choices(env: &Env, graph: &Graph, name: &str) -> Vec<Choice> {
             files.push(real);
             let folder = path.parent().unwrap_or(&path).display().to_string();
             let why = format!("the loader does not look there; LD_LIBRARY_PATH={folder} would make it");
-            found.push(choice(env, graph.files(), name, &path, Fate::NotSearched, &why));
+            found.push(inspect_candidate(env, graph.files(), name, &path, Fate::NotSearched, &why));
         }
     }
     found
 }
 
-fn choice(env: &Env, files: &OpenFiles, name: &str, path: &Path, fate: Fate, why: &str) -> Choice {
+fn inspect_candidate(env: &Env, files: &OpenFiles, name: &str, path: &Path, fate: Fate, why: &str) -> DriverCandidate {
     let described = vendor::ALL.into_iter().find(|library| library.is_named(name));
     let version = match (described, name.split(".so").next()) {
-        (Some(library), _) => of_file(files, library, path).map(|version| version.to_string()),
+        (Some(library), _) => file_version(files, library, path).map(|version| version.to_string()),
         (None, Some("libcuda")) => look::release_in_name(path).map(|release| release.to_string()),
         (None, Some(stem)) => numbers_in_name(path, &format!("{stem}.so.")).map(|version| version.to_string()),
         (None, None) => None,
     };
-    Choice {
+    DriverCandidate {
         name: name.to_owned(),
-        path: look::shown(env, &path.display()),
+        path: look::redact_home(env, &path.display()),
         version,
         fate,
-        why: look::shown(env, &why),
+        why: look::redact_home(env, &why),
     }
 }
 
@@ -275,7 +275,7 @@ struct Signs {
 }
 
 impl Signs {
-    fn look(choices: &[Choice]) -> Self {
+    fn from_candidates(choices: &[DriverCandidate]) -> Self {
         let entries = |folder: &str| -> Vec<PathBuf> {
             let mut paths: Vec<PathBuf> =
                 fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -319,9 +319,12 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     let libcuda = signs.libcuda.as_deref().unwrap_or("libcuda.so.1");
     let module = driver.kernel.is_some() || machine.kind.is_some();
     let kernel = driver.kernel.filter(|kernel| Some(*kernel) != driver.user);
-    let values = Values::default().known("driver", driver.user).known("cuda", driver.cuda).known("kernel", kernel);
+    let values = Values::default()
+        .with_known("driver", driver.user)
+        .with_known("cuda", driver.cuda)
+        .with_known("kernel", kernel);
     let values = values.with("libcuda", libcuda);
-    let mut say = |words: MessageTemplate, values: &Values| found.push(words.finding(values));
+    let mut say = |words: MessageTemplate, values: &Values| found.push(words.to_finding(values));
     if !signs.on_bus.is_empty() && (driver.absent || !module) {
         let words = match (driver.absent, module) {
             (true, true) => MessageTemplate::GpuUndrivenNoLibrary,
@@ -340,7 +343,7 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
         }
         _ => {}
     }
-    if machine.kind == Some(Kind::Wsl2) && signs.libcuda.as_deref().is_some_and(|path| !path.contains("/wsl/")) {
+    if machine.kind == Some(MachineKind::Wsl2) && signs.libcuda.as_deref().is_some_and(|path| !path.contains("/wsl/")) {
         say(MessageTemplate::WslShadowed, &values);
     }
     let compat = !driver.ordinary && driver.library.is_some() && machine.kind.is_none();
@@ -364,9 +367,9 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
             // Blackwell and later GPUs work with the open kernel modules only.
             let needs_open = machine.known_gpus().iter().any(|gpu| gpu.cc.is_some_and(|cc| cc >= (10, 0)));
             let finding = if needs_open && signs.closed_module {
-                MessageTemplate::DriverNotWorkingClosedModule.finding(&values)
+                MessageTemplate::DriverNotWorkingClosedModule.to_finding(&values)
             } else {
-                MessageTemplate::DriverNotWorkingNoGpu.finding(&values)
+                MessageTemplate::DriverNotWorkingNoGpu.to_finding(&values)
             };
             // Without device files, this is a container that was started without GPUs, or a host that gives its GPUs to others.
             let severity = if signs.usable { Severity::Error } else { Severity::Warning };
@@ -375,23 +378,24 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
         _ => {}
     }
     if driver.ptx_compiler == Some(false) && driver.init == Some(0) && machine.kind.is_none() {
-        found.push(MessageTemplate::JitMissingAnybody.finding(&values).with_severity(Severity::Warning));
+        found.push(MessageTemplate::JitMissingAnybody.to_finding(&values).with_severity(Severity::Warning));
     }
     let gpus: Vec<(u8, u8)> = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).collect();
-    for library in machine.libraries(CUDNN).into_iter().flatten().filter(|library| library.taken) {
-        found.extend(of_guarded(library));
+    for library in machine.library_files(CUDNN).into_iter().flatten().filter(|library| library.taken) {
+        found.extend(incomplete_cudnn_finding(library));
         found.extend(library.version.and_then(|version| older_than(version, library.cuda, &gpus, values.clone())));
         found.extend(library.version.and_then(|version| too_new_for(version, &gpus, &values)));
         let (Some(made), Some(cuda)) =
-            (library.cuda, machine.driver.as_ref().and_then(|own| own.supports(machine.kind)))
+            (library.cuda, machine.driver.as_ref().and_then(|own| own.cuda_version(machine.kind)))
         else {
             continue;
         };
         if made.major > cuda.major && !driver.absent {
-            let values = values.clone().known("found", library.version).with("found_cuda", made).with("cuda", cuda);
+            let values =
+                values.clone().with_known("found", library.version).with("found_cuda", made).with("cuda", cuda);
             let needs = CudaVersion::new(made.major, 0);
             let finding = MessageTemplate::CudnnNeedsNewerDriver
-                .finding(&values.with("needs_cuda", needs).with("cuda_major", cuda.major));
+                .to_finding(&values.with("needs_cuda", needs).with("cuda_major", cuda.major));
             found.push(finding.with_severity(Severity::Warning));
         }
     }
@@ -400,53 +404,53 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
 
 /// Returns a finding if this cuDNN no longer supports any of the GPUs.
 fn too_new_for(version: Version, gpus: &[(u8, u8)], values: &Values) -> Option<Finding> {
-    let (dropped_in, oldest) = CUDNN.table().gpu_floor(version)?;
+    let (dropped_in, oldest) = CUDNN.release_table().gpu_floor(version)?;
     if gpus.is_empty() || gpus.iter().any(|cc| *cc >= oldest) {
         return None;
     }
     let names: Vec<String> = gpus.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
     let values = values.clone().with("found", version).with("gpus", names.join(", "));
     let values = values.with("min", Version::new(version.major, 0, 0)).with("dropped_in", dropped_in);
-    Some(MessageTemplate::CudnnTooNewForGpu.finding(&values).with_severity(Severity::Warning))
+    Some(MessageTemplate::CudnnTooNewForGpu.to_finding(&values).with_severity(Severity::Warning))
 }
 
 /// A guarded library that is not whole harms whoever loads it; nobody may.
-fn of_guarded(library: &Library) -> Option<Finding> {
+fn incomplete_cudnn_finding(library: &HostLibrary) -> Option<Finding> {
     let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
     let missing =
         CUDNN.needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));
-    let values = Values::default().with("path", path).known("found", library.version);
+    let values = Values::default().with("path", path).with_known("found", library.version);
     if let Some(part) = missing {
-        let finding = MessageTemplate::CudnnInnerMissingNeeded.finding(&values.with("library", part.file));
+        let finding = MessageTemplate::CudnnInnerMissingNeeded.to_finding(&values.with("library", part.file));
         return Some(finding.with_severity(Severity::Warning));
     }
-    of_another_release(library, parts, &values).or_else(|| {
-        let others = CUDNN.parts(library.major()?).map(|part| part.file);
+    mixed_parts_finding(library, parts, &values).or_else(|| {
+        let others = CUDNN.parts_of_major(library.major()?).map(|part| part.file);
         let others: Vec<&str> = others.filter(|file| !parts.iter().any(|part| part.file == *file)).collect();
         (!others.is_empty()).then(|| lacking(&values, &others))
     })
 }
 
 /// What of a library is of another release than the rest of it.
-fn of_another_release(library: &Library, parts: &[Part], values: &Values) -> Option<Finding> {
+fn mixed_parts_finding(library: &HostLibrary, parts: &[HostLibraryPart], values: &Values) -> Option<Finding> {
     let whole = library.version?;
     let of_loader = match library.loader {
-        Loader::Unknown => None,
-        Loader::Version(own) => {
+        LoaderVersion::Unknown => None,
+        LoaderVersion::Version(own) => {
             let soname = library.soname.clone().unwrap_or_else(|| CUDNN.soname(whole));
-            Some(MessageTemplate::CudnnInnerMixed.finding(&values.clone().with("library", soname).with("part", own)))
+            Some(MessageTemplate::CudnnInnerMixed.to_finding(&values.clone().with("library", soname).with("part", own)))
         }
-        Loader::Minor(major, minor) => {
+        LoaderVersion::Minor(major, minor) => {
             let values = values.clone().with("loader", format!("{major}.{minor}"));
-            Some(MessageTemplate::CudnnInnerMixedLoader.finding(&values))
+            Some(MessageTemplate::CudnnInnerMixedLoader.to_finding(&values))
         }
     };
     if let Some(finding) = of_loader {
         return Some(finding.with_severity(Severity::Warning));
     }
     let other = parts.iter().find(|part| part.version.is_some_and(|version| version != whole))?;
-    let values = values.clone().with("library", &other.file).known("part", other.version);
-    Some(MessageTemplate::CudnnInnerMixed.finding(&values).with_severity(Severity::Warning))
+    let values = values.clone().with("library", &other.file).with_known("part", other.version);
+    Some(MessageTemplate::CudnnInnerMixed.to_finding(&values).with_severity(Severity::Warning))
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ use crate::elf::machine;
 use crate::env::Env;
 use crate::examined::NotExamined;
 use crate::finding::{self, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
-use crate::host::{CudartState, CudnnState, Host, Inner, Loader};
+use crate::host::{CudartState, CudnnState, Host, Inner, LoaderVersion};
 use crate::json::{Value, object};
 use crate::judge;
-use crate::library_version::{self, in_name, inner_file, made_with, of_file, of_part, word};
-use crate::loader::{self, Answer, Candidate, Graph, Look, Object, Place, Request};
-use crate::machine::{Components, DriverProbe, Machine, of_graph};
+use crate::library_version::{self, exported_version, file_version, in_name, inner_file, made_with, part_version};
+use crate::loader::{self, Inspection, LibraryCandidate, LibraryRequest, LoadGraph, LoadOutcome, Object, SearchSource};
+use crate::machine::{Components, DriverProbe, Machine, detect_for_graph};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::mapped_file::OpenFiles;
 use crate::policy::{GpuNeed, Runtime};
@@ -29,7 +29,7 @@ use crate::version::Version;
 #[derive(Debug)]
 pub struct DryRun {
     /// Everything that the loader would load.
-    pub graph: Graph,
+    pub graph: LoadGraph,
     /// What the loader would die of.
     pub by_loader: Vec<Finding>,
     /// What the shim would find where the loader lives, each with what an error of it does to the start.
@@ -54,7 +54,7 @@ pub enum AtStart {
 }
 
 impl AtStart {
-    fn of(manifest: &Manifest, finding: &Finding) -> Self {
+    fn from_finding(manifest: &Manifest, finding: &Finding) -> Self {
         match manifest.runtime {
             Runtime { gpu: GpuNeed::Optional, .. } if finding.code.is_of_driver_or_gpu() => Self::LeftToCheck,
             Runtime { mismatch_warns: true, .. } => Self::Warns,
@@ -65,7 +65,7 @@ impl AtStart {
 
 impl DryRun {
     /// NVIDIA's libraries among what the loader would load, and those beside it that the program opens by name.
-    pub fn libraries(&self) -> Vec<Loaded> {
+    pub fn loaded_libraries(&self) -> Vec<Loaded> {
         let loaded = |object: &Object| {
             let name = object.path.file_name()?.to_str()?;
             let known = |library: &&vendor::Library| {
@@ -74,7 +74,7 @@ impl DryRun {
             let library = vendor::ALL.into_iter().find(known)?;
             Some(Loaded {
                 library,
-                version: of_file(self.graph.files(), library, &object.path),
+                version: file_version(self.graph.files(), library, &object.path),
                 path: object.path.clone(),
             })
         };
@@ -84,10 +84,10 @@ impl DryRun {
 
     /// The findings of both, in the order in which they are told. The verdict goes by their weight, whatever `[runtime]` makes
     /// of it at the start.
-    pub fn findings(&self) -> Vec<Finding> {
+    pub fn all_findings(&self) -> Vec<Finding> {
         let mut findings = self.by_loader.clone();
         findings.extend(self.by_shim.iter().map(|(_, finding)| finding.clone()));
-        finding::sort(&mut findings);
+        finding::sort_findings(&mut findings);
         findings
     }
 }
@@ -113,8 +113,8 @@ impl Loaded {
     /// As a JSON object.
     pub fn to_json(&self) -> Value {
         let mut value = object([("library", self.library.key.into())]);
-        value.put("version", self.version.map(|version| version.to_string()));
-        value.put("path", Some(self.path.display().to_string()));
+        value.insert_some("version", self.version.map(|version| version.to_string()));
+        value.insert_some("path", Some(self.path.display().to_string()));
         value
     }
 }
@@ -122,72 +122,78 @@ impl Loaded {
 /// What would end the start of this program in this environment, before its own code runs: by the loader, or by the shim.
 /// Nothing, where the file is no program that can be read (a script, an absent file): starting it says more than this
 /// could. What the shim only warns of is left to the shim.
-pub fn start(program: &Path, env: &Env) -> Vec<Finding> {
-    look(program, env).map(|seen| ends(env, seen)).unwrap_or_default()
+pub fn predict_start(program: &Path, env: &Env) -> Vec<Finding> {
+    simulate(program, env).map(|seen| fatal_findings(env, seen)).unwrap_or_default()
 }
 
 /// What of it ends the start.
-fn ends(env: &Env, predicted: DryRun) -> Vec<Finding> {
+fn fatal_findings(env: &Env, predicted: DryRun) -> Vec<Finding> {
     let enforced = env.var("CUDAGUARD").as_deref() == Some("enforce");
     let ends = |at_start: AtStart| at_start == AtStart::Ends || (enforced && at_start == AtStart::Warns);
     let by_shim = predicted.by_shim.into_iter().filter(|(at_start, _)| ends(*at_start)).map(|(_, finding)| finding);
     let mut findings: Vec<Finding> = predicted.by_loader.into_iter().chain(by_shim).collect();
-    findings.retain(|finding| Verdict::of([finding]) == Verdict::Refused);
-    finding::sort(&mut findings);
+    findings.retain(|finding| Verdict::from_findings([finding]) == Verdict::Refused);
+    finding::sort_findings(&mut findings);
     findings
 }
 
 /// The same with what this machine's driver and GPUs make of it. The real driver is asked where its files alone would
 /// refuse, and only its own answer does: the ordinary good machine costs a few files.
 pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
-    let of_files = |graph: &mut Graph| Some(of_graph(env, graph, None));
+    let of_files = |graph: &mut LoadGraph| Some(detect_for_graph(env, graph, None));
     let files = OpenFiles::default();
-    let Ok(mut predicted) = rehearse(program, env, &files, None, of_files) else { return Vec::new() };
-    let refuses = |finding: &Finding| Verdict::of([finding]) == Verdict::Refused && finding.code.is_of_driver_or_gpu();
+    let Ok(mut predicted) = simulate_loading(program, env, &files, None, of_files) else { return Vec::new() };
+    let refuses =
+        |finding: &Finding| Verdict::from_findings([finding]) == Verdict::Refused && finding.code.is_of_driver_or_gpu();
     // Nobody waits for a driver that no refusal would rest on.
     let asks = |(at_start, finding): &(AtStart, Finding)| *at_start != AtStart::LeftToCheck && refuses(finding);
     if predicted.by_shim.iter().any(asks) {
-        let of_driver = |graph: &mut Graph| Some(of_graph(env, graph, Some(asker)));
-        let Ok(asked) = rehearse(program, env, &files, None, of_driver) else { return Vec::new() };
+        let of_driver = |graph: &mut LoadGraph| Some(detect_for_graph(env, graph, Some(asker)));
+        let Ok(asked) = simulate_loading(program, env, &files, None, of_driver) else { return Vec::new() };
         predicted = asked;
         if predicted.machine.as_ref().is_none_or(Machine::is_silent) {
             // Left to the shim, which has more to go by: it is in the process.
             predicted.by_shim.retain(|(_, finding)| !finding.code.is_of_driver_or_gpu());
         }
     }
-    ends(env, predicted)
+    fatal_findings(env, predicted)
 }
 
 /// What would happen at the start of this program, in full; an error says why the file cannot be read.
-pub fn look(program: &Path, env: &Env) -> Result<DryRun, String> {
-    rehearse(program, env, &OpenFiles::default(), None, |_| None)
+pub fn simulate(program: &Path, env: &Env) -> Result<DryRun, String> {
+    simulate_loading(program, env, &OpenFiles::default(), None, |_| None)
 }
 
 /// What would become of this program or library here: the loader, the driver and the GPUs of this machine and every
 /// component judged, also those that would only keep their verdict, and what no note says read from the files.
-pub fn verify(program: &Binary, env: &Env, files: &OpenFiles, asker: Option<&DriverProbe>) -> Result<DryRun, String> {
+pub fn simulate_and_check(
+    program: &Binary,
+    env: &Env,
+    files: &OpenFiles,
+    asker: Option<&DriverProbe>,
+) -> Result<DryRun, String> {
     files.insert(&program.path, program.data());
-    rehearse(&program.path, env, files, Some(program), |graph| Some(of_graph(env, graph, asker)))
+    simulate_loading(&program.path, env, files, Some(program), |graph| Some(detect_for_graph(env, graph, asker)))
 }
 
 /// `examined`: the program, if all manifests are judged, each completed by what its file shows. Without it those are
 /// judged that a guard would judge at the start, as they are.
-fn rehearse(
+fn simulate_loading(
     program: &Path,
     env: &Env,
     files: &OpenFiles,
     examined: Option<&Binary>,
-    machine: impl FnOnce(&mut Graph) -> Option<Machine>,
+    machine: impl FnOnce(&mut LoadGraph) -> Option<Machine>,
 ) -> Result<DryRun, String> {
     let graph = loader::resolve_with(program, env, files)?;
     let (notes, of_files) = match examined {
-        None => (notes(&graph), Vec::new()),
-        Some(program) => components(&graph, program),
+        None => (guarded_manifests(&graph), Vec::new()),
+        Some(program) => all_components(&graph, program),
     };
     let completed = examined.is_some();
-    let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component(manifest));
+    let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component_name(manifest));
     let of_component = |finding: Finding| match &component {
-        Some(component) => finding.of(component.clone()),
+        Some(component) => finding.with_component(component.clone()),
         None => finding,
     };
     let mut findings = Vec::new();
@@ -195,16 +201,16 @@ fn rehearse(
         findings.push(finding);
     } else {
         let mut seen = Vec::new();
-        for request in graph.unfulfilled() {
+        for request in graph.unresolved_requests() {
             if !seen.contains(&request.name) {
                 seen.push(request.name.clone());
-                findings.push(unfulfilled(env, &graph, request));
+                findings.push(missing_library_finding(env, &graph, request));
             }
         }
         if findings.is_empty() {
             findings.extend(graph.missing_versions().iter().map(|missing| {
                 let values = Values::default().with("path", missing.library.display()).with("value", &missing.version);
-                MessageTemplate::LibraryTooOld.finding(&values.with("needed_by", missing.by.display()))
+                MessageTemplate::LibraryTooOld.to_finding(&values.with("needed_by", missing.by.display()))
             }));
         }
     }
@@ -220,9 +226,11 @@ fn rehearse(
     }
     let graph = &mut predicted.graph;
     // A library that is too old often lacks a function, too: why, its version says.
-    predicted.by_loader = symbols::findings(graph, completed).into_iter().map(of_component).collect();
+    predicted.by_loader = symbols::symbol_findings(graph, completed).into_iter().map(of_component).collect();
     // The host of one component is not that of another: each searches by the paths of its own file.
-    let own = |(object, manifest): &(usize, Manifest)| (guarded(graph, *object, manifest), cudart(graph, manifest));
+    let own = |(object, manifest): &(usize, Manifest)| {
+        (resolve_cudnn(graph, *object, manifest), resolve_cudart(graph, manifest))
+    };
     let libraries: Vec<(CudnnState, CudartState)> = notes.iter().map(own).collect();
     if !notes.is_empty() {
         predicted.machine = machine(&mut predicted.graph);
@@ -233,7 +241,7 @@ fn rehearse(
     for ((_, manifest), (guarded, cudart)) in notes.iter().zip(libraries) {
         let host = Host { cudart, ..seen.host_with(guarded) };
         let found = judge::run::judge(manifest, &host);
-        predicted.by_shim.extend(found.into_iter().map(|finding| (AtStart::of(manifest, &finding), finding)));
+        predicted.by_shim.extend(found.into_iter().map(|finding| (AtStart::from_finding(manifest, &finding), finding)));
         hosts.push(host);
     }
     if let Some(host) = hosts.first().filter(|_| completed) {
@@ -247,19 +255,19 @@ fn rehearse(
             finding.severity = finding.severity.min(Severity::Warning);
         }
     }
-    let doubt = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::doubt);
+    let doubt = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::unknowns_finding);
     predicted.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (AtStart::Ends, finding)));
     predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
     Ok(predicted)
 }
 
-fn component(manifest: &Manifest) -> String {
+fn component_name(manifest: &Manifest) -> String {
     format!("{} {}", manifest.component.name, manifest.component.version)
 }
 
 /// The manifests that a guard would judge, with the number of the object that each stands in. The program's guard speaks
 /// for the libraries too; in a program without one only those libraries speak that are told to end the process.
-fn notes(graph: &Graph) -> Vec<(usize, Manifest)> {
+fn guarded_manifests(graph: &LoadGraph) -> Vec<(usize, Manifest)> {
     let mut found = Vec::new();
     for (index, object) in graph.objects.iter().enumerate() {
         let Ok(notes) = binary::notes_in(object.data()) else { continue };
@@ -273,14 +281,14 @@ fn notes(graph: &Graph) -> Vec<(usize, Manifest)> {
 /// What this file asks of a machine, and what the libraries ask that carry notes of their own and that the loader would take
 /// for it: those beside a program go with it to the other machine.
 pub fn components_of(file: &Binary, env: &Env) -> Components {
-    let mut all = Components::of(&file.path, file);
+    let mut all = Components::from_binary(&file.path, file);
     let files = OpenFiles::default();
     files.insert(&file.path, file.data());
     // A file that no loader loads, an archive say, is judged by itself.
     let Ok(graph) = loader::resolve_with(&file.path, env, &files) else { return all };
     for library in graph.objects.iter().skip(1).filter(|library| is_guarded(library)) {
         let Ok(binary) = Binary::from_contents(&library.path, library.data().clone()) else { continue };
-        let own = Components::of(&library.path, &binary);
+        let own = Components::from_binary(&library.path, &binary);
         all.manifests.extend(own.manifests);
         all.findings.extend(own.findings);
     }
@@ -292,14 +300,14 @@ fn is_guarded(object: &Object) -> bool {
 }
 
 /// Every component of every object, with the number of the object, and what about their files cannot be told.
-fn components(graph: &Graph, program: &Binary) -> (Vec<(usize, Manifest)>, Vec<Finding>) {
+fn all_components(graph: &LoadGraph, program: &Binary) -> (Vec<(usize, Manifest)>, Vec<Finding>) {
     let (mut found, mut findings) = (Vec::new(), Vec::new());
     for (index, object) in graph.objects.iter().enumerate() {
         let components = if index == 0 {
-            Components::of(&object.path, program)
+            Components::from_binary(&object.path, program)
         } else if is_guarded(object) {
             let Ok(binary) = Binary::from_contents(&object.path, object.data().clone()) else { continue };
-            Components::of(&object.path, &binary)
+            Components::from_binary(&object.path, &binary)
         } else {
             continue;
         };
@@ -310,11 +318,11 @@ fn components(graph: &Graph, program: &Binary) -> (Vec<(usize, Manifest)>, Vec<F
 }
 
 /// A program for another processor. Where an emulator is registered for it, it can be started.
-fn other_machine(graph: &Graph) -> Option<Finding> {
+fn other_machine(graph: &LoadGraph) -> Option<Finding> {
     let program = graph.machine();
     let native = loader::native_machine()?;
     let emulated = || {
-        let name = machine::name(program);
+        let name = machine::machine_name(program);
         [format!("/proc/sys/fs/binfmt_misc/qemu-{name}"), format!("/proc/sys/fs/binfmt_misc/{name}")]
             .iter()
             .any(|path| Path::new(path).exists())
@@ -325,67 +333,70 @@ fn other_machine(graph: &Graph) -> Option<Finding> {
         return None;
     }
     let values = Values::default().with("file", graph.objects[0].path.display()).with("place", "this machine");
-    let values = values.with("processor", machine::name(program)).with("machine", machine::name(native));
-    Some(MessageTemplate::WrongMachine.finding(&values))
+    let values =
+        values.with("processor", machine::machine_name(program)).with("machine", machine::machine_name(native));
+    Some(MessageTemplate::WrongMachine.to_finding(&values))
 }
 
-fn no_interpreter(graph: &Graph) -> Option<Finding> {
+fn no_interpreter(graph: &LoadGraph) -> Option<Finding> {
     let (why, interpreter) = (graph.interpreter_problem.as_ref()?, graph.interpreter.as_ref()?);
     let musl = interpreter.to_string_lossy().contains("musl");
     let words = if musl { MessageTemplate::LibraryAbsentMusl } else { MessageTemplate::LibraryAbsentInterpreter };
     let values = Values::default().with("library", interpreter.display()).with("why", why);
-    Some(words.finding(&values.with("file", graph.objects[0].path.display())))
+    Some(words.to_finding(&values.with("file", graph.objects[0].path.display())))
 }
 
-fn unfulfilled(env: &Env, graph: &Graph, request: &Request) -> Finding {
+fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &LibraryRequest) -> Finding {
     let name = &request.name;
     let by = graph.objects[request.by].path.display();
     let values = Values::default().with("library", name).with("needed_by", by);
     match &request.answer {
-        Answer::Broken(candidate) => {
+        LoadOutcome::Broken(candidate) => {
             let values = values.with("path", candidate.path.display()).with("why", candidate.problem());
-            MessageTemplate::LibraryDamaged.finding(&values.with("picked_by", &candidate.place))
+            MessageTemplate::LibraryDamaged.to_finding(&values.with("picked_by", &candidate.place))
         }
-        Answer::Absent(looked) => {
+        LoadOutcome::Absent(looked) => {
             let values = values.with("looked_in", looked_in(looked));
             if let Some(major) = CUDNN.major(name) {
                 return absent_library(env, graph, request, looked, major, values);
             }
-            let values = values.with("cure", cure(env, name));
-            foreign(looked).map_or_else(
-                || MessageTemplate::LibraryAbsent.finding(&values),
+            let values = values.with("cure", missing_library_hint(env, name));
+            wrong_architecture(looked).map_or_else(
+                || MessageTemplate::LibraryAbsent.to_finding(&values),
                 |foreign| elsewhere_only(foreign, values.clone()),
             )
         }
         // It is fulfilled: nobody asks.
-        Answer::Object(..) => MessageTemplate::LibraryAbsent.finding(&values.with("cure", cure(env, name))),
+        LoadOutcome::Object(..) => {
+            MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", missing_library_hint(env, name)))
+        }
     }
 }
 
-fn foreign(looked: &[Candidate]) -> Option<&Candidate> {
-    looked.iter().find(|candidate| matches!(candidate.look, Look::Foreign(_)))
+fn wrong_architecture(looked: &[LibraryCandidate]) -> Option<&LibraryCandidate> {
+    looked.iter().find(|candidate| matches!(candidate.look, Inspection::Foreign(_)))
 }
 
-fn elsewhere_only(foreign: &Candidate, values: Values) -> Finding {
+fn elsewhere_only(foreign: &LibraryCandidate, values: Values) -> Finding {
     let values = values.with("path", foreign.path.display()).with("why", foreign.problem());
-    MessageTemplate::WrongMachineElsewhere.finding(&values)
+    MessageTemplate::WrongMachineElsewhere.to_finding(&values)
 }
 
 /// What to do about a missing library: where it lies on this machine although the loader does not look there, first.
-fn cure(env: &Env, name: &str) -> String {
-    if let Some(folder) = elsewhere(env, name) {
-        return MessageFragment::LiesElsewhere.of(&Values::default().with("folder", folder.display()));
+fn missing_library_hint(env: &Env, name: &str) -> String {
+    if let Some(folder) = find_elsewhere(env, name) {
+        return MessageFragment::LiesElsewhere.render(&Values::default().with("folder", folder.display()));
     }
     let phrase = match name.split('.').next().unwrap_or_default() {
         "libcuda" | "libnvidia-ml" => MessageFragment::InstallDriver,
         stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
         _ => MessageFragment::InstallPackage,
     };
-    phrase.of(&Values::default())
+    phrase.render(&Values::default())
 }
 
 /// A usual folder of NVIDIA's libraries that has a file of this name.
-fn elsewhere(env: &Env, name: &str) -> Option<PathBuf> {
+fn find_elsewhere(env: &Env, name: &str) -> Option<PathBuf> {
     in_usual_folders(env, name).next().and_then(|file| file.parent().map(Path::to_owned))
 }
 
@@ -413,16 +424,16 @@ pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = Pa
 const SHOWN: usize = 3;
 
 /// Where the loader looked: each place once, in its order.
-fn looked_in(looked: &[Candidate]) -> String {
+fn looked_in(looked: &[LibraryCandidate]) -> String {
     let mut places: Vec<(&'static str, Vec<String>)> = Vec::new();
     for candidate in looked {
         let (place, entry) = match &candidate.place {
-            Place::LibraryPath(entry) => ("LD_LIBRARY_PATH", entry.clone()),
-            Place::Rpath(_, entry) => ("DT_RPATH", entry.clone()),
-            Place::Runpath(_, entry) => ("DT_RUNPATH", entry.clone()),
-            Place::Cache(file) | Place::PathFile(file) => ("", file.display().to_string()),
-            Place::Path => ("", candidate.path.display().to_string()),
-            Place::System | Place::Program | Place::Loader | Place::Loaded => {
+            SearchSource::LibraryPath(entry) => ("LD_LIBRARY_PATH", entry.clone()),
+            SearchSource::Rpath(_, entry) => ("DT_RPATH", entry.clone()),
+            SearchSource::Runpath(_, entry) => ("DT_RUNPATH", entry.clone()),
+            SearchSource::Cache(file) | SearchSource::PathFile(file) => ("", file.display().to_string()),
+            SearchSource::Path => ("", candidate.path.display().to_string()),
+            SearchSource::System | SearchSource::Program | SearchSource::Loader | SearchSource::Loaded => {
                 ("the loader's cache and the folders of the system", String::new())
             }
         };
@@ -454,9 +465,9 @@ fn looked_in(looked: &[Candidate]) -> String {
 
 fn absent_library(
     env: &Env,
-    graph: &Graph,
-    request: &Request,
-    looked: &[Candidate],
+    graph: &LoadGraph,
+    request: &LibraryRequest,
+    looked: &[LibraryCandidate],
     major: u32,
     values: Values,
 ) -> Finding {
@@ -465,29 +476,29 @@ fn absent_library(
         .majors
         .clone()
         .filter(|other| *other != major)
-        .filter_map(|other| Some((other, graph.file(request.by, &format!("{}.{other}", CUDNN.link_name()))?)))
-        .filter(|(_, candidate)| candidate.look == Look::Usable)
+        .filter_map(|other| Some((other, graph.resolve_file(request.by, &format!("{}.{other}", CUDNN.link_name()))?)))
+        .filter(|(_, candidate)| candidate.look == Inspection::Usable)
         .collect();
-    let cure = match elsewhere(env, name) {
-        Some(folder) => MessageFragment::LiesElsewhere.of(&Values::default().with("folder", folder.display())),
-        None => MessageFragment::InstallGuarded.of(&Values::default().with("major", major)),
+    let cure = match find_elsewhere(env, name) {
+        Some(folder) => MessageFragment::LiesElsewhere.render(&Values::default().with("folder", folder.display())),
+        None => MessageFragment::InstallGuarded.render(&Values::default().with("major", major)),
     };
     let values = values.with("cure", cure);
     if let Some((other, candidate)) = others.last() {
-        let version = of_file(graph.files(), CUDNN, &candidate.path);
+        let version = file_version(graph.files(), CUDNN, &candidate.path);
         let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
         let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
-        return MessageTemplate::CudnnOtherMajorLinked.finding(&values);
+        return MessageTemplate::CudnnOtherMajorLinked.to_finding(&values);
     }
-    foreign(looked).map_or_else(
-        || MessageTemplate::CudnnAbsentLinked.finding(&values),
+    wrong_architecture(looked).map_or_else(
+        || MessageTemplate::CudnnAbsentLinked.to_finding(&values),
         |foreign| elsewhere_only(foreign, values.clone()),
     )
 }
 
 /// The shared libcudart that this component gets. No text or note in the file says its release (13.0 to 13.5): that stands in
 /// the code of `cudaRuntimeGetVersion` alone.
-fn cudart(graph: &Graph, manifest: &Manifest) -> CudartState {
+fn resolve_cudart(graph: &LoadGraph, manifest: &Manifest) -> CudartState {
     let Some((soname, _)) = manifest.shared_cudart() else { return CudartState::Unknown };
     let is_it = |object: &&Object| {
         object.is_named(&soname) || object.soname.as_deref().is_some_and(|own| vendor::plain_name(own) == soname)
@@ -500,14 +511,14 @@ fn cudart(graph: &Graph, manifest: &Manifest) -> CudartState {
 }
 
 /// The guarded library that this object gets, or would get: as the shim looks for it, by the files alone.
-fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState {
+fn resolve_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest) -> CudnnState {
     let row = manifest.requires.iter().find_map(|requirement| match requirement {
         Requirement::Library { soname, linkage, .. } => Some((soname.clone(), *linkage)),
         _ => None,
     });
     let Some((soname, linkage)) = row else { return CudnnState::Unknown };
     let linked = graph.requests.iter().find_map(|request| match &request.answer {
-        Answer::Object(index, _) if request.by == object && CUDNN.is_named(&request.name) => {
+        LoadOutcome::Object(index, _) if request.by == object && CUDNN.is_named(&request.name) => {
             Some((*index, request.name.clone()))
         }
         _ => None,
@@ -515,11 +526,11 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState 
     // A crate that opens it tries names in an order of its own, and takes the first that can be opened: what is loaded by that
     // name, or found by it.
     let names = manifest.library_names().unwrap_or_else(|| vec![soname.clone()]);
-    let loaded = |graph: &Graph, name: &str| graph.objects.iter().position(|object| object.is_named(name));
+    let loaded = |graph: &LoadGraph, name: &str| graph.objects.iter().position(|object| object.is_named(name));
     let found = match linked {
         Some(found) => Some(found),
         None if linkage == Linkage::Dlopened => {
-            names.iter().find_map(|name| Some((graph.open(object, name)?, name.clone())))
+            names.iter().find_map(|name| Some((graph.dlopen_library(object, name)?, name.clone())))
         }
         None => names.iter().find_map(|name| Some((loaded(graph, name)?, name.clone()))),
     };
@@ -530,15 +541,15 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState 
         // One that is there and cannot be loaded is none that works, and none that is absent.
         let broken = |name: &String| {
             let mut all = graph.candidates(object, name).into_iter();
-            Some((all.find(|candidate| matches!(candidate.look, Look::Broken(_)))?, name.clone()))
+            Some((all.find(|candidate| matches!(candidate.look, Inspection::Broken(_)))?, name.clone()))
         };
-        if let Some((Candidate { path, place, .. }, name)) = names.iter().find_map(broken) {
+        if let Some((LibraryCandidate { path, place, .. }, name)) = names.iter().find_map(broken) {
             return CudnnState::Found {
                 path,
                 picked_by: Some(place.in_short()),
                 major: CUDNN.major(&name).unwrap_or_default(),
                 version: None,
-                loader: Loader::default(),
+                loader: LoaderVersion::default(),
                 made_with: None,
                 inner: Vec::new(),
             };
@@ -560,7 +571,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState 
             continue;
         }
         let path = inner_file(graph, index, file, by_name);
-        let version = path.as_deref().and_then(|path| of_part(graph.files(), CUDNN, path, file, symbol));
+        let version = path.as_deref().and_then(|path| part_version(graph.files(), CUDNN, path, file, symbol));
         if path.is_some() || !graph.is_shut(index, file) {
             inner.push(Inner { file: file.clone(), present: path.is_some(), version, path });
         }
@@ -569,16 +580,16 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState 
     // One of another major than the manifest's has parts that no row asks for, and they say which it is.
     let own_word = |part: &vendor::Part| {
         let path = inner_file(graph, index, part.file, by_name)?;
-        word(graph.files(), &path, part.symbol)
+        exported_version(graph.files(), &path, part.symbol)
     };
     let version = inner.iter().find_map(|inner| inner.version);
-    let version = version.or_else(|| CUDNN.parts(major).find_map(own_word)).or(by_name);
+    let version = version.or_else(|| CUDNN.parts_of_major(major).find_map(own_word)).or(by_name);
     let picked_by = Some(graph.objects[index].place.in_short());
     CudnnState::Found {
         picked_by,
         major,
         version,
-        loader: library_version::loader(CUDNN, &path),
+        loader: library_version::loader_version(CUDNN, &path),
         made_with: inner.iter().find_map(|inner| made_with(graph.files(), CUDNN, inner.path.as_deref()?)),
         inner,
         path,

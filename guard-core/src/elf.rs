@@ -1,7 +1,7 @@
 //! A reader of ELF files, 32 and 64 bits, little-endian: bounded, without a copy of the file, nothing executed.
 //! The one reader of the project: toolchain, seal, loader and kernels all look through it.
 //!
-//! Damage never panics and never loops: what does not lie within the file is not there, and [`Elf::damage`] says so.
+//! Damage never panics and never loops: what does not lie within the file is not there, and [`Elf::find_damage`] says so.
 //! Rules: System V ABI, generic part; glibc's `elf/elf.h` for the names.
 
 #[cfg(feature = "command")]
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::ffi::CStr;
 
 #[cfg(feature = "command")]
-pub use links::{Links, Slot, SymbolImport, Use, Version};
+pub use links::{Links, Slot, SymbolImport, SymbolUse, SymbolVersion};
 
 /// What a file is: `e_type`.
 pub mod kind {
@@ -48,7 +48,7 @@ pub mod machine {
     pub const S390: u16 = 22;
 
     /// As people call it.
-    pub fn name(machine: u16) -> std::borrow::Cow<'static, str> {
+    pub fn machine_name(machine: u16) -> std::borrow::Cow<'static, str> {
         match machine {
             X86 => "x86".into(),
             ARM => "arm".into(),
@@ -156,7 +156,7 @@ const LONGEST_VERSION: usize = 256;
 /// libstdc++ has about sixty.
 const MOST_VERSIONS: usize = 4096;
 
-fn bytes(data: &[u8], at: u64, size: u64) -> Option<&[u8]> {
+fn slice_at(data: &[u8], at: u64, size: u64) -> Option<&[u8]> {
     let start = usize::try_from(at).ok()?;
     data.get(start..start.checked_add(usize::try_from(size).ok()?)?)
 }
@@ -190,12 +190,12 @@ fn text_within(table: &[u8], at: u64, longest: usize) -> Option<&[u8]> {
 
 /// A table of names, of which so many will be read. In a damaged one names lie in each other: what is read of it stays in
 /// proportion to what it is long and to how many there are.
-struct Names<'data> {
+struct StringTable<'data> {
     table: &'data [u8],
     left: usize,
 }
 
-impl<'data> Names<'data> {
+impl<'data> StringTable<'data> {
     /// Bytes of a name that its entry pays for, and how often linkers let names share their ends (`.rela.text.f`).
     const PAID: usize = 64;
     const SHARED: usize = 8;
@@ -205,7 +205,7 @@ impl<'data> Names<'data> {
         Self { table, left: table.len().saturating_mul(Self::SHARED).saturating_add(paid) }
     }
 
-    fn at(&mut self, at: u64) -> Option<&'data [u8]> {
+    fn name_at(&mut self, at: u64) -> Option<&'data [u8]> {
         if self.left == 0 {
             return None;
         }
@@ -241,26 +241,26 @@ fn text_is(table: &[u8], at: u64, name: &[u8]) -> bool {
 
 /// A table of the file: where, how many, how far apart. Made only where all of it lies within the file.
 #[derive(Clone, Copy, Debug, Default)]
-struct Table {
+struct HeaderTable {
     offset: u64,
     count: u64,
     stride: u64,
 }
 
-impl Table {
+impl HeaderTable {
     fn new(data: &[u8], offset: u64, count: u64, stride: u64, least: u64) -> Option<Self> {
         if stride < least {
             return None;
         }
-        bytes(data, offset, count.checked_mul(stride)?)?;
+        slice_at(data, offset, count.checked_mul(stride)?)?;
         Some(Self { offset, count, stride })
     }
 
-    fn entry<'data>(&self, data: &'data [u8], index: u64) -> Option<&'data [u8]> {
+    fn entry_at<'data>(&self, data: &'data [u8], index: u64) -> Option<&'data [u8]> {
         if index >= self.count {
             return None;
         }
-        bytes(data, self.offset + index * self.stride, self.stride)
+        slice_at(data, self.offset + index * self.stride, self.stride)
     }
 }
 
@@ -274,8 +274,8 @@ pub struct Elf<'data> {
     flags: u32,
     os_abi: u8,
     abi_version: u8,
-    segments: Table,
-    sections: Table,
+    segments: HeaderTable,
+    sections: HeaderTable,
     sections_lost: bool,
     names: u64,
 }
@@ -332,7 +332,7 @@ pub struct Segment<'data> {
 
 /// One note.
 #[derive(Clone, Copy, Debug)]
-pub struct Note<'data> {
+pub struct ElfNote<'data> {
     /// Its owner: `GNU`, `cudaguard`; empty where that is no text.
     pub owner: &'data str,
     /// Its type.
@@ -369,17 +369,17 @@ impl<'data> Symbol<'data> {
     }
 
     /// Whether this is its name: cheaper than reading it.
-    pub fn is(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &str) -> bool {
         text_is(self.names, self.name.into(), name.as_bytes())
     }
 
     /// Defined here and visible to other objects.
-    pub fn exported(&self) -> bool {
+    pub fn is_exported(&self) -> bool {
         self.section != 0 && self.binding != 0 && matches!(self.visibility, 0 | 3)
     }
 
     /// Wanted from another object.
-    pub fn undefined(&self) -> bool {
+    pub fn is_undefined(&self) -> bool {
         self.section == 0 && self.binding != 0
     }
 }
@@ -431,8 +431,8 @@ impl<'data> Elf<'data> {
             flags: u32_at(header, rest).unwrap_or_default(),
             os_abi,
             abi_version,
-            segments: Table::default(),
-            sections: Table::default(),
+            segments: HeaderTable::default(),
+            sections: HeaderTable::default(),
             sections_lost: false,
             names: 0,
         };
@@ -443,8 +443,8 @@ impl<'data> Elf<'data> {
         let section_stride = u64::from(half(rest + 10));
         if word(shoff) != 0 {
             // Counts that do not fit their field stand in the first section header.
-            if let Some(first) = Table::new(data, word(shoff), 1, section_stride, section_least)
-                .and_then(|table| table.entry(data, 0))
+            if let Some(first) = HeaderTable::new(data, word(shoff), 1, section_stride, section_least)
+                .and_then(|table| table.entry_at(data, 0))
                 .and_then(|entry| elf.section_header(entry))
             {
                 if section_count == 0 {
@@ -457,14 +457,14 @@ impl<'data> Elf<'data> {
                     segment_count = first.info.into();
                 }
             }
-            match Table::new(data, word(shoff), section_count, section_stride, section_least) {
+            match HeaderTable::new(data, word(shoff), section_count, section_stride, section_least) {
                 Some(table) => elf.sections = table,
                 None => elf.sections_lost = section_count != 0 || section_stride < section_least,
             }
         }
         if word(phoff) != 0 && segment_count != 0 {
             let stride = u64::from(half(rest + 6));
-            elf.segments = Table::new(data, word(phoff), segment_count, stride, segment_least).ok_or_else(|| {
+            elf.segments = HeaderTable::new(data, word(phoff), segment_count, stride, segment_least).ok_or_else(|| {
                 format!(
                     "is damaged or cut off: {segment_count} program headers of {stride} bytes at {}, and the file has {} bytes",
                     word(phoff),
@@ -481,7 +481,7 @@ impl<'data> Elf<'data> {
     }
 
     /// Whether it is a 64-bit file.
-    pub fn class64(&self) -> bool {
+    pub fn is_64_bit(&self) -> bool {
         self.class64
     }
 
@@ -512,7 +512,7 @@ impl<'data> Elf<'data> {
 
     /// What in the file's own tables does not lie within the file: it has been cut off, or damaged. What can be read
     /// is read all the same.
-    pub fn damage(&self) -> Option<String> {
+    pub fn find_damage(&self) -> Option<String> {
         let size = self.data.len() as u64;
         if self.sections_lost && self.is_packed() {
             return Some("is packed by UPX: what is in it can be read once `upx -d` has unpacked it".to_owned());
@@ -543,7 +543,7 @@ impl<'data> Elf<'data> {
     /// The bytes after everything that the file's tables describe: what a packer has added. Empty in a damaged file.
     #[cfg(feature = "command")]
     pub(crate) fn trailing(&self) -> &'data [u8] {
-        let of_table = |table: &Table| table.offset.saturating_add(table.count.saturating_mul(table.stride));
+        let of_table = |table: &HeaderTable| table.offset.saturating_add(table.count.saturating_mul(table.stride));
         let segments = self.segments().filter(|segment| segment.file_size != 0);
         let sections = self.sections().filter(|section| section.kind != SHT_NOBITS && section.kind != 0);
         let ends = segments
@@ -563,7 +563,7 @@ impl<'data> Elf<'data> {
 
     /// How many headers its tables have, of segments and sections: what a look at all of it costs.
     #[cfg(feature = "command")]
-    pub(crate) fn headers(&self) -> u64 {
+    pub(crate) fn header_count(&self) -> u64 {
         self.segments.count.saturating_add(self.sections.count)
     }
 
@@ -585,23 +585,27 @@ impl<'data> Elf<'data> {
             info: u32_at(entry, link + 4)?,
             align: word(align)?,
             entsize: word(entsize)?,
-            data: if matches!(kind, 0 | SHT_NOBITS) { &[] } else { bytes(self.data, offset, size).unwrap_or_default() },
+            data: if matches!(kind, 0 | SHT_NOBITS) {
+                &[]
+            } else {
+                slice_at(self.data, offset, size).unwrap_or_default()
+            },
         })
     }
 
     /// The section of this number.
-    pub fn section(&self, index: u64) -> Option<Section<'data>> {
+    pub fn section_at(&self, index: u64) -> Option<Section<'data>> {
         self.section_called(index, &mut self.section_names())
     }
 
-    fn section_names(&self) -> Names<'data> {
-        let names = self.sections.entry(self.data, self.names).and_then(|entry| self.section_header(entry));
-        Names::new(names.map_or(&[][..], |section| section.data), self.sections.count)
+    fn section_names(&self) -> StringTable<'data> {
+        let names = self.sections.entry_at(self.data, self.names).and_then(|entry| self.section_header(entry));
+        StringTable::new(names.map_or(&[][..], |section| section.data), self.sections.count)
     }
 
-    fn section_called(&self, index: u64, names: &mut Names<'data>) -> Option<Section<'data>> {
-        let entry = self.sections.entry(self.data, index)?;
-        let name = names.at(u32_at(entry, 0)?.into()).and_then(|name| std::str::from_utf8(name).ok());
+    fn section_called(&self, index: u64, names: &mut StringTable<'data>) -> Option<Section<'data>> {
+        let entry = self.sections.entry_at(self.data, index)?;
+        let name = names.name_at(u32_at(entry, 0)?.into()).and_then(|name| std::str::from_utf8(name).ok());
         Some(Section { index, name: name.unwrap_or_default(), ..self.section_header(entry)? })
     }
 
@@ -616,8 +620,8 @@ impl<'data> Elf<'data> {
         self.sections().find(|section| section.name == name)
     }
 
-    fn segment(&self, index: u64) -> Option<Segment<'data>> {
-        let entry = self.segments.entry(self.data, index)?;
+    fn segment_at(&self, index: u64) -> Option<Segment<'data>> {
+        let entry = self.segments.entry_at(self.data, index)?;
         let word = |at: usize| word_at(entry, at, self.class64);
         let (flags, offset, addr, file_size, memory_size, align) =
             if self.class64 { (4, 8, 16, 32, 40, 48) } else { (24, 4, 8, 16, 20, 28) };
@@ -630,14 +634,14 @@ impl<'data> Elf<'data> {
             file_size,
             memory_size: word(memory_size)?,
             align: word(align)?,
-            data: bytes(self.data, offset, file_size).unwrap_or_default(),
+            data: slice_at(self.data, offset, file_size).unwrap_or_default(),
         })
     }
 
     /// The program headers.
     pub fn segments(&self) -> impl Iterator<Item = Segment<'data>> + use<'data> {
         let elf = *self;
-        (0..elf.segments.count).map_while(move |index| elf.segment(index))
+        (0..elf.segments.count).map_while(move |index| elf.segment_at(index))
     }
 
     /// The file's bytes from this address in memory to the end of the segment that holds it.
@@ -701,7 +705,7 @@ impl<'data> Elf<'data> {
         }
         // An object without program headers, or with a table that lies in no segment: its sections know.
         let link = self.section_named(".dynamic").map(|section| section.link);
-        link.and_then(|link| self.section(link.into())).map(|section| section.data).unwrap_or_default()
+        link.and_then(|link| self.section_at(link.into())).map(|section| section.data).unwrap_or_default()
     }
 
     /// The text at this place of the dynamic section's string table.
@@ -711,8 +715,8 @@ impl<'data> Elf<'data> {
 
     /// The texts of every entry of this tag, in order, as bytes: a path need not be UTF-8.
     pub fn dynamic_texts(&self, tag: u64) -> impl Iterator<Item = &'data [u8]> + use<'data> {
-        let mut strings = Names::new(self.dynamic_strings(), 0);
-        self.dynamic().filter(move |(found, _)| *found == tag).filter_map(move |(_, at)| strings.at(at))
+        let mut strings = StringTable::new(self.dynamic_strings(), 0);
+        self.dynamic().filter(move |(found, _)| *found == tag).filter_map(move |(_, at)| strings.name_at(at))
     }
 
     fn dynamic_text(&self, tag: u64) -> Option<&'data str> {
@@ -741,7 +745,7 @@ impl<'data> Elf<'data> {
 
     /// The notes: those of the note segments first, then those of note sections that lie in none (objects, files whose
     /// linker put notes of unlike alignment into one segment), each once.
-    pub fn notes(&self) -> impl Iterator<Item = Note<'data>> + use<'data> {
+    pub fn notes(&self) -> impl Iterator<Item = ElfNote<'data>> + use<'data> {
         let in_segments = self
             .segments()
             .filter(|segment| segment.kind == PT_NOTE)
@@ -776,7 +780,7 @@ impl<'data> Elf<'data> {
             && self.segments().any(|segment| segment.kind == PT_LOAD && segment.flags & PF_R != 0 && contains(&segment))
     }
 
-    fn symbol(&self, entry: &[u8], names: &'data [u8]) -> Option<Symbol<'data>> {
+    fn parse_symbol(&self, entry: &[u8], names: &'data [u8]) -> Option<Symbol<'data>> {
         let (value, size, info, other, section) = if self.class64 { (8, 16, 4, 5, 6) } else { (4, 8, 12, 13, 14) };
         let (info, other) = (*entry.get(info)?, *entry.get(other)?);
         // What sealing made weak is wanted as firmly as ever: the guard answers for it.
@@ -796,12 +800,15 @@ impl<'data> Elf<'data> {
     fn symbols_of(&self, table: &'data [u8], names: &'data [u8]) -> impl Iterator<Item = Symbol<'data>> + use<'data> {
         let elf = *self;
         // The first symbol is none.
-        table.chunks_exact(if self.class64 { 24 } else { 16 }).skip(1).filter_map(move |entry| elf.symbol(entry, names))
+        table
+            .chunks_exact(if self.class64 { 24 } else { 16 })
+            .skip(1)
+            .filter_map(move |entry| elf.parse_symbol(entry, names))
     }
 
     fn symbol_section(&self, kind: u32) -> Option<(&'data [u8], &'data [u8])> {
         let section = self.sections().find(|section| section.kind == kind && !section.data.is_empty())?;
-        Some((section.data, self.section(section.link.into())?.data))
+        Some((section.data, self.section_at(section.link.into())?.data))
     }
 
     /// How many symbols the dynamic table has, told by its hash tables: nothing else says it without section headers.
@@ -849,25 +856,26 @@ impl<'data> Elf<'data> {
     }
 
     /// Whether the file exports a symbol of this name.
-    pub fn exports(&self, name: &str) -> bool {
-        self.dynamic_symbols().any(|symbol| symbol.exported() && symbol.is(name))
+    pub fn has_export(&self, name: &str) -> bool {
+        self.dynamic_symbols().any(|symbol| symbol.is_exported() && symbol.has_name(name))
     }
 
     /// The value of an exported 4-byte data object: how some libraries tell their version. Relocations are
     /// not applied; a plain number has none.
     pub fn exported_u32(&self, name: &str) -> Option<u32> {
         const OBJECT: u8 = 1;
-        let found = self
-            .dynamic_symbols()
-            .find(|symbol| symbol.exported() && symbol.kind == OBJECT && symbol.size == 4 && symbol.is(name))?;
+        let found = self.dynamic_symbols().find(|symbol| {
+            symbol.is_exported() && symbol.kind == OBJECT && symbol.size == 4 && symbol.has_name(name)
+        })?;
         u32_at(self.at_address(found.value)?, 0)
     }
 
     /// The machine code of an exported function.
     pub fn exported_code(&self, name: &str) -> Option<&'data [u8]> {
         const FUNCTION: u8 = 2;
-        let found =
-            self.dynamic_symbols().find(|symbol| symbol.exported() && symbol.kind == FUNCTION && symbol.is(name))?;
+        let found = self
+            .dynamic_symbols()
+            .find(|symbol| symbol.is_exported() && symbol.kind == FUNCTION && symbol.has_name(name))?;
         self.at_address(found.value)?.get(..usize::try_from(found.size).ok()?)
     }
 
@@ -880,11 +888,11 @@ impl<'data> Elf<'data> {
             text_within(strings, at.into(), LONGEST_VERSION).and_then(|text| std::str::from_utf8(text).ok())
         };
         // A record names the library; its list of versions stands apart.
-        let records = linked(table, Some(0), 12, 16).take(MOST_VERSIONS);
+        let records = linked_records(table, Some(0), 12, 16).take(MOST_VERSIONS);
         records.flat_map(move |record| {
             let file = u32_at(record, 4).and_then(text);
             let start = u32_at(record, 8).and_then(|skip| usize::try_from(skip).ok());
-            let versions = linked(record, start.filter(|_| file.is_some()), 12, 16).take(MOST_VERSIONS);
+            let versions = linked_records(record, start.filter(|_| file.is_some()), 12, 16).take(MOST_VERSIONS);
             versions
                 .filter(|version| u16_at(version, 4).is_some_and(|flags| flags & WEAK == 0))
                 .filter_map(move |version| Some((file?, u32_at(version, 8).and_then(text)?)))
@@ -895,7 +903,7 @@ impl<'data> Elf<'data> {
     pub fn defined_versions(&self) -> impl Iterator<Item = &'data str> + use<'data> {
         let table = self.dynamic_value(tag::VERDEF).and_then(|address| self.at_address(address)).unwrap_or_default();
         let strings = self.dynamic_strings();
-        linked(table, Some(0), 16, 20).take(MOST_VERSIONS).filter_map(move |record| {
+        linked_records(table, Some(0), 16, 20).take(MOST_VERSIONS).filter_map(move |record| {
             let first = record.get(usize::try_from(u32_at(record, 12)?).ok()?..)?;
             std::str::from_utf8(text_within(strings, u32_at(first, 0)?.into(), LONGEST_VERSION)?).ok()
         })
@@ -906,15 +914,20 @@ impl<'data> Elf<'data> {
         let (table, names) =
             if self.kind == kind::OBJECT { self.symbol_section(SHT_SYMTAB) } else { self.dynamic_symbol_table() }
                 .unwrap_or_default();
-        let mut texts = Names::new(names, table.len() as u64 / 16);
-        let wanted = self.symbols_of(table, names).filter(Symbol::undefined);
-        wanted.filter_map(move |symbol| std::str::from_utf8(texts.at(symbol.name.into())?).ok())
+        let mut texts = StringTable::new(names, table.len() as u64 / 16);
+        let wanted = self.symbols_of(table, names).filter(Symbol::is_undefined);
+        wanted.filter_map(move |symbol| std::str::from_utf8(texts.name_at(symbol.name.into())?).ok())
     }
 }
 
 /// Records of which each says at `link` how many bytes further the next one stands; 0 ends the list. Only forward, so it
 /// ends with the data.
-fn linked(data: &[u8], start: Option<usize>, link: usize, size: usize) -> impl Iterator<Item = &[u8]> + use<'_> {
+fn linked_records(
+    data: &[u8],
+    start: Option<usize>,
+    link: usize,
+    size: usize,
+) -> impl Iterator<Item = &[u8]> + use<'_> {
     let mut at = start;
     std::iter::from_fn(move || {
         let here = data.get(at?..).filter(|here| here.len() >= size)?;
@@ -931,9 +944,9 @@ struct Notes<'data> {
 }
 
 impl<'data> Iterator for Notes<'data> {
-    type Item = Note<'data>;
+    type Item = ElfNote<'data>;
 
-    fn next(&mut self) -> Option<Note<'data>> {
+    fn next(&mut self) -> Option<ElfNote<'data>> {
         let owner_size = usize::try_from(u32_at(self.data, 0)?).ok()?;
         let desc_size = usize::try_from(u32_at(self.data, 4)?).ok()?;
         let kind = u32_at(self.data, 8)?;
@@ -941,7 +954,7 @@ impl<'data> Iterator for Notes<'data> {
         let desc_at = 12_usize.checked_add(owner_size)?.checked_next_multiple_of(self.align)?;
         let end = desc_at.checked_add(desc_size)?;
         let desc = self.data.get(desc_at..end)?;
-        let note = Note {
+        let note = ElfNote {
             owner: std::str::from_utf8(owner.strip_suffix(&[0]).unwrap_or(owner)).unwrap_or_default(),
             kind,
             desc,
@@ -957,7 +970,7 @@ impl<'data> Iterator for Notes<'data> {
 
 /// One member of an `ar` archive.
 #[derive(Clone, Debug)]
-pub struct Member<'data> {
+pub struct ArMember<'data> {
     /// Its name.
     pub name: Cow<'data, str>,
     /// Its bytes; `None` in a thin archive, which only names the files.
@@ -973,7 +986,7 @@ pub fn is_archive(data: &[u8]) -> bool {
 
 /// The members of an `ar` archive, in order, without its tables of symbols and names. GNU's and BSD's long names.
 /// Damage ends the walk with an error that says where.
-pub fn archive(data: &[u8]) -> Result<impl Iterator<Item = Result<Member<'_>, String>> + use<'_>, String> {
+pub fn archive_members(data: &[u8]) -> Result<impl Iterator<Item = Result<ArMember<'_>, String>> + use<'_>, String> {
     if !is_archive(data) {
         return Err("is not an archive".to_owned());
     }
@@ -989,7 +1002,7 @@ struct Archive<'data> {
 
 impl<'data> Archive<'data> {
     /// The next member; `Ok(None)` where it is one of the archive's own tables.
-    fn step(&mut self) -> Result<Option<Member<'data>>, String> {
+    fn next_member(&mut self) -> Result<Option<ArMember<'data>>, String> {
         let at = self.at;
         let damaged = |what: &str| format!("is damaged or cut off: {what} at byte {at}");
         let header = self.data.get(at..at + 60).ok_or_else(|| damaged("the header of a member"))?;
@@ -1035,16 +1048,16 @@ impl<'data> Archive<'data> {
             return Ok(None);
         }
         let data = (!self.thin).then_some(body);
-        Ok(Some(Member { name: String::from_utf8_lossy(name), data, offset: offset as u64 }))
+        Ok(Some(ArMember { name: String::from_utf8_lossy(name), data, offset: offset as u64 }))
     }
 }
 
 impl<'data> Iterator for Archive<'data> {
-    type Item = Result<Member<'data>, String>;
+    type Item = Result<ArMember<'data>, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.at < self.data.len() {
-            match self.step() {
+            match self.next_member() {
                 Ok(Some(member)) => return Some(Ok(member)),
                 Ok(None) => {}
                 Err(error) => {

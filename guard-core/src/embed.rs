@@ -17,7 +17,7 @@ use crate::guard::{self, GuardObjects};
 use crate::json::array;
 use crate::lock;
 use crate::manifest::Component;
-use crate::pipeline::{self, CudaIntent, Facts, Judged};
+use crate::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use crate::policy;
 use crate::rebuild_stamp;
 use crate::sanitize;
@@ -107,68 +107,78 @@ impl Embed {
     /// }
     /// ```
     pub fn try_embed(self) -> Result<(), EmbedError> {
-        let directives =
-            self.plan(&Env::from_process()).map_err(|why| EmbedError(sanitize::text(&why).into_owned()))?;
+        let directives = self
+            .cargo_directives(&Env::from_process())
+            .map_err(|why| EmbedError(sanitize::sanitize_text(&why).into_owned()))?;
         print!("{directives}");
         Ok(())
     }
 
     /// Returns the `cargo:` directives, or the error that fails the build. Nothing is printed before all is known: on a
     /// failed build cargo shows what went to stdout as well, above the reason.
-    fn plan(&self, env: &Env) -> Result<String, String> {
-        let package = Package::of_cargo(env)?;
+    fn cargo_directives(&self, env: &Env) -> Result<String, String> {
+        let package = BuildScriptPackage::from_env(env)?;
         let component = self.component.clone().unwrap_or_else(|| package.component.clone());
         if env.var_os("DOCS_RS").is_some() {
-            return Ok(unguarded(&component, "docs.rs links nothing"));
+            return Ok(unguarded_warning(&component, "docs.rs links nothing"));
         }
         if is_proc_macro(&package.folder) {
-            return Ok(unguarded(&component, "a procedural macro runs inside the compiler, which a guard would end"));
+            return Ok(unguarded_warning(
+                &component,
+                "a procedural macro runs inside the compiler, which a guard would end",
+            ));
         }
-        let own = package::own(&package.folder, &package.out_dir);
-        let facts = self.facts(env, &package, &component, own.kernels);
-        let judged = facts.judge(env).map_err(|error| cannot(env, &error))?;
+        let own = package::package_files(&package.folder, &package.out_dir);
+        let facts = self.build_inputs(env, &package, &component, own.kernels);
+        let judged = facts.check(env).map_err(|error| render_error(env, &error))?;
         leave(env, &package.component, &judged.findings);
-        if judged.refuses() {
-            return Err(refusal(env, &judged.findings, &component, package.release));
+        if judged.is_refused() {
+            return Err(render_refusal(env, &judged.findings, &component, package.release));
         }
-        let mut said = String::new();
+        let mut cargo_lines = String::new();
         for finding in with_severity(&judged.findings) {
-            warn_of(&mut said, finding);
+            warn_of(&mut cargo_lines, finding);
         }
-        let guarded = judged.note(&facts).and_then(|note| {
+        let guarded = judged.encode_note(&facts).and_then(|note| {
             // `cargo cudaguard` names the directory that it owns in the target directory; plain cargo names none.
             let shared = env.var_os(env::STAMP_DIR_VAR).map(|stamps| Path::new(&stamps).with_file_name("shims"));
-            facts.guard(env, &note, &package.out_dir, shared.as_deref())
+            facts.compile_guard(env, &note, &package.out_dir, shared.as_deref())
         });
-        match guarded.map_err(|error| cannot(env, &error))? {
+        match guarded.map_err(|error| render_error(env, &error))? {
             GuardObjects::Objects { note, shim } => {
                 if let Some(archive) = archive_alone(&package) {
-                    warn(
-                        &mut said,
+                    push_warning(
+                        &mut cargo_lines,
                         &format!(
                             "{archive} carries the guard, but a linker takes from an archive only what is asked for: link it \
                              between -Wl,--whole-archive and -Wl,--no-whole-archive, or guard what links it"
                         ),
                     );
                 }
-                link(env, &mut said, &component, &package, &note, &shim)?;
+                push_link_directives(env, &mut cargo_lines, &component, &package, &note, &shim)?;
             }
             GuardObjects::Unguarded(why) => {
-                let weighed = facts.weigh(&judged.policy, vec![not_guarded(&component, &why)]).findings;
-                if pipeline::refuses(&weighed) {
-                    return Err(refusal(env, &weighed, &component, package.release));
+                let weighed = facts.apply_policy(&judged.policy, vec![not_guarded(&component, &why)]).findings;
+                if pipeline::fails_build(&weighed) {
+                    return Err(render_refusal(env, &weighed, &component, package.release));
                 }
                 for finding in with_severity(&weighed) {
-                    warn_of(&mut said, finding);
+                    warn_of(&mut cargo_lines, finding);
                 }
             }
         }
-        announce(env, &mut said, &package, own.announced, &judged)?;
-        Ok(said)
+        announce_inputs(env, &mut cargo_lines, &package, own.announced, &judged)?;
+        Ok(cargo_lines)
     }
 
-    fn facts<'a>(&self, env: &Env, package: &'a Package, component: &Component, kernels: bool) -> Facts<'a> {
-        Facts {
+    fn build_inputs<'a>(
+        &self,
+        env: &Env,
+        package: &'a BuildScriptPackage,
+        component: &Component,
+        kernels: bool,
+    ) -> BuildInputs<'a> {
+        BuildInputs {
             component: component.clone(),
             package: &package.component.name,
             folder: &package.folder,
@@ -180,7 +190,7 @@ impl Embed {
             locked: None,
             // The command looks into the linked file, and names the folder of stamps. An archive is linked by somebody else.
             sees_linked: env.var_os(env::STAMP_DIR_VAR).is_some() && archive_alone(package).is_none(),
-            meant: if kernels { CudaIntent::Build } else { CudaIntent::Owner },
+            intent: if kernels { CudaIntent::Build } else { CudaIntent::Owner },
             archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
             headers: self.cudnn_include.as_ref().map(|folder| package.folder.join(folder)),
             given: None,
@@ -208,22 +218,22 @@ impl Error for EmbedError {}
 fn leave(env: &Env, component: &Component, findings: &[Finding]) {
     let Some(folder) = env.var_os(env::STAMP_DIR_VAR) else { return };
     let text = array(with_severity(findings).map(Finding::to_json)).to_string();
-    let _ = fs::write(rebuild_stamp::said(Path::new(&folder), component), text);
+    let _ = fs::write(rebuild_stamp::findings_path(Path::new(&folder), component), text);
 }
 
 /// What cannot be done, and why.
-fn cannot(env: &Env, why: &str) -> String {
+fn render_error(env: &Env, why: &str) -> String {
     let annotation = if env.is_github_workflow() { format!("\n{}", annotated_error(why)) } else { String::new() };
     format!("error: {why}{annotation}")
 }
 
 /// Those that people are told of, in their order.
 fn with_severity(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
-    finding::told(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
+    finding::sorted_unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
 }
 
 /// The findings of a build that may not go on, as people read them, and what else they can do.
-fn refusal(env: &Env, findings: &[Finding], component: &Component, release: bool) -> String {
+fn render_refusal(env: &Env, findings: &[Finding], component: &Component, release: bool) -> String {
     let mut text = String::new();
     for finding in with_severity(findings) {
         let _ = writeln!(text, "{}", finding.render());
@@ -231,14 +241,14 @@ fn refusal(env: &Env, findings: &[Finding], component: &Component, release: bool
     let _ = write!(text, "cudaguard: {}", policy::not_built(component, release));
     if env.is_github_workflow() {
         for finding in with_severity(findings) {
-            let _ = write!(text, "\n{}", finding.annotation());
+            let _ = write!(text, "\n{}", finding.github_annotation());
         }
     }
     text
 }
 
 /// The package being built, as cargo tells its build script.
-struct Package {
+struct BuildScriptPackage {
     folder: PathBuf,
     workspace: PathBuf,
     out_dir: PathBuf,
@@ -248,8 +258,8 @@ struct Package {
     release: bool,
 }
 
-impl Package {
-    fn of_cargo(env: &Env) -> Result<Self, String> {
+impl BuildScriptPackage {
+    fn from_env(env: &Env) -> Result<Self, String> {
         let given = |name: &str| {
             env.var_os(name)
                 .ok_or_else(|| format!("cudaguard::embed!() belongs into a build.rs: cargo has not set {name}"))
@@ -260,11 +270,11 @@ impl Package {
         let release = text("PROFILE")? == "release";
         let folder = PathBuf::from(given("CARGO_MANIFEST_DIR")?);
         Ok(Self {
-            workspace: workspace(&folder),
+            workspace: workspace_root(&folder),
             folder,
             component: Component { name: text("CARGO_PKG_NAME")?, version: text("CARGO_PKG_VERSION")? },
             target: text("TARGET")?,
-            profile: profile(&out_dir, release),
+            profile: profile_name(&out_dir, release),
             out_dir,
             release,
         })
@@ -273,7 +283,7 @@ impl Package {
 
 /// The profile's name. cargo tells build scripts only what it inherits; the folder has its own name
 /// (`target/bench-lto/build/package-hash/out`), with `debug` for `dev`.
-fn profile(out_dir: &Path, release: bool) -> String {
+fn profile_name(out_dir: &Path, release: bool) -> String {
     let names: Vec<_> = out_dir.iter().rev().take(4).map(|name| name.to_string_lossy()).collect();
     match &names[..] {
         [_, _, build, folder] if build == "build" && folder != "debug" => folder.to_string(),
@@ -285,7 +295,7 @@ fn profile(out_dir: &Path, release: bool) -> String {
 /// The workspace's root, as cargo finds it: where the package's own manifest says, else the first folder from it upwards
 /// whose manifest is a workspace's and does not exclude it; without any, the package. Above a package that was fetched
 /// stands another one's project.
-fn workspace(package: &Path) -> PathBuf {
+fn workspace_root(package: &Path) -> PathBuf {
     let pointer = in_manifest(package, |table| {
         table.get("package")?.get_ref().get("workspace")?.get_ref().as_str().map(str::to_owned)
     });
@@ -338,7 +348,7 @@ fn is_proc_macro(package: &Path) -> bool {
 }
 
 /// The archive that this package makes, where that is all that could carry its guard.
-fn archive_alone(package: &Package) -> Option<String> {
+fn archive_alone(package: &BuildScriptPackage) -> Option<String> {
     let folder = &package.folder;
     let alone = |table: &DeTable<'_>| {
         let library = table.get("lib")?.get_ref();
@@ -355,7 +365,7 @@ fn archive_alone(package: &Package) -> Option<String> {
 }
 
 fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
-    let text = files::text(&folder.join("Cargo.toml")).ok()?;
+    let text = files::read_text(&folder.join("Cargo.toml")).ok()?;
     let table = DeTable::parse(&text).ok()?;
     Some(answer(table.get_ref()))
 }
@@ -363,90 +373,90 @@ fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Opti
 /// Both ways are needed: in a package with a library the archive reaches only the library, so that a binary that does
 /// not use its own library would go without; and only the archive reaches those who link the library. What both reach
 /// holds everything once, by the COMDAT groups of the objects.
-fn link(
+fn push_link_directives(
     env: &Env,
-    said: &mut String,
+    cargo_lines: &mut String,
     component: &Component,
-    package: &Package,
+    package: &BuildScriptPackage,
     note: &Path,
     shim: &Path,
 ) -> Result<(), String> {
-    let Package { out_dir, target, .. } = package;
+    let BuildScriptPackage { out_dir, target, .. } = package;
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
-    let name = guard::group(component);
+    let name = guard::note_group(component);
     let archive = out_dir.join(format!("lib{name}.a"));
-    fs::write(&archive, guard::archive(&[("note.o", &read(note)?), ("shim.o", &read(shim)?)]))
+    fs::write(&archive, guard::write_archive(&[("note.o", &read(note)?), ("shim.o", &read(shim)?)]))
         .map_err(|error| format!("cannot write {}: {error}", archive.display()))?;
     for object in [note, shim] {
-        tell(said, "rustc-link-arg", text(object)?);
+        push_directive(cargo_lines, "rustc-link-arg", utf8_path(object)?);
     }
     let flags = env.var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let static_libc = flags.split('\x1f').filter_map(guard::crt_static).next_back();
     if guard::is_static(target, static_libc, &env.var_os("RUSTC").unwrap_or_else(|| "rustc".into())) {
-        tell(said, "rustc-link-arg", guard::LIBC_LINK_ARG);
+        push_directive(cargo_lines, "rustc-link-arg", guard::LIBC_LINK_ARG);
     }
-    tell(said, "rustc-link-search", &format!("native={}", text(out_dir)?));
-    tell(said, "rustc-link-lib", &format!("static:+whole-archive={name}"));
+    push_directive(cargo_lines, "rustc-link-search", &format!("native={}", utf8_path(out_dir)?));
+    push_directive(cargo_lines, "rustc-link-lib", &format!("static:+whole-archive={name}"));
     Ok(())
 }
 
 /// Whatever can make this build untrue: the package's own files, what was looked at, what was asked for.
-fn announce(
+fn announce_inputs(
     env: &Env,
-    said: &mut String,
-    package: &Package,
+    cargo_lines: &mut String,
+    package: &BuildScriptPackage,
     mut files: Vec<PathBuf>,
-    judged: &Judged,
+    judged: &BuildCheck,
 ) -> Result<(), String> {
     files.extend(judged.policy.path.clone());
     files.extend(judged.lock.clone());
-    files.extend(judged.toolchain.files());
+    files.extend(judged.toolchain.read_files());
     if let Some(folder) = env.var_os(env::STAMP_DIR_VAR) {
         // By the package, also where the builder names the component: the command knows no more.
-        files.push(rebuild_stamp::file(Path::new(&folder), &package.component));
+        files.push(rebuild_stamp::digest_file(Path::new(&folder), &package.component));
     }
     files.sort();
     files.dedup();
     // cargo takes a file that is not there for one that has changed, each time.
     for file in files.iter().filter(|file| file.exists()) {
-        tell(said, "rerun-if-changed", text(file)?);
+        push_directive(cargo_lines, "rerun-if-changed", utf8_path(file)?);
     }
-    tell(said, "rerun-if-env-changed", env::STAMP_DIR_VAR);
+    push_directive(cargo_lines, "rerun-if-env-changed", env::STAMP_DIR_VAR);
     for variable in env.accessed().iter().filter(|name| !rebuild_stamp::given_by_cargo(name)) {
-        tell(said, "rerun-if-env-changed", variable);
+        push_directive(cargo_lines, "rerun-if-env-changed", variable);
     }
     Ok(())
 }
 
-fn text(path: &Path) -> Result<&str, String> {
+fn utf8_path(path: &Path) -> Result<&str, String> {
     path.to_str()
         .filter(|text| !text.contains('\n'))
         .ok_or_else(|| format!("cargo can only be told of paths that are UTF-8 text in one line: {}", path.display()))
 }
 
 /// `cargo:`, not `cargo::`: cargo refuses the newer form where the package's rust-version is older than 1.77.
-fn tell(said: &mut String, key: &str, value: &str) {
-    let _ = writeln!(said, "cargo:{key}={value}");
+fn push_directive(cargo_lines: &mut String, key: &str, value: &str) {
+    let _ = writeln!(cargo_lines, "cargo:{key}={value}");
 }
 
-fn warn(said: &mut String, line: &str) {
-    tell(said, "warning", line);
+fn push_warning(cargo_lines: &mut String, line: &str) {
+    push_directive(cargo_lines, "warning", line);
 }
 
-fn warn_of(said: &mut String, finding: &Finding) {
+fn warn_of(cargo_lines: &mut String, finding: &Finding) {
     for line in finding.render().lines() {
-        warn(said, line);
+        push_warning(cargo_lines, line);
     }
 }
 
-fn unguarded(component: &Component, why: &str) -> String {
-    let mut said = String::new();
-    warn_of(&mut said, &not_guarded(component, why));
-    said
+fn unguarded_warning(component: &Component, why: &str) -> String {
+    let mut cargo_lines = String::new();
+    warn_of(&mut cargo_lines, &not_guarded(component, why));
+    cargo_lines
 }
 
 fn not_guarded(component: &Component, why: &str) -> Finding {
-    MessageTemplate::Unguarded.finding(&Values::default().with("component", component).with("why", why))
+    MessageTemplate::Unguarded.to_finding(&Values::default().with("component", component).with("why", why))
 }
 
 #[cfg(test)]
@@ -463,13 +473,13 @@ mod tests {
             ("/elsewhere", true, "release"),
             ("/elsewhere", false, "dev"),
         ] {
-            assert_eq!(profile(Path::new(out_dir), release), expected, "{out_dir}");
+            assert_eq!(profile_name(Path::new(out_dir), release), expected, "{out_dir}");
         }
     }
 
     #[test]
     fn what_is_no_build_script_is_told() {
-        let why = Embed::new().plan(&Env::empty()).unwrap_err();
+        let why = Embed::new().cargo_directives(&Env::without_variables()).unwrap_err();
         assert_eq!(why, "cudaguard::embed!() belongs into a build.rs: cargo has not set OUT_DIR");
     }
 
@@ -501,7 +511,7 @@ mod tests {
             ("vendor/fetched", "vendor/fetched"),
             ("vendor/fetched/below", "vendor/fetched/below"),
         ] {
-            assert_eq!(workspace(&top.join(package)).components(), top.join(root).components(), "{package}");
+            assert_eq!(workspace_root(&top.join(package)).components(), top.join(root).components(), "{package}");
         }
     }
 }

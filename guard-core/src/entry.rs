@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use crate::tables::kind_of;
 
 /// A table of such a file, with the key that leads to it.
-pub(crate) struct Entry<'a> {
+pub(crate) struct DataEntry<'a> {
     /// The file's name.
     pub(crate) file: &'static str,
     /// The key that leads to it, with a dot behind it.
@@ -15,13 +15,13 @@ pub(crate) struct Entry<'a> {
     pub(crate) table: &'a DeTable<'a>,
 }
 
-impl<'a> Entry<'a> {
-    pub(crate) fn get(&self, key: &str) -> Option<&'a DeValue<'a>> {
+impl<'a> DataEntry<'a> {
+    pub(crate) fn value_of(&self, key: &str) -> Option<&'a DeValue<'a>> {
         self.table.get(key).map(Spanned::get_ref)
     }
 
-    pub(crate) fn error(&self, key: &str, expected: &str) -> String {
-        let found = match self.get(key) {
+    pub(crate) fn key_error(&self, key: &str, expected: &str) -> String {
+        let found = match self.value_of(key) {
             None => "nothing".to_owned(),
             Some(DeValue::String(text)) => format!("\"{text}\""),
             Some(other) => kind_of(other),
@@ -29,47 +29,47 @@ impl<'a> Entry<'a> {
         format!("{}: `{}{key}`: expected {expected}, found {found}", self.file, self.key)
     }
 
-    pub(crate) fn only(&self, keys: &[&str]) -> Result<(), String> {
+    pub(crate) fn check_known_keys(&self, keys: &[&str]) -> Result<(), String> {
         let stranger = self.table.keys().find(|key| !keys.contains(&key.get_ref().as_ref()));
-        stranger.map_or(Ok(()), |key| Err(self.error(key.get_ref(), "no such key")))
+        stranger.map_or(Ok(()), |key| Err(self.key_error(key.get_ref(), "no such key")))
     }
 
-    pub(crate) fn text(&self, key: &str) -> Result<String, String> {
-        self.optional_text(key)?.ok_or_else(|| self.error(key, "a text"))
+    pub(crate) fn string_of(&self, key: &str) -> Result<String, String> {
+        self.optional_text(key)?.ok_or_else(|| self.key_error(key, "a text"))
     }
 
     pub(crate) fn optional_text(&self, key: &str) -> Result<Option<String>, String> {
         let read = |value: &DeValue<'_>| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        self.get(key).map(|value| read(value).ok_or_else(|| self.error(key, "a text"))).transpose()
+        self.value_of(key).map(|value| read(value).ok_or_else(|| self.key_error(key, "a text"))).transpose()
     }
 
-    pub(crate) fn parsed<T: std::str::FromStr>(&self, key: &str) -> Result<T, String> {
-        self.text(key)?.parse().map_err(|_| self.error(key, "a version"))
+    pub(crate) fn parsed_value<T: std::str::FromStr>(&self, key: &str) -> Result<T, String> {
+        self.string_of(key)?.parse().map_err(|_| self.key_error(key, "a version"))
     }
 
-    pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>, String> {
-        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+    pub(crate) fn strings_of(&self, key: &str) -> Result<Vec<String>, String> {
+        let Some(value) = self.value_of(key) else { return Ok(Vec::new()) };
         let one = |value: &Spanned<DeValue<'_>>| value.get_ref().as_str().map(str::to_owned);
         let read = value.as_array().and_then(|array| array.iter().map(one).collect());
-        read.ok_or_else(|| self.error(key, "a list of texts"))
+        read.ok_or_else(|| self.key_error(key, "a list of texts"))
     }
 
-    pub(crate) fn pairs(&self, key: &str) -> Result<Vec<(String, String)>, String> {
-        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+    pub(crate) fn pairs_of(&self, key: &str) -> Result<Vec<(String, String)>, String> {
+        let Some(value) = self.value_of(key) else { return Ok(Vec::new()) };
         let pair = |value: &Spanned<DeValue<'_>>| {
             let array = value.get_ref().as_array()?;
             let text = |at: usize| array.get(at)?.get_ref().as_str().map(str::to_owned);
             (array.len() == 2).then(|| Some((text(0)?, text(1)?)))?
         };
         let read = value.as_array().and_then(|array| array.iter().map(pair).collect());
-        read.ok_or_else(|| self.error(key, "a list of pairs of texts"))
+        read.ok_or_else(|| self.key_error(key, "a list of pairs of texts"))
     }
 
-    pub(crate) fn inner(&self, key: &str) -> Result<Option<Self>, String> {
+    pub(crate) fn inner_table(&self, key: &str) -> Result<Option<Self>, String> {
         let read = |value: &'a DeValue<'a>| {
-            let table = value.as_table().ok_or_else(|| self.error(key, "a table"))?;
+            let table = value.as_table().ok_or_else(|| self.key_error(key, "a table"))?;
             Ok(Self { file: self.file, key: format!("{}{key}.", self.key), table })
         };
-        self.get(key).map(read).transpose()
+        self.value_of(key).map(read).transpose()
     }
 }

@@ -28,19 +28,19 @@ impl Env {
     }
 
     /// These variables and no others: for tests, and for a program that is started in another environment than ours.
-    pub fn of(variables: BTreeMap<String, OsString>, folder: impl Into<PathBuf>) -> Self {
+    pub fn from_variables(variables: BTreeMap<String, OsString>, folder: impl Into<PathBuf>) -> Self {
         Self { variables: Some(variables), folder: folder.into(), read: Rc::default() }
     }
 
     /// No variables at all, in the folder above all others.
-    pub fn empty() -> Self {
-        Self::of(BTreeMap::new(), "/")
+    pub fn without_variables() -> Self {
+        Self::from_variables(BTreeMap::new(), "/")
     }
 
     /// The same with these variables laid over it. What is read of either stands in one log.
     #[must_use]
     #[allow(clippy::disallowed_methods)]
-    pub fn with(&self, more: impl IntoIterator<Item = (String, OsString)>) -> Self {
+    pub fn with_variables(&self, more: impl IntoIterator<Item = (String, OsString)>) -> Self {
         let mut variables = self.variables.clone().unwrap_or_else(|| {
             std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value)).collect()
         });
@@ -55,7 +55,7 @@ impl Env {
     }
 
     /// The current folder.
-    pub fn folder(&self) -> &Path {
+    pub fn current_dir(&self) -> &Path {
         &self.folder
     }
 
@@ -80,7 +80,7 @@ impl Env {
     }
 
     /// The folders or files that a variable lists as `PATH` does; empty entries are left out.
-    pub fn paths(&self, name: &str) -> Vec<PathBuf> {
+    pub fn path_list(&self, name: &str) -> Vec<PathBuf> {
         let value = self.var_os(name).unwrap_or_default();
         std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect()
     }
@@ -123,8 +123,9 @@ mod tests {
 
     #[test]
     fn what_is_read_is_logged_also_through_what_is_laid_over() {
-        let env = Env::of(BTreeMap::from([("A".to_owned(), "1".into()), ("EMPTY".to_owned(), "".into())]), "/");
-        let over = env.with([("A".to_owned(), "2".into())]);
+        let env =
+            Env::from_variables(BTreeMap::from([("A".to_owned(), "1".into()), ("EMPTY".to_owned(), "".into())]), "/");
+        let over = env.with_variables([("A".to_owned(), "2".into())]);
         assert_eq!((env.var("A").as_deref(), over.var("A").as_deref()), (Some("1"), Some("2")));
         assert_eq!((over.var_os("EMPTY"), over.var_os_raw("EMPTY")), (None, Some("".into())));
         assert_eq!(over.var("ABSENT"), None);
@@ -137,14 +138,14 @@ mod tests {
     #[test]
     fn a_child_inherits_what_is_the_process_s_own() {
         let env = Env::from_process();
-        assert!(env.for_child().is_none() && env.folder().is_absolute());
-        assert_eq!(env.with([("A".to_owned(), "2".into())]).for_child().unwrap()["A"], "2");
+        assert!(env.for_child().is_none() && env.current_dir().is_absolute());
+        assert_eq!(env.with_variables([("A".to_owned(), "2".into())]).for_child().unwrap()["A"], "2");
     }
 
     #[test]
     fn lists_of_paths() {
-        let env = Env::of(BTreeMap::from([("PATH".to_owned(), "/a::/b".into())]), "/");
-        assert_eq!(env.paths("PATH"), ["/a", "/b"].map(PathBuf::from));
-        assert_eq!(env.paths("NOTHING"), [""; 0].map(PathBuf::from));
+        let env = Env::from_variables(BTreeMap::from([("PATH".to_owned(), "/a::/b".into())]), "/");
+        assert_eq!(env.path_list("PATH"), ["/a", "/b"].map(PathBuf::from));
+        assert_eq!(env.path_list("NOTHING"), [""; 0].map(PathBuf::from));
     }
 }

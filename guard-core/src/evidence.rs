@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
 
-use crate::binary::{Binary, Kind};
+use crate::binary::{Binary, BinaryKind};
 use crate::elf::{self, Elf};
 use crate::json::{Value, array, object};
-use crate::kernels::{Kernels, Known, Made};
+use crate::kernels::{Kernels, Known, Provenance};
 use crate::linkage::Linkage;
 use crate::tables;
 use crate::vendor::CUDART;
@@ -22,14 +22,14 @@ mod line_table;
 mod seen;
 
 pub use host::HostCode;
-pub use included::{Included, included};
-pub use seen::{Kernel, Seen};
+pub use included::{Included, included_headers};
+pub use seen::{Kernel, LinkEvidence};
 
 /// The facts of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// What made its kernels, each with the number of its container.
-    pub kernels: Vec<(usize, Made)>,
+    pub kernels: Vec<(usize, Provenance)>,
     /// The releases of the cudarts that stand in it: one, but for files that were linked from several.
     pub cudart: Vec<CudaVersion>,
     /// The compilers of its host code, in their own words.
@@ -38,33 +38,37 @@ pub struct Evidence {
 
 impl Evidence {
     /// Looks at a file that has been read, and whose kernels have.
-    pub fn of(binary: &Binary, kernels: &Kernels) -> Self {
+    pub fn from_binary(binary: &Binary, kernels: &Kernels) -> Self {
         // The code of a large library is looked through only where a cudart stands in it.
-        let linked = matches!(binary.kind, Kind::Executable | Kind::SharedLibrary);
-        Self::looked(binary.data(), kernels, !linked || binary.linkage(&CUDART) == Linkage::Static)
+        let linked = matches!(binary.kind, BinaryKind::Executable | BinaryKind::SharedLibrary);
+        Self::from_data(binary.data(), kernels, !linked || binary.linkage(&CUDART) == Linkage::Static)
     }
 
     /// The same from bytes already at hand.
     pub fn in_bytes(data: &[u8], kernels: &Kernels) -> Self {
-        Self::looked(data, kernels, true)
+        Self::from_data(data, kernels, true)
     }
 
-    fn looked(data: &[u8], kernels: &Kernels, code: bool) -> Self {
+    fn from_data(data: &[u8], kernels: &Kernels, code: bool) -> Self {
         let (mut cudart, mut compilers) = (BTreeMap::new(), BTreeSet::new());
         if elf::is_archive(data) {
-            for member in elf::archive(data).into_iter().flatten().map_while(Result::ok) {
+            for member in elf::archive_members(data).into_iter().flatten().map_while(Result::ok) {
                 if let Some(elf) = member.data.and_then(|data| Elf::parse(data).ok()) {
-                    look(&elf, code, &mut cudart, &mut compilers);
+                    collect_evidence(&elf, code, &mut cudart, &mut compilers);
                 }
             }
         } else if let Ok(elf) = Elf::parse(data) {
-            look(&elf, code, &mut cudart, &mut compilers);
+            collect_evidence(&elf, code, &mut cudart, &mut compilers);
         }
-        Self { kernels: kernels.made(data), cudart: releases(&cudart), compilers: compilers.into_iter().collect() }
+        Self {
+            kernels: kernels.provenance(data),
+            cudart: likely_releases(&cudart),
+            compilers: compilers.into_iter().collect(),
+        }
     }
 
     /// What made its kernels, and in how many containers.
-    pub fn makers(&self) -> Vec<(Made, usize)> {
+    pub fn kernel_makers(&self) -> Vec<(Provenance, usize)> {
         let mut counts = BTreeMap::new();
         for (_, made) in &self.kernels {
             *counts.entry(*made).or_insert(0) += 1;
@@ -75,7 +79,7 @@ impl Evidence {
     /// `inspect`'s `evidence`; `None` where the file tells nothing.
     pub fn to_json(&self) -> Option<Value> {
         let release = |(major, minor): (u32, u32)| format!("{major}.{minor}");
-        let made = |(made, containers): &(Made, usize)| {
+        let made = |(made, containers): &(Provenance, usize)| {
             let key = if made.known == Known::Isa { "at_least" } else { "release" };
             object([
                 ("kind", Value::from(made.kind.to_string())),
@@ -87,10 +91,10 @@ impl Evidence {
         let cudart =
             |version: &CudaVersion| object([("version", Value::from(version.to_string())), ("known", "code".into())]);
         let mut value = Value::Object(Vec::new());
-        value.put("kernels", (!self.kernels.is_empty()).then(|| array(self.makers().iter().map(made))));
-        value.put("cudart", (!self.cudart.is_empty()).then(|| array(self.cudart.iter().map(cudart))));
+        value.insert_some("kernels", (!self.kernels.is_empty()).then(|| array(self.kernel_makers().iter().map(made))));
+        value.insert_some("cudart", (!self.cudart.is_empty()).then(|| array(self.cudart.iter().map(cudart))));
         let compilers = self.compilers.iter().map(String::as_str);
-        value.put("compilers", (!self.compilers.is_empty()).then(|| array(compilers)));
+        value.insert_some("compilers", (!self.compilers.is_empty()).then(|| array(compilers)));
         (*self != Self::default()).then_some(value)
     }
 }
@@ -102,7 +106,7 @@ type Counts = BTreeMap<u32, usize>;
 const MOST_COMPILERS: usize = 16;
 const LONGEST_COMPILER: usize = 200;
 
-fn look(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &mut BTreeSet<String>) {
+fn collect_evidence(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &mut BTreeSet<String>) {
     const PROGBITS: u32 = 1;
     const EXECUTABLE: u64 = 4;
     for section in elf.sections().filter(|section| section.name == ".comment") {
@@ -168,9 +172,9 @@ fn on_aarch64(code: &[u8], counts: &mut Counts) {
 }
 
 /// Those that stand there as often as a cudart has them, and that there are: other code stores such a number once by chance.
-fn releases(counts: &Counts) -> Vec<CudaVersion> {
+fn likely_releases(counts: &Counts) -> Vec<CudaVersion> {
     // Of what is older or newer than the tables, any that may be.
-    let known: Vec<_> = tables::toolkits().iter().map(|row| row.version).collect();
+    let known: Vec<_> = tables::toolkit_rows().iter().map(|row| row.version).collect();
     let exists = |version: &CudaVersion| {
         known.contains(version) || known.iter().all(|row| row > version) || known.iter().all(|row| row < version)
     };

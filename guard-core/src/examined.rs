@@ -38,7 +38,7 @@ impl From<&NotExamined> for Value {
 
 /// The verdict that these findings give on an artifact: `runs` only if all of it was examined.
 pub fn verdict(findings: &[Finding], not_examined: &[NotExamined]) -> Verdict {
-    match Verdict::of(findings) {
+    match Verdict::from_findings(findings) {
         Verdict::Runs if !not_examined.is_empty() => Verdict::Unknown,
         other => other,
     }
@@ -111,7 +111,7 @@ pub(crate) fn of_elf(elf: &Elf<'_>) -> Vec<String> {
     if elf.sections().any(|section| section.name == OFFLOADING) {
         reasons.push(format!("GPU code in clang's format ({OFFLOADING})"));
     }
-    reasons.extend(elf.damage());
+    reasons.extend(elf.find_damage());
     let trailing = elf.trailing();
     if trailing.iter().any(|byte| *byte != 0) {
         reasons.push(format!("{} after the end of the ELF image{}", size(trailing.len()), kind(trailing)));

@@ -12,7 +12,7 @@ const LARGEST: u64 = 16 << 20;
 ///
 /// # Errors
 /// As [`File::open`], and where it is no file.
-pub fn open(path: &Path) -> io::Result<File> {
+pub fn open_regular(path: &Path) -> io::Result<File> {
     let about = fs::metadata(path)?;
     // Of a folder the system says so itself.
     if about.is_file() || about.is_dir() { File::open(path) } else { Err(no_file()) }
@@ -21,11 +21,11 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// A file's bytes.
 ///
 /// # Errors
-/// As [`open`], and where it is too large for what it is taken for.
-pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+/// As [`open_regular`], and where it is too large for what it is taken for.
+pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // Files of /proc say of themselves that they are empty.
-    open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    open_regular(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         return Err(io::Error::other("is larger than 16 MiB: some other file"));
     }
@@ -35,9 +35,9 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// A file's text.
 ///
 /// # Errors
-/// As [`bytes`], and where it is not UTF-8.
-pub fn text(path: &Path) -> io::Result<String> {
-    String::from_utf8(bytes(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "is not UTF-8 text"))
+/// As [`read_bytes`], and where it is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_bytes(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "is not UTF-8 text"))
 }
 
 /// Writes a file, and nothing that waits for a reader who may never come. A pipe without a name is one that the caller holds open
@@ -45,7 +45,7 @@ pub fn text(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// As [`fs::write`], and where it is a FIFO.
-pub fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+pub fn write_regular(path: &Path, text: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|about| is_fifo(&about)) && fs::canonicalize(path).is_ok() {
         return Err(no_file());
     }
@@ -74,7 +74,7 @@ fn no_file() -> io::Error {
 /// # Errors
 /// With the file's name and why.
 pub fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
-    if bytes(path).is_ok_and(|old| old == content) {
+    if read_bytes(path).is_ok_and(|old| old == content) {
         return Ok(false);
     }
     let fail = |error: io::Error| format!("cannot write {}: {error}", path.display());

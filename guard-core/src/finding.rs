@@ -38,7 +38,7 @@ impl Finding {
 
     /// The same, about this component.
     #[must_use]
-    pub fn of(mut self, component: impl Into<String>) -> Self {
+    pub fn with_component(mut self, component: impl Into<String>) -> Self {
         self.component = component.into();
         self
     }
@@ -61,7 +61,7 @@ impl Finding {
         if !self.hint.is_empty() {
             let _ = write!(text, "\n  hint: {}", self.hint.replace('\n', "\n  "));
         }
-        sanitize::text(&text).into_owned()
+        sanitize::sanitize_text(&text).into_owned()
     }
 
     /// Message and hint as one text, for readers that know no hints.
@@ -71,13 +71,13 @@ impl Finding {
 
     /// As a workflow command of GitHub's, which its runner shows as an annotation: one line, whatever stands in it. Blanks
     /// may go before it, as cargo puts them before what a build script says.
-    pub fn annotation(&self) -> String {
+    pub fn github_annotation(&self) -> String {
         let level = match self.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Info => "notice",
         };
-        annotation(level, &format!("{}: {}", self.code, self.code.title()), &self.text())
+        format_annotation(level, &format!("{}: {}", self.code, self.code.title()), &self.text())
     }
 
     /// The finding as a JSON object.
@@ -95,14 +95,14 @@ impl Finding {
 
 /// The workflow command of GitHub's that shows an error which is no finding: what could not be read, and why.
 pub fn annotated_error(text: &str) -> String {
-    annotation("error", "cudaguard", text)
+    format_annotation("error", "cudaguard", text)
 }
 
-fn annotation(level: &str, title: &str, text: &str) -> String {
+fn format_annotation(level: &str, title: &str, text: &str) -> String {
     // As the runner undoes it (`ActionCommand`): `%` first, and what ends a line; in a property `:` and `,` too.
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let line = format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text));
-    sanitize::line(&line).into_owned()
+    sanitize::sanitize_line(&line).into_owned()
 }
 
 /// What a finding does to the verdict.
@@ -224,7 +224,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Of these findings: the one rule, which the shim has from the same table.
-    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+    pub fn from_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
         let one = |finding: &Finding| match finding.code.effect() {
             Effect::Refuses if finding.severity == Severity::Error => Self::Refused,
             Effect::Open => Self::Unknown,
@@ -234,7 +234,7 @@ impl Verdict {
     }
 
     /// To people: `runs`, `cannot tell`, `refused`.
-    pub const fn words(self) -> &'static str {
+    pub const fn display_name(self) -> &'static str {
         match self {
             Self::Unknown => "cannot tell",
             _ => self.name(),
@@ -252,26 +252,26 @@ impl Verdict {
 }
 
 /// In the order in which they are told: what weighs more first, and of that what has to be mended before the rest matters.
-pub fn sort(findings: &mut [Finding]) {
-    findings.sort_by_key(order);
+pub fn sort_findings(findings: &mut [Finding]) {
+    findings.sort_by_key(sort_key);
 }
 
-/// The place of a finding among those of one answer: see [`sort`].
-pub fn order(finding: &Finding) -> impl Ord + use<> {
+/// The place of a finding among those of one answer: see [`sort_findings`].
+pub fn sort_key(finding: &Finding) -> impl Ord + use<> {
     (std::cmp::Reverse(finding.severity), finding.code.rank(), finding.code)
 }
 
 /// What is printed of them: each once, whichever packages it is about, in the order in which they are told.
-pub fn told(findings: &[Finding]) -> Vec<&Finding> {
-    let mut told: Vec<&Finding> = Vec::new();
+pub fn sorted_unique(findings: &[Finding]) -> Vec<&Finding> {
+    let mut unique: Vec<&Finding> = Vec::new();
     for finding in findings {
-        let same = |other: &&Finding| (*other).clone().of("") == finding.clone().of("");
-        if !told.iter().any(same) {
-            told.push(finding);
+        let same = |other: &&Finding| (*other).clone().with_component("") == finding.clone().with_component("");
+        if !unique.iter().any(same) {
+            unique.push(finding);
         }
     }
-    told.sort_by_key(|finding| order(finding));
-    told
+    unique.sort_by_key(|finding| sort_key(finding));
+    unique
 }
 
 impl Code {
@@ -313,18 +313,18 @@ mod tests {
 
     #[test]
     fn annotations_hold_on_one_line_whatever_is_in_them() {
-        let said = |code, severity, message: &str, hint: &str| {
-            Finding::from_record(code, severity, ["", "s", message, hint].map(str::to_owned)).annotation()
+        let sample = |code, severity, message: &str, hint: &str| {
+            Finding::from_record(code, severity, ["", "s", message, hint].map(str::to_owned)).github_annotation()
         };
         assert_eq!(
-            said(Code::ToolkitMixed, Severity::Error, "100%\r\nof: a, b", ""),
+            sample(Code::ToolkitMixed, Severity::Error, "100%\r\nof: a, b", ""),
             "::error title=CG101%3A nvcc and cuda.h are from different releases::100%25%0D%0Aof: a, b"
         );
-        let info = said(Code::ToolkitMixed, Severity::Info, "m", "h");
+        let info = sample(Code::ToolkitMixed, Severity::Info, "m", "h");
         assert!(info.starts_with("::notice ") && info.ends_with("::m%0Ahint: h"), "{info}");
         // A title with what ends a property.
         let code = Code::ALL.iter().find(|code| code.title().contains(',')).expect("some title has a comma");
-        assert!(said(*code, Severity::Error, "m", "").split("::").nth(1).unwrap().contains("%2C"));
+        assert!(sample(*code, Severity::Error, "m", "").split("::").nth(1).unwrap().contains("%2C"));
     }
 
     #[test]

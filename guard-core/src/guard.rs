@@ -15,7 +15,7 @@ use crate::env::Env;
 use crate::manifest::Component;
 use crate::note::{OWNER, SECTION, SIZE, TYPE};
 
-/// What [`compile`] made.
+/// What [`compile_guard`] made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GuardObjects {
     /// Two objects to link, both of them, each as often as one likes.
@@ -38,17 +38,17 @@ pub const LIBC_LINK_ARG: &str = "-l:libc.a";
 /// flags say of it ([`crt_static`]). Where they say nothing the compiler is asked, for musl only: musl's own targets are
 /// static, those of distributions built on musl are not. (cargo's `CARGO_CFG_TARGET_FEATURE` does not name this one unless
 /// flags do: cargo asks for all kinds of crates at once, and procedural macros are never static.)
-pub fn is_static(target: &str, said: Option<bool>, rustc: &OsStr) -> bool {
-    if said.is_some() || !target.contains("musl") {
-        return said == Some(true);
+pub fn is_static(target: &str, stated: Option<bool>, rustc: &OsStr) -> bool {
+    if stated.is_some() || !target.contains("musl") {
+        return stated == Some(true);
     }
     let asked = Command::new(rustc)
         .args(["--print", "cfg", "--target", target])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output();
-    asked.is_ok_and(|said| {
-        said.stdout.split(|byte| *byte == b'\n').any(|line| line == br#"target_feature="crt-static""#)
+    asked.is_ok_and(|stated| {
+        stated.stdout.split(|byte| *byte == b'\n').any(|line| line == br#"target_feature="crt-static""#)
     })
 }
 
@@ -82,25 +82,25 @@ const PARTS: &[(&str, &str)] = parts!(
 const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"));
 
 /// The shim's text: `templates/shim.c` with its parts in their places.
-pub fn source() -> String {
+pub fn shim_source() -> String {
     // Beside inline assembly gcc writes the file's path, and spells no quote that stands in it: the assembler stops there.
-    "#line 2 \"cudaguard.c\"\n".to_owned() + &join(WHOLE)
+    "#line 2 \"cudaguard.c\"\n".to_owned() + &inline_includes(WHOLE)
 }
 
 /// The digest of the shim's text, computed when this crate is compiled: a build of fifty small programs would compute it
 /// fifty times.
 pub const SOURCE_DIGEST: Digest = {
-    let mut digest = Digest::of(WHOLE.as_bytes());
+    let mut digest = Digest::from_bytes(WHOLE.as_bytes());
     let mut rest = PARTS;
     while let [(name, text), after @ ..] = rest {
-        digest = digest.and(name.as_bytes()).and(text.as_bytes());
+        digest = digest.with_bytes(name.as_bytes()).with_bytes(text.as_bytes());
         rest = after;
     }
     digest
 };
 
 /// A text with every part that it includes in the place of the first `#include` of it, and whatever that one includes.
-fn join(text: &str) -> String {
+fn inline_includes(text: &str) -> String {
     fn append(text: &str, joined: &mut String, included: &mut Vec<&'static str>) {
         for line in text.lines() {
             let name = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
@@ -140,7 +140,7 @@ pub struct Tool {
 #[cfg(feature = "command")]
 #[derive(Clone, Debug)]
 pub struct Shim {
-    compiler: Compiler,
+    compiler: GuardCompiler,
     dir: PathBuf,
 }
 
@@ -152,11 +152,11 @@ impl Shim {
     /// # Errors
     /// If the directory cannot be created.
     pub fn new(env: &Env, target: &str, dir: &Path) -> Result<Result<Self, String>, String> {
-        if let Err(why) = supports(target) {
+        if let Err(why) = check_target(target) {
             return Ok(Err(why));
         }
         fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
-        Ok(Compiler::of(env, target, dir).map(|compiler| Self { compiler, dir: dir.to_owned() }))
+        Ok(GuardCompiler::detect(env, target, dir).map(|compiler| Self { compiler, dir: dir.to_owned() }))
     }
 
     /// Returns true if the object exists.
@@ -192,7 +192,7 @@ impl Shim {
 /// Inside a build script and outside of one alike. The C compiler is the one that the `cc` crate would take, with the
 /// project's `CFLAGS` but for those that code before `main` cannot have (sanitizers, LTO, coverage). An error is a folder that cannot be written to; whatever is wrong with the target or its compiler leaves
 /// the build [`GuardObjects::Unguarded`], for a guard that fails other people's builds gets removed.
-pub fn compile(
+pub fn compile_guard(
     env: &Env,
     descriptor: &[u8; SIZE],
     component: &Component,
@@ -200,10 +200,10 @@ pub fn compile(
     folder: &Path,
     shared: Option<&Path>,
 ) -> Result<GuardObjects, String> {
-    if let Err(why) = supports(target) {
+    if let Err(why) = check_target(target) {
         return Ok(GuardObjects::Unguarded(why));
     }
-    let compiler = match Compiler::of(env, target, folder) {
+    let compiler = match GuardCompiler::detect(env, target, folder) {
         Ok(compiler) => compiler,
         Err(why) => return Ok(GuardObjects::Unguarded(why)),
     };
@@ -212,10 +212,10 @@ pub fn compile(
         let shim = folder.join("cudaguard-shim.o");
         // A copy: cargo keeps what this script printed longer than the shared object.
         if fs::copy(compiled, &shim).is_ok() {
-            return Ok(both(compiler.note(descriptor, component, folder)?, Ok(shim)));
+            return Ok(guard_objects(compiler.compile_note(descriptor, component, folder)?, Ok(shim)));
         }
     }
-    compiler.guard(descriptor, component, folder)
+    compiler.compile_guard(descriptor, component, folder)
 }
 
 /// The same with this compiler: no variable is asked for one, nor for flags.
@@ -226,26 +226,26 @@ pub fn compile_with(
     target: &str,
     folder: &Path,
 ) -> Result<GuardObjects, String> {
-    if let Err(why) = supports(target) {
+    if let Err(why) = check_target(target) {
         return Ok(GuardObjects::Unguarded(why));
     }
-    let compiler = tool.compiler(target);
+    let compiler = tool.to_compiler(target);
     #[cfg(feature = "command")]
     if let Some(kept) = &tool.kept {
-        return kept::Kept::new(kept).guard(&compiler, descriptor, component, folder);
+        return kept::Kept::new(kept).cached_guard(&compiler, descriptor, component, folder);
     }
-    compiler.guard(descriptor, component, folder)
+    compiler.compile_guard(descriptor, component, folder)
 }
 
 /// The whole guard as one text in C, for those who compile it themselves: the shim, and the note of this descriptor.
-pub fn text(descriptor: &[u8; SIZE], component: &Component) -> String {
-    whole(descriptor, component, Keep::Anchor)
+pub fn guard_source(descriptor: &[u8; SIZE], component: &Component) -> String {
+    full_source(descriptor, component, Keep::Anchor)
 }
 
-fn whole(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
-    let mut text = source();
+fn full_source(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
+    let mut text = shim_source();
     text.push_str("\n#if defined(__linux__) && defined(__ELF__)\n__asm__(\".pushsection .text\\n\"\n");
-    for line in assembly(descriptor, component, keep).lines() {
+    for line in note_assembly(descriptor, component, keep).lines() {
         let line = line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
         let _ = writeln!(text, "        \"{line}\\n\"");
     }
@@ -264,17 +264,17 @@ pub fn compile_whole(
     target: &str,
     object: &Path,
 ) -> Result<Result<(), String>, String> {
-    let compiler = tool.compiler(target);
+    let compiler = tool.to_compiler(target);
     let folder = object.with_extension(format!("making-{}", std::process::id()));
     let fail = |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
     fs::create_dir_all(&folder).map_err(|error| fail(&folder, error))?;
     let made = (|| {
-        let one = |text: &str| compiler.object(&folder, "guard", "c", text);
-        let made = match supports(target) {
+        let one = |text: &str| compiler.compile_object(&folder, "guard", "c", text);
+        let made = match check_target(target) {
             Err(why) => Err(why),
-            Ok(()) => match one(&whole(descriptor, component, Keep::Retain))? {
+            Ok(()) => match one(&full_source(descriptor, component, Keep::Retain))? {
                 Ok(made) => Ok(made),
-                Err(_) => one(&whole(descriptor, component, Keep::Anchor))?,
+                Err(_) => one(&full_source(descriptor, component, Keep::Anchor))?,
             },
         };
         let (made, outcome) = match made {
@@ -289,14 +289,14 @@ pub fn compile_whole(
 }
 
 impl Tool {
-    fn compiler(&self, target: &str) -> Compiler {
+    fn to_compiler(&self, target: &str) -> GuardCompiler {
         let flags = self.flags.iter().map(OsString::from).collect();
         let is_clang = self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
-        Compiler { program: self.program.clone(), is_clang, flags, target: target.to_owned() }
+        GuardCompiler { program: self.program.clone(), is_clang, flags, target: target.to_owned() }
     }
 }
 
-fn both(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
+fn guard_objects(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
     match (note, shim) {
         (Ok(note), Ok(shim)) => GuardObjects::Objects { note, shim },
         (Err(why), _) | (_, Err(why)) => GuardObjects::Unguarded(why),
@@ -304,7 +304,7 @@ fn both(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardOb
 }
 
 /// Whether the guard can live in files of this target; an error is why not, in one line.
-pub fn supports(target: &str) -> Result<(), String> {
+pub fn check_target(target: &str) -> Result<(), String> {
     const BIG_ENDIAN: [&str; 10] =
         ["s390", "powerpc-", "powerpc64-", "sparc", "mips-", "mips64-", "mipsisa32r6-", "mipsisa64r6-", "m68k", "hppa"];
     const BITS_32: [&str; 10] =
@@ -335,8 +335,8 @@ enum Keep {
 }
 
 /// The note's section, in a group of the component's own: linked twice, it stands there once.
-fn assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
-    let group = group(component);
+fn note_assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
+    let group = note_group(component);
     let flags = match keep {
         Keep::Retain => "aGR",
         Keep::Anchor => "aG",
@@ -375,10 +375,10 @@ fn write_bytes(text: &mut String, bytes: &[u8]) {
 /// other note's fate. Only the command knows of any.
 #[cfg(feature = "command")]
 fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
-    use crate::dlopen_note::{OWNER, SECTION, TYPE, text};
+    use crate::dlopen_note::{OWNER, SECTION, TYPE, note_text};
 
     let manifest = crate::note::decode(descriptor).ok();
-    let Some(json) = manifest.and_then(|note| text(&note.manifest)) else { return String::new() };
+    let Some(json) = manifest.and_then(|note| note_text(&note.manifest)) else { return String::new() };
     let mut note = format!(
         "\t.section {SECTION},\"{flags}\",%note,{group},comdat\n\t.balign 4\n\t.long {}, {}, {TYPE}\n\t.ascii \"{OWNER}\\0\"\n\
          \t.balign 4\n",
@@ -398,7 +398,7 @@ fn dlopen_note(_: &[u8; SIZE], _: &str, _: &str) -> String {
 }
 
 /// `cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1`: a symbol name of the component's own.
-pub(crate) fn group(component: &Component) -> String {
+pub(crate) fn note_group(component: &Component) -> String {
     let mut name = "cudaguard_note_".to_owned();
     for part in [&component.name, "@", &component.version] {
         for byte in part.bytes() {
@@ -414,7 +414,7 @@ pub(crate) fn group(component: &Component) -> String {
 
 /// A static archive of these objects, made here so that nobody needs an `ar` for the target. It has no symbol index:
 /// it is for linking whole.
-pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn write_archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, data) in members {
         let header = format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", format!("{name}/"), 0, 0, 0, 644, data.len());
@@ -429,17 +429,17 @@ pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 #[derive(Clone, Debug)]
-struct Compiler {
+struct GuardCompiler {
     program: PathBuf,
     is_clang: bool,
     flags: Vec<OsString>,
     target: String,
 }
 
-impl Compiler {
+impl GuardCompiler {
     /// The one that the `cc` crate would take; an error is why there is none, in one line.
-    fn of(env: &Env, target: &str, folder: &Path) -> Result<Self, String> {
-        announce(env, target);
+    fn detect(env: &Env, target: &str, folder: &Path) -> Result<Self, String> {
+        announce_variables(env, target);
         let host = env.var("HOST").unwrap_or_else(|| {
             // Only whether it equals the target counts: that decides between `cc` and a cross compiler's name.
             let ours = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -464,20 +464,27 @@ impl Compiler {
         Ok(Self { program: tool.path().to_owned(), is_clang, flags, target: target.to_owned() })
     }
 
-    fn guard(&self, descriptor: &[u8; SIZE], component: &Component, folder: &Path) -> Result<GuardObjects, String> {
-        let shim = self.object(folder, "cudaguard-shim", "c", &source())?;
-        Ok(both(self.note(descriptor, component, folder)?, shim))
+    fn compile_guard(
+        &self,
+        descriptor: &[u8; SIZE],
+        component: &Component,
+        folder: &Path,
+    ) -> Result<GuardObjects, String> {
+        let shim = self.compile_object(folder, "cudaguard-shim", "c", &shim_source())?;
+        Ok(guard_objects(self.compile_note(descriptor, component, folder)?, shim))
     }
 
-    fn note(
+    fn compile_note(
         &self,
         descriptor: &[u8; SIZE],
         component: &Component,
         folder: &Path,
     ) -> Result<Result<PathBuf, String>, String> {
-        match self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Retain))? {
+        match self.compile_object(folder, "cudaguard-note", "s", &note_assembly(descriptor, component, Keep::Retain))? {
             Ok(note) => Ok(Ok(note)),
-            Err(_) => self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Anchor)),
+            Err(_) => {
+                self.compile_object(folder, "cudaguard-note", "s", &note_assembly(descriptor, component, Keep::Anchor))
+            }
         }
     }
 
@@ -501,7 +508,13 @@ impl Compiler {
     }
 
     /// Compiles this text to `folder/name.o`. The inner error is the compiler's, in one line.
-    fn object(&self, folder: &Path, name: &str, language: &str, text: &str) -> Result<Result<PathBuf, String>, String> {
+    fn compile_object(
+        &self,
+        folder: &Path,
+        name: &str,
+        language: &str,
+        text: &str,
+    ) -> Result<Result<PathBuf, String>, String> {
         let source = folder.join(format!("{name}.{language}"));
         let object = folder.join(format!("{name}.o"));
         fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
@@ -526,12 +539,12 @@ impl Compiler {
                 || one_line(&format!("the C compiler `{compiler}` makes no object for {} with {flags}", self.target));
             return Ok(if made { Ok(object) } else { Err(other()) });
         }
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stated = String::from_utf8_lossy(&output.stderr);
         // The assembler's begins with a capital letter.
-        let line = said
+        let line = stated
             .lines()
             .find(|line| line.contains("error") || line.contains("Error"))
-            .or_else(|| said.lines().next())
+            .or_else(|| stated.lines().next())
             .unwrap_or_default();
         Ok(Err(one_line(&format!("the C compiler `{compiler}` failed on the guard ({}): {line}", output.status))))
     }
@@ -583,7 +596,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// The `cc` crate reads its variables past our door; asking for them here is what announces them.
-fn announce(env: &Env, target: &str) {
+fn announce_variables(env: &Env, target: &str) {
     let underscored = target.replace(['-', '.'], "_");
     for name in ["CC", "CFLAGS"] {
         for variable in
@@ -622,7 +635,7 @@ mod tests {
             "x86_64-pc-linux-gnu",
             "riscv64gc-unknown-linux-gnu",
         ] {
-            assert_eq!(supports(good), Ok(()), "{good}");
+            assert_eq!(check_target(good), Ok(()), "{good}");
         }
         for bad in [
             "x86_64-pc-windows-msvc",
@@ -642,21 +655,21 @@ mod tests {
             "aarch64-unknown-linux-gnu_ilp32",
             "",
         ] {
-            let why = supports(bad).unwrap_err();
+            let why = check_target(bad).unwrap_err();
             assert!(why.contains(bad) && !why.contains('\n'), "{bad}: {why}");
         }
     }
 
     #[test]
     fn flags_of_a_static_c_library() {
-        for (flag, said) in [
+        for (flag, stated) in [
             ("-Ctarget-feature=+crt-static", Some(true)),
             ("target-feature=+avx2,-crt-static", Some(false)),
             ("target-feature=-crt-static,+crt-static", Some(true)),
             ("target-feature=+avx2", None),
             ("+crt-static", None),
         ] {
-            assert_eq!(crt_static(flag), said, "{flag}");
+            assert_eq!(crt_static(flag), stated, "{flag}");
         }
         let asked = |target| is_static(target, None, "rustc".as_ref());
         assert!(asked("x86_64-unknown-linux-musl") && !asked("x86_64-unknown-linux-gnu"));
@@ -667,7 +680,7 @@ mod tests {
     #[test]
     fn the_shim_is_joined_of_all_its_parts() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
-        let joined = source();
+        let joined = shim_source();
         for entry in fs::read_dir(&folder).unwrap() {
             let file = entry.unwrap().path();
             if file.extension().is_none_or(|extension| extension != "h") {
@@ -682,16 +695,16 @@ mod tests {
 
     #[test]
     fn groups_tell_components_apart() {
-        assert_eq!(group(&component("resnet-rs")), "cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1");
-        assert_ne!(group(&component("a-b")), group(&component("a_b")));
-        assert!(group(&component("größe")).is_ascii());
+        assert_eq!(note_group(&component("resnet-rs")), "cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1");
+        assert_ne!(note_group(&component("a-b")), note_group(&component("a_b")));
+        assert!(note_group(&component("größe")).is_ascii());
     }
 
     #[test]
     fn archives_are_archives() {
-        let bytes = archive(&[("note.o", b"odd"), ("shim.o", b"even")]);
+        let bytes = write_archive(&[("note.o", b"odd"), ("shim.o", b"even")]);
         assert_eq!(bytes.len(), 8 + 60 + 4 + 60 + 4);
-        let members: Vec<_> = crate::elf::archive(&bytes).unwrap().map(|member| member.unwrap()).collect();
+        let members: Vec<_> = crate::elf::archive_members(&bytes).unwrap().map(|member| member.unwrap()).collect();
         assert_eq!(members.len(), 2);
     }
 
@@ -714,7 +727,7 @@ mod tests {
         }
         let bytes = descriptor();
         for (name, keep) in [("retain", Keep::Retain), ("anchor", Keep::Anchor)] {
-            fs::write(at("note.s"), assembly(&bytes, &component("twice"), keep)).unwrap();
+            fs::write(at("note.s"), note_assembly(&bytes, &component("twice"), keep)).unwrap();
             if !run("cc", &["-c", "note.s", "-o", "one.o"]) {
                 assert!(matches!(keep, Keep::Retain), "every assembler knows what {name} needs");
                 continue;
@@ -740,15 +753,22 @@ mod tests {
         fs::create_dir(&other).unwrap();
         let objects = |folder: &Path| {
             let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-            match compile(&Env::from_process(), &descriptor(), &component("same"), &target, folder, None).unwrap() {
+            match compile_guard(&Env::from_process(), &descriptor(), &component("same"), &target, folder, None).unwrap()
+            {
                 GuardObjects::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
                 GuardObjects::Unguarded(_) => None,
             }
         };
         assert_eq!(objects(one.path()), objects(&other));
-        let unguarded =
-            compile(&Env::from_process(), &descriptor(), &component("x"), "wasm32-unknown-unknown", one.path(), None)
-                .unwrap();
+        let unguarded = compile_guard(
+            &Env::from_process(),
+            &descriptor(),
+            &component("x"),
+            "wasm32-unknown-unknown",
+            one.path(),
+            None,
+        )
+        .unwrap();
         assert!(matches!(unguarded, GuardObjects::Unguarded(why) if why.contains("wasm32")));
     }
 }

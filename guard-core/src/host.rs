@@ -13,7 +13,7 @@ pub struct Host {
     /// The driver.
     pub driver: DriverState,
     /// The GPUs that the driver drives; `None`: nobody looked, or looking failed.
-    pub gpus: Option<Vec<Gpu>>,
+    pub gpus: Option<Vec<HostGpu>>,
     /// Whether the driver can compile PTX, and may.
     pub jit: Jit,
     /// The shared libcudart that the program gets, where it needs one.
@@ -46,12 +46,12 @@ pub enum DriverState {
     /// Looked everywhere: there is no libcuda.
     Absent,
     /// There.
-    Found(Driver),
+    Found(HostDriver),
 }
 
 /// A driver: libcuda and the kernel module under it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Driver {
+pub struct HostDriver {
     /// The file of libcuda.
     pub library: Option<String>,
     /// Release of libcuda, by its file's name.
@@ -64,12 +64,12 @@ pub struct Driver {
     /// nobody asked.
     pub init: Option<u32>,
     /// Whether this libcuda may stand over an older kernel module: asked only where nobody asked `cuInit`.
-    pub compat: Compat,
+    pub compat: CompatState,
 }
 
 /// What a libcuda's file says of forward compatibility, in its ELF note `.note.cuda.fwd_compatibility`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Compat {
+pub enum CompatState {
     /// Nobody read the file; or it has no note and lies in a cuda-compat folder (packages up to 2025 had none).
     #[default]
     Unknown,
@@ -82,7 +82,7 @@ pub enum Compat {
 
 /// A GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gpu {
+pub struct HostGpu {
     /// Compute capability, where known.
     pub cc: Option<(u8, u8)>,
     /// The product's name, where known: `NVIDIA GeForce RTX 4090`.
@@ -138,7 +138,7 @@ pub enum CudnnState {
         /// Inner libraries of which the manifest's rows ask: file name → what was found.
         inner: Vec<Inner>,
         /// What the loader library's own file says of its release.
-        loader: Loader,
+        loader: LoaderVersion,
         /// The release of the cudart that it was made with: it has its own inside.
         made_with: Option<CudaVersion>,
     },
@@ -146,7 +146,7 @@ pub enum CudnnState {
 
 /// What the file of a library that opens its parts by itself says of its own release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Loader {
+pub enum LoaderVersion {
     /// Nothing.
     #[default]
     Unknown,

@@ -32,7 +32,7 @@ impl Value {
     ///
     /// # Panics
     /// If this is not an object: a mistake in the caller.
-    pub fn put(&mut self, key: &str, value: Option<impl Into<Self>>) {
+    pub fn insert_some(&mut self, key: &str, value: Option<impl Into<Self>>) {
         let Self::Object(members) = self else { panic!("put into what is no object") };
         if let Some(value) = value {
             members.push((key.to_owned(), value.into()));
@@ -40,7 +40,7 @@ impl Value {
     }
 
     /// Over several lines, two blanks a level: for people.
-    pub fn pretty(&self) -> String {
+    pub fn to_pretty_string(&self) -> String {
         let mut out = String::new();
         self.write_pretty(&mut out, 0);
         out
@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn both_forms() {
         let mut value = object([("a", array([1u32, 2])), ("b", object::<&str>([]))]);
-        value.put("c", Some(true));
-        value.put("d", None::<&str>);
+        value.insert_some("c", Some(true));
+        value.insert_some("d", None::<&str>);
         assert_eq!(value.to_string(), r#"{"a":[1,2],"b":{},"c":true}"#);
-        assert_eq!(value.pretty(), "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": {},\n  \"c\": true\n}");
+        assert_eq!(value.to_pretty_string(), "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": {},\n  \"c\": true\n}");
     }
 }

@@ -6,18 +6,18 @@ use memchr::memmem;
 
 use crate::binary;
 use crate::elf::{Elf, machine};
-use crate::host::Loader;
-use crate::loader::{Graph, Look};
+use crate::host::LoaderVersion;
+use crate::loader::{Inspection, LoadGraph};
 use crate::mapped_file::OpenFiles;
-use crate::vendor::{Asked, InCode, Library, Part};
+use crate::vendor::{InCode, Library, Part, VersionGetter};
 use crate::version::{CudaVersion, Version};
 
 /// The version of the library whose file this is: by its real name, else by a part beside it, else by its own text.
-pub(crate) fn of_file(files: &OpenFiles, library: &Library, file: &Path) -> Option<Version> {
+pub(crate) fn file_version(files: &OpenFiles, library: &Library, file: &Path) -> Option<Version> {
     let major = || library.major(file.file_name()?.to_str()?);
     let by_part = || {
         let mut parts = library.needed_parts(major()?);
-        parts.find_map(|part| word(files, &file.with_file_name(part.file), part.symbol))
+        parts.find_map(|part| exported_version(files, &file.with_file_name(part.file), part.symbol))
     };
     in_name(library, file)
         .or_else(by_part)
@@ -37,15 +37,21 @@ pub(crate) fn numbers_in_name(file: &Path, stem: &str) -> Option<Version> {
 }
 
 /// The version of an inner library: by its word, else by its real name, else by its code.
-pub(crate) fn of_part(files: &OpenFiles, library: &Library, file: &Path, name: &str, symbol: &str) -> Option<Version> {
+pub(crate) fn part_version(
+    files: &OpenFiles,
+    library: &Library,
+    file: &Path,
+    name: &str,
+    symbol: &str,
+) -> Option<Version> {
     let stem = || Some(format!("{}.so.", name.split_once(".so")?.0));
     let part = || library.parts.iter().find(|part| part.file == name);
     let by_name = || numbers_in_name(file, &stem()?);
-    word(files, file, symbol).or_else(by_name).or_else(|| in_code(files, library, part()?, file))
+    exported_version(files, file, symbol).or_else(by_name).or_else(|| in_code(files, library, part()?, file))
 }
 
 /// The packed version that an inner library exports.
-pub(crate) fn word(files: &OpenFiles, file: &Path, symbol: &str) -> Option<Version> {
+pub(crate) fn exported_version(files: &OpenFiles, file: &Path, symbol: &str) -> Option<Version> {
     if symbol.is_empty() {
         return None;
     }
@@ -54,14 +60,14 @@ pub(crate) fn word(files: &OpenFiles, file: &Path, symbol: &str) -> Option<Versi
 
 /// The part of this name that a library, the object `index`, would open: it asks for its own full version
 /// first, then for shorter ones.
-pub(crate) fn inner_file(graph: &Graph, index: usize, file: &str, version: Option<Version>) -> Option<PathBuf> {
+pub(crate) fn inner_file(graph: &LoadGraph, index: usize, file: &str, version: Option<Version>) -> Option<PathBuf> {
     let (stem, _) = file.split_once(".so")?;
     let names = version
         .iter()
         .flat_map(|version| [format!("{stem}.so.{version}"), format!("{stem}.so.{}.{}", version.major, version.minor)]);
     names
         .chain([file.to_owned()])
-        .find_map(|name| graph.file(index, &name).filter(|candidate| candidate.look == Look::Usable))
+        .find_map(|name| graph.resolve_file(index, &name).filter(|candidate| candidate.look == Inspection::Usable))
         .map(|candidate| candidate.path)
 }
 
@@ -78,16 +84,16 @@ pub(crate) fn made_with(files: &OpenFiles, library: &Library, part: &Path) -> Op
 /// Returns the constant that an exported getter returns, if it is known. The shim's `elf_returned_constant` says which form is
 /// understood; this is the same function.
 pub(crate) fn returned_constant(elf: &Elf<'_>, getter: &str) -> Option<u32> {
-    let code = first(elf.exported_code(getter)?);
+    let code = first_function(elf.exported_code(getter)?);
     let found: Vec<u32> = match elf.machine() {
         machine::X86_64 => (0..code.len()).filter_map(|at| returned_by_x86(&code[at..])).collect(),
         machine::AARCH64 => {
-            let words: Vec<u32> = code.chunks_exact(4).map(number).collect();
+            let words: Vec<u32> = code.chunks_exact(4).map(read_u32).collect();
             (0..words.len()).filter_map(|at| returned_by_aarch64(&words[at..])).collect()
         }
         _ => Vec::new(),
     };
-    only(found.into_iter())
+    only_value(found.into_iter())
 }
 
 fn returned_by_x86(code: &[u8]) -> Option<u32> {
@@ -95,7 +101,7 @@ fn returned_by_x86(code: &[u8]) -> Option<u32> {
     let (imm, mut rest) = imm.split_at_checked(4)?;
     loop {
         let length = match rest {
-            [0xc3, ..] => return Some(number(imm)),
+            [0xc3, ..] => return Some(read_u32(imm)),
             [0x41, 0x58..=0x5f, ..] => 2,
             [0x58..=0x5f | 0xc9, ..] => 1,
             [0x48, 0x83, _, _, ..] => 4,
@@ -136,22 +142,22 @@ fn in_code(files: &OpenFiles, library: &Library, part: &Part, file: &Path) -> Op
         InCode::Unknown => Vec::new(),
         InCode::Logged(function) => {
             // `movl $91501, -65712(%rbp)`
-            let code = first(elf.exported_code(function)?);
-            let logged = code.windows(10).filter(|bytes| bytes[..2] == *b"\xc7\x85").map(|bytes| number(&bytes[6..]));
-            logged.filter_map(|number| asked.version(number.into())).collect()
+            let code = first_function(elf.exported_code(function)?);
+            let logged = code.windows(10).filter(|bytes| bytes[..2] == *b"\xc7\x85").map(|bytes| read_u32(&bytes[6..]));
+            logged.filter_map(|number| asked.version_of_answer(number.into())).collect()
         }
         InCode::Compared => {
             let code = elf.sections().filter(|section| section.flags & EXECUTABLE != 0);
-            code.flat_map(|section| compared(section.data, asked)).collect()
+            code.flat_map(|section| compared_releases(section.data, asked)).collect()
         }
     };
-    only(found.into_iter().filter(|version| version.major == part.major))
+    only_value(found.into_iter().filter(|version| version.major == part.major))
 }
 
 /// Releases that functions of this code compare with the one that they are called with, two ways of 9.0 to 9.25 and of 9.26 and
 /// later: `mov $1002, %eax` and `cmp $91501, %edi` beside each other; or a division by 10000, and behind it
 /// `mov $1, %r9d` or `xor %r9d, %r9d` and then `movabs $0x1a00000009, %r8`.
-fn compared(code: &[u8], asked: &Asked) -> Vec<Version> {
+fn compared_releases(code: &[u8], asked: &VersionGetter) -> Vec<Version> {
     const MISMATCH: [u8; 4] = 1002u32.to_le_bytes();
     const BY_10_000: [u8; 4] = 0xd1b7_1759_u32.to_le_bytes();
     /// So much stands between the two, and behind the division, at most (measured: 4 and 79 bytes).
@@ -160,7 +166,7 @@ fn compared(code: &[u8], asked: &Asked) -> Vec<Version> {
     let whole = |at: usize| {
         let compares = |from: Option<usize>| {
             let bytes = code.get(from?..)?.get(..6)?;
-            (bytes[..2] == *b"\x81\xff").then(|| asked.version(number(&bytes[2..]).into()))?
+            (bytes[..2] == *b"\x81\xff").then(|| asked.version_of_answer(read_u32(&bytes[2..]).into()))?
         };
         let moves = at > 0 && (0xb8..=0xbf).contains(&code[at - 1]);
         let near = |gap: usize| compares(Some(at + 4 + gap)).or_else(|| compares(at.checked_sub(7 + gap)));
@@ -171,10 +177,10 @@ fn compared(code: &[u8], asked: &Asked) -> Vec<Version> {
         let rest = &rest[..rest.len().min(REST)];
         let end = memmem::find(rest, b"\x49\xb8").filter(|end| end + 10 <= rest.len())?;
         let patch = match memmem::find(&rest[..end], b"\x41\xb9") {
-            Some(at) => number(rest.get(at + 2..)?.get(..4)?),
+            Some(at) => read_u32(rest.get(at + 2..)?.get(..4)?),
             None => memmem::find(&rest[..end], b"\x45\x31\xc9").map(|_| 0)?,
         };
-        let version = Version::new(number(&rest[end + 2..]), number(&rest[end + 6..]), patch);
+        let version = Version::new(read_u32(&rest[end + 2..]), read_u32(&rest[end + 6..]), patch);
         version.packed().map(|_| version)
     };
     let ways = memmem::find_iter(code, &MISMATCH).filter_map(whole);
@@ -182,20 +188,20 @@ fn compared(code: &[u8], asked: &Asked) -> Vec<Version> {
 }
 
 /// What the file of the library itself says of its release by its name, which may not be that of its parts.
-pub(crate) fn loader(library: &Library, file: &Path) -> Loader {
-    in_name(library, file).map_or(Loader::Unknown, Loader::Version)
+pub(crate) fn loader_version(library: &Library, file: &Path) -> LoaderVersion {
+    in_name(library, file).map_or(LoaderVersion::Unknown, LoaderVersion::Version)
 }
 
-fn first(code: &[u8]) -> &[u8] {
+fn first_function(code: &[u8]) -> &[u8] {
     &code[..code.len().min(LOOKED_AT)]
 }
 
-fn number(bytes: &[u8]) -> u32 {
+fn read_u32(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
 /// What all of them say; nothing where they disagree.
-fn only<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+fn only_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
 }

@@ -29,7 +29,7 @@ impl Linkage {
     }
 
     /// The reverse of [`Linkage::name`]; a word that nobody knows is not known.
-    pub fn by_name(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         [Self::Linked, Self::Static, Self::Dlopened, Self::None]
             .into_iter()
             .find(|linkage| linkage.name() == Some(name))

@@ -2,7 +2,7 @@
 //!
 //! The file is at the root of the workspace. It has one table for each target triple and one entry per line, sorted,
 //! without paths, so that branches with different changes merge. Parsing is strict, because an entry that is ignored
-//! is not enforced. [`judge`] is a pure comparison.
+//! is not enforced. [`check_lock`] is a pure comparison.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ use crate::vendor::CUDNN;
 use crate::version::Version;
 #[cfg(feature = "command")]
 use crate::{
-    evidence::{HostCode, Seen},
+    evidence::{HostCode, LinkEvidence},
     judge::linked::Linked,
     manifest::{KnownBy, Manifest},
     toolchain::BuildSystem,
@@ -75,23 +75,26 @@ pub struct Pins {
 
 impl Pins {
     /// Returns the entry for this toolchain and policy, limited to what they concern.
-    pub fn of(policy: &Policy, toolchain: &Toolchain, scope: Scope) -> Self {
+    pub fn from_toolchain(policy: &Policy, toolchain: &Toolchain, scope: Scope) -> Self {
         let library = toolchain.library_version().filter(|_| means_library(policy, toolchain));
         Self {
-            toolkit: toolchain.toolkit().map(|fact| short(fact.value)),
+            toolkit: toolchain.sourced_toolkit_version().map(|fact| short_version(fact.value)),
             library: library.map(|version| version.to_string()),
             // nvcc calls a host compiler only if there is a toolkit.
-            host_compiler: toolchain.toolkit().and(toolchain.host_compiler()).filter(|_| scope.host_compiler),
-            archs: if scope.archs { names(&declared(toolchain)) } else { Vec::new() },
+            host_compiler: toolchain
+                .sourced_toolkit_version()
+                .and(toolchain.host_compiler())
+                .filter(|_| scope.host_compiler),
+            archs: if scope.archs { target_names(&declared_targets(toolchain)) } else { Vec::new() },
             packages: BTreeMap::new(),
         }
     }
 
     /// Returns the entry with the facts of a linked file in place of the detected ones.
     #[cfg(feature = "command")]
-    pub fn observe(&mut self, manifest: &Manifest) {
+    pub fn observe_manifest(&mut self, manifest: &Manifest) {
         if let Some(shown) = manifest.toolkit.filter(|_| manifest.toolkit_known == Some(KnownBy::LinkObservation)) {
-            let shown = short(shown);
+            let shown = short_version(shown);
             if !same_release(self.toolkit.as_deref(), Some(&shown)) {
                 self.toolkit = Some(shown);
             }
@@ -121,25 +124,25 @@ fn linked_library(manifest: &Manifest) -> Option<Version> {
 }
 
 /// The declared architectures without PyTorch's list, which containers set for every project.
-fn declared(toolchain: &Toolchain) -> Vec<Target> {
+fn declared_targets(toolchain: &Toolchain) -> Vec<Target> {
     let all = &toolchain.archs.declared;
     match all.iter().find(|one| !one.adds) {
         Some(strongest) if strongest.is_of_torch() => {
             all.iter().filter(|one| one.adds).flat_map(|one| one.targets.clone()).collect()
         }
-        _ => toolchain.declared(),
+        _ => toolchain.declared_targets(),
     }
 }
 
 /// A third number of 0 means unknown.
-fn short(version: Version) -> String {
+fn short_version(version: Version) -> String {
     match version.patch {
         0 => format!("{}.{}", version.major, version.minor),
         _ => version.to_string(),
     }
 }
 
-fn names(targets: &[Target]) -> Vec<String> {
+fn target_names(targets: &[Target]) -> Vec<String> {
     let mut targets = targets.to_vec();
     targets.sort_unstable();
     targets.dedup();
@@ -149,7 +152,7 @@ fn names(targets: &[Target]) -> Vec<String> {
 impl Lock {
     /// Returns the path of the lock of the workspace in `top`. `None` for a package that cargo downloaded: its lock
     /// belongs to its authors, like its Cargo.lock.
-    pub fn place(top: &Path) -> Option<PathBuf> {
+    pub fn lock_path(top: &Path) -> Option<PathBuf> {
         (!is_fetched(top)).then(|| top.join(FILE))
     }
 
@@ -179,7 +182,7 @@ impl Lock {
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, String> {
         let at = |line: usize, message: &str| format!("{}:{line}: {message}", path.display());
         let text = std::str::from_utf8(bytes)
-            .map_err(|error| at(1 + newlines(&bytes[..error.valid_up_to()]), "is not UTF-8 text"))?;
+            .map_err(|error| at(1 + count_newlines(&bytes[..error.valid_up_to()]), "is not UTF-8 text"))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // The error message of the TOML parser would not help.
         let marked = |line: &str| {
@@ -194,12 +197,12 @@ impl Lock {
                  `cargo cudaguard lock`, or CMake's target cudaguard-lock, write it",
             ));
         }
-        let mut reader = Reader { text, errors: Vec::new() };
+        let mut reader = LockReader { text, errors: Vec::new() };
         let lock = match DeTable::parse(text) {
-            Ok(table) => reader.file(table.get_ref()),
+            Ok(table) => reader.read_lock(table.get_ref()),
             Err(error) => {
                 let (place, message) = not_toml(text, &error);
-                reader.wrong(place, message);
+                reader.push_error(place, message);
                 Self::default()
             }
         };
@@ -208,29 +211,29 @@ impl Lock {
         }
         reader.errors.sort();
         let lines: Vec<String> =
-            reader.errors.iter().map(|(line, message)| at(*line, &sanitize::line(message))).collect();
+            reader.errors.iter().map(|(line, message)| at(*line, &sanitize::sanitize_line(message))).collect();
         Err(lines.join("\n"))
     }
 
     /// Formats the file: equal locks give equal bytes.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = format!("{HEAD}version = {FORMAT}\n");
         for (target, pins) in &self.targets {
-            let target = key(target);
+            let target = quote_key(target);
             let _ = writeln!(text, "\n[target.{target}]");
             if !pins.archs.is_empty() {
-                let _ = writeln!(text, "archs = {}", list(&pins.archs));
+                let _ = writeln!(text, "archs = {}", quote_list(&pins.archs));
             }
             let facts = [(LIBRARY, &pins.library), ("host-compiler", &pins.host_compiler), ("toolkit", &pins.toolkit)];
             for (name, fact) in facts {
                 if let Some(fact) = fact {
-                    let _ = writeln!(text, "{name} = {}", quoted(fact));
+                    let _ = writeln!(text, "{name} = {}", quote_string(fact));
                 }
             }
             if !pins.packages.is_empty() {
                 let _ = writeln!(text, "\n[target.{target}.packages]");
                 for (package, archs) in &pins.packages {
-                    let _ = writeln!(text, "{} = {}", key(package), list(archs));
+                    let _ = writeln!(text, "{} = {}", quote_key(package), quote_list(archs));
                 }
             }
         }
@@ -248,25 +251,25 @@ pub(crate) fn is_fetched(folder: &Path) -> bool {
     [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| folder.join(mark).exists())
 }
 
-fn newlines(bytes: &[u8]) -> usize {
+fn count_newlines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count() - 1
 }
 
-fn key(name: &str) -> String {
+fn quote_key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }
+    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quote_string(name) }
 }
 
 /// Basic strings of TOML and JSON have the same syntax.
-fn quoted(text: &str) -> String {
+fn quote_string(text: &str) -> String {
     crate::json::Value::from(text).to_string()
 }
 
-fn list(names: &[String]) -> String {
-    format!("[{}]", names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "))
+fn quote_list(names: &[String]) -> String {
+    format!("[{}]", names.iter().map(|name| quote_string(name)).collect::<Vec<_>>().join(", "))
 }
 
-struct Reader<'a> {
+struct LockReader<'a> {
     text: &'a str,
     /// Line and message.
     errors: Vec<(usize, String)>,
@@ -274,31 +277,34 @@ struct Reader<'a> {
 
 type Item<'a> = Spanned<DeValue<'a>>;
 
-impl Reader<'_> {
-    fn wrong(&mut self, offset: usize, message: impl Into<String>) {
+impl LockReader<'_> {
+    fn push_error(&mut self, offset: usize, message: impl Into<String>) {
         let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
-        self.errors.push((1 + newlines(before), message.into()));
+        self.errors.push((1 + count_newlines(before), message.into()));
     }
 
-    fn expected(&mut self, key: &str, item: &Item<'_>, expected: &str) {
+    fn push_type_error(&mut self, key: &str, item: &Item<'_>, expected: &str) {
         let found = match item.get_ref() {
             DeValue::String(text) => format!("{text:?}"),
             other => kind_of(other),
         };
-        self.wrong(item.span().start, format!("`{key}`: expected {expected}, found {found}"));
+        self.push_error(item.span().start, format!("`{key}`: expected {expected}, found {found}"));
     }
 
-    fn file(&mut self, table: &DeTable<'_>) -> Lock {
+    fn read_lock(&mut self, table: &DeTable<'_>) -> Lock {
         let mut lock = Lock::default();
-        let format = table.get("version").map(|item| (item, item.get_ref().as_integer().and_then(whole)));
+        let format = table.get("version").map(|item| (item, item.get_ref().as_integer().and_then(whole_number)));
         match format {
             None => {
-                self.wrong(0, format!("has no `version`; a lock of this cudaguard begins with `version = {FORMAT}`"));
+                self.push_error(
+                    0,
+                    format!("has no `version`; a lock of this cudaguard begins with `version = {FORMAT}`"),
+                );
             }
             Some((_, Some(FORMAT))) => {}
             Some((item, Some(newer))) if newer > FORMAT => {
                 // Other keys are not validated here.
-                self.wrong(
+                self.push_error(
                     item.span().start,
                     format!(
                         "is of format {newer}, and this cudaguard ({}) reads {FORMAT}: update cudaguard",
@@ -308,7 +314,7 @@ impl Reader<'_> {
                 return lock;
             }
             Some((item, Some(older))) => {
-                self.wrong(
+                self.push_error(
                     item.span().start,
                     format!(
                         "is of format {older}, which is no longer read; remove the file and run `cargo cudaguard lock`"
@@ -316,55 +322,57 @@ impl Reader<'_> {
                 );
                 return lock;
             }
-            Some((item, None)) => self.expected("version", item, &format!("the number {FORMAT}")),
+            Some((item, None)) => self.push_type_error("version", item, &format!("the number {FORMAT}")),
         }
         for (name, item) in table {
             match &**name.get_ref() {
                 "version" => {}
                 "target" => {
-                    let Some(targets) = self.table("target", item) else { continue };
+                    let Some(targets) = self.read_table("target", item) else { continue };
                     for (triple, item) in targets {
                         let key = format!("target.{}", triple.get_ref());
-                        let Some(table) = self.table(&key, item) else { continue };
-                        let pins = self.pins(&key, table);
+                        let Some(table) = self.read_table(&key, item) else { continue };
+                        let pins = self.read_pins(&key, table);
                         lock.targets.insert(triple.get_ref().to_string(), pins);
                     }
                 }
-                other => self.wrong(name.span().start, format!("`{other}`: no such key; expected version, target")),
+                other => {
+                    self.push_error(name.span().start, format!("`{other}`: no such key; expected version, target"))
+                }
             }
         }
         lock
     }
 
-    fn table<'v>(&mut self, key: &str, item: &'v Item<'v>) -> Option<&'v DeTable<'v>> {
+    fn read_table<'v>(&mut self, key: &str, item: &'v Item<'v>) -> Option<&'v DeTable<'v>> {
         let table = item.get_ref().as_table();
         if table.is_none() {
-            self.expected(key, item, "a table");
+            self.push_type_error(key, item, "a table");
         }
         table
     }
 
-    fn pins(&mut self, prefix: &str, table: &DeTable<'_>) -> Pins {
+    fn read_pins(&mut self, prefix: &str, table: &DeTable<'_>) -> Pins {
         let mut pins = Pins::default();
         for (name, item) in table {
             let key = format!("{prefix}.{}", name.get_ref());
             match &**name.get_ref() {
-                "toolkit" => pins.toolkit = self.version(&key, item),
-                LIBRARY => pins.library = self.version(&key, item),
+                "toolkit" => pins.toolkit = self.read_version(&key, item),
+                LIBRARY => pins.library = self.read_version(&key, item),
                 "host-compiler" => match item.get_ref().as_str() {
                     Some(text) if !text.trim().is_empty() => pins.host_compiler = Some(text.to_owned()),
-                    _ => self.expected(&key, item, "a compiler and its release such as \"gcc 12.2.0\""),
+                    _ => self.push_type_error(&key, item, "a compiler and its release such as \"gcc 12.2.0\""),
                 },
-                "archs" => pins.archs = self.archs(&key, item),
+                "archs" => pins.archs = self.read_archs(&key, item),
                 "packages" => {
-                    let Some(packages) = self.table(&key, item) else { continue };
+                    let Some(packages) = self.read_table(&key, item) else { continue };
                     for (name, item) in packages {
                         let key = format!("{key}.{}", name.get_ref());
-                        let archs = self.archs(&key, item);
+                        let archs = self.read_archs(&key, item);
                         pins.packages.insert(name.get_ref().to_string(), archs);
                     }
                 }
-                _ => self.wrong(
+                _ => self.push_error(
                     name.span().start,
                     format!("`{key}`: no such key; expected one of archs, {LIBRARY}, host-compiler, packages, toolkit"),
                 ),
@@ -373,31 +381,31 @@ impl Reader<'_> {
         pins
     }
 
-    fn version(&mut self, key: &str, item: &Item<'_>) -> Option<String> {
+    fn read_version(&mut self, key: &str, item: &Item<'_>) -> Option<String> {
         let text = item.get_ref().as_str().filter(|text| text.parse::<Version>().is_ok());
         if text.is_none() {
-            self.expected(key, item, "a version as a string such as \"13.0.88\"");
+            self.push_type_error(key, item, "a version as a string such as \"13.0.88\"");
         }
         text.map(str::to_owned)
     }
 
-    fn archs(&mut self, key: &str, item: &Item<'_>) -> Vec<String> {
+    fn read_archs(&mut self, key: &str, item: &Item<'_>) -> Vec<String> {
         let Some(items) = item.get_ref().as_array() else {
-            self.expected(key, item, "an array of strings such as \"sm_90a\"");
+            self.push_type_error(key, item, "an array of strings such as \"sm_90a\"");
             return Vec::new();
         };
         let mut targets = Vec::new();
         for item in items {
             match item.get_ref().as_str().and_then(|text| text.parse::<Target>().ok()) {
                 Some(target) => targets.push(target),
-                None => self.expected(key, item, "architectures such as \"sm_90a\" or \"compute_90\""),
+                None => self.push_type_error(key, item, "architectures such as \"sm_90a\" or \"compute_90\""),
             }
         }
-        names(&targets)
+        target_names(&targets)
     }
 }
 
-fn whole(number: &toml::de::DeInteger<'_>) -> Option<i64> {
+fn whole_number(number: &toml::de::DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
@@ -423,7 +431,7 @@ impl Scope {
 /// Compares the toolchain with the locked one. `path` is the lock's, for messages.
 ///
 /// A difference is an error, or a warning if one side is unknown.
-pub fn judge(
+pub fn check_lock(
     lock: &Lock,
     path: &Path,
     package: &str,
@@ -432,35 +440,36 @@ pub fn judge(
     scope: Scope,
 ) -> Vec<Finding> {
     let target = &toolchain.target;
-    let now = Pins::of(policy, toolchain, scope);
-    let has_toolkit = toolchain.toolkit().is_some() || toolchain.compiler.is_some() || toolchain.headers.is_some();
+    let now = Pins::from_toolchain(policy, toolchain, scope);
+    let has_toolkit =
+        toolchain.sourced_toolkit_version().is_some() || toolchain.compiler.is_some() || toolchain.headers.is_some();
     let concerns = |has: bool| has || !scope.only_what_it_has;
     if !concerns(has_toolkit || now.library.is_some()) {
         return Vec::new();
     }
     let values = Values::default().with("lock", path.display()).with("target", target);
     let Some(pins) = lock.targets.get(target) else {
-        let words = toolchain.by.of(
+        let words = toolchain.by.choose(
             MessageTemplate::LockLacksTarget,
             MessageTemplate::LockLacksTargetCMake,
             MessageTemplate::LockLacksTargetOptions,
         );
-        return vec![words.finding(&values)];
+        return vec![words.to_finding(&values)];
     };
     let mut findings = Vec::new();
     let mut drift = |what: &str, was: String, is: String, by: String, severity: Severity| {
         let values = values.clone().with("what", what).with("was", was).with("now", is).with("source", by);
-        let values = values.known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = toolchain.by.of(
+        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
+        let words = toolchain.by.choose(
             MessageTemplate::LockDrift,
             MessageTemplate::LockDriftCMake,
             MessageTemplate::LockDriftOptions,
         );
-        findings.push(words.finding(&values).with_severity(severity));
+        findings.push(words.to_finding(&values).with_severity(severity));
     };
     let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
     if concerns(has_toolkit) && !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
-        let by = toolchain.toolkit().map(|fact| fact.source).unwrap_or_default();
+        let by = toolchain.sourced_toolkit_version().map(|fact| fact.source).unwrap_or_default();
         if now.toolkit.is_none() && (toolchain.compiler.is_some() || toolchain.headers.is_some()) {
             drift(TOOLKIT, text(&pins.toolkit), "not known".to_owned(), by, Severity::Warning);
         } else {
@@ -489,7 +498,7 @@ pub fn judge(
     // A missing toolkit is another finding, and a compiler without a release is no difference.
     let concerned = scope.host_compiler && now.toolkit.is_some() && pins.host_compiler.is_some();
     // The cc crate makes nvcc call another one, and it is still unknown which of the two compiles.
-    let by_cc = toolchain.host_of_cc.as_ref().and_then(HostCompiler::name);
+    let by_cc = toolchain.host_of_cc.as_ref().and_then(HostCompiler::display_name);
     if concerned && now.host_compiler != pins.host_compiler && (by_cc.is_none() || by_cc != pins.host_compiler) {
         let host = toolchain.host.as_ref();
         let by = host.map(|host| format!("{}: {}", host.path.display(), host.source)).unwrap_or_default();
@@ -514,16 +523,16 @@ pub fn judge(
 #[cfg(feature = "command")]
 pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
     let by_cargo = toolchain.by == BuildSystem::Cargo;
-    let open = || by_cargo && (toolchain.toolkit().is_none() || toolchain.named().len() > 1);
+    let open = || by_cargo && (toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1);
     let by_objects = finding.subject == HOST_COMPILER || finding.subject == CUDNN.name;
     finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
 }
 
 /// Returns true if a linked file supersedes this drift, which was held back before linking.
 #[cfg(feature = "command")]
-pub(crate) fn is_superseded(finding: &Finding, seen: &Seen) -> bool {
-    let toolkit = || finding.subject == TOOLKIT && seen.toolkit(None).is_some();
-    let library = || finding.subject == CUDNN.name && seen.library().is_some();
+pub(crate) fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
+    let toolkit = || finding.subject == TOOLKIT && seen.built_with(None).is_some();
+    let library = || finding.subject == CUDNN.name && seen.cudnn_version().is_some();
     finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
 }
 
@@ -544,28 +553,28 @@ pub fn judge_linked(
         let was = was.clone().unwrap_or_else(|| "none".to_owned());
         let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
         let values = values.with("was", was).with("now", is).with("source", by);
-        let values = values.known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = linked.by.of(
+        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
+        let words = linked.by.choose(
             MessageTemplate::LockDrift,
             MessageTemplate::LockDriftCMake,
             MessageTemplate::LockDriftOptions,
         );
-        findings.push(words.finding(&values));
+        findings.push(words.to_finding(&values));
     };
     let before = recorded.toolkit.map(CudaVersion::from);
-    if let Some(shown) = linked.seen.toolkit(before).filter(|shown| kept_back || before != Some(*shown)) {
+    if let Some(shown) = linked.seen.built_with(before).filter(|shown| kept_back || before != Some(*shown)) {
         let shown = shown.to_string();
         if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
             drift(TOOLKIT, &pins.toolkit, shown, format!("the code of {}", linked.name));
         }
     }
-    if let Some((library, is)) = linked.seen.library_taken.as_ref().zip(linked.seen.library()) {
+    if let Some((library, is)) = linked.seen.library_taken.as_ref().zip(linked.seen.cudnn_version()) {
         let is = is.to_string();
         if pins.library.as_ref().is_some_and(|was| *was != is) && linked.library == Linkage::Linked {
             drift(CUDNN.name, &pins.library, is, library.path.display().to_string());
         }
     }
-    let called = linked.seen.host.as_ref().and_then(HostCode::of_nvcc);
+    let called = linked.seen.host.as_ref().and_then(HostCode::nvcc_host_compiler);
     if let Some(is) = called.filter(|is| pins.host_compiler.as_ref().is_some_and(|was| was != *is)) {
         drift(HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects of {}", linked.name));
     }
@@ -600,8 +609,8 @@ fn means_library(policy: &Policy, toolchain: &Toolchain) -> bool {
 }
 
 /// Turns warnings about drift into errors if cargo was called with `--locked`, unless they are allowed. Call it after
-/// [`Policy::apply`].
-pub fn insist(findings: &mut [Finding], policy: &Policy) {
+/// [`Policy::apply_to`].
+pub fn enforce_locked(findings: &mut [Finding], policy: &Policy) {
     for finding in findings {
         let ours = matches!(finding.code, Code::LockDrift | Code::LockLacksTarget);
         if ours && finding.severity == Severity::Warning && !policy.allow.contains_key(&finding.code) {
@@ -615,7 +624,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::toolchain::{Choice, Family, HostCompiler, Nvcc, Toolkit};
+    use crate::toolchain::{CompilerFamily, HostCompiler, Nvcc, Selection, Toolkit};
 
     fn read(text: &str) -> Result<Lock, String> {
         Lock::parse(Path::new("cudaguard.lock"), text.as_bytes())
@@ -642,18 +651,18 @@ plain = []
     #[test]
     fn what_is_written_is_what_was_read() {
         let lock = read(WHOLE).unwrap();
-        assert_eq!(lock.text(), WHOLE);
+        assert_eq!(lock.to_text(), WHOLE);
         assert_eq!(lock.targets[HOST].archs_of("engine"), ["sm_90a"]);
         assert_eq!(lock.targets[HOST].archs_of("plain"), [""; 0]);
         assert_eq!(lock.targets[HOST].archs_of("other"), ["sm_80", "compute_90"]);
         let mut odd = Lock::default();
         let _ = odd.targets.insert("thumbv8m.main".into(), Pins::default());
-        assert_eq!(read(&odd.text()).unwrap(), odd);
+        assert_eq!(read(&odd.to_text()).unwrap(), odd);
     }
 
     #[test]
     fn mistakes_are_told_with_file_and_line() {
-        for (text, said) in [
+        for (text, expected_error) in [
             ("", "cudaguard.lock:1: has no `version`; a lock of this cudaguard begins with `version = 1`"),
             ("version = \"1\"\n", "cudaguard.lock:1: `version`: expected the number 1, found \"1\""),
             (
@@ -682,7 +691,7 @@ plain = []
             ("version = 1\ntarget = 3\n", "cudaguard.lock:2: `target`: expected a table, found an integer"),
             ("version = 1\nx = 3\n", "cudaguard.lock:2: `x`: no such key; expected version, target"),
         ] {
-            assert_eq!(read(text).unwrap_err(), said, "{text}");
+            assert_eq!(read(text).unwrap_err(), expected_error, "{text}");
         }
         let newer = read("version = 2\n[[news]]\n").unwrap_err();
         assert!(newer.starts_with("cudaguard.lock:1: is of format 2, ") && newer.ends_with(": update cudaguard"));
@@ -698,33 +707,33 @@ plain = []
         let mut toolchain = Toolchain::default();
         HOST.clone_into(&mut toolchain.target);
         toolchain.toolkits = vec![Toolkit { root: "/cuda".into(), nvcc: Some(compiler), ..Toolkit::default() }];
-        toolchain.compiler = Some(Choice { index: 0, reason: "first nvcc in PATH".into() });
+        toolchain.compiler = Some(Selection { index: 0, reason: "first nvcc in PATH".into() });
         toolchain.host = Some(HostCompiler {
             path: "/usr/bin/g++".into(),
             source: "PATH".into(),
-            family: Family::Gcc,
+            family: CompilerFamily::Gcc,
             version: Some(Version::new(12, 2, 0)),
         });
         toolchain
     }
 
     fn judged(lock: &Lock, toolchain: &Toolchain) -> Vec<Finding> {
-        judge(lock, Path::new("cudaguard.lock"), "p", &Policy::default(), toolchain, Scope::WHOLE)
+        check_lock(lock, Path::new("cudaguard.lock"), "p", &Policy::default(), toolchain, Scope::WHOLE)
     }
 
     #[test]
     fn a_toolchain_does_not_drift_from_itself() {
         let toolchain = toolchain(Version::new(13, 0, 88));
-        let pins = Pins::of(&Policy::default(), &toolchain, Scope::WHOLE);
+        let pins = Pins::from_toolchain(&Policy::default(), &toolchain, Scope::WHOLE);
         let lock = Lock { targets: [(HOST.to_owned(), pins)].into() };
         assert_eq!(judged(&lock, &toolchain), []);
-        assert_eq!(judged(&read(&lock.text()).unwrap(), &toolchain), []);
+        assert_eq!(judged(&read(&lock.to_text()).unwrap(), &toolchain), []);
     }
 
     #[test]
     fn drift_says_from_what_to_what_by_what() {
         let mut lock = Lock::default();
-        let pins = Pins::of(&Policy::default(), &toolchain(Version::new(12, 4, 131)), Scope::WHOLE);
+        let pins = Pins::from_toolchain(&Policy::default(), &toolchain(Version::new(12, 4, 131)), Scope::WHOLE);
         let _ = lock.targets.insert(HOST.to_owned(), pins);
         let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
         assert_eq!(
@@ -744,7 +753,7 @@ plain = []
         assert_eq!(subjects, ["the host compiler", "the list of declared archs"]);
         let scope = Scope { archs: false, library: false, ..Scope::WHOLE };
         let path = Path::new("l");
-        let rest = judge(&lock, path, "p", &Policy::default(), &toolchain(Version::new(13, 0, 88)), scope);
+        let rest = check_lock(&lock, path, "p", &Policy::default(), &toolchain(Version::new(13, 0, 88)), scope);
         assert_eq!(rest.len(), 1, "archs that the build script names are kept with it: {rest:?}");
     }
 
@@ -754,9 +763,9 @@ plain = []
         let mut found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
         assert_eq!((found[0].code, found[0].severity), (Code::LockLacksTarget, Severity::Warning));
         let allowing = Policy { allow: [(Code::LockLacksTarget, "x".to_owned())].into(), ..Policy::default() };
-        insist(&mut found, &allowing);
+        enforce_locked(&mut found, &allowing);
         assert_eq!(found[0].severity, Severity::Warning);
-        insist(&mut found, &Policy::default());
+        enforce_locked(&mut found, &Policy::default());
         assert_eq!(found[0].severity, Severity::Error);
     }
 
@@ -775,7 +784,7 @@ plain = []
             value in "(\"\\PC{0,8}\"|[0-9]{1,25}|\\[\\]|\\[\"\\PC{0,6}\", 3\\]|true|\\{\\}|1979-05-27|\"9\\.[0-9]\"|\\[\"sm_9[0-9]a?\"\\])",
         ) {
             match read(&format!("version = 1\n[{section}]\n{key} = {value}\n")) {
-                Ok(lock) => prop_assert_eq!(read(&lock.text()), Ok(lock)),
+                Ok(lock) => prop_assert_eq!(read(&lock.to_text()), Ok(lock)),
                 Err(error) => prop_assert!(error.lines().all(|line| line.starts_with("cudaguard.lock:")), "{}", error),
             }
         }

@@ -40,7 +40,7 @@ pub struct Manifest {
     /// The release of the guarded library that the linker took, where it is another than its headers'.
     pub library_linked: Option<Version>,
     /// cudart; `None` until it is sealed.
-    pub cudart: Option<Cudart>,
+    pub cudart: Option<RecordedCudart>,
     /// Archs as declared: by the policy, variables or the builder.
     pub declared: Vec<Target>,
     /// Archs as found in the linked file; `None` until it is sealed.
@@ -86,7 +86,7 @@ impl KnownBy {
     }
 
     /// The one with this name.
-    pub fn by_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         [Self::Declared, Self::LinkObservation, Self::Linked, Self::Symbols]
             .into_iter()
             .find(|known| known.name() == name)
@@ -124,7 +124,7 @@ pub struct BuiltWith {
 
 /// cudart as the linked file has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cudart {
+pub struct RecordedCudart {
     /// How the program reaches it.
     pub linkage: Linkage,
     /// Of which CUDA version; `None` where nothing tells.
@@ -256,8 +256,8 @@ impl Component {
 
 impl Manifest {
     /// Asks for this release of the guarded library, which the file is linked to: what is known where nobody recorded a build.
-    pub(crate) fn needs(&mut self, version: Version) {
-        self.requires.extend(BuiltWith { version, linkage: Linkage::Linked }.requirements(&Policy::default()));
+    pub(crate) fn require_cudnn(&mut self, version: Version) {
+        self.requires.extend(BuiltWith { version, linkage: Linkage::Linked }.requirement_rows(&Policy::default()));
     }
 
     /// The manifest of a component built by this toolchain under this policy: pure, nothing is looked up.
@@ -265,7 +265,13 @@ impl Manifest {
     /// What only the linked file can tell (kernels, cudart, how the guarded library is reached) is left open until it is sealed.
     /// A linkage that the policy declares is taken at its word: `none` means that the headers on this machine
     /// are no business of the program.
-    pub fn of(component: Component, target: &str, profile: &str, policy: &Policy, toolchain: &Toolchain) -> Self {
+    pub fn from_build(
+        component: Component,
+        target: &str,
+        profile: &str,
+        policy: &Policy,
+        toolchain: &Toolchain,
+    ) -> Self {
         let linkage = policy.library_linkage.unwrap_or_default();
         let library = toolchain
             .library_version()
@@ -280,7 +286,7 @@ impl Manifest {
             toolkit: toolchain.toolkit_version(),
             toolkit_known: toolchain.toolkit_version().map(|_| KnownBy::Declared),
             toolkits_besides: Vec::new(),
-            requires: library.as_ref().map(|library| library.requirements(policy)).unwrap_or_default(),
+            requires: library.as_ref().map(|library| library.requirement_rows(policy)).unwrap_or_default(),
             library_known: library
                 .as_ref()
                 .filter(|_| toolchain.library_version().is_none())
@@ -288,7 +294,7 @@ impl Manifest {
             library_linked: None,
             library,
             cudart: None,
-            declared: toolchain.declared(),
+            declared: toolchain.declared_targets(),
             observed: None,
             host_compiler: toolchain.host_compiler(),
             runtime: policy.runtime,
@@ -302,7 +308,7 @@ impl Manifest {
     /// The shared libcudart that the program is linked to, by soname, and the version that it was built with; `None` where
     /// it is linked otherwise, not at all, or to one of another major than the toolkit's.
     pub fn shared_cudart(&self) -> Option<(String, CudaVersion)> {
-        let Cudart { linkage: Linkage::Linked, version: Some(version) } = self.cudart? else { return None };
+        let RecordedCudart { linkage: Linkage::Linked, version: Some(version) } = self.cudart? else { return None };
         let CudaVersion { major, minor } = version;
         let soname = match major {
             12.. => format!("libcudart.so.{major}"),
@@ -313,7 +319,7 @@ impl Manifest {
     }
 
     /// The CUDA that the program was made with: its toolkit's, else its cudart's.
-    pub fn cuda(&self) -> Option<CudaVersion> {
+    pub fn cuda_version(&self) -> Option<CudaVersion> {
         let cudart = |row: &Requirement| match row {
             Requirement::Driver { cuda, because, .. } if because.starts_with(vendor::CUDART.stem) => Some(*cuda),
             _ => None,
@@ -325,7 +331,7 @@ impl Manifest {
     /// known to do so, and the soname alone counts.
     pub fn library_names(&self) -> Option<Vec<String>> {
         let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == CUDNN.key));
-        by_crate.map(|opens| opens.names(CUDNN.key))
+        by_crate.map(|opens| opens.candidate_names(CUDNN.key))
     }
 
     /// What its kernels are built for, in words: `sm_80, compute_90`. Empty where nobody has looked.
@@ -367,17 +373,17 @@ impl Manifest {
     pub fn to_json(&self) -> Value {
         let names = |targets: &[Target]| array(targets.iter().map(ToString::to_string));
         let mut archs = object([("known", self.archs_known().into()), ("declared", names(&self.declared))]);
-        archs.put("observed", self.observed.as_deref().map(names));
+        archs.insert_some("observed", self.observed.as_deref().map(names));
         let library = self.library.as_ref().map(|library| {
             let mut value = object([("version", library.version.to_string().into())]);
-            value.put("linkage", library.linkage.name());
-            value.put("known", self.library_known.map(KnownBy::name));
-            value.put("library", self.library_linked.map(|version| version.to_string()));
+            value.insert_some("linkage", library.linkage.name());
+            value.insert_some("known", self.library_known.map(KnownBy::name));
+            value.insert_some("library", self.library_linked.map(|version| version.to_string()));
             value
         });
         let cudart = self.cudart.and_then(|cudart| {
             let mut value = object([("linkage", cudart.linkage.name()?.into())]);
-            value.put("version", cudart.version.map(|version| version.to_string()));
+            value.insert_some("version", cudart.version.map(|version| version.to_string()));
             Some(value)
         });
         let mut value = object([
@@ -395,37 +401,37 @@ impl Manifest {
         ]);
         let toolkit = self.toolkit.map(|version| {
             let mut value = object([("version", version.to_string().into())]);
-            value.put("known", self.toolkit_known.map(KnownBy::name));
+            value.insert_some("known", self.toolkit_known.map(KnownBy::name));
             let besides = self.toolkits_besides.iter().map(ToString::to_string);
-            value.put("besides", (!self.toolkits_besides.is_empty()).then(|| array(besides)));
+            value.insert_some("besides", (!self.toolkits_besides.is_empty()).then(|| array(besides)));
             value
         });
-        value.put("toolkit", toolkit);
-        value.put(CUDNN.key, library);
-        value.put("cudart", cudart);
-        value.put("archs", Some(archs));
-        value.put("host_compiler", self.host_compiler.as_deref());
-        value.put("dlopen", (!self.opens.is_empty()).then(|| array(self.opens.iter().map(Opens::to_json))));
-        value.put("sealed", Some(self.sealed));
+        value.insert_some("toolkit", toolkit);
+        value.insert_some(CUDNN.key, library);
+        value.insert_some("cudart", cudart);
+        value.insert_some("archs", Some(archs));
+        value.insert_some("host_compiler", self.host_compiler.as_deref());
+        value.insert_some("dlopen", (!self.opens.is_empty()).then(|| array(self.opens.iter().map(Opens::to_json))));
+        value.insert_some("sealed", Some(self.sealed));
         let policy = object([
             ("mismatch", if self.runtime.mismatch_warns { "warn" } else { "refuse" }.into()),
             ("gpu", self.runtime.gpu.name().into()),
             ("library", if self.runtime.library_enforces { "enforce" } else { "report" }.into()),
             ("partial", if self.partial_refuse { "refuse" } else { "silent" }.into()),
         ]);
-        value.put("policy", Some(policy));
-        value.put(
+        value.insert_some("policy", Some(policy));
+        value.insert_some(
             "allow",
             Some(object(self.allow.iter().map(|(code, reason)| (code.to_string(), reason.as_str().into())))),
         );
-        value.put("requires", Some(array(self.requires.iter().map(Requirement::to_json))));
+        value.insert_some("requires", Some(array(self.requires.iter().map(Requirement::to_json))));
         value
     }
 }
 
 impl Opens {
     /// The names that are tried for one of them, in order.
-    pub fn names(&self, stem: &str) -> Vec<String> {
+    pub fn candidate_names(&self, stem: &str) -> Vec<String> {
         self.endings.iter().map(|ending| format!("lib{stem}{ending}")).collect()
     }
 
@@ -442,7 +448,7 @@ impl Opens {
 impl BuiltWith {
     /// NVIDIA's rule: the same major, the same minor or a newer one; patches are interchangeable both ways, unless the
     /// policy wants no older one.
-    pub(crate) fn requirements(&self, policy: &Policy) -> Vec<Requirement> {
+    pub(crate) fn requirement_rows(&self, policy: &Policy) -> Vec<Requirement> {
         let Version { major, minor, .. } = self.version;
         let whole = Requirement::Library {
             min: if policy.library_patch_refuse { self.version } else { Version::new(major, minor, 0) },
@@ -453,13 +459,13 @@ impl BuiltWith {
             patch_refuse: policy.library_patch_refuse,
             required: policy.library_required,
         };
-        std::iter::once(whole).chain(CUDNN.parts(major).map(Requirement::part)).collect()
+        std::iter::once(whole).chain(CUDNN.parts_of_major(major).map(Requirement::for_part)).collect()
     }
 }
 
 impl Requirement {
     /// The row that asks for a library which the guarded one opens by itself.
-    pub fn part(part: &vendor::Part) -> Self {
+    pub fn for_part(part: &vendor::Part) -> Self {
         Self::Part { file: part.file.to_owned(), symbol: part.symbol.to_owned(), needed: part.needed }
     }
 
@@ -474,41 +480,41 @@ impl Requirement {
                     ("built", built.to_string().into()),
                     ("soname", soname.as_str().into()),
                 ]);
-                value.put("linkage", linkage.name());
-                value.put("patch", patch_refuse.then_some("refuse"));
-                value.put("required", required.then_some(true));
+                value.insert_some("linkage", linkage.name());
+                value.insert_some("patch", patch_refuse.then_some("refuse"));
+                value.insert_some("required", required.then_some(true));
                 value
             }
             Self::Part { file, symbol, needed } => {
                 let mut value =
                     object([("kind", format!("{}-inner", CUDNN.key).into()), ("file", file.as_str().into())]);
-                value.put("symbol", (!symbol.is_empty()).then_some(symbol.as_str()));
-                value.put("needed", Some(*needed));
+                value.insert_some("symbol", (!symbol.is_empty()).then_some(symbol.as_str()));
+                value.insert_some("needed", Some(*needed));
                 value
             }
             Self::Driver { cuda, release, because } => {
                 let mut value = object([("kind", "driver".into()), ("cuda", cuda.to_string().into())]);
-                value.put("release", (*release != DriverRelease::new(0, 0, 0)).then(|| release.to_string()));
-                value.put("because", Some(because.as_str()));
+                value.insert_some("release", (*release != DriverRelease::new(0, 0, 0)).then(|| release.to_string()));
+                value.insert_some("because", Some(because.as_str()));
                 value
             }
             Self::Gpu { from, to, by, code, cuda, release, sure_from, beside } => {
                 let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
                 let mut value = object([("kind", "gpu".into()), ("from", cc(*from).into())]);
-                value.put("to", to.map(cc));
-                value.put("by", Some(by.name()));
-                value.put("code", (!code.is_empty()).then_some(code.as_str()));
-                value.put("cuda", cuda.map(|version| version.to_string()));
-                value.put("release", release.map(|release| release.to_string()));
+                value.insert_some("to", to.map(cc));
+                value.insert_some("by", Some(by.name()));
+                value.insert_some("code", (!code.is_empty()).then_some(code.as_str()));
+                value.insert_some("cuda", cuda.map(|version| version.to_string()));
+                value.insert_some("release", release.map(|release| release.to_string()));
                 let nobody = |sure: &_| *sure == crate::tables::NO_DRIVER_KNOWN;
                 let named = sure_from.map(|(cuda, _)| cuda.to_string());
-                value.put(
+                value.insert_some(
                     "sure_from",
                     if sure_from.as_ref().is_some_and(nobody) { Some("unknown".to_owned()) } else { named },
                 );
-                value.put("no_ptx", (*beside == PtxFallback::Nothing).then_some(true));
+                value.insert_some("no_ptx", (*beside == PtxFallback::Nothing).then_some(true));
                 if let PtxFallback::Isa((major, minor)) = beside {
-                    value.put("ptx_isa", Some(format!("{major}.{minor}")));
+                    value.insert_some("ptx_isa", Some(format!("{major}.{minor}")));
                 }
                 value
             }
@@ -522,7 +528,7 @@ mod tests {
     use crate::arch::{Arch, Suffix};
 
     fn library(version: Version, policy: &Policy) -> Vec<String> {
-        let rows = BuiltWith { version, linkage: Linkage::Linked }.requirements(policy);
+        let rows = BuiltWith { version, linkage: Linkage::Linked }.requirement_rows(policy);
         rows.iter().map(|row| row.to_json().to_string()).collect()
     }
 
@@ -553,8 +559,13 @@ mod tests {
     #[test]
     fn a_project_without_anything_has_a_manifest() {
         let component = Component { name: "plain".to_owned(), version: "1.0.0".to_owned() };
-        let manifest =
-            Manifest::of(component, "x86_64-unknown-linux-gnu", "release", &Policy::default(), &Toolchain::default());
+        let manifest = Manifest::from_build(
+            component,
+            "x86_64-unknown-linux-gnu",
+            "release",
+            &Policy::default(),
+            &Toolchain::default(),
+        );
         assert_eq!(manifest.requires, []);
         let expected = format!(
             "{{\"revision\":1,\"component\":{{\"name\":\"plain\",\"version\":\"1.0.0\"}},\"cudaguard\":\"{}\",\
@@ -570,7 +581,7 @@ mod tests {
     #[test]
     fn how_archs_are_known() {
         let component = Component { name: "k".to_owned(), version: "1.0.0".to_owned() };
-        let mut manifest = Manifest::of(component, "t", "dev", &Policy::default(), &Toolchain::default());
+        let mut manifest = Manifest::from_build(component, "t", "dev", &Policy::default(), &Toolchain::default());
         assert_eq!(manifest.archs_known(), "unsealed");
         manifest.declared = vec![Target::Cubin(Arch { number: 90, suffix: Suffix::Specific })];
         assert_eq!((manifest.archs_known(), manifest.not_judged()), ("declared", None));
@@ -586,8 +597,8 @@ mod tests {
     #[test]
     fn linkages_have_names() {
         for linkage in [Linkage::Linked, Linkage::Static, Linkage::Dlopened, Linkage::None] {
-            assert_eq!(Linkage::by_name(linkage.name().unwrap()), linkage);
+            assert_eq!(Linkage::from_name(linkage.name().unwrap()), linkage);
         }
-        assert_eq!(Linkage::by_name("by pigeon"), Linkage::Unknown);
+        assert_eq!(Linkage::from_name("by pigeon"), Linkage::Unknown);
     }
 }

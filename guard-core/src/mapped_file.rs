@@ -11,9 +11,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A file's bytes: mapped where that works, read otherwise.
-pub struct Contents(Held);
+pub struct Contents(MappedBytes);
 
-enum Held {
+enum MappedBytes {
     Mapped(memmap2::Mmap),
     Read(Vec<u8>),
 }
@@ -31,26 +31,26 @@ impl Contents {
         if file.metadata().map_err(|error| fail(&error))?.len() == 0 {
             return Err(fail(&"is empty"));
         }
-        if let Some(map) = map(&file) {
-            return Ok(Self(Held::Mapped(map)));
+        if let Some(map) = map_file(&file) {
+            return Ok(Self(MappedBytes::Mapped(map)));
         }
         let mut data = Vec::new();
         file.read_to_end(&mut data).map_err(|error| fail(&error))?;
-        Ok(Self(Held::Read(data)))
+        Ok(Self(MappedBytes::Read(data)))
     }
 
     /// The mapping that all of the bytes are, where they are one.
-    pub(crate) fn mapping(&self) -> Option<&memmap2::Mmap> {
+    pub(crate) fn as_mapping(&self) -> Option<&memmap2::Mmap> {
         match &self.0 {
-            Held::Mapped(map) => Some(map),
-            Held::Read(_) => None,
+            MappedBytes::Mapped(map) => Some(map),
+            MappedBytes::Read(_) => None,
         }
     }
 }
 
 impl From<Vec<u8>> for Contents {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Held::Read(bytes))
+        Self(MappedBytes::Read(bytes))
     }
 }
 
@@ -66,8 +66,8 @@ impl Deref for Contents {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Held::Mapped(map) => map,
-            Held::Read(data) => data,
+            MappedBytes::Mapped(map) => map,
+            MappedBytes::Read(data) => data,
         }
     }
 }
@@ -130,7 +130,7 @@ fn id(_: &Path) -> Option<FileId> {
 }
 
 #[allow(unsafe_code)]
-fn map(file: &File) -> Option<memmap2::Mmap> {
+fn map_file(file: &File) -> Option<memmap2::Mmap> {
     // SAFETY: the file is mapped read-only, and nothing but bytes is made of it, so any content is valid. Another process
     // may write to the file meanwhile: the bytes may then change between two reads, and the reader checks each number
     // where it uses it. If another process shortens the file, the kernel sends SIGBUS: the command handles that signal,

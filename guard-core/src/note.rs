@@ -39,19 +39,19 @@ const LONGEST_TEXT: usize = 255;
 /// Where the JSON text would not fit with `requires`, it goes without: the rows hold the same.
 pub fn encode(manifest: &Manifest) -> Result<Box<[u8; SIZE]>, String> {
     let mut json = manifest.to_json();
-    let bytes = assemble(manifest, &json.to_string())?;
-    if let Ok(whole) = <Box<[u8; SIZE]>>::try_from(padded(bytes)) {
+    let bytes = assemble_note(manifest, &json.to_string())?;
+    if let Ok(whole) = <Box<[u8; SIZE]>>::try_from(pad_to_size(bytes)) {
         return Ok(whole);
     }
     if let Value::Object(members) = &mut json {
         members.retain(|(key, _)| key != "requires");
     }
-    let bytes = assemble(manifest, &json.to_string())?;
+    let bytes = assemble_note(manifest, &json.to_string())?;
     let needed = bytes.len();
-    padded(bytes).try_into().map_err(|_| does_not_fit(manifest, needed))
+    pad_to_size(bytes).try_into().map_err(|_| does_not_fit(manifest, needed))
 }
 
-fn padded(mut bytes: Vec<u8>) -> Box<[u8]> {
+fn pad_to_size(mut bytes: Vec<u8>) -> Box<[u8]> {
     if bytes.len() < SIZE {
         bytes.resize(SIZE, 0);
     }
@@ -96,14 +96,14 @@ fn too_long(manifest: &Manifest, text: &str) -> String {
 }
 
 /// The bytes, as many as there are. An error is a number or a text that no field holds.
-fn assemble(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
+fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
     let rows_end = head::SIZE + ROW_SIZE * manifest.requires.len();
     let mut out = Writer { bytes: vec![0; rows_end], manifest };
     out.bytes[..8].copy_from_slice(MAGIC);
-    out.u16(head::REVISION, REVISION as usize)?;
-    out.u16(head::ROWS, manifest.requires.len())?;
-    out.u16(head::ROWS_AT, head::SIZE)?;
-    out.u16(head::ROW_SIZE, ROW_SIZE)?;
+    out.write_u16(head::REVISION, REVISION as usize)?;
+    out.write_u16(head::ROWS, manifest.requires.len())?;
+    out.write_u16(head::ROWS_AT, head::SIZE)?;
+    out.write_u16(head::ROW_SIZE, ROW_SIZE)?;
     out.bytes[head::MISMATCH] = u8::from(!manifest.runtime.mismatch_warns);
     out.bytes[head::GPU] = match manifest.runtime.gpu {
         GpuNeed::Auto => GPU_AUTO,
@@ -118,17 +118,17 @@ fn assemble(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
     };
     out.bytes[head::SEALED] = u8::from(manifest.sealed);
     out.bytes[head::PARTIAL] = u8::from(manifest.partial_refuse);
-    out.text(head::NAME, &manifest.component.name)?;
-    out.text(head::VERSION, &manifest.component.version)?;
-    out.text(head::CUDAGUARD, &manifest.cudaguard)?;
-    out.text(head::TOOLKIT, &manifest.toolkit.map(|version| version.to_string()).unwrap_or_default())?;
+    out.write_text(head::NAME, &manifest.component.name)?;
+    out.write_text(head::VERSION, &manifest.component.version)?;
+    out.write_text(head::CUDAGUARD, &manifest.cudaguard)?;
+    out.write_text(head::TOOLKIT, &manifest.toolkit.map(|version| version.to_string()).unwrap_or_default())?;
     for (index, row) in manifest.requires.iter().enumerate() {
-        out.row(head::SIZE + ROW_SIZE * index, row)?;
+        out.write_row(head::SIZE + ROW_SIZE * index, row)?;
     }
     let start = out.bytes.len();
     out.bytes.extend_from_slice(json.as_bytes());
-    out.u16(head::JSON_AT, start)?;
-    out.u16(head::JSON_SIZE, json.len())?;
+    out.write_u16(head::JSON_AT, start)?;
+    out.write_u16(head::JSON_SIZE, json.len())?;
     Ok(out.bytes)
 }
 
@@ -138,18 +138,18 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn u16(&mut self, at: usize, value: usize) -> Result<(), String> {
+    fn write_u16(&mut self, at: usize, value: usize) -> Result<(), String> {
         let value = u16::try_from(value).map_err(|_| does_not_fit(self.manifest, self.bytes.len().max(value)))?;
         self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
         Ok(())
     }
 
-    fn u32(&mut self, at: usize, value: u32) {
+    fn write_u32(&mut self, at: usize, value: u32) {
         self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
 
     /// A text that already stands among the texts is not written again.
-    fn text(&mut self, at: usize, text: &str) -> Result<(), String> {
+    fn write_text(&mut self, at: usize, text: &str) -> Result<(), String> {
         if text.is_empty() {
             return Ok(());
         }
@@ -162,34 +162,34 @@ impl Writer<'_> {
         if known.is_none() {
             self.bytes.extend_from_slice(text.as_bytes());
         }
-        self.u16(at, start)?;
-        self.u16(at + 2, text.len())
+        self.write_u16(at, start)?;
+        self.write_u16(at + 2, text.len())
     }
 
-    fn packed(&mut self, at: usize, what: &str, packed: Option<u32>) -> Result<(), String> {
+    fn write_packed(&mut self, at: usize, what: &str, packed: Option<u32>) -> Result<(), String> {
         let packed = packed.ok_or_else(|| {
             format!("the manifest of {} cannot hold {what}: a number in it is too large", self.manifest.component)
         })?;
-        self.u32(at, packed);
+        self.write_u32(at, packed);
         Ok(())
     }
 
     /// From which driver on a library with a cudart of the two newest majors works: it may be of either.
-    fn floors(&mut self, at: usize) -> Result<(), String> {
+    fn write_floors(&mut self, at: usize) -> Result<(), String> {
         let [older, newer] = tables::newest_cudart_floors();
         for (floor, cuda, release) in [
             (older, part_row::OLDER_CUDA, part_row::OLDER_RELEASE),
             (newer, part_row::NEWER_CUDA, part_row::NEWER_RELEASE),
         ] {
-            self.u32(at + cuda, floor.cuda.to_int());
+            self.write_u32(at + cuda, floor.cuda.to_int());
             if let Some(oldest) = floor.release {
-                self.packed(at + release, &format!("driver {oldest}"), oldest.packed())?;
+                self.write_packed(at + release, &format!("driver {oldest}"), oldest.packed())?;
             }
         }
         Ok(())
     }
 
-    fn row(&mut self, at: usize, row: &Requirement) -> Result<(), String> {
+    fn write_row(&mut self, at: usize, row: &Requirement) -> Result<(), String> {
         match row {
             Requirement::Library { min, below, built, soname, linkage, patch_refuse, required } => {
                 let mut flags = match linkage {
@@ -201,70 +201,70 @@ impl Writer<'_> {
                 flags |= if *patch_refuse { LIBRARY_PATCH } else { 0 };
                 flags |= if *required { LIBRARY_REQUIRED } else { 0 };
                 let of = CUDNN.name;
-                self.u16(at, ROW_LIBRARY.into())?;
-                self.u16(at + library_row::FLAGS, flags.into())?;
-                self.packed(at + library_row::MIN, &format!("{of} {min}"), min.packed())?;
-                self.packed(at + library_row::BELOW, &format!("{of} {below}"), below.packed())?;
-                self.packed(at + library_row::BUILT, &format!("{of} {built}"), built.packed())?;
+                self.write_u16(at, ROW_LIBRARY.into())?;
+                self.write_u16(at + library_row::FLAGS, flags.into())?;
+                self.write_packed(at + library_row::MIN, &format!("{of} {min}"), min.packed())?;
+                self.write_packed(at + library_row::BELOW, &format!("{of} {below}"), below.packed())?;
+                self.write_packed(at + library_row::BUILT, &format!("{of} {built}"), built.packed())?;
                 let packed_cc = |(major, minor): (u8, u8)| usize::from(major) << 8 | usize::from(minor);
-                let floors: Vec<_> = CUDNN.table().gpu_floors(built.major).collect();
+                let floors: Vec<_> = CUDNN.release_table().gpu_floors(built.major).collect();
                 if let [.., (from, cc)] = floors[..] {
-                    self.packed(at + library_row::DROPS_GPUS_FROM, &format!("{of} {from}"), from.packed())?;
-                    self.u16(at + library_row::OLDEST_GPU, packed_cc(cc))?;
+                    self.write_packed(at + library_row::DROPS_GPUS_FROM, &format!("{of} {from}"), from.packed())?;
+                    self.write_u16(at + library_row::OLDEST_GPU, packed_cc(cc))?;
                 }
                 if let [.., (_, cc), _] = floors[..] {
-                    self.u16(at + library_row::OLDEST_GPU_BEFORE, packed_cc(cc))?;
+                    self.write_u16(at + library_row::OLDEST_GPU_BEFORE, packed_cc(cc))?;
                 }
-                if let Some(gpus) = CUDNN.table().newest_gpus(built.major) {
+                if let Some(gpus) = CUDNN.release_table().newest_gpus(built.major) {
                     let all = [u32::from(gpus.newest), gpus.from_minor, u32::from(gpus.before), gpus.below_cuda];
                     let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
-                    self.u32(at + library_row::NEWEST_GPUS, u32::from_le_bytes(all.map(byte)));
+                    self.write_u32(at + library_row::NEWEST_GPUS, u32::from_le_bytes(all.map(byte)));
                 }
-                self.text(at + library_row::SONAME, soname)?;
-                self.text(at + library_row::LIBRARY, of)?;
+                self.write_text(at + library_row::SONAME, soname)?;
+                self.write_text(at + library_row::LIBRARY, of)?;
                 let names = self.manifest.library_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
-                self.text(at + library_row::NAMES, &short(&names, "\n", ""))
+                self.write_text(at + library_row::NAMES, &truncate_list(&names, "\n", ""))
             }
             Requirement::Part { file, symbol, needed } => {
-                self.u16(at, ROW_PART.into())?;
-                self.u16(at + part_row::NEEDED, usize::from(*needed))?;
-                self.text(at + part_row::FILE, file)?;
+                self.write_u16(at, ROW_PART.into())?;
+                self.write_u16(at + part_row::NEEDED, usize::from(*needed))?;
+                self.write_text(at + part_row::FILE, file)?;
                 if let Some(made_with) = CUDNN.made_with.filter(|_| *needed) {
-                    self.floors(at)?;
-                    self.text(at + part_row::MADE_WITH, made_with)?;
+                    self.write_floors(at)?;
+                    self.write_text(at + part_row::MADE_WITH, made_with)?;
                 }
-                self.text(at + part_row::SYMBOL, symbol)
+                self.write_text(at + part_row::SYMBOL, symbol)
             }
             Requirement::Driver { cuda, release, because } => {
-                self.u16(at, ROW_DRIVER.into())?;
-                self.u32(at + driver_row::CUDA, cuda.to_int());
-                self.packed(at + driver_row::RELEASE, &format!("driver {release}"), release.packed())?;
-                self.text(at + driver_row::BECAUSE, &short(&words(because), " ", "..."))?;
+                self.write_u16(at, ROW_DRIVER.into())?;
+                self.write_u32(at + driver_row::CUDA, cuda.to_int());
+                self.write_packed(at + driver_row::RELEASE, &format!("driver {release}"), release.packed())?;
+                self.write_text(at + driver_row::BECAUSE, &truncate_list(&words(because), " ", "..."))?;
                 let Some((soname, built)) = self.manifest.shared_cudart() else { return Ok(()) };
                 let packed = Version::new(built.major, built.minor, 0).packed();
-                self.packed(at + driver_row::CUDART_BUILT, &format!("libcudart {built}"), packed)?;
-                self.text(at + driver_row::CUDART, &soname)
+                self.write_packed(at + driver_row::CUDART_BUILT, &format!("libcudart {built}"), packed)?;
+                self.write_text(at + driver_row::CUDART, &soname)
             }
             Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside } => {
                 let cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
-                self.u16(at, ROW_GPU.into())?;
-                self.u16(at + gpu_row::SERVED_BY, (served_flag(*by) | beside_flags(*beside)).into())?;
-                self.u32(at + gpu_row::LOWEST, cc(*from));
-                self.u32(at + gpu_row::HIGHEST, to.map_or(NO_END, cc));
-                self.u32(at + gpu_row::ARCH, arch_number(code));
-                self.u32(at + gpu_row::CUDA, cuda.map_or(0, CudaVersion::to_int));
+                self.write_u16(at, ROW_GPU.into())?;
+                self.write_u16(at + gpu_row::SERVED_BY, (served_flag(*by) | beside_flags(*beside)).into())?;
+                self.write_u32(at + gpu_row::LOWEST, cc(*from));
+                self.write_u32(at + gpu_row::HIGHEST, to.map_or(NO_END, cc));
+                self.write_u32(at + gpu_row::ARCH, arch_number(code));
+                self.write_u32(at + gpu_row::CUDA, cuda.map_or(0, CudaVersion::to_int));
                 if let Some(release) = release {
-                    self.packed(at + gpu_row::RELEASE, &format!("driver {release}"), release.packed())?;
+                    self.write_packed(at + gpu_row::RELEASE, &format!("driver {release}"), release.packed())?;
                 }
                 if let Some((cuda, release)) = sure_from {
-                    self.u32(at + gpu_row::SURE_CUDA, cuda.to_int());
-                    self.packed(at + gpu_row::SURE_RELEASE, &format!("driver {release}"), release.packed())?;
+                    self.write_u32(at + gpu_row::SURE_CUDA, cuda.to_int());
+                    self.write_packed(at + gpu_row::SURE_RELEASE, &format!("driver {release}"), release.packed())?;
                 }
-                self.text(at + gpu_row::CODE, code)?;
+                self.write_text(at + gpu_row::CODE, code)?;
                 let built_for = self.manifest.built_for();
-                self.text(
+                self.write_text(
                     at + gpu_row::BUILT_FOR,
-                    &short(&built_for.split(", ").map(str::to_owned).collect::<Vec<_>>(), ", ", "..."),
+                    &truncate_list(&built_for.split(", ").map(str::to_owned).collect::<Vec<_>>(), ", ", "..."),
                 )
             }
         }
@@ -276,7 +276,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// As many of them as the shim keeps of a text; what stands at the end where that is not all.
-fn short(list: &[String], separator: &str, rest: &str) -> String {
+fn truncate_list(list: &[String], separator: &str, rest: &str) -> String {
     let whole = list.join(separator);
     if whole.len() <= LONGEST_TEXT {
         return whole;
@@ -328,7 +328,7 @@ pub struct Note {
 /// Reads a descriptor; an error says what is damaged, and where.
 #[cfg(feature = "command")]
 pub fn decode(descriptor: &[u8]) -> Result<Note, String> {
-    read::note(descriptor)
+    read::decode_note(descriptor)
 }
 
 #[cfg(feature = "command")]
@@ -346,41 +346,45 @@ mod read {
         Requirement, served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
-    use crate::manifest::{BuiltWith, Component, Cudart, KnownBy, Opens};
+    use crate::manifest::{BuiltWith, Component, KnownBy, Opens, RecordedCudart};
     use crate::policy::Runtime;
     use crate::vendor::CUDNN;
     use crate::version::{DriverRelease, Version};
 
-    pub(super) fn note(bytes: &[u8]) -> Result<Note, String> {
+    pub(super) fn decode_note(bytes: &[u8]) -> Result<Note, String> {
         let note = Bytes(bytes);
         if bytes.get(..8) != Some(MAGIC) {
             return Err("it does not begin with `cudagrd`".to_owned());
         }
-        let revision = note.u16(head::REVISION)?;
+        let revision = note.read_u16(head::REVISION)?;
         if revision == 0 {
             return Err("the manifest is damaged: its revision (at byte 8) is 0".to_owned());
         }
         let json = note.unlimited_text(head::JSON_AT, "the JSON text")?;
         let facts: Value =
             serde_json::from_str(json).map_err(|error| format!("the manifest's JSON text is damaged: {error}"))?;
-        let (requires, unknown_rows) = rows(note)?;
+        let (requires, unknown_rows) = decode_rows(note)?;
         let mut manifest = from_json(&facts);
         manifest.requires = requires;
         // Only what stands before byte 20 keeps its place in later revisions.
         if u32::from(revision) == REVISION {
             manifest.runtime = Runtime {
-                mismatch_warns: note.choice(head::MISMATCH, "[runtime] mismatch", &[true, false])?,
-                gpu: note.choice(head::GPU, "[runtime] gpu", &[GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional])?,
-                library_enforces: note.choice(head::LIBRARY, "[runtime] library", &[false, true])?,
+                mismatch_warns: note.read_choice(head::MISMATCH, "[runtime] mismatch", &[true, false])?,
+                gpu: note.read_choice(
+                    head::GPU,
+                    "[runtime] gpu",
+                    &[GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional],
+                )?,
+                library_enforces: note.read_choice(head::LIBRARY, "[runtime] library", &[false, true])?,
             };
-            manifest.sealed = note.choice(head::SEALED, "whether it is sealed", &[false, true])?;
-            manifest.partial_refuse = note.choice(head::PARTIAL, "[gpu] partial", &[false, true])?;
+            manifest.sealed = note.read_choice(head::SEALED, "whether it is sealed", &[false, true])?;
+            manifest.partial_refuse = note.read_choice(head::PARTIAL, "[gpu] partial", &[false, true])?;
             manifest.component = Component {
-                name: note.text(head::NAME, "the component's name")?.to_owned(),
-                version: note.text(head::VERSION, "the component's version")?.to_owned(),
+                name: note.read_text(head::NAME, "the component's name")?.to_owned(),
+                version: note.read_text(head::VERSION, "the component's version")?.to_owned(),
             };
-            note.text(head::CUDAGUARD, "cudaguard's version")?.clone_into(&mut manifest.cudaguard);
-            manifest.toolkit = match note.text(head::TOOLKIT, "the toolkit's version")? {
+            note.read_text(head::CUDAGUARD, "cudaguard's version")?.clone_into(&mut manifest.cudaguard);
+            manifest.toolkit = match note.read_text(head::TOOLKIT, "the toolkit's version")? {
                 "" => None,
                 text => {
                     Some(text.parse().map_err(|error| format!("the manifest's toolkit version is damaged: {error}"))?)
@@ -395,22 +399,22 @@ mod read {
     struct Bytes<'a>(&'a [u8]);
 
     impl<'a> Bytes<'a> {
-        fn array<const N: usize>(self, at: usize) -> Result<[u8; N], String> {
+        fn read_array<const N: usize>(self, at: usize) -> Result<[u8; N], String> {
             let bytes = at.checked_add(N).and_then(|end| self.0.get(at..end));
             bytes
                 .and_then(|bytes| bytes.try_into().ok())
                 .ok_or_else(|| format!("the manifest is damaged: {N} bytes at {at} stand beyond its end"))
         }
 
-        fn u16(self, at: usize) -> Result<u16, String> {
-            self.array(at).map(u16::from_le_bytes)
+        fn read_u16(self, at: usize) -> Result<u16, String> {
+            self.read_array(at).map(u16::from_le_bytes)
         }
 
-        fn u32(self, at: usize) -> Result<u32, String> {
-            self.array(at).map(u32::from_le_bytes)
+        fn read_u32(self, at: usize) -> Result<u32, String> {
+            self.read_array(at).map(u32::from_le_bytes)
         }
 
-        fn text(self, at: usize, what: &str) -> Result<&'a str, String> {
+        fn read_text(self, at: usize, what: &str) -> Result<&'a str, String> {
             let text = self.unlimited_text(at, what)?;
             if text.len() > LONGEST_TEXT {
                 return Err(format!(
@@ -422,15 +426,15 @@ mod read {
         }
 
         fn unlimited_text(self, at: usize, what: &str) -> Result<&'a str, String> {
-            let (start, length) = (usize::from(self.u16(at)?), usize::from(self.u16(at + 2)?));
+            let (start, length) = (usize::from(self.read_u16(at)?), usize::from(self.read_u16(at + 2)?));
             let bytes = self.0.get(start..start + length);
             bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).ok_or_else(|| {
                 format!("the manifest is damaged: {what} ({length} bytes at {start}) is no text within it")
             })
         }
 
-        fn choice<T: Copy>(self, at: usize, what: &str, choices: &[T]) -> Result<T, String> {
-            let [number] = self.array(at)?;
+        fn read_choice<T: Copy>(self, at: usize, what: &str, choices: &[T]) -> Result<T, String> {
+            let [number] = self.read_array(at)?;
             choices
                 .get(usize::from(number))
                 .copied()
@@ -438,9 +442,12 @@ mod read {
         }
     }
 
-    fn rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> {
-        let (count, start, size) =
-            (note.u16(head::ROWS)?, usize::from(note.u16(head::ROWS_AT)?), usize::from(note.u16(head::ROW_SIZE)?));
+    fn decode_rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> {
+        let (count, start, size) = (
+            note.read_u16(head::ROWS)?,
+            usize::from(note.read_u16(head::ROWS_AT)?),
+            usize::from(note.read_u16(head::ROW_SIZE)?),
+        );
         if count > 0 && size < ROW_SIZE {
             return Err(format!(
                 "the manifest is damaged: its rows (at byte 14) are {size} bytes, {ROW_SIZE} at least"
@@ -449,8 +456,8 @@ mod read {
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
         for index in 0..usize::from(count) {
             let at = start + size * index;
-            let kind = note.u16(at)?;
-            match row(note, at, kind)? {
+            let kind = note.read_u16(at)?;
+            match decode_row(note, at, kind)? {
                 Some(row) => known.push(row),
                 None => unknown.push(kind),
             }
@@ -460,14 +467,14 @@ mod read {
         Ok((known, unknown))
     }
 
-    fn row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, String> {
-        let _whole: [u8; ROW_SIZE] = note.array(at)?;
+    fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, String> {
+        let _whole: [u8; ROW_SIZE] = note.read_array(at)?;
         // At one place in the rows of every kind that has any.
-        let flags = note.u16(at + library_row::FLAGS)?;
+        let flags = note.read_u16(at + library_row::FLAGS)?;
         let text = |offset: usize, what: &str| {
-            note.text(at + offset, &format!("{what} of the row at byte {at}")).map(str::to_owned)
+            note.read_text(at + offset, &format!("{what} of the row at byte {at}")).map(str::to_owned)
         };
-        let version = |offset: usize| note.u32(at + offset).map(Version::from_packed);
+        let version = |offset: usize| note.read_u32(at + offset).map(Version::from_packed);
         Ok(match kind {
             ROW_LIBRARY => Some(Requirement::Library {
                 min: version(library_row::MIN)?,
@@ -489,8 +496,8 @@ mod read {
                 needed: flags & 1 != 0,
             }),
             ROW_DRIVER => Some(Requirement::Driver {
-                cuda: CudaVersion::from_int(note.u32(at + driver_row::CUDA)?),
-                release: DriverRelease::from_packed(note.u32(at + driver_row::RELEASE)?),
+                cuda: CudaVersion::from_int(note.read_u32(at + driver_row::CUDA)?),
+                release: DriverRelease::from_packed(note.read_u32(at + driver_row::RELEASE)?),
                 because: text(driver_row::BECAUSE, "the reason")?,
             }),
             ROW_GPU => {
@@ -507,11 +514,12 @@ mod read {
                     GpuCoverage::Unknown,
                 ];
                 let by = all.into_iter().find(|by| flags & served_flag(*by) == served_flag(*by));
-                let (from, to) = (cc(note.u32(at + gpu_row::LOWEST)?)?, note.u32(at + gpu_row::HIGHEST)?);
+                let (from, to) = (cc(note.read_u32(at + gpu_row::LOWEST)?)?, note.read_u32(at + gpu_row::HIGHEST)?);
                 let to = if to == NO_END { None } else { Some(cc(to)?) };
                 let code = text(gpu_row::CODE, "the code")?;
-                let (cuda, release) = (note.u32(at + gpu_row::CUDA)?, note.u32(at + gpu_row::RELEASE)?);
-                let (sure, sure_release) = (note.u32(at + gpu_row::SURE_CUDA)?, note.u32(at + gpu_row::SURE_RELEASE)?);
+                let (cuda, release) = (note.read_u32(at + gpu_row::CUDA)?, note.read_u32(at + gpu_row::RELEASE)?);
+                let (sure, sure_release) =
+                    (note.read_u32(at + gpu_row::SURE_CUDA)?, note.read_u32(at + gpu_row::SURE_RELEASE)?);
                 by.map(|by| Requirement::Gpu {
                     from,
                     to,
@@ -538,7 +546,7 @@ mod read {
         let policy = &facts["policy"];
         let archs = |key: &str| {
             let list = facts["archs"][key].as_array()?;
-            Some(list.iter().filter_map(|name| target(name.as_str()?)).collect::<Vec<_>>())
+            Some(list.iter().filter_map(|name| parse_target(name.as_str()?)).collect::<Vec<_>>())
         };
         Manifest {
             component: Component {
@@ -548,23 +556,23 @@ mod read {
             cudaguard: text(&facts["cudaguard"]),
             target: text(&facts["target"]),
             profile: text(&facts["profile"]),
-            toolkit: version(&facts["toolkit"]["version"]),
-            toolkit_known: facts["toolkit"]["known"].as_str().and_then(KnownBy::by_name),
+            toolkit: decode_version(&facts["toolkit"]["version"]),
+            toolkit_known: facts["toolkit"]["known"].as_str().and_then(KnownBy::from_name),
             toolkits_besides: facts["toolkit"]["besides"]
                 .as_array()
                 .into_iter()
                 .flatten()
-                .filter_map(|release| version(release).map(CudaVersion::from))
+                .filter_map(|release| decode_version(release).map(CudaVersion::from))
                 .collect(),
-            library: version(&facts[CUDNN.key]["version"]).map(|version| BuiltWith {
+            library: decode_version(&facts[CUDNN.key]["version"]).map(|version| BuiltWith {
                 version,
-                linkage: facts[CUDNN.key]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
+                linkage: facts[CUDNN.key]["linkage"].as_str().map(Linkage::from_name).unwrap_or_default(),
             }),
-            library_known: facts[CUDNN.key]["known"].as_str().and_then(KnownBy::by_name),
+            library_known: facts[CUDNN.key]["known"].as_str().and_then(KnownBy::from_name),
             library_linked: facts[CUDNN.key]["library"].as_str().and_then(|text| text.parse().ok()),
-            cudart: facts["cudart"]["linkage"].as_str().map(|linkage| Cudart {
-                linkage: Linkage::by_name(linkage),
-                version: version(&facts["cudart"]["version"]).map(CudaVersion::from),
+            cudart: facts["cudart"]["linkage"].as_str().map(|linkage| RecordedCudart {
+                linkage: Linkage::from_name(linkage),
+                version: decode_version(&facts["cudart"]["version"]).map(CudaVersion::from),
             }),
             declared: archs("declared").unwrap_or_default(),
             observed: archs("observed"),
@@ -585,13 +593,13 @@ mod read {
                 .flatten()
                 .filter_map(|(code, reason)| Some((code.parse().ok()?, reason.as_str()?.to_owned())))
                 .collect(),
-            opens: facts["dlopen"].as_array().into_iter().flatten().map(opens).collect(),
+            opens: facts["dlopen"].as_array().into_iter().flatten().map(decode_dlopened).collect(),
             sealed: facts["sealed"] == true,
             requires: Vec::new(),
         }
     }
 
-    fn opens(value: &Value) -> Opens {
+    fn decode_dlopened(value: &Value) -> Opens {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let texts = |value: &Value| value.as_array().into_iter().flatten().filter_map(text).collect();
         Opens {
@@ -601,12 +609,12 @@ mod read {
         }
     }
 
-    fn version(value: &Value) -> Option<Version> {
+    fn decode_version(value: &Value) -> Option<Version> {
         value.as_str().and_then(|text| Version::from_str(text).ok())
     }
 
     /// `sm_90a`, `compute_90`, as the writer spells them.
-    fn target(name: &str) -> Option<Target> {
+    fn parse_target(name: &str) -> Option<Target> {
         let arch = |text: &str| {
             let (digits, suffix) = match text.as_bytes().last()? {
                 b'a' => (&text[..text.len() - 1], Suffix::Specific),
@@ -628,7 +636,7 @@ mod tests {
     use super::*;
     use crate::arch::{Arch, Suffix, Target};
     use crate::finding::Code;
-    use crate::manifest::{BuiltWith, Component, Cudart, KnownBy, Opens};
+    use crate::manifest::{BuiltWith, Component, KnownBy, Opens, RecordedCudart};
     use crate::policy::Runtime;
     use crate::version::{DriverRelease, Version};
 
@@ -645,7 +653,7 @@ mod tests {
             library: Some(BuiltWith { version, linkage: Linkage::Linked }),
             library_known: Some(KnownBy::Linked),
             library_linked: Some(Version::new(9, 17, 1)),
-            cudart: Some(Cudart { linkage: Linkage::Static, version: Some(CudaVersion::new(13, 0)) }),
+            cudart: Some(RecordedCudart { linkage: Linkage::Static, version: Some(CudaVersion::new(13, 0)) }),
             declared: vec![
                 Target::Cubin(Arch { number: 90, suffix: Suffix::Specific }),
                 Target::Ptx(Arch { number: 100, suffix: Suffix::Family }),
@@ -759,10 +767,10 @@ mod tests {
     #[test]
     fn lists_are_cut_between_their_members() {
         let list = |count: usize| (0..count).map(|at| format!("sm_{:03}", 100 + at)).collect::<Vec<_>>();
-        assert_eq!(short(&list(2), ", ", "..."), "sm_100, sm_101");
-        let cut = short(&list(60), ", ", "...");
+        assert_eq!(truncate_list(&list(2), ", ", "..."), "sm_100, sm_101");
+        let cut = truncate_list(&list(60), ", ", "...");
         assert!(cut.len() <= LONGEST_TEXT && cut.starts_with("sm_100, ") && cut.ends_with(", ..."), "{cut}");
-        let cut = short(&list(60), "\n", "");
+        let cut = truncate_list(&list(60), "\n", "");
         assert!(cut.len() <= LONGEST_TEXT && cut.lines().all(|line| line.len() == 6), "{cut}");
     }
 
@@ -1014,7 +1022,7 @@ mod tests {
                     library_linked: None,
                     cudart: cudart
                         .filter(|(linkage, _)| *linkage != Linkage::Unknown)
-                        .map(|(linkage, version)| Cudart { linkage, version: version.map(CudaVersion::from) }),
+                        .map(|(linkage, version)| RecordedCudart { linkage, version: version.map(CudaVersion::from) }),
                     declared,
                     observed,
                     host_compiler,

@@ -1,6 +1,6 @@
 //! The walk of a build: look → judge → lock → weigh → record → note.
 //!
-//! Every door (a build.rs, the command, CMake) hands over its [`Facts`] and prints what comes back in its own manner. What
+//! Every door (a build.rs, the command, CMake) hands over its [`BuildInputs`] and prints what comes back in its own manner. What
 //! is looked at, in which order it is judged and how much each finding weighs is settled here, for all of them. After
 //! linking the walk goes on: the file is held against the policy, and the note sealed.
 
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "command")]
 use crate::binary::Binary;
 #[cfg(feature = "command")]
-use crate::crates::{self, Crate, Use};
+use crate::crates::{self, Crate, CrateUse};
 use crate::env::Env;
 #[cfg(feature = "command")]
-use crate::evidence::{Included, Seen};
+use crate::evidence::{Included, LinkEvidence};
 use crate::finding::{Code, Finding, Severity};
 #[cfg(feature = "command")]
 use crate::finding::{MessageTemplate, Values};
@@ -34,7 +34,7 @@ use crate::served;
 use crate::tables;
 #[cfg(feature = "command")]
 use crate::toolchain::LibraryHeaders;
-use crate::toolchain::{BuildSystem, BuildSystemFacts, Request, Sourced, Toolchain};
+use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, Toolchain};
 use crate::vendor::CUDNN;
 
 /// Why a file is not guarded from whose note the linker, or a step after it, has left nothing.
@@ -55,7 +55,7 @@ pub enum CudaIntent {
 
 /// What a door knows of a build.
 #[derive(Clone, Debug)]
-pub struct Facts<'a> {
+pub struct BuildInputs<'a> {
     /// What findings and note are about.
     pub component: Component,
     /// The package's name: policy and lock may say something of it alone.
@@ -77,7 +77,7 @@ pub struct Facts<'a> {
     /// The linked file will be looked at, which tells more than what is declared.
     pub sees_linked: bool,
     /// Who has said that it is about CUDA, as far as the door knows.
-    pub meant: CudaIntent,
+    pub intent: CudaIntent,
     /// Archs that a build script names.
     pub archs: Option<String>,
     /// The folder of the guarded library's headers that a build script names.
@@ -93,7 +93,7 @@ pub struct Facts<'a> {
 
 /// A build judged: what it is made with, and what is wrong with that, as it weighs in this build.
 #[derive(Debug)]
-pub struct Judged {
+pub struct BuildCheck {
     /// The policy that holds for it.
     pub policy: Policy,
     /// What it is made with.
@@ -110,51 +110,53 @@ pub struct Judged {
     pub lock: Option<PathBuf>,
     /// What its crates would do.
     #[cfg(feature = "command")]
-    pub uses: Vec<Use>,
+    pub uses: Vec<CrateUse>,
     /// What is wrong with those.
     #[cfg(feature = "command")]
     pub of_crates: Vec<Finding>,
 }
 
-impl Facts<'_> {
+impl BuildInputs<'_> {
     /// The first half of the walk: look, judge, lock, weigh.
     ///
     /// # Errors
     /// Why it cannot be judged: a policy or lock that cannot be read, a folder without what it is named for.
-    pub fn judge(&self, env: &Env) -> Result<Judged, String> {
+    pub fn check(&self, env: &Env) -> Result<BuildCheck, String> {
         let policy = self.read_policy()?;
-        let toolchain = self.look(env, &policy, &[]);
+        let toolchain = self.detect_toolchain(env, &policy, &[]);
         self.named_headers_are_used(&toolchain)?;
-        let meant = match self.meant(&policy) {
+        let intent = match self.cuda_intent(&policy) {
             // A build system knows of each target, whatever it is about.
-            CudaIntent::Build if toolchain.by == BuildSystem::CMake && toolchain.is_empty() && !policy.asks() => {
+            CudaIntent::Build
+                if toolchain.by == BuildSystem::CMake && toolchain.is_empty() && !policy.constrains_cuda() =>
+            {
                 CudaIntent::Nobody
             }
-            meant => meant,
+            intent => intent,
         };
-        let mut findings = judge::build::judge(&policy, &toolchain);
-        if meant == CudaIntent::Owner {
+        let mut findings = judge::build::check_build(&policy, &toolchain);
+        if intent == CudaIntent::Owner {
             judge::build::downgrade_env_only_archs(&toolchain, &mut findings);
         }
         if !self.sees_linked {
-            findings.extend(judge::fleet::declared(&policy, &toolchain));
+            findings.extend(judge::fleet::check_declared_fleet(&policy, &toolchain));
         }
-        let place = Lock::place(self.top);
+        let place = Lock::lock_path(self.top);
         let mut insist = false;
         if let Some(file) = &place {
             if let Some(lock) = Lock::read(file)? {
                 // A build.rs announces the variable: where there is no lock, it does not matter.
                 insist = self.locked.unwrap_or_else(|| lock::is_locked(env));
-                findings.extend(lock::judge(&lock, file, self.package, &policy, &toolchain, self.scope()));
+                findings.extend(lock::check_lock(&lock, file, self.package, &policy, &toolchain, self.lock_scope()));
             }
         }
-        let mut weighed = self.weigh(&policy, findings);
+        let mut weighed = self.apply_policy(&policy, findings);
         if insist {
-            lock::insist(&mut weighed.findings, &policy);
+            lock::enforce_locked(&mut weighed.findings, &policy);
         }
         // Which of several toolkits the build used, the linked file may tell.
-        let tells = self.sees_linked && self.meant == CudaIntent::Nobody && meant == CudaIntent::Owner;
-        let tells = tells && toolchain.named().len() > 1;
+        let tells = self.sees_linked && self.intent == CudaIntent::Nobody && intent == CudaIntent::Owner;
+        let tells = tells && toolchain.named_releases().len() > 1;
         let of_toolkit = |finding: &Finding| {
             matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed)
         };
@@ -169,13 +171,13 @@ impl Facts<'_> {
                 && toolchain.by != BuildSystem::Options
                 && (drift(finding) || is_library_absent(finding, &toolchain))
         };
-        let later = |finding: &Finding| meant == CudaIntent::Nobody || tells && of_toolkit(finding) || open(finding);
+        let later = |finding: &Finding| intent == CudaIntent::Nobody || tells && of_toolkit(finding) || open(finding);
         let (deferred, findings) = weighed.findings.into_iter().partition(later);
         #[cfg(feature = "command")]
-        let uses = crates::look(env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
-        Ok(Judged {
+        let uses = crates::detect_crates(env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
+        Ok(BuildCheck {
             #[cfg(feature = "command")]
-            of_crates: self.weigh(&policy, crates::judge(&policy, &toolchain, &uses)).findings,
+            of_crates: self.apply_policy(&policy, crates::check_crates(&policy, &toolchain, &uses)).findings,
             #[cfg(feature = "command")]
             uses,
             findings,
@@ -190,15 +192,15 @@ impl Facts<'_> {
 
     /// Who has said that this build is about CUDA: the door, a crate of the graph, or the package's own policy. One for a
     /// whole workspace speaks of those members that reach CUDA.
-    fn meant(&self, policy: &Policy) -> CudaIntent {
+    fn cuda_intent(&self, policy: &Policy) -> CudaIntent {
         #[cfg(feature = "command")]
-        if self.crates.iter().any(Crate::reaches) {
+        if self.crates.iter().any(Crate::reaches_cuda) {
             return CudaIntent::Build;
         }
-        if self.meant == CudaIntent::Nobody && self.owns(policy) && policy.asks() {
+        if self.intent == CudaIntent::Nobody && self.owns(policy) && policy.constrains_cuda() {
             CudaIntent::Owner
         } else {
-            self.meant
+            self.intent
         }
     }
 
@@ -212,7 +214,7 @@ impl Facts<'_> {
     /// guard.
     #[cfg(feature = "command")]
     pub fn wants_guard(&self, policy: &Policy) -> bool {
-        self.meant(policy) != CudaIntent::Nobody || self.owns(policy) && policy.asks_for_guard()
+        self.cuda_intent(policy) != CudaIntent::Nobody || self.owns(policy) && policy.asks_for_guard()
     }
 
     /// The policy: the named file, or the nearest from the package's folder up to the project's top.
@@ -221,28 +223,28 @@ impl Facts<'_> {
     /// With file and line, where it cannot be read.
     pub fn read_policy(&self) -> Result<Policy, String> {
         let read = match &self.policy {
-            Some(file) => Policy::of_file(file, self.package),
-            None => Policy::of_package(self.folder, self.top, self.package),
+            Some(file) => Policy::from_file(file, self.package),
+            None => Policy::for_package(self.folder, self.top, self.package),
         };
         read.map_err(|error| error.to_string())
     }
 
     /// What it is made with. `libraries` are folders that the linker has searched before all others.
-    pub fn look(&self, env: &Env, policy: &Policy, libraries: &[Sourced<PathBuf>]) -> Toolchain {
+    pub fn detect_toolchain(&self, env: &Env, policy: &Policy, libraries: &[Sourced<PathBuf>]) -> Toolchain {
         // Named by a build script, it goes before whatever the machine names.
         let variable = format!("{}_INCLUDE_DIR", CUDNN.key.to_uppercase());
         let include = self.headers.iter().map(|folder| (variable.clone(), folder.into()));
-        let env = if self.headers.is_some() { env.with(include) } else { env.clone() };
+        let env = if self.headers.is_some() { env.with_variables(include) } else { env.clone() };
         let mut given = self.given.clone();
         if let Some(given) = &mut given {
             given.libraries.splice(0..0, libraries.iter().cloned());
         }
-        Toolchain::look(&Request {
+        Toolchain::detect(&DetectOptions {
             release: self.release,
             archs: self.archs.clone(),
             policy_archs: policy.arch_requests(),
             given,
-            ..Request::new(&env, self.target)
+            ..DetectOptions::new(&env, self.target)
         })
     }
 
@@ -260,7 +262,7 @@ impl Facts<'_> {
     }
 
     /// What of the lock concerns this build.
-    pub fn scope(&self) -> Scope {
+    pub fn lock_scope(&self) -> Scope {
         match &self.given {
             // A target is held against the lock in what it has: without kernels there are neither archs nor an nvcc that
             // calls a host compiler, and one that takes no such library has none that could be another.
@@ -281,17 +283,17 @@ impl Facts<'_> {
     }
 
     /// Findings as they weigh in this build, about this component: the one place where that is settled.
-    pub fn weigh(&self, policy: &Policy, findings: Vec<Finding>) -> policy::Judged {
+    pub fn apply_policy(&self, policy: &Policy, findings: Vec<Finding>) -> policy::PolicyResult {
         let component = self.component.to_string();
-        let findings = findings.into_iter().map(|finding| finding.of(&component)).collect();
-        policy.apply(findings, self.release)
+        let findings = findings.into_iter().map(|finding| finding.with_component(&component)).collect();
+        policy.apply_to(findings, self.release)
     }
 
     /// Its guard as objects in this folder, which must exist. `shared` is a directory with compiled shims.
     ///
     /// # Errors
     /// Where the folder cannot be written to.
-    pub fn guard(
+    pub fn compile_guard(
         &self,
         env: &Env,
         descriptor: &[u8; SIZE],
@@ -300,21 +302,21 @@ impl Facts<'_> {
     ) -> Result<GuardObjects, String> {
         match self.tool {
             Some(tool) => guard::compile_with(tool, descriptor, &self.component, self.target, folder),
-            None => guard::compile(env, descriptor, &self.component, self.target, folder, shared),
+            None => guard::compile_guard(env, descriptor, &self.component, self.target, folder, shared),
         }
     }
 }
 
-impl Judged {
+impl BuildCheck {
     /// Whether the build may not go on.
-    pub fn refuses(&self) -> bool {
-        refuses(&self.findings)
+    pub fn is_refused(&self) -> bool {
+        fails_build(&self.findings)
     }
 
     /// Records: what the note says of this build.
-    pub fn manifest(&self, facts: &Facts<'_>) -> Manifest {
+    pub fn to_manifest(&self, facts: &BuildInputs<'_>) -> Manifest {
         let mut manifest =
-            Manifest::of(facts.component.clone(), facts.target, facts.profile, &self.policy, &self.toolchain);
+            Manifest::from_build(facts.component.clone(), facts.target, facts.profile, &self.policy, &self.toolchain);
         // An allow whose reason has gone is no fact of this build.
         manifest.allow.retain(|(code, _)| !self.stale_allows.contains(code));
         if !facts.sees_linked {
@@ -322,7 +324,7 @@ impl Judged {
         }
         #[cfg(feature = "command")]
         {
-            manifest.opens = crates::dlopen::opens(&self.uses);
+            manifest.opens = crates::dlopen::dlopened_libraries(&self.uses);
         }
         manifest
     }
@@ -332,15 +334,15 @@ impl Judged {
     fn declared_kernels(&self) -> Vec<Requirement> {
         let isa = self.toolchain.toolkit_version().and_then(tables::ptx_isa).unwrap_or_default();
         let declared = self.toolchain.archs.declared.iter().find(|one| one.is_of_project());
-        declared.map(|one| served::declared(&one.targets, isa)).unwrap_or_default()
+        declared.map(|one| served::declared_rows(&one.targets, isa)).unwrap_or_default()
     }
 
     /// The note's payload.
     ///
     /// # Errors
     /// Which entry is too long.
-    pub fn note(&self, facts: &Facts<'_>) -> Result<Box<[u8; SIZE]>, String> {
-        note::encode(&self.manifest(facts))
+    pub fn encode_note(&self, facts: &BuildInputs<'_>) -> Result<Box<[u8; SIZE]>, String> {
+        note::encode(&self.to_manifest(facts))
     }
 }
 
@@ -351,31 +353,31 @@ fn is_library_absent(finding: &Finding, toolchain: &Toolchain) -> bool {
 }
 
 /// Whether any of them fails the build: what it weighs decides, which policy and lock have settled.
-pub fn refuses(findings: &[Finding]) -> bool {
+pub fn fails_build(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
 }
 
 /// What was linked, as the doors come to know it.
 #[cfg(feature = "command")]
-impl Facts<'_> {
+impl BuildInputs<'_> {
     /// Whether a linked file, and everything that was said before it, has nothing of CUDA: it is not judged then.
     ///
     /// # Errors
     /// Why the file cannot be read.
     pub fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
-        Ok(self.meant(policy) == CudaIntent::Nobody && !kernels.any() && !binary.reaches_cuda()?)
+        Ok(self.cuda_intent(policy) == CudaIntent::Nobody && !kernels.has_kernels() && !binary.reaches_cuda()?)
     }
 
     /// The guarded library that a linked file needs, where nobody can tell which headers it was compiled with: the release
     /// of the library that the linker took stands for theirs, since they come in one package; else the first release that
     /// has all the functions that the file binds. With it the finding that says so.
-    pub fn taken(
+    pub fn resolve_cudnn(
         &self,
         policy: &Policy,
         toolchain: &Toolchain,
         manifest: &Manifest,
         binary: &Binary,
-        seen: &Seen,
+        seen: &LinkEvidence,
     ) -> (Option<ResolvedCudnn>, Vec<Finding>) {
         let Some(soname) = binary.needed.iter().find(|name| CUDNN.is_named(name)) else { return (None, Vec::new()) };
         let library = seen.library_taken.clone();
@@ -396,26 +398,27 @@ impl Facts<'_> {
         let release = release.or_else(|| Some((bound?.first, KnownBy::Symbols)));
         let taken = release.map(|(version, known)| {
             let built = BuiltWith { version, linkage: Linkage::Linked };
-            ResolvedCudnn { version, known: Some(known), rows: built.requirements(policy) }
+            ResolvedCudnn { version, known: Some(known), rows: built.requirement_rows(policy) }
         });
         let mut findings = Vec::new();
         if by_policy.is_none() {
             let values = Values::default().with("file", &self.component.name).with("library", soname);
-            let values = values.known("found", known.map(|(version, _)| version));
-            let values = values.known("path", known.map(|(_, path)| path.display()));
-            let values =
-                values.known("symbol", bound.map(|bound| &bound.name)).known("min", bound.map(|bound| bound.first));
+            let values = values.with_known("found", known.map(|(version, _)| version));
+            let values = values.with_known("path", known.map(|(_, path)| path.display()));
+            let values = values
+                .with_known("symbol", bound.map(|bound| &bound.name))
+                .with_known("min", bound.map(|bound| bound.first));
             let by_cargo = if taken.is_some() {
                 MessageTemplate::CudnnHeadersUnknown
             } else {
                 MessageTemplate::CudnnHeadersUnknownNothing
             };
-            let words = toolchain.by.of(
+            let words = toolchain.by.choose(
                 by_cargo,
                 MessageTemplate::CudnnHeadersUnknownCMake,
                 MessageTemplate::CudnnHeadersUnknownOptions,
             );
-            findings.push(words.finding(&values));
+            findings.push(words.to_finding(&values));
         }
         // What policy and toolkit say of it; a build system's way to it has been followed.
         if let Some(library) = library.filter(|_| !is_judged && toolchain.by == BuildSystem::Cargo) {
@@ -432,7 +435,7 @@ impl Facts<'_> {
         &self,
         policy: &Policy,
         toolchain: &Toolchain,
-        seen: &Seen,
+        seen: &LinkEvidence,
         included: &[Included],
     ) -> Option<(ResolvedCudnn, Vec<Finding>)> {
         let newest = included.iter().map(|one| one.version).max()?;
@@ -451,13 +454,13 @@ impl Facts<'_> {
             }
         }
         let built = BuiltWith { version: newest, linkage: Linkage::Linked };
-        Some((ResolvedCudnn { version: newest, known: None, rows: built.requirements(policy) }, findings))
+        Some((ResolvedCudnn { version: newest, known: None, rows: built.requirement_rows(policy) }, findings))
     }
 
     /// What was kept back before linking, and holds now that the file has shown what was used.
-    pub fn deferred(&self, judged: &Judged, seen: &Seen, binary: &Binary) -> Vec<Finding> {
+    pub fn deferred_findings(&self, judged: &BuildCheck, seen: &LinkEvidence, binary: &Binary) -> Vec<Finding> {
         let takes_library = binary.needed.iter().any(|name| CUDNN.is_named(name));
-        let named = judged.toolchain.named();
+        let named = judged.toolchain.named_releases();
         let holds = |finding: &&Finding| {
             let found = takes_library && is_library_absent(finding, &judged.toolchain);
             judge::linked::still_holds(finding, seen, &named) && !lock::is_superseded(finding, seen) && !found
@@ -477,11 +480,11 @@ impl Facts<'_> {
     ) -> Vec<Finding> {
         let mut manifest = manifest.clone();
         if let Some(taken) = taken {
-            taken.record(&mut manifest);
+            taken.record_in(&mut manifest);
         }
-        let mut findings = judge::linked::judge(policy, &manifest, linked);
+        let mut findings = judge::linked::check_linked(policy, &manifest, linked);
         findings.extend(library);
-        self.weigh(policy, findings).findings
+        self.apply_policy(policy, findings).findings
     }
 
     /// Holds the linked file against the lock. `kept_back` is what was not said before linking, `insist` whether any drift is
@@ -489,7 +492,7 @@ impl Facts<'_> {
     ///
     /// # Errors
     /// Where the lock cannot be read.
-    pub fn drifted(
+    pub fn lock_drift(
         &self,
         policy: &Policy,
         recorded: &Manifest,
@@ -497,12 +500,13 @@ impl Facts<'_> {
         kept_back: &[Finding],
         insist: bool,
     ) -> Result<Vec<Finding>, String> {
-        let Some(file) = Lock::place(self.top) else { return Ok(Vec::new()) };
+        let Some(file) = Lock::lock_path(self.top) else { return Ok(Vec::new()) };
         let Some(lock) = Lock::read(&file)? else { return Ok(Vec::new()) };
         let kept_back = kept_back.iter().any(|finding| finding.code == Code::LockDrift);
-        let mut weighed = self.weigh(policy, lock::judge_linked(&lock, &file, recorded, linked, kept_back)).findings;
+        let mut weighed =
+            self.apply_policy(policy, lock::judge_linked(&lock, &file, recorded, linked, kept_back)).findings;
         if insist {
-            lock::insist(&mut weighed, policy);
+            lock::enforce_locked(&mut weighed, policy);
         }
         Ok(weighed)
     }
@@ -513,25 +517,25 @@ impl Facts<'_> {
     ///
     /// # Errors
     /// Why the file cannot be read or written.
-    pub fn seal(
+    pub fn seal_file(
         &self,
         binary: &Binary,
         to: Option<&Path>,
         kernels: &Kernels,
-        judged: Option<&Judged>,
-        seen: Option<Seen>,
+        judged: Option<&BuildCheck>,
+        seen: Option<LinkEvidence>,
         taken: Option<ResolvedCudnn>,
     ) -> Result<Result<Vec<Manifest>, String>, String> {
         let uses = judged.map_or(&[][..], |judged| &judged.uses);
         let mut looked_up = Vec::new();
-        for (symbol, cuda, by) in crates::floors(uses) {
+        for (symbol, cuda, by) in crates::driver_floors(uses) {
             if binary.holds_name(symbol)? {
                 looked_up.push((cuda, by));
             }
         }
-        let of_file = LinkObservation::of(binary);
+        let of_file = LinkObservation::from_binary(binary);
         // The file names functions of the library's, and who looks them up is known from the graph.
-        let opened = binary.linkage(CUDNN) == Linkage::Unknown && uses.iter().any(|one| one.opens(CUDNN.key));
+        let opened = binary.linkage(CUDNN) == Linkage::Unknown && uses.iter().any(|one| one.opens_library(CUDNN.key));
         let observed = LinkObservation {
             looked_up,
             // cargo hands a file on only where its compiler has ended well, and runs it again where it has not.
@@ -542,8 +546,8 @@ impl Facts<'_> {
             taken,
             library: if opened { Linkage::Dlopened } else { of_file.library },
             component: Some(self.package.to_owned()),
-            archs: Some(kernels.targets()),
-            gpus: Some(kernels.requirements()),
+            archs: Some(kernels.built_targets()),
+            gpus: Some(kernels.requirement_rows()),
             ..of_file
         };
         let (sealed, manifests) = seal::seal_open(binary, to, &observed)?;
@@ -557,6 +561,6 @@ impl Facts<'_> {
     pub fn not_guarded(&self, policy: &Policy, name: &str, file: &Path, why: &str) -> Vec<Finding> {
         let values = Values::default().with("file", name).with("path", file.display());
         let values = values.with("component", &self.component).with("why", why);
-        self.weigh(policy, vec![MessageTemplate::GuardNotLinked.finding(&values)]).findings
+        self.apply_policy(policy, vec![MessageTemplate::GuardNotLinked.to_finding(&values)]).findings
     }
 }

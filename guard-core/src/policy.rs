@@ -17,7 +17,7 @@ use crate::arch::{self, ArchRequest, Dialect, Target};
 use crate::finding::{Code, Finding, Severity};
 use crate::linkage::Linkage;
 use crate::sanitize;
-use crate::suggest::{distance, nearest};
+use crate::suggest::{closest_match, edit_distance};
 use crate::tables::{self, Cc};
 use crate::vendor::CUDNN;
 use crate::version::{DriverRelease, Version};
@@ -37,9 +37,9 @@ pub struct Policy {
     /// The file that it was read from, if any.
     pub path: Option<PathBuf>,
     /// `[toolkit] require`.
-    pub toolkit: Option<Requirement>,
+    pub toolkit: Option<VersionRequirement>,
     /// `[cudnn] require`.
-    pub library: Option<Requirement>,
+    pub library: Option<VersionRequirement>,
     /// `[cudnn] built`: the release of its headers, if the search does not find them.
     pub library_built: Option<Version>,
     /// `[cudnn] linkage`.
@@ -78,14 +78,14 @@ pub struct Policy {
 
 /// A version requirement and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Requirement {
+pub struct VersionRequirement {
     /// The text of the file.
     pub text: String,
     /// The parsed requirement.
     pub parsed: semver::VersionReq,
 }
 
-impl Requirement {
+impl VersionRequirement {
     /// Returns true if a version satisfies the requirement. The third number of a toolkit is nvcc's build, so a requirement
     /// should have two: `=12.4` includes every update of 12.4.
     pub fn allows(&self, version: Version) -> bool {
@@ -93,7 +93,7 @@ impl Requirement {
     }
 }
 
-impl fmt::Display for Requirement {
+impl fmt::Display for VersionRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -156,7 +156,7 @@ impl std::error::Error for PolicyError {}
 
 /// The findings of a build after the policy was applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
+pub struct PolicyResult {
     /// The findings, with the severity that they have in this build. An allowed one is an info.
     pub findings: Vec<Finding>,
     /// The used entries of `[allow]`, with their reasons, for the manifest.
@@ -174,9 +174,9 @@ pub fn not_built(component: impl fmt::Display, release: bool) -> String {
     )
 }
 
-impl Judged {
+impl PolicyResult {
     /// Returns true if the build fails.
-    pub fn fails(&self) -> bool {
+    pub fn fails_build(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 }
@@ -184,7 +184,7 @@ impl Judged {
 impl Policy {
     /// Returns true if the policy constrains the toolkit, a library, kernels or drivers, which means that the package uses
     /// CUDA.
-    pub fn asks(&self) -> bool {
+    pub fn constrains_cuda(&self) -> bool {
         self.toolkit.is_some()
             || self.library.is_some()
             || self.library_built.is_some()
@@ -201,29 +201,29 @@ impl Policy {
 
     /// Reads the policy of the package in `dir`: the first `cudaguard.toml` in `dir` and its parents up to `top` (the
     /// workspace's root), with `[package.NAME]` of `package` applied. Without a file, returns the default.
-    pub fn of_package(dir: &Path, top: &Path, package: &str) -> Result<Self, PolicyError> {
-        for path in Self::places(dir, top) {
+    pub fn for_package(dir: &Path, top: &Path, package: &str) -> Result<Self, PolicyError> {
+        for path in Self::candidate_paths(dir, top) {
             match fs::metadata(&path) {
-                Err(error) if absent(&path, &error) => {}
-                Err(error) => return Err(unreadable(&path, &error)),
-                Ok(_) => return Self::of_file(&path, package),
+                Err(error) if is_absent(&path, &error) => {}
+                Err(error) => return Err(unreadable_error(&path, &error)),
+                Ok(_) => return Self::from_file(&path, package),
             }
         }
         Ok(Self::default())
     }
 
     /// Reads the policy in this file, for a package.
-    pub fn of_file(path: &Path, package: &str) -> Result<Self, PolicyError> {
-        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    pub fn from_file(path: &Path, package: &str) -> Result<Self, PolicyError> {
+        let metadata = fs::metadata(path).map_err(|error| unreadable_error(path, &error))?;
         if let Some(why) = check_regular_file(&metadata, "policy", LARGEST) {
             return Err(PolicyError(format!("{}: {why}", path.display())));
         }
-        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let bytes = fs::read(path).map_err(|error| unreadable_error(path, &error))?;
         Self::parse(path, &bytes, package)
     }
 
-    /// The files that [`Policy::of_package`] tries, in this order.
-    pub fn places(dir: &Path, top: &Path) -> Vec<PathBuf> {
+    /// The files that [`Policy::for_package`] tries, in this order.
+    pub fn candidate_paths(dir: &Path, top: &Path) -> Vec<PathBuf> {
         let mut places: Vec<PathBuf> = Vec::new();
         if dir.starts_with(top) {
             places.extend(dir.ancestors().take_while(|folder| folder.starts_with(top)).map(|folder| folder.join(FILE)));
@@ -242,17 +242,17 @@ impl Policy {
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
-        let mut reader = Reader { path, ends, errors: Vec::new() };
+        let mut reader = PolicyReader { path, ends, errors: Vec::new() };
         let mut policy = Self { path: Some(path.to_owned()), ..Self::default() };
         match DeTable::parse(text) {
-            Ok(table) => reader.file(table.get_ref(), &mut policy, package),
+            Ok(table) => reader.read_file(table.get_ref(), &mut policy, package),
             Err(error) => reader.errors.push(tables::not_toml(text, &error)),
         }
-        reader.finish().map(|()| policy)
+        reader.into_result().map(|()| policy)
     }
 
     /// The action for a mismatch in this kind of build.
-    pub fn action(&self, release: bool) -> BuildAction {
+    pub fn build_action(&self, release: bool) -> BuildAction {
         if release { self.release.unwrap_or(BuildAction::Deny) } else { self.dev.unwrap_or(BuildAction::Warn) }
     }
 
@@ -296,8 +296,8 @@ impl Policy {
 
     /// Applies `[build]` and `[allow]` to the findings of this kind of build: an allowed finding becomes an info, and
     /// errors become warnings if `[build]` requires it. No other place applies them.
-    pub fn apply(&self, findings: Vec<Finding>, release: bool) -> Judged {
-        let action = self.action(release);
+    pub fn apply_to(&self, findings: Vec<Finding>, release: bool) -> PolicyResult {
+        let action = self.build_action(release);
         let allowed: Vec<(Code, String)> = self
             .allow
             .iter()
@@ -328,17 +328,17 @@ impl Policy {
             .copied()
             .filter(|code| code.is_of_the_toolchain() && allowed.iter().all(|(applied, _)| applied != code))
             .collect();
-        Judged { findings, allowed, stale_allows }
+        PolicyResult { findings, allowed, stale_allows }
     }
 }
 
 /// Returns true if the path has no entry. A dangling link is an entry.
-fn absent(path: &Path, error: &io::Error) -> bool {
+fn is_absent(path: &Path, error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         && fs::symlink_metadata(path).is_err()
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> PolicyError {
+fn unreadable_error(path: &Path, error: &io::Error) -> PolicyError {
     let path_text = path.display();
     PolicyError(match fs::read_link(path) {
         Ok(to) if error.kind() == io::ErrorKind::NotFound => {
@@ -383,12 +383,12 @@ const SECTIONS: &[(&str, &[&str])] = &[
 
 /// A value and its full key.
 #[derive(Clone, Copy)]
-struct Entry<'a> {
+struct PolicyEntry<'a> {
     key: &'a str,
     value: &'a Spanned<DeValue<'a>>,
 }
 
-struct Reader<'a> {
+struct PolicyReader<'a> {
     path: &'a Path,
     /// Offsets of line ends.
     ends: Vec<usize>,
@@ -396,12 +396,12 @@ struct Reader<'a> {
     errors: Vec<(usize, String)>,
 }
 
-impl Reader<'_> {
-    fn line(&self, offset: usize) -> usize {
+impl PolicyReader<'_> {
+    fn line_at(&self, offset: usize) -> usize {
         1 + self.ends.partition_point(|end| *end < offset)
     }
 
-    fn finish(mut self) -> Result<(), PolicyError> {
+    fn into_result(mut self) -> Result<(), PolicyError> {
         if self.errors.is_empty() {
             return Ok(());
         }
@@ -411,7 +411,7 @@ impl Reader<'_> {
             .iter()
             .take(MOST)
             .map(|(offset, message)| {
-                format!("{}:{}: {}", self.path.display(), self.line(*offset), sanitize::line(message))
+                format!("{}:{}: {}", self.path.display(), self.line_at(*offset), sanitize::sanitize_line(message))
             })
             .collect();
         if self.errors.len() > MOST {
@@ -420,7 +420,7 @@ impl Reader<'_> {
         Err(PolicyError(lines.join("\n")))
     }
 
-    fn wrong(&mut self, entry: Entry<'_>, expected: &str) {
+    fn push_error(&mut self, entry: PolicyEntry<'_>, expected: &str) {
         let found = match entry.value.get_ref() {
             DeValue::String(text) => format!("{text:?}"),
             other => tables::kind_of(other),
@@ -435,8 +435,8 @@ impl Reader<'_> {
         }
         let last = full.rsplit('.').next().unwrap_or(full);
         let mut message = format!("`{full}`: no such key");
-        if let Some(meant) = nearest(last, valid.clone()) {
-            let _ = write!(message, "; did you mean `{meant}`?");
+        if let Some(suggestion) = closest_match(last, valid.clone()) {
+            let _ = write!(message, "; did you mean `{suggestion}`?");
         } else if SECTIONS.iter().any(|(_, keys)| keys.contains(&last)) {
             let homes =
                 SECTIONS.iter().filter(|(_, keys)| keys.contains(&last)).map(|(section, _)| format!("[{section}]"));
@@ -448,32 +448,32 @@ impl Reader<'_> {
         self.errors.push((at, message));
     }
 
-    fn table<'v>(&mut self, entry: Entry<'v>) -> Option<&'v DeTable<'v>> {
+    fn read_table<'v>(&mut self, entry: PolicyEntry<'v>) -> Option<&'v DeTable<'v>> {
         let table = entry.value.get_ref().as_table();
         if table.is_none() {
-            self.wrong(entry, &format!("a table: [{}]", entry.key));
+            self.push_error(entry, &format!("a table: [{}]", entry.key));
         }
         table
     }
 
-    fn file(&mut self, table: &DeTable<'_>, policy: &mut Policy, package: &str) {
-        self.sections("", table, policy);
+    fn read_file(&mut self, table: &DeTable<'_>, policy: &mut Policy, package: &str) {
+        self.read_sections("", table, policy);
         let Some(packages) = table.get("package") else { return };
-        let Some(packages) = self.table(Entry { key: "package", value: packages }) else { return };
+        let Some(packages) = self.read_table(PolicyEntry { key: "package", value: packages }) else { return };
         policy.packages =
-            packages.keys().map(|name| (name.get_ref().to_string(), self.line(name.span().start))).collect();
+            packages.keys().map(|name| (name.get_ref().to_string(), self.line_at(name.span().start))).collect();
         for (name, value) in packages {
             let key = format!("package.{}", name.get_ref());
-            let Some(table) = self.table(Entry { key: &key, value }) else { continue };
+            let Some(table) = self.read_table(PolicyEntry { key: &key, value }) else { continue };
             // Overrides of another package are parsed for their mistakes.
             let mut other = Policy::default();
             let over = if name.get_ref() == package { &mut *policy } else { &mut other };
             over.over = Some(name.get_ref().to_string());
-            self.sections(&format!("{key}."), table, over);
+            self.read_sections(&format!("{key}."), table, over);
         }
     }
 
-    fn sections(&mut self, prefix: &str, table: &DeTable<'_>, policy: &mut Policy) {
+    fn read_sections(&mut self, prefix: &str, table: &DeTable<'_>, policy: &mut Policy) {
         for (name, value) in table {
             let (section, at): (&str, usize) = (name.get_ref(), name.span().start);
             let key = format!("{prefix}{section}");
@@ -484,33 +484,33 @@ impl Reader<'_> {
                 }
                 continue;
             };
-            let Some(table) = self.table(Entry { key: &key, value }) else { continue };
+            let Some(table) = self.read_table(PolicyEntry { key: &key, value }) else { continue };
             if section == "allow" {
-                self.allow(&key, table, policy);
+                self.read_allow(&key, table, policy);
                 continue;
             }
             for (name, value) in table {
                 let full = format!("{key}.{}", name.get_ref());
                 if keys.contains(&&**name.get_ref()) {
-                    self.key(section, name.get_ref(), Entry { key: &full, value }, policy);
+                    self.read_key(section, name.get_ref(), PolicyEntry { key: &full, value }, policy);
                 } else {
                     self.unknown_key(&full, name.span().start, keys.iter().copied());
                 }
             }
             if section == LIBRARY {
-                self.library(&key, table, policy);
+                self.read_library(&key, table, policy);
             }
         }
     }
 
-    fn key(&mut self, section: &str, key: &str, entry: Entry<'_>, policy: &mut Policy) {
+    fn read_key(&mut self, section: &str, key: &str, entry: PolicyEntry<'_>, policy: &mut Policy) {
         match (section, key) {
-            ("toolkit", "require") => set(&mut policy.toolkit, self.requirement(entry, ">=12.4, <14")),
-            (LIBRARY, "require") => set(&mut policy.library, self.requirement(entry, "^9.1")),
+            ("toolkit", "require") => set_if_some(&mut policy.toolkit, self.read_requirement(entry, ">=12.4, <14")),
+            (LIBRARY, "require") => set_if_some(&mut policy.library, self.read_requirement(entry, "^9.1")),
             (LIBRARY, "built") => {
                 let expected = format!("the {} of the headers as a string such as \"9.1\"", CUDNN.name);
-                let text: Option<String> = self.parsed(entry, &expected, |_: &Version| true);
-                set(&mut policy.library_built, text.and_then(|text| text.parse().ok()));
+                let text: Option<String> = self.read_parsed(entry, &expected, |_: &Version| true);
+                set_if_some(&mut policy.library_built, text.and_then(|text| text.parse().ok()));
             }
             (LIBRARY, "linkage") => {
                 let linkages = [
@@ -519,57 +519,58 @@ impl Reader<'_> {
                     ("dlopened", Linkage::Dlopened),
                     ("none", Linkage::None),
                 ];
-                set(&mut policy.library_linkage, self.choice(entry, &linkages));
+                set_if_some(&mut policy.library_linkage, self.read_choice(entry, &linkages));
             }
             (LIBRARY, "patch") => {
                 policy.library_patch_refuse =
-                    self.choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
+                    self.read_choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
             }
             (LIBRARY, "required") => match entry.value.get_ref().as_bool() {
                 Some(required) => policy.library_required = required,
-                None => self.wrong(entry, "true or false"),
+                None => self.push_error(entry, "true or false"),
             },
             (LIBRARY, "fleet") => {
-                set(
+                set_if_some(
                     &mut policy.library_fleet,
-                    self.parsed(
+                    self.read_parsed(
                         entry,
                         &format!("the oldest {} as a string such as \"9.1\"", CUDNN.name),
                         |_: &Version| true,
                     ),
                 );
             }
-            ("gpu", "archs") => self.archs(entry, policy),
-            ("gpu", "fleet") => self.fleet(entry, policy),
+            ("gpu", "archs") => self.read_archs(entry, policy),
+            ("gpu", "fleet") => self.read_fleet(entry, policy),
             ("gpu", "partial") => {
-                policy.partial_refuse = self.choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
+                policy.partial_refuse =
+                    self.read_choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
             }
             ("driver", "fleet") => {
                 let expected = "the oldest driver as a string such as \"535\" or \"535.261.03\"";
                 let is_one = |release: &DriverRelease| release.is_one();
-                set(&mut policy.driver_fleet, self.parsed(entry, expected, is_one));
+                set_if_some(&mut policy.driver_fleet, self.read_parsed(entry, expected, is_one));
             }
-            ("build", "release") => set(&mut policy.release, self.build_action(entry)),
-            ("build", "dev") => set(&mut policy.dev, self.build_action(entry)),
-            ("build", "unguarded") => set(&mut policy.unguarded, self.build_action(entry)),
+            ("build", "release") => set_if_some(&mut policy.release, self.build_action(entry)),
+            ("build", "dev") => set_if_some(&mut policy.dev, self.build_action(entry)),
+            ("build", "unguarded") => set_if_some(&mut policy.unguarded, self.build_action(entry)),
             ("runtime", "mismatch") => {
                 policy.runtime.mismatch_warns =
-                    self.choice(entry, &[("refuse", false), ("warn", true)]).unwrap_or_default();
+                    self.read_choice(entry, &[("refuse", false), ("warn", true)]).unwrap_or_default();
             }
             ("runtime", "gpu") => {
                 let needs = [("auto", GpuNeed::Auto), ("required", GpuNeed::Required), ("optional", GpuNeed::Optional)];
-                policy.runtime.gpu = self.choice(entry, &needs).unwrap_or_default();
+                policy.runtime.gpu = self.read_choice(entry, &needs).unwrap_or_default();
             }
             ("runtime", "library") => {
                 policy.runtime.library_enforces =
-                    self.choice(entry, &[("check", false), ("enforce", true)]).unwrap_or_default();
+                    self.read_choice(entry, &[("check", false), ("enforce", true)]).unwrap_or_default();
             }
             _ => unreachable!("a key of SECTIONS that nothing reads: {section}.{key}"),
         }
     }
 
     /// Checks `require` and `linkage` of one table together. The later layer overrides the earlier one.
-    fn library(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
+    fn read_library(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
         let none = policy.library_linkage == Some(Linkage::None);
         match (table.get("require"), table.get("linkage")) {
             (Some(require), Some(_)) if none => self.errors.push((
@@ -582,19 +583,19 @@ impl Reader<'_> {
         }
     }
 
-    fn string<'v>(&mut self, entry: Entry<'v>, expected: &str) -> Option<&'v str> {
+    fn read_string<'v>(&mut self, entry: PolicyEntry<'v>, expected: &str) -> Option<&'v str> {
         let text = entry.value.get_ref().as_str();
         if text.is_none() {
-            self.wrong(entry, expected);
+            self.push_error(entry, expected);
         }
         text
     }
 
-    fn requirement(&mut self, entry: Entry<'_>, example: &str) -> Option<Requirement> {
+    fn read_requirement(&mut self, entry: PolicyEntry<'_>, example: &str) -> Option<VersionRequirement> {
         let expected = format!("a version requirement as cargo writes them, such as {example:?}");
-        let text = self.string(entry, &expected)?;
+        let text = self.read_string(entry, &expected)?;
         match semver::VersionReq::parse(text) {
-            Ok(parsed) => Some(Requirement { text: text.to_owned(), parsed }),
+            Ok(parsed) => Some(VersionRequirement { text: text.to_owned(), parsed }),
             Err(error) => {
                 let place = entry.value.span().start;
                 self.errors.push((place, format!("`{}`: expected {expected}, found {text:?}: {error}", entry.key)));
@@ -604,37 +605,47 @@ impl Reader<'_> {
     }
 
     /// Parses a string as `T` and keeps its text.
-    fn parsed<T: FromStr>(&mut self, entry: Entry<'_>, expected: &str, such: fn(&T) -> bool) -> Option<String> {
-        let text = self.string(entry, expected)?;
+    fn read_parsed<T: FromStr>(
+        &mut self,
+        entry: PolicyEntry<'_>,
+        expected: &str,
+        such: fn(&T) -> bool,
+    ) -> Option<String> {
+        let text = self.read_string(entry, expected)?;
         if !text.parse().is_ok_and(|value| such(&value)) {
-            self.wrong(entry, expected);
+            self.push_error(entry, expected);
             return None;
         }
         Some(text.to_owned())
     }
 
-    fn choice<T: Copy>(&mut self, entry: Entry<'_>, choices: &[(&str, T)]) -> Option<T> {
+    fn read_choice<T: Copy>(&mut self, entry: PolicyEntry<'_>, choices: &[(&str, T)]) -> Option<T> {
         let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
         let expected = match &names[..] {
             [one, other] => format!("{one} or {other}"),
             several => format!("one of {}", several.join(", ")),
         };
-        let text = self.string(entry, &expected)?;
+        let text = self.read_string(entry, &expected)?;
         let chosen = choices.iter().find(|(name, _)| *name == text).map(|&(_, value)| value);
         if chosen.is_none() {
-            self.wrong(entry, &expected);
+            self.push_error(entry, &expected);
         }
         chosen
     }
 
-    fn build_action(&mut self, entry: Entry<'_>) -> Option<BuildAction> {
-        self.choice(entry, &[("deny", BuildAction::Deny), ("warn", BuildAction::Warn)])
+    fn build_action(&mut self, entry: PolicyEntry<'_>) -> Option<BuildAction> {
+        self.read_choice(entry, &[("deny", BuildAction::Deny), ("warn", BuildAction::Warn)])
     }
 
     /// Each string of an array, with its own key.
-    fn strings(&mut self, entry: Entry<'_>, expected: &str, mut each: impl FnMut(&mut Self, Entry<'_>, &str)) {
+    fn read_strings(
+        &mut self,
+        entry: PolicyEntry<'_>,
+        expected: &str,
+        mut each: impl FnMut(&mut Self, PolicyEntry<'_>, &str),
+    ) {
         let Some(array) = entry.value.get_ref().as_array() else {
-            self.wrong(entry, &format!("an array of {expected}"));
+            self.push_error(entry, &format!("an array of {expected}"));
             return;
         };
         for (index, value) in array.iter().enumerate() {
@@ -642,21 +653,21 @@ impl Reader<'_> {
                 return;
             }
             let key = format!("{}[{index}]", entry.key);
-            let entry = Entry { key: &key, value };
-            if let Some(text) = self.string(entry, &format!("one of {expected}")) {
+            let entry = PolicyEntry { key: &key, value };
+            if let Some(text) = self.read_string(entry, &format!("one of {expected}")) {
                 each(self, entry, text);
             }
         }
     }
 
-    fn archs(&mut self, entry: Entry<'_>, policy: &mut Policy) {
+    fn read_archs(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
         policy.archs.clear();
         policy.arch_words.clear();
-        self.strings(entry, "strings such as \"sm_90a\" or \"compute_90\"", |reader, entry, text| {
+        self.read_strings(entry, "strings such as \"sm_90a\" or \"compute_90\"", |reader, entry, text| {
             let place = entry.value.span().start;
-            let requests = match arch::list(text, Dialect::Policy) {
+            let requests = match arch::parse_list(text, Dialect::Policy) {
                 Ok(requests) if requests.is_empty() => {
-                    return reader.wrong(entry, "an architecture such as \"sm_90a\"");
+                    return reader.push_error(entry, "an architecture such as \"sm_90a\"");
                 }
                 Ok(requests) => requests,
                 Err(error) => return reader.errors.push((place, format!("`{}`: {error}", entry.key))),
@@ -679,16 +690,16 @@ impl Reader<'_> {
         });
     }
 
-    fn fleet(&mut self, entry: Entry<'_>, policy: &mut Policy) {
+    fn read_fleet(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
         policy.fleet.clear();
-        self.strings(entry, "strings such as \"T4\", \"A100\" or \"8.6\"", |reader, entry, text| {
+        self.read_strings(entry, "strings such as \"T4\", \"A100\" or \"8.6\"", |reader, entry, text| {
             if tables::gpu_cc(text).is_none() {
                 let mut message = format!(
                     "`{}`: {text:?} is no GPU that cudaguard knows; expected its compute capability, such as \"8.6\"",
                     entry.key
                 );
-                if let Some(meant) = tables::gpu_meant(text) {
-                    let _ = write!(message, ", or did you mean {meant:?}?");
+                if let Some(suggestion) = tables::gpu_meant(text) {
+                    let _ = write!(message, ", or did you mean {suggestion:?}?");
                 }
                 reader.errors.push((entry.value.span().start, message));
             } else if !policy.fleet.iter().any(|known| known == text) {
@@ -697,31 +708,31 @@ impl Reader<'_> {
         });
     }
 
-    fn allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
+    fn read_allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
         let mut names: Vec<_> = table.iter().collect();
         names.sort_by_key(|(name, _)| name.span().start);
-        let mut said: BTreeMap<Code, (&str, usize)> = BTreeMap::new();
+        let mut lines_of: BTreeMap<Code, (&str, usize)> = BTreeMap::new();
         for (name, value) in names {
             let full = format!("{key}.{}", name.get_ref());
-            let entry = Entry { key: &full, value };
+            let entry = PolicyEntry { key: &full, value };
             if self.errors.len() > MOST {
                 return;
             }
             let Ok(code) = name.get_ref().parse::<Code>() else {
                 // Codes are so similar that with two wrong characters a dozen could be meant.
                 let typed = name.get_ref().to_ascii_uppercase();
-                let near = |code: &String| typed.len() <= code.len() + 1 && distance(&typed, code) == 1;
-                let meant = Code::ALL.iter().map(ToString::to_string).find(near);
+                let near = |code: &String| typed.len() <= code.len() + 1 && edit_distance(&typed, code) == 1;
+                let suggestion = Code::ALL.iter().map(ToString::to_string).find(near);
                 let mut message = format!("`{full}`: no such finding; expected a code such as CG122");
-                if let Some(meant) = meant {
-                    let _ = write!(message, ", did you mean `{meant}`?");
+                if let Some(suggestion) = suggestion {
+                    let _ = write!(message, ", did you mean `{suggestion}`?");
                 }
                 self.errors.push((name.span().start, message));
                 continue;
             };
             let at = name.span().start;
-            if let Some((first, before)) = said.insert(code, (name.get_ref(), at)) {
-                let line = self.line(before);
+            if let Some((first, before)) = lines_of.insert(code, (name.get_ref(), at)) {
+                let line = self.line_at(before);
                 self.errors
                     .push((at, format!("`{full}`: line {line} has `{key}.{first}`, the same code; keep one of them")));
             }
@@ -729,14 +740,14 @@ impl Reader<'_> {
                 Some(reason) if !reason.trim().is_empty() => {
                     policy.allow.insert(code, reason.trim().to_owned());
                 }
-                _ => self.wrong(entry, "the reason, a string that is not empty"),
+                _ => self.push_error(entry, "the reason, a string that is not empty"),
             }
         }
     }
 }
 
 /// Keeps the value of the earlier layer if this layer has a mistake.
-fn set<T>(place: &mut Option<T>, value: Option<T>) {
+fn set_if_some<T>(place: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
         *place = value;
     }
@@ -794,7 +805,7 @@ CG122 = "Hopper only, no PTX on purpose"
         assert_eq!(archs, ["sm_80", "sm_90a", "compute_90", "sm_86", "compute_86"]);
         assert_eq!(policy.fleet_ccs(), [("T4", (7, 5)), ("A100", (8, 0)), ("8.6", (8, 6))]);
         assert_eq!(policy.driver_fleet_release(), Some(DriverRelease::new(535, 0, 0)));
-        assert_eq!((policy.action(true), policy.action(false)), (BuildAction::Warn, BuildAction::Deny));
+        assert_eq!((policy.build_action(true), policy.build_action(false)), (BuildAction::Warn, BuildAction::Deny));
         assert_eq!(policy.runtime, Runtime { mismatch_warns: true, gpu: GpuNeed::Required, library_enforces: true });
         assert_eq!(policy.allow.get(&Code::NoPtx).map(String::as_str), Some("Hopper only, no PTX on purpose"));
     }
@@ -806,7 +817,7 @@ CG122 = "Hopper only, no PTX on purpose"
             let Policy { path, over, packages, .. } = policy.clone();
             let default = Policy { path, over, packages, ..Policy::default() };
             assert_eq!(format!("{policy:?}"), format!("{default:?}"), "{text}");
-            assert_eq!((policy.action(true), policy.action(false)), (BuildAction::Deny, BuildAction::Warn));
+            assert_eq!((policy.build_action(true), policy.build_action(false)), (BuildAction::Deny, BuildAction::Warn));
         }
     }
 
@@ -1013,26 +1024,29 @@ CG122 = "Hopper only, no PTX on purpose"
         let top = folder.path().join("workspace");
         let member = top.join("crates/member");
         fs::create_dir_all(&member).unwrap();
-        let found = || Policy::of_package(&member, &top, "member").unwrap().path;
+        let found = || Policy::for_package(&member, &top, "member").unwrap().path;
         fs::write(folder.path().join(FILE), "nonsense above the workspace").unwrap();
         assert_eq!(found(), None);
         fs::write(top.join(FILE), "[driver]\nfleet = \"535\"\n").unwrap();
         assert_eq!(found(), Some(top.join(FILE)));
         fs::write(member.join(FILE), "").unwrap();
         assert_eq!(found(), Some(member.join(FILE)));
-        assert_eq!(Policy::places(&member, &top), [member.join(FILE), top.join("crates").join(FILE), top.join(FILE)]);
-        assert_eq!(Policy::places(&top, &top), [top.join(FILE)]);
+        assert_eq!(
+            Policy::candidate_paths(&member, &top),
+            [member.join(FILE), top.join("crates").join(FILE), top.join(FILE)]
+        );
+        assert_eq!(Policy::candidate_paths(&top, &top), [top.join(FILE)]);
         // A member that lies elsewhere.
         let other = folder.path().join("elsewhere");
-        assert_eq!(Policy::places(&other, &top), [other.join(FILE), top.join(FILE)]);
-        assert_eq!(Policy::of_package(&other, &top, "other").unwrap().path, Some(top.join(FILE)));
+        assert_eq!(Policy::candidate_paths(&other, &top), [other.join(FILE), top.join(FILE)]);
+        assert_eq!(Policy::for_package(&other, &top, "other").unwrap().path, Some(top.join(FILE)));
     }
 
     #[test]
     fn files_that_are_no_policy() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let error = || Policy::of_package(folder.path(), folder.path(), "demo").unwrap_err().to_string();
+        let error = || Policy::for_package(folder.path(), folder.path(), "demo").unwrap_err().to_string();
         fs::create_dir(&path).unwrap();
         assert_eq!(error(), format!("{}: is a folder; expected a policy file", path.display()));
         fs::remove_dir(&path).unwrap();
@@ -1066,10 +1080,10 @@ CG122 = "Hopper only, no PTX on purpose"
     fn what_findings_weigh() {
         let weights = |policy: &Policy, release| {
             let codes = [Code::ToolkitMixed, Code::ToolkitUnreadable, Code::NoPtx];
-            let judged = policy.apply(codes.map(finding).to_vec(), release);
+            let judged = policy.apply_to(codes.map(finding).to_vec(), release);
             (
                 judged.findings.iter().map(|finding| finding.severity.name()).collect::<Vec<_>>().join(" "),
-                judged.fails(),
+                judged.fails_build(),
             )
         };
         let default = Policy::default();
@@ -1085,13 +1099,13 @@ CG122 = "Hopper only, no PTX on purpose"
         let policy =
             read("[allow]\nCG101 = \"headers are patched\"\nCG105 = \"gcc 13\"\nCG122 = \"Hopper only\"\nCG202 = \"at run time\"\n")
                 .unwrap();
-        let judged = policy.apply(vec![finding(Code::ToolkitMixed), finding(Code::ToolkitMissing)], true);
+        let judged = policy.apply_to(vec![finding(Code::ToolkitMixed), finding(Code::ToolkitMissing)], true);
         assert_eq!(judged.findings[0].severity, Severity::Info);
         assert_eq!(judged.findings[0].message, "message\nallowed: headers are patched");
         assert_eq!(judged.findings[1].severity, Severity::Error);
         assert_eq!(judged.allowed, [(Code::ToolkitMixed, "headers are patched".to_owned())]);
         assert_eq!(judged.stale_allows, [Code::HostCompilerRejected]);
-        assert_eq!(policy.apply(Vec::new(), true).findings, []);
+        assert_eq!(policy.apply_to(Vec::new(), true).findings, []);
     }
 
     #[test]
@@ -1137,11 +1151,11 @@ CG122 = "Hopper only, no PTX on purpose"
             prop_assume!(!keys.contains(&typed.as_str()));
             let section = if in_package { format!("package.demo.{section}") } else { (*section).to_owned() };
             let error = read(&format!("{}[{section}]\n{typed} = \"x\"\n", "\n".repeat(lines))).unwrap_err();
-            let told = format!("cudaguard.toml:{}: `{section}.{typed}`: no such key", lines + 2);
-            prop_assert!(error.starts_with(&told), "{error}");
+            let error_line = format!("cudaguard.toml:{}: `{section}.{typed}`: no such key", lines + 2);
+            prop_assert!(error.starts_with(&error_line), "{error}");
             // Where two keys are as near, either may be meant.
-            let meant = keys.iter().any(|key| error.ends_with(&format!("; did you mean `{key}`?")));
-            prop_assert!(meant || key.len() < 3, "{error}");
+            let suggestion = keys.iter().any(|key| error.ends_with(&format!("; did you mean `{key}`?")));
+            prop_assert!(suggestion || key.len() < 3, "{error}");
         }
 
         #[test]

@@ -11,14 +11,14 @@ pub use digest::Stamp;
 
 use crate::manifest::Component;
 
-/// Where the stamp of a component stands in the folder that [`STAMP_DIR_VAR`](crate::env::STAMPS) names.
-pub fn file(folder: &Path, component: &Component) -> PathBuf {
-    folder.join(format!("{}.stamp", crate::guard::group(component)))
+/// Where the stamp of a component stands in the folder that [`STAMP_DIR_VAR`](crate::env::STAMP_DIR_VAR) names.
+pub fn digest_file(folder: &Path, component: &Component) -> PathBuf {
+    folder.join(format!("{}.stamp", crate::guard::note_group(component)))
 }
 
 /// Where `embed!()` leaves its findings for who is to tell them further: beside the stamp.
-pub fn said(folder: &Path, component: &Component) -> PathBuf {
-    file(folder, component).with_extension("said")
+pub fn findings_path(folder: &Path, component: &Component) -> PathBuf {
+    digest_file(folder, component).with_extension("said")
 }
 
 /// Whether cargo itself sets this variable for build scripts. cargo rebuilds by itself where these matter, and outside
@@ -73,27 +73,30 @@ mod digest {
         /// environment was asked for, the target, and cudaguard's version.
         ///
         /// A file that cannot be read counts as absent, which is a state like any other.
-        pub fn of(env: &Env, policy: &Policy, lock: Option<&Path>, toolchain: &Toolchain) -> Self {
-            let mut files = toolchain.files();
+        pub fn from_toolchain(env: &Env, policy: &Policy, lock: Option<&Path>, toolchain: &Toolchain) -> Self {
+            let mut files = toolchain.read_files();
             files.extend(policy.path.clone());
             files.extend(lock.map(Path::to_owned));
             let mut digest = Digest::new();
-            digest.text(env!("CARGO_PKG_VERSION")).text(&toolchain.target).number(u64::from(toolchain.release));
-            gather(&mut digest, files);
+            digest
+                .push_text(env!("CARGO_PKG_VERSION"))
+                .push_text(&toolchain.target)
+                .push_number(u64::from(toolchain.release));
+            digest_files(&mut digest, files);
             for name in env.accessed().iter().filter(|name| !given_by_cargo(name)) {
-                digest.text(name);
+                digest.push_text(name);
                 match env.var_os(name) {
-                    Some(value) => digest.number(1).bytes(value.as_encoded_bytes()),
-                    None => digest.number(0),
+                    Some(value) => digest.push_number(1).push_bytes(value.as_encoded_bytes()),
+                    None => digest.push_number(0),
                 };
             }
             Self(digest)
         }
 
         /// Of the contents of these files, whatever their order.
-        pub fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        pub fn from_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
             let mut digest = Digest::new();
-            gather(&mut digest, files.into_iter().collect());
+            digest_files(&mut digest, files.into_iter().collect());
             Self(digest)
         }
 
@@ -110,33 +113,33 @@ mod digest {
         }
     }
 
-    fn gather(digest: &mut Digest, mut files: Vec<PathBuf>) {
+    fn digest_files(digest: &mut Digest, mut files: Vec<PathBuf>) {
         files.sort();
         files.dedup();
         for path in files {
-            digest.bytes(path.as_os_str().as_encoded_bytes());
+            digest.push_bytes(path.as_os_str().as_encoded_bytes());
             if let Err(error) = file(digest, &path) {
-                digest.text("absent").text(&error.kind().to_string());
+                digest.push_text("absent").push_text(&error.kind().to_string());
             }
         }
     }
 
     fn file(digest: &mut Digest, path: &Path) -> io::Result<()> {
-        let mut file = files::open(path)?;
+        let mut file = files::open_regular(path)?;
         let facts = file.metadata()?;
         if facts.len() <= WHOLE {
             let mut bytes = Vec::new();
             file.take(WHOLE).read_to_end(&mut bytes)?;
-            digest.bytes(&bytes);
+            digest.push_bytes(&bytes);
             return Ok(());
         }
         let time = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        digest.number(facts.len()).number(time.as_secs()).number(time.subsec_nanos().into());
+        digest.push_number(facts.len()).push_number(time.as_secs()).push_number(time.subsec_nanos().into());
         for start in [SeekFrom::Start(0), SeekFrom::Start(facts.len() - END)] {
             let mut bytes = Vec::new();
             file.seek(start)?;
             (&mut file).take(END).read_to_end(&mut bytes)?;
-            digest.bytes(&bytes);
+            digest.push_bytes(&bytes);
         }
         Ok(())
     }
@@ -165,9 +168,9 @@ mod tests {
         let (one, two) = (folder.path().join("one"), folder.path().join("two"));
         fs::write(&one, "12.4").unwrap();
         fs::write(&two, "9.1").unwrap();
-        let stamp = || Stamp::of_files([one.clone(), two.clone()]);
+        let stamp = || Stamp::from_files([one.clone(), two.clone()]);
         let before = stamp();
-        assert_eq!(before, Stamp::of_files([two.clone(), one.clone(), one.clone()]));
+        assert_eq!(before, Stamp::from_files([two.clone(), one.clone(), one.clone()]));
         set_time(&one, 1_000_000);
         assert_eq!(before, stamp(), "an older time alone is no change");
         fs::write(&one, "12.2").unwrap();
@@ -187,7 +190,7 @@ mod tests {
         let stamp = |bytes: &[u8], seconds: u64| {
             fs::write(&path, bytes).unwrap();
             set_time(&path, seconds);
-            Stamp::of_files([path.clone()])
+            Stamp::from_files([path.clone()])
         };
         let before = stamp(&bytes, 5);
         assert_eq!(before, stamp(&bytes, 5));
@@ -201,11 +204,11 @@ mod tests {
         let stamp = |variables: &[(&str, &str)]| {
             let variables: BTreeMap<_, _> =
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-            let env = Env::of(variables, "/");
+            let env = Env::from_variables(variables, "/");
             for name in ["CUDA_HOME", "OUT_DIR"] {
                 let _ = env.var_os(name);
             }
-            Stamp::of(&env, &Policy::default(), None, &Toolchain::default())
+            Stamp::from_toolchain(&env, &Policy::default(), None, &Toolchain::default())
         };
         let before = stamp(&[("CUDA_HOME", "/a")]);
         assert_eq!(before, stamp(&[("CUDA_HOME", "/a"), ("OUT_DIR", "/o"), ("OTHER", "1")]));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Whether a terminal does something for it other than showing it: moves, colours, deletes, turns the reading direction.
-fn commands(c: char) -> bool {
+fn is_terminal_control(c: char) -> bool {
     // Tabs and newlines are told apart below. The last are the bidirectional marks, overrides and isolates, and the
     // separators that some take for the end of a line.
     c.is_control()
@@ -25,8 +25,8 @@ fn without_workflow_commands(line: &str) -> Cow<'_, str> {
     if line.contains(anywhere) { line.replace(anywhere, instead).into() } else { line }
 }
 
-fn spelled(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let spell = |c: char| commands(c) && !kept(c);
+fn escape_chars(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let spell = |c: char| is_terminal_control(c) && !kept(c);
     if !text.contains(spell) {
         return Cow::Borrowed(text);
     }
@@ -43,13 +43,13 @@ fn spelled(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
 }
 
 /// A text of any number of lines: what a terminal would obey is spelled out, `\u001b`.
-pub fn text(text: &str) -> Cow<'_, str> {
-    spelled(text, |c| matches!(c, '\n' | '\t'))
+pub fn sanitize_text(text: &str) -> Cow<'_, str> {
+    escape_chars(text, |c| matches!(c, '\n' | '\t'))
 }
 
 /// The same of a text that begins no command of a workflow: a name in it may look like one.
 pub fn output(output: &str) -> Cow<'_, str> {
-    let spelled = text(output);
+    let spelled = sanitize_text(output);
     let obeyed = |line: &str| !matches!(without_workflow_commands(line), Cow::Borrowed(_));
     if !spelled.lines().any(obeyed) {
         return spelled;
@@ -58,18 +58,18 @@ pub fn output(output: &str) -> Cow<'_, str> {
 }
 
 /// A text that stands within a line: newlines and tabs are spelled out, too.
-pub fn line(text: &str) -> Cow<'_, str> {
-    spelled(text, |_| false)
+pub fn sanitize_line(text: &str) -> Cow<'_, str> {
+    escape_chars(text, |_| false)
 }
 
 /// A text within a line as far as it comes from others; what it has of lines is ours. Tabs part names from values.
-pub(crate) fn joined(text: &str) -> Cow<'_, str> {
-    spelled(text, |c| c == '\t')
+pub(crate) fn sanitize_joined(text: &str) -> Cow<'_, str> {
+    escape_chars(text, |c| c == '\t')
 }
 
 /// The text with `written` for each `word` that stands by itself: `al` is not in `alice`, `bea-1` or `libal.so`, and `/home/al` is
 /// in `-L/home/al/lib`, and not in `/home/al.fredo`.
-pub fn replaced(text: &str, word: &str, written: &str) -> String {
+pub fn replace_word(text: &str, word: &str, written: &str) -> String {
     let letter = |c: &char| c.is_alphanumeric() || *c == '_';
     // A dot or a hyphen goes on with a name where a letter follows, and ends a sentence where none does.
     let goes_on = |next: &mut dyn Iterator<Item = char>| match next.next() {
@@ -110,7 +110,7 @@ mod tests {
             ("", "al", ""),
             ("al", "", "al"),
         ] {
-            assert_eq!(replaced(text, word, "~"), expected, "{text}");
+            assert_eq!(replace_word(text, word, "~"), expected, "{text}");
         }
     }
 
@@ -122,10 +122,10 @@ mod tests {
             ("a\u{202e}b\u{2066}\u{200f}\u{61c}\u{2028}", "a\\u202eb\\u2066\\u200f\\u061c\\u2028"),
             ("a\rb", "a\\u000db"),
         ] {
-            assert_eq!((&*text(found), &*line(found)), (shown, shown));
+            assert_eq!((&*sanitize_text(found), &*sanitize_line(found)), (shown, shown));
         }
-        assert_eq!((&*text("a\n\tb"), &*line("a\n\tb")), ("a\n\tb", "a\\u000a\\u0009b"));
-        assert_eq!(joined("a\n\tb"), "a\\u000a\tb");
+        assert_eq!((&*sanitize_text("a\n\tb"), &*sanitize_line("a\n\tb")), ("a\n\tb", "a\\u000a\\u0009b"));
+        assert_eq!(sanitize_joined("a\n\tb"), "a\\u000a\tb");
     }
 
     #[test]
@@ -145,15 +145,15 @@ mod tests {
     #[test]
     fn other_texts_stay_as_they_are() {
         for text in ["", "Größe → 1.5 ≤ 2", "日本語 العربية 🙂", "ab\u{301}"] {
-            assert!(matches!(line(text), Cow::Borrowed(same) if same == text));
+            assert!(matches!(sanitize_line(text), Cow::Borrowed(same) if same == text));
         }
     }
 
     #[test]
     fn json_says_the_same() {
-        let said = serde_json::json!({ "name": "a\u{1b}\u{202e}\u{9b}\u{7f}\n\"\\" });
-        let shown = text(&said.to_string()).into_owned();
-        assert!(!shown.contains(commands));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("JSON"), said);
+        let value = serde_json::json!({ "name": "a\u{1b}\u{202e}\u{9b}\u{7f}\n\"\\" });
+        let shown = sanitize_text(&value.to_string()).into_owned();
+        assert!(!shown.contains(is_terminal_control));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("JSON"), value);
     }
 }

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 mod slots;
 
 use crate::arch::Target;
-use crate::binary::{Binary, Kind};
+use crate::binary::{Binary, BinaryKind};
 use crate::elf::Elf;
-use crate::evidence::Seen;
-use crate::manifest::{BuiltWith, Cudart, KnownBy, Linkage, Manifest, Requirement};
+use crate::evidence::LinkEvidence;
+use crate::manifest::{BuiltWith, KnownBy, Linkage, Manifest, RecordedCudart, Requirement};
 use crate::note;
 use crate::served;
 use crate::tables;
@@ -39,13 +39,13 @@ pub struct LinkObservation {
     pub cudart_named: Option<CudaVersion>,
     /// The archs that there are kernels for; `None` where nobody has looked.
     pub archs: Option<Vec<Target>>,
-    /// Rows of what its kernels ask of GPUs ([`crate::kernels::Kernels::requirements`]); `None` where nobody has looked.
+    /// Rows of what its kernels ask of GPUs ([`crate::kernels::Kernels::requirement_rows`]); `None` where nobody has looked.
     pub gpus: Option<Vec<Requirement>>,
     /// What the driver's functions that are looked up in it at once ask of a driver: the CUDA version that brought the
-    /// newest, and who looks it up ([`crate::crates::floors`]).
+    /// newest, and who looks it up ([`crate::crates::driver_floors`]).
     pub looked_up: Vec<(CudaVersion, String)>,
     /// What its tools tell of the toolkit.
-    pub seen: Seen,
+    pub seen: LinkEvidence,
     /// The release of the guarded library's headers, where it is another than was recorded, and the rows that follow from it.
     pub taken: Option<ResolvedCudnn>,
     /// The newest of the driver's functions that the file binds, and the CUDA version that brought it.
@@ -61,7 +61,7 @@ pub struct LinkObservation {
 
 impl LinkObservation {
     /// What a file says of itself; kernels are for who can read them.
-    pub fn of(binary: &Binary) -> Self {
+    pub fn from_binary(binary: &Binary) -> Self {
         Self {
             component: None,
             fresh: false,
@@ -74,7 +74,7 @@ impl LinkObservation {
             archs: None,
             gpus: None,
             looked_up: Vec::new(),
-            seen: Seen::default(),
+            seen: LinkEvidence::default(),
             taken: None,
             bound: binary
                 .bound
@@ -99,7 +99,7 @@ pub struct ResolvedCudnn {
 
 impl ResolvedCudnn {
     /// Writes it into a manifest, in the place of what was taken for its headers.
-    pub(crate) fn record(&self, manifest: &mut Manifest) {
+    pub(crate) fn record_in(&self, manifest: &mut Manifest) {
         manifest.library = Some(BuiltWith { version: self.version, linkage: Linkage::Linked });
         manifest.library_known = self.known;
         let others = std::mem::take(&mut manifest.requires)
@@ -122,7 +122,7 @@ pub struct SealResult {
 
 /// Seals the notes of a file: in its place, where a file without notes, or whose notes say the same already, is not touched,
 /// or as a new file `to` that replaces what stands there. An error says what stopped it; both are then as they were.
-pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Result<SealResult, String> {
+pub fn seal_file(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Result<SealResult, String> {
     seal_open(&Binary::read(file)?, to, observed).map(|(sealed, _)| sealed)
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn seal_open(
     let file = fs::canonicalize(&binary.path).map_err(|error| format!("{}: {error}", binary.path.display()))?;
     let mut sealed = SealResult::default();
     let mut manifests = Vec::new();
-    if matches!(binary.kind, Kind::Object | Kind::Archive) {
+    if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
         // What it will be linked to, nobody knows yet.
         return Ok((sealed, manifests));
     }
@@ -171,7 +171,7 @@ pub(crate) fn seal_open(
             ));
             continue;
         }
-        let manifest = truth(manifest, observed);
+        let manifest = observed_manifest(manifest, observed);
         let new = note::encode(&manifest)?;
         manifests.push(manifest);
         if new[..] == found.descriptor[..] {
@@ -181,14 +181,14 @@ pub(crate) fn seal_open(
         }
     }
     sealed.written = changes.len();
-    if binary.kind == Kind::Executable && sealed.written + sealed.same > 0 {
-        changes.extend(slots::changes(binary.data()));
+    if binary.kind == BinaryKind::Executable && sealed.written + sealed.same > 0 {
+        changes.extend(slots::slot_changes(binary.data()));
     }
     if let Some(to) = to {
-        replace(to, &file, &changes).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
+        replace_file(to, &file, &changes).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
     } else if !changes.is_empty() {
-        let in_place = observed.fresh && has_one_name(&file) && write(&file, &changes).is_ok();
-        let done = if in_place { Ok(()) } else { replace(&file, &file, &changes) };
+        let in_place = observed.fresh && has_one_name(&file) && write_changes(&file, &changes).is_ok();
+        let done = if in_place { Ok(()) } else { replace_file(&file, &file, &changes) };
         done.map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
     }
     Ok((sealed, manifests))
@@ -198,12 +198,12 @@ pub(crate) fn seal_open(
 ///
 /// # Errors
 /// With the name of what cannot be written.
-pub fn copy(file: &Path, to: &Path) -> Result<(), String> {
-    replace(to, file, &[]).map_err(|error| format!("cannot write {}: {error}", to.display()))
+pub fn copy_file(file: &Path, to: &Path) -> Result<(), String> {
+    replace_file(to, file, &[]).map_err(|error| format!("cannot write {}: {error}", to.display()))
 }
 
 /// The manifest as the linked file shows it.
-pub(crate) fn truth(mut manifest: Manifest, observed: &LinkObservation) -> Manifest {
+pub(crate) fn observed_manifest(mut manifest: Manifest, observed: &LinkObservation) -> Manifest {
     manifest.sealed = true;
     if observed.nothing {
         (manifest.toolkit, manifest.library, manifest.host_compiler) = (None, None, None);
@@ -216,17 +216,18 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &LinkObservation) -> Manif
     if observed.archs.is_some() {
         manifest.observed.clone_from(&observed.archs);
     }
-    toolkit(&mut manifest, &observed.seen);
+    set_toolkit(&mut manifest, &observed.seen);
     if let Some(host) = &observed.seen.host {
-        manifest.host_compiler = host.compiler().cloned();
+        manifest.host_compiler = host.only_compiler().cloned();
     }
     if let Some(taken) = &observed.taken {
-        taken.record(&mut manifest);
+        taken.record_in(&mut manifest);
     }
-    library(&mut manifest, observed);
+    set_cudnn(&mut manifest, observed);
     let named = manifest.library.as_ref().map(|library| library.version);
-    manifest.library_linked = observed.seen.library().filter(|linked| named.is_some_and(|named| named != *linked));
-    cudart(&mut manifest, observed);
+    manifest.library_linked =
+        observed.seen.cudnn_version().filter(|linked| named.is_some_and(|named| named != *linked));
+    set_cudart(&mut manifest, observed);
     looked_up(&mut manifest, observed);
     if let Some(rows) = &observed.gpus {
         manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Gpu { .. }));
@@ -243,26 +244,26 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &LinkObservation) -> Manif
             }
         }
         // What differed in nothing else is told together.
-        manifest.requires.dedup_by(|next, row| served::join(row, next));
+        manifest.requires.dedup_by(|next, row| served::merge_rows(row, next));
     }
     manifest
 }
 
 /// The toolkit that the file shows, in the place of the one that was looked up.
-pub(crate) fn toolkit(manifest: &mut Manifest, seen: &Seen) {
+pub(crate) fn set_toolkit(manifest: &mut Manifest, seen: &LinkEvidence) {
     let recorded = manifest.toolkit.map(CudaVersion::from);
-    if let Some(shown) = seen.toolkit(recorded) {
+    if let Some(shown) = seen.built_with(recorded) {
         if recorded != Some(shown) {
             manifest.toolkit = Some(Version::new(shown.major, shown.minor, 0));
         }
         manifest.toolkit_known = Some(KnownBy::LinkObservation);
     }
     if !seen.kernels.is_empty() {
-        manifest.toolkits_besides = seen.besides(manifest.toolkit.map(CudaVersion::from));
+        manifest.toolkits_besides = seen.other_toolkits(manifest.toolkit.map(CudaVersion::from));
     }
 }
 
-fn library(manifest: &mut Manifest, observed: &LinkObservation) {
+fn set_cudnn(manifest: &mut Manifest, observed: &LinkObservation) {
     let Some(library) = &mut manifest.library else { return };
     library.linkage = match (library.linkage, observed.library) {
         // Declared to be loaded by name, it leaves no trace that must be found.
@@ -304,14 +305,14 @@ pub(crate) fn cudart_speaks_for(
     }
 }
 
-fn cudart(manifest: &mut Manifest, observed: &LinkObservation) {
+fn set_cudart(manifest: &mut Manifest, observed: &LinkObservation) {
     if observed.cudart == Linkage::Unknown {
         return;
     }
     let shown = observed.seen.newest_cudart().filter(|_| matches!(observed.cudart, Linkage::Static | Linkage::Linked));
     let speaks_for = cudart_speaks_for(manifest, observed.cudart, observed.cudart_named, shown);
     let version = shown.or(speaks_for.filter(|version| manifest.toolkit.map(CudaVersion::from) == Some(*version)));
-    manifest.cudart = Some(Cudart { linkage: observed.cudart, version });
+    manifest.cudart = Some(RecordedCudart { linkage: observed.cudart, version });
     manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Driver { .. }));
     let Some(cudart) = speaks_for else { return };
     let floor = tables::cudart_floor(cudart);
@@ -365,18 +366,18 @@ impl Drop for Temporary {
 type Change = (u64, Vec<u8>);
 
 /// Makes `file` what `from` is with the changes; they may be one.
-fn replace(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> {
+fn replace_file(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> {
     let metadata = fs::metadata(from)?;
     let (folder, name) = (file.parent(), file.file_name());
     let (Some(folder), Some(name)) = (folder, name) else { return Err(io::ErrorKind::InvalidInput.into()) };
     let prefix = format!(".{}.cudaguard-{}", name.to_string_lossy(), process_space());
     remove_leftovers(folder, &prefix);
-    let mut temporary = create(folder, &prefix)?;
+    let mut temporary = create_temporary(folder, &prefix)?;
     let Some(path) = temporary.0.clone() else { return Err(io::ErrorKind::NotFound.into()) };
     fs::copy(from, &path)?;
     // A copy of a read-only file is read-only.
     set_writable(&path)?;
-    write(&path, changes)?;
+    write_changes(&path, changes)?;
     keep_owner(&path, &metadata);
     fs::set_permissions(&path, metadata.permissions())?;
     fs::rename(&path, file)?;
@@ -384,7 +385,7 @@ fn replace(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> {
     Ok(())
 }
 
-fn write(file: &Path, changes: &[Change]) -> io::Result<()> {
+fn write_changes(file: &Path, changes: &[Change]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(file)?;
     for (offset, bytes) in changes {
         file.seek(SeekFrom::Start(*offset))?;
@@ -393,7 +394,7 @@ fn write(file: &Path, changes: &[Change]) -> io::Result<()> {
     Ok(())
 }
 
-fn create(folder: &Path, prefix: &str) -> io::Result<Temporary> {
+fn create_temporary(folder: &Path, prefix: &str) -> io::Result<Temporary> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);

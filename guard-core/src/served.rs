@@ -37,7 +37,7 @@ impl Coverage {
 
 /// The coverage of one compute capability, and its requirements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Service {
+pub struct GpuSupport {
     /// The kind of coverage.
     pub by: Coverage,
     /// The weakest code that such a GPU uses: PTX before machine code, then the oldest arch.
@@ -55,7 +55,7 @@ pub struct Service {
 
 /// One piece of code that a GPU may use, with the inputs of its driver requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Code {
+pub(crate) enum DeviceCode {
     Run {
         target: Target,
         /// The ISA of PTX; (0, 0) for a cubin.
@@ -71,25 +71,25 @@ pub(crate) enum Code {
 
 /// The code of one unit that a GPU uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum BestCode {
     Run { target: Target, isa: (u16, u16), floor: Option<Floor>, wrote: Option<u32> },
     Unknown,
     Nothing,
 }
 
 /// Selects the best of these that a GPU runs: the newest arch, then the narrowest suffix.
-pub(crate) fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
+pub(crate) fn best_code(codes: &[DeviceCode], cc: (u8, u8), ptx: bool) -> BestCode {
     let mut unknown = false;
-    let mut found: Option<Code> = None;
+    let mut found: Option<DeviceCode> = None;
     for code in codes {
-        let Code::Run { target, .. } = *code else {
+        let DeviceCode::Run { target, .. } = *code else {
             unknown = true;
             continue;
         };
         if matches!(target, Target::Ptx(_)) != ptx {
             continue;
         }
-        match target.serves(cc) {
+        match target.compatibility_with(cc) {
             Compatibility::Yes if found.as_ref().and_then(target_of).is_none_or(|best| best < target) => {
                 found = Some(*code);
             }
@@ -98,13 +98,13 @@ pub(crate) fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
         }
     }
     match found {
-        Some(Code::Run { target, isa, zstd, wrote }) => {
+        Some(DeviceCode::Run { target, isa, zstd, wrote }) => {
             let compiled = ptx.then(|| tables::ptx_floor((isa.0.into(), isa.1.into())));
             let unpacked = zstd.and_then(tables::zstandard_floor);
-            Found::Run { target, isa, floor: higher(compiled, unpacked), wrote }
+            BestCode::Run { target, isa, floor: higher_floor(compiled, unpacked), wrote }
         }
-        _ if unknown => Found::Unknown,
-        _ => Found::Nothing,
+        _ if unknown => BestCode::Unknown,
+        _ => BestCode::Nothing,
     }
 }
 
@@ -113,18 +113,18 @@ const BEYOND: u8 = 10;
 
 /// Every compute capability that can make a difference, up to one major above all tables and all code.
 pub(crate) fn all_ccs(targets: &[Target]) -> impl Iterator<Item = (u8, u8)> {
-    let newest = known_ccs().into_iter().chain(targets.iter().map(|target| target.arch().cc()));
+    let newest = known_ccs().into_iter().chain(targets.iter().map(|target| target.base_arch().cc()));
     let last = newest.map(|(major, _)| major).max().unwrap_or_default().saturating_add(1);
     (0..=last).flat_map(|major| (0..=BEYOND).map(move |minor| (major, minor)))
 }
 
 /// Returns one row for each interval of compute capabilities with the same coverage, from 0.0 on, without gaps. An
 /// interval that ends with a major ends at minor 255. `targets` are the targets with code.
-pub(crate) fn rows(targets: &[Target], service: impl Fn((u8, u8)) -> Service) -> Vec<Requirement> {
+pub(crate) fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSupport) -> Vec<Requirement> {
     let mut rows: Vec<Interval> = Vec::new();
     for (major, minor) in all_ccs(targets) {
         let to = (major, if minor == BEYOND { u8::MAX } else { minor });
-        let service = alike(service((major, minor)));
+        let service = row_key(service((major, minor)));
         match rows.last_mut() {
             Some(row) if row.service == service => row.to = to,
             _ => rows.push(Interval { from: (major, minor), to, service }),
@@ -155,35 +155,35 @@ pub(crate) fn rows(targets: &[Target], service: impl Fn((u8, u8)) -> Service) ->
 }
 
 /// Returns the rows of declared architectures: one container with all of them and PTX of this ISA.
-pub(crate) fn declared(targets: &[Target], isa: (u32, u32)) -> Vec<Requirement> {
+pub(crate) fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirement> {
     let narrow = |number: u32| u16::try_from(number).unwrap_or_default();
     let run = |target: &Target| {
         let isa = if matches!(target, Target::Ptx(_)) { (narrow(isa.0), narrow(isa.1)) } else { (0, 0) };
-        Code::Run { target: *target, isa, zstd: None, wrote: None }
+        DeviceCode::Run { target: *target, isa, zstd: None, wrote: None }
     };
-    let codes: Vec<Code> = targets.iter().map(run).collect();
+    let codes: Vec<DeviceCode> = targets.iter().map(run).collect();
     if codes.is_empty() {
         return Vec::new();
     }
-    rows(targets, |cc| {
-        let (cubin, ptx) = (best(&codes, cc, false), best(&codes, cc, true));
-        let used = if matches!(cubin, Found::Run { .. }) { cubin } else { ptx };
-        if let Found::Run { target, isa, floor, .. } = used {
+    requirement_rows(targets, |cc| {
+        let (cubin, ptx) = (best_code(&codes, cc, false), best_code(&codes, cc, true));
+        let used = if matches!(cubin, BestCode::Run { .. }) { cubin } else { ptx };
+        if let BestCode::Run { target, isa, floor, .. } = used {
             let (by, isa) = match target {
                 Target::Ptx(_) => (Coverage::Ptx, Some(isa)),
                 Target::Cubin(_) => (Coverage::Cubin, None),
             };
-            let beside = PtxFallback::of(&[ptx], by, floor);
-            Service { by, code: Some(target), isa, floor, sure_from: None, beside }
+            let beside = PtxFallback::from_codes(&[ptx], by, floor);
+            GpuSupport { by, code: Some(target), isa, floor, sure_from: None, beside }
         } else {
-            let by = if [cubin, ptx].contains(&Found::Unknown) { Coverage::Unknown } else { Coverage::Nothing };
-            Service { by, code: None, isa: None, floor: None, sure_from: None, beside: PtxFallback::Untold }
+            let by = if [cubin, ptx].contains(&BestCode::Unknown) { Coverage::Unknown } else { Coverage::Nothing };
+            GpuSupport { by, code: None, isa: None, floor: None, sure_from: None, beside: PtxFallback::Untold }
         }
     })
 }
 
 /// Merges two neighbouring rows with equal contents. Returns true if they were merged.
-pub(crate) fn join(row: &mut Requirement, next: &Requirement) -> bool {
+pub(crate) fn merge_rows(row: &mut Requirement, next: &Requirement) -> bool {
     let mut same = next.clone();
     let (Requirement::Gpu { from: first, to: end, .. }, Requirement::Gpu { from, to, .. }) = (&*row, &mut same) else {
         return false;
@@ -203,30 +203,30 @@ pub(crate) fn join(row: &mut Requirement, next: &Requirement) -> bool {
 struct Interval {
     from: (u8, u8),
     to: (u8, u8),
-    service: Service,
+    service: GpuSupport,
 }
 
 /// Removes the facts that no row encodes. Intervals are merged by the others.
-fn alike(service: Service) -> Service {
+fn row_key(service: GpuSupport) -> GpuSupport {
     let beside =
         if matches!(service.by, Coverage::Unknown | Coverage::Nothing) { PtxFallback::Untold } else { service.beside };
-    Service { isa: None, beside, ..service }
+    GpuSupport { isa: None, beside, ..service }
 }
 
 impl PtxFallback {
     /// Combines the PTX of the serving containers. `floor`: the requirement of the code that is used without the
     /// variable.
-    pub(crate) fn of(ptx: &[Found], by: Coverage, floor: Option<Floor>) -> Self {
-        if by != Coverage::Ptx && ptx.iter().all(|found| *found == Found::Nothing) {
+    pub(crate) fn from_codes(ptx: &[BestCode], by: Coverage, floor: Option<Floor>) -> Self {
+        if by != Coverage::Ptx && ptx.iter().all(|found| *found == BestCode::Nothing) {
             return Self::Nothing;
         }
         let untold = if by == Coverage::Ptx { Self::Nothing } else { Self::Untold };
-        let floor_of = |found: &Found| match found {
-            Found::Run { floor, .. } => *floor,
-            Found::Unknown | Found::Nothing => None,
+        let floor_of = |found: &BestCode| match found {
+            BestCode::Run { floor, .. } => *floor,
+            BestCode::Unknown | BestCode::Nothing => None,
         };
         let floors: Option<Vec<Floor>> = ptx.iter().map(floor_of).collect();
-        let Some(needs) = floors.into_iter().flatten().map(Some).fold(None, higher) else { return untold };
+        let Some(needs) = floors.into_iter().flatten().map(Some).fold(None, higher_floor) else { return untold };
         if by == Coverage::Ptx && floor.is_some_and(|floor| needs.cuda <= floor.cuda) {
             return Self::Untold;
         }
@@ -234,15 +234,15 @@ impl PtxFallback {
     }
 }
 
-pub(crate) fn target_of(code: &Code) -> Option<Target> {
+pub(crate) fn target_of(code: &DeviceCode) -> Option<Target> {
     match code {
-        Code::Run { target, .. } => Some(*target),
-        Code::Unknown => None,
+        DeviceCode::Run { target, .. } => Some(*target),
+        DeviceCode::Unknown => None,
     }
 }
 
 /// Orders PTX before machine code, and within a kind the older arch first.
-pub(crate) fn weaker(one: Target, other: Target) -> Target {
+pub(crate) fn weaker_target(one: Target, other: Target) -> Target {
     match (one, other) {
         (Target::Ptx(_), Target::Cubin(_)) => one,
         (Target::Cubin(_), Target::Ptx(_)) => other,
@@ -252,7 +252,7 @@ pub(crate) fn weaker(one: Target, other: Target) -> Target {
 
 /// Returns the driver that meets both requirements: the one with the newer CUDA version, with its release if the
 /// tables have it. The release of an older CUDA version would not satisfy it.
-pub(crate) fn higher(one: Option<Floor>, other: Option<Floor>) -> Option<Floor> {
+pub(crate) fn higher_floor(one: Option<Floor>, other: Option<Floor>) -> Option<Floor> {
     let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
     Some(match one.cuda.cmp(&other.cuda) {
         Ordering::Greater => one,
@@ -263,7 +263,7 @@ pub(crate) fn higher(one: Option<Floor>, other: Option<Floor>) -> Option<Floor> 
 
 /// Every compute capability in the tables.
 pub(crate) fn known_ccs() -> Vec<(u8, u8)> {
-    tables::archs().iter().map(|row| row.cc).collect()
+    tables::arch_rows().iter().map(|row| row.cc).collect()
 }
 
 #[cfg(test)]
@@ -287,7 +287,7 @@ mod tests {
             (&[], (9, 0), ""),
         ] {
             let targets: Vec<Target> = names.iter().map(|name| name.parse().unwrap()).collect();
-            let rows: Vec<String> = declared(&targets, isa).iter().map(words).collect();
+            let rows: Vec<String> = declared_rows(&targets, isa).iter().map(words).collect();
             assert_eq!(rows.join("; "), wanted, "{names:?}");
         }
     }
@@ -295,29 +295,29 @@ mod tests {
     #[test]
     fn no_release_is_named_that_serves_only_a_part() {
         let zstd = tables::zstandard_floor(13);
-        let newer = higher(Some(tables::ptx_floor((99, 0))), zstd).expect("one of them is there");
+        let newer = higher_floor(Some(tables::ptx_floor((99, 0))), zstd).expect("one of them is there");
         assert!(zstd.is_some_and(|zstd| zstd.release.is_some() && zstd.cuda < newer.cuda));
         assert_eq!((newer.release, newer.exact), (None, false));
-        let same = higher(Some(tables::ptx_floor((9, 0))), zstd).expect("one of them is there");
+        let same = higher_floor(Some(tables::ptx_floor((9, 0))), zstd).expect("one of them is there");
         assert_eq!(same.release, tables::ptx_floor((9, 0)).release.max(zstd.and_then(|zstd| zstd.release)));
     }
 
     #[test]
     fn the_ptx_beside_machine_code() {
         let ptx = |isa: (u16, u16), zstd: Option<u32>| {
-            let code = Code::Run { target: "compute_80".parse().unwrap(), isa, zstd, wrote: None };
-            best(&[code], (9, 0), true)
+            let code = DeviceCode::Run { target: "compute_80".parse().unwrap(), isa, zstd, wrote: None };
+            best_code(&[code], (9, 0), true)
         };
-        let of = |found: &[Found]| PtxFallback::of(found, Coverage::Cubin, None);
+        let of = |found: &[BestCode]| PtxFallback::from_codes(found, Coverage::Cubin, None);
         for (found, beside) in [
-            (vec![Found::Nothing], PtxFallback::Nothing),
+            (vec![BestCode::Nothing], PtxFallback::Nothing),
             (vec![ptx((8, 4), None)], PtxFallback::Isa((8, 4))),
             (vec![ptx((7, 0), None), ptx((8, 2), None)], PtxFallback::Isa((8, 2))),
             // Compression can need a newer driver than the code.
             (vec![ptx((7, 0), Some(12))], PtxFallback::Isa((8, 4))),
-            (vec![ptx((7, 0), None), Found::Nothing], PtxFallback::Untold),
+            (vec![ptx((7, 0), None), BestCode::Nothing], PtxFallback::Untold),
             (vec![ptx((99, 0), None)], PtxFallback::Untold),
-            (vec![Found::Unknown], PtxFallback::Untold),
+            (vec![BestCode::Unknown], PtxFallback::Untold),
         ] {
             assert_eq!(of(&found), beside, "{found:?}");
         }
@@ -327,11 +327,11 @@ mod tests {
             (vec![ptx((8, 2), None), ptx((7, 0), None)], PtxFallback::Untold),
             (vec![ptx((8, 2), None), ptx((8, 4), None)], PtxFallback::Isa((8, 4))),
             (vec![ptx((8, 2), None), ptx((99, 0), None)], PtxFallback::Nothing),
-            (vec![ptx((8, 2), None), Found::Nothing], PtxFallback::Nothing),
-            (vec![ptx((8, 2), None), Found::Unknown], PtxFallback::Nothing),
+            (vec![ptx((8, 2), None), BestCode::Nothing], PtxFallback::Nothing),
+            (vec![ptx((8, 2), None), BestCode::Unknown], PtxFallback::Nothing),
         ] {
             let floor = tables::ptx_floor((8, 2));
-            assert_eq!(PtxFallback::of(&found, Coverage::Ptx, Some(floor)), beside, "{found:?}");
+            assert_eq!(PtxFallback::from_codes(&found, Coverage::Ptx, Some(floor)), beside, "{found:?}");
         }
     }
 

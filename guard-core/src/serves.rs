@@ -23,8 +23,8 @@ impl Target {
     /// - machine code: same major, minor not smaller, discrete GPUs only; on a Tegra exactly its own;
     /// - PTX: any GPU that is not older;
     /// - `a`, both kinds: exactly that cc; `f`: its family, minor not smaller.
-    pub fn serves(self, cc: (u8, u8)) -> Compatibility {
-        let arch = self.arch();
+    pub fn compatibility_with(self, cc: (u8, u8)) -> Compatibility {
+        let arch = self.base_arch();
         let made_for = arch.cc();
         let same_major_not_older = made_for.0 == cc.0 && made_for.1 <= cc.1;
         match (self, arch.suffix) {
@@ -112,7 +112,7 @@ mod tests {
             ("compute_101", (11, 0), Yes),
             ("compute_110", (10, 1), CannotTell),
         ] {
-            assert_eq!(target.parse::<Target>().unwrap().serves(cc), wanted, "{target} on {cc:?}");
+            assert_eq!(target.parse::<Target>().unwrap().compatibility_with(cc), wanted, "{target} on {cc:?}");
         }
     }
 
@@ -126,10 +126,10 @@ mod tests {
         #[test]
         fn own_gpu_and_older_ones(arch in any_arch(), older in 1u16..40) {
             for target in [Target::Cubin(arch), Target::Ptx(arch)] {
-                prop_assert_eq!(target.serves(arch.cc()), Compatibility::Yes);
-                let cc = Arch::plain(arch.number.saturating_sub(older)).cc();
+                prop_assert_eq!(target.compatibility_with(arch.cc()), Compatibility::Yes);
+                let cc = Arch::without_suffix(arch.number.saturating_sub(older)).cc();
                 if !tables::same_chip(arch.cc(), cc) {
-                    prop_assert_eq!(target.serves(cc), Compatibility::No);
+                    prop_assert_eq!(target.compatibility_with(cc), Compatibility::No);
                 }
             }
         }

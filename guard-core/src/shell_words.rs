@@ -1,7 +1,7 @@
 //! Words as a shell splits them, of flags in variables and in what compilers print.
 
 /// The words of a text. A quote that is left open ends with the text, and so does a backslash.
-pub fn words(text: &str) -> Vec<String> {
+pub fn split_words(text: &str) -> Vec<String> {
     let dangling = text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
     let text = text.get(..text.len() - usize::from(dangling)).unwrap_or_default();
     let closed = |quote: &&str| shlex::split(&format!("{text}{quote}"));
@@ -26,14 +26,14 @@ mod tests {
             ("a\\", &["a"]),
             ("  ", &[]),
         ] {
-            assert_eq!(words(text), wanted, "{text}");
+            assert_eq!(split_words(text), wanted, "{text}");
         }
     }
 
     proptest::proptest! {
         #[test]
         fn never_panics(text: String) {
-            let _ = words(&text);
+            let _ = split_words(&text);
         }
     }
 }

@@ -15,7 +15,7 @@ const ENOUGH: u64 = 256 * 1024;
 
 /// What a program said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ProcessOutput {
     /// Standard output.
     pub(crate) out: String,
     /// Standard error.
@@ -27,12 +27,12 @@ pub(crate) struct Answer {
 /// Runs the program and waits at most `patience` for its answer. `variables`: as [`crate::env::Env::for_child`] gives them.
 /// The error says in words, after the program's name, what happened: `cannot be started: …`, `did not answer within
 /// 10 s`.
-pub(crate) fn ask<A: AsRef<OsStr>>(
+pub(crate) fn run_with_timeout<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],
     variables: Option<&BTreeMap<String, OsString>>,
     patience: Duration,
-) -> Result<Answer, String> {
+) -> Result<ProcessOutput, String> {
     let until = Instant::now() + patience;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -44,37 +44,37 @@ pub(crate) fn ask<A: AsRef<OsStr>>(
     // A group of its own, so that what a wrapper script started ends with it.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut child = start(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
-    let out = listen(child.stdout.take());
-    let err = listen(child.stderr.take());
-    let heard = (hear(&out, until), hear(&err, until));
+    let mut child = spawn(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
+    let out = read_in_thread(child.stdout.take());
+    let err = read_in_thread(child.stderr.take());
+    let heard = (receive_until(&out, until), receive_until(&err, until));
     let (Ok(out), Ok(err)) = heard else {
-        end(&mut child);
-        return Err(late(patience));
+        kill_and_wait(&mut child);
+        return Err(timeout_message(patience));
     };
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
                 let failed = (!status.success()).then(|| status.to_string().replacen(": ", " ", 1));
-                return Ok(Answer { out, err, failed });
+                return Ok(ProcessOutput { out, err, failed });
             }
             Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
             Ok(None) => {
-                end(&mut child);
-                return Err(late(patience));
+                kill_and_wait(&mut child);
+                return Err(timeout_message(patience));
             }
             Err(error) => return Err(format!("cannot be waited for: {error}")),
         }
     }
 }
 
-fn late(patience: Duration) -> String {
+fn timeout_message(patience: Duration) -> String {
     format!("did not answer within {} s", patience.as_secs_f32())
 }
 
 /// Starts it; a script that another thread of this process has just written can still be open for writing in a child
 /// forked meanwhile (`ETXTBSY`), which passes.
-fn start(command: &mut Command) -> std::io::Result<Child> {
+fn spawn(command: &mut Command) -> std::io::Result<Child> {
     for _ in 0..20 {
         match command.spawn() {
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
@@ -86,7 +86,7 @@ fn start(command: &mut Command) -> std::io::Result<Child> {
     command.spawn()
 }
 
-fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
+fn read_in_thread(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (say, hear) = channel();
     // Not joined: a grandchild may keep the pipe open for good.
     std::thread::spawn(move || {
@@ -99,11 +99,11 @@ fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     hear
 }
 
-fn hear(from: &Receiver<String>, until: Instant) -> Result<String, RecvTimeoutError> {
+fn receive_until(from: &Receiver<String>, until: Instant) -> Result<String, RecvTimeoutError> {
     from.recv_timeout(until.saturating_duration_since(Instant::now()))
 }
 
-fn end(child: &mut Child) {
+fn kill_and_wait(child: &mut Child) {
     #[cfg(unix)]
     let _ = Command::new("kill")
         .args(["-KILL", "--", &format!("-{}", child.id())])
@@ -118,18 +118,18 @@ fn end(child: &mut Child) {
 /// The program of this name in `PATH`, as the shell of this system finds it: the first file that we may execute.
 #[cfg(feature = "command")]
 pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
-    which::which_in(name, Some(env.var_os("PATH")?), env.folder()).ok()
+    which::which_in(name, Some(env.var_os("PATH")?), env.current_dir()).ok()
 }
 
 /// The same, as far as a build.rs needs it: what somebody may execute.
 #[cfg(not(feature = "command"))]
 pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
-    env.paths("PATH").into_iter().map(|folder| env.folder().join(folder).join(name)).find(|file| executable(file))
+    env.paths("PATH").into_iter().map(|folder| env.folder().join(folder).join(name)).find(|file| is_executable(file))
 }
 
 /// Whether this is a file that we may execute.
 #[cfg(feature = "command")]
-pub(crate) fn executable(file: &Path) -> bool {
+pub(crate) fn is_executable(file: &Path) -> bool {
     let here = Path::new(".");
     which::which_in(here.join(file), None::<&OsStr>, here).is_ok()
 }
@@ -151,13 +151,13 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn sh(script: &str, patience: Duration) -> Result<Answer, String> {
-        ask(Path::new("/bin/sh"), &["-c", script], None, patience)
+    fn run_shell(script: &str, patience: Duration) -> Result<ProcessOutput, String> {
+        run_with_timeout(Path::new("/bin/sh"), &["-c", script], None, patience)
     }
 
     #[test]
     fn capture_output() {
-        let answer = sh("echo a; echo b >&2; exit 3", LONG).unwrap();
+        let answer = run_shell("echo a; echo b >&2; exit 3", LONG).unwrap();
         assert_eq!((answer.out.as_str(), answer.err.as_str()), ("a\n", "b\n"));
     }
 
@@ -169,36 +169,40 @@ mod tests {
             ("kill -KILL $$", Some("signal 9 (SIGKILL)")),
             ("kill -SEGV $$", Some("signal 11 (SIGSEGV)")),
         ] {
-            let told = sh(script, LONG).unwrap().failed;
+            let failure = run_shell(script, LONG).unwrap().failed;
             // Whether a core was written is the machine's setting.
-            let told = told.map(|told| told.replace(" (core dumped)", ""));
-            assert_eq!(told.as_deref(), failed, "{script}");
+            let failure = failure.map(|failure| failure.replace(" (core dumped)", ""));
+            assert_eq!(failure.as_deref(), failed, "{script}");
         }
     }
 
     #[test]
     fn what_hangs_is_given_up_with_its_children() {
-        assert_eq!(sh("sleep 600 & wait", Duration::from_millis(50)).unwrap_err(), "did not answer within 0.05 s");
+        assert_eq!(
+            run_shell("sleep 600 & wait", Duration::from_millis(50)).unwrap_err(),
+            "did not answer within 0.05 s"
+        );
         // Closes its streams and stays.
-        assert!(sh("exec >&- 2>&-; sleep 600", Duration::from_millis(50)).is_err());
+        assert!(run_shell("exec >&- 2>&-; sleep 600", Duration::from_millis(50)).is_err());
     }
 
     #[test]
     fn what_never_stops_talking_is_cut() {
-        let long = sh("yes | head -c 1000000; true", LONG).unwrap();
+        let long = run_shell("yes | head -c 1000000; true", LONG).unwrap();
         assert!(long.out.len() as u64 <= ENOUGH);
     }
 
     #[test]
     fn what_is_not_there() {
-        let error = ask::<&str>(Path::new("/nowhere/nvcc"), &[], None, LONG).unwrap_err();
+        let error = run_with_timeout::<&str>(Path::new("/nowhere/nvcc"), &[], None, LONG).unwrap_err();
         assert!(error.starts_with("cannot be started: "), "{error}");
     }
 
     #[test]
     fn variables_replace_the_process_own() {
         let variables = BTreeMap::from([("ONLY".to_owned(), OsString::from("this"))]);
-        let answer = ask(Path::new("/bin/sh"), &["-c", "echo $ONLY$HOME"], Some(&variables), LONG).unwrap();
+        let answer =
+            run_with_timeout(Path::new("/bin/sh"), &["-c", "echo $ONLY$HOME"], Some(&variables), LONG).unwrap();
         assert_eq!(answer.out, "this\n");
     }
 }

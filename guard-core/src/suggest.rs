@@ -1,13 +1,13 @@
 //! What somebody who made a typing error most probably meant.
 
 /// The candidate that a mistyped word most probably means: at most every third letter wrong.
-pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+pub fn closest_match<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     // A word this long is no slip of the finger, and comparing it would take long.
     if word.len() > 64 {
         return None;
     }
     candidates
-        .map(|candidate| (distance(&word.to_ascii_lowercase(), &candidate.to_ascii_lowercase()), candidate))
+        .map(|candidate| (edit_distance(&word.to_ascii_lowercase(), &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(3).min(3))
         // Of two as near, the one that has something behind it: `A10G` is nearer to `A10` than to `A100`.
         .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(candidate)))
@@ -15,7 +15,7 @@ pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
 }
 
 /// How many letters must be added, dropped or changed to make one word the other.
-pub(crate) fn distance(one: &str, other: &str) -> usize {
+pub(crate) fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (above, a) in one.chars().enumerate() {
@@ -36,11 +36,12 @@ mod tests {
 
     #[test]
     fn typing_errors() {
-        for (word, meant) in [("archz", Some("archs")), ("ARCHS", Some("archs")), ("flet", Some("fleet")), ("x", None)]
+        for (word, expected) in
+            [("archz", Some("archs")), ("ARCHS", Some("archs")), ("flet", Some("fleet")), ("x", None)]
         {
-            assert_eq!(nearest(word, ["archs", "fleet", "partial"].into_iter()), meant, "{word}");
+            assert_eq!(closest_match(word, ["archs", "fleet", "partial"].into_iter()), expected, "{word}");
         }
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("", "abc"), 3);
     }
 }

@@ -23,19 +23,19 @@ pub struct Releases {
 
 impl Releases {
     /// Whether this release has it. What came back in a release between these was not looked at.
-    pub fn include(&self, release: Version) -> bool {
+    pub fn contains(&self, release: Version) -> bool {
         self.first.is_none_or(|first| first <= release) && self.last.is_none_or(|last| release <= last)
     }
 }
 
 type Table = BTreeMap<&'static str, BTreeMap<&'static str, Releases>>;
 
-fn table() -> &'static Table {
+fn symbol_table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
-    TABLE.get_or_init(|| read(TEXT).expect("data/symbols.txt is whole: a test reads it"))
+    TABLE.get_or_init(|| parse_table(TEXT).expect("data/symbols.txt is whole: a test reads it"))
 }
 
-fn read(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, String> {
+fn parse_table(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, String> {
     let mut table: BTreeMap<&str, BTreeMap<&str, Releases>> = BTreeMap::new();
     let (mut library, mut first) = (None, None);
     for (line, number) in text.lines().zip(1..) {
@@ -61,19 +61,19 @@ fn read(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, String> 
 }
 
 /// Whether functions of the library of this soname are listed: to read the whole table takes as long as to seal a small program.
-fn lists(soname: &str) -> bool {
+fn is_listed(soname: &str) -> bool {
     memmem::find(TEXT.as_bytes(), format!("\n={soname}\n").as_bytes()).is_some()
 }
 
 /// The releases of the library of this soname that have this function; `None` where all have it, or none, or nobody has
 /// looked.
-pub fn releases(soname: &str, name: &str) -> Option<Releases> {
-    table().get(&*plain_name(soname))?.get(name).copied()
+pub fn releases_with(soname: &str, name: &str) -> Option<Releases> {
+    symbol_table().get(&*plain_name(soname))?.get(name).copied()
 }
 
 /// Every function of the library of this soname that is listed.
-pub fn of_library(soname: &str) -> impl Iterator<Item = (&'static str, Releases)> + use<> {
-    table().get(&*plain_name(soname)).into_iter().flatten().map(|(name, releases)| (*name, *releases))
+pub fn library_functions(soname: &str) -> impl Iterator<Item = (&'static str, Releases)> + use<> {
+    symbol_table().get(&*plain_name(soname)).into_iter().flatten().map(|(name, releases)| (*name, *releases))
 }
 
 /// A function that a file binds, of a library whose first releases lack it.
@@ -90,19 +90,19 @@ pub struct Bound {
 /// The newest function of each library that a linked file binds: neither weak nor looked up by name.
 pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
     let needed = elf.needed().into_iter().map(|name| plain_name(name).into_owned());
-    let needed: Vec<String> = needed.filter(|soname| lists(soname)).collect();
+    let needed: Vec<String> = needed.filter(|soname| is_listed(soname)).collect();
     if needed.is_empty() {
         return Vec::new();
     }
     let mut newest: BTreeMap<&str, (Version, &str)> = BTreeMap::new();
-    let symbol_imports = elf.links().map(|links| links.symbol_imports(false)).unwrap_or_default();
+    let symbol_imports = elf.dynamic_links().map(|links| links.symbol_imports(false)).unwrap_or_default();
     for wish in symbol_imports.iter().filter(|wish| !wish.weak) {
         let Ok(name) = std::str::from_utf8(wish.name) else { continue };
         // By the version that it asks for, a symbol says whose it is.
         let of = wish.version.and_then(|version| std::str::from_utf8(version.of?).ok()).map(plain_name);
         let fits = |soname: &&String| of.as_ref().is_none_or(|of| of == soname.as_str());
         for soname in needed.iter().filter(fits) {
-            if let Some(Releases { first: Some(first), .. }) = releases(soname, name) {
+            if let Some(Releases { first: Some(first), .. }) = releases_with(soname, name) {
                 let known = newest.entry(soname).or_insert((first, name));
                 *known = (*known).max((first, name));
             }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_table_is_whole_and_in_order() {
-        let table = read(TEXT).unwrap();
+        let table = parse_table(TEXT).unwrap();
         assert!(table.len() > 15 && table.values().map(BTreeMap::len).sum::<usize>() > 1000);
         let (mut sonames, mut release, mut name): (Vec<&str>, Version, &str) = (Vec::new(), Version::new(0, 0, 0), "");
         for line in TEXT.lines().filter(|line| !line.starts_with('#')) {
@@ -156,16 +156,16 @@ mod tests {
 
     #[test]
     fn what_is_known_of_a_function() {
-        let populate = releases("libcudnn.so.9", "cudnnBackendPopulateCudaGraph").unwrap();
+        let populate = releases_with("libcudnn.so.9", "cudnnBackendPopulateCudaGraph").unwrap();
         assert_eq!(populate.first, Some(Version::new(9, 5, 0)));
-        assert!(!populate.include(Version::new(9, 1, 0)) && populate.include(Version::new(9, 15, 1)));
-        assert_eq!(releases("libcudnn.so.9", "cudnnCreate"), None, "every release has it");
-        assert_eq!(releases("libcudnn.so.9", "cudnnBackendCreateCudaGraph"), None, "no header ever declared it");
-        let gone = releases("libcufft.so.11", "cufftXtSetDistribution").unwrap();
+        assert!(!populate.contains(Version::new(9, 1, 0)) && populate.contains(Version::new(9, 15, 1)));
+        assert_eq!(releases_with("libcudnn.so.9", "cudnnCreate"), None, "every release has it");
+        assert_eq!(releases_with("libcudnn.so.9", "cudnnBackendCreateCudaGraph"), None, "no header ever declared it");
+        let gone = releases_with("libcufft.so.11", "cufftXtSetDistribution").unwrap();
         assert_eq!((gone.first, gone.last), (None, Some(Version::new(11, 0, 12))));
-        let driver = releases("libcuda.so.1", "cuMemAllocAsync").unwrap();
+        let driver = releases_with("libcuda.so.1", "cuMemAllocAsync").unwrap();
         assert_eq!(driver.first, Some(Version::new(11, 2, 0)));
-        assert_eq!(releases("libc.so.6", "malloc"), None);
+        assert_eq!(releases_with("libc.so.6", "malloc"), None);
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
             ("=lib.so.1\n@1.0\na\na 2.0\n", "line 4: a stands twice in lib.so.1"),
             ("=lib.so.1\n@1.0\na b\n", "line 3: `b` is not a version"),
         ] {
-            assert!(read(text).unwrap_err().contains(why), "{text}");
+            assert!(parse_table(text).unwrap_err().contains(why), "{text}");
         }
     }
 }

@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::arch::{Arch, Suffix, Target};
-use crate::suggest::nearest;
+use crate::suggest::closest_match;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// A compute capability: (major, minor).
@@ -31,7 +31,7 @@ impl std::error::Error for TableError {}
 
 /// Whether a toolkit makes code of an arch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CcSupport {
     /// It does.
     Made,
     /// Not yet.
@@ -71,7 +71,7 @@ pub struct Supports {
 
 impl Supports {
     /// The version, where it is known exactly.
-    pub fn exactly(self) -> Option<CudaVersion> {
+    pub fn exact_version(self) -> Option<CudaVersion> {
         self.least.filter(|_| self.least == self.most)
     }
 
@@ -141,13 +141,13 @@ pub struct BranchRow {
     pub most: Option<CudaVersion>,
 }
 
-struct Archs {
+struct ArchTable {
     rows: Vec<ArchRow>,
     families: Vec<Vec<Cc>>,
     renamed: Vec<(Cc, Cc)>,
 }
 
-struct Gpus {
+struct GpuTable {
     products: Vec<(Cc, Vec<String>)>,
     chips: Vec<(Cc, Vec<String>)>,
 }
@@ -185,18 +185,18 @@ macro_rules! kept {
     };
 }
 
-kept!(arch_table, Archs, ARCHS);
-kept!(gpu_table, Gpus, GPUS);
+kept!(arch_table, ArchTable, ARCHS);
+kept!(gpu_table, GpuTable, GPUS);
 kept!(toolkit_table, Toolkits, TOOLKITS);
 kept!(driver_table, Drivers, DRIVERS);
 
 /// Every arch in the table, oldest first.
-pub fn archs() -> &'static [ArchRow] {
+pub fn arch_rows() -> &'static [ArchRow] {
     &arch_table().rows
 }
 
 /// Every toolkit in the table, oldest first; with the one that was never released.
-pub fn toolkits() -> &'static [ToolkitRow] {
+pub fn toolkit_rows() -> &'static [ToolkitRow] {
     &toolkit_table().rows
 }
 
@@ -210,40 +210,42 @@ pub fn date() -> &'static str {
 }
 
 /// Every driver branch in the table, oldest first.
-pub fn branches() -> &'static [BranchRow] {
+pub fn branch_rows() -> &'static [BranchRow] {
     &driver_table().branches
 }
 
 /// Whether the toolkit makes machine code, or PTX, of an arch. (So far each release makes both or neither.)
-pub fn can_make(toolkit: Version, target: Target) -> Answer {
+pub fn can_make(toolkit: Version, target: Target) -> CcSupport {
     let toolkit = CudaVersion::from(toolkit);
-    let arch = target.arch();
-    let rows = archs();
+    let arch = target.base_arch();
+    let rows = arch_rows();
     if let Some(row) = rows.iter().find(|row| row.arch == arch) {
         return match row.last {
-            _ if toolkit < row.first => Answer::TooNew { first: Some(row.first) },
-            Some(last) if toolkit > last => Answer::Dropped { last: Some(last) },
-            _ => Answer::Made,
+            _ if toolkit < row.first => CcSupport::TooNew { first: Some(row.first) },
+            Some(last) if toolkit > last => CcSupport::Dropped { last: Some(last) },
+            _ => CcSupport::Made,
         };
     }
-    let known = toolkits()
+    let known = toolkit_rows()
         .first()
-        .zip(toolkits().last())
+        .zip(toolkit_rows().last())
         .is_some_and(|(first, last)| (first.version..=last.version).contains(&toolkit));
     if !known {
-        Answer::Unknown
+        CcSupport::Unknown
     } else if rows.first().is_some_and(|oldest| arch.number < oldest.arch.number) {
-        Answer::Dropped { last: None }
+        CcSupport::Dropped { last: None }
     } else {
-        Answer::TooNew { first: None }
+        CcSupport::TooNew { first: None }
     }
 }
 
 /// The toolkits that make code for GPUs of all these compute capabilities, first and last; `None`: no such end is known.
-pub fn makers(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVersion>, Option<CudaVersion>) {
+pub fn compiling_toolkits(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVersion>, Option<CudaVersion>) {
     let (mut from, mut to) = (None, None);
     for cc in ccs {
-        let Some(row) = archs().iter().find(|row| row.cc == cc && row.arch.suffix == Suffix::None) else { continue };
+        let Some(row) = arch_rows().iter().find(|row| row.cc == cc && row.arch.suffix == Suffix::None) else {
+            continue;
+        };
         from = from.max(Some(row.first));
         to = [to, row.last].into_iter().flatten().min();
     }
@@ -252,10 +254,10 @@ pub fn makers(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVersion>, Option
 
 /// The archs without suffix that the toolkit makes, oldest first.
 fn plain_archs(toolkit: Version) -> impl DoubleEndedIterator<Item = Arch> {
-    archs()
+    arch_rows()
         .iter()
         .map(|row| row.arch)
-        .filter(move |&arch| arch.suffix == Suffix::None && can_make(toolkit, Target::Cubin(arch)) == Answer::Made)
+        .filter(move |&arch| arch.suffix == Suffix::None && can_make(toolkit, Target::Cubin(arch)) == CcSupport::Made)
 }
 
 /// The newest PTX of this toolkit that a GPU of this cc compiles: what remains for a GPU whose machine code the toolkit
@@ -285,12 +287,12 @@ fn with_newest_ptx(toolkit: Version, archs: Vec<Arch>) -> Vec<Target> {
 
 /// The toolkit's own row.
 fn toolkit_row(toolkit: CudaVersion) -> Option<&'static ToolkitRow> {
-    toolkits().iter().find(|row| row.version == toolkit)
+    toolkit_rows().iter().find(|row| row.version == toolkit)
 }
 
 /// What nvcc makes where nobody says: machine code and PTX of this arch. A toolkit newer than the table: as the newest.
 pub fn default_arch(toolkit: Version) -> Option<Arch> {
-    toolkits().iter().rev().filter(|row| row.version <= toolkit.into()).find_map(|row| row.default_arch)
+    toolkit_rows().iter().rev().filter(|row| row.version <= toolkit.into()).find_map(|row| row.default_arch)
 }
 
 /// The host compilers that the toolkit's nvcc takes; a toolkit that is not in the table limits nothing.
@@ -346,7 +348,7 @@ fn release_for(cuda: CudaVersion) -> Option<DriverRelease> {
     if let Some(row) = toolkit_row(cuda) {
         return row.driver;
     }
-    let branch = branches().iter().find(|row| row.exact && row.least >= cuda)?;
+    let branch = branch_rows().iter().find(|row| row.exact && row.least >= cuda)?;
     Some(DriverRelease::new(branch.branch, 0, 0))
 }
 
@@ -379,7 +381,7 @@ pub fn zstandard_floor(toolkit_major: u32) -> Option<Floor> {
 /// The CUDA version that a driver release supports: what its branch is known for, otherwise bounded by the branches
 /// beside it, since what branches support only grows.
 pub fn driver_supports(release: DriverRelease) -> Supports {
-    let rows = branches();
+    let rows = branch_rows();
     if let Some(row) = rows.iter().find(|row| row.branch == release.branch) {
         return Supports { least: Some(row.least), most: row.most.or(row.exact.then_some(row.least)) };
     }
@@ -398,9 +400,9 @@ pub fn last_branch(gpu: Cc) -> Option<u32> {
 /// the compiler of PTX in a driver is that toolkit's. `None`: every driver that can be met does, no table has the cc, or it is
 /// Tegra's.
 pub fn first_driver(gpu: Cc) -> Option<Floor> {
-    let first = archs().iter().filter(|row| row.cc == gpu && !row.tegra).map(|row| row.first).min()?;
+    let first = arch_rows().iter().filter(|row| row.cc == gpu && !row.tegra).map(|row| row.first).min()?;
     // The table begins there: "or older".
-    let begin = archs().iter().map(|row| row.first).min();
+    let begin = arch_rows().iter().map(|row| row.first).min();
     (Some(first) > begin).then(|| Floor { cuda: first, release: release_for(first), exact: true })
 }
 
@@ -419,7 +421,7 @@ pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {
 /// Whether GPUs of this cc are parts of a Tegra, which stand outside binary compatibility. One that no table knows is
 /// taken for a discrete GPU.
 pub fn is_tegra(cc: Cc) -> bool {
-    archs().iter().any(|row| row.tegra && row.cc == cc)
+    arch_rows().iter().any(|row| row.tegra && row.cc == cc)
 }
 
 /// Whether two cc's are one chip under two names.
@@ -493,7 +495,7 @@ fn gpu_names() -> impl Iterator<Item = &'static str> {
 pub fn gpu_meant(name: &str) -> Option<&'static str> {
     let typed = gpu_words(name).concat();
     let known: Vec<(String, &str)> = gpu_names().map(|name| (gpu_words(name).concat(), name)).collect();
-    let by_letters = nearest(&typed, known.iter().map(|(words, _)| words.as_str()));
+    let by_letters = closest_match(&typed, known.iter().map(|(words, _)| words.as_str()));
     let by_letters = known.iter().find(|(words, _)| Some(words.as_str()) == by_letters).map(|(_, name)| *name);
     by_letters.or_else(|| gpu_names().find(|name| gpu_words(name).contains(&typed)))
 }
@@ -539,14 +541,14 @@ fn gpu_words(name: &str) -> Vec<String> {
 }
 
 /// One row of a table, with its full key.
-pub(crate) struct Row<'a> {
+pub(crate) struct TableRow<'a> {
     file: &'a str,
     key: String,
     table: &'a DeTable<'a>,
 }
 
-impl<'a> Row<'a> {
-    fn error(&self, key: &str, expected: &str, found: Option<&DeValue<'_>>) -> TableError {
+impl<'a> TableRow<'a> {
+    fn table_error(&self, key: &str, expected: &str, found: Option<&DeValue<'_>>) -> TableError {
         let found = match found {
             None => "nothing".to_owned(),
             Some(DeValue::String(text)) => format!("\"{text}\""),
@@ -555,40 +557,42 @@ impl<'a> Row<'a> {
         TableError(format!("{}: `{}.{key}`: expected {expected}, found {found}", self.file, self.key))
     }
 
-    fn get(&self, key: &str) -> Option<&'a DeValue<'a>> {
+    fn value_of(&self, key: &str) -> Option<&'a DeValue<'a>> {
         self.table.get(key).map(Spanned::get_ref)
     }
 
     /// The value of `key`, read by `read`; `None` where it is absent.
-    pub(crate) fn optional<T>(
+    pub(crate) fn read_optional<T>(
         &self,
         key: &str,
         expected: &str,
         read: impl Fn(&DeValue<'_>) -> Option<T>,
     ) -> Result<Option<T>, TableError> {
-        self.get(key).map(|value| read(value).ok_or_else(|| self.error(key, expected, Some(value)))).transpose()
+        self.value_of(key)
+            .map(|value| read(value).ok_or_else(|| self.table_error(key, expected, Some(value))))
+            .transpose()
     }
 
-    pub(crate) fn required<T>(
+    pub(crate) fn read_required<T>(
         &self,
         key: &str,
         expected: &str,
         read: impl Fn(&DeValue<'_>) -> Option<T>,
     ) -> Result<T, TableError> {
-        self.optional(key, expected, read)?.ok_or_else(|| self.error(key, expected, None))
+        self.read_optional(key, expected, read)?.ok_or_else(|| self.table_error(key, expected, None))
     }
 
     /// No other keys than these, and a source that the file explains.
-    fn only(self, keys: &[&str], sources: &[String]) -> Result<Self, TableError> {
+    fn check_known_keys(self, keys: &[&str], sources: &[String]) -> Result<Self, TableError> {
         for key in self.table.keys() {
             let key: &str = key.get_ref();
             if key != "source" && !keys.contains(&key) {
-                return Err(self.error(key, "no such key", self.get(key)));
+                return Err(self.table_error(key, "no such key", self.value_of(key)));
             }
         }
         let known =
             |value: &DeValue<'_>| value.as_str().is_some_and(|name| sources.iter().any(|source| source == name));
-        self.required("source", "a name, or several, of the [source] table", |value| match value {
+        self.read_required("source", "a name, or several, of the [source] table", |value| match value {
             DeValue::Array(names) => {
                 (!names.is_empty() && names.iter().all(|name| known(name.get_ref()))).then_some(())
             }
@@ -615,20 +619,20 @@ pub(crate) fn kind_of(value: &DeValue<'_>) -> String {
 }
 
 /// A file's tables, its sources read and dated.
-pub(crate) struct File<'a> {
+pub(crate) struct TableFile<'a> {
     name: &'a str,
     table: &'a DeTable<'a>,
     sources: Vec<String>,
 }
 
-impl<'a> File<'a> {
-    fn of(name: &'a str, whole: &'a DeTable<'a>) -> Result<Self, TableError> {
-        let top = Row { file: name, key: "(top)".into(), table: whole };
+impl<'a> TableFile<'a> {
+    fn from_table(name: &'a str, whole: &'a DeTable<'a>) -> Result<Self, TableError> {
+        let top = TableRow { file: name, key: "(top)".into(), table: whole };
         let table = |key| {
             whole
                 .get(key)
                 .and_then(|value| value.get_ref().as_table())
-                .ok_or_else(|| top.error(key, "a table", whole.get(key).map(Spanned::get_ref)))
+                .ok_or_else(|| top.table_error(key, "a table", whole.get(key).map(Spanned::get_ref)))
         };
         let mut sources = Vec::new();
         for (source, value) in table("source")? {
@@ -636,11 +640,11 @@ impl<'a> File<'a> {
             let Some(row) = value.get_ref().as_table() else {
                 return Err(TableError(format!("{name}: `{key}`: expected a table with text and date")));
             };
-            let row = Row { file: name, key, table: row };
-            row.required("text", "where it was read or measured", |value| {
+            let row = TableRow { file: name, key, table: row };
+            row.read_required("text", "where it was read or measured", |value| {
                 value.as_str().filter(|text| text.len() > 9).map(drop)
             })?;
-            row.required("date", "a date such as 2026-11-20", |value| {
+            row.read_required("date", "a date such as 2026-11-20", |value| {
                 value.as_str().filter(|date| is_date(date)).map(drop)
             })?;
             sources.push(source.get_ref().to_string());
@@ -649,11 +653,11 @@ impl<'a> File<'a> {
     }
 
     /// Reads an array of rows, which have these keys and a source.
-    pub(crate) fn rows<T>(
+    pub(crate) fn read_rows<T>(
         &self,
         key: &str,
         keys: &[&str],
-        read: impl Fn(&Row<'a>) -> Result<T, TableError>,
+        read: impl Fn(&TableRow<'a>) -> Result<T, TableError>,
     ) -> Result<Vec<T>, TableError> {
         let fail = |key: &str, expected: &str| TableError(format!("{}: `{key}`: expected {expected}", self.name));
         let full = format!("table.{key}");
@@ -668,7 +672,7 @@ impl<'a> File<'a> {
             .map(|(index, value)| {
                 let key = format!("{full}[{index}]");
                 let table = value.get_ref().as_table().ok_or_else(|| fail(&key, "a row: { … }"))?;
-                read(&Row { file: self.name, key, table }.only(keys, &self.sources)?)
+                read(&TableRow { file: self.name, key, table }.check_known_keys(keys, &self.sources)?)
             })
             .collect()
     }
@@ -686,81 +690,82 @@ fn is_date(text: &str) -> bool {
 pub(crate) fn read_file<T>(
     name: &str,
     text: &str,
-    read: impl Fn(&File<'_>) -> Result<T, TableError>,
+    read: impl Fn(&TableFile<'_>) -> Result<T, TableError>,
 ) -> Result<T, TableError> {
     let whole = DeTable::parse(text).map_err(|error| TableError(format!("{name}: {}", error.message())))?;
-    read(&File::of(name, whole.get_ref())?)
+    read(&TableFile::from_table(name, whole.get_ref())?)
 }
 
-pub(crate) fn text<T: std::str::FromStr>(value: &DeValue<'_>) -> Option<T> {
+pub(crate) fn parse_text<T: std::str::FromStr>(value: &DeValue<'_>) -> Option<T> {
     value.as_str()?.parse().ok()
 }
 
-pub(crate) fn number(value: &DeValue<'_>) -> Option<u32> {
+pub(crate) fn parse_number(value: &DeValue<'_>) -> Option<u32> {
     value.as_integer()?.as_str().parse().ok()
 }
 
-fn flag(value: &DeValue<'_>) -> Option<bool> {
+fn parse_flag(value: &DeValue<'_>) -> Option<bool> {
     value.as_bool()
 }
 
-pub(crate) fn cc(value: &DeValue<'_>) -> Option<Cc> {
-    pair(value).and_then(|(major, minor)| Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)))
+pub(crate) fn parse_cc(value: &DeValue<'_>) -> Option<Cc> {
+    parse_pair(value).and_then(|(major, minor)| Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)))
 }
 
-fn pair(value: &DeValue<'_>) -> Option<(u32, u32)> {
-    text::<CudaVersion>(value).map(|version| (version.major, version.minor))
+fn parse_pair(value: &DeValue<'_>) -> Option<(u32, u32)> {
+    parse_text::<CudaVersion>(value).map(|version| (version.major, version.minor))
 }
 
-fn arch(value: &DeValue<'_>) -> Option<Arch> {
-    match text(value)? {
+fn parse_arch(value: &DeValue<'_>) -> Option<Arch> {
+    match parse_text(value)? {
         Target::Cubin(arch) => Some(arch),
         Target::Ptx(_) => None,
     }
 }
 
-pub(crate) fn several<T>(value: &DeValue<'_>, read: impl Fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
+pub(crate) fn parse_list<T>(value: &DeValue<'_>, read: impl Fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
     value.as_array()?.iter().map(|value| read(value.get_ref())).collect()
 }
 
 const A_RELEASE: &str = "a release such as \"12.4\"";
 pub(crate) const A_CC: &str = "a compute capability such as \"8.6\"";
 
-impl Archs {
+impl ArchTable {
     fn read(name: &str, content: &str) -> Result<Self, TableError> {
         read_file(name, content, |file| {
             Ok(Self {
-                rows: file.rows("arch", &["name", "cc", "first", "last", "tegra"], |row| {
+                rows: file.read_rows("arch", &["name", "cc", "first", "last", "tegra"], |row| {
                     Ok(ArchRow {
-                        arch: row.required("name", "an arch such as \"sm_90a\"", arch)?,
-                        cc: row.required("cc", A_CC, cc)?,
-                        first: row.required("first", A_RELEASE, text)?,
-                        last: row.optional("last", A_RELEASE, text)?,
-                        tegra: row.optional("tegra", "true or false", flag)?.unwrap_or(false),
+                        arch: row.read_required("name", "an arch such as \"sm_90a\"", parse_arch)?,
+                        cc: row.read_required("cc", A_CC, parse_cc)?,
+                        first: row.read_required("first", A_RELEASE, parse_text)?,
+                        last: row.read_optional("last", A_RELEASE, parse_text)?,
+                        tegra: row.read_optional("tegra", "true or false", parse_flag)?.unwrap_or(false),
                     })
                 })?,
-                families: file.rows("family", &["members"], |row| {
-                    row.required("members", "compute capabilities", |value| several(value, cc))
+                families: file.read_rows("family", &["members"], |row| {
+                    row.read_required("members", "compute capabilities", |value| parse_list(value, parse_cc))
                 })?,
-                renamed: file.rows("renamed", &["old", "new"], |row| {
-                    Ok((row.required("old", A_CC, cc)?, row.required("new", A_CC, cc)?))
+                renamed: file.read_rows("renamed", &["old", "new"], |row| {
+                    Ok((row.read_required("old", A_CC, parse_cc)?, row.read_required("new", A_CC, parse_cc)?))
                 })?,
             })
         })
     }
 }
 
-impl Gpus {
+impl GpuTable {
     fn read(name: &str, content: &str) -> Result<Self, TableError> {
         read_file(name, content, |file| {
-            let named = |row: &Row<'_>| {
-                let names =
-                    row.required("names", "names", |value| several(value, |name| name.as_str().map(str::to_owned)))?;
-                Ok((row.required("cc", A_CC, cc)?, names))
+            let named = |row: &TableRow<'_>| {
+                let names = row.read_required("names", "names", |value| {
+                    parse_list(value, |name| name.as_str().map(str::to_owned))
+                })?;
+                Ok((row.read_required("cc", A_CC, parse_cc)?, names))
             };
             Ok(Self {
-                products: file.rows("gpu", &["cc", "names"], named)?,
-                chips: file.rows("chip", &["cc", "names"], named)?,
+                products: file.read_rows("gpu", &["cc", "names"], named)?,
+                chips: file.read_rows("chip", &["cc", "names"], named)?,
             })
         })
     }
@@ -773,21 +778,24 @@ impl Toolkits {
         const A_MAJOR: &str = "a major number";
         read_file(name, content, |file| {
             Ok(Self {
-                rows: file.rows("toolkit", KEYS, |row| {
+                rows: file.read_rows("toolkit", KEYS, |row| {
                     Ok(ToolkitRow {
-                        version: row.required("version", A_RELEASE, text)?,
-                        ptx: row.required("ptx", AN_ISA, pair)?,
-                        driver: row.optional("driver", "a driver release such as \"550.54.14\"", text)?,
-                        default_arch: row.optional("arch", "an arch such as \"sm_75\"", arch)?,
+                        version: row.read_required("version", A_RELEASE, parse_text)?,
+                        ptx: row.read_required("ptx", AN_ISA, parse_pair)?,
+                        driver: row.read_optional("driver", "a driver release such as \"550.54.14\"", parse_text)?,
+                        default_arch: row.read_optional("arch", "an arch such as \"sm_75\"", parse_arch)?,
                         host: HostLimits {
-                            gcc_newest: row.optional("gcc", A_MAJOR, number)?,
-                            clang_below: row.optional("clang", A_MAJOR, number)?,
+                            gcc_newest: row.read_optional("gcc", A_MAJOR, parse_number)?,
+                            clang_below: row.read_optional("clang", A_MAJOR, parse_number)?,
                         },
-                        unreleased: row.optional("unreleased", "true or false", flag)?.unwrap_or(false),
+                        unreleased: row.read_optional("unreleased", "true or false", parse_flag)?.unwrap_or(false),
                     })
                 })?,
-                older_ptx: file.rows("older_ptx", &["ptx", "cuda"], |row| {
-                    Ok((row.required("ptx", AN_ISA, pair)?, row.required("cuda", A_RELEASE, text)?))
+                older_ptx: file.read_rows("older_ptx", &["ptx", "cuda"], |row| {
+                    Ok((
+                        row.read_required("ptx", AN_ISA, parse_pair)?,
+                        row.read_required("cuda", A_RELEASE, parse_text)?,
+                    ))
                 })?,
             })
         })
@@ -797,32 +805,38 @@ impl Toolkits {
 impl Drivers {
     fn read(name: &str, content: &str) -> Result<Self, TableError> {
         const BRANCH: &str = "the number before the first dot of a driver release";
-        let floor = |row: &Row<'_>| {
+        let floor = |row: &TableRow<'_>| {
             let floor = Floor {
-                cuda: row.required("cuda", A_RELEASE, text)?,
-                release: Some(row.required("driver", "a driver release such as \"550.54.14\"", text)?),
+                cuda: row.read_required("cuda", A_RELEASE, parse_text)?,
+                release: Some(row.read_required("driver", "a driver release such as \"550.54.14\"", parse_text)?),
                 exact: true,
             };
-            Ok((row.required("major", "a major number", number)?, floor))
+            Ok((row.read_required("major", "a major number", parse_number)?, floor))
         };
         read_file(name, content, |file| {
             Ok(Self {
-                branches: file.rows("branch", &["branch", "cuda", "least", "most"], |row| {
-                    let branch = row.required("branch", BRANCH, number)?;
-                    let most = row.optional("most", A_RELEASE, text)?;
-                    Ok(match row.optional("least", A_RELEASE, text)? {
+                branches: file.read_rows("branch", &["branch", "cuda", "least", "most"], |row| {
+                    let branch = row.read_required("branch", BRANCH, parse_number)?;
+                    let most = row.read_optional("most", A_RELEASE, parse_text)?;
+                    Ok(match row.read_optional("least", A_RELEASE, parse_text)? {
                         Some(least) => BranchRow { branch, least, exact: false, most },
-                        None => BranchRow { branch, least: row.required("cuda", A_RELEASE, text)?, exact: true, most },
+                        None => BranchRow {
+                            branch,
+                            least: row.read_required("cuda", A_RELEASE, parse_text)?,
+                            exact: true,
+                            most,
+                        },
                     })
                 })?,
-                cudart: file.rows("cudart", &["major", "cuda", "driver"], floor)?,
-                zstandard: file.rows("zstandard", &["major", "cuda", "driver"], floor)?,
-                left: file.rows("left", &["below", "last"], |row| {
-                    Ok((row.required("below", A_CC, cc)?, row.required("last", BRANCH, number)?))
+                cudart: file.read_rows("cudart", &["major", "cuda", "driver"], floor)?,
+                zstandard: file.read_rows("zstandard", &["major", "cuda", "driver"], floor)?,
+                left: file.read_rows("left", &["below", "last"], |row| {
+                    Ok((row.read_required("below", A_CC, parse_cc)?, row.read_required("last", BRANCH, parse_number)?))
                 })?,
-                compat: file.rows("compat", &["cuda", "kernels"], |row| {
-                    let kernels = row.required("kernels", "branches of drivers", |value| several(value, number))?;
-                    Ok((row.required("cuda", A_RELEASE, text)?, kernels))
+                compat: file.read_rows("compat", &["cuda", "kernels"], |row| {
+                    let kernels =
+                        row.read_required("kernels", "branches of drivers", |value| parse_list(value, parse_number))?;
+                    Ok((row.read_required("cuda", A_RELEASE, parse_text)?, kernels))
                 })?,
             })
         })
@@ -847,11 +861,11 @@ mod tests {
 
     #[test]
     fn what_toolkits_make() {
-        let too_new = |first: &str| Answer::TooNew { first: Some(cuda(first)) };
-        let dropped = |last: &str| Answer::Dropped { last: Some(cuda(last)) };
+        let too_new = |first: &str| CcSupport::TooNew { first: Some(cuda(first)) };
+        let dropped = |last: &str| CcSupport::Dropped { last: Some(cuda(last)) };
         for (release, name, answer) in [
-            ("12.4", "sm_90a", Answer::Made),
-            ("12.4.131", "compute_90", Answer::Made),
+            ("12.4", "sm_90a", CcSupport::Made),
+            ("12.4.131", "compute_90", CcSupport::Made),
             ("12.4", "sm_120", too_new("12.8")),
             ("12.4", "compute_120", too_new("12.8")),
             ("11.8", "sm_90a", too_new("12.0")),
@@ -859,18 +873,18 @@ mod tests {
             ("13.0", "sm_101", dropped("12.9")),
             ("12.9", "sm_110", too_new("13.0")),
             ("13.0", "sm_107", too_new("13.4")),
-            ("10.2", "sm_30", Answer::Made),
-            ("9.0", "sm_70", Answer::Made),
+            ("10.2", "sm_30", CcSupport::Made),
+            ("9.0", "sm_70", CcSupport::Made),
             // No release known makes these.
-            ("13.0", "sm_91", Answer::TooNew { first: None }),
-            ("13.5", "sm_990", Answer::TooNew { first: None }),
-            ("12.4", "sm_80a", Answer::TooNew { first: None }),
-            ("12.4", "sm_20", Answer::Dropped { last: None }),
+            ("13.0", "sm_91", CcSupport::TooNew { first: None }),
+            ("13.5", "sm_990", CcSupport::TooNew { first: None }),
+            ("12.4", "sm_80a", CcSupport::TooNew { first: None }),
+            ("12.4", "sm_20", CcSupport::Dropped { last: None }),
             // News: a toolkit that the table does not know makes what the newest makes, and who knows what else.
-            ("14.2", "sm_90a", Answer::Made),
+            ("14.2", "sm_90a", CcSupport::Made),
             ("14.2", "sm_70", dropped("12.9")),
-            ("14.2", "sm_150a", Answer::Unknown),
-            ("8.0", "sm_20", Answer::Unknown),
+            ("14.2", "sm_150a", CcSupport::Unknown),
+            ("8.0", "sm_20", CcSupport::Unknown),
         ] {
             assert_eq!(can_make(toolkit(release), target(name)), answer, "{name} by {release}");
         }
@@ -878,8 +892,8 @@ mod tests {
 
     #[test]
     fn what_remains_as_ptx() {
-        assert_eq!(only_ptx(toolkit("12.4"), (12, 0)), Some(Arch::plain(90)));
-        assert_eq!(only_ptx(toolkit("11.8"), (8, 8)), Some(Arch::plain(87)));
+        assert_eq!(only_ptx(toolkit("12.4"), (12, 0)), Some(Arch::without_suffix(90)));
+        assert_eq!(only_ptx(toolkit("11.8"), (8, 8)), Some(Arch::without_suffix(87)));
         assert_eq!(only_ptx(toolkit("13.0"), (7, 0)), None);
     }
 
@@ -894,14 +908,14 @@ mod tests {
         assert_eq!(text(expand_all_major(toolkit("13.0"))), "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120");
         assert_eq!(text(expand_all_major(toolkit("11.8"))), "sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90");
         // News: what the newest that the table knows makes.
-        let newest = toolkits().last().expect("a toolkit").version;
+        let newest = toolkit_rows().last().expect("a toolkit").version;
         assert_eq!(expand_all(toolkit("99.0")), expand_all(toolkit(&newest.to_string())));
     }
 
     #[test]
     fn defaults_and_host_compilers() {
         for (release, arch) in [("10.2", 30), ("11.0", 52), ("12.9", 52), ("12.7", 52), ("13.0", 75), ("15.1", 75)] {
-            assert_eq!(default_arch(toolkit(release)), Some(Arch::plain(arch)), "{release}");
+            assert_eq!(default_arch(toolkit(release)), Some(Arch::without_suffix(arch)), "{release}");
         }
         assert_eq!(default_arch(toolkit("8.0")), None);
         assert_eq!(host_compiler(toolkit("11.8.89")), HostLimits { gcc_newest: Some(11), clang_below: Some(15) });
@@ -927,7 +941,7 @@ mod tests {
             assert_eq!(ptx_floor(isa), wanted, "PTX {isa:?}");
         }
         // News: above every row.
-        let newest = toolkits().last().expect("a toolkit");
+        let newest = toolkit_rows().last().expect("a toolkit");
         assert_eq!(ptx_floor(newest.ptx), Floor { cuda: newest.version, release: newest.driver, exact: true });
         let newest = newest.version;
         let above = CudaVersion::new(newest.major, newest.minor + 1);
@@ -968,13 +982,13 @@ mod tests {
             let found = driver_supports(release.parse().unwrap());
             assert_eq!(found, Supports { least: version(least), most: version(most) }, "{release}");
         }
-        let newest = branches().last().expect("a branch");
+        let newest = branch_rows().last().expect("a branch");
         let open = driver_supports(DriverRelease::new(newest.branch + 5, 10, 0));
         assert_eq!(open, Supports { least: Some(newest.least), most: None }, "news");
         let later = CudaVersion::new(newest.least.major + 1, 0);
         assert_eq!((open.covers(newest.least), open.covers(later)), (Some(true), None));
         let old = driver_supports("535.261.03".parse().unwrap());
-        assert_eq!((old.covers(cuda("12.4")), old.exactly()), (Some(false), Some(cuda("12.2"))));
+        assert_eq!((old.covers(cuda("12.4")), old.exact_version()), (Some(false), Some(cuda("12.2"))));
     }
 
     #[test]
@@ -1019,13 +1033,13 @@ mod tests {
         for name in ["", "T5", "sm_90a", "A1000", "8", "8.66", "RTX", "NVIDIA", "GeForce", "8.6.1", "-8.6"] {
             assert_eq!(gpu_cc(name), None, "{name}");
         }
-        for (typed, meant) in [
+        for (typed, expected_gpu) in [
             ("T4s", Some("Tesla T4")),
             ("RTX 4091", Some("GeForce RTX 4090")),
             ("Orin", Some("Jetson AGX Orin")),
             ("Voodoo", None),
         ] {
-            assert_eq!((gpu_cc(typed), gpu_meant(typed)), (None, meant), "{typed}");
+            assert_eq!((gpu_cc(typed), gpu_meant(typed)), (None, expected_gpu), "{typed}");
         }
         for name in gpu_names() {
             assert!(gpu_cc(name).is_some() && !gpu_words(name).is_empty(), "{name}");
@@ -1056,7 +1070,7 @@ mod tests {
         for row in &archs.rows {
             assert_eq!(row.cc, row.arch.cc(), "sm_{}", row.arch);
             assert!(row.last.is_none_or(|last| row.first <= last), "sm_{}", row.arch);
-            let plain = archs.rows.iter().find(|other| other.arch == Arch::plain(row.arch.number)).unwrap();
+            let plain = archs.rows.iter().find(|other| other.arch == Arch::without_suffix(row.arch.number)).unwrap();
             assert!(plain.first <= row.first && plain.last == row.last && plain.tegra == row.tegra, "sm_{}", row.arch);
             assert!(row.arch.suffix != Suffix::Family || same_family(row.cc, row.cc) == Some(true), "sm_{}", row.arch);
         }
@@ -1090,9 +1104,9 @@ mod tests {
             assert!(row.default_arch.is_some(), "{}", row.version);
             // Of the newest, too: whoever adds a toolkit adds its driver.
             let driver = row.driver.unwrap_or_else(|| panic!("toolkit {} has no driver", row.version));
-            assert_eq!(driver_supports(driver).exactly(), Some(row.version), "the driver of {}", row.version);
+            assert_eq!(driver_supports(driver).exact_version(), Some(row.version), "the driver of {}", row.version);
             let default = Target::Cubin(row.default_arch.unwrap());
-            assert_eq!(can_make(Version::new(row.version.major, row.version.minor, 0), default), Answer::Made);
+            assert_eq!(can_make(Version::new(row.version.major, row.version.minor, 0), default), CcSupport::Made);
         }
         for arch in &archs.rows {
             for release in arch.last.iter().chain([&arch.first]).filter(|release| **release >= cuda("10.0")) {

@@ -86,7 +86,7 @@ fn make(to: &Path, folder: &Path) {
     let version = Version::new(9, 15, 1);
     let component = Component { name: "program".to_owned(), version: "0.1.0".to_owned() };
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let mut manifest = Manifest::of(component, &target, "release", &Policy::default(), &Toolchain::default());
+    let mut manifest = Manifest::from_build(component, &target, "release", &Policy::default(), &Toolchain::default());
     manifest.sealed = true;
     manifest.library = Some(BuiltWith { version, linkage: Linkage::Linked });
     let gpu = |from, to, by, code: &str| Requirement::Gpu {
@@ -99,7 +99,7 @@ fn make(to: &Path, folder: &Path) {
         sure_from: None,
         beside: PtxFallback::Untold,
     };
-    let inner = CUDNN.needed_parts(9).map(Requirement::part);
+    let inner = CUDNN.needed_parts(9).map(Requirement::for_part);
     manifest.requires = [
         Requirement::Library {
             min: Version::new(9, 15, 0),
@@ -124,7 +124,7 @@ fn make(to: &Path, folder: &Path) {
     .collect();
     let descriptor = note::encode(&manifest).expect("a note");
     let GuardObjects::Objects { note, shim } =
-        guard::compile(&Env::from_process(), &descriptor, &manifest.component, &target, folder, None)
+        guard::compile_guard(&Env::from_process(), &descriptor, &manifest.component, &target, folder, None)
             .expect("a C compiler")
     else {
         panic!("no guard for {target}")

@@ -180,7 +180,7 @@ fn us(time: Duration) -> f64 {
 /// A real cuDNN in this folder, whole: the fetched part lacks what is large, and no more of that than its place is looked at.
 fn whole_cudnn(folder: &Path) -> PathBuf {
     let fetched = parts::cudnn("9.15.1").join("lib");
-    for part in CUDNN.parts(9).map(|part| part.file).chain(["libcudnn.so.9"]) {
+    for part in CUDNN.parts_of_major(9).map(|part| part.file).chain(["libcudnn.so.9"]) {
         let real = fetched.join(part);
         let from = if real.is_file() { real } else { fetched.join("libcudnn.so.9") };
         let _ = fs::copy(from, folder.join(part)).expect("a library can be copied");

@@ -92,7 +92,7 @@ fn kept(compiler: &Path, arguments: &[OsString]) -> Option<(PathBuf, PathBuf)> {
     let rest = arguments.iter().enumerate().filter(|(at, _)| *at != source && *at != output);
     let rest: Vec<&OsStr> = rest.map(|(_, one)| one.as_os_str()).collect();
     let of = format!("{} {} {} {rest:?}", compiler.display(), about.mtime(), about.size());
-    let key = Digest::of(&[of.as_bytes(), &text].concat());
+    let key = Digest::from_bytes(&[of.as_bytes(), &text].concat());
     let folder = folder().join("objects");
     fs::create_dir_all(&folder).ok()?;
     Some((PathBuf::from(arguments.get(output)?), folder.join(format!("{key}.o"))))

@@ -94,14 +94,14 @@ pub(crate) struct Features {
 
 impl Features {
     /// As arguments of cargo's.
-    pub(crate) fn arguments(&self) -> Vec<String> {
+    pub(crate) fn to_args(&self) -> Vec<String> {
         let named = self.named.iter().flat_map(|one| ["--features".to_owned(), one.clone()]);
         let switches = [(self.all, "--all-features"), (self.no_default, "--no-default-features")];
         named.chain(switches.into_iter().filter(|(on, _)| *on).map(|(_, word)| word.to_owned())).collect()
     }
 
     /// Those of a package that they turn on, of the ones that it declares. `other/feature` is about another package.
-    pub(crate) fn of<V>(&self, package: &str, declared: &BTreeMap<String, V>) -> BTreeSet<String> {
+    pub(crate) fn enabled_features<V>(&self, package: &str, declared: &BTreeMap<String, V>) -> BTreeSet<String> {
         if self.all {
             return declared.keys().cloned().collect();
         }
@@ -123,7 +123,7 @@ impl Features {
 
 impl Call {
     /// Reads the arguments of this verb (`None`: of `check`) up to where the program's own begin.
-    pub(crate) fn read(verb: Option<CargoVerb>, arguments: &[OsString]) -> Self {
+    pub(crate) fn parse(verb: Option<CargoVerb>, arguments: &[OsString]) -> Self {
         let mut call = Self { tests: verb == Some(CargoVerb::Test), ..Self::default() };
         let mut arguments = arguments;
         // Profiles of nextest are not cargo's.
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn call(verb: CargoVerb, words: &str) -> Call {
-        Call::read(Some(verb), &words.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+        Call::parse(Some(verb), &words.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// One more member.
-    pub(super) fn member(&self) -> Result<(), String> {
+    pub(super) fn count_member(&self) -> Result<(), String> {
         if self.members.fetch_add(1, Ordering::Relaxed) < MOST_MEMBERS {
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl Budget {
         self.exceeded.load(Ordering::Relaxed)
     }
 
-    pub(super) fn members(&self) -> u64 {
+    pub(super) fn member_count(&self) -> u64 {
         self.members.load(Ordering::Relaxed)
     }
 
@@ -60,7 +60,7 @@ impl Budget {
         Err(format!("has names and texts of more than {} MiB", MOST_KEPT >> 20))
     }
 
-    pub(super) fn unpacked(&self, bytes: u64) -> io::Result<()> {
+    pub(super) fn count_unpacked(&self, bytes: u64) -> io::Result<()> {
         if self.unpacked.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_UNPACKED {
             return Ok(());
         }
@@ -70,7 +70,7 @@ impl Budget {
 }
 
 /// Whether so many bytes may come of so many.
-pub(super) fn plausible(packed: u64, unpacked: u64) -> io::Result<()> {
+pub(super) fn check_ratio(packed: u64, unpacked: u64) -> io::Result<()> {
     if unpacked <= SMALL || unpacked / MOST_TIMES <= packed {
         return Ok(());
     }
@@ -89,8 +89,8 @@ impl<R: Read> Read for Unpacked<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.reader.read(buffer)?;
         self.length += length as u64;
-        self.budget.unpacked(length as u64)?;
-        plausible(self.packed.load(Ordering::Relaxed), self.length)?;
+        self.budget.count_unpacked(length as u64)?;
+        check_ratio(self.packed.load(Ordering::Relaxed), self.length)?;
         Ok(length)
     }
 }
@@ -147,7 +147,7 @@ pub(super) fn shown(name: &[u8]) -> String {
 }
 
 /// A member's path as it is told: without `./`, and without the `/` of a folder. An error says why it is none.
-pub(super) fn path(name: &str) -> Result<String, &'static str> {
+pub(super) fn normalize_member_path(name: &str) -> Result<String, &'static str> {
     if name.contains('\0') {
         return Err("its path holds a NUL byte");
     }
@@ -162,7 +162,7 @@ pub(super) fn path(name: &str) -> Result<String, &'static str> {
 }
 
 /// Where the link at `member` leads, from the archive's top. `rooted`: that top is the root of a system.
-pub(super) fn link(member: &str, target: &str, rooted: bool) -> Result<String, String> {
+pub(super) fn resolve_link(member: &str, target: &str, rooted: bool) -> Result<String, String> {
     let out = || format!("is a link that leads out of the archive: {target}");
     let mut at: Vec<&str> = member.split('/').collect();
     at.pop();

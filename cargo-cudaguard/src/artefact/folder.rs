@@ -4,38 +4,38 @@ use std::fs;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
-use super::{Content, LONGEST_TEXT, Place, bounds, describes, form_of, head, image, is_code};
+use super::{ArchivePlace, Content, LONGEST_TEXT, bounds, form_of, image, is_code, is_package_metadata, read_head};
 
-pub(super) fn walk(folder: &Path, of: &Place<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_dir(folder: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     if image::is_layout(folder) {
         return image::walk_layout(folder, of);
     }
-    let entries = fs::read_dir(folder).map_err(|error| of.fails("", error))?;
-    below(entries, "", of)?;
+    let entries = fs::read_dir(folder).map_err(|error| of.error_for("", error))?;
+    visit_child(entries, "", of)?;
     Ok("folder")
 }
 
-fn below(entries: fs::ReadDir, name: &str, of: &Place<'_>) -> Result<(), String> {
-    let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| of.fails(name, error))?;
+fn visit_child(entries: fs::ReadDir, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
+    let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| of.error_for(name, error))?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let own = bounds::shown(entry.file_name().as_encoded_bytes());
         let name = if name.is_empty() { own } else { format!("{name}/{own}") };
-        let kind = entry.file_type().map_err(|error| of.fails(&name, error))?;
+        let kind = entry.file_type().map_err(|error| of.error_for(&name, error))?;
         if kind.is_dir() {
             match fs::read_dir(entry.path()) {
-                Ok(entries) => below(entries, &name, of)?,
+                Ok(entries) => visit_child(entries, &name, of)?,
                 Err(error) => not_read(&name, &error, of)?,
             }
             continue;
         }
         if kind.is_symlink() || kind.is_file() {
-            of.budget.member().map_err(|why| of.fails("", why))?;
+            of.budget.count_member().map_err(|why| of.error_for("", why))?;
         }
         if kind.is_symlink() {
             link(&entry.path(), &name, of)?;
         } else if kind.is_file() {
-            file(&entry.path(), &name, of)?;
+            visit_file(&entry.path(), &name, of)?;
         }
     }
     Ok(())
@@ -43,14 +43,14 @@ fn below(entries: fs::ReadDir, name: &str, of: &Place<'_>) -> Result<(), String>
 
 /// A link within the folder stands for another member. A file that lies elsewhere is read as a member: environments of uv,
 /// Bazel and Nix consist of such links. What else lies elsewhere is not of this folder.
-fn link(path: &Path, name: &str, of: &Place<'_>) -> Result<(), String> {
-    let target = fs::read_link(path).map_err(|error| of.fails(name, error))?;
+fn link(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
+    let target = fs::read_link(path).map_err(|error| of.error_for(name, error))?;
     let written = bounds::shown(target.as_os_str().as_encoded_bytes());
-    if let Ok(target) = bounds::link(name, &written, false) {
+    if let Ok(target) = bounds::resolve_link(name, &written, false) {
         return of.hand_on(name, Content::Link(target));
     }
     let reason = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => return file(path, name, of),
+        Ok(metadata) if metadata.is_file() => return visit_file(path, name, of),
         Ok(metadata) if metadata.is_dir() => format!("a link to the folder {written}"),
         Ok(_) => return Ok(()),
         Err(error) => format!("a link to {written}: {error}"),
@@ -59,20 +59,20 @@ fn link(path: &Path, name: &str, of: &Place<'_>) -> Result<(), String> {
 }
 
 /// A file or a folder that cannot be read; one that is gone since its folder was read is none.
-fn not_read(name: &str, error: &io::Error, of: &Place<'_>) -> Result<(), String> {
+fn not_read(name: &str, error: &io::Error, of: &ArchivePlace<'_>) -> Result<(), String> {
     match error.kind() {
         ErrorKind::NotFound => Ok(()),
         _ => of.hand_on(name, Content::NotExamined(format!("it cannot be read: {error}"))),
     }
 }
 
-fn file(path: &Path, name: &str, of: &Place<'_>) -> Result<(), String> {
-    let fails = |error: io::Error| of.fails(name, error);
+fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
+    let fails = |error: io::Error| of.error_for(name, error);
     let mut file = match fs::File::open(path) {
         Ok(file) => file,
         Err(error) => return not_read(name, &error, of),
     };
-    let head = match head(&mut file) {
+    let head = match read_head(&mut file) {
         Ok(head) => head,
         Err(error) => return not_read(name, &error, of),
     };
@@ -83,7 +83,7 @@ fn file(path: &Path, name: &str, of: &Place<'_>) -> Result<(), String> {
     if of.is_foreign(name, &head, &mut rest)? {
         return Ok(());
     }
-    if describes(name) {
+    if is_package_metadata(name) {
         let mut text = Vec::new();
         rest.take(LONGEST_TEXT).read_to_end(&mut text).map_err(fails)?;
         return of.text(name, &text);
@@ -92,7 +92,7 @@ fn file(path: &Path, name: &str, of: &Place<'_>) -> Result<(), String> {
     match of.archive(name, file, form) {
         // Only this archive is left out: the rest of the folder is examined.
         Err(why) if !of.budget.is_exceeded() => {
-            let whole = of.fails(name, "");
+            let whole = of.error_for(name, "");
             let why = why.strip_prefix(&whole).unwrap_or(&why).to_owned();
             of.hand_on(name, Content::NotExamined(why))
         }

@@ -13,13 +13,13 @@ use serde_json::Value;
 use tar::Archive;
 
 use super::bounds::Names;
-use super::{At, Form, LONGEST_TEXT, Place, tape};
+use super::{ArchiveFormat, ArchivePlace, At, LONGEST_TEXT, tape};
 
 /// What a `docker save` tar holds: where each file lies in it.
 pub(super) type Files = BTreeMap<String, (u64, u64)>;
 
 /// The files of a tar that is an image; `None` where it is another. One that is packed is not looked through twice.
-pub(super) fn of_tar(file: &mut File) -> Option<Files> {
+pub(super) fn image_from_tar(file: &mut File) -> Option<Files> {
     file.rewind().ok()?;
     let mut files = Files::new();
     let header = tape::Header::default();
@@ -28,7 +28,7 @@ pub(super) fn of_tar(file: &mut File) -> Option<Files> {
     for entry in archive.entries_with_seek().ok()? {
         let entry = entry.ok()?;
         header.allow(0);
-        let name = super::bounds::path(&String::from_utf8_lossy(&entry.path_bytes())).ok()?;
+        let name = super::bounds::normalize_member_path(&String::from_utf8_lossy(&entry.path_bytes())).ok()?;
         // An image has no other files.
         let of_image = !name.contains('/') || name.starts_with("blobs/") || name.matches('/').count() == 1;
         if !of_image || files.len() == MOST_FILES {
@@ -45,15 +45,16 @@ pub(super) fn of_tar(file: &mut File) -> Option<Files> {
 /// Far more than an image has layers.
 const MOST_FILES: usize = 10_000;
 
-pub(super) fn walk_tar(file: &File, files: &Files, of: &Place<'_>) -> Result<&'static str, String> {
-    let file = Arc::new(file.try_clone().map_err(|error| of.fails("", error))?);
+pub(super) fn walk_tar(file: &File, files: &Files, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+    let file = Arc::new(file.try_clone().map_err(|error| of.error_for("", error))?);
     let open = |name: &str| -> Result<Box<dyn Read>, String> {
-        let (at, size) = files.get(name).ok_or_else(|| of.fails(name, "is not in the image, and is named there"))?;
+        let (at, size) =
+            files.get(name).ok_or_else(|| of.error_for(name, "is not in the image, and is named there"))?;
         Ok(Box::new(At { file: Arc::clone(&file), at: *at }.take(*size)))
     };
     let image =
         if files.contains_key("index.json") { image_of_layout(&open, of)? } else { image_of_docker(&open, of)? };
-    walk(&image, &open, of)
+    walk_image(&image, &open, of)
 }
 
 /// Whether a folder is an image by OCI's layout.
@@ -61,44 +62,47 @@ pub(super) fn is_layout(folder: &Path) -> bool {
     folder.join("oci-layout").is_file() && folder.join("index.json").is_file()
 }
 
-pub(super) fn walk_layout(folder: &Path, of: &Place<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_layout(folder: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     let open = |name: &str| -> Result<Box<dyn Read>, String> {
-        Ok(Box::new(File::open(folder.join(name)).map_err(|error| of.fails(name, error))?))
+        Ok(Box::new(File::open(folder.join(name)).map_err(|error| of.error_for(name, error))?))
     };
-    walk(&image_of_layout(&open, of)?, &open, of)
+    walk_image(&image_of_layout(&open, of)?, &open, of)
 }
 
 type Open<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, String>;
 
-fn json(name: &str, open: Open<'_>, of: &Place<'_>) -> Result<Value, String> {
+fn read_json(name: &str, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<Value, String> {
     let mut text = Vec::new();
-    open(name)?.take(LONGEST_TEXT).read_to_end(&mut text).map_err(|error| of.fails(name, error))?;
-    serde_json::from_slice(&text).map_err(|error| of.fails(name, format!("is not the JSON of an image: {error}")))
+    open(name)?.take(LONGEST_TEXT).read_to_end(&mut text).map_err(|error| of.error_for(name, error))?;
+    serde_json::from_slice(&text).map_err(|error| of.error_for(name, format!("is not the JSON of an image: {error}")))
 }
 
 /// `sha256:0123…`: where that blob lies.
-fn blob(descriptor: &Value) -> Option<String> {
+fn blob_path(descriptor: &Value) -> Option<String> {
     let (kind, digest) = descriptor["digest"].as_str()?.split_once(':')?;
     let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (plain(kind) && plain(digest)).then(|| format!("blobs/{kind}/{digest}"))
 }
 
 /// Where the parts of an image lie.
-struct Image {
+struct ContainerImage {
     /// From the lowest up.
     layers: Vec<String>,
     /// What tells how it is started.
     config: Option<String>,
 }
 
-fn image_of_layout(open: Open<'_>, of: &Place<'_>) -> Result<Image, String> {
-    let missing = |what: &str| of.fails("index.json", format!("names no {what}"));
-    let mut value = json("index.json", open, of)?;
+fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, String> {
+    let missing = |what: &str| of.error_for("index.json", format!("names no {what}"));
+    let mut value = read_json("index.json", open, of)?;
     // An index may name another; a manifest names layers.
     for _ in 0..super::MOST_NESTED {
         if let Some(layers) = value["layers"].as_array() {
-            let layers = layers.iter().map(|layer| blob(layer).ok_or_else(|| missing("layer by its digest")));
-            return Ok(Image { layers: layers.collect::<Result<_, _>>()?, config: blob(&value["config"]) });
+            let layers = layers.iter().map(|layer| blob_path(layer).ok_or_else(|| missing("layer by its digest")));
+            return Ok(ContainerImage {
+                layers: layers.collect::<Result<_, _>>()?,
+                config: blob_path(&value["config"]),
+            });
         }
         let manifests = value["manifests"].as_array().ok_or_else(|| missing("manifest"))?;
         // Beside the image there may be what attests its build.
@@ -106,24 +110,25 @@ fn image_of_layout(open: Open<'_>, of: &Place<'_>) -> Result<Image, String> {
             manifests.iter().filter(|one| one["annotations"]["vnd.docker.reference.type"].is_null()).collect();
         let [one] = images[..] else {
             let why = format!("names {} images: expected a layout with one", images.len());
-            return Err(of.fails("index.json", why));
+            return Err(of.error_for("index.json", why));
         };
-        value = json(&blob(one).ok_or_else(|| missing("manifest by its digest"))?, open, of)?;
+        value = read_json(&blob_path(one).ok_or_else(|| missing("manifest by its digest"))?, open, of)?;
     }
     Err(missing("image"))
 }
 
-fn image_of_docker(open: Open<'_>, of: &Place<'_>) -> Result<Image, String> {
+fn image_of_docker(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, String> {
     const FILE: &str = "manifest.json";
-    let value = json(FILE, open, of)?;
+    let value = read_json(FILE, open, of)?;
     let images = value.as_array().map_or(0, Vec::len);
     if images != 1 {
-        return Err(of.fails(FILE, format!("names {images} images: expected a file with one")));
+        return Err(of.error_for(FILE, format!("names {images} images: expected a file with one")));
     }
-    let layers = value[0]["Layers"].as_array().ok_or_else(|| of.fails(FILE, "names no layers"))?;
+    let layers = value[0]["Layers"].as_array().ok_or_else(|| of.error_for(FILE, "names no layers"))?;
     let name = |layer: &Value| layer.as_str().map(str::to_owned);
-    let layers = layers.iter().map(|layer| name(layer).ok_or_else(|| of.fails(FILE, "names a layer that is no text")));
-    Ok(Image { layers: layers.collect::<Result<_, _>>()?, config: name(&value[0]["Config"]) })
+    let layers =
+        layers.iter().map(|layer| name(layer).ok_or_else(|| of.error_for(FILE, "names a layer that is no text")));
+    Ok(ContainerImage { layers: layers.collect::<Result<_, _>>()?, config: name(&value[0]["Config"]) })
 }
 
 /// What upper layers hide of those below.
@@ -144,7 +149,7 @@ impl Hidden {
     }
 
     /// Takes in what an entry of a layer hides below it; says whether it is a file of its own.
-    fn add(&mut self, name: &str, folder: bool) -> bool {
+    fn add_entry(&mut self, name: &str, folder: bool) -> bool {
         let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
         let in_parent = |own: &str| if parent.is_empty() { own.to_owned() } else { format!("{parent}/{own}") };
         match own.strip_prefix(".wh.") {
@@ -160,8 +165,8 @@ impl Hidden {
     }
 }
 
-fn walk(image: &Image, open: Open<'_>, of: &Place<'_>) -> Result<&'static str, String> {
-    let inner = Place { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
+fn walk_image(image: &ContainerImage, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+    let inner = ArchivePlace { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
     // A configuration that cannot be read promises nothing.
     if let Some(mut config) = image.config.as_ref().and_then(|name| open(name).ok()) {
         let mut text = String::new();
@@ -171,17 +176,18 @@ fn walk(image: &Image, open: Open<'_>, of: &Place<'_>) -> Result<&'static str, S
     }
     let mut hidden = Hidden::default();
     for layer in image.layers.iter().rev() {
-        let mut start = super::head(&mut open(layer)?).map_err(|error| of.fails(layer, error))?;
+        let mut start = super::read_head(&mut open(layer)?).map_err(|error| of.error_for(layer, error))?;
         start.truncate(super::HEAD);
         // A layer that changes nothing is a tar without a member.
         if start.iter().all(|byte| *byte == 0) {
             continue;
         }
-        let form = Form::of(&start).filter(|form| !matches!(form, Form::Zip | Form::Deb | Form::Rpm));
-        let form = form.ok_or_else(|| of.fails(layer, "is no layer: expected a tar, packed or not"))?;
+        let form = ArchiveFormat::from_magic(&start)
+            .filter(|form| !matches!(form, ArchiveFormat::Zip | ArchiveFormat::Deb | ArchiveFormat::Rpm));
+        let form = form.ok_or_else(|| of.error_for(layer, "is no layer: expected a tar, packed or not"))?;
         let mut below = Hidden::default();
-        tape::members(tape::unpacked(open(layer)?, form, &inner), &inner, &mut |name, folder| {
-            below.add(name, folder) && !hidden.hides(name)
+        tape::for_each_member(tape::decompress(open(layer)?, form, &inner), &inner, &mut |name, folder| {
+            below.add_entry(name, folder) && !hidden.hides(name)
         })?;
         hidden.gone.extend(&below.gone);
         hidden.opaque.extend(&below.opaque);

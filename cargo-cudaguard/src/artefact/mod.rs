@@ -1,4 +1,4 @@
-//! Archives and folders: wheels, conda packages, tars, Debian packages, container images. [`walk`] hands on what in them may
+//! Archives and folders: wheels, conda packages, tars, Debian packages, container images. [`walk_artifact`] hands on what in them may
 //! be of interest to anybody who judges code: ELF files, GPU code by itself, the texts that describe a package, links.
 //!
 //! What an archive is its first bytes tell, not its name. A member is looked at by its first bytes, too; only one that is
@@ -29,7 +29,7 @@ const HEAD: usize = 4096;
 const LONGEST_TEXT: u64 = 4 << 20;
 
 /// A member of an archive, or a file of a folder.
-pub(crate) struct Member {
+pub(crate) struct ArchiveMember {
     /// Its path from the archive's top, with `/`; behind `!` where it stands in an archive that is itself a member:
     /// `wheels/app.whl!app/lib.so`.
     pub(crate) name: String,
@@ -44,7 +44,7 @@ pub(crate) enum Content {
     Text(String),
     /// An image's configuration, as JSON.
     Config(String),
-    /// A link: to this member, by its path as in [`Member::name`].
+    /// A link: to this member, by its path as in [`ArchiveMember::name`].
     Link(String),
     /// A member that may hold code and is not examined, with the reason.
     NotExamined(String),
@@ -67,7 +67,7 @@ pub(crate) struct Archive {
 enum Source {
     Folder,
     Stdin,
-    File(File, Form),
+    File(File, ArchiveFormat),
 }
 
 /// What was walked.
@@ -79,11 +79,11 @@ pub(crate) struct Walked {
 }
 
 /// Who takes the members; several at a time may be handed on, in no order.
-pub(crate) type Each<'a> = &'a (dyn Fn(Member) -> Result<(), String> + Sync);
+pub(crate) type Each<'a> = &'a (dyn Fn(ArchiveMember) -> Result<(), String> + Sync);
 
 /// What the bytes at the head of a file say that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum ArchiveFormat {
     Zip,
     Tar,
     Gzip,
@@ -94,13 +94,13 @@ enum Form {
     Rpm,
 }
 
-impl Form {
+impl ArchiveFormat {
     /// Whether it is one stream that a packer has packed.
     const fn is_packed(self) -> bool {
         matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
     }
 
-    fn of(head: &[u8]) -> Option<Self> {
+    fn from_magic(head: &[u8]) -> Option<Self> {
         let known: [(&[u8], Self); 7] = [
             (b"PK\x03\x04", Self::Zip),
             (b"PK\x05\x06", Self::Zip),
@@ -132,7 +132,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, String> {
     }
     let file = open_regular(path)?;
     let fail = |error: &io::Error| format!("{}: {error}", path.display());
-    let start = head(&mut At { file: &file, at: 0 }).map_err(|error| fail(&error))?;
+    let start = read_head(&mut At { file: &file, at: 0 }).map_err(|error| fail(&error))?;
     if let Some(form) = form_of(&file, &start).map_err(|error| fail(&error))? {
         return archive(Source::File(file, form));
     }
@@ -145,10 +145,10 @@ pub(crate) fn open(path: &Path) -> Result<Opened, String> {
 }
 
 /// What kind of archive a file with this head is.
-fn form_of(file: &File, head: &[u8]) -> io::Result<Option<Form>> {
-    match Form::of(head) {
+fn form_of(file: &File, head: &[u8]) -> io::Result<Option<ArchiveFormat>> {
+    match ArchiveFormat::from_magic(head) {
         // A program for the shell or Python may have a zip archive behind it: its directory is at the end.
-        None if head.starts_with(b"#!") => Ok(ends_as_zip(file)?.then_some(Form::Zip)),
+        None if head.starts_with(b"#!") => Ok(ends_as_zip(file)?.then_some(ArchiveFormat::Zip)),
         form => Ok(form),
     }
 }
@@ -164,7 +164,7 @@ fn ends_as_zip(file: &File) -> io::Result<bool> {
     Ok(end.windows(4).any(|bytes| bytes == b"PK\x05\x06"))
 }
 
-fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD);
     reader.take(HEAD as u64).read_to_end(&mut head)?;
     Ok(head)
@@ -174,23 +174,30 @@ fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// With the names of the archive and of the member that it is about.
-pub(crate) fn walk(Archive { path, source }: Archive, each: Each<'_>) -> Result<Walked, String> {
+pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: Each<'_>) -> Result<Walked, String> {
     let budget = Budget::default();
     let archive = if matches!(source, Source::Stdin) { "stdin".to_owned() } else { path.display().to_string() };
-    let of = Place { archive: archive.clone(), prefix: String::new(), nested: 0, rooted: false, budget: &budget, each };
-    let kind = match source {
-        Source::Folder => folder::walk(&path, &of)?,
-        Source::Stdin => {
-            let file = spooled(&mut io::stdin().lock(), &budget).map_err(|error| of.fails("", error))?;
-            let start = head(&mut At { file: &file, at: 0 }).map_err(|error| of.fails("", error))?;
-            let form = form_of(&file, &start).map_err(|error| of.fails("", error))?;
-            let form =
-                form.ok_or_else(|| of.fails("", "is no archive that is known: expected zip, tar, Debian or conda"))?;
-            opened(file, form, &path, &of)?
-        }
-        Source::File(file, form) => opened(file, form, &path, &of)?,
+    let of = ArchivePlace {
+        archive: archive.clone(),
+        prefix: String::new(),
+        nested: 0,
+        rooted: false,
+        budget: &budget,
+        each,
     };
-    let members = budget.members();
+    let kind = match source {
+        Source::Folder => folder::walk_dir(&path, &of)?,
+        Source::Stdin => {
+            let file = spool_to_temp_file(&mut io::stdin().lock(), &budget).map_err(|error| of.error_for("", error))?;
+            let start = read_head(&mut At { file: &file, at: 0 }).map_err(|error| of.error_for("", error))?;
+            let form = form_of(&file, &start).map_err(|error| of.error_for("", error))?;
+            let form = form
+                .ok_or_else(|| of.error_for("", "is no archive that is known: expected zip, tar, Debian or conda"))?;
+            walk_open_file(file, form, &path, &of)?
+        }
+        Source::File(file, form) => walk_open_file(file, form, &path, &of)?,
+    };
+    let members = budget.member_count();
     if members == 0 {
         return Err(format!("{archive}: is a {kind} that holds nothing"));
     }
@@ -198,7 +205,7 @@ pub(crate) fn walk(Archive { path, source }: Archive, each: Each<'_>) -> Result<
 }
 
 /// Where a member stands, and what all of them share.
-struct Place<'a> {
+struct ArchivePlace<'a> {
     /// The outermost archive, for messages.
     archive: String,
     /// What stands before the name of a member, `inner.whl!`.
@@ -211,67 +218,70 @@ struct Place<'a> {
     each: Each<'a>,
 }
 
-impl Place<'_> {
+impl ArchivePlace<'_> {
     /// An error about a member; about the archive itself where it has no name.
-    fn fails(&self, member: &str, why: impl std::fmt::Display) -> String {
+    fn error_for(&self, member: &str, why: impl std::fmt::Display) -> String {
         let whole = format!("{}{member}", self.prefix);
         let whole = whole.trim_end_matches('!');
         if whole.is_empty() { format!("{}: {why}", self.archive) } else { format!("{}!{whole}: {why}", self.archive) }
     }
 
     fn hand_on(&self, member: &str, content: Content) -> Result<(), String> {
-        self.budget.keep(self.prefix.len() + member.len()).map_err(|why| self.fails("", why))?;
-        (self.each)(Member { name: format!("{}{member}", self.prefix), content })
+        self.budget.keep(self.prefix.len() + member.len()).map_err(|why| self.error_for("", why))?;
+        (self.each)(ArchiveMember { name: format!("{}{member}", self.prefix), content })
     }
 
     /// What the archive `member` holds stands here.
-    fn within(&self, member: &str) -> Result<Place<'_>, String> {
+    fn nested_in(&self, member: &str) -> Result<ArchivePlace<'_>, String> {
         if self.nested == MOST_NESTED {
             let why = format!("is an archive within {MOST_NESTED} others; so deep none is looked into");
-            return Err(self.fails(member, why));
+            return Err(self.error_for(member, why));
         }
         // The two tars of a conda package are the package.
         let of_conda = member.contains(".tar.") && ["pkg-", "info-"].iter().any(|start| member.starts_with(start));
         let prefix = if of_conda { self.prefix.clone() } else { format!("{}{member}!", self.prefix) };
         let (archive, rooted) = (self.archive.clone(), false);
-        Ok(Place { archive, prefix, nested: self.nested + 1, rooted, budget: self.budget, each: self.each })
+        Ok(ArchivePlace { archive, prefix, nested: self.nested + 1, rooted, budget: self.budget, each: self.each })
     }
 
-    fn link(&self, member: &str, target: &str) -> Result<(), String> {
-        let target = bounds::link(member, target, self.rooted).map_err(|why| self.fails(member, why))?;
+    fn add_link(&self, member: &str, target: &str) -> Result<(), String> {
+        let target = bounds::resolve_link(member, target, self.rooted).map_err(|why| self.error_for(member, why))?;
         self.hand_on(member, Content::Link(format!("{}{target}", self.prefix)))
     }
 
     /// Hands on a text that describes a package.
     fn text(&self, member: &str, text: &[u8]) -> Result<(), String> {
-        self.budget.keep(text.len()).map_err(|why| self.fails("", why))?;
+        self.budget.keep(text.len()).map_err(|why| self.error_for("", why))?;
         self.hand_on(member, Content::Text(String::from_utf8_lossy(text).into_owned()))
     }
 
     /// Looks at a member that is a file, and hands on what may be wanted of it. `stated`: the size that the archive gives.
-    fn file(&self, member: &str, reader: &mut impl Read, stated: u64) -> Result<(), String> {
-        let head = head(reader).map_err(|error| self.fails(member, said(&error)))?;
-        let form = Form::of(&head);
+    fn read_member(&self, member: &str, reader: &mut impl Read, stated: u64) -> Result<(), String> {
+        let head = read_head(reader).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+        let form = ArchiveFormat::from_magic(&head);
         let rest = &mut io::Read::chain(&head[..], reader);
         if self.is_foreign(member, &head, rest)? {
             return Ok(());
         }
         // Scripts are small, so the end of one is at hand.
         let script = head.starts_with(b"#!") && stated > 22;
-        if !is_code(&head) && form.is_none() && !script && !describes(member) {
+        if !is_code(&head) && form.is_none() && !script && !is_package_metadata(member) {
             return Ok(());
         }
-        if describes(member) && form.is_none() && !is_code(&head) {
+        if is_package_metadata(member) && form.is_none() && !is_code(&head) {
             let mut text = Vec::new();
-            rest.take(LONGEST_TEXT).read_to_end(&mut text).map_err(|error| self.fails(member, said(&error)))?;
+            rest.take(LONGEST_TEXT)
+                .read_to_end(&mut text)
+                .map_err(|error| self.error_for(member, describe_io_error(&error)))?;
             return self.text(member, &text);
         }
-        let file = spooled(rest, self.budget).map_err(|error| self.fails(member, said(&error)))?;
-        let length = file.metadata().map_err(|error| self.fails(member, error))?.len();
+        let file =
+            spool_to_temp_file(rest, self.budget).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+        let length = file.metadata().map_err(|error| self.error_for(member, error))?.len();
         if length != stated {
-            return Err(self.fails(member, format!("is said to have {stated} bytes, and has {length}")));
+            return Err(self.error_for(member, format!("is said to have {stated} bytes, and has {length}")));
         }
-        let form = form_of(&file, &head).map_err(|error| self.fails(member, error))?;
+        let form = form_of(&file, &head).map_err(|error| self.error_for(member, error))?;
         match form {
             Some(form) => self.archive(member, file, form),
             None if is_code(&head) => self.hand_on(member, Content::Code(file)),
@@ -285,7 +295,7 @@ impl Place<'_> {
         let Some(format) = examined::by_head(member, head) else { return Ok(false) };
         // Launchers for Windows lie in every Python environment.
         let harmless = examined::is_windows_program(head)
-            && !holds_trace_of_cuda(rest).map_err(|error| self.fails(member, said(&error)))?;
+            && !holds_trace_of_cuda(rest).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
         if !harmless {
             self.hand_on(member, Content::NotExamined(format.to_owned()))?;
         }
@@ -293,7 +303,7 @@ impl Place<'_> {
     }
 
     /// Looks into a member that is an archive of this form, or packed.
-    fn archive(&self, member: &str, file: File, form: Form) -> Result<(), String> {
+    fn archive(&self, member: &str, file: File, form: ArchiveFormat) -> Result<(), String> {
         if form.is_packed() {
             match tape::packed(&file, form) {
                 Ok(Packed::Other) => return Ok(()),
@@ -303,7 +313,7 @@ impl Place<'_> {
                 }
             }
         }
-        opened(file, form, Path::new(member), &self.within(member)?).map(drop)
+        walk_open_file(file, form, Path::new(member), &self.nested_in(member)?).map(drop)
     }
 }
 
@@ -336,11 +346,11 @@ fn holds_trace_of_cuda(reader: &mut impl Read) -> io::Result<bool> {
 
 /// Whether a member with this head may hold host or GPU code.
 fn is_code(head: &[u8]) -> bool {
-    Elf::is_elf(head) || kernels::are_bare(head) || elf::is_archive(head) && Form::of(head).is_none()
+    Elf::is_elf(head) || kernels::are_bare(head) || elf::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
 }
 
 /// Whether a member of this name describes a package.
-fn describes(member: &str) -> bool {
+fn is_package_metadata(member: &str) -> bool {
     let mut parts = member.rsplit('/');
     let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     match name {
@@ -351,33 +361,42 @@ fn describes(member: &str) -> bool {
 }
 
 /// Reads an archive of this form; says what it is. `path` is its name.
-fn opened(mut file: File, form: Form, path: &Path, of: &Place<'_>) -> Result<&'static str, String> {
-    file.rewind().map_err(|error| of.fails("", error))?;
+fn walk_open_file(
+    mut file: File,
+    form: ArchiveFormat,
+    path: &Path,
+    of: &ArchivePlace<'_>,
+) -> Result<&'static str, String> {
+    file.rewind().map_err(|error| of.error_for("", error))?;
     match form {
-        Form::Zip => {
-            let kind = zipped::walk(&Arc::new(file), of)?;
+        ArchiveFormat::Zip => {
+            let kind = zipped::walk_zip(&Arc::new(file), of)?;
             let wheel = path.extension().is_some_and(|ending| ending == "whl");
             Ok(if kind == "zip archive" && wheel { "wheel" } else { kind })
         }
-        Form::Deb => tape::deb(file, of),
-        Form::Rpm => Err(of.fails("", "is an RPM package, which is not read: `rpm2archive` makes a tar of it")),
-        Form::Tar => {
-            if let Some(files) = image::of_tar(&mut file) {
+        ArchiveFormat::Deb => tape::walk_deb(file, of),
+        ArchiveFormat::Rpm => {
+            Err(of.error_for("", "is an RPM package, which is not read: `rpm2archive` makes a tar of it"))
+        }
+        ArchiveFormat::Tar => {
+            if let Some(files) = image::image_from_tar(&mut file) {
                 return image::walk_tar(&file, &files, of);
             }
-            file.rewind().map_err(|error| of.fails("", error))?;
-            tape::walk(&file, form, of)
+            file.rewind().map_err(|error| of.error_for("", error))?;
+            tape::walk_tar(&file, form, of)
         }
-        Form::Gzip | Form::Bzip2 | Form::Xz | Form::Zstd => match tape::packed(&file, form) {
-            Ok(Packed::Code | Packed::Other) => tape::walk_single(&file, form, path, of),
-            // What cannot be unpacked says why when it is read.
-            Ok(Packed::Tar) | Err(_) => tape::walk(&file, form, of),
-        },
+        ArchiveFormat::Gzip | ArchiveFormat::Bzip2 | ArchiveFormat::Xz | ArchiveFormat::Zstd => {
+            match tape::packed(&file, form) {
+                Ok(Packed::Code | Packed::Other) => tape::walk_single(&file, form, path, of),
+                // What cannot be unpacked says why when it is read.
+                Ok(Packed::Tar) | Err(_) => tape::walk_tar(&file, form, of),
+            }
+        }
     }
 }
 
 /// A temporary file without a name that holds all of this.
-fn spooled(reader: &mut impl Read, budget: &Budget) -> io::Result<File> {
+fn spool_to_temp_file(reader: &mut impl Read, budget: &Budget) -> io::Result<File> {
     let mut file = tempfile::tempfile().map_err(|error| {
         io::Error::other(format!("no temporary file in {}: {error}", std::env::temp_dir().display()))
     })?;
@@ -387,7 +406,7 @@ fn spooled(reader: &mut impl Read, budget: &Budget) -> io::Result<File> {
         if length == 0 {
             break;
         }
-        budget.unpacked(length as u64)?;
+        budget.count_unpacked(length as u64)?;
         file.write_all(&piece[..length])?;
     }
     file.rewind()?;
@@ -395,7 +414,7 @@ fn spooled(reader: &mut impl Read, budget: &Budget) -> io::Result<File> {
 }
 
 /// What went wrong in reading, to people.
-fn said(error: &io::Error) -> String {
+fn describe_io_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => "is cut off".to_owned(),
         _ => error.to_string(),

@@ -18,25 +18,30 @@ use ruzstd::decoding::StreamingDecoder;
 use tar::{Archive, EntryType};
 
 use super::bounds::{self, Names, Packed, Unpacked};
-use super::{At, Form, Place};
+use super::{ArchiveFormat, ArchivePlace, At};
 
-pub(super) fn walk(file: &File, form: Form, of: &Place<'_>) -> Result<&'static str, String> {
-    members(unpacked(file, form, of), of, &mut |_, _| true)?;
+pub(super) fn walk_tar(file: &File, form: ArchiveFormat, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+    for_each_member(decompress(file, form, of), of, &mut |_, _| true)?;
     Ok("tar archive")
 }
 
 /// A packed file that is no tar: its one member is called as the file is, without the packer's ending.
-pub(super) fn walk_single(file: &File, form: Form, path: &Path, of: &Place<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_single(
+    file: &File,
+    form: ArchiveFormat,
+    path: &Path,
+    of: &ArchivePlace<'_>,
+) -> Result<&'static str, String> {
     let name = path.file_stem().map_or_else(|| "contents".into(), OsStr::to_string_lossy);
-    of.budget.member().map_err(|why| of.fails("", why))?;
-    let mut spooled = super::spooled(&mut unpacked(file, form, of), of.budget)
-        .map_err(|error| of.fails("", format!("is cut off or damaged: {error}")))?;
-    let length = spooled.metadata().map_err(|error| of.fails("", error))?.len();
-    of.file(&name, &mut spooled, length)?;
+    of.budget.count_member().map_err(|why| of.error_for("", why))?;
+    let mut spooled = super::spool_to_temp_file(&mut decompress(file, form, of), of.budget)
+        .map_err(|error| of.error_for("", format!("is cut off or damaged: {error}")))?;
+    let length = spooled.metadata().map_err(|error| of.error_for("", error))?.len();
+    of.read_member(&name, &mut spooled, length)?;
     Ok(match form {
-        Form::Bzip2 => "file packed by bzip2",
-        Form::Xz => "file packed by xz",
-        Form::Zstd => "file packed by Zstandard",
+        ArchiveFormat::Bzip2 => "file packed by bzip2",
+        ArchiveFormat::Xz => "file packed by xz",
+        ArchiveFormat::Zstd => "file packed by Zstandard",
         _ => "file packed by gzip",
     })
 }
@@ -84,17 +89,25 @@ impl<R: Read> Read for InTurn<R> {
 }
 
 /// What a stream unpacks to, within bounds.
-pub(super) fn unpacked<'a, R: Read + 'a>(reader: R, form: Form, of: &'a Place<'_>) -> Box<dyn Read + 'a> {
-    if form == Form::Tar {
+pub(super) fn decompress<'a, R: Read + 'a>(
+    reader: R,
+    form: ArchiveFormat,
+    of: &'a ArchivePlace<'_>,
+) -> Box<dyn Read + 'a> {
+    if form == ArchiveFormat::Tar {
         return Box::new(BufReader::with_capacity(1 << 16, reader));
     }
     let length = Arc::new(AtomicU64::new(0));
     let packed = BufReader::with_capacity(1 << 16, Packed { reader, length: Arc::clone(&length) });
     let kibibytes = u32::try_from(MOST_MEMORY >> 10).unwrap_or(u32::MAX);
     let reader: Box<dyn Read + 'a> = match form {
-        Form::Bzip2 => Box::new(MultiBzDecoder::new(packed)),
-        Form::Xz => Box::new(InTurn { _turn: Turn::take(), reader: XzReader::new_mem_limit(packed, true, kibibytes) }),
-        Form::Zstd => Box::new(InTurn { _turn: Turn::take(), reader: Frames { source: Some(packed), frame: None } }),
+        ArchiveFormat::Bzip2 => Box::new(MultiBzDecoder::new(packed)),
+        ArchiveFormat::Xz => {
+            Box::new(InTurn { _turn: Turn::take(), reader: XzReader::new_mem_limit(packed, true, kibibytes) })
+        }
+        ArchiveFormat::Zstd => {
+            Box::new(InTurn { _turn: Turn::take(), reader: Frames { source: Some(packed), frame: None } })
+        }
         _ => Box::new(MultiGzDecoder::new(packed)),
     };
     Box::new(Unpacked { reader, packed: length, length: 0, budget: of.budget })
@@ -148,9 +161,9 @@ fn window(header: &[u8]) -> u64 {
 }
 
 /// What a packed file holds; an error says why it cannot be unpacked.
-pub(super) fn packed(file: &File, form: Form) -> io::Result<super::Packed> {
+pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::Packed> {
     let budget = bounds::Budget::default();
-    let of = Place {
+    let of = ArchivePlace {
         archive: String::new(),
         prefix: String::new(),
         nested: 0,
@@ -158,9 +171,9 @@ pub(super) fn packed(file: &File, form: Form) -> io::Result<super::Packed> {
         budget: &budget,
         each: &|_| Ok(()),
     };
-    let head = super::head(&mut unpacked(At { file, at: 0 }, form, &of))?;
-    Ok(match Form::of(&head) {
-        Some(Form::Tar) => super::Packed::Tar,
+    let head = super::read_head(&mut decompress(At { file, at: 0 }, form, &of))?;
+    Ok(match ArchiveFormat::from_magic(&head) {
+        Some(ArchiveFormat::Tar) => super::Packed::Tar,
         Some(_) => super::Packed::Code,
         None if super::is_code(&head) || examined::by_head("", &head).is_some() => super::Packed::Code,
         None => super::Packed::Other,
@@ -210,12 +223,12 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// Each member of a tar that `wanted` says so of, by its path and whether it is a folder.
-pub(super) fn members(
+pub(super) fn for_each_member(
     reader: Box<dyn Read + '_>,
-    of: &Place<'_>,
+    of: &ArchivePlace<'_>,
     wanted: &mut dyn FnMut(&str, bool) -> bool,
 ) -> Result<(), String> {
-    let damaged = |error: &io::Error| of.fails("", format!("is cut off or damaged: {error}"));
+    let damaged = |error: &io::Error| of.error_for("", format!("is cut off or damaged: {error}"));
     let header = Header::default();
     let mut archive = Archive::new(Bounded { reader, header: header.clone() });
     let mut known = Names::default();
@@ -226,30 +239,30 @@ pub(super) fn members(
         let mut entry = entry.map_err(|error| damaged(&error))?;
         header.end();
         any = true;
-        let told = bounds::shown(&entry.path_bytes());
-        of.budget.member().map_err(|why| of.fails("", why))?;
-        let name = bounds::path(&told).map_err(|why| of.fails(&told, why))?;
+        let raw_path = bounds::shown(&entry.path_bytes());
+        of.budget.count_member().map_err(|why| of.error_for("", why))?;
+        let name = bounds::normalize_member_path(&raw_path).map_err(|why| of.error_for(&raw_path, why))?;
         let kind = entry.header().entry_type();
         let skipped = kind == EntryType::XGlobalHeader || !wanted(&name, kind.is_dir()) || kind.is_dir();
         if !skipped && !name.is_empty() && !known.insert(name.as_bytes()) {
-            return Err(of.fails(&name, "stands in the archive twice"));
+            return Err(of.error_for(&name, "stands in the archive twice"));
         }
         let target = entry.link_name_bytes().map(|target| bounds::shown(&target));
         // Its bytes are not the file's: holes are left out.
-        let sparse = kind == EntryType::GNUSparse || told.contains("GNUSparseFile.");
+        let sparse = kind == EntryType::GNUSparse || raw_path.contains("GNUSparseFile.");
         match (kind, target) {
             _ if skipped || name.is_empty() => {}
             _ if sparse => of.hand_on(&name, super::Content::NotExamined("a sparse file of GNU tar".to_owned()))?,
-            (EntryType::Symlink, Some(target)) => of.link(&name, &target)?,
+            (EntryType::Symlink, Some(target)) => of.add_link(&name, &target)?,
             // From the archive's top, as a member's path is.
             (EntryType::Link, Some(target)) => {
-                let target = bounds::path(&target)
-                    .map_err(|_| of.fails(&name, format!("is a link that leads out of the archive: {target}")))?;
+                let target = bounds::normalize_member_path(&target)
+                    .map_err(|_| of.error_for(&name, format!("is a link that leads out of the archive: {target}")))?;
                 of.hand_on(&name, super::Content::Link(format!("{}{target}", of.prefix)))?;
             }
             _ => {
                 let size = entry.size();
-                of.file(&name, &mut entry, size)?;
+                of.read_member(&name, &mut entry, size)?;
             }
         }
         // What is left of a sparse file the reader of the tar passes over, and in the archive it is as long as it says.
@@ -266,26 +279,26 @@ pub(super) fn members(
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink()).map_err(|error| damaged(&error))?;
     if !any {
-        return Err(of.fails("", "is a tar archive that holds nothing, or no archive at all"));
+        return Err(of.error_for("", "is a tar archive that holds nothing, or no archive at all"));
     }
     Ok(())
 }
 
 /// A Debian package: an archive of `ar` with the files in `data.tar`.
-pub(super) fn deb(file: File, of: &Place<'_>) -> Result<&'static str, String> {
+pub(super) fn walk_deb(file: File, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     let data = Contents::from_file(file, Path::new(&of.archive))?;
-    for member in elf::archive(&data).map_err(|error| of.fails("", error))? {
-        let member = member.map_err(|error| of.fails("", error))?;
+    for member in elf::archive_members(&data).map_err(|error| of.error_for("", error))? {
+        let member = member.map_err(|error| of.error_for("", error))?;
         let (name, Some(bytes)) = (member.name, member.data) else { continue };
         if !name.starts_with("data.tar") {
             continue;
         }
-        let form = Form::of(&bytes[..bytes.len().min(super::HEAD)]);
-        let form = form.filter(|form| !matches!(form, Form::Zip | Form::Deb | Form::Rpm));
-        let form = form.ok_or_else(|| of.fails(&name, "is no tar that is known"))?;
-        let inner = Place { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
-        members(unpacked(bytes, form, &inner), &inner, &mut |_, _| true)?;
+        let form = ArchiveFormat::from_magic(&bytes[..bytes.len().min(super::HEAD)]);
+        let form = form.filter(|form| !matches!(form, ArchiveFormat::Zip | ArchiveFormat::Deb | ArchiveFormat::Rpm));
+        let form = form.ok_or_else(|| of.error_for(&name, "is no tar that is known"))?;
+        let inner = ArchivePlace { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
+        for_each_member(decompress(bytes, form, &inner), &inner, &mut |_, _| true)?;
         return Ok("Debian package");
     }
-    Err(of.fails("", "is a Debian package without data.tar"))
+    Err(of.error_for("", "is a Debian package without data.tar"))
 }

@@ -58,10 +58,10 @@ fn walked(data: &[u8]) -> Result<Vec<String>, String> {
 fn walked_at(path: &Path) -> Result<Vec<String>, String> {
     let names = Mutex::new(Vec::new());
     let Opened::Archive(archive) = open(path)? else { return Err("no archive".to_owned()) };
-    walk(archive, &|member| {
+    walk_artifact(archive, &|member| {
         names.lock().unwrap().push(match &member.content {
             Content::Code(file) => {
-                assert!(head(&mut At { file, at: 0 }).unwrap().starts_with(b"\x7fELF"));
+                assert!(read_head(&mut At { file, at: 0 }).unwrap().starts_with(b"\x7fELF"));
                 member.name
             }
             Content::Text(text) => format!("{}: {text}", member.name),

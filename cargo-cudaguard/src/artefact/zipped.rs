@@ -10,7 +10,7 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::bounds::Names;
-use super::{At, Place, bounds};
+use super::{ArchivePlace, At, bounds};
 
 /// More do not help: the disk and the memory are the same.
 const MOST_THREADS: usize = 4;
@@ -22,14 +22,14 @@ const KIND: u32 = 0o170_000;
 const MOST_MEMBERS: u64 = 200_000;
 const MOST_NAMES: u64 = 32 << 20;
 
-pub(super) fn walk(file: &Arc<File>, of: &Place<'_>) -> Result<&'static str, String> {
-    check_directory(file).map_err(|why| of.fails("", why))?;
-    let archive =
-        ZipArchive::new(At { file: Arc::clone(file), at: 0 }).map_err(|error| of.fails("", describe(&error)))?;
-    let kind = names(file, &archive, of)?;
+pub(super) fn walk_zip(file: &Arc<File>, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+    check_directory(file).map_err(|why| of.error_for("", why))?;
+    let archive = ZipArchive::new(At { file: Arc::clone(file), at: 0 })
+        .map_err(|error| of.error_for("", describe_zip_error(&error)))?;
+    let kind = check_names(file, &archive, of)?;
     let mut all = archive.clone();
-    if all.has_overlapping_files().map_err(|error| of.fails("", describe(&error)))? {
-        return Err(of.fails("", "has members that lie in each other: a bomb"));
+    if all.has_overlapping_files().map_err(|error| of.error_for("", describe_zip_error(&error)))? {
+        return Err(of.error_for("", "has members that lie in each other: a bomb"));
     }
     let next = AtomicUsize::new(0);
     // What the first of the members that cannot be read says, so that the same archive says the same each time.
@@ -41,7 +41,7 @@ pub(super) fn walk(file: &Arc<File>, of: &Place<'_>) -> Result<&'static str, Str
             if index >= archive.len() {
                 return;
             }
-            if let Err(why) = member(&mut archive, index, of) {
+            if let Err(why) = read_zip_member(&mut archive, index, of) {
                 next.store(usize::MAX / 2, Ordering::Relaxed);
                 let mut failed = failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 if failed.as_ref().is_none_or(|(first, _)| index < *first) {
@@ -92,7 +92,7 @@ fn check_directory(file: &File) -> Result<(), String> {
 }
 
 /// Looks at the names alone, which the reader gives only once each; says what they make of the archive.
-fn names(file: &File, archive: &ZipArchive<Source>, of: &Place<'_>) -> Result<&'static str, String> {
+fn check_names(file: &File, archive: &ZipArchive<Source>, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     const HEADER: usize = 46;
     let mut known = Names::default();
     let mut members = 0;
@@ -103,9 +103,10 @@ fn names(file: &File, archive: &ZipArchive<Source>, of: &Place<'_>) -> Result<&'
         let number = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
         let (name, extra, comment) = (number(28), number(30), number(32));
         let mut bytes = vec![0; name];
-        file.read_exact_at(&mut bytes, at + HEADER as u64).map_err(|error| of.fails("", super::said(&error)))?;
+        file.read_exact_at(&mut bytes, at + HEADER as u64)
+            .map_err(|error| of.error_for("", super::describe_io_error(&error)))?;
         if !known.insert(&bytes) {
-            return Err(of.fails(&bounds::shown(&bytes), "stands in the archive twice"));
+            return Err(of.error_for(&bounds::shown(&bytes), "stands in the archive twice"));
         }
         members += 1;
         program |= bytes == b"__main__.py";
@@ -114,7 +115,7 @@ fn names(file: &File, archive: &ZipArchive<Source>, of: &Place<'_>) -> Result<&'
     }
     // The reader keeps one of several whose names are the same once what is no UTF-8 is left out.
     if members != archive.len() {
-        return Err(of.fails("", "has names that are not UTF-8, although it says that they are"));
+        return Err(of.error_for("", "has names that are not UTF-8, although it says that they are"));
     }
     Ok(match (pex, program) {
         (true, _) => "PEX file",
@@ -123,12 +124,12 @@ fn names(file: &File, archive: &ZipArchive<Source>, of: &Place<'_>) -> Result<&'
     })
 }
 
-fn member(archive: &mut ZipArchive<Source>, index: usize, of: &Place<'_>) -> Result<(), String> {
+fn read_zip_member(archive: &mut ZipArchive<Source>, index: usize, of: &ArchivePlace<'_>) -> Result<(), String> {
     let (name, stated, packed) = {
-        let raw = archive.by_index_raw(index).map_err(|error| of.fails("", describe(&error)))?;
-        let fails = |why: &dyn std::fmt::Display| of.fails(raw.name(), why);
-        of.budget.member().map_err(|why| of.fails("", why))?;
-        let name = bounds::path(raw.name()).map_err(|why| fails(&why))?;
+        let raw = archive.by_index_raw(index).map_err(|error| of.error_for("", describe_zip_error(&error)))?;
+        let fails = |why: &dyn std::fmt::Display| of.error_for(raw.name(), why);
+        of.budget.count_member().map_err(|why| of.error_for("", why))?;
+        let name = bounds::normalize_member_path(raw.name()).map_err(|why| fails(&why))?;
         if raw.is_dir() || name.is_empty() {
             return Ok(());
         }
@@ -138,18 +139,18 @@ fn member(archive: &mut ZipArchive<Source>, index: usize, of: &Place<'_>) -> Res
         if !matches!(raw.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
             return Err(fails(&format_args!("is packed by {:?}, which is not read", raw.compression())));
         }
-        bounds::plausible(raw.compressed_size(), raw.size()).map_err(|error| fails(&error))?;
+        bounds::check_ratio(raw.compressed_size(), raw.size()).map_err(|error| fails(&error))?;
         (name, raw.size(), raw.compressed_size())
     };
-    let mut entry = archive.by_index(index).map_err(|error| of.fails(&name, describe(&error)))?;
+    let mut entry = archive.by_index(index).map_err(|error| of.error_for(&name, describe_zip_error(&error)))?;
     if entry.unix_mode().is_some_and(|mode| mode & KIND == LINK) {
         let mut target = String::new();
         let read = entry.take(super::LONGEST_TEXT).read_to_string(&mut target);
-        read.map_err(|error| of.fails(&name, super::said(&error)))?;
-        return of.link(&name, &target);
+        read.map_err(|error| of.error_for(&name, super::describe_io_error(&error)))?;
+        return of.add_link(&name, &target);
     }
     let mut bounded = Bounded { reader: &mut entry, packed, length: 0 };
-    of.file(&name, &mut bounded, stated)
+    of.read_member(&name, &mut bounded, stated)
 }
 
 /// What a member unpacks to, whatever its size is said to be.
@@ -163,14 +164,14 @@ impl<R: std::io::Read> std::io::Read for Bounded<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let length = self.reader.read(buffer)?;
         self.length += length as u64;
-        bounds::plausible(self.packed, self.length)?;
+        bounds::check_ratio(self.packed, self.length)?;
         Ok(length)
     }
 }
 
-fn describe(error: &ZipError) -> String {
+fn describe_zip_error(error: &ZipError) -> String {
     match error {
-        ZipError::Io(error) => super::said(error),
+        ZipError::Io(error) => super::describe_io_error(error),
         ZipError::InvalidArchive(why) => format!("is cut off or damaged: {why}"),
         ZipError::UnsupportedArchive(why) => format!("cannot be read: {why}"),
         other => other.to_string(),

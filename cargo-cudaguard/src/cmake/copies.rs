@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::binary::Binary;
 
-use super::facts::Facts;
+use super::facts::TargetDescription;
 
 /// How Ninja's line with a target's steps begins.
 const POST_BUILD: &str = "POST_BUILD = ";
 
 /// Takes away what commands of this build have made of a target's file in an earlier run: also what steps behind the linker
 /// have copied, and what was stripped on the way.
-pub(super) fn remove_earlier(facts: &Facts, file: &Path) {
+pub(super) fn remove_earlier(facts: &TargetDescription, file: &Path) {
     let binary = &facts.binary;
-    let lines = [of_ninja(binary, file), of_make(binary, file)].concat();
+    let lines = [ninja_lines(binary, file), make_lines(binary, file)].concat();
     for Line { words, with_linker } in lines {
-        for Step { folder, words } in parted(&words, binary) {
+        for CommandStep { folder, words } in split_commands(&words, binary) {
             if !words.iter().any(|word| folder.join(word) == file) {
                 continue;
             }
-            for made in others(&folder, &words, file) {
+            for made in other_file_args(&folder, &words, file) {
                 // A target of the project's own may deploy what it builds: that is none of this build's.
                 if (with_linker || made.starts_with(binary)) && is_of_target(&made, facts) {
                     let _ = fs::remove_file(made);
@@ -32,17 +32,18 @@ pub(super) fn remove_earlier(facts: &Facts, file: &Path) {
 }
 
 /// Whether its guard is in there. Several configurations may copy to one place, and only one of them is refused.
-fn is_of_target(file: &Path, facts: &Facts) -> bool {
-    let (itself, several) = (fs::symlink_metadata(file).is_ok_and(|about| about.is_file()), several(facts));
+fn is_of_target(file: &Path, facts: &TargetDescription) -> bool {
+    let (itself, several) = (fs::symlink_metadata(file).is_ok_and(|about| about.is_file()), is_shared_output(facts));
     itself
         && Binary::read(file).is_ok_and(|file| {
             file.manifests().flatten().any(|note| {
-                note.manifest.component == facts.component && (!several || note.manifest.profile == facts.profile())
+                note.manifest.component == facts.component
+                    && (!several || note.manifest.profile == facts.profile_name())
             })
         })
 }
 
-fn several(facts: &Facts) -> bool {
+fn is_shared_output(facts: &TargetDescription) -> bool {
     facts.binary.join("CMakeFiles").join(format!("impl-{}.ninja", facts.configuration)).exists()
 }
 
@@ -54,7 +55,7 @@ struct Line {
     with_linker: bool,
 }
 
-fn of_ninja(binary: &Path, file: &Path) -> Vec<Line> {
+fn ninja_lines(binary: &Path, file: &Path) -> Vec<Line> {
     let in_folder = fs::read_dir(binary.join("CMakeFiles")).into_iter().flatten().flatten().map(|entry| entry.path());
     let of_configurations = in_folder.filter(|path| path.extension().is_some_and(|extension| extension == "ninja"));
     let mut lines = Vec::new();
@@ -62,55 +63,55 @@ fn of_ninja(binary: &Path, file: &Path) -> Vec<Line> {
         for line in fs::read_to_string(path).unwrap_or_default().lines() {
             let (behind, own) =
                 (line.trim_start().strip_prefix(POST_BUILD), line.trim_start().strip_prefix("COMMAND = "));
-            if let Some(text) = behind.or(own).map(of_ninjas).filter(|text| names(text, file)) {
-                lines.push(Line { words: words(&text), with_linker: behind.is_some() });
+            if let Some(text) = behind.or(own).map(unescape_ninja).filter(|text| mentions_file(text, file)) {
+                lines.push(Line { words: split_shell_words(&text), with_linker: behind.is_some() });
             }
         }
     }
     lines
 }
 
-fn of_make(binary: &Path, file: &Path) -> Vec<Line> {
+fn make_lines(binary: &Path, file: &Path) -> Vec<Line> {
     let folders = fs::read_to_string(binary.join("CMakeFiles/TargetDirectories.txt")).unwrap_or_default();
     let mut lines = Vec::new();
     for folder in folders.lines() {
         let text = fs::read_to_string(Path::new(folder).join("build.make")).unwrap_or_default();
-        for rule in text.split("\n\n").filter(|rule| names(&of_makes(rule), file)) {
+        for rule in text.split("\n\n").filter(|rule| mentions_file(&unescape_make(rule), file)) {
             let with_linker = rule.contains("cmake_link_script");
-            let recipe = rule.lines().filter(|line| line.starts_with('\t')).map(of_makes);
-            lines.extend(recipe.map(|text| Line { words: words(&text), with_linker }));
+            let recipe = rule.lines().filter(|line| line.starts_with('\t')).map(unescape_make);
+            lines.extend(recipe.map(|text| Line { words: split_shell_words(&text), with_linker }));
         }
     }
     lines
 }
 
 /// Whether its name stands there at all: most lines are about others.
-fn names(text: &str, file: &Path) -> bool {
+fn mentions_file(text: &str, file: &Path) -> bool {
     file.file_name().is_some_and(|name| text.contains(&*name.to_string_lossy()))
 }
 
 /// A command, and the folder that it runs in.
 #[derive(Debug, PartialEq, Eq)]
-struct Step {
+struct CommandStep {
     folder: PathBuf,
     words: Vec<String>,
 }
 
 /// The commands of a line, which begins in this folder.
-fn parted(line: &[String], folder: &Path) -> Vec<Step> {
+fn split_commands(line: &[String], folder: &Path) -> Vec<CommandStep> {
     let mut folder = folder.to_owned();
     let mut steps = Vec::new();
     for words in line.split(|word| word == "&&") {
         match words {
             [cd, to] if cd == "cd" => folder = folder.join(to),
-            _ => steps.push(Step { folder: folder.clone(), words: words.to_vec() }),
+            _ => steps.push(CommandStep { folder: folder.clone(), words: words.to_vec() }),
         }
     }
     steps
 }
 
 /// What a command may have made of a file: its other words, as files.
-fn others(folder: &Path, words: &[String], file: &Path) -> Vec<PathBuf> {
+fn other_file_args(folder: &Path, words: &[String], file: &Path) -> Vec<PathBuf> {
     let names = words.iter().map(|word| folder.join(word)).filter(|path| path != file);
     let files = names.map(|path| match (path.is_dir(), file.file_name()) {
         (true, Some(name)) => path.join(name),
@@ -120,17 +121,17 @@ fn others(folder: &Path, words: &[String], file: &Path) -> Vec<PathBuf> {
 }
 
 /// A line of Ninja's, as it gives it to a shell.
-pub(super) fn of_ninjas(line: &str) -> String {
+pub(super) fn unescape_ninja(line: &str) -> String {
     line.replace("$$", "$")
 }
 
 /// The same of make's.
-fn of_makes(line: &str) -> String {
+fn unescape_make(line: &str) -> String {
     line.trim_start().trim_start_matches('@').replace("$$", "$").replace("\\#", "#")
 }
 
 /// The words of a command line, as a shell splits them.
-fn words(line: &str) -> Vec<String> {
+fn split_shell_words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None::<char>);
     let mut letters = line.chars();
     while let Some(letter) = letters.next() {
@@ -155,6 +156,9 @@ mod tests {
 
     #[test]
     fn commands_as_a_shell_splits_them() {
-        assert_eq!(words(r#"cd "/a b" && cp 'x y' z\ w "" "#), ["cd", "/a b", "&&", "cp", "x y", "z w", ""]);
+        assert_eq!(
+            split_shell_words(r#"cd "/a b" && cp 'x y' z\ w "" "#),
+            ["cd", "/a b", "&&", "cp", "x y", "z w", ""]
+        );
     }
 }

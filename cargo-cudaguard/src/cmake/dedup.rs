@@ -15,7 +15,7 @@ use cudaguard::finding::Finding;
 const FOLDER: &str = "CMakeFiles/cudaguard-said";
 
 /// Those that have not been said of this configuration since the inputs changed; from now on they have.
-pub(super) fn anew(
+pub(super) fn retain_unreported(
     findings: Vec<Finding>,
     target: &str,
     build: &Path,
@@ -30,11 +30,11 @@ pub(super) fn anew(
     findings
         .into_iter()
         .filter(|finding| {
-            let text = without(&finding.clone().of("").render(), &own);
+            let text = remove_words(&finding.clone().with_component("").render(), &own);
             let mut digest = Digest::new();
-            digest.text(configuration).text(&text);
+            digest.push_text(configuration).push_text(&text);
             let record = folder.join(format!("{}-{digest}", finding.code));
-            if time(&record).is_some_and(|said| said < newest) {
+            if time(&record).is_some_and(|reported_at| reported_at < newest) {
                 let _ = fs::remove_file(&record);
             }
             // Of several targets that are judged at a time one makes it. Where it cannot be made, all is said.
@@ -46,7 +46,7 @@ pub(super) fn anew(
 }
 
 /// A text without these words, where no longer word begins with them.
-fn without(text: &str, words: &str) -> String {
+fn remove_words(text: &str, words: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(words) {
@@ -74,26 +74,32 @@ mod tests {
         let input = build.join("cuda.h");
         fs::write(&input, "").unwrap();
         let finding = |text: &str, component: &str| {
-            MessageTemplate::ToolkitMixed.finding(&Values::default().with("root", text).with("component", component))
+            MessageTemplate::ToolkitMixed.to_finding(&Values::default().with("root", text).with("component", component))
         };
-        let said = |findings: Vec<Finding>| anew(findings, "app", build, "Debug", std::slice::from_ref(&input)).len();
-        assert_eq!(said(vec![finding("a", "app 1.0"), finding("b", "app 1.0")]), 2);
-        assert_eq!(said(vec![finding("a", "other 1.0"), finding("c", "other 1.0")]), 1, "of another target too");
+        let reported_at = |findings: Vec<Finding>| {
+            retain_unreported(findings, "app", build, "Debug", std::slice::from_ref(&input)).len()
+        };
+        assert_eq!(reported_at(vec![finding("a", "app 1.0"), finding("b", "app 1.0")]), 2);
+        assert_eq!(reported_at(vec![finding("a", "other 1.0"), finding("c", "other 1.0")]), 1, "of another target too");
         let later = SystemTime::now() + Duration::from_secs(60);
         fs::File::options().write(true).open(&input).unwrap().set_modified(later).unwrap();
-        assert_eq!(said(vec![finding("a", "app 1.0")]), 1);
+        assert_eq!(reported_at(vec![finding("a", "app 1.0")]), 1);
         // Where nothing can be written down, all is said.
         let no_folder = vec![finding("a", "app 1.0")];
-        assert_eq!(anew(no_folder.clone(), "app", &input, "Debug", &[]), no_folder);
+        assert_eq!(retain_unreported(no_folder.clone(), "app", &input, "Debug", &[]), no_folder);
         assert_eq!(
-            anew(no_folder.clone(), "app", build, "Coverage", &[]),
+            retain_unreported(no_folder.clone(), "app", build, "Coverage", &[]),
             no_folder,
             "each configuration is a build of its own"
         );
         // What names the target is the same of the next one.
         let of = |target: &str| vec![finding(&format!("/inc (an include directory of {target})"), "app 1.0")];
-        assert_eq!(anew(of("app"), "app", build, "Debug", &[]).len(), 1);
-        assert_eq!(anew(of("other"), "other", build, "Debug", &[]).len(), 0);
-        assert_eq!(anew(of("other"), "oth", build, "Debug", &[]).len(), 1, "a name that begins so is another");
+        assert_eq!(retain_unreported(of("app"), "app", build, "Debug", &[]).len(), 1);
+        assert_eq!(retain_unreported(of("other"), "other", build, "Debug", &[]).len(), 0);
+        assert_eq!(
+            retain_unreported(of("other"), "oth", build, "Debug", &[]).len(),
+            1,
+            "a name that begins so is another"
+        );
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::files;
 use cudaguard::guard::Tool;
 use cudaguard::manifest::Component;
-use cudaguard::shell_words::words;
+use cudaguard::shell_words::split_words;
 use cudaguard::toolchain::{BuildSystem, BuildSystemFacts, HostCompiler, Sourced, include_flags};
 use cudaguard::vendor::CUDNN;
 
@@ -29,7 +29,7 @@ const KEPT: &str = "CMakeFiles/cudaguard-kept";
 /// A target in one configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)]
-pub(crate) struct Facts {
+pub(crate) struct TargetDescription {
     /// The target's name.
     pub(crate) target: String,
     /// CMake's type of it: `EXECUTABLE`, `SHARED_LIBRARY`, …
@@ -70,9 +70,9 @@ pub(crate) struct Facts {
     pub(crate) given: BuildSystemFacts,
 }
 
-impl Facts {
+impl TargetDescription {
     /// Reads what stands in a folder.
-    pub(crate) fn read(folder: &Path) -> Result<Self, String> {
+    pub(crate) fn read_dir(folder: &Path) -> Result<Self, String> {
         let entries = fs::read_dir(folder).map_err(|error| format!("{}: cannot be read: {error}", folder.display()))?;
         let mut files: Vec<(String, PathBuf)> = entries
             .filter_map(|entry| {
@@ -86,116 +86,121 @@ impl Facts {
         files.sort_by_key(|(language, path)| (rank(language), path.clone()));
         let (mut all, paths) = (Vec::new(), files.iter().map(|(_, path)| path.clone()).collect());
         for (language, path) in files {
-            let text = files::text(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+            let text =
+                files::read_text(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
             all.push((language, Lines::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?));
         }
         if all.is_empty() {
             return Err(format!("{}: holds no facts of CMake's; run cmake again", folder.display()));
         }
-        let read = Self::of(&all).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let read = Self::from_lines(&all).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self { files: paths, ..read })
     }
 
     /// Reads the one file that `embed` has written of its options.
-    pub(crate) fn of_options(path: &Path) -> Result<Self, String> {
+    pub(crate) fn from_options_file(path: &Path) -> Result<Self, String> {
         let fail = |error: String| format!("{}: {error}", path.display());
-        let text = files::text(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+        let text = files::read_text(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
         let lines = Lines::parse(&text).map_err(fail)?;
         let language = if lines.0.contains_key("cuda-source") { "CUDA" } else { "C" };
-        let mut read = Self::of(&[(language.to_owned(), lines)]).map_err(fail)?;
+        let mut read = Self::from_lines(&[(language.to_owned(), lines)]).map_err(fail)?;
         read.tool.kept = None;
         Ok(Self { files: vec![path.to_owned()], ..read })
     }
 
-    fn of(all: &[(String, Lines)]) -> Result<Self, String> {
+    fn from_lines(all: &[(String, Lines)]) -> Result<Self, String> {
         let lines = Merged(all);
-        let one = |key: &str| lines.one(key).ok_or_else(|| format!("a fact is missing: {key}"));
+        let one = |key: &str| lines.single_value(key).ok_or_else(|| format!("a fact is missing: {key}"));
         let target = one("target")?;
-        let configuration = lines.one("configuration").unwrap_or_default();
-        let debug = lines.all("debug-configuration");
+        let configuration = lines.single_value("configuration").unwrap_or_default();
+        let debug = lines.all_values("debug-configuration");
         let is_debug = debug.iter().any(|name| name.eq_ignore_ascii_case(&configuration));
         let mut flags = Vec::new();
-        flags.extend(lines.one("compiler-target").map(|triple| format!("--target={triple}")));
-        flags.extend(lines.all("compiler-flag"));
-        flags.extend(lines.one("sysroot").map(|folder| format!("--sysroot={folder}")));
-        let given = Self::given(&lines, &target);
+        flags.extend(lines.single_value("compiler-target").map(|triple| format!("--target={triple}")));
+        flags.extend(lines.all_values("compiler-flag"));
+        flags.extend(lines.single_value("sysroot").map(|folder| format!("--sysroot={folder}")));
+        let given = Self::build_system_facts(&lines, &target);
         let binary = PathBuf::from(one("binary")?);
         // `$<TARGET_OBJECTS:…>` among the sources, without what was not made here.
-        let as_source = lines.all("source-file").into_iter().map(PathBuf::from);
+        let as_source = lines.all_values("source-file").into_iter().map(PathBuf::from);
         let as_source =
             as_source.filter(|file| file.starts_with(&binary) && file.extension().is_some_and(|ending| ending == "o"));
-        let inside = lines.all("inside-object").into_iter().map(PathBuf::from).chain(as_source).collect();
+        let inside = lines.all_values("inside-object").into_iter().map(PathBuf::from).chain(as_source).collect();
         Ok(Self {
             kind: one("type")?,
             component: Component { name: one("component")?, version: one("version")? },
             release: !configuration.is_empty() && !is_debug,
             configuration,
-            output: lines.one("output").map(PathBuf::from),
-            becomes: lines.all("becomes").into_iter().map(PathBuf::from).collect(),
+            output: lines.single_value("output").map(PathBuf::from),
+            becomes: lines.all_values("becomes").into_iter().map(PathBuf::from).collect(),
             source: one("source")?.into(),
             top: one("top")?.into(),
-            policy: lines.one("policy").map(PathBuf::from),
-            triple: lines.one("triple"),
+            policy: lines.single_value("policy").map(PathBuf::from),
+            triple: lines.single_value("triple"),
             tool: Tool { program: one("compiler")?.into(), flags, kept: Some(binary.join(KEPT)) },
             binary,
-            unguarded: lines.one("unguarded"),
-            locked: lines.one("locked").is_some_and(|value| is_true(&value)),
+            unguarded: lines.single_value("unguarded"),
+            locked: lines.single_value("locked").is_some_and(|value| is_true(&value)),
             files: Vec::new(),
-            install_rpath: lines.one("install-rpath").is_some_and(|value| is_true(&value)),
-            objects: lines.all("object").into_iter().map(PathBuf::from).collect(),
+            install_rpath: lines.single_value("install-rpath").is_some_and(|value| is_true(&value)),
+            objects: lines.all_values("object").into_iter().map(PathBuf::from).collect(),
             inside,
             given,
             target,
         })
     }
 
-    fn given(lines: &Merged<'_>, target: &str) -> BuildSystemFacts {
-        let by =
-            if lines.one("by").is_some_and(|by| by == BY_OPTIONS) { BuildSystem::Options } else { BuildSystem::CMake };
-        let named = |cmake: &str, option: &str| by.of("", cmake, option).to_owned();
+    fn build_system_facts(lines: &Merged<'_>, target: &str) -> BuildSystemFacts {
+        let by = if lines.single_value("by").is_some_and(|by| by == BY_OPTIONS) {
+            BuildSystem::Options
+        } else {
+            BuildSystem::CMake
+        };
+        let named = |cmake: &str, option: &str| by.choose("", cmake, option).to_owned();
         let of_target =
-            |cmake: &str, option: &str| by.of(String::new(), format!("{cmake} of {target}"), option.to_owned());
-        let path = |key: &str, source: &str| Some(Sourced::new(PathBuf::from(lines.one(key)?), source));
+            |cmake: &str, option: &str| by.choose(String::new(), format!("{cmake} of {target}"), option.to_owned());
+        let path = |key: &str, source: &str| Some(Sourced::new(PathBuf::from(lines.single_value(key)?), source));
         let paths = |key: &str, source: &str| -> Vec<Sourced<PathBuf>> {
-            let folders = lines.all(key).into_iter();
+            let folders = lines.all_values(key).into_iter();
             folders.map(|folder| Sourced::new(PathBuf::from(folder), source)).collect()
         };
         let is_cuda = |source: &String| Path::new(source).extension().is_some_and(|ending| ending == "cu");
-        let kernels =
-            lines.has("CUDA") && (lines.one("cuda-source").is_some() || lines.all("source-file").iter().any(is_cuda));
+        let kernels = lines.has_language("CUDA")
+            && (lines.single_value("cuda-source").is_some() || lines.all_values("source-file").iter().any(is_cuda));
         let compiles = kernels
             // clang compiles CUDA too, with the toolkit's headers, and knows nothing of nvcc's rules.
-            && lines.one("cuda-compiler-id").is_none_or(|id| id == "NVIDIA");
+            && lines.single_value("cuda-compiler-id").is_none_or(|id| id == "NVIDIA");
         let nvcc = path("cuda-compiler", &named("CMAKE_CUDA_COMPILER", "--nvcc"))
-            .filter(|_| lines.one("cuda-compiler-id").is_some_and(|id| id == "NVIDIA"))
+            .filter(|_| lines.single_value("cuda-compiler-id").is_some_and(|id| id == "NVIDIA"))
             .or_else(|| path("toolkit-nvcc", "CUDAToolkit_NVCC_EXECUTABLE"))
             .filter(|nvcc| nvcc.value.is_file());
         let options = lines.all_of("CUDA", "flags").into_iter().chain(lines.all_of("CUDA", "option"));
         let flags = options.map(|flag| flag.strip_prefix("SHELL:").unwrap_or(&flag).to_owned()).collect();
         // An option is one word, whatever blanks are in it, but where it says that it is a piece of a command line.
         let words_of = |option: String| match option.strip_prefix("SHELL:") {
-            Some(piece) => words(piece),
+            Some(piece) => split_words(piece),
             None => vec![option],
         };
-        let of_flags = lines.all("flags").into_iter().flat_map(|flags| words(&flags));
-        let of_flags: Vec<String> = of_flags.chain(lines.all("option").into_iter().flat_map(words_of)).collect();
+        let of_flags = lines.all_values("flags").into_iter().flat_map(|flags| split_words(&flags));
+        let of_flags: Vec<String> = of_flags.chain(lines.all_values("option").into_iter().flat_map(words_of)).collect();
         let mut includes = paths("include", &of_target("an include directory", "--include"));
         let flag = of_target("a compile option", "--nvcc-flags");
         includes.extend(include_flags(&of_flags).into_iter().map(|folder| Sourced::new(folder, &flag)));
         // Code that was compiled as a library of its own, with headers that the target itself does not see.
         includes.extend(paths("inside-include", &format!("an include directory of a library in {target}")));
-        let options: Vec<String> = lines.all("inside-option").into_iter().flat_map(words_of).collect();
+        let options: Vec<String> = lines.all_values("inside-option").into_iter().flat_map(words_of).collect();
         let flag = format!("a compile option of a library in {target}");
         includes.extend(include_flags(&options).into_iter().map(|folder| Sourced::new(folder, &flag)));
         let host_known = ["CXX", "C"].iter().find_map(|language| {
             let named = format!("CMAKE_{language}_COMPILER");
-            let compiler = lines.one(&format!("{language}-compiler"))?;
-            let id = lines.one(&format!("{language}-compiler-id"))?;
-            let version = lines.one(&format!("{language}-compiler-version"))?;
-            Some(HostCompiler::known(compiler.into(), &named, &id, &version))
+            let compiler = lines.single_value(&format!("{language}-compiler"))?;
+            let id = lines.single_value(&format!("{language}-compiler-id"))?;
+            let version = lines.single_value(&format!("{language}-compiler-version"))?;
+            Some(HostCompiler::from_cmake(compiler.into(), &named, &id, &version))
         });
-        let archs =
-            |key: &str, name: &str| lines.one(key).map(|text| Sourced::new(text, format!("{name} of {target}")));
+        let archs = |key: &str, name: &str| {
+            lines.single_value(key).map(|text| Sourced::new(text, format!("{name} of {target}")))
+        };
         BuildSystemFacts {
             by,
             nvcc,
@@ -206,17 +211,17 @@ impl Facts {
             host: path("cuda-host-compiler", "CMAKE_CUDA_HOST_COMPILER"),
             host_known,
             includes,
-            own_includes: lines.all("own-include").into_iter().map(PathBuf::from).collect(),
+            own_includes: lines.all_values("own-include").into_iter().map(PathBuf::from).collect(),
             libraries: paths("link-directory", &of_target("a link directory", "--library-dir")),
             archs: archs("named-architectures", "ARCHITECTURES")
                 .or_else(|| archs("architectures", "CUDA_ARCHITECTURES").filter(|_| kernels)),
-            native: lines.one("native").map(|text| Sourced::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
+            native: lines.single_value("native").map(|text| Sourced::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
             library_include: path(&format!("{}-include", CUDNN.key), CUDNN.names.include),
         }
     }
 
     /// The configuration as the manifest has it. CMake makes no difference between `Release` and `release`.
-    pub(crate) fn profile(&self) -> String {
+    pub(crate) fn profile_name(&self) -> String {
         if self.configuration.is_empty() { "none".to_owned() } else { self.configuration.to_lowercase() }
     }
 }
@@ -260,16 +265,16 @@ impl Lines {
 struct Merged<'a>(&'a [(String, Lines)]);
 
 impl Merged<'_> {
-    fn has(&self, language: &str) -> bool {
+    fn has_language(&self, language: &str) -> bool {
         self.0.iter().any(|(known, _)| known == language)
     }
 
-    fn one(&self, key: &str) -> Option<String> {
+    fn single_value(&self, key: &str) -> Option<String> {
         self.0.iter().find_map(|(_, lines)| lines.0.get(key)?.first().cloned())
     }
 
     /// Of all languages, each value once.
-    fn all(&self, key: &str) -> Vec<String> {
+    fn all_values(&self, key: &str) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for value in self.0.iter().filter_map(|(_, lines)| lines.0.get(key)).flatten() {
             if !all.contains(value) {
@@ -293,17 +298,17 @@ mod tests {
                          binary /b\npolicy \ncompiler /usr/bin/cc\nconfiguration Release\ndebug-configuration Debug\n\
                          include /a b/ü\ninclude /c;d\n\n";
 
-    fn facts(files: &[(&str, &str)]) -> Result<Facts, String> {
+    fn facts(files: &[(&str, &str)]) -> Result<TargetDescription, String> {
         let all: Result<Vec<_>, String> =
             files.iter().map(|(language, text)| Ok(((*language).to_owned(), Lines::parse(text)?))).collect();
-        Facts::of(&all?)
+        TargetDescription::from_lines(&all?)
     }
 
     #[test]
     fn lines_are_facts() {
         let facts = facts(&[("C", LINES)]).unwrap();
         assert_eq!(
-            (facts.component.name.as_str(), facts.release, facts.profile()),
+            (facts.component.name.as_str(), facts.release, facts.profile_name()),
             ("my app", true, "release".to_owned())
         );
         assert_eq!(facts.policy, None, "an empty value is none");

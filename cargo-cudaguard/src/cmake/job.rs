@@ -8,26 +8,29 @@ use cudaguard::guard::Tool;
 use cudaguard::pipeline::{self, CudaIntent};
 use cudaguard::policy;
 
-use super::facts::Facts;
+use super::facts::TargetDescription;
 use crate::report::{self, CliError, REFUSED};
 
 /// The target triple as rustc spells it, by what the compiler says: `x86_64-linux-gnu` is `x86_64-unknown-linux-gnu`.
-pub(crate) fn triple(tool: &Tool) -> Result<String, String> {
+pub(crate) fn target_triple(tool: &Tool) -> Result<String, String> {
     let shown = tool.program.display();
-    let said = Command::new(&tool.program)
+    let compiler_output = Command::new(&tool.program)
         .args(&tool.flags)
         .arg("-dumpmachine")
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("the compiler {shown} cannot be started: {error}"))?;
-    let text = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-    if !said.status.success() || text.is_empty() {
-        return Err(format!("the compiler {shown} does not say what it compiles for (-dumpmachine): {}", said.status));
+    let text = String::from_utf8_lossy(&compiler_output.stdout).trim().to_owned();
+    if !compiler_output.status.success() || text.is_empty() {
+        return Err(format!(
+            "the compiler {shown} does not say what it compiles for (-dumpmachine): {}",
+            compiler_output.status
+        ));
     }
-    Ok(normal(&text))
+    Ok(normalize_machine(&text))
 }
 
-fn normal(machine: &str) -> String {
+fn normalize_machine(machine: &str) -> String {
     let parts: Vec<&str> = machine.split('-').collect();
     match parts[..] {
         [arch, .., "linux", libc] => {
@@ -40,30 +43,30 @@ fn normal(machine: &str) -> String {
 }
 
 /// A target, as the walk takes it.
-pub(crate) struct Job {
-    pub(crate) facts: Facts,
+pub(crate) struct CmakeJob {
+    pub(crate) facts: TargetDescription,
     triple: String,
     profile: String,
 }
 
-impl Job {
-    pub(super) fn read(folder: &Path) -> Result<Self, String> {
-        Self::of(Facts::read(folder)?)
+impl CmakeJob {
+    pub(super) fn from_dir(folder: &Path) -> Result<Self, String> {
+        Self::from_facts(TargetDescription::read_dir(folder)?)
     }
 
-    pub(crate) fn of(facts: Facts) -> Result<Self, String> {
-        let asked = || match triple(&facts.tool) {
+    pub(crate) fn from_facts(facts: TargetDescription) -> Result<Self, String> {
+        let asked = || match target_triple(&facts.tool) {
             // Nothing will be compiled for it.
             Err(_) if facts.unguarded.is_some() => Ok("unknown".to_owned()),
             asked => asked,
         };
-        let (triple, profile) = (facts.triple.clone().map_or_else(asked, Ok)?, facts.profile());
+        let (triple, profile) = (facts.triple.clone().map_or_else(asked, Ok)?, facts.profile_name());
         Ok(Self { facts, triple, profile })
     }
 
-    pub(crate) fn facts(&self) -> pipeline::Facts<'_> {
-        let Facts { component, source, top, policy, release, locked, given, tool, .. } = &self.facts;
-        pipeline::Facts {
+    pub(crate) fn build_inputs(&self) -> pipeline::BuildInputs<'_> {
+        let TargetDescription { component, source, top, policy, release, locked, given, tool, .. } = &self.facts;
+        pipeline::BuildInputs {
             component: component.clone(),
             package: &component.name,
             folder: source,
@@ -74,7 +77,7 @@ impl Job {
             release: *release,
             locked: Some(*locked),
             sees_linked: true,
-            meant: CudaIntent::Build,
+            intent: CudaIntent::Build,
             archs: None,
             headers: None,
             given: Some(given.clone()),
@@ -84,16 +87,16 @@ impl Job {
     }
 
     /// Says them, and whether the build may go on.
-    pub(crate) fn say(&self, findings: &[Finding]) -> Result<(), CliError> {
+    pub(crate) fn report_findings(&self, findings: &[Finding]) -> Result<(), CliError> {
         let heavy: Vec<Finding> =
             findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
-        report::annotations(&heavy);
-        report::findings(&heavy);
-        if !pipeline::refuses(&heavy) {
+        report::print_annotations(&heavy);
+        report::print_findings(&heavy);
+        if !pipeline::fails_build(&heavy) {
             return Ok(());
         }
-        report::line(&format!("cudaguard: {}", policy::not_built(&self.facts.component, self.facts.release)));
-        Err(CliError::silent(REFUSED))
+        report::print_line(&format!("cudaguard: {}", policy::not_built(&self.facts.component, self.facts.release)));
+        Err(CliError::already_reported(REFUSED))
     }
 }
 
@@ -113,7 +116,7 @@ mod tests {
             ("x86_64-w64-mingw32", "x86_64-w64-mingw32"),
             ("arm64-apple-darwin23.0.0", "arm64-apple-darwin23.0.0"),
         ] {
-            assert_eq!(normal(machine), expected);
+            assert_eq!(normalize_machine(machine), expected);
         }
     }
 }

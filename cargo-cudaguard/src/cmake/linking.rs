@@ -5,46 +5,47 @@
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard::shell_words::words;
+use cudaguard::shell_words::split_words;
 use cudaguard::toolchain::BuildSystem;
 
-use super::copies::of_ninjas;
-use super::facts::Facts;
+use super::copies::unescape_ninja;
+use super::facts::TargetDescription;
 use crate::linker;
 
 /// The folders, in the linker's order.
-pub(super) fn folders(facts: &Facts) -> Vec<PathBuf> {
+pub(super) fn library_dirs(facts: &TargetDescription) -> Vec<PathBuf> {
     if facts.given.by != BuildSystem::CMake {
         return Vec::new();
     }
-    let found = of_ninja(facts).map(|text| (text, facts.binary.clone())).or_else(|| of_make(facts));
+    let found =
+        ninja_link_statement(facts).map(|text| (text, facts.binary.clone())).or_else(|| make_link_script(facts));
     let Some((text, base)) = found else { return Vec::new() };
-    linker::Folders::of(words(&text).iter().map(String::as_str), &base).all().collect()
+    linker::Folders::from_args(split_words(&text).iter().map(String::as_str), &base).into_dirs().collect()
 }
 
 /// The variables of the statement that makes the target's file, in the order in which the rule has them.
-fn of_ninja(facts: &Facts) -> Option<String> {
+fn ninja_link_statement(facts: &TargetDescription) -> Option<String> {
     let output = facts.output.as_ref()?;
     let of_configuration = facts.binary.join("CMakeFiles").join(format!("impl-{}.ninja", facts.configuration));
     [of_configuration, facts.binary.join("build.ninja")].iter().find_map(|file| {
         let text = fs::read_to_string(file).ok()?;
         let statement = text.split("\n\n").find(|statement| {
-            let made = value(statement, "TARGET_FILE");
+            let made = statement_value(statement, "TARGET_FILE");
             made.is_some_and(|made| facts.binary.join(made) == *output)
         })?;
         let all = ["FLAGS", "LINK_FLAGS", "LINK_PATH", "LINK_LIBRARIES"];
-        let all: Vec<String> = all.iter().filter_map(|name| value(statement, name)).collect();
+        let all: Vec<String> = all.iter().filter_map(|name| statement_value(statement, name)).collect();
         Some(all.join(" "))
     })
 }
 
-fn value(statement: &str, name: &str) -> Option<String> {
+fn statement_value(statement: &str, name: &str) -> Option<String> {
     let lines = statement.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(" = "));
-    lines.filter(|(key, _)| *key == name).map(|(_, value)| of_ninjas(value)).next()
+    lines.filter(|(key, _)| *key == name).map(|(_, value)| unescape_ninja(value)).next()
 }
 
 /// The script that calls the linker, which runs in the folder that the target's CMakeLists.txt builds in.
-fn of_make(facts: &Facts) -> Option<(String, PathBuf)> {
+fn make_link_script(facts: &TargetDescription) -> Option<(String, PathBuf)> {
     let known = facts.files.first()?.parent()?;
     let (folder, target) = (known.parent()?.parent()?, known.file_name()?.to_string_lossy());
     let script = folder.join("CMakeFiles").join(format!("{target}.dir")).join("link.txt");

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cudaguard::binary::{Binary, Found};
+use cudaguard::binary::{Binary, FoundNote};
 use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding};
 use cudaguard::lock::{FILE, Lock, Pins, same_release};
@@ -16,12 +16,12 @@ use cudaguard::toolchain::Toolchain;
 use cudaguard::vendor::CUDNN;
 
 use super::NOTE;
-use super::job::Job;
-use crate::lock::{changes, write};
+use super::job::CmakeJob;
+use crate::lock::{describe_changes, write_lock};
 use crate::report::CliError;
 
 /// Hints that say how the lock is written, with the build folder by its name.
-pub(super) fn name_build_folder(findings: &mut [Finding], job: &Job) {
+pub(super) fn name_build_folder(findings: &mut [Finding], job: &CmakeJob) {
     let build = job.facts.binary.display().to_string();
     let build = if build.contains(char::is_whitespace) { format!("\"{build}\"") } else { build };
     let configuration = &job.facts.configuration;
@@ -45,13 +45,13 @@ struct Common {
 }
 
 impl Common {
-    fn add(&mut self, env: &Env, folder: &Path, job: &Job) -> Result<(), String> {
-        let facts = job.facts();
+    fn add_target(&mut self, env: &Env, folder: &Path, job: &CmakeJob) -> Result<(), String> {
+        let facts = job.build_inputs();
         let policy = facts.read_policy()?;
-        let toolchain = facts.look(env, &policy, &[]);
-        let (mut own, target) = (Pins::of(&policy, &toolchain, facts.scope()), &job.facts.target);
-        if let Some(manifest) = shown(env, folder, job) {
-            own.observe(&manifest);
+        let toolchain = facts.detect_toolchain(env, &policy, &[]);
+        let (mut own, target) = (Pins::from_toolchain(&policy, &toolchain, facts.lock_scope()), &job.facts.target);
+        if let Some(manifest) = last_linked_manifest(env, folder, job) {
+            own.observe_manifest(&manifest);
         }
         let all = [
             ("toolkits", &mut self.pins.toolkit, own.toolkit),
@@ -79,7 +79,7 @@ impl Common {
                 (None, its) => (*ours, *by) = (its, target.clone()),
             }
         }
-        if facts.scope().archs {
+        if facts.lock_scope().archs {
             let name = &job.facts.component.name;
             match self.archs.get(name) {
                 Some((other, archs)) if *archs != own.archs => {
@@ -100,7 +100,7 @@ impl Common {
     }
 
     /// The archs that most components have are those of every one that is not named.
-    fn pins(mut self) -> (Pins, Toolchain) {
+    fn into_pins(mut self) -> (Pins, Toolchain) {
         let all = || self.archs.values().map(|(_, archs)| archs);
         let times = |archs: &Vec<String>| all().filter(|other| *other == archs).count();
         let mut usual: Vec<&Vec<String>> = all().collect();
@@ -116,8 +116,10 @@ impl Common {
 /// The note of a file that was refused, in the folder of its target's facts: what is seen may be agreed on.
 const REFUSED: &str = "refused.note";
 
-pub(super) fn keep_refused(folder: &Path, job: &Job, file: &Path) {
-    let note = Binary::notes_of(file).ok().and_then(|notes| notes.into_iter().find(|note| of(job, note).is_some()));
+pub(super) fn keep_refused(folder: &Path, job: &CmakeJob, file: &Path) {
+    let note = Binary::notes_of(file)
+        .ok()
+        .and_then(|notes| notes.into_iter().find(|note| sealed_manifest(job, note).is_some()));
     let _ = note.map(|note| fs::write(folder.join(REFUSED), note.descriptor));
 }
 
@@ -126,16 +128,16 @@ pub(super) fn forget_refused(folder: &Path) {
 }
 
 /// The manifest of the target in a note, if it is sealed.
-fn of(job: &Job, note: &Found) -> Option<Manifest> {
+fn sealed_manifest(job: &CmakeJob, note: &FoundNote) -> Option<Manifest> {
     let manifest = note.decode().ok()?.manifest;
     (manifest.sealed && manifest.component == job.facts.component).then_some(manifest)
 }
 
 /// What was last linked of a target shows, where nothing that the target is judged by has changed since.
-fn shown(env: &Env, folder: &Path, job: &Job) -> Option<Manifest> {
-    let facts = job.facts();
+fn last_linked_manifest(env: &Env, folder: &Path, job: &CmakeJob) -> Option<Manifest> {
+    let facts = job.build_inputs();
     let (guard, output) = (folder.join(NOTE), job.facts.output.as_ref()?);
-    let now = facts.judge(env).ok()?.note(&facts).ok()?;
+    let now = facts.check(env).ok()?.encode_note(&facts).ok()?;
     if !Binary::notes_of(&guard).ok()?.iter().any(|note| note.descriptor[..] == now[..]) {
         return None;
     }
@@ -144,7 +146,7 @@ fn shown(env: &Env, folder: &Path, job: &Job) -> Option<Manifest> {
     let newest = made_of.filter_map(|path| time(path)).max()?;
     let is_of_it = |path: &&Path| time(path).is_some_and(|made| newest <= made);
     if is_of_it(&output.as_path()) {
-        return Binary::notes_of(output).ok()?.iter().find_map(|note| of(job, note));
+        return Binary::notes_of(output).ok()?.iter().find_map(|note| sealed_manifest(job, note));
     }
     let refused = folder.join(REFUSED);
     let bytes = fs::read(Some(refused.as_path()).filter(is_of_it)?).ok()?;
@@ -152,17 +154,17 @@ fn shown(env: &Env, folder: &Path, job: &Job) -> Option<Manifest> {
 }
 
 /// Writes the lock of a project. `list` has a line for each guarded target: the folder of its facts.
-pub(super) fn run(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
+pub(super) fn run_lock(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
     let text = fs::read_to_string(list).map_err(|error| {
         CliError::operational(format_args!("{}: cannot be read: {error}; run cmake again", list.display()))
     })?;
     let mut all: BTreeMap<String, Common> = BTreeMap::new();
     let mut top = None;
     for folder in text.lines() {
-        let job = Job::read(Path::new(folder)).map_err(CliError::operational)?;
-        all.entry(job.facts().target.to_owned())
+        let job = CmakeJob::from_dir(Path::new(folder)).map_err(CliError::operational)?;
+        all.entry(job.build_inputs().target.to_owned())
             .or_default()
-            .add(env, Path::new(folder), &job)
+            .add_target(env, Path::new(folder), &job)
             .map_err(CliError::operational)?;
         top.get_or_insert(job.facts.top);
     }
@@ -171,9 +173,9 @@ pub(super) fn run(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
     // One that cannot be read holds what other targets are locked to: it is not ours to throw away.
     let old = Lock::read(&file).map_err(CliError::operational)?;
     let mut lock = old.clone().unwrap_or_default();
-    let mut said = String::new();
+    let mut lock_output = String::new();
     for (triple, common) in all {
-        let (pins, toolchain) = common.pins();
+        let (pins, toolchain) = common.into_pins();
         if pins.toolkit.is_none() {
             return Err(CliError::operational(format_args!(
                 "CMake knows no CUDA toolkit whose release can be told for {triple}, and nothing that is built shows one: there \
@@ -182,8 +184,8 @@ pub(super) fn run(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
             )));
         }
         let before = old.as_ref().and_then(|old| old.targets.get(&triple));
-        changes(&mut said, &triple, before, &pins, &toolchain);
+        describe_changes(&mut lock_output, &triple, before, &pins, &toolchain);
         let _ = lock.targets.insert(triple, pins);
     }
-    write(&file, old.as_ref(), &lock, said, false)
+    write_lock(&file, old.as_ref(), &lock, lock_output, false)
 }

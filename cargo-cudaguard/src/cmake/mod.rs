@@ -24,9 +24,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use cudaguard::binary::{Binary, Kind};
+use cudaguard::binary::{Binary, BinaryKind};
 use cudaguard::env::Env;
-use cudaguard::evidence::{HostCode, Seen};
+use cudaguard::evidence::{HostCode, LinkEvidence};
 use cudaguard::finding::{Finding, MessageTemplate, Values};
 use cudaguard::guard::{self, GuardObjects, Tool};
 use cudaguard::judge::{self, linked::Linked};
@@ -45,8 +45,8 @@ use crate::arguments::CmakeStep;
 use crate::kernel_ownership;
 use crate::report::{self, CliError, REFUSED};
 use crate::signals;
-use facts::Facts;
-use job::{Job, triple};
+use facts::TargetDescription;
+use job::{CmakeJob, target_triple};
 
 /// The objects, as the module names them too.
 const NOTE: &str = "cudaguard-note.o";
@@ -54,64 +54,66 @@ const SHIM: &str = "cudaguard-shim.o";
 /// Beside the objects where they are empty, with the reason.
 const UNGUARDED: &str = "unguarded";
 
-pub(crate) fn run(env: &Env, step: CmakeStep) -> Result<ExitCode, CliError> {
+pub(crate) fn run_step(env: &Env, step: CmakeStep) -> Result<ExitCode, CliError> {
     match step {
-        CmakeStep::Begin { module, compiler, flags } => begin(&module, &Tool { program: compiler, flags, kept: None }),
-        CmakeStep::Embed { facts, depfile } => {
-            let job = Job::read(&facts).map_err(CliError::operational)?;
-            embed(env, &job, &facts, depfile.as_deref())
+        CmakeStep::Begin { module, compiler, flags } => {
+            begin_configure(&module, &Tool { program: compiler, flags, kept: None })
         }
-        CmakeStep::Link { facts, judge, words } => link(env, &facts, judge, &words),
-        CmakeStep::Lock { targets } => lock::run(env, &targets),
-        CmakeStep::Install { prefix } => match package::install(&prefix) {
+        CmakeStep::Embed { facts, depfile } => {
+            let job = CmakeJob::from_dir(&facts).map_err(CliError::operational)?;
+            compile_guard(env, &job, &facts, depfile.as_deref())
+        }
+        CmakeStep::Link { facts, judge, words } => run_link_step(env, &facts, judge, &words),
+        CmakeStep::Lock { targets } => lock::run_lock(env, &targets),
+        CmakeStep::Install { prefix } => match package::install_package(&prefix) {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(CliError::operational(error)),
         },
     }
 }
 
-fn begin(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
+fn begin_configure(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
     let own = env!("CARGO_PKG_VERSION");
     if module != own {
         return Err(CliError::operational(format_args!(
             "the CMake module is from cudaguard {module}, the command is from {own}: install both from one release"
         )));
     }
-    let triple = triple(tool).map_err(CliError::operational)?;
-    match guard::supports(&triple) {
+    let triple = target_triple(tool).map_err(CliError::operational)?;
+    match guard::check_target(&triple) {
         Ok(()) => {
             // For the facts of each target: a compiler need not be asked again for each.
-            report::result(&format!("{triple}\n"))?;
+            report::print_result(&format!("{triple}\n"))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(why) => {
-            report::result(&format!("{why}\n"))?;
+            report::print_result(&format!("{why}\n"))?;
             Ok(ExitCode::from(REFUSED))
         }
     }
 }
 
 /// Judges what a target is built with, and makes the objects of its guard beside what CMake knows of it.
-fn embed(env: &Env, job: &Job, folder: &Path, depfile: Option<&Path>) -> Result<ExitCode, CliError> {
-    let facts = job.facts();
-    let mut judged = facts.judge(env).map_err(CliError::operational)?;
+fn compile_guard(env: &Env, job: &CmakeJob, folder: &Path, depfile: Option<&Path>) -> Result<ExitCode, CliError> {
+    let facts = job.build_inputs();
+    let mut judged = facts.check(env).map_err(CliError::operational)?;
     if job.facts.output.is_none() {
         // Nobody looks at what it will be linked into.
         judged.findings.append(&mut judged.deferred);
     }
     lock::name_build_folder(&mut judged.findings, job);
-    let mut files = judged.toolchain.files();
+    let mut files = judged.toolchain.read_files();
     files.extend(std::env::current_exe().ok());
     files.retain(|file| file.exists());
-    if judged.refuses() {
+    if judged.is_refused() {
         // What an earlier build has left is none of this one's.
         remove_earlier(&job.facts);
-        job.say(&judged.findings)?;
+        job.report_findings(&judged.findings)?;
     } else {
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
         let findings = std::mem::take(&mut judged.findings);
-        let facts::Facts { target, binary, configuration, .. } = &job.facts;
-        job.say(&dedup::anew(findings, target, binary, configuration, &inputs))?;
+        let facts::TargetDescription { target, binary, configuration, .. } = &job.facts;
+        job.report_findings(&dedup::retain_unreported(findings, target, binary, configuration, &inputs))?;
     }
     let cannot = |what: &str, path: &Path, error: std::io::Error| {
         CliError::operational(format_args!("cannot {what} {}: {error}", path.display()))
@@ -120,8 +122,8 @@ fn embed(env: &Env, job: &Job, folder: &Path, depfile: Option<&Path>) -> Result<
     let made = if let Some(why) = &job.facts.unguarded {
         GuardObjects::Unguarded(why.clone())
     } else {
-        let descriptor = judged.note(&facts).map_err(CliError::operational)?;
-        facts.guard(env, &descriptor, folder, None).map_err(CliError::operational)?
+        let descriptor = judged.encode_note(&facts).map_err(CliError::operational)?;
+        facts.compile_guard(env, &descriptor, folder, None).map_err(CliError::operational)?
     };
     let first = match made {
         GuardObjects::Objects { note, shim } => {
@@ -131,31 +133,32 @@ fn embed(env: &Env, job: &Job, folder: &Path, depfile: Option<&Path>) -> Result<
         }
         GuardObjects::Unguarded(why) => {
             let values = Values::default().with("component", &facts.component).with("why", &why);
-            let findings = facts.weigh(&judged.policy, vec![MessageTemplate::Unguarded.finding(&values)]).findings;
-            if pipeline::refuses(&findings) {
+            let findings =
+                facts.apply_policy(&judged.policy, vec![MessageTemplate::Unguarded.to_finding(&values)]).findings;
+            if pipeline::fails_build(&findings) {
                 let _ = fs::remove_file(&marker);
                 remove_earlier(&job.facts);
             }
             // What CMake knew when it configured, it said then, once for all targets.
-            if job.facts.unguarded.is_none() || pipeline::refuses(&findings) {
-                job.say(&findings)?;
+            if job.facts.unguarded.is_none() || pipeline::fails_build(&findings) {
+                job.report_findings(&findings)?;
             }
             if job.facts.unguarded.is_none() {
-                empty(&job.facts.tool, folder).map_err(CliError::operational)?;
+                write_empty_objects(&job.facts.tool, folder).map_err(CliError::operational)?;
             }
             fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
             if job.facts.unguarded.is_some() { marker } else { folder.join(NOTE) }
         }
     };
     if let Some(depfile) = depfile {
-        let text = rule(&first, &files);
+        let text = make_rule(&first, &files);
         fs::write(depfile, text).map_err(|error| cannot("write", depfile, error))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Takes away what an earlier build has left of a target that is refused before it is linked.
-fn remove_earlier(facts: &Facts) {
+fn remove_earlier(facts: &TargetDescription) {
     for file in facts.output.iter().chain(&facts.becomes) {
         copies::remove_earlier(facts, file);
         let _ = fs::remove_file(file);
@@ -163,7 +166,7 @@ fn remove_earlier(facts: &Facts) {
 }
 
 /// Objects that hold nothing, where a guard cannot be: the module has promised the linker two files.
-fn empty(tool: &Tool, out: &Path) -> Result<(), String> {
+fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), String> {
     let source = out.join("empty.c");
     fs::write(&source, "").map_err(|error| format!("cannot write {}: {error}", source.display()))?;
     for object in [NOTE, SHIM] {
@@ -182,7 +185,7 @@ fn empty(tool: &Tool, out: &Path) -> Result<(), String> {
 }
 
 /// A rule of a makefile: this file depends on those.
-pub(crate) fn rule(file: &Path, files: &[PathBuf]) -> String {
+pub(crate) fn make_rule(file: &Path, files: &[PathBuf]) -> String {
     let escaped = |path: &Path| {
         let mut text = String::new();
         for letter in path.to_string_lossy().chars() {
@@ -203,7 +206,7 @@ pub(crate) fn rule(file: &Path, files: &[PathBuf]) -> String {
     text
 }
 
-fn link(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<ExitCode, CliError> {
+fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<ExitCode, CliError> {
     let (program, arguments) = words.split_first().expect("at least one word");
     let made = words.windows(2).find_map(|pair| (pair[0] == "-o").then(|| Path::new(&pair[1])));
     // Device code that is linked on its own is an object, and no file of the target.
@@ -216,7 +219,7 @@ fn link(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<Exit
                 made.unwrap_or(Path::new("a file without a name")).display()
             ))
         })?;
-        embed(env, job, folder, None)?;
+        compile_guard(env, job, folder, None)?;
     }
     let status = Command::new(program).args(arguments).status();
     let status = status.map_err(|error| {
@@ -226,14 +229,14 @@ fn link(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<Exit
         return Ok(signals::end_as(status));
     }
     match of_target {
-        Some((folder, job)) => seal(env, &job, &folder),
+        Some((folder, job)) => seal_outputs(env, &job, &folder),
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
 /// The target whose file the linker makes, and the folder of what is known of it: this one, or with several configurations
 /// one below.
-fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, Job)>, CliError> {
+fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, CmakeJob)>, CliError> {
     let made = same_place(made);
     let below = || fs::read_dir(facts).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_facts = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"facts."));
@@ -244,7 +247,7 @@ fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, Job)>, CliError>
     };
     let several = folders.len() > 1;
     for folder in folders {
-        let job = match Job::read(&folder) {
+        let job = match CmakeJob::from_dir(&folder) {
             Ok(job) => job,
             // Of a configuration that the project has no more.
             Err(_) if several => continue,
@@ -267,12 +270,12 @@ fn same_place(path: &Path) -> PathBuf {
 }
 
 /// Holds what was linked against the policy, and seals it; what is refused is taken away.
-fn seal(env: &Env, job: &Job, folder: &Path) -> Result<ExitCode, CliError> {
+fn seal_outputs(env: &Env, job: &CmakeJob, folder: &Path) -> Result<ExitCode, CliError> {
     let file = job.facts.output.as_deref().expect("what is linked is a file");
     if folder.join(UNGUARDED).exists() {
         return Ok(ExitCode::SUCCESS);
     }
-    match sealed(env, job, file, None) {
+    match verify_and_seal(env, job, file, None) {
         Ok(()) => {
             lock::forget_refused(folder);
             Ok(ExitCode::SUCCESS)
@@ -288,37 +291,44 @@ fn seal(env: &Env, job: &Job, folder: &Path) -> Result<ExitCode, CliError> {
 }
 
 /// Verifies a linked file and seals its note: in its place, or in a copy of it, which is made only where nothing is refused.
-pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Result<(), CliError> {
+pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option<&Path>) -> Result<(), CliError> {
     let binary = Binary::read(file).map_err(CliError::operational)?;
-    if matches!(binary.kind, Kind::Object | Kind::Archive) {
+    if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
         return Err(CliError::operational(format_args!("{}: not a linked file ({})", file.display(), binary.kind)));
     }
     let kernels = binary.kernels().map_err(CliError::operational)?;
     let open = OpenFiles::default();
-    let facts = job.facts();
+    let facts = job.build_inputs();
     let policy = facts.read_policy().map_err(CliError::operational)?;
-    let refuse = |why: &str| job.say(&facts.not_guarded(&policy, &job.facts.target, file, why));
+    let refuse = |why: &str| job.report_findings(&facts.not_guarded(&policy, &job.facts.target, file, why));
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
     let Some(manifest) = manifest else { return refuse(pipeline::NOTE_MISSING) };
     let recorded = manifest.toolkit.map(Into::into);
     let linked_from = linked_from(job, &binary);
     let searched: Vec<PathBuf> =
         linked_from.iter().chain(&job.facts.given.libraries).map(|folder| folder.value.clone()).collect();
-    let mut objects = objects(job);
+    let mut objects = object_files(job);
     objects.extend(job.facts.inside.iter().cloned());
-    let places = places(job, &objects, &open);
-    let mut seen =
-        Seen::of(&binary, kernels, recorded, &searched, |data| kernel_ownership::own(data, kernels, &places));
-    seen.host = Some(HostCode::of(binary.data(), &kernel_ownership::objects(&places), &open));
-    let look =
-        Look { policy: &policy, manifest: &manifest, binary: &binary, kernels, linked_from: &linked_from, open: &open };
-    let (taken, findings) = verify(env, job, &look, &seen).map_err(CliError::operational)?;
-    if to.is_some() && pipeline::refuses(&findings) {
-        return job.say(&findings);
+    let places = kernel_places(job, &objects, &open);
+    let mut seen = LinkEvidence::from_linked_file(&binary, kernels, recorded, &searched, |data| {
+        kernel_ownership::owned_containers(data, kernels, &places)
+    });
+    seen.host = Some(HostCode::from_objects(binary.data(), &kernel_ownership::object_files(&places), &open));
+    let look = LinkedFile {
+        policy: &policy,
+        manifest: &manifest,
+        binary: &binary,
+        kernels,
+        linked_from: &linked_from,
+        open: &open,
+    };
+    let (taken, findings) = verify_linked_file(env, job, &look, &seen).map_err(CliError::operational)?;
+    if to.is_some() && pipeline::fails_build(&findings) {
+        return job.report_findings(&findings);
     }
     // Also what is refused: its note tells what it was made with, before it is taken away.
-    let noted = facts.seal(&binary, to, kernels, None, Some(seen), taken).map_err(CliError::operational)?;
-    job.say(&findings)?;
+    let noted = facts.seal_file(&binary, to, kernels, None, Some(seen), taken).map_err(CliError::operational)?;
+    job.report_findings(&findings)?;
     match noted {
         Err(why) => refuse(&why),
         Ok(_) => Ok(()),
@@ -326,7 +336,7 @@ pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Re
 }
 
 /// A linked file, what was recorded of it, and what it is held against.
-struct Look<'l> {
+struct LinkedFile<'l> {
     policy: &'l Policy,
     manifest: &'l Manifest,
     binary: &'l Binary,
@@ -337,12 +347,20 @@ struct Look<'l> {
 }
 
 /// Holds the linked file against the policy and what was recorded of it.
-fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
+fn verify_linked_file(
+    env: &Env,
+    job: &CmakeJob,
+    look: &LinkedFile<'_>,
+    seen: &LinkEvidence,
+) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
     let facts = &job.facts;
-    let Look { policy, manifest, binary, kernels, linked_from, open } = *look;
+    let LinkedFile { policy, manifest, binary, kernels, linked_from, open } = *look;
     let mut kernel_ownership = Vec::new();
-    if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty()) {
-        kernel_ownership = kernel_ownership::own(binary.data(), kernels, &places(job, &objects(job), open));
+    if kernels.has_kernels()
+        && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty())
+    {
+        kernel_ownership =
+            kernel_ownership::owned_containers(binary.data(), kernels, &kernel_places(job, &object_files(job), open));
     }
     // Only where the file shows another is it asked for again, for the words.
     let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(KnownBy::LinkObservation));
@@ -379,49 +397,53 @@ fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<
     if linked_to && (manifest.library.is_none() || manifest.library_known == Some(KnownBy::Declared)) {
         let mut toolchain = Toolchain::default();
         toolchain.by = job.facts.given.by;
-        let said;
-        (taken, said) = job.facts().taken(policy, &toolchain, manifest, binary, seen);
-        library.extend(said);
+        let new_findings;
+        (taken, new_findings) = job.build_inputs().resolve_cudnn(policy, &toolchain, manifest, binary, seen);
+        library.extend(new_findings);
     }
-    let mut findings = job.facts().judge_linked(policy, manifest, &linked, library, taken.as_ref());
+    let mut findings = job.build_inputs().judge_linked(policy, manifest, &linked, library, taken.as_ref());
     // Kept back as long as nothing was about CUDA, or nobody had named the library that the policy asks for.
     let asked = policy.library.is_some() || policy.library_linkage.is_some();
-    let about_cuda = || Ok::<_, String>(kernels.any() || binary.reaches_cuda()?);
+    let about_cuda = || Ok::<_, String>(kernels.has_kernels() || binary.reaches_cuda()?);
     // Locked is the library that is linked, and none is.
     let locked = || {
         manifest.library.is_some()
-            && seen.library().is_none()
-            && Lock::place(&facts.top).is_some_and(|lock| lock.exists())
+            && seen.cudnn_version().is_none()
+            && Lock::lock_path(&facts.top).is_some_and(|lock| lock.exists())
     };
     if locked() || manifest.library.is_none() && (asked || manifest.toolkit.is_none() && about_cuda()?) {
-        let judged = job.facts().judge(env)?;
-        let mut deferred = job.facts().deferred(&judged, seen, binary);
+        let judged = job.build_inputs().check(env)?;
+        let mut deferred = job.build_inputs().deferred_findings(&judged, seen, binary);
         lock::name_build_folder(&mut deferred, job);
         findings.extend(deferred);
     }
     // What else was left open before is the host compiler alone, and its objects tell.
-    let mut drifted = job.facts().drifted(policy, manifest, &linked, &[], facts.locked)?;
+    let mut drifted = job.build_inputs().lock_drift(policy, manifest, &linked, &[], facts.locked)?;
     lock::name_build_folder(&mut drifted, job);
-    if facts.given.by == BuildSystem::CMake && !pipeline::refuses(&drifted) {
-        drifted = dedup::anew(drifted, &facts.target, &facts.binary, &facts.configuration, &facts.files);
+    if facts.given.by == BuildSystem::CMake && !pipeline::fails_build(&drifted) {
+        drifted = dedup::retain_unreported(drifted, &facts.target, &facts.binary, &facts.configuration, &facts.files);
     }
     findings.extend(drifted);
     Ok((taken, findings))
 }
 
-fn looked_up(job: &Job, env: &Env, policy: &Policy) -> Vec<Sourced<Version>> {
-    job.facts().look(env, policy, &[]).toolkit().into_iter().collect()
+fn looked_up(job: &CmakeJob, env: &Env, policy: &Policy) -> Vec<Sourced<Version>> {
+    job.build_inputs().detect_toolchain(env, policy, &[]).sourced_toolkit_version().into_iter().collect()
 }
 
 /// A target's objects, what links its device code among them.
-fn objects(job: &Job) -> Vec<PathBuf> {
+fn object_files(job: &CmakeJob) -> Vec<PathBuf> {
     let mut objects = job.facts.objects.clone();
     objects.extend(device_link(&job.facts.objects));
     objects
 }
 
-fn places<'a>(job: &'a Job, objects: &'a [PathBuf], files: &'a OpenFiles) -> kernel_ownership::Places<'a> {
-    kernel_ownership::Places { package: None, out_dirs: Vec::new(), objects, files, target_dir: &job.facts.binary }
+fn kernel_places<'a>(
+    job: &'a CmakeJob,
+    objects: &'a [PathBuf],
+    files: &'a OpenFiles,
+) -> kernel_ownership::BuildPlaces<'a> {
+    kernel_ownership::BuildPlaces { package: None, out_dirs: Vec::new(), objects, files, target_dir: &job.facts.binary }
 }
 
 /// A runtime path without the toolkit's stub folders that nothing is loaded from. `CUDA::cuda_driver` is a file in one, so
@@ -443,10 +465,10 @@ fn runtime_path(binary: &Binary) -> impl Iterator<Item = &str> {
 
 /// The folders of the libraries that it is linked to, those that its linker took them from before those that it will load
 /// them from.
-fn linked_from(job: &Job, binary: &Binary) -> Vec<Sourced<PathBuf>> {
+fn linked_from(job: &CmakeJob, binary: &Binary) -> Vec<Sourced<PathBuf>> {
     let asked = binary.needed.iter().any(|name| CUDNN.is_named(name) || CUDART.is_named(name));
     let target = &job.facts.target;
-    let by_linker = if asked { linking::folders(&job.facts) } else { Vec::new() };
+    let by_linker = if asked { linking::library_dirs(&job.facts) } else { Vec::new() };
     let by_linker = by_linker.into_iter().map(|folder| Sourced::new(folder, format!("what {target} is linked with")));
     let loaded =
         runtime_path(binary).map(|entry| Sourced::new(PathBuf::from(entry), format!("the runtime path of {target}")));
@@ -457,12 +479,12 @@ fn linked_from(job: &Job, binary: &Binary) -> Vec<Sourced<PathBuf>> {
 /// was linked to.
 fn linked_library(
     env: &Env,
-    job: &Job,
+    job: &CmakeJob,
     policy: &Policy,
     binary: &Binary,
     folders: &[Sourced<PathBuf>],
 ) -> Vec<Finding> {
-    let look = |folders: &[Sourced<PathBuf>]| job.facts().look(env, policy, folders);
+    let look = |folders: &[Sourced<PathBuf>]| job.build_inputs().detect_toolchain(env, policy, folders);
     let toolchain = look(folders);
     let Some(library) = toolchain.library_used() else { return Vec::new() };
     let folder = library.path.parent();
@@ -504,7 +526,7 @@ mod tests {
 
     #[test]
     fn a_rule_with_names_that_make_would_misread() {
-        let text = rule(Path::new("/b/a b/o"), &["/x/$y #1".into(), "/ü".into()]);
+        let text = make_rule(Path::new("/b/a b/o"), &["/x/$y #1".into(), "/ü".into()]);
         assert_eq!(text, "/b/a\\ b/o: \\\n  /x/$$y\\ \\#1 \\\n  /ü\n");
     }
 }

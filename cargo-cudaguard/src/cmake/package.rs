@@ -20,7 +20,7 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 /// Writes it below this prefix.
-pub(super) fn install(prefix: &Path) -> Result<(), String> {
+pub(super) fn install_package(prefix: &Path) -> Result<(), String> {
     for (place, text) in FILES {
         let path = prefix.join(place);
         let folder = path.parent().unwrap_or(prefix);

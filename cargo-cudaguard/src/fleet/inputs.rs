@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::{BufRead, Read};
 use std::rc::Rc;
 
-use cudaguard::machine::{Driver, Gpu, Machine, release};
+use cudaguard::machine::{Driver, Gpu, Machine, parse_release};
 use cudaguard::tables;
 use cudaguard::version::CudaVersion;
 use quick_xml::events::Event;
@@ -21,7 +21,7 @@ const GPUS: usize = 1024;
 
 /// What an input looks like by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum InputKind {
     /// A host file on each line.
     Lines,
     /// One host file over several lines.
@@ -36,9 +36,9 @@ pub(super) enum Kind {
     Other(&'static str),
 }
 
-impl Kind {
+impl InputKind {
     /// By what can be seen of it without reading on.
-    pub(super) fn of(first: &[u8]) -> Self {
+    pub(super) fn detect(first: &[u8]) -> Self {
         let first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
         let line = first.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
         let has = |word: &[u8]| first.windows(word.len()).any(|window| window == word);
@@ -99,20 +99,21 @@ enum Column {
     Cuda,
 }
 
-fn columns(line: &str) -> Vec<Option<Column>> {
+fn parse_columns(line: &str) -> Vec<Option<Column>> {
     let known = |name: &str| COLUMNS.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
     // `memory.total [MiB]`
     line.split(',').map(|name| known(name.split('[').next().unwrap_or_default().trim())).collect()
 }
 
 fn is_header(line: &[u8]) -> bool {
-    let known = std::str::from_utf8(line).map(columns).unwrap_or_default();
+    let known = std::str::from_utf8(line).map(parse_columns).unwrap_or_default();
     known.contains(&Some(Column::Driver)) || known.contains(&Some(Column::Cc)) || known.contains(&Some(Column::Name))
 }
 
 /// Whether it is a row of nvidia-smi's CSV: one of its values is a driver's release.
 fn is_row(line: &[u8]) -> bool {
-    let release = |value: &str| value.contains('.') && release(value.trim()).is_some_and(|release| release.branch > 99);
+    let release =
+        |value: &str| value.contains('.') && parse_release(value.trim()).is_some_and(|release| release.branch > 99);
     std::str::from_utf8(line).is_ok_and(|line| line.split(',').count() > 1 && line.split(',').any(release))
 }
 
@@ -134,7 +135,7 @@ fn is_absent(text: &str) -> bool {
 
 /// Facts of a machine, on the way.
 #[derive(Default)]
-struct Facts {
+struct HostFacts {
     name: Option<String>,
     platform: Option<String>,
     release: Option<String>,
@@ -142,8 +143,8 @@ struct Facts {
     gpus: Vec<Gpu>,
 }
 
-impl Facts {
-    fn gpu(&mut self, gpu: Gpu) -> Result<(), String> {
+impl HostFacts {
+    fn add_gpu(&mut self, gpu: Gpu) -> Result<(), String> {
         if self.gpus.len() == GPUS {
             return Err(format!("more than {GPUS} GPUs in one machine"));
         }
@@ -154,9 +155,9 @@ impl Facts {
         Ok(())
     }
 
-    fn machine(self) -> Result<Machine, String> {
+    fn into_machine(self) -> Result<Machine, String> {
         let user = self.release.as_deref().map(|text| {
-            release(text).ok_or_else(|| {
+            parse_release(text).ok_or_else(|| {
                 format!("driver_version: expected a driver's release such as 535.261.03, found {text:?}")
             })
         });
@@ -175,18 +176,18 @@ fn cuda_version(text: &str) -> Result<CudaVersion, String> {
 }
 
 /// `8.0`, `8.0.0`.
-fn cc(text: &str) -> Option<(u8, u8)> {
+fn parse_cc(text: &str) -> Option<(u8, u8)> {
     let mut numbers = text.split('.');
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     Some((number(numbers.next()?)?, number(numbers.next()?)?))
 }
 
-fn named(name: &str) -> Gpu {
+fn gpu_from_name(name: &str) -> Gpu {
     Gpu { name: Some(name.to_owned()), cc: tables::gpu_cc(name), ..Gpu::default() }
 }
 
 /// `nvidia-smi -q -x`: a machine, or several, one after the other. An error names the line.
-pub(super) fn xml(input: &mut dyn BufRead) -> Result<Vec<Machine>, (usize, String)> {
+pub(super) fn read_xml(input: &mut dyn BufRead) -> Result<Vec<Machine>, (usize, String)> {
     let mut text = Vec::new();
     input.take(LARGEST + 1).read_to_end(&mut text).map_err(|error| (0, error.to_string()))?;
     if text.len() as u64 > LARGEST {
@@ -201,9 +202,10 @@ pub(super) fn xml(input: &mut dyn BufRead) -> Result<Vec<Machine>, (usize, Strin
     };
     let mut reader = quick_xml::Reader::from_reader(text.as_slice());
     let mut machines = Vec::new();
-    let (mut path, mut facts, mut gpu): (Vec<String>, Facts, Option<Gpu>) = (Vec::new(), Facts::default(), None);
+    let (mut path, mut facts, mut gpu): (Vec<String>, HostFacts, Option<Gpu>) =
+        (Vec::new(), HostFacts::default(), None);
     // The line of the fact that stood last, under its name.
-    let mut places = Places::default();
+    let mut places = FactLines::default();
     loop {
         let event = reader.read_event().map_err(|error| (line(reader.error_position()), error.to_string()))?;
         let here = line(reader.buffer_position());
@@ -228,7 +230,7 @@ pub(super) fn xml(input: &mut dyn BufRead) -> Result<Vec<Machine>, (usize, Strin
                 path.pop();
                 if path.len() == 1 {
                     if let Some(gpu) = gpu.take() {
-                        facts.gpu(gpu).map_err(|why| (here, why))?;
+                        facts.add_gpu(gpu).map_err(|why| (here, why))?;
                     }
                 }
                 if path.is_empty() {
@@ -239,8 +241,8 @@ pub(super) fn xml(input: &mut dyn BufRead) -> Result<Vec<Machine>, (usize, Strin
                             "driver_version: expected a driver's release, found none, and no gpu".to_owned(),
                         ));
                     }
-                    let of = |why: String| (places.of(&why).unwrap_or(here), why);
-                    machines.push(whole.machine().map_err(of)?);
+                    let of = |why: String| (places.line_of_fact(&why).unwrap_or(here), why);
+                    machines.push(whole.into_machine().map_err(of)?);
                 }
             }
             Event::Text(found) => {
@@ -256,7 +258,7 @@ pub(super) fn xml(input: &mut dyn BufRead) -> Result<Vec<Machine>, (usize, Strin
                         facts.cuda = Some(found);
                         places.cuda = here;
                     }
-                    ["nvidia_smi_log", "gpu", "product_name"] => gpu = Some(named(&found)),
+                    ["nvidia_smi_log", "gpu", "product_name"] => gpu = Some(gpu_from_name(&found)),
                     _ => {}
                 }
             }
@@ -271,25 +273,25 @@ pub(super) fn xml(input: &mut dyn BufRead) -> Result<Vec<Machine>, (usize, Strin
 
 /// The lines in which a machine's facts stand.
 #[derive(Default)]
-struct Places {
+struct FactLines {
     release: usize,
     cuda: usize,
 }
 
-impl Places {
+impl FactLines {
     /// The line of the fact that a mistake names.
-    fn of(&self, why: &str) -> Option<usize> {
+    fn line_of_fact(&self, why: &str) -> Option<usize> {
         let known = [("driver_version", self.release), ("cuda_version", self.cuda)];
         known.into_iter().find(|(name, _)| why.starts_with(name)).map(|(_, line)| line)
     }
 }
 
 /// nvidia-smi's CSV: a line for each GPU; where a column names the host, lines of one host that follow each other are one machine.
-pub(super) fn csv(
+pub(super) fn read_csv(
     input: &mut dyn BufRead,
     take: &mut dyn FnMut(usize, Result<Machine, String>) -> bool,
 ) -> std::io::Result<()> {
-    let (mut columns_of, mut machine, mut first) = (None, None::<Facts>, 0);
+    let (mut columns_of, mut machine, mut first) = (None, None::<HostFacts>, 0);
     let mut number = 0;
     loop {
         let mut bytes = Vec::new();
@@ -304,10 +306,10 @@ pub(super) fn csv(
             if length == 0 {
                 return Ok(());
             }
-            columns_of = Some(columns(line));
+            columns_of = Some(parse_columns(line));
             continue;
         };
-        let row = if length == 0 { None } else { Some(row(known, line)) };
+        let row = if length == 0 { None } else { Some(parse_row(known, line)) };
         let flush = match (&machine, &row) {
             (Some(facts), Some(Ok(next))) => facts.name != next.name,
             (Some(_), None) => true,
@@ -315,7 +317,7 @@ pub(super) fn csv(
         };
         if flush {
             if let Some(facts) = machine.take() {
-                if !take(first, facts.machine()) {
+                if !take(first, facts.into_machine()) {
                     return Ok(());
                 }
             }
@@ -339,7 +341,7 @@ pub(super) fn csv(
                 }
                 Some(facts) => {
                     for gpu in next.gpus {
-                        if let Err(why) = facts.gpu(gpu) {
+                        if let Err(why) = facts.add_gpu(gpu) {
                             take(number, Err(why));
                         }
                     }
@@ -350,12 +352,12 @@ pub(super) fn csv(
     }
 }
 
-fn row(columns: &[Option<Column>], line: &str) -> Result<Facts, String> {
+fn parse_row(columns: &[Option<Column>], line: &str) -> Result<HostFacts, String> {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
     if values.len() != columns.len() {
         return Err(format!("expected {} values, as the first line names them, found {}", columns.len(), values.len()));
     }
-    let (mut facts, mut gpu) = (Facts::default(), Gpu::default());
+    let (mut facts, mut gpu) = (HostFacts::default(), Gpu::default());
     for (column, value) in columns.iter().zip(values) {
         let value = Some(value).filter(|value| !is_absent(value)).map(str::to_owned);
         match column {
@@ -369,7 +371,7 @@ fn row(columns: &[Option<Column>], line: &str) -> Result<Facts, String> {
             Some(Column::Cc) => {
                 if let Some(text) = value {
                     let wrong = || format!("compute_cap: expected a compute capability such as 8.6, found {text:?}");
-                    gpu.cc = Some(cc(&text).ok_or_else(wrong)?);
+                    gpu.cc = Some(parse_cc(&text).ok_or_else(wrong)?);
                 }
             }
             None => {}
@@ -383,7 +385,7 @@ fn row(columns: &[Option<Column>], line: &str) -> Result<Facts, String> {
 pub(super) type Item = Result<Option<Machine>, String>;
 
 /// A list of kubectl's, an item at a time; the error is about the list as a whole.
-pub(super) fn kubectl(input: &mut dyn BufRead, take: &mut dyn FnMut(usize, Item) -> bool) -> Result<(), String> {
+pub(super) fn read_kubectl(input: &mut dyn BufRead, take: &mut dyn FnMut(usize, Item) -> bool) -> Result<(), String> {
     let left = Rc::new(Cell::new(LARGEST));
     let metered = Metered { input, left: left.clone() };
     let mut json = serde_json::Deserializer::from_reader(metered);
@@ -455,7 +457,7 @@ impl<'de> Visitor<'de> for &mut List<'_> {
         if !self.seen && matches!(kind, Some("Node" | "ResourceSlice")) {
             self.seen = true;
             self.number = 1;
-            (self.take)(1, item(&Value::Object(alone)));
+            (self.take)(1, parse_item(&Value::Object(alone)));
         }
         Ok(())
     }
@@ -483,7 +485,7 @@ impl<'de> Visitor<'de> for Items<'_, '_> {
         while let Some(value) = items.next_element::<Value>()? {
             list.left.set(LARGEST);
             list.number += 1;
-            if !(list.take)(list.number, item(&value)) {
+            if !(list.take)(list.number, parse_item(&value)) {
                 list.stopped = true;
                 return Err(A::Error::custom("nobody reads any more"));
             }
@@ -492,28 +494,28 @@ impl<'de> Visitor<'de> for Items<'_, '_> {
     }
 }
 
-fn item(value: &Value) -> Item {
+fn parse_item(value: &Value) -> Item {
     let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
     let found = match value.get("kind").and_then(Value::as_str) {
-        Some("Node") => node(value),
-        Some("ResourceSlice") => slice(value),
+        Some("Node") => parse_node(value),
+        Some("ResourceSlice") => parse_resource_slice(value),
         Some(kind) => Err(format!("expected a Node or a ResourceSlice, found {kind:?}")),
         None => Err("kind: expected Node or ResourceSlice, found nothing".to_owned()),
     };
     found.map_err(|why| format!("{name}: {why}"))
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> Result<&'a str, String> {
+fn string_field<'a>(value: &'a Value, field: &str) -> Result<&'a str, String> {
     value.as_str().ok_or_else(|| format!("{field}: expected a text in quotes, found {value}"))
 }
 
 /// By the labels of GPU feature discovery; the older names stand in for the newer.
-fn node(value: &Value) -> Item {
+fn parse_node(value: &Value) -> Item {
     let label = |names: &[&str]| -> Result<Option<(String, String)>, String> {
         for name in names {
             if let Some(found) = value.pointer("/metadata/labels").and_then(|labels| labels.get(*name)) {
                 let field = format!("metadata.labels[\"{name}\"]");
-                return Ok(Some((text(found, &field)?.to_owned(), field)));
+                return Ok(Some((string_field(found, &field)?.to_owned(), field)));
             }
         }
         Ok(None)
@@ -529,7 +531,7 @@ fn node(value: &Value) -> Item {
     let minor = number(&["nvidia.com/gpu.compute.minor"])?;
     let Some(major) = major else { return Ok(None) };
     let both = format!("{major}.{}", minor.as_deref().unwrap_or("0"));
-    let cc = cc(&both)
+    let cc = parse_cc(&both)
         .ok_or_else(|| format!("nvidia.com/gpu.compute.major: expected a compute capability, found {both:?}"))?;
     let parts = |newer: [&str; 3], older: [&str; 3]| -> Result<Option<String>, String> {
         let mut all = Vec::new();
@@ -563,16 +565,16 @@ fn node(value: &Value) -> Item {
     });
     let name = value.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
     let gpu = Gpu { cc: Some(cc), ..Gpu::default() };
-    Facts { name, platform, release, cuda, gpus: vec![gpu] }.machine().map(Some)
+    HostFacts { name, platform, release, cuda, gpus: vec![gpu] }.into_machine().map(Some)
 }
 
 /// By the attributes of NVIDIA's DRA driver; those of other drivers are passed over.
-fn slice(value: &Value) -> Item {
+fn parse_resource_slice(value: &Value) -> Item {
     if value.pointer("/spec/driver").and_then(Value::as_str) != Some("gpu.nvidia.com") {
         return Ok(None);
     }
     let name = value.pointer("/spec/nodeName").and_then(Value::as_str).map(str::to_owned);
-    let mut facts = Facts { name, ..Facts::default() };
+    let mut facts = HostFacts { name, ..HostFacts::default() };
     let none = Vec::new();
     let devices = match value.pointer("/spec/devices") {
         None => &none,
@@ -585,15 +587,15 @@ fn slice(value: &Value) -> Item {
             let whole = format!("gpu.nvidia.com/{name}");
             let found = attributes.and_then(|all| all.get(name).or_else(|| all.get(&whole)));
             let Some(found) = found.and_then(|attribute| attribute.get("version")) else { return Ok(None) };
-            text(found, &field).map(|text| Some(text.to_owned()))
+            string_field(found, &field).map(|text| Some(text.to_owned()))
         };
         let Some(own) = version("cudaComputeCapability")? else { continue };
         let wrong = || {
             format!("spec.devices[{at}].attributes.cudaComputeCapability.version: expected a version, found {own:?}")
         };
-        facts.gpu(Gpu { cc: Some(cc(&own).ok_or_else(wrong)?), ..Gpu::default() })?;
+        facts.add_gpu(Gpu { cc: Some(parse_cc(&own).ok_or_else(wrong)?), ..Gpu::default() })?;
         facts.release = facts.release.or(version("driverVersion")?);
         facts.cuda = facts.cuda.or(version("cudaDriverVersion")?);
     }
-    if facts.gpus.is_empty() { Ok(None) } else { facts.machine().map(Some) }
+    if facts.gpus.is_empty() { Ok(None) } else { facts.into_machine().map(Some) }
 }

@@ -8,19 +8,19 @@ use std::io::Write as _;
 use cudaguard::env::Env;
 use cudaguard::files;
 use cudaguard::policy::{FILE, Policy};
-use cudaguard::toolchain::{Request, Toolchain};
+use cudaguard::toolchain::{DetectOptions, Toolchain};
 
-use super::{Changes, Source, new, policy, workflow};
+use super::{Changes, Source, policy_text, write_new_file, write_workflow};
 use crate::report::CliError;
 
 const LISTS: &str = "CMakeLists.txt";
 const WORKFLOW: &str = include_str!("../../templates/cudaguard-cmake.yml");
 
-pub(super) fn run(env: &Env, changes: &mut Changes) -> Result<(), CliError> {
-    let folder = env.folder();
+pub(super) fn init_cmake(env: &Env, changes: &mut Changes) -> Result<(), CliError> {
+    let folder = env.current_dir();
     let lists = folder.join(LISTS);
     let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", lists.display()));
-    let bytes = match files::bytes(&lists) {
+    let bytes = match files::read_bytes(&lists) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(CliError::operational(format_args!(
                 "{}: is not there: run this in the folder of the project's {LISTS}",
@@ -30,10 +30,10 @@ pub(super) fn run(env: &Env, changes: &mut Changes) -> Result<(), CliError> {
         read => read.map_err(fail)?,
     };
     let calls = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned()).and_then(|text| {
-        Ok((commands(&text)?, if text.contains("\r\n") { "\r\n" } else { "\n" }, text.ends_with('\n')))
+        Ok((parse_commands(&text)?, if text.contains("\r\n") { "\r\n" } else { "\n" }, text.ends_with('\n')))
     });
     let cuda = calls.as_ref().is_ok_and(|(calls, ..)| calls.iter().any(Command::enables_cuda));
-    let outcome = calls.map(|(calls, end, ended)| plan(&calls, end, ended));
+    let outcome = calls.map(|(calls, end, ended)| plan_edits(&calls, end, ended));
     match outcome {
         Ok(Plan::Done) => changes.line(format_args!("kept {}: it embeds already", lists.display())),
         Ok(Plan::Append(lines)) => {
@@ -41,11 +41,11 @@ pub(super) fn run(env: &Env, changes: &mut Changes) -> Result<(), CliError> {
                 let mut file = fs::File::options().append(true).open(&lists).map_err(fail)?;
                 file.write_all(lines.as_bytes()).map_err(fail)?;
             }
-            changes.done("added", "add", format_args!("to {}:\n{}", lists.display(), indented(lines.trim())));
+            changes.done("added", "add", format_args!("to {}:\n{}", lists.display(), indent_lines(lines.trim())));
         }
         Ok(Plan::Tell(targets)) => {
             let lines = lines_for(&targets, "\n");
-            let lines = indented(lines.trim());
+            let lines = indent_lines(lines.trim());
             changes.line(format_args!("{}: add, behind the targets that you ship:\n{lines}", lists.display()));
         }
         Ok(Plan::Below) => changes.line(format_args!(
@@ -62,24 +62,24 @@ pub(super) fn run(env: &Env, changes: &mut Changes) -> Result<(), CliError> {
     let file = folder.join(FILE);
     let requires_toolkit = if file.exists() {
         changes.line(format_args!("kept {}", file.display()));
-        Policy::of_package(folder, folder, "").is_ok_and(|policy| policy.toolkit.is_some())
+        Policy::for_package(folder, folder, "").is_ok_and(|policy| policy.toolkit.is_some())
     } else {
-        let toolchain = if cuda { toolchain(env) } else { Toolchain::default() };
-        new(changes, &file, &policy(&Policy::default(), &toolchain))?;
-        toolchain.toolkit().is_some()
+        let toolchain = if cuda { detect_toolchain(env) } else { Toolchain::default() };
+        write_new_file(changes, &file, &policy_text(&Policy::default(), &toolchain))?;
+        toolchain.sourced_toolkit_version().is_some()
     };
-    workflow(changes, folder, WORKFLOW, requires_toolkit, &Source::Registry)
+    write_workflow(changes, folder, WORKFLOW, requires_toolkit, &Source::Registry)
 }
 
 /// What CMake would most probably find too. The guarded library is not among it: there the target's include path tells which is in use.
-fn toolchain(env: &Env) -> Toolchain {
+fn detect_toolchain(env: &Env) -> Toolchain {
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let mut toolchain = Toolchain::look(&Request { release: true, ..Request::new(env, host) });
+    let mut toolchain = Toolchain::detect(&DetectOptions { release: true, ..DetectOptions::new(env, host) });
     (toolchain.library_headers, toolchain.library_file) = (None, None);
     toolchain
 }
 
-fn indented(lines: &str) -> String {
+fn indent_lines(lines: &str) -> String {
     lines.lines().map(|line| format!("    {}", line.trim_end())).collect::<Vec<_>>().join("\n")
 }
 
@@ -104,7 +104,7 @@ enum Plan {
     Below,
 }
 
-fn plan(commands: &[Command], end: &str, ended: bool) -> Plan {
+fn plan_edits(commands: &[Command], end: &str, ended: bool) -> Plan {
     let ours = |command: &Command| {
         command.name == "cudaguard_embed"
             || command.arguments.iter().any(|word| word == "CudaGuard" || word.ends_with("CudaGuard.cmake"))
@@ -164,21 +164,21 @@ impl Command {
 
 /// Every call, in order (<https://cmake.org/cmake/help/latest/manual/cmake-language.7.html>, syntax). An error is the line
 /// and why nothing can be said of what follows it.
-fn commands(text: &str) -> Result<Vec<Command>, String> {
+fn parse_commands(text: &str) -> Result<Vec<Command>, String> {
     let mut commands = Vec::new();
     let mut rest = Rest { text: text.strip_prefix('\u{feff}').unwrap_or(text), at: 0 };
     loop {
-        rest.blank()?;
+        rest.skip_blank()?;
         let Some(letter) = rest.peek() else { return Ok(commands) };
         if !(letter.is_ascii_alphabetic() || letter == '_') {
-            return Err(rest.wrong("a call is expected"));
+            return Err(rest.error_at("a call is expected"));
         }
         let name = rest.take_while(|letter| letter.is_ascii_alphanumeric() || letter == '_').to_ascii_lowercase();
-        rest.blank()?;
-        if !rest.skip("(") {
-            return Err(rest.wrong("`(` is expected"));
+        rest.skip_blank()?;
+        if !rest.skip_word("(") {
+            return Err(rest.error_at("`(` is expected"));
         }
-        commands.push(Command { name, arguments: rest.arguments()? });
+        commands.push(Command { name, arguments: rest.parse_arguments()? });
     }
 }
 
@@ -188,70 +188,70 @@ struct Rest<'a> {
 }
 
 impl<'a> Rest<'a> {
-    fn here(&self) -> &'a str {
+    fn remaining(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
     fn peek(&self) -> Option<char> {
-        self.here().chars().next()
+        self.remaining().chars().next()
     }
 
-    fn skip(&mut self, word: &str) -> bool {
-        let there = self.here().starts_with(word);
+    fn skip_word(&mut self, word: &str) -> bool {
+        let there = self.remaining().starts_with(word);
         self.at += if there { word.len() } else { 0 };
         there
     }
 
     fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
-        let here = self.here();
+        let here = self.remaining();
         let end = here.find(|letter| !wanted(letter)).unwrap_or(here.len());
         self.at += end;
         &here[..end]
     }
 
-    fn wrong(&self, what: &str) -> String {
+    fn error_at(&self, what: &str) -> String {
         let line = 1 + self.text[..self.at].matches('\n').count();
         format!("line {line} cannot be read ({what})")
     }
 
     /// `[==[ … ]==]`; `None` where none begins here.
-    fn bracket(&mut self) -> Result<Option<&'a str>, String> {
-        let here = self.here();
+    fn parse_bracket(&mut self) -> Result<Option<&'a str>, String> {
+        let here = self.remaining();
         let marks = here.strip_prefix('[').map_or(0, |inner| inner.len() - inner.trim_start_matches('=').len());
         if !here.starts_with('[') || !here[1 + marks..].starts_with('[') {
             return Ok(None);
         }
         let inner = &here[marks + 2..];
         let close = format!("]{}]", "=".repeat(marks));
-        let end = inner.find(&close).ok_or_else(|| self.wrong("a bracket that is never closed"))?;
+        let end = inner.find(&close).ok_or_else(|| self.error_at("a bracket that is never closed"))?;
         self.at += marks + 2 + end + close.len();
         Ok(Some(&inner[..end]))
     }
 
     /// Blanks, line ends and comments.
-    fn blank(&mut self) -> Result<(), String> {
+    fn skip_blank(&mut self) -> Result<(), String> {
         loop {
             self.take_while(char::is_whitespace);
-            if !self.skip("#") {
+            if !self.skip_word("#") {
                 return Ok(());
             }
-            if self.bracket()?.is_none() {
+            if self.parse_bracket()?.is_none() {
                 self.take_while(|letter| letter != '\n');
             }
         }
     }
 
     /// Up to the bracket that closes the call; inner ones are arguments of their own.
-    fn arguments(&mut self) -> Result<Vec<String>, String> {
+    fn parse_arguments(&mut self) -> Result<Vec<String>, String> {
         let (mut arguments, mut depth) = (Vec::new(), 0_usize);
         loop {
-            self.blank()?;
-            if let Some(text) = self.bracket()? {
+            self.skip_blank()?;
+            if let Some(text) = self.parse_bracket()? {
                 arguments.push(text.to_owned());
                 continue;
             }
             match self.peek() {
-                None => return Err(self.wrong("a call that is never closed")),
+                None => return Err(self.error_at("a call that is never closed")),
                 Some(')') if depth == 0 => {
                     self.at += 1;
                     return Ok(arguments);
@@ -266,16 +266,16 @@ impl<'a> Rest<'a> {
                 }
                 Some('"') => {
                     self.at += 1;
-                    arguments.push(self.quoted()?);
+                    arguments.push(self.parse_quoted()?);
                 }
-                Some(_) => arguments.push(self.unquoted()),
+                Some(_) => arguments.push(self.parse_unquoted()),
             }
         }
     }
 
-    fn quoted(&mut self) -> Result<String, String> {
+    fn parse_quoted(&mut self) -> Result<String, String> {
         let mut escaped = false;
-        let here = self.here();
+        let here = self.remaining();
         for (at, letter) in here.char_indices() {
             match letter {
                 _ if escaped => escaped = false,
@@ -287,11 +287,11 @@ impl<'a> Rest<'a> {
                 _ => {}
             }
         }
-        Err(self.wrong("a quote that is never closed"))
+        Err(self.error_at("a quote that is never closed"))
     }
 
-    fn unquoted(&mut self) -> String {
-        let here = self.here();
+    fn parse_unquoted(&mut self) -> String {
+        let here = self.remaining();
         let (mut escaped, mut end) = (false, here.len());
         for (at, letter) in here.char_indices() {
             match letter {
@@ -320,12 +320,12 @@ mod tests {
 
     fn planned(text: &str) -> Plan {
         let end = if text.contains('\r') { "\r\n" } else { "\n" };
-        plan(&commands(&format!("{HEAD}{text}")).unwrap(), end, text.ends_with('\n'))
+        plan_edits(&parse_commands(&format!("{HEAD}{text}")).unwrap(), end, text.ends_with('\n'))
     }
 
     #[test]
     fn what_brings_a_toolkit() {
-        let uses = |text: &str| commands(text).unwrap().iter().any(Command::enables_cuda);
+        let uses = |text: &str| parse_commands(text).unwrap().iter().any(Command::enables_cuda);
         assert!(uses("project(demo LANGUAGES CXX CUDA)\n") && uses("Project(demo C)\nenable_language(CUDA)\n"));
         assert!(uses("find_package(CUDAToolkit 12 REQUIRED)\n"));
         assert!(!uses("project(CUDA_demo LANGUAGES C CXX) # CUDA\nset(A CUDA)\n"));
@@ -392,7 +392,7 @@ mod tests {
             ("add_executable app\n", 3),
             ("#[[ never closed\n", 3),
         ] {
-            let why = commands(&format!("{HEAD}{text}")).unwrap_err();
+            let why = parse_commands(&format!("{HEAD}{text}")).unwrap_err();
             assert!(why.starts_with(&format!("line {line} cannot be read (")), "{text}: {why}");
         }
     }
@@ -400,13 +400,13 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC{0,60}", pieces in prop::collection::vec("(a|\\(|\\)|\"|#|\\[|=|\\]|\n| |\\\\|add_executable)", 0..30)) {
-            let _ = commands(&text);
+            let _ = parse_commands(&text);
             let text = pieces.concat();
-            if let Ok(read) = commands(&text) {
+            if let Ok(read) = parse_commands(&text) {
                 // What was read to its end reads as itself with more behind it.
-                let more = commands(&format!("{text}\ncudaguard_embed(app)\n")).unwrap();
+                let more = parse_commands(&format!("{text}\ncudaguard_embed(app)\n")).unwrap();
                 prop_assert_eq!(&more[..read.len()], &read[..]);
-                prop_assert_eq!(plan(&more, "\n", true), Plan::Done);
+                prop_assert_eq!(plan_edits(&more, "\n", true), Plan::Done);
             }
         }
     }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use cudaguard::machine::map::Map;
 
-use super::{escaped, gpu, letter, meaning, states, told, word};
+use super::{describe_cell, escape_xml, legend_states, row_label, state_class, state_letter, state_meaning};
 
-pub(super) fn draw(title: &str, map: &Map) -> String {
-    let title = escaped(title);
+pub(super) fn render_html(title: &str, map: &Map) -> String {
+    let title = escape_xml(title);
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>{title}: on which GPU with which driver</title>\n<style>\n{STYLE}</style>\n<main>\n<h1>{title}</h1>\n\
@@ -21,21 +21,27 @@ pub(super) fn draw(title: &str, map: &Map) -> String {
     }
     text.push_str("</tr></thead>\n<tbody>\n");
     for row in &map.rows {
-        let _ = write!(text, "<tr><th scope=\"row\">{}</th>", escaped(&gpu(row)));
+        let _ = write!(text, "<tr><th scope=\"row\">{}</th>", escape_xml(&row_label(row)));
         for (branch, cell) in map.branches.iter().zip(&row.cells) {
-            let told = escaped(&told(row, branch, cell));
+            let description = escape_xml(&describe_cell(row, branch, cell));
             let _ = write!(
                 text,
-                "<td class=\"{}\" tabindex=\"0\" aria-label=\"{told}\" data-why=\"{told}\">{}</td>",
-                word(cell.state),
-                letter(cell.state)
+                "<td class=\"{}\" tabindex=\"0\" aria-label=\"{description}\" data-why=\"{description}\">{}</td>",
+                state_class(cell.state),
+                state_letter(cell.state)
             );
         }
         text.push_str("</tr>\n");
     }
     text.push_str("</tbody>\n</table>\n</div>\n<dl>\n");
-    for state in states(map) {
-        let _ = writeln!(text, "<dt class=\"{}\">{}</dt><dd>{}</dd>", word(state), letter(state), meaning(state));
+    for state in legend_states(map) {
+        let _ = writeln!(
+            text,
+            "<dt class=\"{}\">{}</dt><dd>{}</dd>",
+            state_class(state),
+            state_letter(state),
+            state_meaning(state)
+        );
     }
     text + "</dl>\n</main>\n</html>\n"
 }

@@ -9,32 +9,38 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 use cudaguard::files;
-use cudaguard::machine::map::{Branch, Cell, Map, Row, State};
+use cudaguard::machine::map::{Branch, Cell, Map, MapRow, State};
 
 use crate::arguments::MapFormat;
 use crate::report::{self, CliError};
 use crate::verify;
 
-pub(crate) fn run(env: &Env, files: &[PathBuf], form: MapFormat, output: Option<&Path>) -> Result<ExitCode, CliError> {
+pub(crate) fn run_map(
+    env: &Env,
+    files: &[PathBuf],
+    form: MapFormat,
+    output: Option<&Path>,
+) -> Result<ExitCode, CliError> {
     let all = verify::components_of_all(env, files)?;
     verify::warn_of_not_examined(&all);
-    let map = Map::of(&all).map_err(|why| CliError::operational(format_args!("no map can be drawn: {why}")))?;
-    let title = verify::title(files);
+    let map =
+        Map::from_components(&all).map_err(|why| CliError::operational(format_args!("no map can be drawn: {why}")))?;
+    let title = verify::file_names(files);
     let drawn = match form {
-        MapFormat::Text => text::draw(&title, &map),
-        MapFormat::Svg => svg::draw(&title, &map),
-        MapFormat::Html => html::draw(&title, &map),
+        MapFormat::Text => text::render_text(&title, &map),
+        MapFormat::Svg => svg::render_svg(&title, &map),
+        MapFormat::Html => html::render_html(&title, &map),
     };
     match output {
-        None => report::result(&drawn)?,
-        Some(path) => files::write(path, drawn.as_bytes())
+        None => report::print_result(&drawn)?,
+        Some(path) => files::write_regular(path, drawn.as_bytes())
             .map_err(|error| CliError::operational(format_args!("cannot write {}: {error}", path.display())))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// A state in one letter, as each form shows it beside its colour.
-const fn letter(state: State) -> &'static str {
+const fn state_letter(state: State) -> &'static str {
     match state {
         State::Native => "N",
         State::Jit => "J",
@@ -46,7 +52,7 @@ const fn letter(state: State) -> &'static str {
 }
 
 /// As one word, for classes of a style sheet.
-const fn word(state: State) -> &'static str {
+const fn state_class(state: State) -> &'static str {
     match state {
         State::Native => "native",
         State::Jit => "jit",
@@ -57,7 +63,7 @@ const fn word(state: State) -> &'static str {
     }
 }
 
-const fn meaning(state: State) -> &'static str {
+const fn state_meaning(state: State) -> &'static str {
     match state {
         State::Native => "runs, by machine code",
         State::Jit => "runs, the driver compiles PTX",
@@ -69,31 +75,36 @@ const fn meaning(state: State) -> &'static str {
 }
 
 /// `8.6 (A40)`
-fn gpu(row: &Row) -> String {
+fn row_label(row: &MapRow) -> String {
     let example = row.names.first().map(|name| format!(" ({name})")).unwrap_or_default();
     format!("{}.{}{example}", row.cc.0, row.cc.1)
 }
 
 /// A cell in words: `8.6 (A40) with driver 535, CUDA 12.2: is refused (CG303: no code …)`.
-fn told(row: &Row, branch: &Branch, cell: &Cell) -> String {
+fn describe_cell(row: &MapRow, branch: &Branch, cell: &Cell) -> String {
     let why = cell.why.as_ref().filter(|_| cell.state != State::NotDriven);
     let why = why.map(|finding| {
         let message = finding.message.lines().next().unwrap_or_default();
         format!(" ({}: {message})", finding.code)
     });
     let Branch { number, cuda } = branch;
-    format!("{} with driver {number}, CUDA {cuda}: {}{}", gpu(row), meaning(cell.state), why.unwrap_or_default())
+    format!(
+        "{} with driver {number}, CUDA {cuda}: {}{}",
+        row_label(row),
+        state_meaning(cell.state),
+        why.unwrap_or_default()
+    )
 }
 
 /// The states that the map has, in the order of the legend.
-fn states(map: &Map) -> impl Iterator<Item = State> + '_ {
+fn legend_states(map: &Map) -> impl Iterator<Item = State> + '_ {
     let has = |state: &State| map.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.state == *state);
     State::ALL.into_iter().filter(has)
 }
 
 /// As XML and HTML spell a text.
-fn escaped(text: &str) -> String {
-    cudaguard::sanitize::line(text)
+fn escape_xml(text: &str) -> String {
+    cudaguard::sanitize::sanitize_line(text)
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

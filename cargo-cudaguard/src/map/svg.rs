@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 
 use cudaguard::machine::map::Map;
 
-use super::{escaped, gpu, letter, meaning, states, told, word};
+use super::{describe_cell, escape_xml, legend_states, row_label, state_class, state_letter, state_meaning};
 
 const SQUARE: usize = 26;
 const NAMES: usize = 250;
 const HEAD: usize = 76;
 
-pub(super) fn draw(title: &str, map: &Map) -> String {
-    let shown: Vec<_> = states(map).collect();
+pub(super) fn render_svg(title: &str, map: &Map) -> String {
+    let shown: Vec<_> = legend_states(map).collect();
     let width = NAMES + map.branches.len().max(9) * SQUARE + 12;
     let legend = HEAD + map.rows.len() * SQUARE + 14;
     let height = legend + shown.len() * 22 + 8;
-    let label = format!("{}: on which GPU with which driver", escaped(title));
+    let label = format!("{}: on which GPU with which driver", escape_xml(title));
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\" \
          font-family=\"system-ui, sans-serif\" font-size=\"13\">\n<title>{label}</title>\n<style>\n{STYLE}</style>\n\
@@ -40,7 +40,7 @@ pub(super) fn draw(title: &str, map: &Map) -> String {
             "<text class=\"ink\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
             NAMES - 8,
             y + 17,
-            escaped(&gpu(row))
+            escape_xml(&row_label(row))
         );
         for (at, (branch, cell)) in map.branches.iter().zip(&row.cells).enumerate() {
             let x = NAMES + at * SQUARE;
@@ -48,11 +48,11 @@ pub(super) fn draw(title: &str, map: &Map) -> String {
                 text,
                 "<g class=\"{}\"><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"24\" height=\"24\" rx=\"3\"/><text x=\"{}\" \
                  y=\"{}\" text-anchor=\"middle\">{}</text></g>",
-                word(cell.state),
-                escaped(&told(row, branch, cell)),
+                state_class(cell.state),
+                escape_xml(&describe_cell(row, branch, cell)),
                 x + 12,
                 y + 17,
-                letter(cell.state)
+                state_letter(cell.state)
             );
         }
     }
@@ -62,14 +62,14 @@ pub(super) fn draw(title: &str, map: &Map) -> String {
             text,
             "<g class=\"{}\"><rect x=\"{}\" y=\"{y}\" width=\"20\" height=\"20\" rx=\"3\"/><text x=\"{}\" y=\"{}\" \
              text-anchor=\"middle\">{}</text></g><text class=\"ink\" x=\"{}\" y=\"{}\">{}</text>",
-            word(state),
+            state_class(state),
             NAMES,
             NAMES + 10,
             y + 15,
-            letter(state),
+            state_letter(state),
             NAMES + 28,
             y + 15,
-            meaning(state)
+            state_meaning(state)
         );
     }
     text + "</svg>\n"

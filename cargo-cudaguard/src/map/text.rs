@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use cudaguard::machine::map::{Map, State};
 use cudaguard::sanitize;
 
-use super::{gpu, letter, meaning, states};
+use super::{legend_states, row_label, state_letter, state_meaning};
 
 /// Wide enough for a branch and a space; a line of a terminal has room for twelve beside the names.
 const COLUMN: usize = 5;
 const COLUMNS: usize = 12;
 
-pub(super) fn draw(title: &str, map: &Map) -> String {
-    let mut text = sanitize::line(&format!("{title}: on which GPU with which driver")).into_owned() + "\n";
-    let width = map.rows.iter().map(|row| gpu(row).chars().count()).max().unwrap_or(0);
+pub(super) fn render_text(title: &str, map: &Map) -> String {
+    let mut text = sanitize::sanitize_line(&format!("{title}: on which GPU with which driver")).into_owned() + "\n";
+    let width = map.rows.iter().map(|row| row_label(row).chars().count()).max().unwrap_or(0);
     for from in (0..map.branches.len()).step_by(COLUMNS) {
         let to = map.branches.len().min(from + COLUMNS);
         let line = |text: &mut String, name: &str, cells: &mut dyn Iterator<Item = String>| {
@@ -25,12 +25,16 @@ pub(super) fn draw(title: &str, map: &Map) -> String {
         line(&mut text, "driver", &mut map.branches[from..to].iter().map(|branch| branch.number.to_string()));
         line(&mut text, "CUDA", &mut map.branches[from..to].iter().map(|branch| branch.cuda.to_string()));
         for row in &map.rows {
-            line(&mut text, &gpu(row), &mut row.cells[from..to].iter().map(|cell| letter(cell.state).to_owned()));
+            line(
+                &mut text,
+                &row_label(row),
+                &mut row.cells[from..to].iter().map(|cell| state_letter(cell.state).to_owned()),
+            );
         }
     }
     text.push('\n');
-    for state in states(map) {
-        let _ = writeln!(text, "  {}  {}", letter(state), meaning(state));
+    for state in legend_states(map) {
+        let _ = writeln!(text, "  {}  {}", state_letter(state), state_meaning(state));
     }
     // Each reason once, with how often it stands there.
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();

@@ -7,24 +7,26 @@ use std::fmt::Write as _;
 
 use cudaguard::vendor::CUDNN;
 
-use super::{Asked, Row, by_driver, commented, dotted, processor_comes_with, variant};
+use super::{
+    RequirementsQuery, RequirementsRow, comment_lines, dotted_cc, group_by_driver, processor_comes_with, variant_name,
+};
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let rows = asked.rows()?;
+pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let rows = asked.fit_rows()?;
     let mut heading =
-        asked.heading("Pins of a conda recipe (recipe.yaml of rattler-build; the same words in meta.yaml)");
+        asked.comment_heading("Pins of a conda recipe (recipe.yaml of rattler-build; the same words in meta.yaml)");
     heading.push("__cuda as in CEP 30; __cuda_arch as in CEP 46, which is the oldest GPU of the machine that installs: a client that".to_owned());
     heading.push("does not know it installs nothing that needs it.".to_owned());
     heading.extend(processor_comes_with(asked, "the package's platform"));
-    let by_driver = by_driver(&rows);
+    let by_driver = group_by_driver(&rows);
     let several = by_driver.len() > 1;
     if several {
         heading.push("A package asks for one driver, and these GPUs need different ones: the recipe makes a package for each, of the".to_owned());
         heading.push("same files. In variants.yaml beside it (in meta.yaml, selectors say the same):".to_owned());
-        let names: Vec<String> = by_driver.keys().map(|cuda| format!("\"{}\"", variant(*cuda))).collect();
+        let names: Vec<String> = by_driver.keys().map(|cuda| format!("\"{}\"", variant_name(*cuda))).collect();
         heading.push(format!("  {KEY}: [{}]", names.join(", ")));
     }
-    let mut text = commented(&heading);
+    let mut text = comment_lines(&heading);
     text.push_str("requirements:\n  run:\n");
     for (cuda, rows) in &by_driver {
         // Without a driver neither package is there.
@@ -33,7 +35,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
         let pins =
             [format!("__cuda{least}")].into_iter().chain((!arch.is_empty()).then(|| format!("__cuda_arch {arch}")));
         let indent = if several {
-            let _ = writeln!(text, "    - if: {KEY} == \"{}\"\n      then:", variant(*cuda));
+            let _ = writeln!(text, "    - if: {KEY} == \"{}\"\n      then:", variant_name(*cuda));
             "        "
         } else {
             "    "
@@ -59,10 +61,10 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
 const KEY: &str = "least_driver";
 
 /// Alternatives joined by `|`, each an interval; empty: any GPU.
-fn rows_of_gpus(rows: &[Row]) -> String {
-    let interval = |row: &Row| {
-        let from = row.from.map(|cc| format!(">={}", dotted(cc)));
-        let below = row.below.map(|cc| format!("<{}", dotted(cc)));
+fn rows_of_gpus(rows: &[RequirementsRow]) -> String {
+    let interval = |row: &RequirementsRow| {
+        let from = row.from.map(|cc| format!(">={}", dotted_cc(cc)));
+        let below = row.below.map(|cc| format!("<{}", dotted_cc(cc)));
         [from, below].into_iter().flatten().collect::<Vec<_>>().join(",")
     };
     let all: Vec<String> = rows.iter().map(interval).collect();

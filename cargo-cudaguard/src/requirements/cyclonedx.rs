@@ -5,11 +5,11 @@
 
 use cudaguard::json::{Value, array, object};
 
-use super::Asked;
-use super::family::{self, Family, Part};
+use super::RequirementsQuery;
+use super::family::{self, FamilyPart, FamilyReport};
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let Family { parts, needs } = family::of(asked)?;
+pub(super) fn write_cyclonedx(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let FamilyReport { parts, needs } = family::family_of(asked)?;
     let files = needs.iter().enumerate().map(|(at, (name, _))| {
         object([("type", "file".into()), ("bom-ref", format!("file-{at}").into()), ("name", name.as_str().into())])
     });
@@ -28,32 +28,32 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
         ("components", array(all)),
         ("dependencies", array(dependencies)),
     ]);
-    Ok(format!("{}\n", value.pretty()))
+    Ok(format!("{}\n", value.to_pretty_string()))
 }
 
-fn to_json(part: &Part, reference: &str) -> Value {
+fn to_json(part: &FamilyPart, reference: &str) -> Value {
     let mut value = object([
         ("type", part.kind.into()),
         ("bom-ref", reference.into()),
         ("supplier", object([("name", "NVIDIA".into())])),
         ("name", part.name.as_str().into()),
     ]);
-    value.put("version", part.version.as_deref());
-    value.put("scope", Some(if part.optional { "optional" } else { "required" }));
-    value.put("purl", Some(part.purl.as_str()));
+    value.insert_some("version", part.version.as_deref());
+    value.insert_some("scope", Some(if part.optional { "optional" } else { "required" }));
+    value.insert_some("purl", Some(part.purl.as_str()));
     let methods = part.told_by.iter().map(|told_by| {
         object([("technique", "binary-analysis".into()), ("confidence", 1_u32.into()), ("value", (*told_by).into())])
     });
     let identity = object([("field", "name".into()), ("confidence", 1_u32.into()), ("methods", array(methods))]);
     let occurrences = part.seen.iter().map(|(file, symbol)| {
         let mut value = object([("location", file.as_str().into())]);
-        value.put("symbol", symbol.as_deref());
+        value.insert_some("symbol", symbol.as_deref());
         value
     });
-    value.put("evidence", Some(object([("identity", array([identity])), ("occurrences", array(occurrences))])));
+    value.insert_some("evidence", Some(object([("identity", array([identity])), ("occurrences", array(occurrences))])));
     let properties = part.properties.iter();
     let properties =
         properties.map(|(name, text)| object([("name", name.as_str().into()), ("value", text.as_str().into())]));
-    value.put("properties", (!part.properties.is_empty()).then(|| array(properties)));
+    value.insert_some("properties", (!part.properties.is_empty()).then(|| array(properties)));
     value
 }

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::vendor::{CUDART, CUDNN};
 
-use super::{Asked, span_of};
+use super::{RequirementsQuery, span_of};
 
 const DRIVER: &str = "nvidia-driver";
 
 /// One of the family.
 #[derive(Default)]
-pub(super) struct Part {
+pub(super) struct FamilyPart {
     /// As `CycloneDX` calls it: `library`, `device-driver`.
     pub(super) kind: &'static str,
     /// What it is called.
@@ -31,25 +31,25 @@ pub(super) struct Part {
 }
 
 /// The parts by a name of their own, and for each file its name and what it needs; an error where that is nothing.
-pub(super) struct Family {
-    pub(super) parts: BTreeMap<String, Part>,
+pub(super) struct FamilyReport {
+    pub(super) parts: BTreeMap<String, FamilyPart>,
     pub(super) needs: Vec<(String, BTreeSet<String>)>,
 }
 
-pub(super) fn of(asked: &Asked<'_>) -> Result<Family, String> {
-    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+pub(super) fn family_of(asked: &RequirementsQuery<'_>) -> Result<FamilyReport, String> {
+    let mut parts: BTreeMap<String, FamilyPart> = BTreeMap::new();
     let mut needs: Vec<(String, BTreeSet<String>)> = Vec::new();
     for file in asked.components {
         let mut mine = BTreeSet::new();
-        let mut put = |reference: &str, told_by: &'static str, symbol: Option<&str>, part: Part| {
+        let mut put = |reference: &str, told_by: &'static str, symbol: Option<&str>, part: FamilyPart| {
             mine.insert(reference.to_owned());
-            let entry = parts.entry(reference.to_owned()).or_insert_with(|| Part {
+            let entry = parts.entry(reference.to_owned()).or_insert_with(|| FamilyPart {
                 kind: part.kind,
                 name: part.name,
                 version: part.version,
                 purl: part.purl,
                 optional: true,
-                ..Part::default()
+                ..FamilyPart::default()
             });
             entry.optional &= part.optional;
             entry.properties.extend(part.properties);
@@ -59,22 +59,22 @@ pub(super) fn of(asked: &Asked<'_>) -> Result<Family, String> {
         for needed in &file.needed {
             let soname = needed.soname.as_str();
             if soname.starts_with("libcuda.so") {
-                put(DRIVER, "needed library (DT_NEEDED)", None, driver(asked));
+                put(DRIVER, "needed library (DT_NEEDED)", None, driver_part(asked));
                 continue;
             }
             let bound = file.bound.iter().find(|bound| bound.soname == soname);
-            let mut part = library(soname, purl(soname));
+            let mut part = library_part(soname, generic_purl(soname));
             part.properties.extend(bound.map(|bound| ("cudaguard:range".to_owned(), format!(">={}", bound.first))));
             put(soname, "needed library (DT_NEEDED)", bound.map(|bound| bound.name.as_str()), part);
         }
         for manifest in &file.manifests {
-            inside(manifest, &mut put);
+            add_embedded_parts(manifest, &mut put);
             for row in &manifest.requires {
                 match row {
                     Requirement::Library {
                         soname, linkage: linkage @ (Linkage::Linked | Linkage::Dlopened), ..
                     } => {
-                        let mut part = library(soname, purl(soname));
+                        let mut part = library_part(soname, generic_purl(soname));
                         let range = asked.placement.library.map(|of| format!(">={},<{}", of.min, of.below));
                         part.properties.extend(range.map(|range| ("cudaguard:range".to_owned(), range)));
                         part.optional = asked.placement.library.is_some_and(|of| !of.needed);
@@ -82,8 +82,8 @@ pub(super) fn of(asked: &Asked<'_>) -> Result<Family, String> {
                             if *linkage == Linkage::Linked { "needed library (DT_NEEDED)" } else { "opened by name" };
                         put(soname, told_by, None, part);
                     }
-                    Requirement::Driver { .. } => put(DRIVER, "what it is linked to", None, driver(asked)),
-                    Requirement::Gpu { .. } => put(DRIVER, "its kernels", None, driver(asked)),
+                    Requirement::Driver { .. } => put(DRIVER, "what it is linked to", None, driver_part(asked)),
+                    Requirement::Gpu { .. } => put(DRIVER, "its kernels", None, driver_part(asked)),
                     _ => {}
                 }
             }
@@ -93,21 +93,21 @@ pub(super) fn of(asked: &Asked<'_>) -> Result<Family, String> {
     if parts.is_empty() {
         return Err("nothing of the CUDA family is asked for".to_owned());
     }
-    Ok(Family { parts, needs })
+    Ok(FamilyReport { parts, needs })
 }
 
-fn library(name: &str, purl: String) -> Part {
-    Part { kind: "library", name: name.to_owned(), purl, ..Part::default() }
+fn library_part(name: &str, purl: String) -> FamilyPart {
+    FamilyPart { kind: "library", name: name.to_owned(), purl, ..FamilyPart::default() }
 }
 
 /// By the name without what stands around it: `pkg:generic/nvidia/cudart`.
-fn purl(soname: &str) -> String {
+fn generic_purl(soname: &str) -> String {
     let stem = soname.split(".so").next().unwrap_or(soname);
     format!("pkg:generic/nvidia/{}", stem.strip_prefix("lib").unwrap_or(stem))
 }
 
 /// What stands in the file itself, with its version.
-fn inside(manifest: &Manifest, put: &mut impl FnMut(&str, &'static str, Option<&str>, Part)) {
+fn add_embedded_parts(manifest: &Manifest, put: &mut impl FnMut(&str, &'static str, Option<&str>, FamilyPart)) {
     let cudart = manifest.cudart.filter(|cudart| cudart.linkage == Linkage::Static);
     let guarded = manifest.library.as_ref().filter(|library| library.linkage == Linkage::Static);
     let all = [
@@ -115,18 +115,21 @@ fn inside(manifest: &Manifest, put: &mut impl FnMut(&str, &'static str, Option<&
         guarded.map(|library| (CUDNN.stem, library.version.to_string())),
     ];
     for (stem, version) in all.into_iter().flatten() {
-        let part = Part { version: Some(version.clone()), ..library(stem, format!("{}@{version}", purl(stem))) };
+        let part = FamilyPart {
+            version: Some(version.clone()),
+            ..library_part(stem, format!("{}@{version}", generic_purl(stem)))
+        };
         put(&format!("{stem}@{version}"), "linked into the file", None, part);
     }
 }
 
-fn driver(asked: &Asked<'_>) -> Part {
-    let mut part = Part {
+fn driver_part(asked: &RequirementsQuery<'_>) -> FamilyPart {
+    let mut part = FamilyPart {
         kind: "device-driver",
         name: "NVIDIA driver".to_owned(),
         purl: "pkg:generic/nvidia/driver".to_owned(),
         optional: !asked.placement.needs_driver,
-        ..Part::default()
+        ..FamilyPart::default()
     };
     for gpus in &asked.placement.fit {
         let needs = gpus.driver.map_or_else(

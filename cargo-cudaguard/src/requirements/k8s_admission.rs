@@ -6,20 +6,20 @@
 use std::fmt::Write as _;
 
 use super::k8s_affinity::{self, Factor};
-use super::{Asked, commented, object_name};
+use super::{RequirementsQuery, comment_lines, object_name};
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
+pub(super) fn write_admission_policy(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let terms = k8s_affinity::all_terms(asked)?;
     let name = asked.files.first().map_or_else(String::new, |file| object_name(file));
     let mut heading =
-        asked.heading("ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1, Kubernetes 1.30 or newer)");
+        asked.comment_heading("ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1, Kubernetes 1.30 or newer)");
     heading.push(format!(
         "Pods with an image called {name} (matchConditions) must have the node affinity of --format k8s-affinity, or"
     ));
     heading.push("a narrower one with the same expressions in each term. A pod that names its GPUs in other words (a narrower number, a".to_owned());
     heading
         .push("resource claim, nodeName) is refused: it cannot be told from one that would run elsewhere.".to_owned());
-    let mut text = commented(&heading);
+    let mut text = comment_lines(&heading);
     let _ = write!(
         text,
         "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata:\n  name: {name}-gpus\nspec:\n  \

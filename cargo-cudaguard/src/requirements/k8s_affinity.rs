@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use cudaguard::vendor::CUDNN;
 use cudaguard::version::CudaVersion;
 
-use super::{Asked, Row, commented};
+use super::{RequirementsQuery, RequirementsRow, comment_lines};
 
 const CC_MAJOR: &str = "nvidia.com/gpu.compute.major";
 const CC_MINOR: &str = "nvidia.com/gpu.compute.minor";
@@ -23,7 +23,7 @@ pub(super) type Factor = (&'static str, &'static str, String);
 type Numbered = (&'static str, &'static str, u32);
 
 /// As Kubernetes calls a processor.
-fn architecture(processor: &str) -> Option<&'static str> {
+fn kubernetes_arch(processor: &str) -> Option<&'static str> {
     match processor {
         "x86_64" => Some("amd64"),
         "aarch64" => Some("arm64"),
@@ -31,8 +31,8 @@ fn architecture(processor: &str) -> Option<&'static str> {
     }
 }
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let mut heading = asked.heading("nodeAffinity (Kubernetes v1), a part of a pod's spec,");
+pub(super) fn write_affinity(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let mut heading = asked.comment_heading("nodeAffinity (Kubernetes v1), a part of a pod's spec,");
     heading.push(
         "By the labels of GPU feature discovery (k8s-device-plugin 0.17 or newer); cuda.runtime-version is what the"
             .to_owned(),
@@ -41,7 +41,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     if asked.placement.library.is_some() {
         heading.push(format!("No label tells of {}: that comes with the image.", CUDNN.name));
     }
-    let mut text = commented(&heading);
+    let mut text = comment_lines(&heading);
     text.push_str(
         "affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      nodeSelectorTerms:\n",
     );
@@ -55,25 +55,25 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
 }
 
 /// The alternatives, one of which a node must meet.
-pub(super) fn all_terms(asked: &Asked<'_>) -> Result<Vec<Vec<Factor>>, String> {
-    let architecture = architecture(&asked.placement.processor);
+pub(super) fn all_terms(asked: &RequirementsQuery<'_>) -> Result<Vec<Vec<Factor>>, String> {
+    let architecture = kubernetes_arch(&asked.placement.processor);
     let architecture = architecture.map(|name| ("kubernetes.io/arch", "In", name.to_owned()));
     let with_numbers = |term: Vec<Numbered>| {
         let numbers = term.into_iter().map(|(label, operator, number)| (label, operator, number.to_string()));
         architecture.clone().into_iter().chain(numbers).collect()
     };
-    Ok(asked.rows()?.iter().flat_map(terms).map(with_numbers).collect())
+    Ok(asked.fit_rows()?.iter().flat_map(affinity_terms).map(with_numbers).collect())
 }
 
 /// Each compute capability of a row with each CUDA version.
-fn terms(row: &Row) -> Vec<Vec<Numbered>> {
-    let gpus = of_gpus(row);
-    let drivers = row.cuda.map_or_else(|| vec![Vec::new()], of_driver);
+fn affinity_terms(row: &RequirementsRow) -> Vec<Vec<Numbered>> {
+    let gpus = gpu_terms(row);
+    let drivers = row.cuda.map_or_else(|| vec![Vec::new()], driver_terms);
     gpus.iter().flat_map(|gpu| drivers.iter().map(|driver| [gpu.as_slice(), driver].concat())).collect()
 }
 
 /// The first major from its minor on, the whole majors, the last one up to its minor.
-fn of_gpus(row: &Row) -> Vec<Vec<Numbered>> {
+fn gpu_terms(row: &RequirementsRow) -> Vec<Vec<Numbered>> {
     let wide = |(major, minor): (u8, u8)| (u32::from(major), u32::from(minor));
     let (from, below) = (row.from.map_or((0, 0), wide), row.below.map(wide));
     let at_least = |minor: u32| minor.checked_sub(1).map(|less| (CC_MINOR, "Gt", less));
@@ -104,7 +104,7 @@ fn of_gpus(row: &Row) -> Vec<Vec<Numbered>> {
     terms
 }
 
-fn of_driver(cuda: CudaVersion) -> Vec<Vec<Numbered>> {
+fn driver_terms(cuda: CudaVersion) -> Vec<Vec<Numbered>> {
     let newer_major = vec![(CUDA_MAJOR, "Gt", cuda.major)];
     match cuda.minor.checked_sub(1) {
         None => vec![vec![(CUDA_MAJOR, "Gt", cuda.major.saturating_sub(1))]],

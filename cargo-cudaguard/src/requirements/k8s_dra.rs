@@ -8,20 +8,20 @@ use std::fmt::Write as _;
 
 use cudaguard::vendor::CUDNN;
 
-use super::{Asked, Row, commented, object_name, processor_comes_with};
+use super::{RequirementsQuery, RequirementsRow, comment_lines, object_name, processor_comes_with};
 
 /// How a device's attributes are reached.
 const ATTRIBUTES: &str = "device.attributes[\"gpu.nvidia.com\"]";
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let rows = asked.rows()?;
-    let mut heading = asked.heading("ResourceClaimTemplate (resource.k8s.io/v1, Kubernetes 1.34 or newer)");
+pub(super) fn write_device_class(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let rows = asked.fit_rows()?;
+    let mut heading = asked.comment_heading("ResourceClaimTemplate (resource.k8s.io/v1, Kubernetes 1.34 or newer)");
     heading.push("By the attributes of NVIDIA's DRA driver (dra-driver-nvidia-gpu 25.3 or newer).".to_owned());
     heading.extend(processor_comes_with(asked, "a pod's nodeSelector kubernetes.io/arch"));
     if asked.placement.library.is_some() {
         heading.push(format!("No attribute tells of {}: that comes with the image.", CUDNN.name));
     }
-    let mut text = commented(&heading);
+    let mut text = comment_lines(&heading);
     let name = asked.files.first().map_or_else(String::new, |file| object_name(file));
     let _ = write!(
         text,
@@ -29,15 +29,15 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
          requests:\n      - name: gpu\n        exactly:\n          deviceClassName: gpu.nvidia.com\n          selectors:\n          - cel:\n              \
          expression: |-\n"
     );
-    for line in expression(&rows).lines() {
+    for line in cel_expression(&rows).lines() {
         let _ = writeln!(text, "                {line}");
     }
     Ok(text)
 }
 
 /// True for a device that is fit; never an error.
-fn expression(rows: &[Row]) -> String {
-    let uses = |of: fn(&Row) -> bool| rows.iter().any(of);
+fn cel_expression(rows: &[RequirementsRow]) -> String {
+    let uses = |of: fn(&RequirementsRow) -> bool| rows.iter().any(of);
     let mut all = vec!["device.driver == \"gpu.nvidia.com\"".to_owned()];
     let asked = [
         ("cudaComputeCapability", uses(|row| row.from.is_some() || row.below.is_some())),
@@ -46,7 +46,7 @@ fn expression(rows: &[Row]) -> String {
     all.extend(
         asked.into_iter().filter(|(_, used)| *used).map(|(attribute, _)| format!("\"{attribute}\" in {ATTRIBUTES}")),
     );
-    let rows: Vec<String> = rows.iter().map(row).collect();
+    let rows: Vec<String> = rows.iter().map(cel_row).collect();
     match &rows[..] {
         [one] => all.push(one.clone()),
         several => {
@@ -57,7 +57,7 @@ fn expression(rows: &[Row]) -> String {
     all.join(" &&\n")
 }
 
-fn row(row: &Row) -> String {
+fn cel_row(row: &RequirementsRow) -> String {
     let compared = |attribute: &str, (major, minor): (u32, u32), how: &str| {
         format!("{ATTRIBUTES}.{attribute}.compareTo(semver(\"{major}.{minor}.0\")) {how} 0")
     };

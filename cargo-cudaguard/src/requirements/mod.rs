@@ -26,52 +26,52 @@ use std::process::ExitCode;
 use cudaguard::env::Env;
 use cudaguard::finding::Code;
 use cudaguard::machine::Components;
-use cudaguard::machine::placement::{Gpus, Placement};
+use cudaguard::machine::placement::{GpuRange, Placement};
 use cudaguard::sanitize;
 use cudaguard::version::CudaVersion;
 
-use crate::arguments::Form;
+use crate::arguments::RequirementsFormat;
 use crate::report::{self, CliError};
 use crate::verify;
 
 /// What is to be written down.
-struct Asked<'a> {
+struct RequirementsQuery<'a> {
     files: &'a [PathBuf],
     components: &'a [Components],
     placement: &'a Placement,
 }
 
-pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, CliError> {
+pub(crate) fn run_requirements(env: &Env, files: &[PathBuf], form: RequirementsFormat) -> Result<ExitCode, CliError> {
     let all = verify::components_of_all(env, files)?;
     verify::warn_of_not_examined(&all);
-    let placement = Placement::of(&all)
+    let placement = Placement::from_components(&all)
         .map_err(|why| CliError::operational(format_args!("no requirement can be derived: {why}")))?;
-    let asked = Asked { files, components: &all, placement: &placement };
+    let asked = RequirementsQuery { files, components: &all, placement: &placement };
     let written = match form {
-        Form::Text => Ok(text::write(&asked)),
-        Form::Json => Ok(json::write(&asked)),
-        Form::NvidiaRequire => nvidia_require::write(&asked),
-        Form::Oci => oci::write(&asked),
-        Form::K8sDra => k8s_dra::write(&asked),
-        Form::K8sAffinity => k8s_affinity::write(&asked),
-        Form::K8sAdmission => k8s_admission::write(&asked),
-        Form::Conda => conda::write(&asked),
-        Form::WheelVariant => wheel_variant::write(&asked),
-        Form::Spack => spack::write(&asked),
-        Form::Nix => nix::write(&asked),
-        Form::Slurm => slurm::write(&asked),
-        Form::CycloneDx => cyclonedx::write(&asked),
-        Form::Spdx => spdx::write(&asked),
+        RequirementsFormat::Text => Ok(text::write_text(&asked)),
+        RequirementsFormat::Json => Ok(json::write_json(&asked)),
+        RequirementsFormat::NvidiaRequire => nvidia_require::write_nvidia_require(&asked),
+        RequirementsFormat::Oci => oci::write_oci(&asked),
+        RequirementsFormat::K8sDra => k8s_dra::write_device_class(&asked),
+        RequirementsFormat::K8sAffinity => k8s_affinity::write_affinity(&asked),
+        RequirementsFormat::K8sAdmission => k8s_admission::write_admission_policy(&asked),
+        RequirementsFormat::Conda => conda::write_conda(&asked),
+        RequirementsFormat::WheelVariant => wheel_variant::write_wheel_variant(&asked),
+        RequirementsFormat::Spack => spack::write_spack(&asked),
+        RequirementsFormat::Nix => nix::write_nix(&asked),
+        RequirementsFormat::Slurm => slurm::write_slurm(&asked),
+        RequirementsFormat::CycloneDx => cyclonedx::write_cyclonedx(&asked),
+        RequirementsFormat::Spdx => spdx::write_spdx(&asked),
     };
     let text =
-        written.map_err(|why| CliError::operational(format_args!("{}: {}: {why}", asked.title(), form.name())))?;
-    report::result(&text)?;
+        written.map_err(|why| CliError::operational(format_args!("{}: {}: {why}", asked.file_names(), form.name())))?;
+    report::print_result(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// GPUs of compute capabilities from here on, below there, whose driver must support this CUDA version: what most grammars can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Row {
+struct RequirementsRow {
     /// `None`: from the oldest on.
     from: Option<(u8, u8)>,
     /// `None`: and whatever is newer.
@@ -80,26 +80,26 @@ struct Row {
     cuda: Option<CudaVersion>,
 }
 
-impl Asked<'_> {
+impl RequirementsQuery<'_> {
     /// The files' names, without their folders.
-    fn title(&self) -> String {
-        verify::title(self.files)
+    fn file_names(&self) -> String {
+        verify::file_names(self.files)
     }
 
     /// The fit GPUs, the oldest first; how they are served makes no difference here. An error where nothing is asked that
     /// a driver or a GPU could lack.
-    fn rows(&self) -> Result<Vec<Row>, String> {
-        let mut rows: Vec<Row> = Vec::new();
+    fn fit_rows(&self) -> Result<Vec<RequirementsRow>, String> {
+        let mut rows: Vec<RequirementsRow> = Vec::new();
         for gpus in &self.placement.fit {
             let from = Some(gpus.from).filter(|from| *from != (0, 0));
             let cuda = gpus.driver.map(|driver| driver.cuda);
-            let below = gpus.end();
+            let below = gpus.upper_bound();
             match rows.last_mut() {
                 Some(last) if last.cuda == cuda && last.below.is_some() && last.below == from => last.below = below,
-                _ => rows.push(Row { from, below, cuda }),
+                _ => rows.push(RequirementsRow { from, below, cuda }),
             }
         }
-        let empty = |row: &Row| row.from.is_none() && row.below.is_none() && row.cuda.is_none();
+        let empty = |row: &RequirementsRow| row.from.is_none() && row.below.is_none() && row.cuda.is_none();
         if rows.iter().any(empty) {
             return Err(if self.placement.needs_driver {
                 "it runs on any GPU with any driver that is there: there is nothing to select by".to_owned()
@@ -111,15 +111,15 @@ impl Asked<'_> {
     }
 
     /// Lines of a comment: what is written, by what, for whom.
-    fn heading(&self, what: &str) -> Vec<String> {
-        vec![format!("{what} for {}, by cudaguard requirements", self.title())]
+    fn comment_heading(&self, what: &str) -> Vec<String> {
+        vec![format!("{what} for {}, by cudaguard requirements", self.file_names())]
     }
 }
 
 /// Rows by the driver that they ask for, the oldest first: for grammars in which one requirement asks for one driver, and several
 /// are alternatives.
-fn by_driver(rows: &[Row]) -> BTreeMap<Option<CudaVersion>, Vec<Row>> {
-    let mut of: BTreeMap<_, Vec<Row>> = BTreeMap::new();
+fn group_by_driver(rows: &[RequirementsRow]) -> BTreeMap<Option<CudaVersion>, Vec<RequirementsRow>> {
+    let mut of: BTreeMap<_, Vec<RequirementsRow>> = BTreeMap::new();
     for row in rows {
         of.entry(row.cuda).or_default().push(*row);
     }
@@ -127,41 +127,42 @@ fn by_driver(rows: &[Row]) -> BTreeMap<Option<CudaVersion>, Vec<Row>> {
 }
 
 /// What such an alternative is called: `cuda_12_0`.
-fn variant(cuda: Option<CudaVersion>) -> String {
+fn variant_name(cuda: Option<CudaVersion>) -> String {
     cuda.map_or_else(|| "any".to_owned(), |cuda| format!("cuda_{}_{}", cuda.major, cuda.minor))
 }
 
 /// What a comment says where a grammar has no word for the processor.
-fn processor_comes_with(asked: &Asked<'_>, what: &str) -> Option<String> {
+fn processor_comes_with(asked: &RequirementsQuery<'_>, what: &str) -> Option<String> {
     let processor = &asked.placement.processor;
     (!processor.is_empty()).then(|| format!("It has no word for the processor, {processor}: that is {what}."))
 }
 
 /// `8.0`
-fn dotted((major, minor): (u8, u8)) -> String {
+fn dotted_cc((major, minor): (u8, u8)) -> String {
     format!("{major}.{minor}")
 }
 
 /// `up to 7.x`, `8.0 to 8.6`, `9.x`, `9.0 and newer`, `any`.
-fn span(from: (u8, u8), to: Option<(u8, u8)>) -> String {
-    let end = |(major, minor): (u8, u8)| if minor == u8::MAX { format!("{major}.x") } else { dotted((major, minor)) };
+fn describe_span(from: (u8, u8), to: Option<(u8, u8)>) -> String {
+    let end =
+        |(major, minor): (u8, u8)| if minor == u8::MAX { format!("{major}.x") } else { dotted_cc((major, minor)) };
     match to {
         None if from == (0, 0) => "any".to_owned(),
-        None => format!("{} and newer", dotted(from)),
+        None => format!("{} and newer", dotted_cc(from)),
         Some(to) if from == (0, 0) => format!("up to {}", end(to)),
-        Some(to) if to == from => dotted(from),
+        Some(to) if to == from => dotted_cc(from),
         Some((major, u8::MAX)) if from == (major, 0) => format!("{major}.x"),
-        Some(to) => format!("{} to {}", dotted(from), end(to)),
+        Some(to) => format!("{} to {}", dotted_cc(from), end(to)),
     }
 }
 
 /// The same of fit GPUs.
-fn span_of(gpus: &Gpus) -> String {
-    span(gpus.from, gpus.to)
+fn span_of(gpus: &GpuRange) -> String {
+    describe_span(gpus.from, gpus.to)
 }
 
 /// Why GPUs are not fit.
-fn reason(code: Code) -> &'static str {
+fn unfit_reason(code: Code) -> &'static str {
     match code {
         Code::NoCodeForGpu => "no code serves them",
         other => other.title(),
@@ -169,8 +170,8 @@ fn reason(code: Code) -> &'static str {
 }
 
 /// Comment lines: `# …`.
-fn commented(lines: &[String]) -> String {
-    lines.iter().fold(String::new(), |text, line| text + "# " + &sanitize::line(line) + "\n")
+fn comment_lines(lines: &[String]) -> String {
+    lines.iter().fold(String::new(), |text, line| text + "# " + &sanitize::sanitize_line(line) + "\n")
 }
 
 /// A name that Kubernetes takes for an object: what the first file is called, in its letters.

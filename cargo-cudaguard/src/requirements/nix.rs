@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 
 use cudaguard::vendor::CUDNN;
 
-use super::{Asked, commented, dotted, processor_comes_with};
+use super::{RequirementsQuery, comment_lines, dotted_cc, processor_comes_with};
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let rows = asked.rows()?;
-    let mut heading =
-        asked.heading("Check phase of a Nix derivation: a function to call and to merge (//) into its attributes,");
+pub(super) fn write_nix(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let rows = asked.fit_rows()?;
+    let mut heading = asked
+        .comment_heading("Check phase of a Nix derivation: a function to call and to merge (//) into its attributes,");
     heading.push(
         "with cudaCapabilities of nixpkgs' config. The build fails where one of them is of a GPU that is not fit."
             .to_owned(),
@@ -21,15 +21,16 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     if asked.placement.library.is_some() {
         heading.push(format!("It says nothing of {}: that is a dependency of the derivation.", CUDNN.name));
     }
-    let mut text = commented(&heading);
+    let mut text = comment_lines(&heading);
     text.push_str("{ cudaCapabilities }:\nlet\n  fit = [  # from here on, below there\n");
     for row in &rows {
-        let version = |cc: Option<(u8, u8)>, none: &str| cc.map_or_else(|| none.to_owned(), dotted);
+        let version = |cc: Option<(u8, u8)>, none: &str| cc.map_or_else(|| none.to_owned(), dotted_cc);
         let (from, below) = (version(row.from, "0"), version(row.below, "999"));
         let cuda = row.cuda.map(|cuda| format!(" needsCuda = \"{cuda}\";")).unwrap_or_default();
         let _ = writeln!(text, "    {{ from = \"{from}\"; below = \"{below}\";{cuda} }}");
     }
-    let title: String = asked.title().chars().filter(|c| c.is_ascii_alphanumeric() || " ,.-_".contains(*c)).collect();
+    let title: String =
+        asked.file_names().chars().filter(|c| c.is_ascii_alphanumeric() || " ,.-_".contains(*c)).collect();
     let _ = write!(
         text,
         "  ];\n  number = cc: builtins.head (builtins.match \"([0-9]+[.][0-9]+)[af]?\" cc);\n  within = cc: row:\n    \

@@ -6,7 +6,7 @@
 
 use cudaguard::vendor::CUDNN;
 
-use super::{Asked, Row, commented, dotted, processor_comes_with};
+use super::{RequirementsQuery, RequirementsRow, comment_lines, dotted_cc, processor_comes_with};
 
 /// What the comment says of who reads it.
 pub(super) const READERS: [&str; 2] = [
@@ -14,28 +14,28 @@ pub(super) const READERS: [&str; 2] = [
     "default of nvidia-container-toolkit, and with CDI, nothing reads it: then it tells, and keeps nothing from starting.",
 ];
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let rows = asked.rows()?;
-    let mut heading = asked.heading("Variable NVIDIA_REQUIRE_CUDA");
+pub(super) fn write_nvidia_require(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let rows = asked.fit_rows()?;
+    let mut heading = asked.comment_heading("Variable NVIDIA_REQUIRE_CUDA");
     heading.extend(READERS.map(str::to_owned));
     heading.extend(gives_away(asked));
-    Ok(format!("{}NVIDIA_REQUIRE_CUDA={}\n", commented(&heading), expression(&rows)))
+    Ok(format!("{}NVIDIA_REQUIRE_CUDA={}\n", comment_lines(&heading), require_expression(&rows)))
 }
 
 /// A term for each row.
-pub(super) fn expression(rows: &[Row]) -> String {
-    rows.iter().map(term).collect::<Vec<_>>().join(" ")
+pub(super) fn require_expression(rows: &[RequirementsRow]) -> String {
+    rows.iter().map(require_term).collect::<Vec<_>>().join(" ")
 }
 
-fn term(row: &Row) -> String {
-    let from = row.from.map(|cc| format!("arch>={}", dotted(cc)));
-    let below = row.below.map(|cc| format!("arch<{}", dotted(cc)));
+fn require_term(row: &RequirementsRow) -> String {
+    let from = row.from.map(|cc| format!("arch>={}", dotted_cc(cc)));
+    let below = row.below.map(|cc| format!("arch<{}", dotted_cc(cc)));
     let cuda = row.cuda.map(|cuda| format!("cuda>={cuda}"));
     [from, below, cuda].into_iter().flatten().collect::<Vec<_>>().join(",")
 }
 
 /// What it cannot say.
-pub(super) fn gives_away(asked: &Asked<'_>) -> Vec<String> {
+pub(super) fn gives_away(asked: &RequirementsQuery<'_>) -> Vec<String> {
     let mut lines =
         vec!["A machine with a GPU beside the fit ones that is not is refused: all of them are looked at.".to_owned()];
     lines.extend(processor_comes_with(asked, "the image's platform"));

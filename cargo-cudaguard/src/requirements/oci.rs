@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 
 use cudaguard::vendor::CUDNN;
 
-use super::{Asked, commented, nvidia_require, span_of};
+use super::{RequirementsQuery, comment_lines, nvidia_require, span_of};
 
 /// The keys begin with the project's own name, as the OCI image specification 1.1 asks of annotations.
 const PREFIX: &str = "io.github.cudaguard";
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let rows = asked.rows()?;
+pub(super) fn write_oci(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let rows = asked.fit_rows()?;
     let placement = asked.placement;
-    let mut heading = asked.heading("Labels (OCI image specification 1.1) and NVIDIA_REQUIRE_CUDA");
+    let mut heading = asked.comment_heading("Labels (OCI image specification 1.1) and NVIDIA_REQUIRE_CUDA");
     heading.extend(nvidia_require::READERS.map(str::to_owned));
     heading.extend(nvidia_require::gives_away(asked));
-    let mut text = commented(&heading);
+    let mut text = comment_lines(&heading);
     let mut label = |key: &str, value: &str| {
         let _ = writeln!(text, "LABEL {PREFIX}.{key}=\"{value}\"");
     };
@@ -36,6 +36,6 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     if let Some(library) = placement.library {
         label(CUDNN.key, &format!(">={},<{}", library.min, library.below));
     }
-    let _ = writeln!(text, "ENV NVIDIA_REQUIRE_CUDA=\"{}\"", nvidia_require::expression(&rows));
+    let _ = writeln!(text, "ENV NVIDIA_REQUIRE_CUDA=\"{}\"", nvidia_require::require_expression(&rows));
     Ok(text)
 }

@@ -8,26 +8,26 @@ use std::fmt::Write as _;
 use cudaguard::sanitize;
 use cudaguard::tables;
 
-use super::{Asked, commented, dotted};
+use super::{RequirementsQuery, comment_lines, dotted_cc};
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let rows = asked.rows()?;
-    let mut heading = asked.heading("Check for a Slurm prolog or job script");
+pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let rows = asked.fit_rows()?;
+    let mut heading = asked.comment_heading("Check for a Slurm prolog or job script");
     heading.push("Needs nvidia-smi of driver 510 or newer. Status 0: a GPU of this node is fit; 1: none is; 2: nvidia-smi does not answer.".to_owned());
     heading.push(
         "Features are a site's own names. Those that this needs, for --constraint, by compute capability:".to_owned(),
     );
-    let mut ccs: Vec<(u8, u8)> = tables::archs().iter().map(|row| row.cc).collect();
+    let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
     ccs.dedup();
     for cc in ccs {
-        let fit = asked.placement.fit.iter().any(|gpus| gpus.include(cc));
+        let fit = asked.placement.fit.iter().any(|gpus| gpus.contains(cc));
         if let Some(name) = tables::gpu_examples(cc).first().filter(|_| fit) {
-            heading.push(format!("  {} ({name})", dotted(cc)));
+            heading.push(format!("  {} ({name})", dotted_cc(cc)));
         }
     }
-    let mut text = String::from("#!/bin/sh\n") + &commented(&heading);
+    let mut text = String::from("#!/bin/sh\n") + &comment_lines(&heading);
     if !asked.placement.processor.is_empty() {
-        let (processor, title) = (&asked.placement.processor, shell(&asked.title()));
+        let (processor, title) = (&asked.placement.processor, quote_shell(&asked.file_names()));
         let _ = writeln!(
             text,
             "[ \"$(uname -m)\" = {processor} ] || {{ echo \"{title}: is for {processor}\" >&2; exit 1; }}"
@@ -42,7 +42,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
         tests.extend(row.below.map(|cc| format!("[ \"$1\" -lt {} ]", number(cc))));
         if let Some(cuda) = row.cuda {
             // The branch is what decides of a release; one of which that is not certain is passed over.
-            let branch = tables::branches().iter().find(|branch| branch.least >= cuda).map(|branch| branch.branch);
+            let branch = tables::branch_rows().iter().find(|branch| branch.least >= cuda).map(|branch| branch.branch);
             let Some(branch) = branch else { continue };
             tests.push(format!("[ \"$2\" -ge {branch} ]"));
         }
@@ -60,13 +60,13 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     let _ = writeln!(
         text,
         "[ $status = 0 ] || echo \"{}: no GPU of this node is fit: $seen\" >&2\nexit $status",
-        shell(&asked.title())
+        quote_shell(&asked.file_names())
     );
     Ok(text)
 }
 
 /// Within double quotes.
-fn shell(text: &str) -> String {
+fn quote_shell(text: &str) -> String {
     let kept = |c: char| if matches!(c, '"' | '$' | '`' | '\\' | '!') { '_' } else { c };
-    sanitize::line(text).chars().map(kept).collect()
+    sanitize::sanitize_line(text).chars().map(kept).collect()
 }

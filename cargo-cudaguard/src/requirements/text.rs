@@ -8,13 +8,14 @@ use cudaguard::sanitize;
 use cudaguard::tables;
 use cudaguard::vendor::CUDNN;
 
-use super::{Asked, reason, span, span_of};
+use super::{RequirementsQuery, describe_span, span_of, unfit_reason};
 
-pub(super) fn write(asked: &Asked<'_>) -> String {
+pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
     let placement = asked.placement;
-    let mut text = sanitize::line(&format!("{}: what a machine must have", asked.title())).into_owned() + "\n";
-    let mut line = |name: &str, said: &str| {
-        let _ = writeln!(text, "  {name:<10} {}", sanitize::line(said));
+    let mut text =
+        sanitize::sanitize_line(&format!("{}: what a machine must have", asked.file_names())).into_owned() + "\n";
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<10} {}", sanitize::sanitize_line(value));
     };
     if !placement.processor.is_empty() {
         line("processor", &placement.processor);
@@ -24,14 +25,30 @@ pub(super) fn write(asked: &Asked<'_>) -> String {
     }
     let mut name = "GPUs";
     for gpus in placement.fit.iter().filter(|_| !placement.asks_nothing()) {
-        let by = gpus.by.map(|by| format!(": {}", served(by))).unwrap_or_default();
-        line(name, &format!("{}{}{by}; driver: {}", span_of(gpus), examples(gpus.from, gpus.to), driver(gpus.driver)));
+        let by = gpus.by.map(|by| format!(": {}", describe_support(by))).unwrap_or_default();
+        line(
+            name,
+            &format!(
+                "{}{}{by}; driver: {}",
+                span_of(gpus),
+                example_gpus(gpus.from, gpus.to),
+                describe_driver(gpus.driver)
+            ),
+        );
         name = "";
     }
     let mut name = "not on";
     for gpus in &placement.unfit {
-        let why = reason(gpus.why.code);
-        line(name, &format!("{}{}: {why} ({})", span(gpus.from, gpus.to), examples(gpus.from, gpus.to), gpus.why.code));
+        let why = unfit_reason(gpus.why.code);
+        line(
+            name,
+            &format!(
+                "{}{}: {why} ({})",
+                describe_span(gpus.from, gpus.to),
+                example_gpus(gpus.from, gpus.to),
+                gpus.why.code
+            ),
+        );
         name = "";
     }
     if let Some(library) = placement.library {
@@ -44,7 +61,7 @@ pub(super) fn write(asked: &Asked<'_>) -> String {
     text
 }
 
-fn served(by: Service) -> &'static str {
+fn describe_support(by: Service) -> &'static str {
     match by {
         Service::Native => "native",
         Service::Jit => "JIT",
@@ -54,7 +71,7 @@ fn served(by: Service) -> &'static str {
     }
 }
 
-pub(super) fn driver(driver: Option<OldestDriver>) -> String {
+pub(super) fn describe_driver(driver: Option<OldestDriver>) -> String {
     match driver {
         None => "any that drives it".to_owned(),
         Some(OldestDriver { cuda, release: None }) => format!("one that supports CUDA {cuda}"),
@@ -65,9 +82,9 @@ pub(super) fn driver(driver: Option<OldestDriver>) -> String {
 }
 
 /// ` (A100, A10)`: of each compute capability the product that is known best, and no more than a line takes.
-fn examples(from: (u8, u8), to: Option<(u8, u8)>) -> String {
+fn example_gpus(from: (u8, u8), to: Option<(u8, u8)>) -> String {
     const SHOWN: usize = 4;
-    let mut ccs: Vec<(u8, u8)> = tables::archs().iter().map(|row| row.cc).collect();
+    let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
     ccs.dedup();
     let inside = ccs.into_iter().filter(|cc| *cc >= from && to.is_none_or(|to| *cc <= to));
     let mut names: Vec<&str> = inside.filter_map(|cc| tables::gpu_examples(cc).first()).map(String::as_str).collect();

@@ -12,7 +12,7 @@ use cudaguard::tables;
 use cudaguard::vendor::CUDNN;
 use cudaguard::version::CudaVersion;
 
-use super::{Asked, by_driver, commented, processor_comes_with, variant};
+use super::{RequirementsQuery, comment_lines, group_by_driver, processor_comes_with, variant_name};
 
 /// The oldest CUDA version that the provider has a value for.
 const OLDEST_CUDA: CudaVersion = CudaVersion::new(11, 0);
@@ -20,17 +20,17 @@ const OLDEST_CUDA: CudaVersion = CudaVersion::new(11, 0);
 /// Minors of a compute capability have one digit.
 const MINORS: std::ops::RangeInclusive<u8> = 0..=9;
 
-pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let rows = asked.rows()?;
-    let mut heading = asked.heading("Properties of a wheel variant (PEP 825, a draft)");
+pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let rows = asked.fit_rows()?;
+    let mut heading = asked.comment_heading("Properties of a wheel variant (PEP 825, a draft)");
     heading.push("Of the provider nvidia, as of January 2026, which looks at the newest GPU of a machine.".to_owned());
     heading.extend(processor_comes_with(asked, "the wheel's platform tag"));
     let any_gpu = rows.iter().any(|row| row.from.is_none() && row.below.is_none());
-    let by_driver = by_driver(&rows);
+    let by_driver = group_by_driver(&rows);
     let mut variants: Vec<(Option<CudaVersion>, Vec<String>)> = Vec::new();
     for cuda in by_driver.keys() {
         // With a newer driver, also what an older one would do for; what an earlier variant has is taken there.
-        let mut archs = if any_gpu { Vec::new() } else { archs(asked, *cuda) };
+        let mut archs = if any_gpu { Vec::new() } else { variant_archs(asked, *cuda) };
         archs.retain(|arch| !variants.iter().any(|(_, earlier)| earlier.contains(arch)));
         if any_gpu || !archs.is_empty() {
             variants.push((*cuda, archs));
@@ -56,10 +56,10 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     if asked.placement.library.is_some() {
         heading.push(format!("No property tells of {}: that is a dependency of the wheel.", CUDNN.name));
     }
-    let mut text = commented(&heading);
+    let mut text = comment_lines(&heading);
     for (cuda, archs) in &variants {
         if variants.len() > 1 {
-            let _ = writeln!(text, "# variant: {}", variant(*cuda));
+            let _ = writeln!(text, "# variant: {}", variant_name(*cuda));
         }
         let bound = cuda.map(|cuda| format!("cuda_version_lower_bound :: {}", cuda.max(OLDEST_CUDA)));
         for property in bound.into_iter().chain(archs.iter().map(|arch| format!("sm_arch :: {arch}"))) {
@@ -70,14 +70,14 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
 }
 
 /// The values that only fit GPUs meet, with a driver of this CUDA version.
-fn archs(asked: &Asked<'_>, cuda: Option<CudaVersion>) -> Vec<String> {
+fn variant_archs(asked: &RequirementsQuery<'_>, cuda: Option<CudaVersion>) -> Vec<String> {
     let placement = asked.placement;
     let by_jit = |cc: (u8, u8)| {
-        let gpus = placement.fit.iter().find(|gpus| gpus.include(cc))?;
+        let gpus = placement.fit.iter().find(|gpus| gpus.contains(cc))?;
         let least = gpus.driver.map(|driver| driver.cuda);
         (least <= cuda).then_some(gpus.by == Some(Service::Jit))
     };
-    let mut majors: Vec<u8> = tables::archs().iter().map(|row| row.cc.0).collect();
+    let mut majors: Vec<u8> = tables::arch_rows().iter().map(|row| row.cc.0).collect();
     majors.dedup();
     let mut values = Vec::new();
     for major in majors {

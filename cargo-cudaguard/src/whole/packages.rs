@@ -10,11 +10,11 @@ use cudaguard::vendor::{CUDART, CUDNN, Library, major_of, plain_name};
 use cudaguard::version::{CudaVersion, Version};
 use serde_json::Value;
 
-use super::some;
+use super::join_some;
 
 /// What a wheel's METADATA, a conda package's index or an image's variables say.
-pub(super) struct Package {
-    kind: Kind,
+pub(super) struct ArtifactPackage {
+    kind: PackageKind,
     /// Its name.
     name: String,
     /// Its version, with what stands behind a `+`.
@@ -32,7 +32,7 @@ pub(super) struct Package {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PackageKind {
     Wheel,
     Conda,
     Image,
@@ -92,8 +92,8 @@ fn guarded_version() -> String {
 }
 
 /// What these texts say, each with its member's name. What is of another form than expected says nothing.
-pub(super) fn all_of(texts: &[(String, String)]) -> Vec<Package> {
-    let mut packages: Vec<Package> = Vec::new();
+pub(super) fn all_of(texts: &[(String, String)]) -> Vec<ArtifactPackage> {
+    let mut packages: Vec<ArtifactPackage> = Vec::new();
     let beside = |folder: &str, name: &str| {
         let wanted = format!("{folder}{name}");
         texts.iter().find(|(other, _)| *other == wanted).map(|(_, text)| text.as_str())
@@ -103,18 +103,18 @@ pub(super) fn all_of(texts: &[(String, String)]) -> Vec<Package> {
         let top = folder.trim_end_matches('/');
         let top = &top[..top.rfind(['/', '!']).map_or(0, |at| at + 1)];
         packages.extend(match name {
-            "METADATA" => Some(Package::of_wheel(top, text, beside(folder, "RECORD").unwrap_or_default())),
-            "index.json" => Package::of_conda(top, text, beside(folder, "run_exports.json")),
+            "METADATA" => Some(ArtifactPackage::from_wheel(top, text, beside(folder, "RECORD").unwrap_or_default())),
+            "index.json" => ArtifactPackage::from_conda(top, text, beside(folder, "run_exports.json")),
             "RECORD" | "run_exports.json" => None,
-            _ => Package::of_conda(top, text, None),
+            _ => ArtifactPackage::from_conda(top, text, None),
         });
     }
-    packages.sort_by_key(|package| (package.top.clone(), package.title()));
+    packages.sort_by_key(|package| (package.top.clone(), package.display_title()));
     packages
 }
 
-impl Package {
-    fn of_wheel(top: &str, metadata: &str, record: &str) -> Self {
+impl ArtifactPackage {
+    fn from_wheel(top: &str, metadata: &str, record: &str) -> Self {
         // Behind the first empty line stands a description in free words.
         let lines = || metadata.lines().take_while(|line| !line.is_empty());
         let all = |key: &'static str| lines().filter_map(move |line| Some(line.strip_prefix(key)?.trim().to_owned()));
@@ -124,7 +124,7 @@ impl Package {
         let tag = tag.map(|(tag, cuda)| (format!("the version says {tag}"), cuda));
         let path = |line: &str| format!("{top}{}", line.split(',').next().unwrap_or_default().trim_matches('"'));
         Self {
-            kind: Kind::Wheel,
+            kind: PackageKind::Wheel,
             name: first("Name:"),
             version,
             requires: all("Requires-Dist:").filter(|text| is_nvidias(text)).collect(),
@@ -136,20 +136,20 @@ impl Package {
     }
 
     /// `info/index.json`, or `conda-meta/NAME.json` of an installed one.
-    fn of_conda(top: &str, index: &str, exports: Option<&str>) -> Option<Self> {
+    fn from_conda(top: &str, index: &str, exports: Option<&str>) -> Option<Self> {
         let index: Value = serde_json::from_str(index).ok()?;
         let text = |key: &str| Some(index[key].as_str()?.to_owned());
         let list = |value: &Value| -> Vec<String> {
             value.as_array().into_iter().flatten().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
         };
-        let named = |text: &String| bring(Kind::Conda, name_of(text)).is_some();
+        let named = |text: &String| bundled_libraries(PackageKind::Conda, name_of(text)).is_some();
         let exports = exports.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
         // A list alone is what those get that are linked to it.
         let exported = list(&exports).into_iter().chain(["weak", "strong"].iter().flat_map(|key| list(&exports[*key])));
         let build = text("build").unwrap_or_default();
         let tag = cuda_of_build(&build).map(|cuda| (format!("the build says {build}"), cuda));
         Some(Self {
-            kind: Kind::Conda,
+            kind: PackageKind::Conda,
             name: text("name")?,
             version: text("version")?,
             requires: index["depends"].as_array().map(|_| list(&index["depends"]))?.into_iter().filter(named).collect(),
@@ -161,17 +161,17 @@ impl Package {
     }
 
     /// The variables of an image that say something of CUDA.
-    pub(super) fn of_image(config: &str) -> Option<Self> {
+    pub(super) fn from_image(config: &str) -> Option<Self> {
         let config: Value = serde_json::from_str(config).ok()?;
         let variables = config["config"]["Env"].as_array()?.iter().filter_map(Value::as_str);
         let guarded = guarded_version();
-        let told = |text: &&str| [CUDA_VERSION, REQUIRE_CUDA, &guarded].iter().any(|key| text.starts_with(key));
-        let requires: Vec<String> = variables.filter(told).map(str::to_owned).collect();
+        let relevant = |text: &&str| [CUDA_VERSION, REQUIRE_CUDA, &guarded].iter().any(|key| text.starts_with(key));
+        let requires: Vec<String> = variables.filter(relevant).map(str::to_owned).collect();
         let cuda =
             |text: &&String| Some((format!("the image says {text}"), cuda_in(text.strip_prefix(CUDA_VERSION)?)?));
         let tag = requires.iter().find_map(|text| cuda(&text));
         (!requires.is_empty()).then(|| Self {
-            kind: Kind::Image,
+            kind: PackageKind::Image,
             name: "of the image".to_owned(),
             version: String::new(),
             requires,
@@ -183,25 +183,25 @@ impl Package {
     }
 
     /// `package torch 2.9.1+cu128`
-    pub(super) fn title(&self) -> String {
+    pub(super) fn display_title(&self) -> String {
         match self.kind {
-            Kind::Image => "variables of the image".to_owned(),
+            PackageKind::Image => "variables of the image".to_owned(),
             _ => format!("package {} {}", self.name, self.version),
         }
     }
 
     /// Its name and version, as they are written.
-    pub(super) fn name(&self) -> String {
+    pub(super) fn name_and_version(&self) -> String {
         format!("{} {}", self.name, self.version).trim_end().to_owned()
     }
 
     /// Whether its members are parts of one thing, of which others may do what one does not.
     pub(super) fn is_one(&self) -> bool {
-        self.kind != Kind::Image
+        self.kind != PackageKind::Image
     }
 
     /// Whether a member is its.
-    pub(super) fn owns(&self, member: &str) -> bool {
+    pub(super) fn owns_member(&self, member: &str) -> bool {
         if self.files.is_empty() { member.starts_with(&self.top) } else { self.files.contains(member) }
     }
 
@@ -210,41 +210,43 @@ impl Package {
     }
 
     /// The requirement that brings the library of this soname to whoever installs it: its text.
-    pub(super) fn brings(&self, soname: &str, oldest: Option<Version>) -> Option<&str> {
+    pub(super) fn requirement_for(&self, soname: &str, oldest: Option<Version>) -> Option<&str> {
         let optional = |text: &str| text.contains("extra ==");
         let fits = |one: &Promise<'_>| {
-            one.brings(soname)
+            one.provides(soname)
                 && one.lets_in(soname)
                 && (oldest.is_none() || one.least.is_some() && oldest <= one.least)
         };
-        self.promises().find(|one| self.kind != Kind::Image && !optional(one.text) && fits(one)).map(|one| one.text)
+        self.promises()
+            .find(|one| self.kind != PackageKind::Image && !optional(one.text) && fits(one))
+            .map(|one| one.text)
     }
 
-    fn says(&self, text: &str) -> String {
-        let who = if self.kind == Kind::Image { "the image says" } else { "the package requires" };
+    fn promise_text(&self, text: &str) -> String {
+        let who = if self.kind == PackageKind::Image { "the image says" } else { "the package requires" };
         format!("{who} {text}")
     }
 
     /// What members need from elsewhere that the package promises in another release. Each is for what one of several promises
     /// brings: they may stand under different markers.
-    pub(super) fn against(&self, members: &[(&str, Wants)]) -> Vec<Finding> {
+    pub(super) fn check_wants(&self, members: &[(&str, Wants)]) -> Vec<Finding> {
         let promises: Vec<Promise<'_>> = self.promises().collect();
         let wanted = || members.iter().flat_map(|(_, wants)| wants.keys());
         let mut findings = Vec::new();
         for (name, wants) in members {
             let values = Values::default().with("path", *name);
             for (soname, oldest) in wants {
-                let mine: Vec<&Promise<'_>> = promises.iter().filter(|one| one.brings(soname)).collect();
+                let mine: Vec<&Promise<'_>> = promises.iter().filter(|one| one.provides(soname)).collect();
                 let strictest = mine.iter().filter(|one| one.lets_in(soname)).max_by_key(|one| one.least);
                 let values = |one: &Promise<'_>| {
-                    values.clone().with("value", self.says(one.text)).with("library", soname.as_str())
+                    values.clone().with("value", self.promise_text(one.text)).with("library", soname.as_str())
                 };
                 // A file for each of several majors: what is promised is for another one.
                 let for_another = |one: &Promise<'_>| wanted().any(|other| other != soname && one.is_first(other));
                 match (strictest, oldest) {
                     (Some(one), Some((oldest, symbol))) if one.least.is_some_and(|least| least < *oldest) => {
                         let values = values(one).with("min", *oldest).with("symbol", symbol.as_str());
-                        findings.push(MessageTemplate::PackageUnfitPromise.finding(&values));
+                        findings.push(MessageTemplate::PackageUnfitPromise.to_finding(&values));
                     }
                     (Some(one), None) => {
                         // Of an older major there is no library of this name.
@@ -252,15 +254,15 @@ impl Package {
                         let older = first.filter(|first| one.least.is_some_and(|least| least < *first));
                         if let Some(first) = older.filter(|_| !for_another(one)) {
                             let values = values(one).with("min", first).with("symbol", "");
-                            findings.push(MessageTemplate::PackageUnfitPromise.finding(&values));
+                            findings.push(MessageTemplate::PackageUnfitPromise.to_finding(&values));
                         }
                     }
                     (Some(_), Some(_)) => {}
                     (None, _)
-                        if mine.iter().any(|one| wanted().any(|other| one.brings(other) && one.lets_in(other))) => {}
+                        if mine.iter().any(|one| wanted().any(|other| one.provides(other) && one.lets_in(other))) => {}
                     (None, _) => {
                         findings.extend(
-                            mine.first().map(|one| MessageTemplate::PackageUnfitPromiseMajor.finding(&values(one))),
+                            mine.first().map(|one| MessageTemplate::PackageUnfitPromiseMajor.to_finding(&values(one))),
                         );
                     }
                 }
@@ -275,7 +277,8 @@ impl Package {
             if let Some((name, major)) = all.first().filter(|_| all.iter().all(|(_, major)| *major != cuda.major)) {
                 let values = Values::default().with("path", name.as_str()).with("value", tag);
                 findings.push(
-                    MessageTemplate::PackageUnfitTag.finding(&values.with("found_cuda", CudaVersion::new(*major, 0))),
+                    MessageTemplate::PackageUnfitTag
+                        .to_finding(&values.with("found_cuda", CudaVersion::new(*major, 0))),
                 );
             }
         }
@@ -283,31 +286,35 @@ impl Package {
     }
 
     /// What it has those require that are linked to it, and does not bring; `members`: names and sonames of libraries.
-    pub(super) fn exported<'a>(&self, members: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
+    pub(super) fn check_exports<'a>(&self, members: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
         let exports: Vec<Promise<'_>> = self.exports.iter().flat_map(|text| Promise::all_of(self.kind, text)).collect();
         let unfit = |(name, soname): (&'a str, &'a str)| {
-            let one = exports.iter().find(|one| one.brings(soname) && !one.lets_in(soname))?;
-            let said = format!("the package has those that are linked to it require {}", one.text);
-            let values = Values::default().with("value", said).with("path", name).with("library", soname);
-            Some(MessageTemplate::PackageUnfitExport.finding(&values))
+            let one = exports.iter().find(|one| one.provides(soname) && !one.lets_in(soname))?;
+            let description = format!("the package has those that are linked to it require {}", one.text);
+            let values = Values::default().with("value", description).with("path", name).with("library", soname);
+            Some(MessageTemplate::PackageUnfitExport.to_finding(&values))
         };
         members.filter_map(unfit).collect()
     }
 
     /// What an image lets start where members do not; `needs`: which CUDA each needs the driver to support.
-    pub(super) fn started<'a>(&self, needs: impl Iterator<Item = (&'a str, CudaVersion)>) -> Option<Finding> {
-        let text = self.requires.iter().find(|text| self.kind == Kind::Image && text.starts_with(REQUIRE_CUDA))?;
+    pub(super) fn check_image_promise<'a>(
+        &self,
+        needs: impl Iterator<Item = (&'a str, CudaVersion)>,
+    ) -> Option<Finding> {
+        let text =
+            self.requires.iter().find(|text| self.kind == PackageKind::Image && text.starts_with(REQUIRE_CUDA))?;
         // Terms are alternatives, factors of a term hold together: the least that some term lets in.
         let factor = |text: &str| cuda_in(text.strip_prefix("cuda>=")?);
         let promised =
             text.strip_prefix(REQUIRE_CUDA)?.split(' ').filter_map(|term| term.split(',').find_map(factor)).min()?;
         let (name, cuda) = needs.max_by_key(|(_, cuda)| *cuda).filter(|(_, cuda)| *cuda > promised)?;
-        let said = format!(
+        let description = format!(
             "the image starts where the driver supports CUDA {promised} ({})",
             REQUIRE_CUDA.trim_end_matches('=')
         );
-        let values = Values::default().with("value", said).with("path", name).with("cuda", cuda);
-        Some(MessageTemplate::PackageUnfitDriver.finding(&values))
+        let values = Values::default().with("value", description).with("path", name).with("cuda", cuda);
+        Some(MessageTemplate::PackageUnfitDriver.to_finding(&values))
     }
 }
 
@@ -347,19 +354,19 @@ fn name_of(text: &str) -> &str {
 /// Whether one of NVIDIA's packages is required, by pip.
 fn is_nvidias(text: &str) -> bool {
     let name = name_of(text);
-    name.starts_with("nvidia") || normal(name) == TOOLKIT
+    name.starts_with("nvidia") || normalize_name(name) == TOOLKIT
 }
 
 /// As PEP 503 has names: `nvidia_cublas_cu12` is the same as with hyphens.
-fn normal(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.to_lowercase().replace(['_', '.'], "-")
 }
 
 /// The libraries that a package of this name brings, behind its name without what says for which CUDA it is.
-fn bring(kind: Kind, name: &str) -> Option<(&'static str, &'static [&'static str])> {
-    let name = normal(name);
+fn bundled_libraries(kind: PackageKind, name: &str) -> Option<(&'static str, &'static [&'static str])> {
+    let name = normalize_name(name);
     let name = match kind {
-        Kind::Wheel => name.strip_prefix("nvidia-")?,
+        PackageKind::Wheel => name.strip_prefix("nvidia-")?,
         _ => name.strip_prefix("lib").unwrap_or(&name),
     };
     let name = name
@@ -374,12 +381,12 @@ fn bring(kind: Kind, name: &str) -> Option<(&'static str, &'static [&'static str
 impl<'a> Promise<'a> {
     /// What a requirement promises. Of a whole toolkit each extra is one; its release is that of the CUDA runtime, and says nothing
     /// of the other libraries' own.
-    fn all_of(kind: Kind, text: &'a str) -> Vec<Self> {
+    fn all_of(kind: PackageKind, text: &'a str) -> Vec<Self> {
         let name = name_of(text);
-        if kind != Kind::Wheel || normal(name) != TOOLKIT {
-            return Self::of(kind, text).into_iter().collect();
+        if kind != PackageKind::Wheel || normalize_name(name) != TOOLKIT {
+            return Self::parse(kind, text).into_iter().collect();
         }
-        let (least, below) = range(kind, &text[name.len()..]);
+        let (least, below) = version_range(kind, &text[name.len()..]);
         let extras = text[name.len()..].split(['[', ']']).nth(1).unwrap_or_default();
         let of_extra = |extra: &str| {
             let is = |known: &str| known == extra || known.strip_prefix("cuda-") == Some(extra);
@@ -390,25 +397,30 @@ impl<'a> Promise<'a> {
         extras.split(',').filter_map(|extra| of_extra(extra.trim())).collect()
     }
 
-    fn of(kind: Kind, text: &'a str) -> Option<Self> {
+    fn parse(kind: PackageKind, text: &'a str) -> Option<Self> {
         if let Some(version) = text.strip_prefix(&guarded_version()) {
-            let version = numbers(version)?;
-            return Some(Self { text, stems: bring(Kind::Conda, CUDNN.key)?.1, least: Some(version), below: None });
+            let version = leading_version(version)?;
+            return Some(Self {
+                text,
+                stems: bundled_libraries(PackageKind::Conda, CUDNN.key)?.1,
+                least: Some(version),
+                below: None,
+            });
         }
         // What else an image says is of CUDA as a whole.
-        if kind == Kind::Image {
+        if kind == PackageKind::Image {
             return None;
         }
         let name = name_of(text);
-        let (package, stems) = bring(kind, name)?;
+        let (package, stems) = bundled_libraries(kind, name)?;
         if NUMBERED_OTHERWISE.contains(&package) {
             return Some(Self { text, stems, least: None, below: None });
         }
-        let (least, below) = range(kind, &text[name.len()..]);
+        let (least, below) = version_range(kind, &text[name.len()..]);
         Some(Self { text, stems, least, below })
     }
 
-    fn brings(&self, soname: &str) -> bool {
+    fn provides(&self, soname: &str) -> bool {
         let stem = soname.strip_prefix("lib").and_then(|rest| rest.split_once(".so"));
         stem.is_some_and(|(stem, _)| self.stems.contains(&stem))
     }
@@ -423,17 +435,17 @@ impl<'a> Promise<'a> {
 
     /// Whether the oldest release that it lets in has this soname.
     fn is_first(&self, soname: &str) -> bool {
-        self.brings(soname) && self.least.is_some_and(|least| major_of(soname) == Some(least.major))
+        self.provides(soname) && self.least.is_some_and(|least| major_of(soname) == Some(least.major))
     }
 }
 
 /// The oldest release that what stands behind a name lets in, and the first that it does not let in any more.
-fn range(kind: Kind, rest: &str) -> Range {
+fn version_range(kind: PackageKind, rest: &str) -> Range {
     // Behind `[` stand extras, behind `;` a marker; conda has the build behind a second blank.
     let rest = rest.split(';').next().unwrap_or_default();
     let rest = rest.find(']').map_or(rest, |at| &rest[at + 1..]).trim();
     let rest = rest.trim_start_matches('(').trim_end_matches(')').trim();
-    let rest = if kind == Kind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest };
+    let rest = if kind == PackageKind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest };
     // Of alternatives, which conda has, all that lies between them.
     let all = rest.split('|').map(|one| range_of_clauses(kind, one));
     let wider = |(least, below): Range, (other, other_below): Range| {
@@ -445,26 +457,26 @@ fn range(kind: Kind, rest: &str) -> Range {
 /// The oldest that is let in, and the first that is not any more; `None` is older than all, or newer.
 type Range = (Option<Version>, Option<Version>);
 
-fn range_of_clauses(kind: Kind, all: &str) -> Range {
+fn range_of_clauses(kind: PackageKind, all: &str) -> Range {
     let (mut least, mut below) = (None, None);
     for clause in all.split(',').map(str::trim).filter(|clause| !clause.is_empty()) {
         let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
         let (sign, version) = (clause[..at].trim(), clause[at..].trim());
-        let Some(first) = numbers(version) else { continue };
+        let Some(first) = leading_version(version) else { continue };
         let count = version.split(['.', '-', '+']).take_while(|one| one.parse::<u32>().is_ok()).count();
         // `12.4.*`, and conda's `12.4` and `=12.4`, are all that begins so.
-        let begins = version.contains('*') || kind == Kind::Conda && matches!(sign, "" | "=");
+        let begins = version.contains('*') || kind == PackageKind::Conda && matches!(sign, "" | "=");
         match sign {
             ">=" => least = least.max(Some(first)),
             "<" => {
                 // Behind `<11.0.0.21` there are releases of 11.0.0 still.
                 let more = version.split('.').nth(3).is_some_and(|fourth| fourth.parse() != Ok(0));
-                let end = if more { next(first, 3) } else { first };
+                let end = if more { next_version(first, 3) } else { first };
                 below = Some(below.map_or(end, |known: Version| known.min(end)));
             }
-            "~=" => (least, below) = (Some(first), Some(next(first, count.saturating_sub(1)))),
+            "~=" => (least, below) = (Some(first), Some(next_version(first, count.saturating_sub(1)))),
             "" | "=" | "==" | "===" => {
-                (least, below) = (Some(first), Some(next(first, if begins { count } else { count.min(3) })));
+                (least, below) = (Some(first), Some(next_version(first, if begins { count } else { count.min(3) })));
             }
             _ => {}
         }
@@ -473,13 +485,13 @@ fn range_of_clauses(kind: Kind, all: &str) -> Range {
 }
 
 /// Up to three numbers at the head of a version.
-fn numbers(text: &str) -> Option<Version> {
+fn leading_version(text: &str) -> Option<Version> {
     let mut all = text.split(['.', '-', '+']).map_while(|one| one.parse().ok());
     Some(Version::new(all.next()?, all.next().unwrap_or(0), all.next().unwrap_or(0)))
 }
 
 /// The first version behind all that begin with so many numbers of this one.
-fn next(version: Version, count: usize) -> Version {
+fn next_version(version: Version, count: usize) -> Version {
     let Version { major, minor, patch } = version;
     match count {
         0 | 1 => Version::new(major.saturating_add(1), 0, 0),
@@ -493,7 +505,7 @@ fn next(version: Version, count: usize) -> Version {
 pub(super) type Wants = BTreeMap<String, Option<(Version, String)>>;
 
 /// What a member wants: what it needs and does not find within the package.
-pub(super) fn wants(own: &Components, needed: &[String], is_inside: impl Fn(&str) -> bool) -> Wants {
+pub(super) fn member_wants(own: &Components, needed: &[String], is_inside: impl Fn(&str) -> bool) -> Wants {
     let elsewhere = |soname: &&String| !is_inside(soname);
     let mut wants: Wants =
         needed.iter().filter(elsewhere).map(|soname| (plain_name(soname).into_owned(), None)).collect();
@@ -514,9 +526,9 @@ pub(super) fn wants(own: &Components, needed: &[String], is_inside: impl Fn(&str
 }
 
 /// The driver's library, or its stub, in a member of this name.
-pub(super) fn of_driver(name: &str, own: &str) -> Option<Finding> {
+pub(super) fn bundled_driver_finding(name: &str, own: &str) -> Option<Finding> {
     let values = Values::default().with("path", name);
-    plain_name(own).starts_with("libcuda.so").then(|| MessageTemplate::PackageUnfit.finding(&values))
+    plain_name(own).starts_with("libcuda.so").then(|| MessageTemplate::PackageUnfit.to_finding(&values))
 }
 
 /// Folders of the machine that built it, in members' RPATH or RUNPATH: most are where nothing lies elsewhere.
@@ -531,12 +543,14 @@ pub(super) fn leading_out<'a>(members: impl Iterator<Item = (&'a str, &'a Binary
         folders.extend(outside);
     }
     let folders: Vec<&str> = folders.into_iter().collect();
-    let values = Values::default().with("path", some(&names)).with("folder", some(&folders));
-    (!names.is_empty()).then(|| MessageTemplate::PackageUnfitPath.finding(&values).with_severity(Severity::Info))
+    let values = Values::default().with("path", join_some(&names)).with("folder", join_some(&folders));
+    (!names.is_empty()).then(|| MessageTemplate::PackageUnfitPath.to_finding(&values).with_severity(Severity::Info))
 }
 
 /// A library that stands in the package in several releases; `held`: the library, its release, the member.
-pub(super) fn twice<'a>(held: impl Iterator<Item = (&'static Library, &'a str, &'a str)>) -> Vec<Finding> {
+pub(super) fn duplicate_libraries<'a>(
+    held: impl Iterator<Item = (&'static Library, &'a str, &'a str)>,
+) -> Vec<Finding> {
     let mut all: BTreeMap<&str, (&'static Library, BTreeMap<&str, &str>)> = BTreeMap::new();
     for (library, version, member) in held {
         let (_, releases) = all.entry(library.key).or_insert_with(|| (library, BTreeMap::new()));
@@ -545,9 +559,10 @@ pub(super) fn twice<'a>(held: impl Iterator<Item = (&'static Library, &'a str, &
     let several = all.into_values().filter(|(_, releases)| releases.len() > 1);
     several
         .map(|(library, releases)| {
-            let told = releases.iter().map(|(version, member)| format!("{version} in {member}"));
+            let relevant = releases.iter().map(|(version, member)| format!("{version} in {member}"));
             let values = Values::default().with("library", library.name);
-            MessageTemplate::PackageUnfitTwice.finding(&values.with("value", told.collect::<Vec<_>>().join(", ")))
+            MessageTemplate::PackageUnfitTwice
+                .to_finding(&values.with("value", relevant.collect::<Vec<_>>().join(", ")))
         })
         .collect()
 }
@@ -556,7 +571,7 @@ pub(super) fn twice<'a>(held: impl Iterator<Item = (&'static Library, &'a str, &
 mod tests {
     use super::*;
 
-    fn package(version: &str, requires: &str) -> Package {
+    fn package(version: &str, requires: &str) -> ArtifactPackage {
         let metadata = format!(
             "Metadata-Version: 2.1\nName: torch\nVersion: {version}\n{requires}\n\nRequires-Dist: nvidia-none==1\n"
         );
@@ -567,7 +582,7 @@ mod tests {
         all.remove(0)
     }
 
-    fn conda(build: &str, depends: &[&str], exports: &str) -> Package {
+    fn conda(build: &str, depends: &[&str], exports: &str) -> ArtifactPackage {
         let list = depends.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(",");
         let index = format!(r#"{{"name": "faiss", "version": "1.9.0", "build": "{build}", "depends": [{list}]}}"#);
         let texts = [("info/index.json".to_owned(), index), ("info/run_exports.json".to_owned(), exports.to_owned())];
@@ -634,20 +649,23 @@ mod tests {
         let line = "cuda-toolkit[cublas,cudart,cufft,cufile, nvtx,nvcc]==13.2.2; platform_system == \"Linux\"";
         let package = package("2.15.0", &format!("Requires-Dist: {line}"));
         assert_eq!(package.requires, [line]);
-        let told: Vec<(&str, String)> = package.promises().map(|one| (one.stems[0], range_of(&one))).collect();
+        let relevant: Vec<(&str, String)> = package.promises().map(|one| (one.stems[0], range_of(&one))).collect();
         let open = || "- -".to_owned();
         let cudart = ("cudart", "13.2.2 13.2.3".to_owned());
-        assert_eq!(told, [("cublas", open()), cudart, ("cufft", open()), ("cufile", open()), ("nvToolsExt", open())]);
+        assert_eq!(
+            relevant,
+            [("cublas", open()), cudart, ("cufft", open()), ("cufile", open()), ("nvToolsExt", open())]
+        );
         for (soname, brought) in [
             ("libcudart.so.13", true),
             ("libcudart.so.12", false),
             ("libcufft.so.12", true),
             ("libcusparse.so.12", false),
         ] {
-            assert_eq!(package.brings(soname, None).is_some(), brought, "{soname}");
+            assert_eq!(package.requirement_for(soname, None).is_some(), brought, "{soname}");
         }
         let members = [("a.so", wants(&[("libcudart.so.12", ""), ("libcufft.so.11", "")]))];
-        let found: Vec<_> = package.against(&members).into_iter().map(|one| one.message).collect();
+        let found: Vec<_> = package.check_wants(&members).into_iter().map(|one| one.message).collect();
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("==13.2.2") && found[0].contains("libcudart.so.12"), "{found:?}");
         assert!(!is_nvidias("cuda-bindings<14,>=13.0.3") && is_nvidias("CUDA_Toolkit[nvrtc]==12.*"));
@@ -656,9 +674,9 @@ mod tests {
     #[test]
     fn what_a_package_owns() {
         let package = package("1.0", "");
-        assert!(package.owns("site/torch/lib/a.so") && package.owns("site/torch/lib/b.so"));
-        assert!(!package.owns("site/other/a.so"), "another package's, beside it");
-        assert!(conda("h1_0", &[], "{}").owns("lib/libfaiss.so"), "one that lists nothing is all there is");
+        assert!(package.owns_member("site/torch/lib/a.so") && package.owns_member("site/torch/lib/b.so"));
+        assert!(!package.owns_member("site/other/a.so"), "another package's, beside it");
+        assert!(conda("h1_0", &[], "{}").owns_member("lib/libfaiss.so"), "one that lists nothing is all there is");
     }
 
     fn wants(wants: &[(&str, &str)]) -> Wants {
@@ -694,7 +712,7 @@ mod tests {
             let requires = requires.iter().fold(String::new(), |lines, one| lines + "Requires-Dist: " + one + "\n");
             let package = package(version, requires.trim_end());
             let members: Vec<(&str, Wants)> = members.iter().map(|member| ("a.so", wants(member))).collect();
-            let found = package.against(&members);
+            let found = package.check_wants(&members);
             assert_eq!(found.len(), expected, "{version} {requires} {members:?}: {found:?}");
         }
     }
@@ -713,11 +731,12 @@ mod tests {
             ("cuda118py312h1_0", &[], 1),
             ("cuda12_py312h1_0", &[], 0),
         ] {
-            let found = conda(build, depends, "{}").against(&[("lib/a.so", twelve.clone())]);
+            let found = conda(build, depends, "{}").check_wants(&[("lib/a.so", twelve.clone())]);
             assert_eq!(found.len(), expected, "{build} {depends:?}: {found:?}");
         }
-        let brings =
-            |exports: &str| conda("h1_0", &[], exports).exported([("lib/libcudnn.so.9", "libcudnn.so.9")].into_iter());
+        let brings = |exports: &str| {
+            conda("h1_0", &[], exports).check_exports([("lib/libcudnn.so.9", "libcudnn.so.9")].into_iter())
+        };
         assert_eq!(brings(r#"{"weak": ["cudnn >=9.1,<10.0a0"]}"#).len(), 0);
         assert_eq!(brings(r#"{"weak": ["cudnn >=8.9,<9.0a0"]}"#).len(), 1);
         assert_eq!(brings(r#"["cudnn >=8.9,<9.0a0"]"#).len(), 1);
@@ -728,9 +747,9 @@ mod tests {
     fn what_an_image_promises() {
         let image = |variables: &[&str]| {
             let list = variables.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(",");
-            Package::of_image(&format!(r#"{{"config": {{"Env": ["PATH=/bin",{list}]}}}}"#))
+            ArtifactPackage::from_image(&format!(r#"{{"config": {{"Env": ["PATH=/bin",{list}]}}}}"#))
         };
-        assert!(Package::of_image(r#"{"config": {}}"#).is_none());
+        assert!(ArtifactPackage::from_image(r#"{"config": {}}"#).is_none());
         let member = [("usr/lib/a.so", wants(&[("libcudart.so.12", ""), ("libcudnn.so.9", "9.2.0")]))];
         for (variables, unfit, started) in [
             (&["CUDA_VERSION=12.4.1", "NV_CUDNN_VERSION=9.2.0.82-1"][..], 0, 0),
@@ -741,9 +760,9 @@ mod tests {
             (&["NVIDIA_REQUIRE_CUDA=brand=tesla"], 0, 0),
         ] {
             let package = image(variables).expect("says something");
-            assert_eq!(package.against(&member).len(), unfit, "{variables:?}");
+            assert_eq!(package.check_wants(&member).len(), unfit, "{variables:?}");
             let needs = [("usr/lib/a.so", CudaVersion::new(12, 0))].into_iter();
-            assert_eq!(package.started(needs).into_iter().count(), started, "{variables:?}");
+            assert_eq!(package.check_image_promise(needs).into_iter().count(), started, "{variables:?}");
         }
     }
 

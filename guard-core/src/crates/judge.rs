@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::look::{ArchUse, Chosen, Stopped, Told, Use};
+use super::look::{ArchUse, Chosen, CrateUse, DetectedLevel, Stopped};
 use super::table::{self, LevelRule, LibraryRule, Mode, Symbols};
 use super::{Crate, has_majors};
 use crate::arch::Suffix;
@@ -35,45 +35,46 @@ pub struct Ran {
 }
 
 /// Returns the findings about these crates with this toolchain and policy. Severities are those of the codes, or
-/// lower if the build may be unaffected. [`Policy::apply`] comes afterwards.
-pub fn judge(policy: &Policy, toolchain: &Toolchain, uses: &[Use]) -> Vec<Finding> {
+/// lower if the build may be unaffected. [`Policy::apply_to`] comes afterwards.
+pub fn check_crates(policy: &Policy, toolchain: &Toolchain, uses: &[CrateUse]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, one) in uses.iter().enumerate() {
         // A tool of several crates is reported once, with one path: the path on which its headers are named,
         // otherwise the shortest.
-        let order = |at: usize, of: &Use| (!of.headers.as_ref().is_some_and(|found| found.named), of.of.path.len(), at);
-        let same = |other: &Use| (&other.of.name, &other.of.version) == (&one.of.name, &one.of.version);
-        let told = uses.iter().enumerate().any(|(at, other)| same(other) && order(at, other) < order(index, one));
-        if told && one.of.tool {
+        let order =
+            |at: usize, of: &CrateUse| (!of.headers.as_ref().is_some_and(|found| found.named), of.of.path.len(), at);
+        let same = |other: &CrateUse| (&other.of.name, &other.of.version) == (&one.of.name, &one.of.version);
+        let detected = uses.iter().enumerate().any(|(at, other)| same(other) && order(at, other) < order(index, one));
+        if detected && one.of.tool {
             continue;
         }
-        level(toolchain, one, &mut findings);
-        guarded(toolchain, one, &mut findings);
-        driver(policy, one, &mut findings);
-        compiler(toolchain, one, &mut findings);
-        arch(policy, one, &mut findings);
-        stopped(toolchain, one, &mut findings);
+        check_level(toolchain, one, &mut findings);
+        check_cudnn_level(toolchain, one, &mut findings);
+        check_driver_level(policy, one, &mut findings);
+        check_compiler(toolchain, one, &mut findings);
+        check_kernel_arch(policy, one, &mut findings);
+        check_build_script(toolchain, one, &mut findings);
     }
-    disagreement(uses, &mut findings);
+    check_majors_agree(uses, &mut findings);
     findings.sort_by_key(|finding| finding.code);
     findings
 }
 
 /// `13.0.88 (…/bin/nvcc --version)`.
 fn in_use(toolchain: &Toolchain) -> Option<String> {
-    Some(format!("{} ({})", toolchain.release_text().unwrap_or_default(), toolchain.toolkit()?.source))
+    Some(format!("{} ({})", toolchain.release_text().unwrap_or_default(), toolchain.sourced_toolkit_version()?.source))
 }
 
 /// Values of a finding about this crate.
-fn about(one: &Use) -> Values {
-    let values = Values::default().with("crate", one.of.describe()).with("way", one.of.way());
-    let values = values.with("package", &one.of.name).with("uses", libraries(&one.of));
-    values.known("named_in", one.of.named_in.first())
+fn crate_args(one: &CrateUse) -> Values {
+    let values = Values::default().with("crate", one.of.describe()).with("way", one.of.dependency_path());
+    let values = values.with("package", &one.of.name).with("uses", library_names(&one.of));
+    values.with_known("named_in", one.of.named_in.first())
 }
 
-fn libraries(of: &Crate) -> String {
-    let names: Vec<String> = of.libraries().iter().map(|stem| format!("lib{stem}")).collect();
-    let how = match of.mode() {
+fn library_names(of: &Crate) -> String {
+    let names: Vec<String> = of.library_stems().iter().map(|stem| format!("lib{stem}")).collect();
+    let how = match of.link_mode() {
         Mode::Linked => "linked",
         Mode::Static => "linked statically",
         _ => "opened by name",
@@ -82,7 +83,13 @@ fn libraries(of: &Crate) -> String {
 }
 
 /// Returns the finding that a crate has another level, with the way to set it to the toolkit's level.
-fn change(one: &Use, rule: &LevelRule, level: &Told<CudaVersion>, to: CudaVersion, values: Values) -> Finding {
+fn level_mismatch(
+    one: &CrateUse,
+    rule: &LevelRule,
+    level: &DetectedLevel<CudaVersion>,
+    to: CudaVersion,
+    values: Values,
+) -> Finding {
     let feature = format!("{}{}", rule.features, LevelRule::number_of(to));
     let words = match level.chosen {
         Chosen::Fixed if level.by.starts_with(&rule.variable) => MessageTemplate::CrateForOtherCudaUnset,
@@ -92,41 +99,43 @@ fn change(one: &Use, rule: &LevelRule, level: &Told<CudaVersion>, to: CudaVersio
         Chosen::Found => MessageTemplate::CrateForOtherCudaPath,
         Chosen::Assumed => MessageTemplate::CrateForOtherCudaPathOrSet,
     };
-    let values = values.with("feature", feature).with("variable", &rule.variable).with("named_in", one.of.line());
+    let values =
+        values.with("feature", feature).with("variable", &rule.variable).with("named_in", one.of.declaration_place());
     let values = values.with("now", level.by.trim_start_matches("feature "));
-    words.finding(&values.with("value", LevelRule::number_of(to)))
+    words.to_finding(&values.with("value", LevelRule::number_of(to)))
 }
 
 /// Compares the CUDA level of the bindings with the toolkit in use.
-fn level(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
-    let Some((told, toolkit)) = one.level.as_ref().zip(toolchain.toolkit_version()) else { return };
+fn check_level(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<Finding>) {
+    let Some((detected, toolkit)) = one.level.as_ref().zip(toolchain.toolkit_version()) else { return };
     let toolkit = CudaVersion::from(toolkit);
-    let built = matches!(one.of.mode(), Mode::Linked | Mode::Static);
+    let built = matches!(one.of.link_mode(), Mode::Linked | Mode::Static);
     // Functions of the driver and of NVRTC never disappear, so crates that use only these fit every major.
-    let apart = one.of.libraries().into_iter().any(has_majors);
-    let Some(rule) = one.of.row().and_then(|row| row.level.as_ref()).filter(|_| apart) else { return };
-    let other_major = told.value.major != toolkit.major;
-    let newer = told.value.major == toolkit.major && told.value > toolkit;
+    let apart = one.of.library_stems().into_iter().any(has_majors);
+    let Some(rule) = one.of.table_row().and_then(|row| row.level.as_ref()).filter(|_| apart) else { return };
+    let other_major = detected.value.major != toolkit.major;
+    let newer = detected.value.major == toolkit.major && detected.value > toolkit;
     let wrong = other_major || newer && built;
     if !wrong {
         return;
     }
-    let values = about(one).with("found_cuda", told.value).with("by", &told.by).with("toolkit_cuda", toolkit);
-    let finding = change(one, rule, told, toolkit, values.known("toolkit", in_use(toolchain)));
+    let values =
+        crate_args(one).with("found_cuda", detected.value).with("by", &detected.by).with("toolkit_cuda", toolkit);
+    let finding = level_mismatch(one, rule, detected, toolkit, values.with_known("toolkit", in_use(toolchain)));
     findings.push(if other_major && built { finding } else { finding.with_severity(Severity::Warning) });
 }
 
 /// Compares the cuDNN level of the bindings with the cuDNN in use.
-fn guarded(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
-    let Some(told) = &one.library else { return };
+fn check_cudnn_level(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<Finding>) {
+    let Some(detected) = &one.library else { return };
     let headers = toolchain.library_headers_used().and_then(|headers| Some((headers.version?, headers.path.clone())));
     let library = toolchain.library_used();
     let library = library.and_then(|library| Some((library.version.as_ref()?.value, library.path.clone())));
     let Some((found, path)) = headers.or(library) else { return };
-    let (major, minor) = told.value;
+    let (major, minor) = detected.value;
     let level = minor.map_or(major.to_string(), |minor| format!("{major}.{minor}"));
-    let lacks = match one.of.row().and_then(|row| row.library.as_ref()) {
-        Some(LibraryRule::Fixed { lacks, symbol, .. }) if one.of.mode() == Mode::Loaded && found <= *lacks => {
+    let lacks = match one.of.table_row().and_then(|row| row.library.as_ref()) {
+        Some(LibraryRule::Fixed { lacks, symbol, .. }) if one.of.link_mode() == Mode::Loaded && found <= *lacks => {
             Some(symbol)
         }
         _ => None,
@@ -134,82 +143,84 @@ fn guarded(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     if major == found.major && lacks.is_none() {
         return;
     }
-    let values = about(one).with("level", level).with("by", &told.by).with("found", found).with("path", path.display());
+    let values =
+        crate_args(one).with("level", level).with("by", &detected.by).with("found", found).with("path", path.display());
     let values = values.with("built_major", major).with("major", found.major);
     let symbol = lacks.filter(|_| major == found.major);
     let words =
         if symbol.is_some() { MessageTemplate::CrateForOtherCudnnSymbol } else { MessageTemplate::CrateForOtherCudnn };
-    findings.push(words.finding(&values.known("code", symbol)));
+    findings.push(words.to_finding(&values.with_known("code", symbol)));
 }
 
 /// Finds two crates of different majors in one program.
-fn disagreement(uses: &[Use], findings: &mut Vec<Finding>) {
-    let cuda: Vec<(&Use, u32, Level<'_>)> = uses
+fn check_majors_agree(uses: &[CrateUse], findings: &mut Vec<Finding>) {
+    let cuda: Vec<(&CrateUse, u32, Level<'_>)> = uses
         .iter()
-        .filter(|one| !one.of.tool && one.of.libraries().into_iter().any(has_majors))
+        .filter(|one| !one.of.tool && one.of.library_stems().into_iter().any(has_majors))
         .filter_map(|one| {
-            let told = one.level.as_ref()?;
-            Some((one, told.value.major, (told.value.to_string(), told.by.as_str())))
+            let detected = one.level.as_ref()?;
+            Some((one, detected.value.major, (detected.value.to_string(), detected.by.as_str())))
         })
         .collect();
-    differ("CUDA", &cuda, findings);
-    let library: Vec<(&Use, u32, Level<'_>)> = uses
+    report_disagreement("CUDA", &cuda, findings);
+    let library: Vec<(&CrateUse, u32, Level<'_>)> = uses
         .iter()
         .filter(|one| !one.of.tool)
         .filter_map(|one| {
-            let told = one.library.as_ref()?;
-            Some((one, told.value.0, (told.value.0.to_string(), told.by.as_str())))
+            let detected = one.library.as_ref()?;
+            Some((one, detected.value.0, (detected.value.0.to_string(), detected.by.as_str())))
         })
         .collect();
-    differ(CUDNN.name, &library, findings);
+    report_disagreement(CUDNN.name, &library, findings);
 }
 
 /// A level, and its source.
 type Level<'a> = (String, &'a str);
 
-fn differ(what: &str, uses: &[(&Use, u32, Level<'_>)], findings: &mut Vec<Finding>) {
+fn report_disagreement(what: &str, uses: &[(&CrateUse, u32, Level<'_>)], findings: &mut Vec<Finding>) {
     let Some((first, major, (level, by))) = uses.iter().max_by_key(|(_, major, _)| *major) else { return };
     let other = uses.iter().find(|(_, one, _)| one != major);
     let Some((other, other_major, (other_level, other_by))) = other else { return };
-    let values = about(first).with("library", what).with("major", major).with("level", level).with("by", by);
-    let values = values.with("other", other.of.describe()).with("other_way", other.of.way());
+    let values = crate_args(first).with("library", what).with("major", major).with("level", level).with("by", by);
+    let values = values.with("other", other.of.describe()).with("other_way", other.of.dependency_path());
     let values = values.with("other_major", other_major).with("other_level", other_level).with("other_by", other_by);
-    let values = values.with("other_uses", libraries(&other.of)).with("other_named_in", other.of.line());
-    findings.push(MessageTemplate::CratesDisagree.finding(&values.with("named_in", first.of.line())));
+    let values =
+        values.with("other_uses", library_names(&other.of)).with("other_named_in", other.of.declaration_place());
+    findings.push(MessageTemplate::CratesDisagree.to_finding(&values.with("named_in", first.of.declaration_place())));
 }
 
 /// Compares a level that resolves all driver functions at once with the oldest driver of the fleet.
-fn driver(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
-    let Some((told, floor)) = one.level.as_ref().zip(driver_floor(one)) else { return };
+fn check_driver_level(policy: &Policy, one: &CrateUse, findings: &mut Vec<Finding>) {
+    let Some((detected, floor)) = one.level.as_ref().zip(driver_floor(one)) else { return };
     let Some(fleet) = policy.driver_fleet_release() else { return };
     let supports = tables::driver_supports(fleet);
     if supports.covers(floor.needs) != Some(false) {
         return;
     }
-    let rule = one.of.row().and_then(|row| row.level.as_ref());
+    let rule = one.of.table_row().and_then(|row| row.level.as_ref());
     // The newest level that the driver of the fleet supports.
     let fit = table::table().driver.iter().rev().find(|row| {
         let feature = rule.map(|rule| format!("{}{}", rule.features, LevelRule::number_of(row.level)));
         supports.covers(row.needs) == Some(true) && feature.is_some_and(|feature| one.of.known.contains(&feature))
     });
-    let values = about(one).with("code", &floor.symbol).with("level", told.value).with("by", &told.by);
-    let values = values.with("needs_cuda", floor.needs).known("driver_fleet", policy.driver_fleet.as_ref());
-    let values = values.known("cuda", supports.exactly()).known("policy", policy_file(policy));
+    let values = crate_args(one).with("code", &floor.symbol).with("level", detected.value).with("by", &detected.by);
+    let values = values.with("needs_cuda", floor.needs).with_known("driver_fleet", policy.driver_fleet.as_ref());
+    let values = values.with_known("cuda", supports.exact_version()).with_known("policy", policy_file(policy));
     findings.push(match (rule, fit) {
         (Some(rule), Some(fit)) => {
             let number = LevelRule::number_of(fit.level);
             let values = values.with("variable", &rule.variable).with("feature", format!("{}{number}", rule.features));
-            MessageTemplate::CrateRaisesDriverLevel.finding(&values.with("value", number))
+            MessageTemplate::CrateRaisesDriverLevel.to_finding(&values.with("value", number))
         }
-        _ => MessageTemplate::CrateRaisesDriver.finding(&values),
+        _ => MessageTemplate::CrateRaisesDriver.to_finding(&values),
     });
 }
 
 /// Returns the CUDA version that a driver must support if a crate resolves all its functions at once.
-fn driver_floor(one: &Use) -> Option<&'static table::DriverLevel> {
-    let row = one.of.row()?;
-    let at_once = row.symbols == Symbols::Opened && one.of.mode() == Mode::Loaded;
-    if !at_once || !one.of.libraries().contains(&"cuda") {
+fn driver_floor(one: &CrateUse) -> Option<&'static table::DriverLevel> {
+    let row = one.of.table_row()?;
+    let at_once = row.symbols == Symbols::Opened && one.of.link_mode() == Mode::Loaded;
+    if !at_once || !one.of.library_stems().contains(&"cuda") {
         return None;
     }
     table::driver_level(one.level.as_ref()?.value)
@@ -218,7 +229,7 @@ fn driver_floor(one: &Use) -> Option<&'static table::DriverLevel> {
 /// Returns the driver requirement of a linked file if these crates resolve all functions of their level at once: the
 /// function whose name shows that the crate's code is in the file, the CUDA version that introduced it, and the
 /// crate.
-pub fn floors(uses: &[Use]) -> Vec<(&'static str, CudaVersion, String)> {
+pub fn driver_floors(uses: &[CrateUse]) -> Vec<(&'static str, CudaVersion, String)> {
     let linked = uses.iter().filter(|one| !one.of.tool);
     linked
         .filter_map(|one| {
@@ -230,20 +241,20 @@ pub fn floors(uses: &[Use]) -> Vec<(&'static str, CudaVersion, String)> {
 }
 
 /// Compares the compiler that a crate runs with the headers that it passes to it. Each has its own search order.
-fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
+fn check_compiler(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<Finding>) {
     let Some(compiler) = &one.compiler else { return };
     let Some(release) = compiler.release.map(CudaVersion::from) else { return };
-    let in_toolchain = toolchain.compiling().and_then(|toolkit| toolkit.nvcc.as_ref());
+    let in_toolchain = toolchain.compiling_toolkit().and_then(|toolkit| toolkit.nvcc.as_ref());
     let same_compiler = in_toolchain.is_some_and(|nvcc| nvcc.path == compiler.path);
     let line = format!("{release} in {} ({})", compiler.path.display(), compiler.by);
-    let values = about(one).with("nvcc", line).with("nvcc_cuda", release);
+    let values = crate_args(one).with("nvcc", line).with("nvcc_cuda", release);
     if let Some((headers, version)) = one.headers.as_ref().and_then(|headers| Some((headers, headers.release?))) {
-        let including = toolchain.including().and_then(|toolkit| toolkit.headers.as_ref());
+        let including = toolchain.including_toolkit().and_then(|toolkit| toolkit.headers.as_ref());
         // A finding about the toolchain itself reports this already.
-        let said = same_compiler && including.is_some_and(|including| including.path == headers.path);
+        let earlier = same_compiler && including.is_some_and(|including| including.path == headers.path);
         // gcc ignores an -I of a directory that it searches anyway, and nvcc's own headers come before that.
         let passed_over = headers.by == "/usr/include" || headers.path.starts_with("/usr/include");
-        if version != release && !said && !passed_over {
+        if version != release && !earlier && !passed_over {
             let in_use = format!("{version} in {} ({})", headers.path.display(), headers.by);
             // No variable names this root, so there is nothing to unset.
             let no_variable = headers.by.starts_with('/');
@@ -254,7 +265,7 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
             };
             let root = compiler.path.parent().and_then(Path::parent).unwrap_or(&compiler.path);
             let values = values.with("headers", in_use).with("headers_cuda", version).with("root", root.display());
-            let finding = words.finding(&values);
+            let finding = words.to_finding(&values);
             findings.push(if headers.named { finding } else { finding.with_severity(Severity::Warning) });
             return;
         }
@@ -263,56 +274,56 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     if used == release {
         return;
     }
-    let values = values.with("toolkit_cuda", used).known("toolkit", in_use(toolchain));
-    findings.push(MessageTemplate::CrateToolkitMixed.finding(&values));
+    let values = values.with("toolkit_cuda", used).with_known("toolkit", in_use(toolchain));
+    findings.push(MessageTemplate::CrateToolkitMixed.to_finding(&values));
 }
 
 /// Compares the one architecture of a crate's kernels with the fleet.
-fn arch(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
+fn check_kernel_arch(policy: &Policy, one: &CrateUse, findings: &mut Vec<Finding>) {
     let Some(used) = &one.arch else { return };
-    let targets = used.targets();
+    let targets = used.compiled_targets();
     // The first of them is the machine code.
     let Some(made) = targets.first() else { return };
     let missing: Vec<String> = policy
         .fleet_ccs()
         .into_iter()
-        .filter(|(_, cc)| targets.iter().all(|target| target.serves(*cc) == Compatibility::No))
+        .filter(|(_, cc)| targets.iter().all(|target| target.compatibility_with(*cc) == Compatibility::No))
         .map(|(name, (major, minor))| {
             let cc = format!("{major}.{minor}");
             if name == cc { cc } else { format!("{name} ({cc})") }
         })
         .collect();
-    let values = about(one).with("targets", made).with("gpus", missing.join(", "));
-    let values = values.with("fleet", policy.fleet.join(", ")).known("policy", policy_file(policy));
+    let values = crate_args(one).with("targets", made).with("gpus", missing.join(", "));
+    let values = values.with("fleet", policy.fleet.join(", ")).with_known("policy", policy_file(policy));
     match used {
         ArchUse::Named { variable, text, arch } => {
             let values = values.with("variable", variable).with("value", text);
             let plain = arch.suffix == Suffix::None;
             if !missing.is_empty() {
                 let alone = MessageTemplate::CrateArchOutsideFleetSpecific;
-                findings.push(if plain { MessageTemplate::CrateArchOutsideFleet } else { alone }.finding(&values));
+                findings.push(if plain { MessageTemplate::CrateArchOutsideFleet } else { alone }.to_finding(&values));
             } else if !plain && !text.trim().ends_with(['a', 'f']) {
                 let (major, minor) = arch.cc();
                 let family = arch.suffix == Suffix::Family;
                 let words =
                     if family { MessageTemplate::CrateArchSpecificFamily } else { MessageTemplate::CrateArchSpecific };
-                findings.push(words.finding(&values.with("gpu", format!("{major}.{minor}"))));
+                findings.push(words.to_finding(&values.with("gpu", format!("{major}.{minor}"))));
             }
         }
         ArchUse::BuildSystem { variable, gpus: Some(gpus), .. } if !missing.is_empty() => {
             let here: Vec<String> = gpus.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
             let values = values.with("variable", variable).with("here", here.join(", "));
-            findings.push(MessageTemplate::BuilderGpuDecides.finding(&values));
+            findings.push(MessageTemplate::BuilderGpuDecides.to_finding(&values));
         }
         ArchUse::BuildSystem { .. } => {}
     }
 }
 
 /// Reports a build script that would stop, and what to do, before it runs.
-fn stopped(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
+fn check_build_script(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<Finding>) {
     let Some(stopped) = &one.stopped else { return };
     let root = toolchain.toolkits.first().map(|toolkit| toolkit.root.display());
-    let values = about(one).known("root", root.as_ref()).known("toolkit", in_use(toolchain));
+    let values = crate_args(one).with_known("root", root.as_ref()).with_known("toolkit", in_use(toolchain));
     let (words, values) = match stopped {
         Stopped::UnknownRelease { asked, by, newest, variable } => {
             let values = values.with("found_cuda", asked).with("by", by).with("newest", newest);
@@ -330,49 +341,52 @@ fn stopped(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
             let known: Vec<String> = known.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
             let values = values.with("found", format!("{}.{}", asked.major, asked.minor));
             let values = values.with("path", header.display()).with("levels", known.join(", "));
-            (MessageTemplate::CrateStopsUnknownCudnn, values.with("named_in", one.of.line()))
+            (MessageTemplate::CrateStopsUnknownCudnn, values.with("named_in", one.of.declaration_place()))
         }
     };
     // The script reports this itself and then builds nothing, but cargo may still use its earlier output.
-    findings.push(words.finding(&values).with_severity(Severity::Warning));
+    findings.push(words.to_finding(&values).with_severity(Severity::Warning));
 }
 
 /// Finds crates that cargo reused from a run of their build script with another toolchain. `ran` is cargo's output
 /// about the current build.
-pub fn stale(uses: &[Use], ran: &[Ran], release: bool) -> Vec<Finding> {
+pub fn check_stale_builds(uses: &[CrateUse], ran: &[Ran], release: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in uses.iter().filter(|one| !one.of.tool) {
         let runs: Vec<&Ran> =
             ran.iter().filter(|ran| ran.name == one.of.name && ran.version == one.of.version).collect();
         // A package may run twice, for the host and for the target. Then only facts of both runs are certain.
-        let said: Vec<Option<(String, String)>> = runs.iter().map(|ran| kept(uses, one, ran)).collect();
-        let Some(Some((took, now))) = said.first().filter(|_| said.iter().all(Option::is_some)) else { continue };
-        let rerun = one.of.row().map(|row| row.reruns.join(", ")).unwrap_or_default();
-        let values = about(one).with("was", took).with("now", now).with("variable", rerun);
-        let values = values.with("value", &one.of.version).known("profile", release.then_some("release"));
-        findings.push(MessageTemplate::CrateStale.finding(&values));
+        let earlier: Vec<Option<(String, String)>> = runs.iter().map(|ran| stale_choice(uses, one, ran)).collect();
+        let Some(Some((took, now))) = earlier.first().filter(|_| earlier.iter().all(Option::is_some)) else { continue };
+        let rerun = one.of.table_row().map(|row| row.reruns.join(", ")).unwrap_or_default();
+        let values = crate_args(one).with("was", took).with("now", now).with("variable", rerun);
+        let values = values.with("value", &one.of.version).with_known("profile", release.then_some("release"));
+        findings.push(MessageTemplate::CrateStale.to_finding(&values));
     }
     findings
 }
 
 /// Returns what a build script used and what it would use now, if they differ.
-fn kept(uses: &[Use], one: &Use, ran: &Ran) -> Option<(String, String)> {
+fn stale_choice(uses: &[CrateUse], one: &CrateUse, ran: &Ran) -> Option<(String, String)> {
     let number = |name: &str| ran.variables.get(name)?.parse::<u32>().ok();
-    if let (Some(major), Some(minor), Some(told)) =
+    if let (Some(major), Some(minor), Some(detected)) =
         (number("CUDA_MAJOR_VERSION"), number("CUDA_MINOR_VERSION"), &one.level)
     {
         let took = CudaVersion::new(major, minor);
-        if took != told.value {
-            return Some((format!("CUDA {took}"), format!("CUDA {} ({})", told.value, told.by)));
+        if took != detected.value {
+            return Some((format!("CUDA {took}"), format!("CUDA {} ({})", detected.value, detected.by)));
         }
     }
     if let Some(Stopped::UnknownRelease { asked, by, newest, .. }) = &one.stopped {
         if let (Some(major), Some(minor)) = (number("CUDA_MAJOR_VERSION"), number("CUDA_MINOR_VERSION")) {
             let values = Values::default().with("found_cuda", asked).with("by", by).with("newest", newest);
-            return Some((format!("CUDA {}", CudaVersion::new(major, minor)), MessageFragment::NoBindings.of(&values)));
+            return Some((
+                format!("CUDA {}", CudaVersion::new(major, minor)),
+                MessageFragment::NoBindings.render(&values),
+            ));
         }
     }
-    let rule = one.of.row().and_then(|row| row.library.as_ref());
+    let rule = one.of.table_row().and_then(|row| row.library.as_ref());
     let guarded = rule.and_then(|rule| {
         let feature = |text: &String| {
             let feature = text.strip_prefix("feature=\"")?.strip_suffix('"')?;
@@ -383,13 +397,16 @@ fn kept(uses: &[Use], one: &Use, ran: &Ran) -> Option<(String, String)> {
     if let Some((major, minor)) = guarded {
         let took = format!("{} {major}.{minor}", CUDNN.name);
         match (&one.library, &one.stopped) {
-            (Some(told), _) if told.value != (major, Some(minor)) => {
-                let now = told.value.1.map_or(told.value.0.to_string(), |minor| format!("{}.{minor}", told.value.0));
-                return Some((took, format!("{} {now} ({})", CUDNN.name, told.by)));
+            (Some(detected), _) if detected.value != (major, Some(minor)) => {
+                let now = detected
+                    .value
+                    .1
+                    .map_or(detected.value.0.to_string(), |minor| format!("{}.{minor}", detected.value.0));
+                return Some((took, format!("{} {now} ({})", CUDNN.name, detected.by)));
             }
             (None, Some(Stopped::UnknownLibrary { asked, header, .. })) => {
                 let values = Values::default().with("found", asked).with("path", header.display());
-                return Some((took, MessageFragment::NoBindingsCudnn.of(&values)));
+                return Some((took, MessageFragment::NoBindingsCudnn.render(&values)));
             }
             _ => {}
         }

@@ -14,7 +14,7 @@ use crate::version::{CudaVersion, Version};
 
 /// A fact about a crate, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told<T> {
+pub struct DetectedLevel<T> {
     /// The fact.
     pub value: T,
     /// A description of the source: `feature cuda-12080`, `nvcc in PATH`.
@@ -35,14 +35,14 @@ pub enum Chosen {
 }
 
 /// The CUDA level of a crate.
-pub type Level = Told<CudaVersion>;
+pub type Level = DetectedLevel<CudaVersion>;
 
 /// The cuDNN level of a crate: the major, and the minor if it is known.
-pub type LibraryLevel = Told<(u32, Option<u32>)>;
+pub type LibraryLevel = DetectedLevel<(u32, Option<u32>)>;
 
 /// The compiler that a crate would run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compiler {
+pub struct CrateCompiler {
     /// The program.
     pub path: PathBuf,
     /// Its release; `None` if it prints none.
@@ -53,7 +53,7 @@ pub struct Compiler {
 
 /// The `cuda.h` that a crate would pass to the compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Headers {
+pub struct CrateHeaders {
     /// The file.
     pub path: PathBuf,
     /// Its release; `None` if it contains none.
@@ -121,7 +121,7 @@ pub enum Stopped {
 
 /// What a crate would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Use {
+pub struct CrateUse {
     /// The crate.
     pub of: Crate,
     /// The CUDA release of its bindings.
@@ -129,9 +129,9 @@ pub struct Use {
     /// The cuDNN release of its bindings.
     pub library: Option<LibraryLevel>,
     /// The compiler that it would run.
-    pub compiler: Option<Compiler>,
+    pub compiler: Option<CrateCompiler>,
     /// The headers that it would pass to the compiler.
-    pub headers: Option<Headers>,
+    pub headers: Option<CrateHeaders>,
     /// What it would compile for.
     pub arch: Option<ArchUse>,
     /// Why its build script would stop.
@@ -140,21 +140,21 @@ pub struct Use {
 
 /// Detects what these crates would do. `root` is the root of the file system, `/` except in tests. `ask_gpu`: query
 /// the driver for the GPU of the builder if a crate would.
-pub fn look(env: &Env, crates: &[Crate], toolchain: &Toolchain, root: &Path, ask_gpu: bool) -> Vec<Use> {
-    let looking = Looking { env, toolchain, root, ask_gpu };
-    crates.iter().map(|one| looking.at(one)).collect()
+pub fn detect_crates(env: &Env, crates: &[Crate], toolchain: &Toolchain, root: &Path, ask_gpu: bool) -> Vec<CrateUse> {
+    let looking = CrateDetector { env, toolchain, root, ask_gpu };
+    crates.iter().map(|one| looking.detect_crate(one)).collect()
 }
 
-struct Looking<'a> {
+struct CrateDetector<'a> {
     env: &'a Env,
     toolchain: &'a Toolchain,
     root: &'a Path,
     ask_gpu: bool,
 }
 
-impl Looking<'_> {
-    fn at(&self, of: &Crate) -> Use {
-        let mut found = Use {
+impl CrateDetector<'_> {
+    fn detect_crate(&self, of: &Crate) -> CrateUse {
+        let mut found = CrateUse {
             of: of.clone(),
             level: None,
             library: None,
@@ -163,38 +163,38 @@ impl Looking<'_> {
             arch: None,
             stopped: None,
         };
-        let Some(row) = of.row() else { return found };
+        let Some(row) = of.table_row() else { return found };
         if let Some(rule) = &row.level {
-            match self.level(of, rule) {
+            match self.detect_level(of, rule) {
                 Ok(level) => found.level = level,
                 Err(stopped) => found.stopped = Some(stopped),
             }
         }
         if let Some(rule) = &row.library {
-            match self.library(of, rule) {
+            match self.detect_library_level(of, rule) {
                 Ok(library) => found.library = library,
                 Err(stopped) => found.stopped = found.stopped.or(Some(stopped)),
             }
         }
-        found.compiler = self.compiler(&row.nvcc);
-        found.headers = self.headers(&row.headers, row.headers_for.iter().any(|one| one == of.caller()));
+        found.compiler = self.detect_compiler(&row.nvcc);
+        found.headers = self.detect_headers(&row.headers, row.headers_for.iter().any(|one| one == of.calling_crate()));
         if let Some(rule) = &row.arch {
-            found.arch = self.arch(&rule.variable, rule.suffix);
+            found.arch = self.detect_arch(&rule.variable, rule.suffix);
         }
-        if !row.stops_without_link.is_empty() && !self.links(&row.link) {
+        if !row.stops_without_link.is_empty() && !self.has_libraries(&row.link) {
             found.stopped = Some(Stopped::NoLibraries { places: row.link.clone() });
         }
         found
     }
 
-    fn level(&self, of: &Crate, rule: &LevelRule) -> Result<Option<Level>, Stopped> {
+    fn detect_level(&self, of: &Crate, rule: &LevelRule) -> Result<Option<Level>, Stopped> {
         let known: Vec<CudaVersion> = of.known.iter().filter_map(|feature| rule.level_of(feature)).collect();
         let newest = known.iter().max().copied();
         let bindings = |value: CudaVersion, by: String, chosen| match newest {
             Some(newest) if !known.contains(&value) => {
                 Err(Stopped::UnknownRelease { asked: value, by, newest, variable: rule.variable.clone() })
             }
-            _ => Ok(Some(Told { value, by, chosen })),
+            _ => Ok(Some(DetectedLevel { value, by, chosen })),
         };
         if let Some(text) = self.env.var(&rule.variable) {
             let Some(value) = text.parse().ok().map(CudaVersion::from_int) else { return Ok(None) };
@@ -203,7 +203,7 @@ impl Looking<'_> {
         // If several features are enabled, the build script uses the newest.
         let named = of.features.iter().filter_map(|feature| Some((rule.level_of(feature)?, feature))).max();
         if let Some((value, feature)) = named {
-            return Ok(Some(Told { value, by: format!("feature {feature}"), chosen: Chosen::Fixed }));
+            return Ok(Some(DetectedLevel { value, by: format!("feature {feature}"), chosen: Chosen::Fixed }));
         }
         if !of.features.contains(&rule.nvcc) {
             return Ok(None);
@@ -219,7 +219,7 @@ impl Looking<'_> {
             (None, _) => {
                 let assumes = rule.newest.as_ref().is_some_and(|feature| of.features.contains(feature));
                 match newest.filter(|_| assumes) {
-                    Some(value) => Ok(Some(Told {
+                    Some(value) => Ok(Some(DetectedLevel {
                         value,
                         by: "no nvcc in PATH: the newest it knows".to_owned(),
                         chosen: Chosen::Assumed,
@@ -230,24 +230,25 @@ impl Looking<'_> {
         }
     }
 
-    fn library(&self, of: &Crate, rule: &LibraryRule) -> Result<Option<LibraryLevel>, Stopped> {
+    fn detect_library_level(&self, of: &Crate, rule: &LibraryRule) -> Result<Option<LibraryLevel>, Stopped> {
         let (headers, places, newest) = match rule {
             LibraryRule::Fixed { feature, major, .. } => {
                 let on = of.features.contains(feature);
-                let told = || Told { value: (*major, None), by: format!("feature {feature}"), chosen: Chosen::Fixed };
-                return Ok(on.then(told));
+                let fixed_level =
+                    || DetectedLevel { value: (*major, None), by: format!("feature {feature}"), chosen: Chosen::Fixed };
+                return Ok(on.then(fixed_level));
             }
             LibraryRule::Named { headers, places, newest, .. } => (headers, places, newest),
         };
         let named = of.features.iter().filter_map(|feature| Some((rule.level_of(feature)?, feature))).max();
         if let Some(((major, minor), feature)) = named {
             let by = format!("feature {feature}");
-            return Ok(Some(Told { value: (major, Some(minor)), by, chosen: Chosen::Fixed }));
+            return Ok(Some(DetectedLevel { value: (major, Some(minor)), by, chosen: Chosen::Fixed }));
         }
         if !of.features.contains(headers) {
             return Ok(None);
         }
-        let folders: Vec<PathBuf> = places.iter().filter_map(|place| self.place(place)).collect();
+        let folders: Vec<PathBuf> = places.iter().filter_map(|place| self.expand_place(place)).collect();
         let header = CUDNN
             .names
             .headers
@@ -257,13 +258,15 @@ impl Looking<'_> {
         let newest = known.iter().max().copied().filter(|_| of.features.contains(newest));
         let version = header.as_ref().and_then(|header| Toolchain::version_of_header(header));
         match (header, version) {
-            (Some(header), Some(version)) if known.contains(&(version.major, version.minor)) => Ok(Some(Told {
-                value: (version.major, Some(version.minor)),
-                by: header.display().to_string(),
-                chosen: Chosen::Found,
-            })),
+            (Some(header), Some(version)) if known.contains(&(version.major, version.minor)) => {
+                Ok(Some(DetectedLevel {
+                    value: (version.major, Some(version.minor)),
+                    by: header.display().to_string(),
+                    chosen: Chosen::Found,
+                }))
+            }
             (header, version) => match (newest, header, version) {
-                (Some((major, minor)), ..) => Ok(Some(Told {
+                (Some((major, minor)), ..) => Ok(Some(DetectedLevel {
                     value: (major, Some(minor)),
                     by: "the newest it knows".to_owned(),
                     chosen: Chosen::Assumed,
@@ -276,7 +279,7 @@ impl Looking<'_> {
 
     /// Converts a place of the table to a path: `$CUDA_PATH/include`, `/usr/include`. `None` if its variable is not
     /// set.
-    fn place(&self, place: &str) -> Option<PathBuf> {
+    fn expand_place(&self, place: &str) -> Option<PathBuf> {
         let Some(rest) = place.strip_prefix('$') else {
             return place.strip_prefix('/').map(|below| self.root.join(below));
         };
@@ -285,25 +288,25 @@ impl Looking<'_> {
         Some(if below.is_empty() { value } else { value.join(below) })
     }
 
-    fn compiler(&self, places: &[String]) -> Option<Compiler> {
+    fn detect_compiler(&self, places: &[String]) -> Option<CrateCompiler> {
         places.iter().find_map(|place| {
             let path = match place.as_str() {
                 "PATH" => Toolchain::in_path(self.env, "nvcc"),
-                place => self.place(place).filter(|path| path.exists()),
+                place => self.expand_place(place).filter(|path| path.exists()),
             }?;
             let release = self.toolchain.release_of(self.env, &path);
-            Some(Compiler { path, release, by: source(place) })
+            Some(CrateCompiler { path, release, by: place_source(place) })
         })
     }
 
-    fn headers(&self, places: &[String], named: bool) -> Option<Headers> {
+    fn detect_headers(&self, places: &[String], named: bool) -> Option<CrateHeaders> {
         places.iter().find_map(|place| {
-            let found = Toolchain::cuda_h(&self.place(place)?)?;
-            Some(Headers { path: found.path, release: found.version, by: source(place), named })
+            let found = Toolchain::cuda_h(&self.expand_place(place)?)?;
+            Some(CrateHeaders { path: found.path, release: found.version, by: place_source(place), named })
         })
     }
 
-    fn arch(&self, variable: &str, suffix: bool) -> Option<ArchUse> {
+    fn detect_arch(&self, variable: &str, suffix: bool) -> Option<ArchUse> {
         let Some(text) = self.env.var(variable) else {
             let gpus = if self.ask_gpu { Some(Toolchain::gpus_here(self.env)) } else { None };
             let gpus = gpus.and_then(|gpus| match gpus {
@@ -312,16 +315,16 @@ impl Looking<'_> {
             });
             return Some(ArchUse::BuildSystem { variable: variable.to_owned(), gpus, suffix });
         };
-        let arch = if suffix { with_suffix(&text)? } else { Arch::plain(text.parse().ok()?) };
+        let arch = if suffix { with_suffix(&text)? } else { Arch::without_suffix(text.parse().ok()?) };
         Some(ArchUse::Named { arch, variable: variable.to_owned(), text })
     }
 
     /// Returns true if any of these places has the libraries of a toolkit, as `find_cuda_helper` searches for them.
-    fn links(&self, places: &[String]) -> bool {
+    fn has_libraries(&self, places: &[String]) -> bool {
         let mut folders: Vec<PathBuf> = Vec::new();
         for place in places {
             if let Some(variable) = place.strip_prefix('$') {
-                folders.extend(self.env.paths(variable));
+                folders.extend(self.env.path_list(variable));
             } else if let Some(prefix) = place.strip_suffix('*') {
                 let prefix = self.root.join(prefix.trim_start_matches('/'));
                 let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -335,7 +338,7 @@ impl Looking<'_> {
                         .map(|entry| entry.path()),
                 );
             } else {
-                folders.extend(self.place(place));
+                folders.extend(self.expand_place(place));
             }
         }
         folders
@@ -345,7 +348,7 @@ impl Looking<'_> {
 }
 
 /// The origin of a place: the variable's name, or the place itself.
-fn source(place: &str) -> String {
+fn place_source(place: &str) -> String {
     match place.strip_prefix('$') {
         Some(rest) => rest.split('/').next().unwrap_or(rest).to_owned(),
         None => place.to_owned(),
@@ -376,20 +379,20 @@ const fn suffix_of(number: u16) -> Suffix {
     }
 }
 
-impl Use {
+impl CrateUse {
     /// Returns true if it opens this library by name at run time.
-    pub fn opens(&self, stem: &str) -> bool {
-        !self.of.tool && self.of.mode() == Mode::Loaded && self.of.libraries().contains(&stem)
+    pub fn opens_library(&self, stem: &str) -> bool {
+        !self.of.tool && self.of.link_mode() == Mode::Loaded && self.of.library_stems().contains(&stem)
     }
 }
 
 impl ArchUse {
     /// The result, if it is known: machine code and PTX of the same architecture.
-    pub fn targets(&self) -> Vec<Target> {
+    pub fn compiled_targets(&self) -> Vec<Target> {
         let arch = match self {
             Self::Named { arch, .. } => Some(*arch),
             Self::BuildSystem { gpus, suffix, .. } => match gpus.as_deref() {
-                Some([one]) => Arch::of_cc(*one)
+                Some([one]) => Arch::from_cc(*one)
                     .map(|arch| if *suffix { Arch { suffix: suffix_of(arch.number), ..arch } } else { arch }),
                 _ => None,
             },
@@ -406,9 +409,9 @@ mod tests {
     use super::*;
 
     /// A temporary directory that is deleted on drop.
-    struct Folder(tempfile::TempDir);
+    struct CrateDir(tempfile::TempDir);
 
-    impl Folder {
+    impl CrateDir {
         fn new() -> Self {
             Self(tempfile::tempdir().unwrap())
         }
@@ -451,15 +454,15 @@ mod tests {
         }
     }
 
-    fn at(of: Crate, root: &Path, variables: &[(&str, &str)]) -> Use {
+    fn at(of: Crate, root: &Path, variables: &[(&str, &str)]) -> CrateUse {
         let variables: BTreeMap<String, OsString> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value))).collect();
-        look(&Env::of(variables, "/"), &[of], &Toolchain::default(), root, false).remove(0)
+        detect_crates(&Env::from_variables(variables, "/"), &[of], &Toolchain::default(), root, false).remove(0)
     }
 
     #[test]
     fn a_level_by_variable_feature_and_nvcc() {
-        let folder = Folder::new();
+        let folder = CrateDir::new();
         folder.nvcc("bin/nvcc", "12.9");
         let path = format!("{}/bin:/usr/bin:/bin", folder.0.path().display());
         let by_nvcc = || one("cudarc", "0.19.10", &["cuda-version-from-build-system", "driver"]);
@@ -478,7 +481,7 @@ mod tests {
 
     #[test]
     fn a_release_without_bindings_stops_the_script() {
-        let folder = Folder::new();
+        let folder = CrateDir::new();
         folder.nvcc("bin/nvcc", "13.5");
         let path = format!("{}/bin:/usr/bin:/bin", folder.0.path().display());
         let found =
@@ -502,7 +505,7 @@ mod tests {
 
     #[test]
     fn compiler_and_headers_by_the_crates_own_order() {
-        let folder = Folder::new();
+        let folder = CrateDir::new();
         for (place, release, number) in
             [("a", "13.0", "13000"), ("b", "11.8", "11080"), ("usr/local/cuda", "12.4", "12040")]
         {
@@ -513,7 +516,7 @@ mod tests {
         let path = format!("{a}/bin:/usr/bin:/bin");
         let nvcc = format!("{b}/bin/nvcc");
         let release =
-            |found: &Use| found.compiler.as_ref().and_then(|compiler| compiler.release).map(CudaVersion::from);
+            |found: &CrateUse| found.compiler.as_ref().and_then(|compiler| compiler.release).map(CudaVersion::from);
         // bindgen_cuda uses PATH whatever NVCC contains, and the first headers of another search order.
         let found = at(one("bindgen_cuda", "0.1.6", &[]), folder.0.path(), &[("PATH", &path), ("NVCC", &nvcc)]);
         assert_eq!(release(&found), Some(CudaVersion::new(13, 0)));
@@ -530,7 +533,7 @@ mod tests {
 
     #[test]
     fn cust_finds_libraries_in_few_places() {
-        let folder = Folder::new();
+        let folder = CrateDir::new();
         let stopped = |variables: &[(&str, &str)]| {
             at(one("find_cuda_helper", "0.2.0", &[]), folder.0.path(), variables).stopped.is_some()
         };
@@ -550,7 +553,7 @@ mod tests {
                 Path::new("/nowhere"),
                 &[("CUDA_COMPUTE_CAP", text)],
             );
-            found.arch.map(|arch| arch.targets()[0].to_string())
+            found.arch.map(|arch| arch.compiled_targets()[0].to_string())
         };
         for (text, by_cudaforge, by_bindgen) in [
             ("80", Some("sm_80"), Some("sm_80")),

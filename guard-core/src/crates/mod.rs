@@ -2,8 +2,8 @@
 //!
 //! - [`table`]: facts about crates, from their own sources (`data/crates.toml`)
 //! - [`Crate`]: one crate of a dependency graph
-//! - [`look()`]: detects what each crate would do in this environment; reads variables and files
-//! - [`judge()`]: pure: (policy, toolchain, behaviour of the crates) → findings
+//! - [`detect_crates()`]: detects what each crate would do in this environment; reads variables and files
+//! - [`check_crates()`]: pure: (policy, toolchain, behaviour of the crates) → findings
 //! - [`dlopen`]: the libraries that they open by name, as a note that other tools read too
 
 use std::collections::BTreeSet;
@@ -13,11 +13,13 @@ mod judge;
 mod look;
 pub mod table;
 
-pub use judge::{Ran, floors, judge, stale};
-pub use look::{ArchUse, Chosen, Compiler, Headers, Level, LibraryLevel, Stopped, Told, Use, look};
+pub use judge::{Ran, check_crates, check_stale_builds, driver_floors};
+pub use look::{
+    ArchUse, Chosen, CrateCompiler, CrateHeaders, CrateUse, DetectedLevel, Level, LibraryLevel, Stopped, detect_crates,
+};
 
 use crate::vendor::{CUDNN, NVML, is_nvidias};
-use table::{Mode, Row};
+use table::{CrateRow, Mode};
 
 /// A crate of a graph that is linked into the built file, or runs in the build script of such a crate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,47 +49,47 @@ impl Crate {
     }
 
     /// `app -> candle-core 0.11.1 -> cudarc 0.19.10`.
-    pub fn way(&self) -> String {
+    pub fn dependency_path(&self) -> String {
         self.path.join(" -> ")
     }
 
     /// The crate that depends on it, or in whose build script it runs.
-    pub fn caller(&self) -> &str {
+    pub fn calling_crate(&self) -> &str {
         let above = self.path.len().checked_sub(2).and_then(|at| self.path.get(at));
         above.and_then(|step| step.split(' ').next()).unwrap_or_default()
     }
 
     /// The row of the table for this version.
-    pub fn row(&self) -> Option<&'static Row> {
-        table::of(&self.name, &self.version)
+    pub fn table_row(&self) -> Option<&'static CrateRow> {
+        table::find_row(&self.name, &self.version)
     }
 
     /// Returns true if the table has its name, or its `links` key names an NVIDIA library.
-    pub fn concerns(name: &str, links: Option<&str>) -> bool {
-        table::knows(name) || links.is_some_and(is_nvidias)
+    pub fn is_relevant(name: &str, links: Option<&str>) -> bool {
+        table::is_known(name) || links.is_some_and(is_nvidias)
     }
 
     /// Returns true if these features make it reach CUDA by itself. A crate that many programs use without a GPU reaches CUDA
     /// through other crates, which are in the graph then. NVML comes with the driver and needs no toolkit.
-    pub fn reaches(&self) -> bool {
-        let Some(row) = self.row() else { return true };
-        let linked =
-            self.mode() != Mode::None && self.libraries().into_iter().any(|stem| stem != NVML && is_nvidias(stem));
+    pub fn reaches_cuda(&self) -> bool {
+        let Some(row) = self.table_row() else { return true };
+        let linked = self.link_mode() != Mode::None
+            && self.library_stems().into_iter().any(|stem| stem != NVML && is_nvidias(stem));
         linked || !row.nvcc.is_empty() || self.features.iter().any(|feature| feature.starts_with("cuda"))
     }
 
     /// How it reaches its libraries.
-    pub fn mode(&self) -> Mode {
-        self.row().map_or(Mode::Unknown, |row| row.mode(&self.features))
+    pub fn link_mode(&self) -> Mode {
+        self.table_row().map_or(Mode::Unknown, |row| row.link_mode(&self.features))
     }
 
     /// The stems of the libraries that it links or loads, without `lib`.
-    pub fn libraries(&self) -> Vec<&'static str> {
-        self.row().map(|row| row.libraries(&self.features)).unwrap_or_default()
+    pub fn library_stems(&self) -> Vec<&'static str> {
+        self.table_row().map(|row| row.library_stems(&self.features)).unwrap_or_default()
     }
 
     /// `Cargo.toml:12`, or another place that may set the feature.
-    fn line(&self) -> String {
+    fn declaration_place(&self) -> String {
         match self.named_in.first() {
             Some(line) => line.clone(),
             None if self.path.len() > 2 => {
@@ -133,7 +135,7 @@ mod tests {
             ("cups-sys", Some("cups"), false),
             ("zstd-sys", Some("zstd"), false),
         ] {
-            assert_eq!(Crate::concerns(name, links), truth, "{name} {links:?}");
+            assert_eq!(Crate::is_relevant(name, links), truth, "{name} {links:?}");
         }
     }
 }

@@ -7,12 +7,12 @@ use semver::VersionReq;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::entry::Entry;
+use crate::entry::DataEntry;
 use crate::version::{CudaVersion, Version};
 
 /// A range of versions of a crate with the same behaviour.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct CrateRow {
     /// The name of the crate.
     pub name: String,
     /// The range.
@@ -145,9 +145,9 @@ pub struct DriverLevel {
 
 /// The whole table.
 #[derive(Debug)]
-pub struct Table {
+pub struct CrateTable {
     /// The crates, one row for each range of versions.
-    pub crates: Vec<Row>,
+    pub crates: Vec<CrateRow>,
     /// Driver functions by level, oldest first.
     pub driver: Vec<DriverLevel>,
     /// The source of these.
@@ -158,19 +158,19 @@ const FILE: &str = "crates.toml";
 const TEXT: &str = include_str!("../../data/crates.toml");
 
 /// Returns the compiled-in table.
-pub fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
-    TABLE.get_or_init(|| read(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
+pub fn table() -> &'static CrateTable {
+    static TABLE: OnceLock<CrateTable> = OnceLock::new();
+    TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
 }
 
 /// Returns the row for this version of a crate.
-pub fn of(name: &str, version: &str) -> Option<&'static Row> {
+pub fn find_row(name: &str, version: &str) -> Option<&'static CrateRow> {
     let version: semver::Version = version.parse().ok()?;
     table().crates.iter().find(|row| row.name == name && row.versions.matches(&version))
 }
 
 /// Returns true if the table has any version of this crate.
-pub fn knows(name: &str) -> bool {
+pub fn is_known(name: &str) -> bool {
     table().crates.iter().any(|row| row.name == name)
 }
 
@@ -180,15 +180,15 @@ pub fn driver_level(level: CudaVersion) -> Option<&'static DriverLevel> {
     table().driver.iter().find(|row| row.level == level)
 }
 
-impl Row {
+impl CrateRow {
     /// How it reaches libraries with these features.
-    pub fn mode(&self, features: &BTreeSet<String>) -> Mode {
+    pub fn link_mode(&self, features: &BTreeSet<String>) -> Mode {
         let on = |(feature, _): &&(String, Mode)| feature.is_empty() || features.contains(feature);
         self.modes.iter().find(on).map_or(Mode::None, |(_, mode)| *mode)
     }
 
     /// The stems of its libraries with these features, each once.
-    pub fn libraries(&self, features: &BTreeSet<String>) -> Vec<&str> {
+    pub fn library_stems(&self, features: &BTreeSet<String>) -> Vec<&str> {
         let mut stems = Vec::new();
         for (feature, stem) in &self.libraries {
             if (feature.is_empty() || features.contains(feature)) && !stems.contains(&stem.as_str()) {
@@ -248,11 +248,11 @@ impl LibraryRule {
 }
 
 /// Parses the table. An error names the row, the key and the expected value.
-pub fn read(text: &str) -> Result<Table, String> {
+pub fn parse_table(text: &str) -> Result<CrateTable, String> {
     let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
     let whole = whole.get_ref();
-    let top = Entry { file: FILE, key: String::new(), table: whole };
-    top.only(&["crate", "driver"])?;
+    let top = DataEntry { file: FILE, key: String::new(), table: whole };
+    top.check_known_keys(&["crate", "driver"])?;
     let rows = whole.get("crate").map(Spanned::get_ref).and_then(DeValue::as_array);
     let rows = rows.ok_or_else(|| format!("{FILE}: `crate`: expected an array of tables"))?;
     let crates = rows
@@ -261,25 +261,29 @@ pub fn read(text: &str) -> Result<Table, String> {
         .map(|(index, row)| {
             let key = format!("crate[{index}]");
             let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
-            crate_row(&Entry { file: FILE, key: format!("{key}."), table })
+            crate_row(&DataEntry { file: FILE, key: format!("{key}."), table })
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let driver = top.inner("driver")?.ok_or_else(|| format!("{FILE}: `driver`: expected a table"))?;
-    driver.only(&["source", "date", "levels"])?;
-    let levels = driver.get("levels").and_then(DeValue::as_array);
-    let levels = levels.ok_or_else(|| driver.error("levels", "an array of tables"))?;
+    let driver = top.inner_table("driver")?.ok_or_else(|| format!("{FILE}: `driver`: expected a table"))?;
+    driver.check_known_keys(&["source", "date", "levels"])?;
+    let levels = driver.value_of("levels").and_then(DeValue::as_array);
+    let levels = levels.ok_or_else(|| driver.key_error("levels", "an array of tables"))?;
     let levels = levels
         .iter()
         .enumerate()
         .map(|(index, row)| {
             let key = format!("driver.levels[{index}]");
             let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
-            let row = Entry { file: FILE, key: format!("{key}."), table };
-            row.only(&["level", "needs", "symbol"])?;
-            Ok(DriverLevel { level: row.parsed("level")?, needs: row.parsed("needs")?, symbol: row.text("symbol")? })
+            let row = DataEntry { file: FILE, key: format!("{key}."), table };
+            row.check_known_keys(&["level", "needs", "symbol"])?;
+            Ok(DriverLevel {
+                level: row.parsed_value("level")?,
+                needs: row.parsed_value("needs")?,
+                symbol: row.string_of("symbol")?,
+            })
         })
         .collect::<Result<Vec<_>, String>>()?;
-    Ok(Table { crates, driver: levels, driver_source: driver.text("source")? })
+    Ok(CrateTable { crates, driver: levels, driver_source: driver.string_of("source")? })
 }
 
 const KEYS: [&str; 21] = [
@@ -306,87 +310,88 @@ const KEYS: [&str; 21] = [
     "",
 ];
 
-fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
-    row.only(&KEYS)?;
-    let level = row.inner("level")?.map(|rule| {
-        rule.only(&["variable", "features", "nvcc", "newest"])?;
+fn crate_row(row: &DataEntry<'_>) -> Result<CrateRow, String> {
+    row.check_known_keys(&KEYS)?;
+    let level = row.inner_table("level")?.map(|rule| {
+        rule.check_known_keys(&["variable", "features", "nvcc", "newest"])?;
         Ok::<_, String>(LevelRule {
-            variable: rule.text("variable")?,
-            features: rule.text("features")?,
-            nvcc: rule.text("nvcc")?,
+            variable: rule.string_of("variable")?,
+            features: rule.string_of("features")?,
+            nvcc: rule.string_of("nvcc")?,
             newest: rule.optional_text("newest")?,
         })
     });
-    let library = row.inner("cudnn")?.map(|rule| {
-        if rule.get("fixed").is_some() {
-            rule.only(&["fixed", "major", "has", "lacks", "symbol"])?;
-            let major = rule.get("major").and_then(DeValue::as_integer).and_then(|number| number.as_str().parse().ok());
+    let library = row.inner_table("cudnn")?.map(|rule| {
+        if rule.value_of("fixed").is_some() {
+            rule.check_known_keys(&["fixed", "major", "has", "lacks", "symbol"])?;
+            let major =
+                rule.value_of("major").and_then(DeValue::as_integer).and_then(|number| number.as_str().parse().ok());
             return Ok::<_, String>(LibraryRule::Fixed {
-                feature: rule.text("fixed")?,
-                major: major.ok_or_else(|| rule.error("major", "a whole number"))?,
-                has: rule.parsed("has")?,
-                lacks: rule.parsed("lacks")?,
-                symbol: rule.text("symbol")?,
+                feature: rule.string_of("fixed")?,
+                major: major.ok_or_else(|| rule.key_error("major", "a whole number"))?,
+                has: rule.parsed_value("has")?,
+                lacks: rule.parsed_value("lacks")?,
+                symbol: rule.string_of("symbol")?,
             });
         }
-        rule.only(&["features", "headers", "places", "newest"])?;
+        rule.check_known_keys(&["features", "headers", "places", "newest"])?;
         Ok(LibraryRule::Named {
-            features: rule.text("features")?,
-            headers: rule.text("headers")?,
-            places: rule.texts("places")?,
-            newest: rule.text("newest")?,
+            features: rule.string_of("features")?,
+            headers: rule.string_of("headers")?,
+            places: rule.strings_of("places")?,
+            newest: rule.string_of("newest")?,
         })
     });
-    let modes = row.pairs("modes")?.into_iter().map(|(feature, mode)| {
+    let modes = row.pairs_of("modes")?.into_iter().map(|(feature, mode)| {
         let mode = match mode.as_str() {
             "linked" => Mode::Linked,
             "static" => Mode::Static,
             "loaded" => Mode::Loaded,
             "none" => Mode::None,
-            _ => return Err(row.error("modes", "linked, static, loaded or none")),
+            _ => return Err(row.key_error("modes", "linked, static, loaded or none")),
         };
         Ok((feature, mode))
     });
-    let arch = row.inner("arch")?.map(|rule| {
-        rule.only(&["variable", "suffix"])?;
-        let suffix = rule.get("suffix").and_then(DeValue::as_bool);
+    let arch = row.inner_table("arch")?.map(|rule| {
+        rule.check_known_keys(&["variable", "suffix"])?;
+        let suffix = rule.value_of("suffix").and_then(DeValue::as_bool);
         Ok::<_, String>(ArchRule {
-            variable: rule.text("variable")?,
-            suffix: suffix.ok_or_else(|| rule.error("suffix", "true or false"))?,
+            variable: rule.string_of("variable")?,
+            suffix: suffix.ok_or_else(|| rule.key_error("suffix", "true or false"))?,
         })
     });
-    let read = row.text("read")?;
+    let read = row.string_of("read")?;
     if read.parse::<semver::Version>().is_err() {
-        return Err(row.error("read", "a crate's version"));
+        return Err(row.key_error("read", "a crate's version"));
     }
-    let source = row.pairs("source")?;
+    let source = row.pairs_of("source")?;
     if source.is_empty() {
-        return Err(row.error("source", "what was read where"));
+        return Err(row.key_error("source", "what was read where"));
     }
-    Ok(Row {
-        name: row.text("name")?,
-        versions: row.parsed("versions")?,
+    Ok(CrateRow {
+        name: row.string_of("name")?,
+        versions: row.parsed_value("versions")?,
         read,
-        date: row.text("date")?,
-        about: row.text("about")?,
+        date: row.string_of("date")?,
+        about: row.string_of("about")?,
         level: level.transpose()?,
         library: library.transpose()?,
         modes: modes.collect::<Result<_, _>>()?,
-        libraries: row.pairs("libraries")?,
-        names: row.texts("names")?,
+        libraries: row.pairs_of("libraries")?,
+        names: row.strings_of("names")?,
         symbols: match row.optional_text("symbols")?.as_deref() {
             Some("opened") => Symbols::Opened,
             None | Some("called") => Symbols::WrapperCall,
             Some("checked") => Symbols::Checked,
-            Some(_) => return Err(row.error("symbols", "opened, called or checked")),
+            Some(_) => return Err(row.key_error("symbols", "opened, called or checked")),
         },
-        nvcc: row.texts("nvcc")?,
-        headers: row.texts("headers")?,
-        headers_for: row.texts("headers_for")?,
-        link: row.texts("link")?,
-        stops_without_link: row.texts("stops_without_link")?,
+        nvcc: row.strings_of("nvcc")?,
+        headers: row.strings_of("headers")?,
+        headers_for: row.strings_of("headers_for")?,
+        link: row.strings_of("link")?,
+        stops_without_link: row.strings_of("stops_without_link")?,
         arch: arch.transpose()?,
-        reruns: row.texts("reruns")?,
+        reruns: row.strings_of("reruns")?,
         tells: row
             .optional_text("tells")?
             .map(|text| text.split(", ").map(str::to_owned).collect())
@@ -427,15 +432,15 @@ mod tests {
             ("0.9.0", None),
             ("nonsense", None),
         ] {
-            assert_eq!(of("cudarc", version).map(|row| row.read.as_str()), read, "{version}");
+            assert_eq!(find_row("cudarc", version).map(|row| row.read.as_str()), read, "{version}");
         }
-        assert!(of("ort", "2.0.0-rc.10").is_some() && of("ort", "2.0.0-rc.9").is_none());
-        assert!(of("cuda-runtime-sys", "0.3.0-alpha.1").is_some());
+        assert!(find_row("ort", "2.0.0-rc.10").is_some() && find_row("ort", "2.0.0-rc.9").is_none());
+        assert!(find_row("cuda-runtime-sys", "0.3.0-alpha.1").is_some());
     }
 
     #[test]
     fn names_in_their_order() {
-        let names = of("cudarc", "0.19.10").unwrap().names_of("cudnn", Some(CudaVersion::new(13, 0)));
+        let names = find_row("cudarc", "0.19.10").unwrap().names_of("cudnn", Some(CudaVersion::new(13, 0)));
         let plain: Vec<&str> = names.iter().map(String::as_str).filter(|name| !name.contains("64")).collect();
         assert_eq!(
             plain,
@@ -450,13 +455,13 @@ mod tests {
             ]
         );
         assert_eq!(names[4], "libcudnn64_130_0.so");
-        let names = of("cudarc", "0.17.8").unwrap().names_of("cuda", None);
+        let names = find_row("cudarc", "0.17.8").unwrap().names_of("cuda", None);
         assert!(names.contains(&"libcuda.so.1".to_owned()) && !names.iter().any(|name| name.contains('{')));
     }
 
     #[test]
     fn a_wrong_row_is_told_by_its_key() {
-        let wrong = |from: &str, to: &str| read(&TEXT.replacen(from, to, 1)).unwrap_err();
+        let wrong = |from: &str, to: &str| parse_table(&TEXT.replacen(from, to, 1)).unwrap_err();
         assert_eq!(
             wrong("symbols = \"opened\"", "symbols = \"never\""),
             "crates.toml: `crate[0].symbols`: expected opened, called or checked, found \"never\""
@@ -475,8 +480,8 @@ mod tests {
         #[test]
         fn nothing_makes_the_reader_panic(cut in 0..TEXT.len(), noise in "[\\PC]{0,12}") {
             if let (Some(head), Some(tail)) = (TEXT.get(..cut), TEXT.get(cut..)) {
-                let _ = read(&format!("{head}{noise}{tail}"));
-                let _ = read(&format!("{head}{noise}"));
+                let _ = parse_table(&format!("{head}{noise}{tail}"));
+                let _ = parse_table(&format!("{head}{noise}"));
             }
         }
     }

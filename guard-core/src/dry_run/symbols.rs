@@ -1,7 +1,7 @@
 //! What is said of functions that a program binds and no library has.
 
 use crate::finding::{Finding, MessageTemplate, Values};
-use crate::loader::{Graph, MissingSymbol};
+use crate::loader::{LoadGraph, MissingSymbol};
 use crate::symbols::{self, Releases};
 
 /// So many names are told of one file and one library.
@@ -9,10 +9,10 @@ const SHOWN: usize = 3;
 
 /// What the loader would stop the program for at its start; `later`: also at the first call of a function of a library
 /// whose functions the tables know.
-pub(super) fn findings(graph: &Graph, later: bool) -> Vec<Finding> {
+pub(super) fn symbol_findings(graph: &LoadGraph, later: bool) -> Vec<Finding> {
     let mut groups: Vec<(Option<usize>, Vec<MissingSymbol>)> = Vec::new();
     for missing in graph.missing_symbols(later) {
-        let owner = owner(graph, &missing);
+        let owner = expected_owner(graph, &missing);
         // What a library alone wants may be in the program that loads it, and a function may never be called.
         if owner.is_none() && (graph.interpreter.is_none() || missing.lazy) {
             continue;
@@ -27,19 +27,19 @@ pub(super) fn findings(graph: &Graph, later: bool) -> Vec<Finding> {
             None => groups.push((owner, vec![missing])),
         }
     }
-    groups.iter().map(|(owner, missing)| finding(graph, *owner, missing)).collect()
+    groups.iter().map(|(owner, missing)| missing_symbols_finding(graph, *owner, missing)).collect()
 }
 
 /// The library that should have it: whom its version names, or whom the tables know to have it in another release.
-fn owner(graph: &Graph, missing: &MissingSymbol) -> Option<usize> {
+fn expected_owner(graph: &LoadGraph, missing: &MissingSymbol) -> Option<usize> {
     missing.of.or_else(|| {
         graph.objects.iter().position(|object| {
-            object.soname.as_deref().is_some_and(|soname| symbols::releases(soname, &missing.name).is_some())
+            object.soname.as_deref().is_some_and(|soname| symbols::releases_with(soname, &missing.name).is_some())
         })
     })
 }
 
-fn finding(graph: &Graph, owner: Option<usize>, missing: &[MissingSymbol]) -> Finding {
+fn missing_symbols_finding(graph: &LoadGraph, owner: Option<usize>, missing: &[MissingSymbol]) -> Finding {
     let one = &missing[0];
     let mut names: Vec<String> = missing.iter().take(SHOWN).map(|symbol| symbol.name.clone()).collect();
     if missing.len() > SHOWN {
@@ -47,16 +47,16 @@ fn finding(graph: &Graph, owner: Option<usize>, missing: &[MissingSymbol]) -> Fi
     }
     let values = Values::default().with("symbol", &one.name).with("symbols", names.join(", "));
     let values = values.with("needed_by", graph.objects[one.by].path.display());
-    let values = values.known("later", one.lazy.then_some(&one.name));
+    let values = values.with_known("later", one.lazy.then_some(&one.name));
     let Some(object) = owner.map(|owner| &graph.objects[owner]) else {
-        return MessageTemplate::LibraryLacksSymbolNowhere.finding(&values);
+        return MessageTemplate::LibraryLacksSymbolNowhere.to_finding(&values);
     };
     let soname = object.soname.as_deref().unwrap_or(&object.name);
     let values = values.with("library", soname).with("path", object.path.display()).with("picked_by", &object.place);
     if let (true, Some(version)) = (one.unversioned, &one.version) {
-        return MessageTemplate::LibraryLacksSymbolUnversioned.finding(&values.with("value", version));
+        return MessageTemplate::LibraryLacksSymbolUnversioned.to_finding(&values.with("value", version));
     }
-    let known = missing.iter().filter_map(|symbol| symbols::releases(soname, &symbol.name));
+    let known = missing.iter().filter_map(|symbol| symbols::releases_with(soname, &symbol.name));
     let newest = known.max_by_key(|releases| releases.first);
     let words = match newest {
         Some(Releases { first: Some(_), last: Some(_) }) => MessageTemplate::LibraryLacksSymbolOutside,
@@ -64,6 +64,6 @@ fn finding(graph: &Graph, owner: Option<usize>, missing: &[MissingSymbol]) -> Fi
         Some(Releases { first: None, last: Some(_) }) => MessageTemplate::LibraryLacksSymbolAfter,
         _ => MessageTemplate::LibraryLacksSymbol,
     };
-    let values = values.known("first", newest.and_then(|newest| newest.first));
-    words.finding(&values.known("last", newest.and_then(|newest| newest.last)))
+    let values = values.with_known("first", newest.and_then(|newest| newest.first));
+    words.to_finding(&values.with_known("last", newest.and_then(|newest| newest.last)))
 }

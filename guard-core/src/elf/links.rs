@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Elf, MOST_VERSIONS, Symbol, linked, machine, tag, text_at, text_is, u16_at, u32_at, word_at};
+use super::{Elf, MOST_VERSIONS, Symbol, linked_records, machine, tag, text_at, text_is, u16_at, u32_at, word_at};
 
 const DF_BIND_NOW: u64 = 8;
 const DF_1_NOW: u64 = 1;
@@ -26,7 +26,7 @@ const LONGEST_CHAIN: usize = 1 << 16;
 
 /// A symbol version, and of which library it is asked; of none where it is the file's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version<'data> {
+pub struct SymbolVersion<'data> {
     /// `GLIBC_2.34`.
     pub name: &'data [u8],
     /// `libc.so.6`.
@@ -35,7 +35,7 @@ pub struct Version<'data> {
 
 /// How a place in a file uses a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Use {
+pub enum SymbolUse {
     /// A call through the table of procedures.
     Call,
     /// Its address is stored somewhere.
@@ -50,9 +50,9 @@ pub struct SymbolImport<'data> {
     /// Its name.
     pub name: &'data [u8],
     /// Its version.
-    pub version: Option<Version<'data>>,
+    pub version: Option<SymbolVersion<'data>>,
     /// How it is used.
-    pub by: Use,
+    pub by: SymbolUse,
     /// Looked up at the first call, not at the start.
     pub lazy: bool,
     /// It may be missing.
@@ -65,7 +65,7 @@ pub struct Slot<'data> {
     /// Its name.
     pub name: &'data [u8],
     /// Its version.
-    pub version: Option<Version<'data>>,
+    pub version: Option<SymbolVersion<'data>>,
     /// Where its symbol stands in the file.
     pub offset: usize,
 }
@@ -77,7 +77,7 @@ pub struct Links<'data> {
     symbols: &'data [u8],
     names: &'data [u8],
     symbol_versions: Option<&'data [u8]>,
-    versions: BTreeMap<u16, Version<'data>>,
+    versions: BTreeMap<u16, SymbolVersion<'data>>,
     gnu_hash: Option<GnuHash<'data>>,
     hash: Option<&'data [u8]>,
 }
@@ -95,47 +95,47 @@ struct GnuHash<'data> {
 
 impl<'data> Elf<'data> {
     /// The file as the loader binds it; `None` where it has no symbols for that.
-    pub fn links(&self) -> Option<Links<'data>> {
+    pub fn dynamic_links(&self) -> Option<Links<'data>> {
         let at = |tag| self.at_address(self.dynamic_value(tag)?);
         Some(Links {
             elf: *self,
             symbols: at(tag::SYMTAB)?,
             names: self.dynamic_strings(),
             symbol_versions: at(tag::VERSYM),
-            versions: versions(self),
-            gnu_hash: at(tag::GNU_HASH).and_then(|table| GnuHash::of(table, self.class64())),
+            versions: symbol_versions(self),
+            gnu_hash: at(tag::GNU_HASH).and_then(|table| GnuHash::parse(table, self.is_64_bit())),
             hash: at(tag::HASH),
         })
     }
 }
 
 /// Every version that the file defines or asks for, by the number that its symbols carry.
-fn versions<'data>(elf: &Elf<'data>) -> BTreeMap<u16, Version<'data>> {
+fn symbol_versions<'data>(elf: &Elf<'data>) -> BTreeMap<u16, SymbolVersion<'data>> {
     let table = |tag| elf.dynamic_value(tag).and_then(|address| elf.at_address(address)).unwrap_or_default();
     let strings = elf.dynamic_strings();
     let text = |at: u32| text_at(strings, at.into());
     let mut found = BTreeMap::new();
-    for record in linked(table(tag::VERNEED), Some(0), 12, 16).take(MOST_VERSIONS) {
+    for record in linked_records(table(tag::VERNEED), Some(0), 12, 16).take(MOST_VERSIONS) {
         let of = u32_at(record, 4).and_then(text);
         let start = u32_at(record, 8).and_then(|skip| usize::try_from(skip).ok());
-        for version in linked(record, start, 12, 16).take(MOST_VERSIONS) {
+        for version in linked_records(record, start, 12, 16).take(MOST_VERSIONS) {
             if let (Some(number), Some(name)) = (u16_at(version, 6), u32_at(version, 8).and_then(text)) {
-                found.insert(number & VERSION, Version { name, of });
+                found.insert(number & VERSION, SymbolVersion { name, of });
             }
         }
     }
-    for record in linked(table(tag::VERDEF), Some(0), 16, 20).take(MOST_VERSIONS) {
+    for record in linked_records(table(tag::VERDEF), Some(0), 16, 20).take(MOST_VERSIONS) {
         let (Some(flags), Some(number)) = (u16_at(record, 2), u16_at(record, 4)) else { continue };
         let first = u32_at(record, 12).and_then(|skip| record.get(usize::try_from(skip).ok()?..));
         if let (0, Some(name)) = (flags & VER_FLG_BASE, first.and_then(|first| u32_at(first, 0)).and_then(text)) {
-            found.insert(number & VERSION, Version { name, of: None });
+            found.insert(number & VERSION, SymbolVersion { name, of: None });
         }
     }
     found
 }
 
 /// Relocation types of a processor: a slot in the table of procedures, a copy of a variable.
-fn types(machine: u16) -> Option<(u32, u32)> {
+fn relocation_types(machine: u16) -> Option<(u32, u32)> {
     Some(match machine {
         machine::X86 | machine::X86_64 => (7, 5),
         machine::AARCH64 => (1026, 1024),
@@ -156,7 +156,7 @@ impl<'data> Links<'data> {
 
     /// The symbols that come from other files. None where the processor's relocations are not known here.
     pub fn symbol_imports(&self, all_at_start: bool) -> Vec<SymbolImport<'data>> {
-        let Some((slot, copy)) = types(self.elf.machine()) else { return Vec::new() };
+        let Some((slot, copy)) = relocation_types(self.elf.machine()) else { return Vec::new() };
         let lazily = !all_at_start && !self.binds_at_start();
         // By symbol and use, whether every such use is lazy: large libraries have a million relocations.
         let mut uses: Vec<[Option<bool>; 3]> = Vec::new();
@@ -170,26 +170,26 @@ impl<'data> Links<'data> {
                 uses.resize(index + 1, [None; 3]);
             }
             let by = match kind {
-                _ if kind == slot => Use::Call,
-                _ if kind == copy => Use::Copy,
-                _ => Use::Address,
+                _ if kind == slot => SymbolUse::Call,
+                _ if kind == copy => SymbolUse::Copy,
+                _ => SymbolUse::Address,
             };
-            let lazy = lazily && of_calls && by == Use::Call;
+            let lazy = lazily && of_calls && by == SymbolUse::Call;
             let all_lazy = &mut uses[index][by as usize];
             *all_lazy = Some(lazy && all_lazy.unwrap_or(true));
         }
-        let wish = |(index, by, lazy): (u32, Use, Option<bool>)| {
-            let (lazy, symbol) = (lazy?, self.symbol(index)?);
+        let wish = |(index, by, lazy): (u32, SymbolUse, Option<bool>)| {
+            let (lazy, symbol) = (lazy?, self.symbol_at(index)?);
             // A variable's copy is defined in the program itself, which is passed over in the search.
-            let wanted = symbol.section == 0 || by == Use::Copy;
-            if !wanted || symbol.binding == STB_LOCAL || hides(&symbol) {
+            let wanted = symbol.section == 0 || by == SymbolUse::Copy;
+            if !wanted || symbol.binding == STB_LOCAL || is_hidden(&symbol) {
                 return None;
             }
             let name = text_at(self.names, symbol.name.into()).filter(|name| !name.is_empty())?;
             Some(SymbolImport { name, version: self.version_of(index), by, lazy, weak: symbol.binding == STB_WEAK })
         };
         let of_symbol = |(index, uses): (u32, [Option<bool>; 3])| {
-            [Use::Call, Use::Address, Use::Copy].map(|by| (index, by, uses[by as usize]))
+            [SymbolUse::Call, SymbolUse::Address, SymbolUse::Copy].map(|by| (index, by, uses[by as usize]))
         };
         (0..).zip(uses).flat_map(of_symbol).filter_map(wish).collect()
     }
@@ -197,7 +197,7 @@ impl<'data> Links<'data> {
     /// What the loader stores before any code of the file runs, in places that a missing symbol would leave empty: by the
     /// table of addresses or of procedures, or as data, of 64-bit x86 and Arm. What is looked up at its first call is not
     /// among these, nor is a variable of which the program has a copy.
-    pub fn slots(&self) -> Vec<Slot<'data>> {
+    pub fn startup_slots(&self) -> Vec<Slot<'data>> {
         let kinds: &[u32] = match self.elf.machine() {
             machine::X86_64 => &[1, 6, 7],
             machine::AARCH64 => &[257, 1025, 1026],
@@ -211,9 +211,9 @@ impl<'data> Links<'data> {
             *plain &= kinds.contains(&kind);
         }
         let slot = |(index, _): (u32, (bool, bool))| {
-            let symbol = self.symbol(index)?;
+            let symbol = self.symbol_at(index)?;
             let plain =
-                symbol.section == 0 && symbol.binding == STB_GLOBAL && symbol.kind != STT_TLS && !hides(&symbol);
+                symbol.section == 0 && symbol.binding == STB_GLOBAL && symbol.kind != STT_TLS && !is_hidden(&symbol);
             let name = text_at(self.names, symbol.name.into()).filter(|name| plain && !name.is_empty())?;
             let at = usize::try_from(index).ok()?.checked_mul(24)?;
             let table = self.elf.offset_of(self.elf.dynamic_value(tag::SYMTAB)?)?;
@@ -224,14 +224,14 @@ impl<'data> Links<'data> {
 
     /// The symbols that sealing has made weak, by their names.
     pub fn made_weak(&self) -> Vec<&'data [u8]> {
-        let size = if self.elf.class64() { 24 } else { 16 };
+        let size = if self.elf.is_64_bit() { 24 } else { 16 };
         let marked = |entry: &&[u8]| entry.get(5).is_some_and(|other| other & super::MADE_WEAK != 0);
         let of = self.relocations().map(|(.., symbol)| symbol).collect::<std::collections::BTreeSet<_>>();
         let entry = |index: u32| {
             let at = usize::try_from(index).ok()?.checked_mul(size)?;
             self.symbols.get(at..at.checked_add(size)?).filter(marked)
         };
-        let name = |index: u32| text_at(self.names, self.symbol(index)?.name.into());
+        let name = |index: u32| text_at(self.names, self.symbol_at(index)?.name.into());
         of.into_iter().filter(|index| entry(*index).is_some()).filter_map(name).collect()
     }
 
@@ -252,7 +252,7 @@ impl<'data> Links<'data> {
             (false, true, value(tag::RELA).zip(value(tag::RELASZ)).map(others)),
             (false, false, value(tag::REL).zip(value(tag::RELSZ)).map(others)),
         ];
-        let class64 = self.elf.class64();
+        let class64 = self.elf.is_64_bit();
         let word = if class64 { 8 } else { 4 };
         tables.into_iter().filter_map(|(of_calls, explicit, range)| Some((of_calls, explicit, range?))).flat_map(
             move |(of_calls, explicit, (address, size))| {
@@ -269,16 +269,16 @@ impl<'data> Links<'data> {
     }
 
     fn symbol_size(&self) -> usize {
-        if self.elf.class64() { 24 } else { 16 }
+        if self.elf.is_64_bit() { 24 } else { 16 }
     }
 
-    fn symbol(&self, index: u32) -> Option<Symbol<'data>> {
+    fn symbol_at(&self, index: u32) -> Option<Symbol<'data>> {
         let size = self.symbol_size();
         let at = usize::try_from(index).ok()?.checked_mul(size)?;
-        self.elf.symbol(self.symbols.get(at..at.checked_add(size)?)?, self.names)
+        self.elf.parse_symbol(self.symbols.get(at..at.checked_add(size)?)?, self.names)
     }
 
-    fn version_of(&self, index: u32) -> Option<Version<'data>> {
+    fn version_of(&self, index: u32) -> Option<SymbolVersion<'data>> {
         let number = u16_at(self.symbol_versions?, usize::try_from(index).ok()?.checked_mul(2)?)?;
         self.versions.get(&(number & VERSION)).copied()
     }
@@ -289,12 +289,12 @@ impl<'data> Links<'data> {
     }
 
     /// Whether this file defines what is wished; `by_name_alone` where the loader knows nothing of versions.
-    pub fn define(&self, wish: &SymbolImport<'_>, by_name_alone: bool) -> bool {
+    pub fn defines(&self, wish: &SymbolImport<'_>, by_name_alone: bool) -> bool {
         let (mut versioned, mut count) = (None, 0);
-        for index in self.places(wish.name) {
-            let Some(symbol) = self.symbol(index) else { continue };
+        for index in self.symbols_named(wish.name) {
+            let Some(symbol) = self.symbol_at(index) else { continue };
             let defines = (symbol.value != 0 || symbol.section == SHN_ABS || symbol.kind == STT_TLS)
-                && (wish.by != Use::Call || symbol.section != 0)
+                && (wish.by != SymbolUse::Call || symbol.section != 0)
                 && DEFINING_TYPES >> symbol.kind & 1 == 1;
             if !defines {
                 continue;
@@ -325,28 +325,29 @@ impl<'data> Links<'data> {
     }
 
     /// The symbols of this name, by the hash table.
-    fn places(&self, name: &[u8]) -> Vec<u32> {
+    fn symbols_named(&self, name: &[u8]) -> Vec<u32> {
         let found = match (&self.gnu_hash, self.hash) {
-            (Some(table), _) => table.places(name),
-            (None, Some(table)) => places(table, name),
+            (Some(table), _) => table.symbols_named(name),
+            (None, Some(table)) => sysv_symbols_named(table, name),
             (None, None) => None,
         };
         let mut found = found.unwrap_or_default();
-        found.retain(|index| self.symbol(*index).is_some_and(|symbol| text_is(self.names, symbol.name.into(), name)));
+        found
+            .retain(|index| self.symbol_at(*index).is_some_and(|symbol| text_is(self.names, symbol.name.into(), name)));
         found
     }
 }
 
-fn hides(symbol: &Symbol<'_>) -> bool {
+fn is_hidden(symbol: &Symbol<'_>) -> bool {
     matches!(symbol.visibility, 1 | 2)
 }
 
 fn is_for_others(symbol: &Symbol<'_>) -> bool {
-    matches!(symbol.binding, STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) && !hides(symbol)
+    matches!(symbol.binding, STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) && !is_hidden(symbol)
 }
 
 impl<'data> GnuHash<'data> {
-    fn of(table: &'data [u8], class64: bool) -> Option<Self> {
+    fn parse(table: &'data [u8], class64: bool) -> Option<Self> {
         let (buckets, first, filter, shift) =
             (u32_at(table, 0)?, u32_at(table, 4)?, u32_at(table, 8)?, u32_at(table, 12)?);
         let bytes = |count: u32, each: usize| usize::try_from(count).ok()?.checked_mul(each);
@@ -356,7 +357,7 @@ impl<'data> GnuHash<'data> {
     }
 
     /// The symbols whose hash is the name's.
-    fn places(&self, name: &[u8]) -> Option<Vec<u32>> {
+    fn symbols_named(&self, name: &[u8]) -> Option<Vec<u32>> {
         let hash = name.iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
         let index = |number: u32| usize::try_from(number).ok();
         let (word, bits) = if self.class64 { (8, 64) } else { (4, 32) };
@@ -383,7 +384,7 @@ impl<'data> GnuHash<'data> {
 }
 
 /// The symbols of the name's chain in the old hash table.
-fn places(table: &[u8], name: &[u8]) -> Option<Vec<u32>> {
+fn sysv_symbols_named(table: &[u8], name: &[u8]) -> Option<Vec<u32>> {
     let hash = name.iter().fold(0_u32, |hash, byte| {
         let hash = (hash << 4).wrapping_add(u32::from(*byte));
         let high = hash & 0xf000_0000;

@@ -57,7 +57,7 @@ fn without_sections(data: &[u8]) -> Vec<u8> {
 
 fn facts(data: &[u8]) {
     let elf = Elf::parse(data).unwrap();
-    assert!(elf.class64());
+    assert!(elf.is_64_bit());
     assert_eq!(elf.kind(), kind::SHARED);
     assert_eq!(elf.soname(), Some("libdemo.so.9"));
     assert_eq!(elf.runpath(), Some("$ORIGIN/x"));
@@ -69,7 +69,7 @@ fn facts(data: &[u8]) {
     assert_eq!(elf.exported_u32("demo_hidden"), None);
     assert_eq!(elf.exported_u32("demo_versio"), None);
     assert_eq!(elf.exported_u32("demo_call"), None);
-    assert!(elf.exports("demo_call") && !elf.exports("demo_wanted") && !elf.exports("demo_hidden"));
+    assert!(elf.has_export("demo_call") && !elf.has_export("demo_wanted") && !elf.has_export("demo_hidden"));
     assert!(elf.undefined_symbols().any(|name| name == "demo_wanted"));
     let notes: Vec<_> = elf.notes().filter(|note| note.owner == "cudaguard").collect();
     assert_eq!(notes.len(), 1);
@@ -77,7 +77,7 @@ fn facts(data: &[u8]) {
     let at = usize::try_from(notes[0].offset).unwrap();
     assert_eq!(&data[at..at + 8], b"12345678");
     assert!(elf.notes().any(|note| note.owner == "GNU" && note.kind == 3), "the build id beside it");
-    assert_eq!(elf.damage(), None);
+    assert_eq!(elf.find_damage(), None);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_library_with_and_without_section_headers() {
     let bare = without_sections(library());
     assert_eq!(Elf::parse(&bare).unwrap().sections().count(), 0);
     let elf = Elf::parse(library()).unwrap();
-    assert!(elf.symbols().any(|symbol| symbol.is("demo_hidden")), "local symbols are in .symtab");
+    assert!(elf.symbols().any(|symbol| symbol.has_name("demo_hidden")), "local symbols are in .symtab");
     assert_eq!(elf.section_named(".note.demo").unwrap().data.len(), 32);
     let counted = elf.dynamic_symbols().map(|symbol| symbol.name()).collect::<Vec<_>>();
     let bare = Elf::parse(&bare).unwrap().dynamic_symbols().map(|symbol| symbol.name()).collect::<Vec<_>>();
@@ -128,7 +128,7 @@ fn an_object_and_its_archive() {
             .unwrap();
         assert!(status.success());
         let data = std::fs::read(&file).unwrap();
-        let members: Vec<_> = archive(&data).unwrap().map(Result::unwrap).collect();
+        let members: Vec<_> = archive_members(&data).unwrap().map(Result::unwrap).collect();
         let names: Vec<_> = members.iter().map(|member| member.name.as_ref()).collect();
         assert_eq!(names, ["b.o", "a_name_that_is_longer_than_sixteen.o"], "{flags}");
         for member in &members {
@@ -152,21 +152,21 @@ fn archives_of_bsd_and_damaged_ones() {
     data.extend(b"12345\n");
     data.extend(header("plain.o/", 3).bytes());
     data.extend(b"abc");
-    let members: Vec<_> = archive(&data).unwrap().map(Result::unwrap).collect();
+    let members: Vec<_> = archive_members(&data).unwrap().map(Result::unwrap).collect();
     assert_eq!(members[0].name, "long_name_of_bsd.o");
     assert_eq!(members[0].data, Some(&b"12345"[..]));
     assert_eq!((members[1].name.as_ref(), members[1].data), ("plain.o", Some(&b"abc"[..])));
 
-    let cut = archive(&data[..data.len() - 1]).unwrap().collect::<Vec<_>>();
+    let cut = archive_members(&data[..data.len() - 1]).unwrap().collect::<Vec<_>>();
     assert!(cut[0].is_ok());
     assert!(cut[1].as_ref().unwrap_err().contains("goes on behind the end"), "{cut:?}");
     let mut bad = data.clone();
     bad[8 + 58] = b'x';
-    let bad = archive(&bad).unwrap().collect::<Vec<_>>();
+    let bad = archive_members(&bad).unwrap().collect::<Vec<_>>();
     assert_eq!(bad.len(), 1, "damage ends the walk");
     assert!(bad[0].as_ref().unwrap_err().contains("at byte 8"));
-    assert!(archive(b"!<arch>").is_err());
-    assert_eq!(archive(b"!<arch>\n").unwrap().count(), 0);
+    assert!(archive_members(b"!<arch>").is_err());
+    assert_eq!(archive_members(b"!<arch>\n").unwrap().count(), 0);
 }
 
 #[test]
@@ -187,11 +187,11 @@ fn what_is_no_such_file_says_why() {
     }
     let cut = &library()[..library().len() - 100];
     let elf = Elf::parse(cut).unwrap();
-    assert!(elf.damage().unwrap().contains("section headers"), "{:?}", elf.damage());
+    assert!(elf.find_damage().unwrap().contains("section headers"), "{:?}", elf.find_damage());
     assert_eq!(elf.needed(), ["libm.so.6", "libc.so.6"], "what is there is read all the same");
     // As UPX ends a file (mxnet's library of 2019 is such a one).
     let packed = [cut, b"UPX!", &[0; 32]].concat();
-    assert!(Elf::parse(&packed).unwrap().damage().unwrap().contains("is packed by UPX"));
+    assert!(Elf::parse(&packed).unwrap().find_damage().unwrap().contains("is packed by UPX"));
 }
 
 /// A file with more than 65279 sections keeps their number, and the number of the names' section, in the first header.
@@ -213,7 +213,7 @@ fn more_sections_than_their_field_can_count() {
     data[first + 32..first + 40].copy_from_slice(&u64::MAX.to_le_bytes());
     let huge = Elf::parse(&data).unwrap();
     assert_eq!(huge.sections().count(), 0);
-    assert!(huge.damage().unwrap().contains("section headers"));
+    assert!(huge.find_damage().unwrap().contains("section headers"));
 }
 
 #[test]
@@ -225,12 +225,12 @@ fn this_very_program() {
     // A release build is stripped.
     let least = if elf.sections().any(|section| section.name == ".symtab") { 1000 } else { 20 };
     assert!(elf.symbols().filter(|symbol| symbol.name().is_some()).count() > least);
-    assert_eq!(elf.damage(), None);
+    assert_eq!(elf.find_damage(), None);
 }
 
 fn walk(data: &[u8]) -> usize {
     let Ok(elf) = Elf::parse(data) else { return 0 };
-    let _ = (elf.damage(), elf.interpreter(), elf.needed(), elf.soname(), elf.rpath(), elf.runpath());
+    let _ = (elf.find_damage(), elf.interpreter(), elf.needed(), elf.soname(), elf.rpath(), elf.runpath());
     elf.sections().count()
         + elf.segments().count()
         + elf.notes().map(|note| note.desc.len()).sum::<usize>()
@@ -239,7 +239,7 @@ fn walk(data: &[u8]) -> usize {
         + elf.undefined_symbols().count()
         + elf.needed_versions().count()
         + elf.defined_versions().count()
-        + usize::from(elf.exports("demo_call"))
+        + usize::from(elf.has_export("demo_call"))
         + elf.exported_u32("demo_version").map_or(0, |_| 1)
 }
 
@@ -271,7 +271,7 @@ proptest! {
     #[test]
     fn any_bytes_are_no_harm(mut data in prop::collection::vec(any::<u8>(), 0..400), class in 1..3_u8) {
         walk(&data);
-        for member in archive(&[b"!<arch>\n", &data[..]].concat()).unwrap() {
+        for member in archive_members(&[b"!<arch>\n", &data[..]].concat()).unwrap() {
             let _ = member;
         }
         if data.len() > 16 {

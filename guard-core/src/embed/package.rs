@@ -19,28 +19,28 @@ pub(super) struct Own {
 }
 
 /// Those of the package in `root`. `out_dir` is where this build script writes.
-pub(super) fn own(root: &Path, out_dir: &Path) -> Own {
-    let mut walk = Walk {
+pub(super) fn package_files(root: &Path, out_dir: &Path) -> Own {
+    let mut walk = PackageWalk {
         out_dir: out_dir.canonicalize().unwrap_or_else(|_| out_dir.to_owned()),
-        ignores: Ignore::above(root),
+        ignores: Ignore::from_ancestors(root),
         inside: BTreeSet::new(),
         root: root.to_owned(),
         kernels: false,
     };
-    let mut announced = match walk.folder(root) {
-        Folder::ArtifactReport => vec![root.to_owned()],
-        Folder::Parts(parts) => parts,
+    let mut announced = match walk.visit_dir(root) {
+        DirState::ArtifactReport => vec![root.to_owned()],
+        DirState::Parts(parts) => parts,
     };
     announced.sort();
     Own { announced, kernels: walk.kernels }
 }
 
-enum Folder {
+enum DirState {
     ArtifactReport,
     Parts(Vec<PathBuf>),
 }
 
-struct Walk {
+struct PackageWalk {
     root: PathBuf,
     out_dir: PathBuf,
     /// Rules of the folders from the repository's top down to the one being read; `None` outside of a repository.
@@ -50,22 +50,22 @@ struct Walk {
     kernels: bool,
 }
 
-impl Walk {
-    fn folder(&mut self, folder: &Path) -> Folder {
-        let Ok(real) = folder.canonicalize() else { return Folder::Parts(Vec::new()) };
-        let Ok(entries) = fs::read_dir(folder) else { return Folder::Parts(Vec::new()) };
+impl PackageWalk {
+    fn visit_dir(&mut self, folder: &Path) -> DirState {
+        let Ok(real) = folder.canonicalize() else { return DirState::Parts(Vec::new()) };
+        let Ok(entries) = fs::read_dir(folder) else { return DirState::Parts(Vec::new()) };
         self.inside.insert(real.clone());
         if folder != self.root {
-            if let (Some(ignores), Some(ignore)) = (&mut self.ignores, Ignore::of(folder)) {
+            if let (Some(ignores), Some(ignore)) = (&mut self.ignores, Ignore::from_dir(folder)) {
                 ignores.push(ignore);
             }
         }
         let mut whole = true;
         let mut parts = Vec::new();
         for path in entries.flatten().map(|entry| entry.path()) {
-            match self.entry(&path) {
-                Some(Folder::ArtifactReport) => parts.push(path),
-                Some(Folder::Parts(below)) => {
+            match self.visit_entry(&path) {
+                Some(DirState::ArtifactReport) => parts.push(path),
+                Some(DirState::Parts(below)) => {
                     whole = false;
                     parts.extend(below);
                 }
@@ -78,23 +78,23 @@ impl Walk {
             }
         }
         self.inside.remove(&real);
-        if whole { Folder::ArtifactReport } else { Folder::Parts(parts) }
+        if whole { DirState::ArtifactReport } else { DirState::Parts(parts) }
     }
 
     /// `None`: not the package's, or not to be looked at.
-    fn entry(&mut self, path: &Path) -> Option<Folder> {
+    fn visit_entry(&mut self, path: &Path) -> Option<DirState> {
         let name = path.file_name()?;
         if name.as_encoded_bytes().starts_with(b".") {
             return None;
         }
         let facts = fs::metadata(path).ok()?;
-        if self.ignored(path, facts.is_dir()) {
+        if self.is_ignored(path, facts.is_dir()) {
             return None;
         }
         if facts.is_file() {
             self.kernels |=
                 path.extension().is_some_and(|ending| ["cu", "cuh", "ptx"].iter().any(|one| ending == *one));
-            return Some(Folder::ArtifactReport);
+            return Some(DirState::ArtifactReport);
         }
         if !facts.is_dir() {
             return None;
@@ -105,11 +105,11 @@ impl Walk {
         if back || target || path.join("CACHEDIR.TAG").is_file() || path.join("Cargo.toml").is_file() {
             return None;
         }
-        Some(self.folder(path))
+        Some(self.visit_dir(path))
     }
 
-    fn ignored(&self, path: &Path, is_folder: bool) -> bool {
-        let verdicts = self.ignores.iter().flatten().filter_map(|ignore| ignore.verdict(path, is_folder));
+    fn is_ignored(&self, path: &Path, is_folder: bool) -> bool {
+        let verdicts = self.ignores.iter().flatten().filter_map(|ignore| ignore.is_path_ignored(path, is_folder));
         verdicts.fold(false, |_, verdict| verdict)
     }
 }
@@ -118,10 +118,10 @@ impl Walk {
 struct Ignore {
     folder: PathBuf,
     /// In the file's order: the last one that matches decides.
-    rules: Vec<Rule>,
+    rules: Vec<IgnoreRule>,
 }
 
-struct Rule {
+struct IgnoreRule {
     segments: Vec<String>,
     /// Matches from this folder on, rather than at any depth.
     anchored: bool,
@@ -131,20 +131,20 @@ struct Rule {
 
 impl Ignore {
     /// Those of the folders from the repository's top down to `root`; `None` where there is no repository.
-    fn above(root: &Path) -> Option<Vec<Self>> {
+    fn from_ancestors(root: &Path) -> Option<Vec<Self>> {
         let top = root.ancestors().find(|folder| folder.join(".git").exists())?;
         let mut folders: Vec<&Path> = root.ancestors().take_while(|folder| folder.starts_with(top)).collect();
         folders.reverse();
-        Some(folders.into_iter().filter_map(Self::of).collect())
+        Some(folders.into_iter().filter_map(Self::from_dir).collect())
     }
 
-    fn of(folder: &Path) -> Option<Self> {
-        let bytes = files::bytes(&folder.join(".gitignore")).ok()?;
-        let rules = String::from_utf8_lossy(&bytes).lines().filter_map(Rule::parse).collect();
+    fn from_dir(folder: &Path) -> Option<Self> {
+        let bytes = files::read_bytes(&folder.join(".gitignore")).ok()?;
+        let rules = String::from_utf8_lossy(&bytes).lines().filter_map(IgnoreRule::parse).collect();
         Some(Self { folder: folder.to_owned(), rules })
     }
 
-    fn verdict(&self, path: &Path, is_folder: bool) -> Option<bool> {
+    fn is_path_ignored(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let below = path.strip_prefix(&self.folder).ok()?;
         let names: Option<Vec<&str>> = below.iter().map(|name| name.to_str()).collect();
         let names = names?;
@@ -152,7 +152,7 @@ impl Ignore {
     }
 }
 
-impl Rule {
+impl IgnoreRule {
     fn parse(line: &str) -> Option<Self> {
         let line = line.trim_end();
         let (line, ignored) = line.strip_prefix('!').map_or((line, true), |rest| (rest, false));
@@ -222,9 +222,9 @@ fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    struct Package(tempfile::TempDir);
+    struct PackageFiles(tempfile::TempDir);
 
-    impl Package {
+    impl PackageFiles {
         fn new(files: &[(&str, &str)]) -> Self {
             let package = Self(tempfile::tempdir().unwrap());
             for (path, text) in files {
@@ -239,19 +239,19 @@ mod tests {
             let root = self.0.path().join(root);
             let out_dir = self.0.path().join("target/debug/build/x/out");
             let relative = |path: PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            own(&root, &out_dir).announced.into_iter().map(relative).collect()
+            package_files(&root, &out_dir).announced.into_iter().map(relative).collect()
         }
     }
 
     #[test]
     fn a_folder_without_anything_foreign_is_announced_as_one() {
-        let package = Package::new(&[("m/Cargo.toml", ""), ("m/src/main.rs", ""), ("m/kernels/a.cu", "")]);
+        let package = PackageFiles::new(&[("m/Cargo.toml", ""), ("m/src/main.rs", ""), ("m/kernels/a.cu", "")]);
         assert_eq!(package.announced("m"), [""]);
     }
 
     #[test]
     fn foreign_things_are_left_out() {
-        let package = Package::new(&[
+        let package = PackageFiles::new(&[
             ("Cargo.toml", ""),
             ("build.rs", ""),
             ("src/main.rs", ""),
@@ -270,14 +270,14 @@ mod tests {
     /// A scratch package somewhere under `target`: its own files count all the same.
     #[test]
     fn a_package_inside_a_target_folder() {
-        let package = Package::new(&[("target/scratch/p/Cargo.toml", ""), ("target/scratch/p/src/lib.rs", "")]);
+        let package = PackageFiles::new(&[("target/scratch/p/Cargo.toml", ""), ("target/scratch/p/src/lib.rs", "")]);
         assert_eq!(package.announced("target/scratch/p"), [""]);
     }
 
     #[cfg(unix)]
     #[test]
     fn links_are_followed_but_not_back() {
-        let package = Package::new(&[("p/Cargo.toml", ""), ("p/src/lib.rs", ""), ("shared/k.cu", "")]);
+        let package = PackageFiles::new(&[("p/Cargo.toml", ""), ("p/src/lib.rs", ""), ("shared/k.cu", "")]);
         std::os::unix::fs::symlink("../shared", package.0.path().join("p/kernels")).unwrap();
         assert_eq!(package.announced("p"), [""]);
         std::os::unix::fs::symlink("..", package.0.path().join("p/src/loop")).unwrap();
@@ -302,7 +302,7 @@ mod tests {
             ("data/x/in", ""),
             ("build/out", ""),
         ];
-        let package = Package::new(&files);
+        let package = PackageFiles::new(&files);
         let without = package.announced("");
         assert!(without.contains(&"results".to_owned()), "outside of a repository nothing is ignored: {without:?}");
         fs::create_dir(package.0.path().join(".git")).unwrap();

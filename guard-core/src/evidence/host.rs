@@ -19,27 +19,27 @@ pub struct HostCode {
 
 impl HostCode {
     /// The one compiler; of several nobody can say which is meant.
-    pub fn compiler(&self) -> Option<&String> {
+    pub fn only_compiler(&self) -> Option<&String> {
         self.compilers.first().filter(|_| self.compilers.len() == 1)
     }
 
     /// The one that nvcc called.
-    pub fn of_nvcc(&self) -> Option<&String> {
-        self.compiler().filter(|_| self.beside_kernels)
+    pub fn nvcc_host_compiler(&self) -> Option<&String> {
+        self.only_compiler().filter(|_| self.beside_kernels)
     }
 
     /// What a build's objects and static libraries name. Where some of these hold GPU code, which nvcc hands to its host
     /// compiler, those alone count. What an earlier build has left among them counts only where the linked file may have
     /// been made from it.
-    pub fn of(linked: &[u8], objects: &[PathBuf], files: &OpenFiles) -> Self {
-        let mut found = Found::default();
+    pub fn from_objects(linked: &[u8], objects: &[PathBuf], files: &OpenFiles) -> Self {
+        let mut found = ScannedObjects::default();
         for data in objects.iter().filter_map(|object| files.open(object).ok()) {
             if elf::is_archive(&data) {
-                for member in elf::archive(&data).into_iter().flatten().map_while(Result::ok) {
-                    found.look(member.data.unwrap_or_default());
+                for member in elf::archive_members(&data).into_iter().flatten().map_while(Result::ok) {
+                    found.scan_object(member.data.unwrap_or_default());
                 }
             } else {
-                found.look(&data);
+                found.scan_object(&data);
             }
         }
         let beside_kernels = !found.with_kernels.is_empty();
@@ -47,7 +47,7 @@ impl HostCode {
         // One that is not stripped lists the compilers of everything in it.
         let listed = Some(linked).filter(|_| !all.is_empty()).and_then(|data| {
             let elf = Elf::parse(data).ok()?;
-            let listed: BTreeSet<String> = comments(&elf).filter_map(HostCompiler::in_comment).collect();
+            let listed: BTreeSet<String> = comment_strings(&elf).filter_map(HostCompiler::in_comment).collect();
             (!listed.is_empty()).then_some(listed)
         });
         if let Some(listed) = listed {
@@ -57,21 +57,21 @@ impl HostCode {
     }
 }
 #[derive(Default)]
-struct Found {
+struct ScannedObjects {
     with_kernels: BTreeSet<String>,
     others: BTreeSet<String>,
 }
 
-impl Found {
-    fn look(&mut self, object: &[u8]) {
+impl ScannedObjects {
+    fn scan_object(&mut self, object: &[u8]) {
         let Ok(elf) = Elf::parse(object) else { return };
         let kernels = elf.sections().any(|section| SECTIONS.contains(&section.name));
         let into = if kernels { &mut self.with_kernels } else { &mut self.others };
-        into.extend(comments(&elf).filter_map(HostCompiler::in_comment));
+        into.extend(comment_strings(&elf).filter_map(HostCompiler::in_comment));
     }
 }
 
-fn comments<'a>(elf: &Elf<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+fn comment_strings<'a>(elf: &Elf<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     let texts = elf
         .sections()
         .filter(|section| section.name == ".comment")
@@ -109,20 +109,20 @@ mod tests {
         let both = write("both", object(&format!("{GCC}\0{CLANG}\0rustc version 1.86.0"), false));
         let (plain, other) = (write("plain.o", object(GCC, false)), write("other.o", object(CLANG, false)));
         let kernels = write("kernels.o", object(CLANG, true));
-        let said = |linked: &PathBuf, objects: &[&PathBuf]| {
+        let named_compilers = |linked: &PathBuf, objects: &[&PathBuf]| {
             let objects: Vec<_> = objects.iter().map(|object| (*object).clone()).collect();
-            HostCode::of(&fs::read(linked).unwrap(), &objects, &OpenFiles::default()).compilers
+            HostCode::from_objects(&fs::read(linked).unwrap(), &objects, &OpenFiles::default()).compilers
         };
-        assert_eq!(said(&both, &[]), [""; 0]);
-        assert_eq!(said(&both, &[&plain]), ["gcc 12.2.0"]);
-        assert_eq!(said(&both, &[&plain, &kernels]), ["clang 14.0.6"]);
-        assert_eq!(said(&both, &[&plain, &other]), ["clang 14.0.6", "gcc 12.2.0"]);
+        assert_eq!(named_compilers(&both, &[]), [""; 0]);
+        assert_eq!(named_compilers(&both, &[&plain]), ["gcc 12.2.0"]);
+        assert_eq!(named_compilers(&both, &[&plain, &kernels]), ["clang 14.0.6"]);
+        assert_eq!(named_compilers(&both, &[&plain, &other]), ["clang 14.0.6", "gcc 12.2.0"]);
         // An object that the linker did not take, and a linked file that was stripped.
         let gcc = write("gcc", object(GCC, false));
-        assert_eq!(said(&gcc, &[&plain, &other]), ["gcc 12.2.0"]);
-        assert_eq!(said(&gcc, &[&kernels]), [""; 0]);
+        assert_eq!(named_compilers(&gcc, &[&plain, &other]), ["gcc 12.2.0"]);
+        assert_eq!(named_compilers(&gcc, &[&kernels]), [""; 0]);
         let stripped = write("stripped", writer::elf(2, 62, 0, 0, &[]));
-        assert_eq!(said(&stripped, &[&kernels]), ["clang 14.0.6"]);
-        assert_eq!(said(&stripped, &[&write("text.o", b"no object".to_vec())]), [""; 0]);
+        assert_eq!(named_compilers(&stripped, &[&kernels]), ["clang 14.0.6"]);
+        assert_eq!(named_compilers(&stripped, &[&write("text.o", b"no object".to_vec())]), [""; 0]);
     }
 }

@@ -32,7 +32,7 @@ const LARGEST: u64 = 64 << 20;
 const MOST_FILES: usize = 20_000;
 
 /// What the scripts left that wrote to these folders (`OUT_DIR`s), and their objects: each release once.
-pub fn included(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenFiles) -> Vec<Included> {
+pub fn included_headers(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenFiles) -> Vec<Included> {
     let mut found: Vec<Included> = Vec::new();
     let mut add = |included: Included| {
         if !found.iter().any(|known| known.version == included.version) {
@@ -41,10 +41,10 @@ pub fn included(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenFiles) ->
     };
     for folder in out_dirs {
         let mut left = MOST_FILES;
-        walk(folder, &mut left, &mut |file: &Path| look(file, &mut add));
+        walk_files(folder, &mut left, &mut |file: &Path| scan_file(file, &mut add));
         // cargo keeps what a script has said beside the folder that it wrote to.
-        if let Some(said) = folder.parent().map(|folder| folder.join("output")) {
-            named(&said, script, &mut add);
+        if let Some(output) = folder.parent().map(|folder| folder.join("output")) {
+            scan_paths(&output, parse_script_output, &mut add);
         }
     }
     for object in objects {
@@ -53,7 +53,7 @@ pub fn included(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenFiles) ->
     found
 }
 
-fn walk(folder: &Path, left: &mut usize, look: &mut impl FnMut(&Path)) {
+fn walk_files(folder: &Path, left: &mut usize, look: &mut impl FnMut(&Path)) {
     let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -62,19 +62,19 @@ fn walk(folder: &Path, left: &mut usize, look: &mut impl FnMut(&Path)) {
         }
         *left -= 1;
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => walk(&entry.path(), left, look),
+            Ok(kind) if kind.is_dir() => walk_files(&entry.path(), left, look),
             Ok(kind) if kind.is_file() => look(&entry.path()),
             _ => {}
         }
     }
 }
 
-fn look(file: &Path, add: &mut impl FnMut(Included)) {
+fn scan_file(file: &Path, add: &mut impl FnMut(Included)) {
     match file.extension().and_then(|ending| ending.to_str()) {
-        Some("d") => named(file, depfile, add),
+        Some("d") => scan_paths(file, parse_depfile, add),
         // What bindgen makes of the macros.
         Some("rs") => {
-            let version = text_of(file).as_deref().and_then(bindings);
+            let version = text_of(file).as_deref().and_then(parse_bindings_version);
             if let Some(version) = version {
                 add(Included { version, path: file.to_owned(), by: file.to_owned() });
             }
@@ -89,7 +89,7 @@ fn text_of(file: &Path) -> Option<String> {
 }
 
 /// The headers whose paths a text holds.
-fn named(file: &Path, paths: fn(&str) -> Vec<PathBuf>, add: &mut impl FnMut(Included)) {
+fn scan_paths(file: &Path, paths: fn(&str) -> Vec<PathBuf>, add: &mut impl FnMut(Included)) {
     let Some(text) = text_of(file) else { return };
     let folders: BTreeSet<PathBuf> = paths(&text).into_iter().collect();
     for folder in folders {
@@ -108,7 +108,7 @@ fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Includ
         }
     };
     if elf::is_archive(&data) {
-        for member in elf::archive(&data).into_iter().flatten().map_while(Result::ok) {
+        for member in elf::archive_members(&data).into_iter().flatten().map_while(Result::ok) {
             look(member.data.unwrap_or_default());
         }
     } else {
@@ -147,7 +147,7 @@ fn folder_of_header(path: &str) -> Option<PathBuf> {
 }
 
 /// The folders in a rule for make, as compilers write it (`-MD`): blanks in names stand behind a backslash.
-fn depfile(text: &str) -> Vec<PathBuf> {
+fn parse_depfile(text: &str) -> Vec<PathBuf> {
     if !text.contains(CUDNN.key) {
         return Vec::new();
     }
@@ -158,7 +158,7 @@ fn depfile(text: &str) -> Vec<PathBuf> {
 
 /// The folders in a build script's output: files that it announces, as bindgen's callbacks do for all that clang reads, and
 /// the calls that older releases of the cc crate tell. One that embeds the guard announces what that has looked at, used or not.
-fn script(text: &str) -> Vec<PathBuf> {
+fn parse_script_output(text: &str) -> Vec<PathBuf> {
     let embeds = text.contains(env::STAMP_DIR_VAR);
     let announced = |line: &str| {
         let rest = line.strip_prefix("cargo:").filter(|_| !embeds)?;
@@ -175,7 +175,7 @@ fn script(text: &str) -> Vec<PathBuf> {
 }
 
 /// The release in `pub const …_MAJOR: u32 = 9;` and its like.
-fn bindings(text: &str) -> Option<Version> {
+fn parse_bindings_version(text: &str) -> Option<Version> {
     let number = |name: &str| {
         let (_, rest) = text.split_once(&format!("const {name}"))?;
         let (kind, rest) = rest.split_once('=')?;
@@ -195,14 +195,14 @@ mod tests {
         let key = CUDNN.key;
         let rule =
             format!("/o/k.o: k.cu /a\\ b/{key}_version.h \\\n /usr/include/stdio.h /c/{key}_ops.h\\\n {key}.h\n");
-        assert_eq!(depfile(&rule), [PathBuf::from("/a b"), PathBuf::from("/c")]);
-        let said = format!(
+        assert_eq!(parse_depfile(&rule), [PathBuf::from("/a b"), PathBuf::from("/c")]);
+        let output = format!(
             "cargo:rerun-if-changed=/a/{key}.h\ncargo::rerun-if-changed=/b/{key}_graph.h\ncargo:rerun-if-changed=/c/x.h\n\
              cargo:rustc-link-lib={key}\nrunning: \"c++\" \"-I\" \"/nowhere\" \"-c\" \"k.cpp\"\n"
         );
-        assert_eq!(script(&said), [PathBuf::from("/a"), PathBuf::from("/b")]);
-        let embeds = format!("{said}cargo:rerun-if-env-changed={}\n", env::STAMP_DIR_VAR);
-        assert_eq!(script(&embeds), [] as [PathBuf; 0]);
+        assert_eq!(parse_script_output(&output), [PathBuf::from("/a"), PathBuf::from("/b")]);
+        let embeds = format!("{output}cargo:rerun-if-env-changed={}\n", env::STAMP_DIR_VAR);
+        assert_eq!(parse_script_output(&embeds), [] as [PathBuf; 0]);
     }
 
     #[test]
@@ -212,10 +212,10 @@ mod tests {
             format!("pub const {major}: {of} = 9;\npub const {minor}: {of} = 15 ; pub const {patch} : {of}=1;\n")
         };
         for of in ["u32", "::std::os::raw::c_int"] {
-            let said = bindings(&text(of));
-            assert_eq!(said, Some(Version::new(9, 15, 1)), "{of}");
+            let output = parse_bindings_version(&text(of));
+            assert_eq!(output, Some(Version::new(9, 15, 1)), "{of}");
         }
-        assert_eq!(bindings(""), None);
-        assert_eq!(bindings(&format!("pub const {major}: u32 = 9;")), None);
+        assert_eq!(parse_bindings_version(""), None);
+        assert_eq!(parse_bindings_version(&format!("pub const {major}: u32 = 9;")), None);
     }
 }

@@ -27,11 +27,11 @@ fn noted(release: &str) -> Vec<u8> {
 }
 
 fn made(bytes: &[u8]) -> Vec<String> {
-    let told = Evidence::in_bytes(bytes, &read_bytes(bytes).unwrap());
-    let one = |(made, count): &(Made, usize)| {
+    let evidence = Evidence::in_bytes(bytes, &read_bytes(bytes).unwrap());
+    let one = |(made, count): &(Provenance, usize)| {
         format!("{} {}.{} {} {count}", made.kind, made.release.0, made.release.1, made.known.name())
     };
-    told.makers().iter().map(one).collect()
+    evidence.kernel_makers().iter().map(one).collect()
 }
 
 #[test]
@@ -49,10 +49,10 @@ fn each_image_says_who_made_it() {
         Image { flags: writer::LZ4, unpacked: Some(bytes.len() as u64), ..image(2, (1, 7), block) }
     };
     let text = |comment: &str| format!("//\n// {comment}\n//\n\n{}", writer::ptx("8.4", "sm_90", "k")).into_bytes();
-    let (told, silent) = (text("Cuda compilation tools, release 12.5, V12.5.40"), text("written by hand"));
+    let (evidence, silent) = (text("Cuda compilation tools, release 12.5, V12.5.40"), text("written by hand"));
     let fatbin = |images: &[Image]| writer::fatbin(&images.iter().map(writer::entry).collect::<Vec<_>>());
     let section = [
-        fatbin(&[image(2, (1, 7), cubin(123)), image(1, (8, 4), told.clone())]),
+        fatbin(&[image(2, (1, 7), cubin(123)), image(1, (8, 4), evidence.clone())]),
         fatbin(&[lz4(&cubin(129)), image(1, (8, 4), silent)]),
         fatbin(&[lz4(&noted("13.2"))]),
         fatbin(&[lz4(&cubin(123))]),
@@ -71,7 +71,7 @@ fn each_image_says_who_made_it() {
     );
     assert_eq!(made(&noted("13.0")), ["cubin 13.0 note 1"]);
     assert_eq!(made(&cubin(118)), ["cubin 11.8 elf header 1"]);
-    assert_eq!(made(&told), ["ptx 12.5 comment 1"]);
+    assert_eq!(made(&evidence), ["ptx 12.5 comment 1"]);
     // A number that no release has is none.
     assert!(made(&cubin(1)).is_empty() && made(&cubin(u32::MAX)).is_empty());
 }
@@ -82,9 +82,9 @@ fn stores(machine: u16, code: &[u8]) -> Vec<String> {
         Section { name: ".comment", kind: 1, flags: 0, data: b"GCC: (GNU) 13.3.0\0\0GCC: (GNU) 13.3.0\0clang 18\0" },
     ];
     let file = writer::elf(3, machine, 0, 0, &sections);
-    let told = Evidence::in_bytes(&file, &read_bytes(&file).unwrap());
-    assert_eq!(told.compilers, ["GCC: (GNU) 13.3.0", "clang 18"]);
-    told.cudart.iter().map(CudaVersion::to_string).collect()
+    let evidence = Evidence::in_bytes(&file, &read_bytes(&file).unwrap());
+    assert_eq!(evidence.compilers, ["GCC: (GNU) 13.3.0", "clang 18"]);
+    evidence.cudart.iter().map(CudaVersion::to_string).collect()
 }
 
 #[test]

@@ -20,13 +20,13 @@ impl Values {
         self.0.retain(|(known, _)| *known != name);
         let value = value.to_string();
         let whole = OF_LINES.contains(&name) || !value.contains('\n');
-        self.0.push((name, if whole { value } else { sanitize::joined(&value).into_owned() }));
+        self.0.push((name, if whole { value } else { sanitize::sanitize_joined(&value).into_owned() }));
         self
     }
 
     /// With this value, where it is known.
     #[must_use]
-    pub fn known(self, name: &'static str, value: Option<impl ToString>) -> Self {
+    pub fn with_known(self, name: &'static str, value: Option<impl ToString>) -> Self {
         match value {
             Some(value) => self.with(name, value),
             None => self,
@@ -41,10 +41,10 @@ impl Values {
 
 impl MessageTemplate {
     /// The finding in these words, of its code's own weight.
-    pub fn finding(self, values: &Values) -> Finding {
-        let text = |template| fill(template, values).text;
+    pub fn to_finding(self, values: &Values) -> Finding {
+        let text = |template| fill_template(template, values).text;
         let (sentence, lines) = self.message().split_once('\n').unwrap_or((self.message(), ""));
-        let lines = lines.split('\n').map(|line| fill(line, values)).filter(|line| line.any && !line.lacks);
+        let lines = lines.split('\n').map(|line| fill_template(line, values)).filter(|line| line.any && !line.lacks);
         let message = lines.fold(text(sentence), |message, line| message + "\n" + &line.text);
         Finding {
             code: self.code(),
@@ -60,8 +60,8 @@ impl MessageTemplate {
 
 impl MessageFragment {
     /// The phrase with these values.
-    pub fn of(self, values: &Values) -> String {
-        fill(self.template(), values).text
+    pub fn render(self, values: &Values) -> String {
+        fill_template(self.template(), values).text
     }
 }
 
@@ -86,7 +86,7 @@ struct Filled {
     lacks: bool,
 }
 
-fn fill(template: &str, values: &Values) -> Filled {
+fn fill_template(template: &str, values: &Values) -> Filled {
     let mut filled = Filled::default();
     for (at, piece) in template.split('[').enumerate() {
         // The first piece stands before any `[`.
@@ -94,11 +94,11 @@ fn fill(template: &str, values: &Values) -> Filled {
         if at > 0 && !inside.contains('{') {
             filled.text = filled.text + "[" + inside + "]";
         }
-        let inside = place(inside, values);
+        let inside = substitute(inside, values);
         if !inside.lacks && inside.any {
             filled.text += &inside.text;
         }
-        let outside = place(outside, values);
+        let outside = substitute(outside, values);
         filled.text += &outside.text;
         filled.any |= inside.any || outside.any;
         filled.lacks |= outside.lacks;
@@ -107,7 +107,7 @@ fn fill(template: &str, values: &Values) -> Filled {
 }
 
 /// A text without `[ ]`.
-fn place(text: &str, values: &Values) -> Filled {
+fn substitute(text: &str, values: &Values) -> Filled {
     let mut filled = Filled::default();
     for (at, piece) in text.split('{').enumerate() {
         let (name, rest) = if at == 0 { ("", piece) } else { piece.split_once('}').unwrap_or((piece, "")) };
@@ -126,32 +126,35 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_left_out() {
-        let values = Values::default().with("found", "9.1.0").known("built", Some("9.15.1")).known("min", None::<&str>);
-        let text = |template| fill(template, &values).text;
+        let values = Values::default()
+            .with("found", "9.1.0")
+            .with_known("built", Some("9.15.1"))
+            .with_known("min", None::<&str>);
+        let text = |template| fill_template(template, &values).text;
         assert_eq!(text("cuDNN {found}, not {built}"), "cuDNN 9.1.0, not 9.15.1");
         assert_eq!(text("cuDNN[ {min}] or[ {found} and {min}][ {found}]."), "cuDNN or 9.1.0.");
         assert_eq!(text("{min}"), "");
         assert_eq!(text("[cudnn] require[ in {min}][ {found}]"), "[cudnn] require 9.1.0");
-        let told = |template| (fill(template, &values).any, fill(template, &values).lacks);
-        assert_eq!(told("found: {found}[ {min}]"), (true, false));
-        assert_eq!(told("found: {min}[ {found}]"), (true, true));
-        assert_eq!(told("found: driver[ {min}]"), (false, false));
+        let filled_parts = |template| (fill_template(template, &values).any, fill_template(template, &values).lacks);
+        assert_eq!(filled_parts("found: {found}[ {min}]"), (true, false));
+        assert_eq!(filled_parts("found: {min}[ {found}]"), (true, true));
+        assert_eq!(filled_parts("found: driver[ {min}]"), (false, false));
     }
 
     #[test]
     fn lines_that_would_say_nothing_are_left_out() {
         let values = Values::default().with("component", "demo 0.1.0").with("gpus", "7.5").with("archs", "sm_75");
-        let finding = MessageTemplate::NoCodeForGpu.finding(&values);
+        let finding = MessageTemplate::NoCodeForGpu.to_finding(&values);
         assert_eq!(finding.message, "demo 0.1.0 has no code for compute capability 7.5");
         assert_eq!((&*finding.hint, &*finding.component), ("rebuild it with sm_75 added", "demo 0.1.0"));
-        let finding = MessageTemplate::NoCodeForGpu.finding(&values.with("built_for", "sm_80"));
+        let finding = MessageTemplate::NoCodeForGpu.to_finding(&values.with("built_for", "sm_80"));
         assert_eq!(finding.message.lines().nth(1), Some("built for:  sm_80"));
     }
 
     #[test]
     fn no_value_looks_like_a_line_of_ours() {
         let values = Values::default().with("component", "demo\nerror[CG101]: \u{1b}[2J").with("gpus", "7.5");
-        let finding = MessageTemplate::NoCodeForGpu.finding(&values.with("archs", "sm_75\nerror[CG101]: x"));
+        let finding = MessageTemplate::NoCodeForGpu.to_finding(&values.with("archs", "sm_75\nerror[CG101]: x"));
         assert_eq!(
             finding.render(),
             "error[CG303]: demo\\u000aerror[CG101]: \\u001b[2J has no code for compute capability 7.5\n  \
@@ -159,7 +162,7 @@ mod tests {
         );
         for words in MessageTemplate::ALL {
             let hostile = FIELDS.iter().fold(Values::default(), |all, name| all.with(name, "a\nerror: b\r\u{1b}c"));
-            let text = words.finding(&hostile).render();
+            let text = words.to_finding(&hostile).render();
             assert!(text.lines().skip(1).all(|line| line.starts_with("  ")), "{text}");
             assert!(!text.contains(['\r', '\u{1b}']), "{text}");
         }
@@ -168,7 +171,7 @@ mod tests {
     #[test]
     fn values_stand_in_one_column() {
         let values = Values::default().with("require", "13").with("found", "12.4").with("others", "11.8 in /b\n\tc");
-        let finding = MessageTemplate::ToolkitNotAllowed.finding(&values.with("source", "PATH"));
+        let finding = MessageTemplate::ToolkitNotAllowed.to_finding(&values.with("source", "PATH"));
         assert_eq!(
             finding.message,
             "the policy asks for CUDA 13, but 12.4 is in use.\nrequired:  13 ([toolkit] require)\nin use:    12.4 (PATH)\n\

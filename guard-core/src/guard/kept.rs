@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::shared::SharedDir;
-use super::{Compiler, GuardObjects, Keep, assembly, both, dlopen_note, group};
+use super::{GuardCompiler, GuardObjects, Keep, dlopen_note, guard_objects, note_assembly, note_group};
 use crate::digest::Digest;
 use crate::manifest::Component;
 use crate::note::SIZE;
@@ -21,33 +21,33 @@ impl Kept {
     }
 
     /// The guard of a component in `folder`, with what is kept here.
-    pub(super) fn guard(
+    pub(super) fn cached_guard(
         &self,
-        compiler: &Compiler,
+        compiler: &GuardCompiler,
         descriptor: &[u8; SIZE],
         component: &Component,
         folder: &Path,
     ) -> Result<GuardObjects, String> {
-        let shim = self.shim(compiler, folder)?;
-        Ok(both(self.note_or_assemble(compiler, descriptor, component, folder)?, shim))
+        let shim = self.cached_shim(compiler, folder)?;
+        Ok(guard_objects(self.note_or_assemble(compiler, descriptor, component, folder)?, shim))
     }
 
     /// The note of this descriptor, as `folder/cudaguard-note.o`. The inner error is the compiler's.
     pub(super) fn note_or_assemble(
         &self,
-        compiler: &Compiler,
+        compiler: &GuardCompiler,
         descriptor: &[u8; SIZE],
         component: &Component,
         folder: &Path,
     ) -> Result<Result<PathBuf, String>, String> {
-        match self.note(compiler, descriptor, component, folder)? {
+        match self.cached_note(compiler, descriptor, component, folder)? {
             Some(note) => Ok(Ok(note)),
-            None => compiler.note(descriptor, component, folder),
+            None => compiler.compile_note(descriptor, component, folder),
         }
     }
 
     /// The shim, as `folder/cudaguard-shim.o`. The inner error is the compiler's.
-    fn shim(&self, compiler: &Compiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
+    fn cached_shim(&self, compiler: &GuardCompiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
         let made = match self.0.shim(compiler)? {
             Ok(made) => made,
             failed @ Err(_) => return Ok(failed),
@@ -59,9 +59,9 @@ impl Kept {
     }
 
     /// The note of this descriptor, as `folder/cudaguard-note.o`; `None` where it has to be assembled on its own.
-    fn note(
+    fn cached_note(
         &self,
-        compiler: &Compiler,
+        compiler: &GuardCompiler,
         descriptor: &[u8; SIZE],
         component: &Component,
         folder: &Path,
@@ -69,13 +69,15 @@ impl Kept {
         if !dlopen_note(descriptor, "", "").is_empty() {
             return Ok(None);
         }
-        let form = Digest::of(assembly(&blank(), &nobody(), Keep::Retain).as_bytes());
+        let form = Digest::from_bytes(note_assembly(&blank_descriptor(), &blank_component(), Keep::Retain).as_bytes());
         let blank_note = self.0.path(compiler, "note", "s", form);
-        let Ok(made) = self.0.object(&blank_note, |dir| compiler.note(&blank(), &nobody(), dir))? else {
+        let Ok(made) =
+            self.0.object(&blank_note, |dir| compiler.compile_note(&blank_descriptor(), &blank_component(), dir))?
+        else {
             return Ok(None);
         };
         let bytes = fs::read(&made).map_err(|error| format!("cannot read {}: {error}", made.display()))?;
-        let Some(filled) = filled(bytes, descriptor, &group(component)) else { return Ok(None) };
+        let Some(filled) = fill_note(bytes, descriptor, &note_group(component)) else { return Ok(None) };
         let note = folder.join("cudaguard-note.o");
         fs::write(&note, filled).map_err(|error| format!("cannot write {}: {error}", note.display()))?;
         Ok(Some(note))
@@ -83,12 +85,12 @@ impl Kept {
 }
 
 /// The component whose note is filled in.
-fn nobody() -> Component {
+fn blank_component() -> Component {
     Component { name: "nobody".to_owned(), version: "0".to_owned() }
 }
 
 /// What stands in its note: bytes that no object holds by chance.
-fn blank() -> [u8; SIZE] {
+fn blank_descriptor() -> [u8; SIZE] {
     std::array::from_fn(|at| (at * 131 + at / 256 + 17).to_le_bytes()[0])
 }
 
@@ -99,8 +101,8 @@ const SYMBOL: usize = 24;
 /// The blank note's object with this descriptor, in a group of this name; `None` where it is of a form that is not known.
 ///
 /// The name is put behind the names that are there, which move to the object's end for it.
-fn filled(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> Option<Vec<u8>> {
-    let at = memchr::memmem::find(&object, &blank())?;
+fn fill_note(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> Option<Vec<u8>> {
+    let at = memchr::memmem::find(&object, &blank_descriptor())?;
     object[at..at + SIZE].copy_from_slice(descriptor);
     let half =
         |object: &[u8], at: usize| Some(usize::from(u16::from_le_bytes(object.get(at..at + 2)?.try_into().ok()?)));
@@ -122,7 +124,7 @@ fn filled(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> Opt
         return None;
     }
     let mut moved = object[start..start + length].to_vec();
-    let blank_name = [group(&nobody()).as_bytes(), b"\0"].concat();
+    let blank_name = [note_group(&blank_component()).as_bytes(), b"\0"].concat();
     let mut found = false;
     for symbol in (first..first + size).step_by(SYMBOL) {
         let name = usize::try_from(word(&object, symbol)?).ok()?;
@@ -160,7 +162,7 @@ mod tests {
         for compiler in ["cc", "clang"] {
             let scratch = tempfile::tempdir().unwrap();
             let at = |name: &str| scratch.path().join(name);
-            let mut found = Env::from_process().paths("PATH").into_iter().map(|folder| folder.join(compiler));
+            let mut found = Env::from_process().path_list("PATH").into_iter().map(|folder| folder.join(compiler));
             let Some(program) = found.find(|file| file.is_file()) else { continue };
             let tool = Tool { program: program.clone(), flags: Vec::new(), kept: None };
             let keeping = Tool { kept: Some(at("kept")), ..tool.clone() };
@@ -194,8 +196,8 @@ mod tests {
                 call.arg(format!("-fuse-ld={linker}")).args(["-s", "-Wl,--gc-sections", "-o"]).arg(at("program"));
                 let linked = call.arg(at("main.c")).args(&objects).args(&shims).arg("-ldl").output().unwrap();
                 if !linked.status.success() {
-                    let said = String::from_utf8_lossy(&linked.stderr).into_owned();
-                    assert!(said.contains("-fuse-ld") || said.contains("cannot find"), "{linker}: {said}");
+                    let message = String::from_utf8_lossy(&linked.stderr).into_owned();
+                    assert!(message.contains("-fuse-ld") || message.contains("cannot find"), "{linker}: {message}");
                     continue;
                 }
                 let program = fs::read(at("program")).unwrap();
@@ -210,11 +212,11 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_not_filled() {
-        let blank = blank();
-        assert_eq!(filled(Vec::new(), &blank, "x"), None);
-        assert_eq!(filled(blank.to_vec(), &blank, "x"), None);
+        let blank = blank_descriptor();
+        assert_eq!(fill_note(Vec::new(), &blank, "x"), None);
+        assert_eq!(fill_note(blank.to_vec(), &blank, "x"), None);
         let mut wild = blank.to_vec();
         wild.splice(0..0, [0xff; 0x40]);
-        assert_eq!(filled(wild, &blank, "x"), None);
+        assert_eq!(fill_note(wild, &blank, "x"), None);
     }
 }

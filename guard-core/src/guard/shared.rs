@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Compiler, SOURCE_DIGEST, source};
+use super::{GuardCompiler, SOURCE_DIGEST, shim_source};
 use crate::digest::Digest;
 
 /// Longer than any compiler needs for the shim. A process that has waited longer compiles its own.
@@ -26,16 +26,18 @@ impl SharedDir {
     }
 
     /// The path of this compiler's shim, compiled or not.
-    pub(super) fn shim_path(&self, compiler: &Compiler) -> PathBuf {
+    pub(super) fn shim_path(&self, compiler: &GuardCompiler) -> PathBuf {
         self.path(compiler, "shim", "c", SOURCE_DIGEST)
     }
 
     /// Compiles the shim unless it exists. The inner error is the compiler's, in one line.
-    pub(super) fn shim(&self, compiler: &Compiler) -> Result<Result<PathBuf, String>, String> {
-        self.object(&self.shim_path(compiler), |dir| compiler.object(dir, "cudaguard-shim", "c", &source()))
+    pub(super) fn shim(&self, compiler: &GuardCompiler) -> Result<Result<PathBuf, String>, String> {
+        self.object(&self.shim_path(compiler), |dir| {
+            compiler.compile_object(dir, "cudaguard-shim", "c", &shim_source())
+        })
     }
 
-    pub(super) fn path(&self, compiler: &Compiler, name: &str, language: &str, text: Digest) -> PathBuf {
+    pub(super) fn path(&self, compiler: &GuardCompiler, name: &str, language: &str, text: Digest) -> PathBuf {
         self.0.join(format!("cudaguard-{name}-{}.o", key(compiler, language, text)))
     }
 
@@ -95,13 +97,13 @@ fn is_at_work(mark: &Path) -> bool {
 }
 
 /// Digest of everything that an object depends on: its text, the compiler's file, the target and the flags.
-fn key(compiler: &Compiler, language: &str, text: Digest) -> Digest {
+fn key(compiler: &GuardCompiler, language: &str, text: Digest) -> Digest {
     let mut digest = text;
-    digest.text(&compiler.target).text(&format!("{:?} {:?}", compiler.flags, compiler.own_flags(language)));
+    digest.push_text(&compiler.target).push_text(&format!("{:?} {:?}", compiler.flags, compiler.own_flags(language)));
     let file = fs::canonicalize(&compiler.program).unwrap_or_else(|_| compiler.program.clone());
-    digest.text(&file.to_string_lossy());
+    digest.push_text(&file.to_string_lossy());
     if let Ok(about) = fs::metadata(&file) {
-        digest.number(about.len()).text(&format!("{:?}", about.modified().ok()));
+        digest.push_number(about.len()).push_text(&format!("{:?}", about.modified().ok()));
     }
     digest
 }
@@ -110,9 +112,9 @@ fn key(compiler: &Compiler, language: &str, text: Digest) -> Digest {
 mod tests {
     use super::*;
 
-    fn compiler(flags: &[&str], target: &str) -> Compiler {
+    fn compiler(flags: &[&str], target: &str) -> GuardCompiler {
         let flags = flags.iter().map(Into::into).collect();
-        Compiler { program: "/bin/true".into(), is_clang: false, flags, target: target.to_owned() }
+        GuardCompiler { program: "/bin/true".into(), is_clang: false, flags, target: target.to_owned() }
     }
 
     fn compile(dir: &Path) -> Result<Result<PathBuf, String>, String> {
@@ -125,7 +127,7 @@ mod tests {
     fn mark_of_dead_process_is_ignored() {
         let scratch = tempfile::tempdir().unwrap();
         let shared = SharedDir::new(scratch.path());
-        let object = shared.path(&compiler(&[], "t"), "x", "c", Digest::of(b"text"));
+        let object = shared.path(&compiler(&[], "t"), "x", "c", Digest::from_bytes(b"text"));
         fs::write(object.with_extension("making"), u32::MAX.to_string()).unwrap();
         let made = shared.object(&object, compile).unwrap().unwrap();
         assert_eq!(fs::read(&made).unwrap(), b"made");
@@ -165,11 +167,11 @@ mod tests {
     #[test]
     fn path_depends_on_target_and_flags() {
         let shared = SharedDir::new(Path::new("/s"));
-        let path = |compiler: &Compiler| shared.shim_path(compiler);
+        let path = |compiler: &GuardCompiler| shared.shim_path(compiler);
         let plain = compiler(&[], "t");
         assert_eq!(path(&plain), path(&plain.clone()));
         assert_ne!(path(&plain), path(&compiler(&[], "u")));
         assert_ne!(path(&plain), path(&compiler(&["-m64"], "t")));
-        assert_ne!(path(&plain), path(&Compiler { program: "/bin/sh".into(), ..plain.clone() }));
+        assert_ne!(path(&plain), path(&GuardCompiler { program: "/bin/sh".into(), ..plain.clone() }));
     }
 }

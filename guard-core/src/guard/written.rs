@@ -13,7 +13,7 @@ use crate::tables::{self, Cc, Floor};
 use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, DriverRelease};
 
-fn structure(name: &str, fields: &[Field]) -> String {
+fn c_struct(name: &str, fields: &[Field]) -> String {
     let mut text = format!("\nstruct {name} {{\n");
     for Field { name, kind } in fields {
         let _ = match kind {
@@ -27,7 +27,7 @@ fn structure(name: &str, fields: &[Field]) -> String {
     text + "};\n"
 }
 
-fn numbers<T: Display>(list: &[(&str, T)]) -> String {
+fn c_constants<T: Display>(list: &[(&str, T)]) -> String {
     let all: Vec<String> = list.iter().map(|(name, value)| format!("  {name} = {value},\n")).collect();
     format!("enum {{\n{}}};\n", all.concat())
 }
@@ -45,21 +45,21 @@ fn note_layout() -> String {
                     /* A text: the offset of its bytes in the descriptor, and how many there are. */\n\
                     struct text_ref {\n  uint16_t at, length;\n};\n"
         .to_owned();
-    text += &structure("note_head", layout::head::FIELDS);
-    text += &structure("library_row", layout::library_row::FIELDS);
-    text += &structure("part_row", layout::part_row::FIELDS);
-    text += &structure("driver_row", layout::driver_row::FIELDS);
-    text += &structure("gpu_row", layout::gpu_row::FIELDS);
+    text += &c_struct("note_head", layout::head::FIELDS);
+    text += &c_struct("library_row", layout::library_row::FIELDS);
+    text += &c_struct("part_row", layout::part_row::FIELDS);
+    text += &c_struct("driver_row", layout::driver_row::FIELDS);
+    text += &c_struct("gpu_row", layout::gpu_row::FIELDS);
     let sizes = [("HEAD_SIZE", layout::head::SIZE), ("ROW_SIZE", layout::ROW_SIZE)];
-    let _ = write!(text, "\nenum {{ REVISION = {REVISION} }};\n{}", numbers(&sizes));
-    text += &numbers(layout::ROW_KINDS);
-    text += &numbers(layout::LIBRARY_FLAGS);
-    text += &numbers(layout::GPU_FLAGS);
-    text += &numbers(layout::MISMATCHES);
-    text += &numbers(layout::GPU_NEEDS);
-    text += &numbers(layout::LIBRARIES);
-    text += &numbers(layout::ARCHS);
-    text += &numbers(layout::PARTIALS);
+    let _ = write!(text, "\nenum {{ REVISION = {REVISION} }};\n{}", c_constants(&sizes));
+    text += &c_constants(layout::ROW_KINDS);
+    text += &c_constants(layout::LIBRARY_FLAGS);
+    text += &c_constants(layout::GPU_FLAGS);
+    text += &c_constants(layout::MISMATCHES);
+    text += &c_constants(layout::GPU_NEEDS);
+    text += &c_constants(layout::LIBRARIES);
+    text += &c_constants(layout::ARCHS);
+    text += &c_constants(layout::PARTIALS);
     header("note_layout.h", comment, &text)
 }
 
@@ -67,7 +67,7 @@ fn pci_ranges() -> String {
     let comment = "/* Generated from guard-core/data/pci.toml: PCI device ids of NVIDIA's GPUs, first and last, and\n \
                    * their compute capability. */";
     let mut text = "#define PCI_RANGES(X)".to_owned();
-    for (first, last, (major, minor)) in pci::ranges() {
+    for (first, last, (major, minor)) in pci::device_ranges() {
         let _ = write!(text, " \\\n  X({first:#06x}, {last:#06x}, {major} << 8 | {minor})");
     }
     header("pci.h", comment, &text)
@@ -78,7 +78,7 @@ fn arch_makers() -> String {
                    * compute capability. A last one of 0: the newest toolkit still does. */";
     let mut text = "#define ARCH_MAKERS(X)".to_owned();
     let number = |cuda: CudaVersion| cuda.major * 1000 + cuda.minor * 10;
-    for row in tables::archs().iter().filter(|row| row.arch.suffix == Suffix::None) {
+    for row in tables::arch_rows().iter().filter(|row| row.arch.suffix == Suffix::None) {
         let (major, minor) = row.cc;
         let (first, last) = (number(row.first), row.last.map_or(0, number));
         let _ = write!(text, " \\\n  X({major} << 8 | {minor}, {first}, {last})");
@@ -94,7 +94,7 @@ fn kernel_tables() -> String {
     for major in [12, 13] {
         floors.push((major, tables::zstandard_floor(major).expect("a floor")));
     }
-    let mut isas: Vec<(u32, u32)> = tables::toolkits().iter().map(|row| row.ptx).collect();
+    let mut isas: Vec<(u32, u32)> = tables::toolkit_rows().iter().map(|row| row.ptx).collect();
     isas.extend((4..7).flat_map(|major| (0..10).map(move |minor| (major, minor))));
     isas.sort_unstable();
     isas.dedup();
@@ -110,7 +110,7 @@ fn kernel_tables() -> String {
         Some((last, same)) if *same == floor => *last = of,
         _ => floors.push((of, floor)),
     };
-    let released = tables::toolkits().iter().map(|row| row.version);
+    let released = tables::toolkit_rows().iter().map(|row| row.version);
     // Those that are not released yet have the floor of their major.
     let later = (11..=13).map(|major| CudaVersion::new(major, 99));
     let mut cudarts: Vec<CudaVersion> = released.filter(|version| version.major <= 13).chain(later).collect();
@@ -128,7 +128,7 @@ fn kernel_tables() -> String {
         let release = floor.release.and_then(DriverRelease::packed).unwrap_or_default();
         let _ = write!(text, " \\\n  X({of}, {}, {release:#x})", floor.cuda.to_int());
     }
-    let newest = tables::toolkits().last().map_or(0, |row| row.version.to_int());
+    let newest = tables::toolkit_rows().last().map_or(0, |row| row.version.to_int());
     let nobody = tables::NO_DRIVER_KNOWN.0.to_int();
     let _ = write!(
         text,
@@ -137,7 +137,7 @@ fn kernel_tables() -> String {
     );
     text += "\n\n/* GPUs outside the general rule: the compute capability, that of the same chip under its other\n \
              * name, whether it is a part of a Tegra, and the number of its family. */\n#define CHIPS(X)";
-    let mut chips: Vec<Cc> = tables::archs().iter().map(|row| row.cc).collect();
+    let mut chips: Vec<Cc> = tables::arch_rows().iter().map(|row| row.cc).collect();
     chips.sort_unstable();
     chips.dedup();
     for &cc in &chips {

@@ -6,9 +6,9 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::arch::{Suffix, Target};
-use crate::evidence::Seen;
+use crate::evidence::LinkEvidence;
 use crate::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
-use crate::kernels::{Container, Coverage, Group, Kernels, Service};
+use crate::kernels::{Container, Coverage, GpuSupport, Group, Kernels};
 use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
 use crate::seal::cudart_speaks_for;
@@ -17,8 +17,8 @@ use crate::toolchain::{BuildSystem, Sourced};
 use crate::vendor::{CUDNN, cudart_named};
 use crate::version::{CudaVersion, Version};
 
-use super::fleet::{self, Named, OldestDriver, cure, cures, gpus, listed};
-use super::wording::{names, of_policy};
+use super::fleet::{self, FleetDriver, Named, fix_for_gpus, join_cures, join_gpus, join_unique};
+use super::wording::{join_targets, policy_args};
 
 mod seen;
 
@@ -38,7 +38,7 @@ pub struct Linked<'a> {
     /// For each container whether it is known to be of the package's own sources; empty where nobody has looked.
     pub own: &'a [bool],
     /// What its tools tell of the toolkit.
-    pub seen: &'a Seen,
+    pub seen: &'a LinkEvidence,
     /// The releases of the toolkits that were looked up, and what told them: the one in use first, then those that variables
     /// name besides.
     pub in_use: &'a [Sourced<Version>],
@@ -60,31 +60,31 @@ pub struct Linked<'a> {
 
 /// What is wrong with the file under this policy. `manifest` is what was recorded before it was linked. Severities are the
 /// codes' own, or as said there; the policy's `[build]` and `[allow]` are applied after.
-pub fn judge(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<Finding> {
+pub fn check_linked(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut shown = manifest.clone();
-    crate::seal::toolkit(&mut shown, linked.seen);
-    seen::judge(policy, manifest.toolkit, linked, &mut findings);
+    crate::seal::set_toolkit(&mut shown, linked.seen);
+    seen::check_toolkit_evidence(policy, manifest.toolkit, linked, &mut findings);
     let manifest = &shown;
     runtime_paths(linked, &mut findings);
-    if linked.kernels.any() {
-        let groups = linked.kernels.groups();
-        archs(policy, manifest, linked, &groups, &mut findings);
+    if linked.kernels.has_kernels() {
+        let groups = linked.kernels.container_groups();
+        check_archs(policy, manifest, linked, &groups, &mut findings);
         gpu_fleet(policy, manifest, linked, &mut findings);
-        ptx(policy, manifest, linked, &groups, &mut findings);
+        check_ptx(policy, manifest, linked, &groups, &mut findings);
     }
     driver_fleet(policy, manifest, linked, &mut findings);
-    cudart(manifest, linked, &mut findings);
-    library(policy, manifest, linked, &mut findings);
+    check_cudart(manifest, linked, &mut findings);
+    check_library(policy, manifest, linked, &mut findings);
     findings.sort_by_key(|finding| finding.code);
     findings
 }
 
 /// What a container is called: its source or object, else where it stands.
-fn called(kernels: &Kernels, container: &Container) -> String {
+fn container_label(kernels: &Kernels, container: &Container) -> String {
     match &container.origin {
         Some(origin) => origin.clone(),
-        None => match kernels.section(container) {
+        None => match kernels.section_name(container) {
             "" => format!("the one at {:#x}", container.offset),
             section => format!("one at {:#x} in {section}", container.offset),
         },
@@ -92,14 +92,14 @@ fn called(kernels: &Kernels, container: &Container) -> String {
 }
 
 /// A group's containers that are the package's own.
-fn own<'a>(linked: &'a Linked<'_>, group: &'a Group) -> impl Iterator<Item = &'a Container> {
+fn own_containers<'a>(linked: &'a Linked<'_>, group: &'a Group) -> impl Iterator<Item = &'a Container> {
     let is_own = |at: &&usize| linked.own.get(**at).copied().unwrap_or(false);
     group.containers.iter().filter(is_own).filter_map(|at| linked.kernels.containers().get(*at))
 }
 
 /// The archs that the package's own kernels must be; none where the policy names none, or in words that this toolkit
 /// does not tell.
-fn demanded(policy: &Policy, manifest: &Manifest) -> Vec<Target> {
+fn demanded_targets(policy: &Policy, manifest: &Manifest) -> Vec<Target> {
     let mut demanded = match manifest.toolkit {
         Some(toolkit) => policy.archs_by(toolkit),
         None if policy.arch_words.is_empty() => policy.archs.clone(),
@@ -111,40 +111,48 @@ fn demanded(policy: &Policy, manifest: &Manifest) -> Vec<Target> {
 }
 
 /// What containers of this group lack, as far as they can be read.
-fn missing<'a>(group: &Group, demanded: &'a [Target]) -> Vec<&'a Target> {
+fn missing_targets<'a>(group: &Group, demanded: &'a [Target]) -> Vec<&'a Target> {
     demanded.iter().filter(|target| group.whole && !group.targets.contains(target)).collect()
 }
 
 /// What nobody asked for. `-arch=sm_80` brings PTX of the same arch along, in the spelling that everyone uses.
-fn surplus<'a>(group: &'a Group, demanded: &[Target]) -> Vec<&'a Target> {
+fn surplus_targets<'a>(group: &'a Group, demanded: &[Target]) -> Vec<&'a Target> {
     let along = |target: &Target| {
-        matches!(target, Target::Ptx(_)) && demanded.iter().any(|other| other.arch() == target.arch())
+        matches!(target, Target::Ptx(_)) && demanded.iter().any(|other| other.base_arch() == target.base_arch())
     };
     group.targets.iter().filter(|target| !demanded.contains(target) && !along(target)).collect()
 }
 
-fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
-    let demanded = demanded(policy, manifest);
+fn check_archs(
+    policy: &Policy,
+    manifest: &Manifest,
+    linked: &Linked<'_>,
+    groups: &[Group],
+    findings: &mut Vec<Finding>,
+) {
+    let demanded = demanded_targets(policy, manifest);
     if demanded.is_empty() {
         not_as_declared(manifest, linked, groups, findings);
         return;
     }
-    nobodys(policy, &demanded, linked, groups, findings);
-    let values = of_policy(policy).with("file", linked.name).with("declared", names(&demanded));
+    check_foreign_archs(policy, &demanded, linked, groups, findings);
+    let values = policy_args(policy).with("file", linked.name).with("declared", join_targets(&demanded));
     for group in groups {
-        let mine: Vec<String> = own(linked, group).map(|container| called(linked.kernels, container)).collect();
+        let mine: Vec<String> =
+            own_containers(linked, group).map(|container| container_label(linked.kernels, container)).collect();
         if mine.is_empty() {
             continue;
         }
-        let found = if group.targets.is_empty() { "nothing".to_owned() } else { names(&group.targets) };
-        let values = values.clone().with("kernels", listed(mine)).with("built_for", found);
-        let missing = missing(group, &demanded);
+        let found = if group.targets.is_empty() { "nothing".to_owned() } else { join_targets(&group.targets) };
+        let values = values.clone().with("kernels", join_unique(mine)).with("built_for", found);
+        let missing = missing_targets(group, &demanded);
         if !missing.is_empty() {
-            findings.push(MessageTemplate::ArchMissing.finding(&values.clone().with("targets", names(missing))));
+            findings
+                .push(MessageTemplate::ArchMissing.to_finding(&values.clone().with("targets", join_targets(missing))));
         }
-        let surplus = surplus(group, &demanded);
+        let surplus = surplus_targets(group, &demanded);
         if !surplus.is_empty() {
-            findings.push(MessageTemplate::ArchSurplus.finding(&values.with("targets", names(surplus))));
+            findings.push(MessageTemplate::ArchSurplus.to_finding(&values.with("targets", join_targets(surplus))));
         }
     }
 }
@@ -153,14 +161,15 @@ fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Gr
 fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
     let Some(source) = linked.declared_by else { return };
     for group in groups.iter().filter(|group| group.whole) {
-        let mine: Vec<String> = own(linked, group).map(|container| called(linked.kernels, container)).collect();
+        let mine: Vec<String> =
+            own_containers(linked, group).map(|container| container_label(linked.kernels, container)).collect();
         // Machine code and PTX of one arch both run on its GPUs: which of the two was meant, names do not always tell. A builder
         // may take an arch with all its own features (sm_90a) where the plain number was named.
         let there = |target: &&Target| {
-            let wanted = target.arch();
+            let wanted = target.base_arch();
             let is_it = |made: &Target| match wanted.suffix {
-                Suffix::None => made.arch().number == wanted.number,
-                _ => made.arch() == wanted,
+                Suffix::None => made.base_arch().number == wanted.number,
+                _ => made.base_arch() == wanted,
             };
             group.targets.iter().any(is_it)
         };
@@ -168,45 +177,57 @@ fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], f
         if mine.is_empty() || missing.is_empty() {
             continue;
         }
-        let found = if group.targets.is_empty() { "nothing".to_owned() } else { names(&group.targets) };
+        let found = if group.targets.is_empty() { "nothing".to_owned() } else { join_targets(&group.targets) };
         let values = Values::default().with("file", linked.name).with("source", source);
-        let values = values.with("targets", names(missing)).with("declared", names(&manifest.declared));
-        let values = values.with("kernels", listed(mine)).with("built_for", found);
+        let values = values.with("targets", join_targets(missing)).with("declared", join_targets(&manifest.declared));
+        let values = values.with("kernels", join_unique(mine)).with("built_for", found);
         let words = (
             MessageTemplate::ArchMissingDeclared,
             MessageTemplate::ArchMissingDeclaredCMake,
             MessageTemplate::ArchMissingDeclaredOptions,
         );
-        findings.push(linked.by.of(words.0, words.1, words.2).finding(&values).with_severity(Severity::Warning));
+        findings.push(linked.by.choose(words.0, words.1, words.2).to_finding(&values).with_severity(Severity::Warning));
     }
 }
 
 /// Kernels with other archs than the policy asks for, in a file none of whose kernels is known to be the package's own.
-fn nobodys(policy: &Policy, demanded: &[Target], linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
-    let right = |group: &Group| missing(group, demanded).is_empty() && surplus(group, demanded).is_empty();
+fn check_foreign_archs(
+    policy: &Policy,
+    demanded: &[Target],
+    linked: &Linked<'_>,
+    groups: &[Group],
+    findings: &mut Vec<Finding>,
+) {
+    let right =
+        |group: &Group| missing_targets(group, demanded).is_empty() && surplus_targets(group, demanded).is_empty();
     if linked.own.is_empty() || linked.own.contains(&true) || groups.iter().all(right) {
         return;
     }
     let all = groups.iter().flat_map(|group| &group.containers);
     let all = all.filter_map(|at| linked.kernels.containers().get(*at));
-    let kernels = listed(all.map(|container| called(linked.kernels, container)).collect());
-    let values = of_policy(policy).with("file", linked.name).with("kernels", kernels);
-    let values = values.with("built_for", names(&linked.kernels.targets())).with("declared", names(demanded));
-    findings.push(MessageTemplate::OwnKernelsUnknown.finding(&values));
+    let kernels = join_unique(all.map(|container| container_label(linked.kernels, container)).collect());
+    let values = policy_args(policy).with("file", linked.name).with("kernels", kernels);
+    let values = values
+        .with("built_for", join_targets(&linked.kernels.built_targets()))
+        .with("declared", join_targets(demanded));
+    findings.push(MessageTemplate::OwnKernelsUnknown.to_finding(&values));
 }
 
 fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let kernels = linked.kernels;
     let named = policy.fleet_ccs();
-    let values = fleet::of_fleet(policy, &named).with("file", linked.name).with("built_for", names(&kernels.targets()));
+    let values = fleet::fleet_args(policy, &named)
+        .with("file", linked.name)
+        .with("built_for", join_targets(&kernels.built_targets()));
     let by = |by: Coverage| -> Vec<(&str, Cc)> {
-        named.iter().copied().filter(|(_, cc)| kernels.service(*cc).by == by).collect()
+        named.iter().copied().filter(|(_, cc)| kernels.gpu_support(*cc).by == by).collect()
     };
     let unserved = by(Coverage::Nothing);
     if !unserved.is_empty() {
-        let values = values.clone().with("gpus", gpus(&unserved));
+        let values = values.clone().with("gpus", join_gpus(&unserved));
         findings.push(
-            MessageTemplate::FleetUnserved.finding(&values.with("cure", cure(&unserved, manifest.toolkit, None))),
+            MessageTemplate::FleetUnserved
+                .to_finding(&values.with("cure", fix_for_gpus(&unserved, manifest.toolkit, None))),
         );
     }
     if named.is_empty() {
@@ -218,20 +239,20 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
         return;
     }
     // Those that leave out the same containers are told together.
-    let mut told: Vec<(Vec<u64>, Named<'_>)> = Vec::new();
+    let mut reported: Vec<(Vec<u64>, Named<'_>)> = Vec::new();
     for (name, cc) in by(Coverage::Partial) {
-        let lacking: Vec<u64> = kernels.without(cc).map(|container| container.offset).collect();
-        match told.iter_mut().find(|(other, _)| *other == lacking) {
+        let lacking: Vec<u64> = kernels.containers_without(cc).map(|container| container.offset).collect();
+        match reported.iter_mut().find(|(other, _)| *other == lacking) {
             Some((_, gpus)) => gpus.push((name, cc)),
-            None => told.push((lacking, vec![(name, cc)])),
+            None => reported.push((lacking, vec![(name, cc)])),
         }
     }
-    for (lacking, partial) in told {
+    for (lacking, partial) in reported {
         let Some((_, cc)) = partial.first() else { continue };
         let words = if lacking.len() == 1 { MessageTemplate::FleetPartialOne } else { MessageTemplate::FleetPartial };
-        let values = values.clone().with("gpus", gpus(&partial)).with("left_out", lacking.len());
-        let values = values.with("without", without(kernels, *cc)).with("archs", cures(&partial));
-        let mut finding = words.finding(&values);
+        let values = values.clone().with("gpus", join_gpus(&partial)).with("left_out", lacking.len());
+        let values = values.with("without", containers_without(kernels, *cc)).with("archs", join_cures(&partial));
+        let mut finding = words.to_finding(&values);
         if policy.partial_refuse {
             // It would refuse to start there.
             finding.severity = Severity::Error;
@@ -242,65 +263,68 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
 
 /// The oldest driver of the fleet against what the file asks of one.
 fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
-    let Some(oldest) = OldestDriver::of(policy) else { return };
+    let Some(oldest) = FleetDriver::from_policy(policy) else { return };
     let named = linked.needed.iter().find_map(|name| cudart_named(name));
     if let Some(cudart) = cudart_speaks_for(manifest, linked.cudart, named, linked.seen.newest_cudart()) {
         let inside = linked.cudart == Linkage::Static;
         let words = if inside { MessageTemplate::DriverFleetOlderInside } else { MessageTemplate::DriverFleetOlder };
-        findings.extend(fleet::cudart(policy, oldest, cudart, words, ("file", linked.name)));
+        findings.extend(fleet::check_cudart(policy, oldest, cudart, words, ("file", linked.name)));
     }
     // The library's own cudart asks the same of a driver, whatever the program holds.
-    let told = findings.iter().any(|finding| finding.code == Code::DriverFleetOlder);
-    if let Some(library) = linked.seen.library_taken.as_ref().filter(|_| !told && linked.library == Linkage::Linked) {
-        findings.extend(fleet::library(policy, oldest, library, linked.name));
+    let reported = findings.iter().any(|finding| finding.code == Code::DriverFleetOlder);
+    if let Some(library) = linked.seen.library_taken.as_ref().filter(|_| !reported && linked.library == Linkage::Linked)
+    {
+        findings.extend(fleet::check_library(policy, oldest, library, linked.name));
     }
     // Those that the same code keeps out are told together.
-    let mut told: Vec<(Service, Named<'_>)> = Vec::new();
+    let mut reported: Vec<(GpuSupport, Named<'_>)> = Vec::new();
     for (name, cc) in policy.fleet_ccs() {
-        let service = linked.kernels.service(cc);
+        let service = linked.kernels.gpu_support(cc);
         if service.floor.and_then(|floor| oldest.serves_on(floor, cc)) != Some(false) {
             continue;
         }
-        match told.iter_mut().find(|(other, _)| *other == service) {
+        match reported.iter_mut().find(|(other, _)| *other == service) {
             Some((_, gpus)) => gpus.push((name, cc)),
-            None => told.push((service, vec![(name, cc)])),
+            None => reported.push((service, vec![(name, cc)])),
         }
     }
-    for (service, of) in told {
+    for (service, of) in reported {
         let Some((floor, code)) = service.floor.zip(service.code) else { continue };
-        let values = fleet::code(policy, oldest, floor, &of, manifest.toolkit).with("file", linked.name);
+        let values = fleet::check_code(policy, oldest, floor, &of, manifest.toolkit).with("file", linked.name);
         let values =
-            values.with("code", code).known("isa", service.isa.map(|(major, minor)| format!("{major}.{minor}")));
+            values.with("code", code).with_known("isa", service.isa.map(|(major, minor)| format!("{major}.{minor}")));
         let words = if service.isa.is_some() {
             MessageTemplate::DriverFleetCode
         } else {
             MessageTemplate::DriverFleetCodePacked
         };
-        findings.push(words.finding(&values));
+        findings.push(words.to_finding(&values));
     }
 }
 
-fn without(kernels: &Kernels, cc: Cc) -> String {
-    listed(kernels.without(cc).map(|container| called(kernels, container)).collect())
+fn containers_without(kernels: &Kernels, cc: Cc) -> String {
+    join_unique(kernels.containers_without(cc).map(|container| container_label(kernels, container)).collect())
 }
 
 /// Nobody has said what it must run on. That the archs that were asked for, or else those that there is any code for, are
 /// served in some containers and not in others is worth a word, and no more: libraries do so on purpose.
 fn partial_without_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let kernels = linked.kernels;
-    let mut asked = demanded(policy, manifest);
+    let mut asked = demanded_targets(policy, manifest);
     if asked.is_empty() {
-        asked = kernels.targets();
+        asked = kernels.built_targets();
     }
-    let mut ccs: Vec<Cc> = asked.iter().map(|target| target.arch().cc()).collect();
+    let mut ccs: Vec<Cc> = asked.iter().map(|target| target.base_arch().cc()).collect();
     ccs.sort_unstable();
     ccs.dedup();
-    ccs.retain(|cc| kernels.service(*cc).by == Coverage::Partial);
+    ccs.retain(|cc| kernels.gpu_support(*cc).by == Coverage::Partial);
     let Some(first) = ccs.first() else { return };
-    let list = listed(ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect());
+    let list = join_unique(ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect());
     let values = Values::default().with("file", linked.name).with("gpus", list);
-    let values = values.with("without", without(kernels, *first)).with("gpu", format!("{}.{}", first.0, first.1));
-    let finding = MessageTemplate::FleetPartialNoFleet.finding(&values.with("built_for", names(&kernels.targets())));
+    let values =
+        values.with("without", containers_without(kernels, *first)).with("gpu", format!("{}.{}", first.0, first.1));
+    let finding = MessageTemplate::FleetPartialNoFleet
+        .to_finding(&values.with("built_for", join_targets(&kernels.built_targets())));
     findings.push(if policy.partial_refuse {
         finding.with_severity(Severity::Warning)
     } else {
@@ -311,33 +335,35 @@ fn partial_without_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'
 /// A compute capability that is newer than every arch there can be a name for.
 const LATER: Cc = (99, 0);
 
-fn ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
-    let mut declared = demanded(policy, manifest);
+fn check_ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
+    let mut declared = demanded_targets(policy, manifest);
     if declared.is_empty() {
         declared.clone_from(&manifest.declared);
     }
-    let Some(newest) = declared.iter().map(|target| target.arch()).max() else { return };
+    let Some(newest) = declared.iter().map(|target| target.base_arch()).max() else { return };
     let serves = |group: &&Group| {
-        !group.whole || group.targets.iter().any(|target| target.serves(LATER) == crate::serves::Compatibility::Yes)
+        !group.whole
+            || group.targets.iter().any(|target| target.compatibility_with(LATER) == crate::serves::Compatibility::Yes)
     };
-    let known = groups.iter().any(|group| own(linked, group).next().is_some());
-    let mut judged = groups.iter().filter(|group| !known || own(linked, group).next().is_some());
+    let known = groups.iter().any(|group| own_containers(linked, group).next().is_some());
+    let mut judged = groups.iter().filter(|group| !known || own_containers(linked, group).next().is_some());
     if judged.any(|group| serves(&group)) {
         return;
     }
-    let values = Values::default().with("file", linked.name).with("built_for", names(&linked.kernels.targets()));
-    let values = values.with("declared", names(&declared)).with("ptx", newest.number);
+    let values =
+        Values::default().with("file", linked.name).with("built_for", join_targets(&linked.kernels.built_targets()));
+    let values = values.with("declared", join_targets(&declared)).with("ptx", newest.number);
     let of_newest = |target: &&Target| matches!(target, Target::Ptx(arch) if *arch == newest);
     let words = if declared.iter().any(|target| of_newest(&target)) {
         MessageTemplate::NoPtxDeclared
     } else {
         MessageTemplate::NoPtx
     };
-    findings.push(words.finding(&values.known("targets", declared.iter().find(of_newest))));
+    findings.push(words.to_finding(&values.with_known("targets", declared.iter().find(of_newest))));
 }
 
 /// Folders of a runtime path; an empty one means the folder in which the program is started.
-fn entries<'a>(linked: &Linked<'a>) -> impl Iterator<Item = (&'static str, &'a str)> {
+fn runtime_path_entries<'a>(linked: &Linked<'a>) -> impl Iterator<Item = (&'static str, &'a str)> {
     let of = |name: &'static str, list: Option<&'a str>| {
         list.filter(|list| !list.is_empty())
             .into_iter()
@@ -348,19 +374,19 @@ fn entries<'a>(linked: &Linked<'a>) -> impl Iterator<Item = (&'static str, &'a s
 }
 
 fn runtime_paths(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
-    for (kind, entry) in entries(linked) {
+    for (kind, entry) in runtime_path_entries(linked) {
         let path = Path::new(entry);
         let values = Values::default().with("variable", kind).with("file", linked.name).with("folder", entry);
         if path.is_absolute() && path.components().any(|part| part == Component::Normal("stubs".as_ref())) {
-            findings.push(MessageTemplate::StubInRuntimePathInFile.finding(&values));
-        } else if let Some(what) = building(linked, path).filter(|_| linked.release) {
-            findings.push(MessageTemplate::BuildMachinePath.finding(&values.with("what", what)));
+            findings.push(MessageTemplate::StubInRuntimePathInFile.to_finding(&values));
+        } else if let Some(what) = build_machine_dir(linked, path).filter(|_| linked.release) {
+            findings.push(MessageTemplate::BuildMachinePath.to_finding(&values.with("what", what)));
         }
     }
 }
 
 /// What of the building machine a folder is; `None` where any machine may have it.
-fn building<'a>(linked: &Linked<'a>, path: &Path) -> Option<&'a str> {
+fn build_machine_dir<'a>(linked: &Linked<'a>, path: &Path) -> Option<&'a str> {
     if !path.is_absolute() {
         return None;
     }
@@ -372,10 +398,10 @@ fn building<'a>(linked: &Linked<'a>, path: &Path) -> Option<&'a str> {
         .or_else(|| (path.starts_with("/home") || path.starts_with("/root")).then_some("somebody's home"))
 }
 
-fn cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+fn check_cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     // Where the library itself was looked at, it has been held against the kernels.
-    let told = findings.iter().any(|finding| finding.code == Code::CudartOfOtherToolkit);
-    if linked.cudart != Linkage::Linked || told {
+    let reported = findings.iter().any(|finding| finding.code == Code::CudartOfOtherToolkit);
+    if linked.cudart != Linkage::Linked || reported {
         return;
     }
     let Some(toolkit) = manifest.toolkit.map(CudaVersion::from) else { return };
@@ -384,17 +410,17 @@ fn cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>)
         return;
     }
     let values = Values::default().with("file", linked.name).with("library", soname).with("built_cuda", toolkit);
-    let words = linked.by.of(
+    let words = linked.by.choose(
         MessageTemplate::NotAsRecorded,
         MessageTemplate::NotAsRecordedCMake,
         MessageTemplate::NotAsRecordedOptions,
     );
-    let finding = words.finding(&values.with("built_major", toolkit.major));
+    let finding = words.to_finding(&values.with("built_major", toolkit.major));
     // Without a kernel nothing of the toolkit's need be in it.
-    findings.push(if linked.kernels.any() { finding } else { finding.with_severity(Severity::Warning) });
+    findings.push(if linked.kernels.has_kernels() { finding } else { finding.with_severity(Severity::Warning) });
 }
 
-fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+fn check_library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let describe = |linkage: Linkage| {
         let phrase = match linkage {
             Linkage::Linked => MessageFragment::Linked,
@@ -403,25 +429,25 @@ fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: 
             Linkage::None => MessageFragment::Unused,
             Linkage::Unknown => return String::new(),
         };
-        phrase.of(&Values::default())
+        phrase.render(&Values::default())
     };
     let declared = policy.library_linkage.unwrap_or_default();
     // Opened by name it leaves no trace that must be found, and the names of functions alone do not open it.
     let no_trace =
         matches!((declared, linked.library), (Linkage::Dlopened, Linkage::None) | (Linkage::None, Linkage::Dlopened));
-    let told = declared != Linkage::Unknown && linked.library != Linkage::Unknown;
-    let contradicts = told && !no_trace && declared != linked.library;
+    let reported = declared != Linkage::Unknown && linked.library != Linkage::Unknown;
+    let contradicts = reported && !no_trace && declared != linked.library;
     let soname = linked.needed.iter().find(|name| CUDNN.is_named(name));
-    let values = of_policy(policy).with("file", linked.name).known("library", soname);
+    let values = policy_args(policy).with("file", linked.name).with_known("library", soname);
     if contradicts {
-        let values = values.with("declared", describe(declared)).known("value", declared.name());
+        let values = values.with("declared", describe(declared)).with_known("value", declared.name());
         let words = (
             MessageTemplate::NotAsRecordedLinkage,
             MessageTemplate::NotAsRecordedLinkageCMake,
             MessageTemplate::NotAsRecordedLinkageOptions,
         );
         let finding =
-            linked.by.of(words.0, words.1, words.2).finding(&values.with("linkage", describe(linked.library)));
+            linked.by.choose(words.0, words.1, words.2).to_finding(&values.with("linkage", describe(linked.library)));
         // One that is not used asks for nothing.
         findings.push(if linked.library == Linkage::None { finding.with_severity(Severity::Warning) } else { finding });
         return;
@@ -433,7 +459,7 @@ fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: 
             MessageTemplate::NotAsRecordedHeadersCMake,
             MessageTemplate::NotAsRecordedHeadersOptions,
         );
-        findings.push(linked.by.of(words.0, words.1, words.2).finding(&values.with("built", recorded.version)));
+        findings.push(linked.by.choose(words.0, words.1, words.2).to_finding(&values.with("built", recorded.version)));
     }
 }
 

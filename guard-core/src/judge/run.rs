@@ -9,7 +9,7 @@ mod driver;
 use std::path::Path;
 
 use crate::finding::{self, Finding, MessageTemplate, Severity, Values};
-use crate::host::{CudartState, CudnnState, Host, Inner, Loader};
+use crate::host::{CudartState, CudnnState, Host, Inner, LoaderVersion};
 use crate::linkage::Linkage;
 use crate::manifest::{Manifest, Requirement};
 use crate::version::{CudaVersion, Version};
@@ -40,7 +40,7 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
     }
     findings.extend(cudart(manifest, host, component.clone()));
     driver::judge(manifest, host, &component, &mut findings);
-    finding::sort(&mut findings);
+    finding::sort_findings(&mut findings);
     findings
 }
 
@@ -57,15 +57,15 @@ fn cudart(manifest: &Manifest, host: &Host, values: Values) -> Option<Finding> {
         return None;
     };
     let values = values.with("library", soname).with("built_cuda", built).with("path", path.display());
-    let Some(found) = *version else { return Some(MessageTemplate::CudartUnknown.finding(&values)) };
+    let Some(found) = *version else { return Some(MessageTemplate::CudartUnknown.to_finding(&values)) };
     let older = CudaVersion::from(found) < built && found.major == built.major;
-    older.then(|| MessageTemplate::CudartOlder.finding(&values.with("found_cuda", CudaVersion::from(found))))
+    older.then(|| MessageTemplate::CudartOlder.to_finding(&values.with("found_cuda", CudaVersion::from(found))))
 }
 
 /// Without these parts a library answers, and fails whoever calls what is in them.
 pub(crate) fn lacking(values: &Values, files: &[&str]) -> Finding {
     let values = values.clone().with("library", files.join(", "));
-    MessageTemplate::CudnnInnerMissing.finding(&values).with_severity(Severity::Warning)
+    MessageTemplate::CudnnInnerMissing.to_finding(&values).with_severity(Severity::Warning)
 }
 
 struct Rule {
@@ -83,7 +83,7 @@ impl Rule {
         match (self.linkage, found) {
             (Linkage::Static | Linkage::None, _) => {}
             (_, found @ CudnnState::Found { path, picked_by, major, version, inner, .. }) => {
-                let this = Rule { values: self.values.clone().known("picked_by", picked_by.as_ref()), ..*self };
+                let this = Rule { values: self.values.clone().with_known("picked_by", picked_by.as_ref()), ..*self };
                 if this.judge_found(manifest, path, *major, *version, inner, findings) {
                     this.judge_making(manifest, found, findings);
                 }
@@ -91,10 +91,10 @@ impl Rule {
             (Linkage::Linked | Linkage::Dlopened, CudnnState::Absent) => {
                 let needed = self.linkage == Linkage::Linked || self.required;
                 let severity = if needed { Severity::Error } else { Severity::Info };
-                findings.push(MessageTemplate::CudnnAbsent.finding(&self.values).with_severity(severity));
+                findings.push(MessageTemplate::CudnnAbsent.to_finding(&self.values).with_severity(severity));
             }
             (Linkage::Unknown, CudnnState::Absent) | (_, CudnnState::Unknown) => {
-                findings.push(MessageTemplate::CudnnCannotTellNotLoaded.finding(&self.values));
+                findings.push(MessageTemplate::CudnnCannotTellNotLoaded.to_finding(&self.values));
             }
         }
     }
@@ -113,13 +113,13 @@ impl Rule {
         let says = inner.iter().find(|part| part.version.is_some() && part.version == version);
         let elsewhere = |own: &&Path| own.parent() != path.parent();
         let beside = says.and_then(|part| part.path.as_deref()).filter(elsewhere).map(Path::display);
-        let values = self.values.clone().known("found", version).with("path", path.display());
-        let with_beside = values.clone().known("beside", beside);
+        let values = self.values.clone().with_known("found", version).with("path", path.display());
+        let with_beside = values.clone().with_known("beside", beside);
         let found_major = version.map_or(major, |version| version.major);
         // 0: a name without a number, and nothing else that tells.
         if (found_major != 0 && found_major != self.built.major) || version.is_some_and(|version| version >= self.below)
         {
-            findings.push(MessageTemplate::CudnnOtherMajor.finding(&with_beside));
+            findings.push(MessageTemplate::CudnnOtherMajor.to_finding(&with_beside));
             return false;
         }
         let rows = || {
@@ -131,16 +131,16 @@ impl Rule {
         let missing = |file: &str| inner.iter().any(|part| part.file == file && !part.present);
         match version {
             None if rows().any(|(file, needed)| needed && missing(file)) => {}
-            None => findings.push(MessageTemplate::CudnnCannotTell.finding(&with_beside)),
+            None => findings.push(MessageTemplate::CudnnCannotTell.to_finding(&with_beside)),
             Some(version) if version < self.min => {
                 let patch = (version.major, version.minor) == (self.built.major, self.built.minor);
                 let words = if patch { MessageTemplate::CudnnOlderPatch } else { MessageTemplate::CudnnOlder };
-                findings.push(words.finding(&with_beside));
+                findings.push(words.to_finding(&with_beside));
             }
             Some(_) => {}
         }
         for (file, _) in rows().filter(|(file, needed)| *needed && missing(file)) {
-            findings.push(MessageTemplate::CudnnInnerMissingNeeded.finding(&values.clone().with("library", file)));
+            findings.push(MessageTemplate::CudnnInnerMissingNeeded.to_finding(&values.clone().with("library", file)));
         }
         let others: Vec<&str> =
             rows().filter(|(file, needed)| !needed && missing(file)).map(|(file, _)| file.as_str()).collect();
@@ -153,8 +153,8 @@ impl Rule {
             let same_minor = (own.major, own.minor) == (whole.major, whole.minor);
             let severity = if same_minor { Severity::Warning } else { Severity::Error };
             let beside = part.path.as_deref().map(Path::display);
-            let values = values.clone().with("library", &part.file).with("part", own).known("beside", beside);
-            findings.push(MessageTemplate::CudnnInnerMixed.finding(&values).with_severity(severity));
+            let values = values.clone().with("library", &part.file).with("part", own).with_known("beside", beside);
+            findings.push(MessageTemplate::CudnnInnerMixed.to_finding(&values).with_severity(severity));
         }
         true
     }
@@ -162,25 +162,27 @@ impl Rule {
     /// The loader library against its parts, and the CUDA that they were made with against the program's.
     fn judge_making(&self, manifest: &Manifest, found: &CudnnState, findings: &mut Vec<Finding>) {
         let CudnnState::Found { path, version, loader, made_with, .. } = found else { return };
-        let values = self.values.clone().known("found", *version).with("path", path.display());
+        let values = self.values.clone().with_known("found", *version).with("path", path.display());
         match (loader, version) {
-            (Loader::Version(own), Some(whole)) if own != whole => {
+            (LoaderVersion::Version(own), Some(whole)) if own != whole => {
                 let same_minor = (own.major, own.minor) == (whole.major, whole.minor);
                 let severity = if same_minor { Severity::Warning } else { Severity::Error };
                 findings.push(
-                    MessageTemplate::CudnnInnerMixed.finding(&values.clone().with("part", own)).with_severity(severity),
+                    MessageTemplate::CudnnInnerMixed
+                        .to_finding(&values.clone().with("part", own))
+                        .with_severity(severity),
                 );
             }
-            (Loader::Minor(major, minor), Some(whole)) if (*major, *minor) != (whole.major, whole.minor) => {
+            (LoaderVersion::Minor(major, minor), Some(whole)) if (*major, *minor) != (whole.major, whole.minor) => {
                 let values = values.clone().with("loader", format!("{major}.{minor}"));
-                findings.push(MessageTemplate::CudnnInnerMixedLoader.finding(&values));
+                findings.push(MessageTemplate::CudnnInnerMixedLoader.to_finding(&values));
             }
             _ => {}
         }
-        if let (Some(made), Some(own)) = (made_with, manifest.cuda()) {
+        if let (Some(made), Some(own)) = (made_with, manifest.cuda_version()) {
             if made.major != own.major {
                 let values = values.with("found_cuda", made).with("built_cuda", own);
-                findings.push(MessageTemplate::CudnnOtherCuda.finding(&values));
+                findings.push(MessageTemplate::CudnnOtherCuda.to_finding(&values));
             }
         }
     }

@@ -8,8 +8,8 @@ use crate::policy::Policy;
 use crate::toolchain::Sourced;
 
 /// Values of a finding that speaks of the policy: its file is among them.
-pub(crate) fn of_policy(policy: &Policy) -> Values {
-    Values::default().known("policy", policy_file(policy))
+pub(crate) fn policy_args(policy: &Policy) -> Values {
+    Values::default().with_known("policy", policy_file(policy))
 }
 
 /// The policy's file, and the table of a package's own that is laid over it.
@@ -24,6 +24,6 @@ pub(crate) fn describe(fact: &Sourced<impl Display>) -> String {
 }
 
 /// `sm_80, compute_90`.
-pub(super) fn names<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
+pub(super) fn join_targets<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
     targets.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Compression, Container, Kernels, Kind, Role};
+use super::{Compression, Container, ImageKind, Kernels, Role};
 use crate::arch::Target;
 use crate::manifest::{PtxFallback, Requirement};
-use crate::served::{self, Code, Coverage, Found, Service, best, higher, target_of, weaker};
+use crate::served::{
+    self, BestCode, Coverage, DeviceCode, GpuSupport, best_code, higher_floor, target_of, weaker_target,
+};
 use crate::tables::{self, Floor};
 use crate::version::CudaVersion;
 
@@ -16,7 +18,7 @@ pub struct Cover {
     /// The compute capability.
     pub cc: (u8, u8),
     /// How it is served.
-    pub service: Service,
+    pub service: GpuSupport,
 }
 
 /// Containers that are built alike.
@@ -32,10 +34,10 @@ pub struct Group {
 
 /// What containers that hold the same kinds of code are to a GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Unit {
-    codes: Vec<Code>,
+struct LinkUnit {
+    codes: Vec<DeviceCode>,
     /// Relocatable code that a device linker has seen: the PTX of all of these together serves newer GPUs.
-    inputs: Arc<[Vec<Code>]>,
+    inputs: Arc<[Vec<DeviceCode>]>,
     /// Several device links in one file: which inputs are whose, no file says.
     shared: bool,
 }
@@ -43,19 +45,19 @@ struct Unit {
 /// The distinct units of a file, and which of them each container belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Units {
-    distinct: Vec<Unit>,
+    distinct: Vec<LinkUnit>,
     of: Vec<Option<u32>>,
 }
 
 impl Units {
-    pub(super) fn of(kernels: &Kernels) -> Self {
-        let majors = Majors::of(kernels);
-        let codes = |container: &Container| codes(kernels, container, &majors);
+    pub(super) fn from_kernels(kernels: &Kernels) -> Self {
+        let majors = Majors::from_kernels(kernels);
+        let codes = |container: &Container| container_codes(kernels, container, &majors);
         let with = |role: Role| move |(_, container): &(usize, &Container)| container.role == role;
         let all = || kernels.containers.iter().enumerate();
-        let mut known: HashMap<Unit, u32> = HashMap::new();
+        let mut known: HashMap<LinkUnit, u32> = HashMap::new();
         let mut units = Self { distinct: Vec::new(), of: vec![None; kernels.containers.len()] };
-        let mut put = |units: &mut Self, unit: Unit, members: &[usize]| {
+        let mut put = |units: &mut Self, unit: LinkUnit, members: &[usize]| {
             let next = u32::try_from(units.distinct.len()).unwrap_or(u32::MAX);
             let number = *known.entry(unit).or_insert_with_key(|unit| {
                 units.distinct.push(unit.clone());
@@ -67,10 +69,10 @@ impl Units {
         };
 
         // Bare images of the same kernels are alternatives: the program picks one of them for its GPU.
-        let mut alternatives: HashMap<u64, (Vec<usize>, Vec<Code>)> = HashMap::new();
+        let mut alternatives: HashMap<u64, (Vec<usize>, Vec<DeviceCode>)> = HashMap::new();
         for (at, container) in all().filter(with(Role::Kernels)) {
             if container.kernels == 0 {
-                put(&mut units, Unit { codes: codes(container), ..Unit::default() }, &[at]);
+                put(&mut units, LinkUnit { codes: codes(container), ..LinkUnit::default() }, &[at]);
             } else {
                 let (members, all) = alternatives.entry(container.kernels).or_default();
                 members.push(at);
@@ -82,23 +84,23 @@ impl Units {
         for (members, mut codes) in alternatives {
             codes.sort_unstable();
             codes.dedup();
-            put(&mut units, Unit { codes, ..Unit::default() }, &members);
+            put(&mut units, LinkUnit { codes, ..LinkUnit::default() }, &members);
         }
 
-        let mut inputs: Vec<Vec<Code>> =
+        let mut inputs: Vec<Vec<DeviceCode>> =
             all().filter(with(Role::Input)).map(|(_, container)| codes(container)).collect();
         inputs.sort_unstable();
         inputs.dedup();
-        let inputs: Arc<[Vec<Code>]> = inputs.into();
+        let inputs: Arc<[Vec<DeviceCode>]> = inputs.into();
         let linked: Vec<usize> = all().filter(with(Role::Linked)).map(|(at, _)| at).collect();
         for at in &linked {
             let unit =
-                Unit { codes: codes(&kernels.containers[*at]), inputs: inputs.clone(), shared: linked.len() > 1 };
+                LinkUnit { codes: codes(&kernels.containers[*at]), inputs: inputs.clone(), shared: linked.len() > 1 };
             put(&mut units, unit, &[*at]);
         }
         if linked.is_empty() && !inputs.is_empty() {
             let members: Vec<usize> = all().filter(with(Role::Input)).map(|(at, _)| at).collect();
-            put(&mut units, Unit { codes: Vec::new(), inputs, shared: false }, &members);
+            put(&mut units, LinkUnit { codes: Vec::new(), inputs, shared: false }, &members);
         }
         units
     }
@@ -111,10 +113,10 @@ struct Majors {
 }
 
 impl Majors {
-    fn of(kernels: &Kernels) -> Self {
-        let mut said = kernels.containers.iter().filter_map(|container| Self::said_by(kernels, container));
-        let first = said.next();
-        let agreed = first.is_some() && said.all(|major| Some(major) == first);
+    fn from_kernels(kernels: &Kernels) -> Self {
+        let mut stated = kernels.containers.iter().filter_map(|container| Self::said_by(kernels, container));
+        let first = stated.next();
+        let agreed = first.is_some() && stated.all(|major| Some(major) == first);
         // Undecided: the lower floor, which never refuses a machine that works.
         Self { file: first.filter(|_| agreed).unwrap_or(12) }
     }
@@ -123,8 +125,8 @@ impl Majors {
     /// CUDA 12.
     fn said_by(kernels: &Kernels, container: &Container) -> Option<u32> {
         kernels.entries_of(container).iter().find_map(|entry| match entry.kind {
-            Kind::Ptx | Kind::RelocatablePtx => Some(if entry.version.0 >= 9 { 13 } else { 12 }),
-            Kind::Cubin => match (entry.arch.number, entry.version) {
+            ImageKind::Ptx | ImageKind::RelocatablePtx => Some(if entry.version.0 >= 9 { 13 } else { 12 }),
+            ImageKind::Cubin => match (entry.arch.number, entry.version) {
                 (88 | 107 | 110, _) => Some(13),
                 (101, _) => Some(12),
                 (number, version) if number < 100 => Some(if version >= (1, 8) { 13 } else { 12 }),
@@ -135,31 +137,31 @@ impl Majors {
     }
 }
 
-fn codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<Code> {
-    let said = Majors::said_by(kernels, container);
+fn container_codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<DeviceCode> {
+    let stated = Majors::said_by(kernels, container);
     let mut codes = Vec::new();
     for entry in kernels.entries_of(container) {
-        let code = match entry.target() {
+        let code = match entry.runnable_target() {
             Some(target) => {
-                let zstd = (entry.compression == Compression::Zstd).then(|| said.unwrap_or(majors.file));
-                let wrote = said.filter(|major| *major > 12 && matches!(target, Target::Cubin(_)));
-                Code::Run { target, isa: entry.isa().unwrap_or_default(), zstd, wrote }
+                let zstd = (entry.compression == Compression::Zstd).then(|| stated.unwrap_or(majors.file));
+                let wrote = stated.filter(|major| *major > 12 && matches!(target, Target::Cubin(_)));
+                DeviceCode::Run { target, isa: entry.ptx_isa().unwrap_or_default(), zstd, wrote }
             }
-            None if entry.kind == Kind::LtoIr => continue,
-            None => Code::Unknown,
+            None if entry.kind == ImageKind::LtoIr => continue,
+            None => DeviceCode::Unknown,
         };
         codes.push(code);
     }
     if container.damaged {
-        codes.push(Code::Unknown);
+        codes.push(DeviceCode::Unknown);
     }
     codes.sort_unstable();
     codes.dedup();
     codes
 }
 
-impl Unit {
-    fn targets(&self) -> Vec<Target> {
+impl LinkUnit {
+    fn unit_targets(&self) -> Vec<Target> {
         let mut targets: Vec<Target> = self.codes.iter().filter_map(target_of).collect();
         if let Some((first, others)) = self.inputs.split_first() {
             let ptx = first.iter().filter_map(target_of).filter(|target| matches!(target, Target::Ptx(_)));
@@ -172,40 +174,40 @@ impl Unit {
         targets
     }
 
-    fn for_gpu(&self, cc: (u8, u8)) -> Found {
-        let cubin = best(&self.codes, cc, false);
-        if let Found::Run { .. } = cubin {
+    fn for_gpu(&self, cc: (u8, u8)) -> BestCode {
+        let cubin = best_code(&self.codes, cc, false);
+        if let BestCode::Run { .. } = cubin {
             return cubin;
         }
-        let ptx = best(&self.codes, cc, true);
-        if let Found::Run { .. } = ptx {
+        let ptx = best_code(&self.codes, cc, true);
+        if let BestCode::Run { .. } = ptx {
             return ptx;
         }
-        let linked = self.by_linking(cc);
-        if let Found::Run { .. } = linked {
+        let linked = self.served_by_linking(cc);
+        if let BestCode::Run { .. } = linked {
             return linked;
         }
-        if [cubin, ptx, linked].contains(&Found::Unknown) { Found::Unknown } else { Found::Nothing }
+        if [cubin, ptx, linked].contains(&BestCode::Unknown) { BestCode::Unknown } else { BestCode::Nothing }
     }
 
     /// All inputs must have PTX for it: the driver links them anew.
-    fn by_linking(&self, cc: (u8, u8)) -> Found {
-        let mut all = Found::Nothing;
+    fn served_by_linking(&self, cc: (u8, u8)) -> BestCode {
+        let mut all = BestCode::Nothing;
         let mut missing = false;
         for (at, input) in self.inputs.iter().enumerate() {
-            let found = best(input, cc, true);
-            let (Found::Run { target, isa, floor, .. }, first) = (found, at == 0) else {
-                if found == Found::Unknown {
+            let found = best_code(input, cc, true);
+            let (BestCode::Run { target, isa, floor, .. }, first) = (found, at == 0) else {
+                if found == BestCode::Unknown {
                     return found;
                 }
                 missing = true;
                 continue;
             };
             all = match all {
-                Found::Run { target: other, isa: other_isa, floor: other_floor, .. } => Found::Run {
+                BestCode::Run { target: other, isa: other_isa, floor: other_floor, .. } => BestCode::Run {
                     target: other.min(target),
                     isa: other_isa.max(isa),
-                    floor: higher(other_floor, floor),
+                    floor: higher_floor(other_floor, floor),
                     wrote: None,
                 },
                 _ if first || missing => found,
@@ -213,8 +215,8 @@ impl Unit {
             };
         }
         match all {
-            Found::Run { .. } if missing && self.shared => Found::Unknown,
-            Found::Run { .. } if missing => Found::Nothing,
+            BestCode::Run { .. } if missing && self.shared => BestCode::Unknown,
+            BestCode::Run { .. } if missing => BestCode::Nothing,
             found => found,
         }
     }
@@ -222,21 +224,22 @@ impl Unit {
 
 impl Kernels {
     /// Whether any container holds a kernel. A file without says nothing about GPUs.
-    pub fn any(&self) -> bool {
+    pub fn has_kernels(&self) -> bool {
         !self.units.distinct.is_empty()
     }
 
     /// Whether machine code serves GPUs of this compute capability, at least in part.
     pub fn has_machine_code(&self, cc: (u8, u8)) -> bool {
-        let is_machine_code = |unit: &Unit| matches!(unit.for_gpu(cc), Found::Run { target: Target::Cubin(_), .. });
+        let is_machine_code =
+            |unit: &LinkUnit| matches!(unit.for_gpu(cc), BestCode::Run { target: Target::Cubin(_), .. });
         self.units.distinct.iter().any(is_machine_code)
     }
 
     /// Of a library of NVIDIA's that stands in a package: which GPUs others in there serve by machine code. Code of anybody else's is
     /// judged by itself.
-    pub fn beside(&mut self, others: impl Fn((u8, u8)) -> bool) {
+    pub fn mark_fallback(&mut self, others: impl Fn((u8, u8)) -> bool) {
         if self.published {
-            self.served_beside = served::all_ccs(&self.targets()).filter(|cc| others(*cc)).collect();
+            self.served_beside = served::all_ccs(&self.built_targets()).filter(|cc| others(*cc)).collect();
         }
     }
 
@@ -247,18 +250,20 @@ impl Kernels {
     /// 1686 in cuBLASLt 12.6, 34 of 170 in cuSPARSE 11.7), and whole libraries that are loaded when they are wanted. A driver of the
     /// same major that is older than this PTX runs the libraries all the same, as NVIDIA promises, but for the functions that need
     /// it. PTX that every driver of its major compiles counts as ever.
-    fn for_gpu(&self, cc: (u8, u8)) -> impl Fn(&Unit) -> Found {
+    fn for_gpu(&self, cc: (u8, u8)) -> impl Fn(&LinkUnit) -> BestCode {
         let decides = self.published && (self.served_beside.contains(&cc) || self.has_machine_code(cc));
         move |unit| match unit.for_gpu(cc) {
-            Found::Run { target: Target::Ptx(_), floor: Some(Floor { cuda, .. }), .. } if decides && cuda.minor > 0 => {
-                Found::Nothing
+            BestCode::Run { target: Target::Ptx(_), floor: Some(Floor { cuda, .. }), .. }
+                if decides && cuda.minor > 0 =>
+            {
+                BestCode::Nothing
             }
             found => found,
         }
     }
 
     /// How GPUs of this compute capability are served.
-    pub fn service(&self, cc: (u8, u8)) -> Service {
+    pub fn gpu_support(&self, cc: (u8, u8)) -> GpuSupport {
         let for_gpu = self.for_gpu(cc);
         let (mut served, mut left_out, mut unknown) = (false, false, false);
         let mut weakest: Option<Target> = None;
@@ -267,21 +272,22 @@ impl Kernels {
         let mut no_ptx = !self.containers.iter().any(bare);
         let mut beside = Vec::new();
         for unit in &self.units.distinct {
-            let ptx = best(&unit.codes, cc, true);
-            no_ptx &= ptx == Found::Nothing && unit.by_linking(cc) == Found::Nothing;
+            let ptx = best_code(&unit.codes, cc, true);
+            no_ptx &= ptx == BestCode::Nothing && unit.served_by_linking(cc) == BestCode::Nothing;
             match for_gpu(unit) {
-                found @ Found::Run { target, isa, floor: needs, wrote } => {
+                found @ BestCode::Run { target, isa, floor: needs, wrote } => {
                     served = true;
                     beside.push(if matches!(target, Target::Ptx(_)) { found } else { ptx });
-                    weakest = Some(weakest.map_or(target, |other| weaker(other, target)));
+                    weakest = Some(weakest.map_or(target, |other| weaker_target(other, target)));
                     if matches!(target, Target::Ptx(_)) {
                         newest = newest.max(Some(isa));
                     }
-                    floor = higher(floor, needs);
-                    sure_from = higher(sure_from, wrote.map(|major| tables::cudart_floor(CudaVersion::new(major, 0))));
+                    floor = higher_floor(floor, needs);
+                    sure_from =
+                        higher_floor(sure_from, wrote.map(|major| tables::cudart_floor(CudaVersion::new(major, 0))));
                 }
-                Found::Unknown => unknown = true,
-                Found::Nothing => left_out = true,
+                BestCode::Unknown => unknown = true,
+                BestCode::Nothing => left_out = true,
             }
         }
         let by = match (served, left_out, unknown) {
@@ -290,20 +296,20 @@ impl Kernels {
             (true, ..) if matches!(weakest, Some(Target::Ptx(_))) => Coverage::Ptx,
             (true, ..) => Coverage::Cubin,
             // It has PTX, which does not count where others of its package have machine code.
-            _ if self.units.distinct.iter().any(|unit| unit.for_gpu(cc) != Found::Nothing) => Coverage::Partial,
+            _ if self.units.distinct.iter().any(|unit| unit.for_gpu(cc) != BestCode::Nothing) => Coverage::Partial,
             _ => Coverage::Nothing,
         };
-        let beside = match PtxFallback::of(&beside, by, floor) {
+        let beside = match PtxFallback::from_codes(&beside, by, floor) {
             PtxFallback::Nothing if !no_ptx && by != Coverage::Ptx => PtxFallback::Untold,
             beside => beside,
         };
-        Service { by, code: weakest, isa: newest, floor, sure_from, beside }
+        GpuSupport { by, code: weakest, isa: newest, floor, sure_from, beside }
     }
 
     /// The containers that hold nothing for GPUs of this compute capability, or nothing that counts.
-    pub fn without(&self, cc: (u8, u8)) -> impl Iterator<Item = &Container> {
+    pub fn containers_without(&self, cc: (u8, u8)) -> impl Iterator<Item = &Container> {
         let for_gpu = self.for_gpu(cc);
-        let lacking: Vec<bool> = self.units.distinct.iter().map(|unit| for_gpu(unit) == Found::Nothing).collect();
+        let lacking: Vec<bool> = self.units.distinct.iter().map(|unit| for_gpu(unit) == BestCode::Nothing).collect();
         self.containers
             .iter()
             .zip(&self.units.of)
@@ -312,26 +318,26 @@ impl Kernels {
 
     /// Every compute capability that is known, or that the file has code for, with its service; none for a file without
     /// kernels.
-    pub fn covers(&self) -> Vec<Cover> {
-        if !self.any() {
+    pub fn coverage_by_cc(&self) -> Vec<Cover> {
+        if !self.has_kernels() {
             return Vec::new();
         }
         let mut ccs = served::known_ccs();
-        ccs.extend(self.targets().into_iter().map(|target| target.arch().cc()));
+        ccs.extend(self.built_targets().into_iter().map(|target| target.base_arch().cc()));
         ccs.sort_unstable();
         ccs.dedup();
-        ccs.into_iter().map(|cc| Cover { cc, service: self.service(cc) }).collect()
+        ccs.into_iter().map(|cc| Cover { cc, service: self.gpu_support(cc) }).collect()
     }
 
     /// The containers that hold kernels, in groups that are built alike, each with what it is built for. Images of the
     /// same kernels that stand alone are one group, and so is what a device linker made, with the PTX that all of its
     /// inputs have.
-    pub fn groups(&self) -> Vec<Group> {
+    pub fn container_groups(&self) -> Vec<Group> {
         let containers =
             |unit: u32| (0..self.containers.len()).filter(move |at| self.units.of.get(*at) == Some(&Some(unit)));
-        let group = |(unit, number): (&Unit, u32)| Group {
-            targets: unit.targets(),
-            whole: !unit.codes.contains(&Code::Unknown) && (!unit.shared || unit.inputs.is_empty()),
+        let group = |(unit, number): (&LinkUnit, u32)| Group {
+            targets: unit.unit_targets(),
+            whole: !unit.codes.contains(&DeviceCode::Unknown) && (!unit.shared || unit.inputs.is_empty()),
             containers: containers(number).collect(),
         };
         self.units.distinct.iter().zip(0u32..).map(group).collect()
@@ -339,8 +345,8 @@ impl Kernels {
 
     /// What the file is built for, sorted: the code that counts, so that of a device link its results and the PTX that
     /// all its inputs have.
-    pub fn targets(&self) -> Vec<Target> {
-        let mut targets: Vec<Target> = self.units.distinct.iter().flat_map(Unit::targets).collect();
+    pub fn built_targets(&self) -> Vec<Target> {
+        let mut targets: Vec<Target> = self.units.distinct.iter().flat_map(LinkUnit::unit_targets).collect();
         targets.sort_unstable();
         targets.dedup();
         targets
@@ -348,11 +354,11 @@ impl Kernels {
 
     /// One row for each interval of compute capabilities that is served alike. None for a file without kernels.
     ///
-    /// What nobody can tell is [`GpuCoverage::Unknown`](crate::manifest::ServedBy): never refused.
-    pub fn requirements(&self) -> Vec<Requirement> {
-        if !self.any() {
+    /// What nobody can tell is [`GpuCoverage::Unknown`](crate::manifest::GpuCoverage): never refused.
+    pub fn requirement_rows(&self) -> Vec<Requirement> {
+        if !self.has_kernels() {
             return Vec::new();
         }
-        served::rows(&self.targets(), |cc| self.service(cc))
+        served::requirement_rows(&self.built_targets(), |cc| self.gpu_support(cc))
     }
 }

@@ -19,20 +19,20 @@ pub(super) struct Cubin {
 
 /// Reads the cubin that begins `data`, which may go on behind it. Where it is none, or is cut off: the headers that were
 /// looked at to learn that.
-pub(super) fn read(data: &[u8]) -> Result<Cubin, u64> {
+pub(super) fn read_cubin(data: &[u8]) -> Result<Cubin, u64> {
     // Checked before anything is parsed: in a scan, most of what begins like ELF is something else.
     if data.get(18..20) != Some(&machine::CUDA.to_le_bytes()[..]) {
         return Err(0);
     }
     let elf = Elf::parse(data).map_err(|_| 0u64)?;
-    if elf.damage().is_some() {
-        return Err(elf.headers());
+    if elf.find_damage().is_some() {
+        return Err(elf.header_count());
     }
-    whole(data, &elf).ok_or(elf.headers())
+    read_complete(data, &elf).ok_or(elf.header_count())
 }
 
-fn whole(data: &[u8], elf: &Elf) -> Option<Cubin> {
-    let mut end = tables_end(data, elf.class64())?;
+fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
+    let mut end = tables_end(data, elf.is_64_bit())?;
     let (mut kernels, mut debug) = (0u64, false);
     for section in elf.sections() {
         let stored = section.data.len() as u64;
@@ -55,7 +55,7 @@ fn whole(data: &[u8], elf: &Elf) -> Option<Cubin> {
         .filter(|note| note.owner.starts_with("NVIDIA"))
         .find_map(|note| suffix_in(note.desc))
         .unwrap_or(if accelerated(number, flag) { Suffix::Specific } else { Suffix::None });
-    let number = u16::try_from(number).ok().filter(|number| super::fatbin::possible(*number))?;
+    let number = u16::try_from(number).ok().filter(|number| super::fatbin::is_possible_arch(*number))?;
     Some(Cubin {
         arch: Arch { number, suffix },
         abi: elf.abi_version().into(),
@@ -105,5 +105,5 @@ pub(super) fn has_kernels(image: &[u8]) -> bool {
 
 /// A mark of a kernel's name; the sum of several does not depend on their order.
 pub(super) fn name_mark(name: &[u8]) -> u64 {
-    Digest::of(name).short()
+    Digest::from_bytes(name).to_u64()
 }

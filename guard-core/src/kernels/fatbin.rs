@@ -23,7 +23,7 @@ pub(super) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
 }
 
 /// A length of the file as an index; what does not fit lies outside of any file.
-fn index(value: u64) -> usize {
+fn to_index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
@@ -44,24 +44,27 @@ impl Header {
         if !data.starts_with(&MAGIC) {
             return None;
         }
-        let header =
-            Self { version: u16_at(data, 4)?, length: usize::from(u16_at(data, 6)?), payload: index(u64_at(data, 8)?) };
+        let header = Self {
+            version: u16_at(data, 4)?,
+            length: usize::from(u16_at(data, 6)?),
+            payload: to_index(u64_at(data, 8)?),
+        };
         (header.length >= CONTAINER_HEADER).then_some(header)
     }
 
     /// Header and entries.
-    pub(super) fn size(self) -> usize {
+    pub(super) fn total_size(self) -> usize {
         self.length.saturating_add(self.payload)
     }
 }
 
 /// The container at the beginning of `data`, if these bytes can only be that: for places where anything may stand.
-pub(super) fn certain(data: &[u8]) -> Option<Header> {
+pub(super) fn read_header(data: &[u8]) -> Option<Header> {
     let header = Header::read(data)?;
-    if header.version != 1 || header.length != CONTAINER_HEADER || header.size() > data.len() {
+    if header.version != 1 || header.length != CONTAINER_HEADER || header.total_size() > data.len() {
         return None;
     }
-    let payload = &data[CONTAINER_HEADER..header.size()];
+    let payload = &data[CONTAINER_HEADER..header.total_size()];
     if payload.is_empty() {
         return Some(header);
     }
@@ -71,7 +74,7 @@ pub(super) fn certain(data: &[u8]) -> Option<Header> {
 
 /// One entry, as it stands in a container, or one image of a concatenated entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'data> {
+pub(super) struct FatbinEntry<'data> {
     /// 1 PTX, 2 cubin, 8 LTO-IR, …
     pub(super) kind: u16,
     /// 0x0101 in every file seen.
@@ -122,7 +125,7 @@ pub enum Compression {
     Unknown,
 }
 
-impl<'data> Entry<'data> {
+impl<'data> FatbinEntry<'data> {
     fn read(header: &'data [u8], at: usize) -> Option<Self> {
         let packed = u32_at(header, 16)?;
         let unpacked = u64_at(header, 56)?;
@@ -148,10 +151,10 @@ impl<'data> Entry<'data> {
             FAMILY => Suffix::Family,
             _ => Suffix::Specific,
         };
-        Some(Arch { number: u16::try_from(self.arch).ok().filter(|number| possible(*number))?, suffix })
+        Some(Arch { number: u16::try_from(self.arch).ok().filter(|number| is_possible_arch(*number))?, suffix })
     }
 
-    pub(super) fn debug(&self) -> bool {
+    pub(super) fn is_debug(&self) -> bool {
         self.flags & DEBUG != 0
     }
 
@@ -188,7 +191,7 @@ impl<'data> Entry<'data> {
 
 /// Whether there may ever be a GPU of this number: 10 was the first, and the digits before the last are the major of its
 /// compute capability.
-pub(super) fn possible(arch: u16) -> bool {
+pub(super) fn is_possible_arch(arch: u16) -> bool {
     (10..1000).contains(&arch)
 }
 
@@ -203,30 +206,30 @@ impl<'data> Entries<'data> {
         Self { payload, at: 0 }
     }
 
-    fn step(&self) -> Option<(Entry<'data>, usize)> {
+    fn next_entry(&self) -> Option<(FatbinEntry<'data>, usize)> {
         let rest = self.payload.get(self.at..)?;
         let header_length = u32_at(rest, 4)? as usize;
-        let length = index(u64_at(rest, 8)?);
+        let length = to_index(u64_at(rest, 8)?);
         if header_length < ENTRY_HEADER {
             return None;
         }
         let end = header_length.checked_add(length)?;
         let payload = rest.get(header_length..end)?;
-        let entry = Entry::read(&rest[..header_length], self.at)?;
-        Some((Entry { payload, ..entry }, self.at + end))
+        let entry = FatbinEntry::read(&rest[..header_length], self.at)?;
+        Some((FatbinEntry { payload, ..entry }, self.at + end))
     }
 }
 
 impl<'data> Iterator for Entries<'data> {
     /// The entry, or how far into the payload one stands that is damaged.
-    type Item = Result<Entry<'data>, usize>;
+    type Item = Result<FatbinEntry<'data>, usize>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.payload.len() {
             return None;
         }
         let at = self.at;
-        if let Some((entry, next)) = self.step() {
+        if let Some((entry, next)) = self.next_entry() {
             self.at = next;
             return Some(Ok(entry));
         }
@@ -237,17 +240,17 @@ impl<'data> Iterator for Entries<'data> {
     }
 }
 
-/// See [`Entry::images`].
+/// See [`FatbinEntry::images`].
 pub(super) struct Images<'data> {
     table: &'data [u8],
     left: u32,
     at: usize,
-    outer: Entry<'data>,
+    outer: FatbinEntry<'data>,
 }
 
 impl<'data> Images<'data> {
     /// The length is written nowhere: 64, or up to the end of the name, or of the options, whichever is there.
-    fn length(header: &[u8]) -> Option<usize> {
+    fn image_length(header: &[u8]) -> Option<usize> {
         let word = |at| u32_at(header, at).map(|value| value as usize);
         let (options, name, name_length) = (word(20)?, word(32)?, word(36)?);
         let mut end = ENTRY_HEADER;
@@ -261,30 +264,30 @@ impl<'data> Images<'data> {
         end.checked_next_multiple_of(8)
     }
 
-    fn step(&self) -> Option<(Entry<'data>, usize)> {
+    fn next_image(&self) -> Option<(FatbinEntry<'data>, usize)> {
         let rest = self.table.get(self.at..)?;
-        let length = Self::length(rest)?;
+        let length = Self::image_length(rest)?;
         // The last one may end without its padding.
         let header = rest.get(..length.min(rest.len()))?;
         if header.len() < ENTRY_HEADER {
             return None;
         }
-        let image = Entry::read(header, self.outer.at + self.at)?;
+        let image = FatbinEntry::read(header, self.outer.at + self.at)?;
         // Packed together: the size and the scheme are those of the whole.
         let flags = image.flags & !(LZ4 | ZSTD) | self.outer.flags & (LZ4 | ZSTD);
-        Some((Entry { flags, ..image }, self.at.checked_add(length)?))
+        Some((FatbinEntry { flags, ..image }, self.at.checked_add(length)?))
     }
 }
 
 impl<'data> Iterator for Images<'data> {
     /// The image, or where its header should stand in the outer entry's table.
-    type Item = Result<Entry<'data>, usize>;
+    type Item = Result<FatbinEntry<'data>, usize>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.left == 0 {
             return None;
         }
-        if let Some((image, next)) = self.step() {
+        if let Some((image, next)) = self.next_image() {
             self.left -= 1;
             self.at = next;
             Some(Ok(image))

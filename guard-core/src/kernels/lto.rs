@@ -14,11 +14,11 @@ const OPTION: usize = 32;
 const SPECIFIC: u32 = 0x0001_0020;
 
 /// For which arch it is; `None` where this is no LTO-IR.
-pub(super) fn read(data: &[u8]) -> Option<Arch> {
+pub(super) fn read_lto_arch(data: &[u8]) -> Option<Arch> {
     if !data.starts_with(&MAGIC) {
         return None;
     }
-    let number = Some(fatbin::u16_at(data, ARCH)? / 10).filter(|number| fatbin::possible(*number))?;
+    let number = Some(fatbin::u16_at(data, ARCH)? / 10).filter(|number| fatbin::is_possible_arch(*number))?;
     let specific = fatbin::u32_at(data, OPTION) == Some(SPECIFIC);
     Some(Arch { number, suffix: if specific { Suffix::Specific } else { Suffix::None } })
 }

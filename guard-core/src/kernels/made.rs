@@ -6,7 +6,7 @@
 use memchr::memmem;
 
 use super::fatbin::{self, Compression};
-use super::{Container, Form, Kernels, Kind, Role, unpack};
+use super::{Container, ImageForm, ImageKind, Kernels, Role, unpack};
 use crate::elf::Elf;
 use crate::tables;
 
@@ -25,7 +25,7 @@ pub enum Known {
 
 impl Known {
     /// For people.
-    pub const fn words(self) -> &'static str {
+    pub const fn display_name(self) -> &'static str {
         match self {
             Self::Header => "its header",
             Self::Note => "its assembler's note",
@@ -47,9 +47,9 @@ impl Known {
 
 /// Images that the same release made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Made {
+pub struct Provenance {
     /// Cubins or PTX.
-    pub kind: Kind,
+    pub kind: ImageKind,
     /// (major, minor) of the toolkit.
     pub release: (u32, u32),
     /// How that is known.
@@ -76,7 +76,7 @@ impl Kernels {
     /// Which releases made the images of this file, whose bytes these are, each with the number of its container; of each
     /// container one cubin and one PTX are asked, since one call of nvcc makes a container. What does not tell is not among
     /// them.
-    pub fn made(&self, data: &[u8]) -> Vec<(usize, Made)> {
+    pub fn provenance(&self, data: &[u8]) -> Vec<(usize, Provenance)> {
         let mut left = MOST_UNPACKED;
         let asked = |container: &Container| !matches!(container.role, Role::Empty | Role::DeviceRuntime);
         let mut containers: Vec<(usize, &Container)> =
@@ -91,23 +91,23 @@ impl Kernels {
         made
     }
 
-    fn made_of(&self, container: &Container, data: &[u8], left: &mut u64) -> Vec<Made> {
+    fn made_of(&self, container: &Container, data: &[u8], left: &mut u64) -> Vec<Provenance> {
         let Some(bytes) = usize::try_from(container.offset).ok().and_then(|offset| data.get(offset..)) else {
             return Vec::new();
         };
         let bytes = &bytes[..bytes.len().min(usize::try_from(container.size).unwrap_or(usize::MAX))];
         match container.form {
-            Form::LtoIr => Vec::new(),
-            Form::Cubin => cubin(bytes).into_iter().collect(),
-            Form::Ptx => {
+            ImageForm::LtoIr => Vec::new(),
+            ImageForm::Cubin => cubin_provenance(bytes).into_iter().collect(),
+            ImageForm::Ptx => {
                 let isa = self.entries_of(container).first().map_or((0, 0), |entry| entry.version);
                 // It begins with its first directive; the compiler's comment stands before that.
                 let before = data.get(..usize::try_from(container.offset).unwrap_or_default()).unwrap_or_default();
                 let before = &before[before.len().saturating_sub(HEAD_OF_PTX)..];
                 let start = before.iter().rposition(|byte| matches!(byte, 0 | b'}' | b';')).map_or(0, |at| at + 1);
-                ptx(&before[start..], isa).into_iter().collect()
+                ptx_provenance(&before[start..], isa).into_iter().collect()
             }
-            Form::Fatbin => {
+            ImageForm::Fatbin => {
                 let payload = fatbin::Header::read(bytes).and_then(|header| bytes.get(header.length..));
                 let entries = || fatbin::Entries::new(payload.unwrap_or_default()).filter_map(Result::ok);
                 let smallest = |kind: u16| {
@@ -115,18 +115,18 @@ impl Kernels {
                 };
                 let cubin = smallest(fatbin::kind::CUBIN).and_then(|entry| {
                     let block = if entry.compression() == Compression::Zstd { BLOCK } else { HEAD_OF_CUBIN };
-                    let head = image(&entry, Some(block), left)?;
-                    let told = self::cubin(&head);
-                    if told.is_some() || head.len() as u64 >= entry.unpacked {
-                        return told;
+                    let head = unpack_image(&entry, Some(block), left)?;
+                    let from_head = self::cubin_provenance(&head);
+                    if from_head.is_some() || head.len() as u64 >= entry.unpacked {
+                        return from_head;
                     }
-                    self::cubin(&image(&entry, None, left)?)
+                    self::cubin_provenance(&unpack_image(&entry, None, left)?)
                 });
                 let ptx = smallest(fatbin::kind::PTX).and_then(|entry| {
                     // Those who compress by it have removed the comment, as a rule: a block more for nothing, where the cubin told.
                     let dear = cubin.is_some() && entry.compression() == Compression::Zstd;
-                    let head = if dear { None } else { image(&entry, Some(HEAD_OF_PTX), left) };
-                    self::ptx(head.as_deref().unwrap_or_default(), entry.code_version)
+                    let head = if dear { None } else { unpack_image(&entry, Some(HEAD_OF_PTX), left) };
+                    self::ptx_provenance(head.as_deref().unwrap_or_default(), entry.code_version)
                 });
                 cubin.into_iter().chain(ptx).collect()
             }
@@ -135,7 +135,7 @@ impl Kernels {
 }
 
 /// The image of an entry, or so many bytes of its beginning; `None` where it cannot be unpacked, or enough has been.
-fn image(entry: &fatbin::Entry, head: Option<usize>, left: &mut u64) -> Option<Vec<u8>> {
+fn unpack_image(entry: &fatbin::FatbinEntry, head: Option<usize>, left: &mut u64) -> Option<Vec<u8>> {
     let packed = entry.payload.get(..usize::try_from(entry.size).ok()?)?;
     let whole = usize::try_from(entry.unpacked).ok()?;
     let cost = match (head, entry.compression()) {
@@ -145,28 +145,30 @@ fn image(entry: &fatbin::Entry, head: Option<usize>, left: &mut u64) -> Option<V
     };
     *left = left.checked_sub(cost)?;
     match head.filter(|head| *head < whole) {
-        Some(head) => unpack::beginning(packed, entry.compression(), head),
-        None => unpack::unpack(packed, entry.compression(), whole),
+        Some(head) => unpack::unpack_beginning(packed, entry.compression(), head),
+        None => unpack::unpack_image(packed, entry.compression(), whole),
     }
 }
 
 /// Of a cubin, or of no more than its header.
-fn cubin(image: &[u8]) -> Option<Made> {
-    let made = |release, known| Made { kind: Kind::Cubin, release, known };
+fn cubin_provenance(image: &[u8]) -> Option<Provenance> {
+    let made = |release, known| Provenance { kind: ImageKind::Cubin, release, known };
     if !Elf::is_elf(image) {
         return None;
     }
     if *image.get(8)? < 8 {
         let version = fatbin::u32_at(image, 20)?;
-        return Some((version / 10, version % 10)).filter(exists).map(|release| made(release, Known::Header));
+        return Some((version / 10, version % 10))
+            .filter(is_plausible_release)
+            .map(|release| made(release, Known::Header));
     }
     let whole = Elf::parse(image).ok().and_then(|elf| elf.notes().find_map(|note| release_in(note.desc)));
-    Some(made(whole.or_else(|| noted(image))?, Known::Note))
+    Some(made(whole.or_else(|| header_release(image))?, Known::Note))
 }
 
 /// The same of a cubin whose end, and with it the table that says where its notes stand, has not been unpacked: they stand before
 /// its code.
-fn noted(beginning: &[u8]) -> Option<(u32, u32)> {
+fn header_release(beginning: &[u8]) -> Option<(u32, u32)> {
     memmem::find_iter(beginning, ASSEMBLER).find_map(|at| {
         let behind = &beginning[at..];
         release_in(&behind[..behind.len().min(NOTE_OF_ASSEMBLER)])
@@ -174,8 +176,8 @@ fn noted(beginning: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// Of the beginning of PTX, and the ISA that it is written in.
-fn ptx(text: &[u8], (major, minor): (u16, u16)) -> Option<Made> {
-    let made = |release, known| Made { kind: Kind::Ptx, release, known };
+fn ptx_provenance(text: &[u8], (major, minor): (u16, u16)) -> Option<Provenance> {
+    let made = |release, known| Provenance { kind: ImageKind::Ptx, release, known };
     let head = &text[..text.len().min(HEAD_OF_PTX)];
     if let Some(release) = release_in(head) {
         return Some(made(release, Known::Comment));
@@ -194,7 +196,7 @@ fn release_in(text: &[u8]) -> Option<(u32, u32)> {
 
 /// Whether a release of a toolkit may have this number: no closed list, since there will be more.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn exists(release: &(u32, u32)) -> bool {
+fn is_plausible_release(release: &(u32, u32)) -> bool {
     (4..100).contains(&release.0)
 }
 
@@ -212,7 +214,7 @@ mod tests {
             let mut image = vec![0; HEAD_OF_CUBIN];
             image[..9].copy_from_slice(b"\x7fELF\x02\x01\x01\x41\x08");
             image.extend_from_slice(behind);
-            self::cubin(&image).map(|made| (made.release, made.known))
+            self::cubin_provenance(&image).map(|made| (made.release, made.known))
         };
         assert_eq!(cubin(&note("13.5")), Some(((13, 5), Known::Note)));
         assert_eq!(cubin(&[vec![1; 5000], note("13.0"), vec![0; 500]].concat()), Some(((13, 0), Known::Note)));

@@ -5,7 +5,7 @@
 //! it holds a kernel at all.
 //!
 //! [`Kernels::entries`] lists every image. What serves a GPU is told per container, as the runtime loads them
-//! ([`Kernels::service`]): a container is one translation unit's code, and one that has nothing for a GPU fails there
+//! ([`Kernels::gpu_support`]): a container is one translation unit's code, and one that has nothing for a GPU fails there
 //! whatever the others hold.
 
 mod cover;
@@ -30,18 +30,18 @@ use crate::mapped_file::Contents;
 /// The sections of an object or linked file in which nvcc and clang put GPU code.
 pub(crate) const SECTIONS: [&str; 2] = [read::WHOLE, read::RELOCATABLE];
 
-pub use crate::served::{Coverage, Service};
+pub use crate::served::{Coverage, GpuSupport};
 pub use cover::{Cover, Group};
 pub use fatbin::Compression;
-pub use made::{Known, Made};
+pub use made::{Known, Provenance};
 pub(crate) use read::NO_KNOWN_FORM;
 
 /// The GPU code of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kernels {
-    entries: Vec<Entry>,
+    entries: Vec<KernelImage>,
     containers: Vec<Container>,
-    places: Vec<Place>,
+    places: Vec<KernelPlace>,
     doubts: Vec<String>,
     units: cover::Units,
     /// Of a library that NVIDIA publishes.
@@ -52,9 +52,9 @@ pub struct Kernels {
 
 /// One image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct KernelImage {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ImageKind,
     /// For which arch.
     pub arch: Arch,
     /// (major, minor): of PTX, the ISA it is written in; of a cubin, the ELF ABI; of others as the file says.
@@ -75,7 +75,7 @@ pub struct Entry {
 
 /// What an image is. An open set: NVIDIA adds to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ImageKind {
     /// PTX: the driver compiles it.
     Ptx,
     /// Machine code.
@@ -92,7 +92,7 @@ pub enum Kind {
 
 /// What a container is wrapped in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Form {
+pub enum ImageForm {
     /// A fatbin.
     Fatbin,
     /// A cubin by itself.
@@ -126,7 +126,7 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
     /// What it is wrapped in.
-    pub form: Form,
+    pub form: ImageForm,
     /// What it is there for.
     pub role: Role,
     /// Where it stands in the file.
@@ -144,9 +144,9 @@ pub struct Container {
 
 impl Container {
     /// One of which nothing is known yet.
-    fn empty() -> Self {
+    fn unknown() -> Self {
         Self {
-            form: Form::Fatbin,
+            form: ImageForm::Fatbin,
             role: Role::Kernels,
             offset: 0,
             size: 0,
@@ -161,15 +161,15 @@ impl Container {
 
 /// A section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct KernelPlace {
     /// Of an archive.
     member: Option<String>,
     /// Empty in a file without sections.
     section: String,
 }
 
-impl Kind {
-    fn of(number: u16) -> Self {
+impl ImageKind {
+    fn from_number(number: u16) -> Self {
         match number {
             fatbin::kind::PTX => Self::Ptx,
             fatbin::kind::CUBIN => Self::Cubin,
@@ -181,7 +181,7 @@ impl Kind {
     }
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for ImageKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Ptx => "ptx",
@@ -194,27 +194,27 @@ impl std::fmt::Display for Kind {
     }
 }
 
-impl Entry {
+impl KernelImage {
     /// The arch as toolkits name it: `sm_90a`, `compute_90`, `lto_80`.
     pub fn arch_name(&self) -> String {
         let prefix = match self.kind {
-            Kind::Ptx | Kind::RelocatablePtx => "compute",
-            Kind::LtoIr => "lto",
+            ImageKind::Ptx | ImageKind::RelocatablePtx => "compute",
+            ImageKind::LtoIr => "lto",
             _ => "sm",
         };
         format!("{prefix}_{}", self.arch)
     }
 
     /// The PTX ISA; `None` for what is not PTX.
-    pub fn isa(&self) -> Option<(u16, u16)> {
-        matches!(self.kind, Kind::Ptx | Kind::RelocatablePtx).then_some(self.version)
+    pub fn ptx_isa(&self) -> Option<(u16, u16)> {
+        matches!(self.kind, ImageKind::Ptx | ImageKind::RelocatablePtx).then_some(self.version)
     }
 
     /// As code that a GPU may run by itself.
-    pub fn target(&self) -> Option<Target> {
+    pub fn runnable_target(&self) -> Option<Target> {
         match self.kind {
-            Kind::Cubin => Some(Target::Cubin(self.arch)),
-            Kind::Ptx | Kind::RelocatablePtx => Some(Target::Ptx(self.arch)),
+            ImageKind::Cubin => Some(Target::Cubin(self.arch)),
+            ImageKind::Ptx | ImageKind::RelocatablePtx => Some(Target::Ptx(self.arch)),
             _ => None,
         }
     }
@@ -249,13 +249,13 @@ impl Role {
 ///
 /// # Errors
 /// With the path, where the file cannot be read or is no file that can hold GPU code. A file without any is no error.
-pub fn read(path: &Path) -> Result<Kernels, String> {
+pub fn read_kernels(path: &Path) -> Result<Kernels, String> {
     read_contents(path, &Contents::open(path)?)
 }
 
 /// The same of a file that is open.
 pub fn read_contents(path: &Path, data: &Contents) -> Result<Kernels, String> {
-    read::read(data, data.mapping()).map_err(|error| format!("{}: {error}", path.display()))
+    read::read_data(data, data.as_mapping()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Whether these bytes begin as GPU code does that stands in a file by itself: a fatbin, a cubin, PTX or LTO-IR.
@@ -263,7 +263,7 @@ pub fn are_bare(data: &[u8]) -> bool {
     data.starts_with(&fatbin::MAGIC)
         || data.starts_with(&lto::MAGIC)
         || data.starts_with(b"\x7fELF") && data.get(18..20) == Some(&elf::machine::CUDA.to_le_bytes()[..])
-        || ptx::starts(data).is_some()
+        || ptx::find_version(data).is_some()
 }
 
 /// Reads the GPU code of a file's bytes. Reads nothing outside of them, and never panics on them.
@@ -271,12 +271,12 @@ pub fn are_bare(data: &[u8]) -> bool {
 /// # Errors
 /// Where the bytes are of no kind that can hold GPU code; the text goes on behind the file's name.
 pub fn read_bytes(data: &[u8]) -> Result<Kernels, String> {
-    read::read(data, None)
+    read::read_data(data, None)
 }
 
 impl Kernels {
     /// Every image, container by container.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[KernelImage] {
         &self.entries
     }
 
@@ -286,22 +286,22 @@ impl Kernels {
     }
 
     /// The images of a container.
-    pub fn entries_of(&self, container: &Container) -> &[Entry] {
+    pub fn entries_of(&self, container: &Container) -> &[KernelImage] {
         self.entries.get(container.entries.start as usize..container.entries.end as usize).unwrap_or_default()
     }
 
     /// What could not be read, in words.
-    pub fn doubts(&self) -> &[String] {
+    pub fn warnings(&self) -> &[String] {
         &self.doubts
     }
 
     /// The section that holds a container, `.nv_fatbin`; empty in a file without sections.
-    pub fn section(&self, container: &Container) -> &str {
+    pub fn section_name(&self, container: &Container) -> &str {
         self.places.get(container.place as usize).map_or("", |place| &place.section)
     }
 
     /// The member of an archive that holds a container.
-    pub fn member(&self, container: &Container) -> Option<&str> {
+    pub fn member_name(&self, container: &Container) -> Option<&str> {
         self.places.get(container.place as usize)?.member.as_deref()
     }
 
@@ -313,13 +313,13 @@ impl Kernels {
                     ("kind", Value::from(entry.kind.to_string())),
                     ("arch", Value::from(entry.arch_name())),
                 ]);
-                value.put("isa", entry.isa().map(|(major, minor)| format!("{major}.{minor}")));
-                value.put("container", Some(entry.container));
-                let section = self.section(container);
-                value.put("section", (!section.is_empty()).then_some(section));
-                value.put("size", Some(entry.size));
-                value.put("compression", entry.compression.name());
-                value.put("debug", entry.debug.then_some(true));
+                value.insert_some("isa", entry.ptx_isa().map(|(major, minor)| format!("{major}.{minor}")));
+                value.insert_some("container", Some(entry.container));
+                let section = self.section_name(container);
+                value.insert_some("section", (!section.is_empty()).then_some(section));
+                value.insert_some("size", Some(entry.size));
+                value.insert_some("compression", entry.compression.name());
+                value.insert_some("debug", entry.debug.then_some(true));
                 value
             })
         });
@@ -330,24 +330,27 @@ impl Kernels {
                 ("offset", container.offset.into()),
                 ("size", container.size.into()),
             ]);
-            value.put("member", self.member(container));
-            value.put("origin", container.origin.as_deref());
+            value.insert_some("member", self.member_name(container));
+            value.insert_some("origin", container.origin.as_deref());
             value
         });
-        let covers = self.covers().into_iter().map(|cover| {
+        let covers = self.coverage_by_cc().into_iter().map(|cover| {
             let mut value = json::object([
                 ("cc", Value::from(format!("{}.{}", cover.cc.0, cover.cc.1))),
                 ("by", cover.service.by.name().into()),
             ]);
-            value.put("code", cover.service.code.map(|code| code.to_string()));
+            value.insert_some("code", cover.service.code.map(|code| code.to_string()));
             let partial = cover.service.by == Coverage::Partial;
-            value.put("without", partial.then(|| u64::try_from(self.without(cover.cc).count()).unwrap_or(u64::MAX)));
+            value.insert_some(
+                "without",
+                partial.then(|| u64::try_from(self.containers_without(cover.cc).count()).unwrap_or(u64::MAX)),
+            );
             value
         });
         let mut value = json::object([("entries", json::array(entries)), ("covers", json::array(covers))]);
-        value.put("containers", Some(json::array(containers)));
+        value.insert_some("containers", Some(json::array(containers)));
         let doubts = self.doubts.iter().map(String::as_str);
-        value.put("doubts", (!self.doubts.is_empty()).then(|| json::array(doubts)));
+        value.insert_some("doubts", (!self.doubts.is_empty()).then(|| json::array(doubts)));
         value
     }
 }

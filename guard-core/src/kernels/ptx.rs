@@ -22,21 +22,21 @@ pub(super) struct Ptx {
 
 /// Reads the PTX module whose `.version` stands at `at`. `None` where that is something else, such as a compiler's
 /// message, or a text whose numbers are filled in at run time.
-pub(super) fn read(data: &[u8], at: usize) -> Option<Ptx> {
+pub(super) fn read_module(data: &[u8], at: usize) -> Option<Ptx> {
     // Bounded: what only begins like PTX must not cost a walk through the file.
     let mut lexer = Lexer { data: &data[..data.len().min(at.saturating_add(LONGEST_HEAD))], at };
-    if lexer.word()? != b".version" {
+    if lexer.next_word()? != b".version" {
         return None;
     }
-    let isa = lexer.version()?;
+    let isa = lexer.read_version()?;
     // `.target` is the next directive, by the PTX manual; comments may stand between.
-    if lexer.word()? != b".target" {
+    if lexer.next_word()? != b".target" {
         return None;
     }
-    let (arch, debug) = lexer.target()?;
+    let (arch, debug) = lexer.read_target()?;
     let body = lexer.at;
     let mut lexer = Lexer { data, at: body };
-    let Module { end, kernels, declares } = lexer.module();
+    let Module { end, kernels, declares } = lexer.read_rest();
     Some(Ptx { arch, isa, debug, start: at, end: end.max(body), read: lexer.at.max(body), kernels, declares })
 }
 
@@ -44,9 +44,9 @@ pub(super) fn read(data: &[u8], at: usize) -> Option<Ptx> {
 const LONGEST_HEAD: usize = 1024;
 
 /// Whether this looks like a text in PTX from its beginning: `.version` comes first, behind nothing but comments.
-pub(super) fn starts(data: &[u8]) -> Option<usize> {
+pub(super) fn find_version(data: &[u8]) -> Option<usize> {
     let mut lexer = Lexer { data, at: 0 };
-    lexer.blank();
+    lexer.skip_blank();
     data[lexer.at..].starts_with(b".version").then_some(lexer.at)
 }
 
@@ -63,14 +63,14 @@ struct Lexer<'data> {
 }
 
 impl<'data> Lexer<'data> {
-    fn rest(&self) -> &'data [u8] {
+    fn remaining(&self) -> &'data [u8] {
         self.data.get(self.at..).unwrap_or_default()
     }
 
     /// Passes blanks and comments.
-    fn blank(&mut self) {
+    fn skip_blank(&mut self) {
         loop {
-            let rest = self.rest();
+            let rest = self.remaining();
             if rest.first().is_some_and(u8::is_ascii_whitespace) {
                 self.at += 1;
             } else if rest.starts_with(b"//") {
@@ -92,9 +92,9 @@ impl<'data> Lexer<'data> {
 
     /// The next directive, modifier or name; `None` where something else comes. A dot begins one and is in none, so that
     /// no blank need stand before it.
-    fn word(&mut self) -> Option<&'data [u8]> {
-        self.blank();
-        let rest = self.rest();
+    fn next_word(&mut self) -> Option<&'data [u8]> {
+        self.skip_blank();
+        let rest = self.remaining();
         let dot = usize::from(rest.first() == Some(&b'.'));
         let length = dot + rest[dot..].iter().take_while(|byte| is_word(**byte)).count();
         self.at += length;
@@ -102,16 +102,16 @@ impl<'data> Lexer<'data> {
     }
 
     /// `8.5`.
-    fn version(&mut self) -> Option<(u16, u16)> {
-        let major = std::str::from_utf8(self.word()?).ok()?;
-        let minor = std::str::from_utf8(self.rest().strip_prefix(b".").and_then(|_| self.word())?).ok()?;
+    fn read_version(&mut self) -> Option<(u16, u16)> {
+        let major = std::str::from_utf8(self.next_word()?).ok()?;
+        let minor = std::str::from_utf8(self.remaining().strip_prefix(b".").and_then(|_| self.next_word())?).ok()?;
         Some((major.parse().ok()?, minor.strip_prefix('.')?.parse().ok()?))
     }
 
     /// Passes what stands behind a directive that no semicolon ends, to the end of its line or to the next directive.
-    fn operands(&mut self) {
+    fn skip_operands(&mut self) {
         loop {
-            let rest = self.rest();
+            let rest = self.remaining();
             match rest.first() {
                 Some(b' ' | b'\t' | b',' | b'+' | b'-') => self.at += 1,
                 Some(b'"') => {
@@ -125,38 +125,38 @@ impl<'data> Lexer<'data> {
     }
 
     /// `sm_90a, debug`; `compute_90` is accepted as assemblers do.
-    fn target(&mut self) -> Option<(Arch, bool)> {
-        let word = std::str::from_utf8(self.word()?).ok()?;
+    fn read_target(&mut self) -> Option<(Arch, bool)> {
+        let word = std::str::from_utf8(self.next_word()?).ok()?;
         let name = word.strip_prefix("sm_").or_else(|| word.strip_prefix("compute_"))?;
         let (number, suffix) = match name.as_bytes().last()? {
             b'a' => (&name[..name.len() - 1], Suffix::Specific),
             b'f' => (&name[..name.len() - 1], Suffix::Family),
             _ => (name, Suffix::None),
         };
-        let number = number.parse().ok().filter(|number| super::fatbin::possible(*number))?;
+        let number = number.parse().ok().filter(|number| super::fatbin::is_possible_arch(*number))?;
         let arch = Arch { number, suffix };
         let mut debug = false;
         loop {
-            self.blank();
-            if self.rest().first() != Some(&b',') {
+            self.skip_blank();
+            if self.remaining().first() != Some(&b',') {
                 return Some((arch, debug));
             }
             self.at += 1;
-            debug |= self.word()? == b"debug";
+            debug |= self.next_word()? == b"debug";
         }
     }
 
     /// The rest of the module: where it ends, and the mark of its kernels. A module ends at a NUL, at what is no text,
     /// at the next module, or where at the outermost level something comes that is no directive (texts of a Rust
     /// program follow each other without anything between).
-    fn module(&mut self) -> Module {
+    fn read_rest(&mut self) -> Module {
         let (mut end, mut kernels, mut depth) = (self.at, 0u64, 0usize);
         let mut declares = false;
         let mut statement = false;
         loop {
             let before = self.at;
-            self.blank();
-            let rest = self.rest();
+            self.skip_blank();
+            let rest = self.remaining();
             let Some(&first) = rest.first() else { break };
             if first == 0 || !(first.is_ascii_graphic() || first >= 0x80) {
                 break;
@@ -192,7 +192,7 @@ impl<'data> Lexer<'data> {
                     }
                 }
                 _ => {
-                    let Some(word) = self.word() else {
+                    let Some(word) = self.next_word() else {
                         self.at += 1;
                         continue;
                     };
@@ -206,14 +206,14 @@ impl<'data> Lexer<'data> {
                         declares |= statement;
                         if !statement {
                             if word == b".address_size" {
-                                self.blank();
+                                self.skip_blank();
                             }
-                            self.operands();
+                            self.skip_operands();
                             end = self.at;
                         }
                     }
                     if word == b".entry" {
-                        if let Some(name) = self.word() {
+                        if let Some(name) = self.next_word() {
                             kernels = kernels.wrapping_add(super::cubin::name_mark(name));
                         }
                     }

@@ -8,7 +8,9 @@ use memchr::memmem;
 use memmap2::Mmap;
 
 use super::fatbin::{self, Compression};
-use super::{Container, Entry, Form, Kernels, Kind, Place, Role, cover, cubin, lto, ptx, scan, unpack};
+use super::{
+    Container, ImageForm, ImageKind, KernelImage, KernelPlace, Kernels, Role, cover, cubin, lto, ptx, scan, unpack,
+};
 use crate::arch::{Arch, Suffix};
 use crate::elf::{self, Elf};
 use crate::vendor;
@@ -51,14 +53,14 @@ const MOST_IMAGES: usize = 1 << 18;
 const MOST_DOUBTS: usize = 64;
 
 /// Reads the bytes of a file; `map` is their mapping, if they come from one.
-pub(super) fn read(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
-    let mut reader = Reader { map, ..Reader::default() };
+pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
+    let mut reader = KernelReader { map, ..KernelReader::default() };
     if elf::is_archive(data) {
-        for member in elf::archive(data)? {
+        for member in elf::archive_members(data)? {
             let member = match member {
                 Ok(member) => member,
                 Err(error) => {
-                    reader.doubt(error);
+                    reader.push_warning(error);
                     break;
                 }
             };
@@ -66,28 +68,28 @@ pub(super) fn read(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
                 return Err("is a thin archive: it names its objects and holds none of them".to_owned());
             };
             // Rust libraries contain metadata, and archives other files, next to their objects.
-            if let Err(error) = reader.image(bytes, member.offset, Some(&member.name)) {
+            if let Err(error) = reader.read_image(bytes, member.offset, Some(&member.name)) {
                 if Elf::is_elf(bytes) {
-                    reader.doubt(format!("{} {error}", member.name));
+                    reader.push_warning(format!("{} {error}", member.name));
                 }
             }
         }
     } else {
-        reader.image(data, 0, None)?;
+        reader.read_image(data, 0, None)?;
     }
-    if reader.full() {
+    if reader.is_full() {
         return Err(format!("holds more than {MOST_IMAGES} images of GPU code, as no program does"));
     }
     let soname = Elf::parse(data).ok().and_then(|elf| elf.soname());
-    Ok(Kernels { published: soname.is_some_and(vendor::publishes), ..reader.finish() })
+    Ok(Kernels { published: soname.is_some_and(vendor::is_nvidia_soname), ..reader.into_kernels() })
 }
 
 #[derive(Default)]
-struct Reader<'data> {
+struct KernelReader<'data> {
     map: Option<&'data Mmap>,
-    entries: Vec<Entry>,
+    entries: Vec<KernelImage>,
     containers: Vec<Container>,
-    places: Vec<Place>,
+    places: Vec<KernelPlace>,
     doubts: Vec<String>,
     /// Number of problems above the limit.
     further_doubts: usize,
@@ -103,55 +105,55 @@ struct Reader<'data> {
 
 /// A piece of the file: its bytes, their offset in the file, and their section.
 #[derive(Clone, Copy)]
-struct Piece<'data> {
+struct SectionPiece<'data> {
     data: &'data [u8],
     base: u64,
     place: u32,
 }
 
-impl<'data> Reader<'data> {
+impl<'data> KernelReader<'data> {
     /// One file, or one member of an archive.
-    fn image(&mut self, data: &'data [u8], base: u64, member: Option<&str>) -> Result<(), String> {
-        let whole = |reader: &mut Self| Piece { data, base, place: reader.place(member, "") };
+    fn read_image(&mut self, data: &'data [u8], base: u64, member: Option<&str>) -> Result<(), String> {
+        let whole = |reader: &mut Self| SectionPiece { data, base, place: reader.add_place(member, "") };
         if data.starts_with(&fatbin::MAGIC) {
             let piece = whole(self);
-            self.walk(piece);
+            self.walk_containers(piece);
             return match self.doubts.first() {
                 Some(doubt) if self.entries.is_empty() => Err(format!("is damaged or cut off: {doubt}")),
                 _ => Ok(()),
             };
         }
         if data.starts_with(&lto::MAGIC) {
-            let arch = lto::read(data).ok_or("is damaged or cut off: LTO-IR for no arch that there is")?;
+            let arch = lto::read_lto_arch(data).ok_or("is damaged or cut off: LTO-IR for no arch that there is")?;
             let piece = whole(self);
-            self.lto(piece, arch);
+            self.add_lto(piece, arch);
             return Ok(());
         }
         if Elf::is_elf(data) {
             let elf = Elf::parse(data)?;
             if elf.machine() != elf::machine::CUDA {
-                self.host(&elf, base, member);
+                self.read_host_file(&elf, base, member);
                 return Ok(());
             }
             let piece = whole(self);
-            let Ok(cubin) = cubin::read(data) else {
-                let damage = elf.damage().unwrap_or_else(|| "is a damaged cubin".to_owned());
+            let Ok(cubin) = cubin::read_cubin(data) else {
+                let damage = elf.find_damage().unwrap_or_else(|| "is a damaged cubin".to_owned());
                 return Err(damage);
             };
-            self.cubin(piece, 0, &cubin);
+            self.add_cubin(piece, 0, &cubin);
             return Ok(());
         }
-        if let Some(at) = ptx::starts(data) {
-            let text =
-                ptx::read(data, at).ok_or("begins like PTX, but names no `.target sm_NN` after its `.version`")?;
+        if let Some(at) = ptx::find_version(data) {
+            let text = ptx::read_module(data, at)
+                .ok_or("begins like PTX, but names no `.target sm_NN` after its `.version`")?;
             let piece = whole(self);
-            self.ptx(piece, &text);
+            self.add_ptx(piece, &text);
             return Ok(());
         }
         Err(if data.is_empty() { "is empty".to_owned() } else { NO_KNOWN_FORM.to_owned() })
     }
 
-    fn doubt(&mut self, doubt: String) {
+    fn push_warning(&mut self, doubt: String) {
         if self.doubts.len() < MOST_DOUBTS {
             self.doubts.push(doubt);
         } else {
@@ -160,35 +162,35 @@ impl<'data> Reader<'data> {
     }
 
     /// Returns true if the limit of listed items is reached.
-    fn full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.read.load(Ordering::Relaxed) > MOST_IMAGES
     }
 
-    fn place(&mut self, member: Option<&str>, section: &str) -> u32 {
+    fn add_place(&mut self, member: Option<&str>, section: &str) -> u32 {
         let known = self.places.last();
         if !known.is_some_and(|place| place.section == section && place.member.as_deref() == member) {
-            self.places.push(Place { member: member.map(str::to_owned), section: section.to_owned() });
+            self.places.push(KernelPlace { member: member.map(str::to_owned), section: section.to_owned() });
         }
         u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
     }
 
     /// A program, a library or an object of the host's processor.
-    fn host(&mut self, elf: &Elf<'data>, base: u64, member: Option<&str>) {
-        if let Some(damage) = elf.damage() {
-            self.doubt(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
+    fn read_host_file(&mut self, elf: &Elf<'data>, base: u64, member: Option<&str>) {
+        if let Some(damage) = elf.find_damage() {
+            self.push_warning(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
         }
         let first = self.containers.len();
-        let tasks = tasks(elf, base);
+        let tasks = section_tasks(elf, base);
         let size: usize = tasks.iter().map(|task| task.data.len()).sum();
         let parts = if size < WORTH_THREADS {
-            tasks.iter().map(|task| task.run(self)).collect()
+            tasks.iter().map(|task| task.run_task(self)).collect()
         } else {
             at_once(&tasks, self)
         };
         let mut has_inputs = false;
         for (task, part) in tasks.iter().zip(parts) {
             has_inputs |= task.name == RELOCATABLE && !part.containers.is_empty();
-            self.absorb(part, member, task.name);
+            self.merge_section(part, member, task.name);
         }
         if self.containers.len() == first {
             return;
@@ -198,9 +200,9 @@ impl<'data> Reader<'data> {
         }
         // In an archive, the result of a device link is in another member than its inputs.
         if has_inputs || elf.kind() == elf::kind::OBJECT {
-            self.records(elf, base);
+            self.mark_device_links(elf, base);
         }
-        self.symbols(elf, base, first);
+        self.name_containers(elf, base, first);
         if let Some(member) = member {
             for container in &mut self.containers[first..] {
                 container.origin.get_or_insert_with(|| member.to_owned());
@@ -209,18 +211,18 @@ impl<'data> Reader<'data> {
     }
 
     /// Adds the results of a section.
-    fn absorb(&mut self, part: Reader, member: Option<&str>, section: &str) {
+    fn merge_section(&mut self, part: KernelReader, member: Option<&str>, section: &str) {
         self.further_doubts += part.further_doubts;
-        part.doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+        part.doubts.into_iter().for_each(|doubt| self.push_warning(doubt));
         if part.containers.is_empty() {
             return;
         }
-        let place = self.place(member, section);
-        let (containers, entries) = (self.number(), self.entries_from(0).end);
+        let place = self.add_place(member, section);
+        let (containers, entries) = (self.next_container_index(), self.entries_from(0).end);
         self.entries.extend(
             part.entries
                 .into_iter()
-                .map(|entry| Entry { container: entry.container.saturating_add(containers), ..entry }),
+                .map(|entry| KernelImage { container: entry.container.saturating_add(containers), ..entry }),
         );
         self.containers.extend(part.containers.into_iter().map(|container| {
             let std::ops::Range { start, end } = container.entries;
@@ -230,69 +232,77 @@ impl<'data> Reader<'data> {
 
     /// Reads a section that contains only containers, with zeros between them. Other bytes are damage and may have
     /// been code.
-    fn walk(&mut self, piece: Piece<'data>) {
+    fn walk_containers(&mut self, piece: SectionPiece<'data>) {
         let data = piece.data;
         let (mut at, mut damage) = (0usize, None);
         while let Some(zeros) = data[at..].iter().position(|byte| *byte != 0) {
             at += zeros;
             if let Some(header) = fatbin::Header::read(&data[at..]) {
                 if let Some(from) = damage.take() {
-                    self.damaged(piece, from..at);
+                    self.add_damaged(piece, from..at);
                 }
-                at += self.fatbin(piece, at, header);
+                at += self.read_fatbin(piece, at, header);
             } else {
                 damage.get_or_insert(at);
                 at += 1;
                 at += memmem::find(&data[at..], &fatbin::MAGIC).unwrap_or(data.len() - at);
             }
-            if self.full() {
+            if self.is_full() {
                 return;
             }
         }
         if let Some(from) = damage {
-            self.damaged(piece, from..data.len());
+            self.add_damaged(piece, from..data.len());
         }
     }
 
     /// Reports bytes in the place of a container.
-    fn damaged(&mut self, piece: Piece, bytes: std::ops::Range<usize>) {
+    fn add_damaged(&mut self, piece: SectionPiece, bytes: std::ops::Range<usize>) {
         let offset = piece.base + bytes.start as u64;
-        self.doubt(format!("{} bytes that are no fatbin, where nothing else stands (at {offset:#x})", bytes.len()));
-        self.container(piece, Container { offset, size: bytes.len() as u64, damaged: true, ..Container::empty() });
+        self.push_warning(format!(
+            "{} bytes that are no fatbin, where nothing else stands (at {offset:#x})",
+            bytes.len()
+        ));
+        self.add_container(
+            piece,
+            Container { offset, size: bytes.len() as u64, damaged: true, ..Container::unknown() },
+        );
     }
 
-    fn container(&mut self, piece: Piece, container: Container) {
+    fn add_container(&mut self, piece: SectionPiece, container: Container) {
         self.read.fetch_add(1, Ordering::Relaxed);
         self.containers.push(Container { place: piece.place, ..container });
     }
 
-    fn list(&mut self, entry: Entry) {
+    fn add_entry(&mut self, entry: KernelImage) {
         self.read.fetch_add(1, Ordering::Relaxed);
         self.entries.push(entry);
     }
 
     /// Reads a section with arbitrary contents.
-    fn search(&mut self, piece: Piece<'data>, marks: scan::Marks) {
+    fn search_section(&mut self, piece: SectionPiece<'data>, marks: scan::Marks) {
         let map = self.map.zip(usize::try_from(piece.base).ok());
-        let mut search = scan::Search::new(piece.data, marks, map);
+        let mut search = scan::MarkSearch::new(piece.data, marks, map);
         // Headers of images that proved invalid. Each image has its own, so together they fit into the piece; if many
         // claim the same bytes, only a few are examined.
         let mut in_vain = 0u64;
         let mut at = 0usize;
-        while let Some((found, hit)) = search.next(at) {
+        while let Some((found, hit)) = search.next_hit(at) {
             let rest = &piece.data[found..];
             let end = match hit {
-                scan::Hit::Fatbin => fatbin::certain(rest).map(|header| found + self.fatbin(piece, found, header)),
+                scan::Hit::Fatbin => {
+                    fatbin::read_header(rest).map(|header| found + self.read_fatbin(piece, found, header))
+                }
                 scan::Hit::Elf if in_vain > piece.data.len() as u64 / LEAST_HEADER => None,
-                scan::Hit::Elf => match cubin::read(rest) {
+                scan::Hit::Elf => match cubin::read_cubin(rest) {
                     Ok(cubin) => {
-                        self.cubin(piece, found, &cubin);
+                        self.add_cubin(piece, found, &cubin);
                         Some(found + cubin.size)
                     }
                     Err(headers) => {
                         in_vain = in_vain.saturating_add(headers);
                         if in_vain > piece.data.len() as u64 / LEAST_HEADER {
-                            self.doubt(format!(
+                            self.push_warning(format!(
                                 "holds damaged GPU code that shares its tables: from byte {:#x} on, cubins were not looked for",
                                 piece.base.saturating_add(found as u64)
                             ));
@@ -300,22 +310,22 @@ impl<'data> Reader<'data> {
                         None
                     }
                 },
-                scan::Hit::Ptx => ptx::read(piece.data, found).map(|text| {
+                scan::Hit::Ptx => ptx::read_module(piece.data, found).map(|text| {
                     // Only the first lines of PTX: text about PTX.
                     if text.declares {
-                        self.ptx(piece, &text);
+                        self.add_ptx(piece, &text);
                     }
                     text.read
                 }),
             };
-            if self.full() {
+            if self.is_full() {
                 return;
             }
             at = end.unwrap_or(found).max(found + 1);
         }
     }
 
-    fn number(&self) -> u32 {
+    fn next_container_index(&self) -> u32 {
         u32::try_from(self.containers.len()).unwrap_or(u32::MAX)
     }
 
@@ -325,19 +335,19 @@ impl<'data> Reader<'data> {
     }
 
     /// Reads the fatbin at this offset. Returns its available length, 1 at least.
-    fn fatbin(&mut self, piece: Piece<'data>, at: usize, header: fatbin::Header) -> usize {
+    fn read_fatbin(&mut self, piece: SectionPiece<'data>, at: usize, header: fatbin::Header) -> usize {
         let rest = &piece.data[at..];
-        let size = header.size().min(rest.len());
+        let size = header.total_size().min(rest.len());
         let payload = rest.get(header.length..size).unwrap_or_default();
         let base = piece.base + at as u64;
         let first = self.entries.len();
         let mut damaged = None;
         if header.version != 1 {
             damaged = Some(format!("a fatbin of version {}", header.version));
-        } else if header.size() > rest.len() {
-            damaged = Some(format!("a fatbin of {} bytes, of which {} are there", header.size(), rest.len()));
+        } else if header.total_size() > rest.len() {
+            damaged = Some(format!("a fatbin of {} bytes, of which {} are there", header.total_size(), rest.len()));
         }
-        let (mut largest, mut largest_ptx): (Option<fatbin::Entry>, Option<fatbin::Entry>) = (None, None);
+        let (mut largest, mut largest_ptx): (Option<fatbin::FatbinEntry>, Option<fatbin::FatbinEntry>) = (None, None);
         let mut origin = None;
         let entries = fatbin::Entries::new(if header.version == 1 { payload } else { &[] });
         for entry in entries {
@@ -348,7 +358,7 @@ impl<'data> Reader<'data> {
                         *largest = Some(entry);
                     }
                     origin = origin.or_else(|| entry.name());
-                    if let Err(why) = self.entry(&entry, base + header.length as u64) {
+                    if let Err(why) = self.read_entry(&entry, base + header.length as u64) {
                         damaged.get_or_insert(why);
                     }
                 }
@@ -356,12 +366,12 @@ impl<'data> Reader<'data> {
                     damaged.get_or_insert_with(|| format!("no entry's header at byte {at} of a fatbin"));
                 }
             }
-            if self.full() {
+            if self.is_full() {
                 break;
             }
         }
         if let Some(damage) = &damaged {
-            self.doubt(format!("{damage} (at {base:#x})"));
+            self.push_warning(format!("{damage} (at {base:#x})"));
         }
         // The guard's own container, with which the shim finds the others.
         if first == self.entries.len() && damaged.is_none() {
@@ -378,14 +388,14 @@ impl<'data> Reader<'data> {
             origin: origin.map(|name| file_name(name).to_owned()),
             entries: self.entries_from(first),
             damaged: damaged.is_some(),
-            ..Container::empty()
+            ..Container::unknown()
         };
-        self.container(piece, container);
+        self.add_container(piece, container);
         size.max(1)
     }
 
     /// Returns true if an entry contains a kernel, as far as that is known without unpacking much, and if in doubt.
-    fn holds_kernels(&mut self, entry: &fatbin::Entry<'data>, piece: usize) -> bool {
+    fn holds_kernels(&mut self, entry: &fatbin::FatbinEntry<'data>, piece: usize) -> bool {
         let (least, test): (u64, fn(&[u8]) -> bool) = match entry.kind {
             fatbin::kind::PTX => (SMALL_PTX, ptx::has_kernels),
             fatbin::kind::CUBIN => (SMALL_CUBIN, cubin::has_kernels),
@@ -409,7 +419,7 @@ impl<'data> Reader<'data> {
         // Real images have at least an eighth of their unpacked size; this bounds the cost of a crafted file.
         self.unpacked += entry.unpacked;
         let enough = self.unpacked > (piece as u64).saturating_mul(8);
-        let kernels = enough || unpack::unpack(packed, compression, length).is_none_or(|image| test(&image));
+        let kernels = enough || unpack::unpack_image(packed, compression, length).is_none_or(|image| test(&image));
         self.small.insert((packed, entry.unpacked), kernels);
         kernels
     }
@@ -418,19 +428,19 @@ impl<'data> Reader<'data> {
     ///
     /// # Errors
     /// The problem of the entry.
-    fn entry(&mut self, entry: &fatbin::Entry, base: u64) -> Result<(), String> {
-        let container = self.number();
-        let mut push = |image: &fatbin::Entry, compression: Compression| {
-            let kind = Kind::of(image.kind);
-            let unknown =
-                matches!(kind, Kind::Other(_) | Kind::TileIr).then_some(Arch { number: 0, suffix: Suffix::None });
+    fn read_entry(&mut self, entry: &fatbin::FatbinEntry, base: u64) -> Result<(), String> {
+        let container = self.next_container_index();
+        let mut push = |image: &fatbin::FatbinEntry, compression: Compression| {
+            let kind = ImageKind::from_number(image.kind);
+            let unknown = matches!(kind, ImageKind::Other(_) | ImageKind::TileIr)
+                .then_some(Arch { number: 0, suffix: Suffix::None });
             let arch =
                 image.arch().or(unknown).ok_or_else(|| format!("{kind} for arch {}, which no GPU has", image.arch))?;
-            self.list(Entry {
+            self.add_entry(KernelImage {
                 kind,
                 arch,
                 version: image.code_version,
-                debug: image.debug(),
+                debug: image.is_debug(),
                 compression,
                 size: image.size,
                 unpacked: image.unpacked,
@@ -451,9 +461,9 @@ impl<'data> Reader<'data> {
         Ok(())
     }
 
-    fn bare(&mut self, piece: Piece, form: Form, entry: Entry, kernels: u64) {
+    fn add_bare_image(&mut self, piece: SectionPiece, form: ImageForm, entry: KernelImage, kernels: u64) {
         let first = self.entries.len();
-        self.list(entry);
+        self.add_entry(entry);
         let container = Container {
             form,
             role: if kernels == 0 { Role::Empty } else { Role::Kernels },
@@ -461,14 +471,14 @@ impl<'data> Reader<'data> {
             size: entry.size,
             entries: self.entries_from(first),
             kernels,
-            ..Container::empty()
+            ..Container::unknown()
         };
-        self.container(piece, container);
+        self.add_container(piece, container);
     }
 
-    fn cubin(&mut self, piece: Piece, at: usize, cubin: &cubin::Cubin) {
-        let entry = Entry {
-            kind: Kind::Cubin,
+    fn add_cubin(&mut self, piece: SectionPiece, at: usize, cubin: &cubin::Cubin) {
+        let entry = KernelImage {
+            kind: ImageKind::Cubin,
             arch: cubin.arch,
             version: (1, cubin.abi),
             debug: cubin.debug,
@@ -476,15 +486,15 @@ impl<'data> Reader<'data> {
             size: cubin.size as u64,
             unpacked: cubin.size as u64,
             offset: piece.base + at as u64,
-            container: self.number(),
+            container: self.next_container_index(),
         };
-        self.bare(piece, Form::Cubin, entry, cubin.kernels);
+        self.add_bare_image(piece, ImageForm::Cubin, entry, cubin.kernels);
     }
 
-    fn ptx(&mut self, piece: Piece, text: &ptx::Ptx) {
+    fn add_ptx(&mut self, piece: SectionPiece, text: &ptx::Ptx) {
         let size = (text.end - text.start) as u64;
-        let entry = Entry {
-            kind: Kind::Ptx,
+        let entry = KernelImage {
+            kind: ImageKind::Ptx,
             arch: text.arch,
             version: text.isa,
             debug: text.debug,
@@ -492,15 +502,15 @@ impl<'data> Reader<'data> {
             size,
             unpacked: size,
             offset: piece.base + text.start as u64,
-            container: self.number(),
+            container: self.next_container_index(),
         };
-        self.bare(piece, Form::Ptx, entry, text.kernels);
+        self.add_bare_image(piece, ImageForm::Ptx, entry, text.kernels);
     }
 
-    fn lto(&mut self, piece: Piece, arch: Arch) {
+    fn add_lto(&mut self, piece: SectionPiece, arch: Arch) {
         let size = piece.data.len() as u64;
-        let entry = Entry {
-            kind: Kind::LtoIr,
+        let entry = KernelImage {
+            kind: ImageKind::LtoIr,
             arch,
             version: (0, 0),
             debug: false,
@@ -508,9 +518,9 @@ impl<'data> Reader<'data> {
             size,
             unpacked: size,
             offset: piece.base,
-            container: self.number(),
+            container: self.next_container_index(),
         };
-        self.bare(piece, Form::LtoIr, entry, 0);
+        self.add_bare_image(piece, ImageForm::LtoIr, entry, 0);
         if let Some(container) = self.containers.last_mut() {
             container.role = Role::LinkTime;
         }
@@ -529,7 +539,7 @@ impl<'data> Reader<'data> {
             .collect();
         let places = &self.places;
         let inputs: Vec<usize> =
-            (first..self.containers.len()).filter(|at| relocatable(places, &self.containers[*at])).collect();
+            (first..self.containers.len()).filter(|at| is_relocatable(places, &self.containers[*at])).collect();
         let runtime = if inputs.len() == names.len() {
             for (at, name) in inputs.iter().zip(&names) {
                 let origin = name.strip_suffix("_cu").map_or((*name).to_owned(), |stem| format!("{stem}.cu"));
@@ -548,15 +558,15 @@ impl<'data> Reader<'data> {
     }
 
     /// Marks containers that are results of a device link: their record has version 2.
-    fn records(&mut self, elf: &Elf, base: u64) {
+    fn mark_device_links(&mut self, elf: &Elf, base: u64) {
         let records = linked_records(elf);
         if records.is_empty() {
             return;
         }
         let object = elf.kind() == elf::kind::OBJECT;
-        let relocated = relocated(elf, &records);
+        let relocated = relocation_targets(elf, &records);
         let symbols = if object { symbols_numbered(elf, &relocated) } else { HashMap::new() };
-        let sections = Sections::of(elf);
+        let sections = Sections::from_elf(elf);
         for (place, stored) in records {
             // Some linkers write the address into the section too, some only into the relocation.
             let offset = match relocated.get(&place) {
@@ -571,7 +581,7 @@ impl<'data> Reader<'data> {
 
     /// Names containers by the symbols at their beginning, if they were not stripped. nvcc's symbols (`fatbinData`)
     /// follow the name of their source; others contain a name themselves.
-    fn symbols(&mut self, elf: &Elf, base: u64, first: usize) {
+    fn name_containers(&mut self, elf: &Elf, base: u64, first: usize) {
         if !elf.sections().any(|section| section.kind == 2) {
             return;
         }
@@ -623,13 +633,14 @@ impl<'data> Reader<'data> {
         }
     }
 
-    fn finish(mut self) -> Kernels {
+    fn into_kernels(mut self) -> Kernels {
         if self.further_doubts > 0 {
             self.doubts.push(format!("and {} more of the kind", self.further_doubts));
         }
         self.links.sort_unstable();
         let places = &self.places;
-        let is_input = |container: &Container| container.role != Role::DeviceRuntime && relocatable(places, container);
+        let is_input =
+            |container: &Container| container.role != Role::DeviceRuntime && is_relocatable(places, container);
         let is_linked = |container: &Container| {
             container.role == Role::Kernels
                 && !is_input(container)
@@ -637,11 +648,11 @@ impl<'data> Reader<'data> {
         };
         let cubins = |container: &Container| {
             let entries = &self.entries[container.entries.start as usize..container.entries.end as usize];
-            entries.iter().any(|entry| entry.kind == Kind::Cubin)
+            entries.iter().any(|entry| entry.kind == ImageKind::Cubin)
         };
         let only_lto = |container: &Container| {
             let entries = &self.entries[container.entries.start as usize..container.entries.end as usize];
-            !container.damaged && !entries.is_empty() && entries.iter().all(|entry| entry.kind == Kind::LtoIr)
+            !container.damaged && !entries.is_empty() && entries.iter().all(|entry| entry.kind == ImageKind::LtoIr)
         };
         let inputs = self.containers.iter().any(is_input);
         // Objects that no device linker has processed are judged by their contents, and so is code whose link was
@@ -659,10 +670,10 @@ impl<'data> Reader<'data> {
             }
         }
         let holds = |container: &Container| {
-            container.form == Form::Fatbin && matches!(container.role, Role::Kernels | Role::Linked | Role::Input)
+            container.form == ImageForm::Fatbin && matches!(container.role, Role::Kernels | Role::Linked | Role::Input)
         };
         if self.containers.iter().any(holds) {
-            for container in self.containers.iter_mut().filter(|container| container.form != Form::Fatbin) {
+            for container in self.containers.iter_mut().filter(|container| container.form != ImageForm::Fatbin) {
                 if container.role == Role::Kernels {
                     container.role = Role::Aside;
                 }
@@ -675,7 +686,7 @@ impl<'data> Reader<'data> {
             doubts: self.doubts,
             ..Kernels::default()
         };
-        kernels.units = cover::Units::of(&kernels);
+        kernels.units = cover::Units::from_kernels(&kernels);
         kernels
     }
 }
@@ -693,7 +704,7 @@ struct Task<'data> {
 const WORTH_THREADS: usize = 32 << 20;
 
 /// Returns the parts of a host file that may contain GPU code: loaded, and no machine code.
-fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
+fn section_tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
     let mut tasks = Vec::new();
     let mut sections = false;
     for section in elf.sections() {
@@ -707,7 +718,7 @@ fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
             name: section.name,
             data: section.data,
             base: base.saturating_add(section.offset),
-            marks: (!whole).then(|| marks(section.flags, section.size)),
+            marks: (!whole).then(|| marks_to_search(section.flags, section.size)),
         });
     }
     if !sections {
@@ -716,16 +727,16 @@ fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
             name: "",
             data: segment.data,
             base: base.saturating_add(segment.offset),
-            marks: Some(marks(if segment.flags & 2 == 0 { 0 } else { WRITABLE }, segment.file_size)),
+            marks: Some(marks_to_search(if segment.flags & 2 == 0 { 0 } else { WRITABLE }, segment.file_size)),
         }));
     }
-    once(&mut tasks);
+    remove_overlaps(&mut tasks);
     tasks
 }
 
 /// Removes the overlap of tasks: in a damaged file, a table of a thousand overlapping sections would turn one image
 /// into a thousand.
-fn once(tasks: &mut [Task]) {
+fn remove_overlaps(tasks: &mut [Task]) {
     let places: Vec<_> = tasks.iter().map(|task| (task.base, task.data.len())).collect();
     for (task, known) in tasks.iter_mut().zip(elf::read_before(&places)) {
         task.data = &task.data[known..];
@@ -734,25 +745,25 @@ fn once(tasks: &mut [Task]) {
 }
 
 impl<'data> Task<'data> {
-    fn run(&self, outer: &Reader<'data>) -> Reader<'data> {
-        let mut reader = Reader { map: outer.map, read: outer.read.clone(), ..Reader::default() };
+    fn run_task(&self, outer: &KernelReader<'data>) -> KernelReader<'data> {
+        let mut reader = KernelReader { map: outer.map, read: outer.read.clone(), ..KernelReader::default() };
         // Alignment is relative to the file; a section may begin anywhere (`.ldata` of cuFFT 11.3.3).
         let skipped = match self.marks {
             Some(scan::Marks::Aligned) => self.base.wrapping_neg() % scan::ALIGNED,
             _ => 0,
         };
         let data = self.data.get(usize::try_from(skipped).unwrap_or_default()..).unwrap_or_default();
-        let piece = Piece { data, base: self.base.saturating_add(skipped), place: 0 };
+        let piece = SectionPiece { data, base: self.base.saturating_add(skipped), place: 0 };
         match self.marks {
-            None => reader.walk(piece),
-            Some(marks) => reader.search(piece, marks),
+            None => reader.walk_containers(piece),
+            Some(marks) => reader.search_section(piece, marks),
         }
         reader
     }
 }
 
 /// Runs the tasks on all processors, the largest first. Results have the order of the tasks.
-fn at_once<'data>(tasks: &[Task<'data>], outer: &Reader<'data>) -> Vec<Reader<'data>> {
+fn at_once<'data>(tasks: &[Task<'data>], outer: &KernelReader<'data>) -> Vec<KernelReader<'data>> {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(tasks[*at].data.len()));
     let next = AtomicUsize::new(0);
@@ -760,12 +771,12 @@ fn at_once<'data>(tasks: &[Task<'data>], outer: &Reader<'data>) -> Vec<Reader<'d
     let work = || {
         let mut done = Vec::new();
         while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push((*at, tasks[*at].run(outer)));
+            done.push((*at, tasks[*at].run_task(outer)));
         }
         done
     };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MOST_THREADS);
-    let mut done: Vec<(usize, Reader)> = std::thread::scope(|scope| {
+    let mut done: Vec<(usize, KernelReader)> = std::thread::scope(|scope| {
         // This thread works too, alone if no other can be started.
         let others: Vec<_> =
             (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
@@ -787,13 +798,13 @@ const MOST_THREADS: usize = 4;
 
 const DEVICE_RUNTIME: &str = "cuda_device_runtime";
 
-fn relocatable(places: &[Place], container: &Container) -> bool {
+fn is_relocatable(places: &[KernelPlace], container: &Container) -> bool {
     places.get(container.place as usize).is_some_and(|place| place.section == RELOCATABLE)
 }
 
 /// Selects the search mode. Writable data is large in some libraries (100 MB of tables), and compilers align their
 /// output there. PTX text is searched only if the section has an ordinary size.
-fn marks(flags: u64, size: u64) -> scan::Marks {
+fn marks_to_search(flags: u64, size: u64) -> scan::Marks {
     if flags & WRITABLE != 0 && size > ORDINARY_DATA { scan::Marks::Aligned } else { scan::Marks::Anywhere }
 }
 
@@ -853,13 +864,13 @@ fn linked_records(elf: &Elf) -> Vec<(Address, u64)> {
 
 /// The target of a relocation: the address of a symbol plus an addend.
 #[derive(Clone, Copy)]
-struct Target {
+struct RelocationTarget {
     symbol: u64,
     addend: u64,
 }
 
 /// The value that the linker or the dynamic linker writes to each address. The first of several counts.
-fn relocated(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, Target> {
+fn relocation_targets(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, RelocationTarget> {
     let wanted: HashSet<Address> = records.iter().map(|(place, _)| *place).collect();
     let object = elf.kind() == elf::kind::OBJECT;
     let tables: Vec<_> =
@@ -872,7 +883,7 @@ fn relocated(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, Target> 
             let word = |at| fatbin::u64_at(entry, at).unwrap_or_default();
             let place = (section, word(0));
             if wanted.contains(&place) {
-                targets.entry(place).or_insert(Target { symbol: word(8) >> 32, addend: word(16) });
+                targets.entry(place).or_insert(RelocationTarget { symbol: word(8) >> 32, addend: word(16) });
             }
         }
     }
@@ -880,7 +891,10 @@ fn relocated(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, Target> 
 }
 
 /// The symbols of relocations, by number.
-fn symbols_numbered<'data>(elf: &Elf<'data>, relocated: &HashMap<Address, Target>) -> HashMap<u64, elf::Symbol<'data>> {
+fn symbols_numbered<'data>(
+    elf: &Elf<'data>,
+    relocated: &HashMap<Address, RelocationTarget>,
+) -> HashMap<u64, elf::Symbol<'data>> {
     let wanted: HashSet<u64> = relocated.values().map(|target| target.symbol).collect();
     // The first symbol of a table is a placeholder and is omitted.
     (1u64..).zip(elf.symbols()).filter(|(number, _)| wanted.contains(number)).collect()
@@ -894,7 +908,7 @@ struct Sections {
 }
 
 impl Sections {
-    fn of(elf: &Elf) -> Self {
+    fn from_elf(elf: &Elf) -> Self {
         let loaded = |section: &elf::Section| section.flags & ALLOCATED != 0 && !section.data.is_empty();
         let mut sections = Self {
             offsets: elf.sections().map(|section| section.offset).collect(),

@@ -29,7 +29,7 @@ pub(super) const ALIGNED: u64 = 4;
 const BLOCK: usize = 256;
 
 /// A search through a section that may be mapped from a file, from its beginning to its end.
-pub(super) struct Search<'data> {
+pub(super) struct MarkSearch<'data> {
     data: &'data [u8],
     marks: Marks,
     /// The mapping, and where in it the section begins.
@@ -42,14 +42,14 @@ pub(super) struct Search<'data> {
 /// Bytes of pages to ask for at once: few behind a container, since another may follow, which is passed over unread.
 const AHEAD: Range<usize> = 64 << 10..4 << 20;
 
-impl<'data> Search<'data> {
+impl<'data> MarkSearch<'data> {
     pub(super) fn new(data: &'data [u8], marks: Marks, map: Option<(&'data memmap2::Mmap, usize)>) -> Self {
         Self { data, marks, map, present: 0, ahead: AHEAD.start }
     }
 
     /// The next place at or after `from` where one of the marks stands.
-    pub(super) fn next(&mut self, from: usize) -> Option<(usize, Hit)> {
-        let Some((map, base)) = self.map else { return next(self.data, from..self.data.len(), self.marks) };
+    pub(super) fn next_hit(&mut self, from: usize) -> Option<(usize, Hit)> {
+        let Some((map, base)) = self.map else { return next_hit(self.data, from..self.data.len(), self.marks) };
         let mut at = from;
         while at < self.data.len() {
             if at > self.present {
@@ -57,10 +57,10 @@ impl<'data> Search<'data> {
             }
             if at >= self.present {
                 self.present = at.saturating_add(self.ahead).min(self.data.len());
-                populate(map, base.saturating_add(at), self.present - at);
+                populate_pages(map, base.saturating_add(at), self.present - at);
                 self.ahead = (self.ahead * 2).min(AHEAD.end);
             }
-            let hit = next(self.data, at..self.present, self.marks);
+            let hit = next_hit(self.data, at..self.present, self.marks);
             if hit.is_some() {
                 return hit;
             }
@@ -71,7 +71,7 @@ impl<'data> Search<'data> {
 }
 
 /// Has the pages of a range mapped in one go: page faults, one for every few pages, cost more than looking through them.
-fn populate(map: &memmap2::Mmap, at: usize, length: usize) {
+fn populate_pages(map: &memmap2::Mmap, at: usize, length: usize) {
     // Where that is refused, as by Linux before 5.14, faults fetch the pages.
     #[cfg(target_os = "linux")]
     let _ = map.advise_range(memmap2::Advice::PopulateRead, at, length);
@@ -80,16 +80,16 @@ fn populate(map: &memmap2::Mmap, at: usize, length: usize) {
 }
 
 /// The first place in a range where one of the marks begins; its end may lie behind the range.
-pub(super) fn next(data: &[u8], range: Range<usize>, marks: Marks) -> Option<(usize, Hit)> {
+pub(super) fn next_hit(data: &[u8], range: Range<usize>, marks: Marks) -> Option<(usize, Hit)> {
     let to = range.end.min(data.len());
     let mut at = match marks {
         Marks::Anywhere => range.start,
         Marks::Aligned => range.start.checked_next_multiple_of(4)?,
     };
     while at < to {
-        at = pass(data, at..to, marks);
+        at = skip_clean_blocks(data, at..to, marks);
         let end = at.saturating_add(BLOCK).min(to);
-        if let Some(hit) = exactly(data, at, end, marks) {
+        if let Some(hit) = search_exactly(data, at, end, marks) {
             return Some(hit);
         }
         at = end;
@@ -99,7 +99,7 @@ pub(super) fn next(data: &[u8], range: Range<usize>, marks: Marks) -> Option<(us
 
 /// Passes blocks without anything suspicious. Returns where the first other one begins, or the rest that is too short
 /// for a block.
-fn pass(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
+fn skip_clean_blocks(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has been asked for what the function needs.
@@ -167,7 +167,7 @@ fn word_within(block: &[u8]) -> bool {
     found != 0
 }
 
-fn exactly(data: &[u8], from: usize, to: usize, marks: Marks) -> Option<(usize, Hit)> {
+fn search_exactly(data: &[u8], from: usize, to: usize, marks: Marks) -> Option<(usize, Hit)> {
     let step = if marks == Marks::Aligned { 4 } else { 1 };
     (from..to).step_by(step).find_map(|at| {
         let rest = &data[at..];
@@ -205,9 +205,9 @@ mod tests {
             }
             for marks in [Marks::Anywhere, Marks::Aligned] {
                 let step = if marks == Marks::Aligned { 4 } else { 1 };
-                let slowly = |at: usize| exactly(&data, at.next_multiple_of(step), to.min(data.len()), marks);
+                let slowly = |at: usize| search_exactly(&data, at.next_multiple_of(step), to.min(data.len()), marks);
                 let mut at = from;
-                while let Some((hit, what)) = next(&data, at..to, marks) {
+                while let Some((hit, what)) = next_hit(&data, at..to, marks) {
                     prop_assert_eq!(slowly(at), Some((hit, what)));
                     at = hit + 1;
                 }

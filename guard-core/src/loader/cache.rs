@@ -13,7 +13,7 @@ const HWCAP_EXTENSION: u64 = 1 << 62;
 
 /// One line of `ldconfig -p`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry<'data> {
+pub(super) struct CacheEntry<'data> {
     /// The file.
     pub(super) path: &'data [u8],
     /// For which kind of program: `FLAG_ELF_LIBC6` and the machine's own bits.
@@ -28,7 +28,7 @@ fn u32_at(data: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-fn text(data: &[u8], at: u32) -> Option<&[u8]> {
+fn text_at(data: &[u8], at: u32) -> Option<&[u8]> {
     let rest = data.get(usize::try_from(at).ok()?..)?;
     rest.iter().position(|byte| *byte == 0).map(|end| &rest[..end])
 }
@@ -67,11 +67,11 @@ fn hwcaps_name(data: &[u8], wanted: u32) -> Option<&[u8]> {
     if wanted >= size / 4 {
         return None;
     }
-    text(data, u32_at(data, usize::try_from(offset.checked_add(wanted.checked_mul(4)?)?).ok()?)?)
+    text_at(data, u32_at(data, usize::try_from(offset.checked_add(wanted.checked_mul(4)?)?).ok()?)?)
 }
 
 /// The entries for a name, in the cache's order; none where the file is no cache.
-pub(super) fn lookup<'data>(data: &'data [u8], name: &[u8]) -> Vec<Entry<'data>> {
+pub(super) fn lookup_entries<'data>(data: &'data [u8], name: &[u8]) -> Vec<CacheEntry<'data>> {
     let Some(data) = new_format(data) else { return Vec::new() };
     let count = u32_at(data, 20).and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
     // The cache is sorted by a comparison of its own; a walk over a few thousand entries needs none.
@@ -84,8 +84,8 @@ pub(super) fn lookup<'data>(data: &'data [u8], name: &[u8]) -> Vec<Entry<'data>>
             let low = u32_at(entry, 16)?;
             let hwcap = u64::from(low) | u64::from(u32_at(entry, 20)?) << 32;
             let extended = hwcap & HWCAP_EXTENSION != 0;
-            Some(Entry {
-                path: text(data, u32_at(entry, 8)?)?,
+            Some(CacheEntry {
+                path: text_at(data, u32_at(entry, 8)?)?,
                 flags: u32_at(entry, 0)?,
                 hwcaps: if extended { Some(hwcaps_name(data, low)?) } else { None },
                 legacy: if extended { 0 } else { hwcap },
@@ -155,29 +155,29 @@ mod tests {
         old.resize(32, 7);
         old.extend(&new);
         for data in [&new, &old] {
-            let found = lookup(data, b"libx.so.1");
+            let found = lookup_entries(data, b"libx.so.1");
             assert_eq!(found.len(), 3);
             assert_eq!(found[0].hwcaps, Some(&b"x86-64-v3"[..]));
             assert_eq!((found[1].path, found[1].hwcaps, found[1].flags), (&b"/lib/libx.so.1"[..], None, 0x303));
             assert_eq!(found[2].flags, 3);
-            assert!(lookup(data, b"libx.so").is_empty());
+            assert!(lookup_entries(data, b"libx.so").is_empty());
         }
     }
 
     #[test]
     fn damage_is_no_entry() {
         let whole = written(&[("liba.so", "/lib/liba.so", 0x303, Some(0))], &["x86-64-v2"]);
-        assert_eq!(lookup(&whole, b"liba.so").len(), 1);
+        assert_eq!(lookup_entries(&whole, b"liba.so").len(), 1);
         for end in 0..whole.len() {
-            lookup(&whole[..end], b"liba.so");
+            lookup_entries(&whole[..end], b"liba.so");
         }
         for at in 0..whole.len() {
             for byte in [0, 0xff] {
                 let mut bad = whole.clone();
                 bad[at] = byte;
-                lookup(&bad, b"liba.so");
+                lookup_entries(&bad, b"liba.so");
             }
         }
-        assert!(lookup(b"", b"liba.so").is_empty());
+        assert!(lookup_entries(b"", b"liba.so").is_empty());
     }
 }

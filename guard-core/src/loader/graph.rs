@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::system::{self, System};
-use super::{Candidate, Environment, Look, Place, bytes_of, cache, path_of};
+use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of, cache, path_of};
 use crate::elf::{self, Elf, machine, tag};
 use crate::files;
 use crate::mapped_file::{Contents, OpenFiles};
@@ -26,10 +26,10 @@ pub struct Object {
     pub path: PathBuf,
     /// The name under which it was first asked for; empty for the program.
     pub name: String,
-    /// Which object asked for it first, by its number in [`Graph::objects`]; none asks for the program and the loader.
+    /// Which object asked for it first, by its number in [`LoadGraph::objects`]; none asks for the program and the loader.
     pub wanted_by: Option<usize>,
     /// Why the loader takes this file.
-    pub place: Place,
+    pub place: SearchSource,
     /// Its own name.
     pub soname: Option<String>,
     names: Vec<Vec<u8>>,
@@ -51,24 +51,24 @@ enum Want {
 
 /// One object's wish for a library, and what comes of it.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct LibraryRequest {
     /// The number of the object that wishes.
     pub by: usize,
     /// The name.
     pub name: String,
     /// What comes of it.
-    pub answer: Answer,
+    pub answer: LoadOutcome,
 }
 
 /// What comes of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// This object of [`Graph::objects`], because of this.
-    Object(usize, Place),
+pub enum LoadOutcome {
+    /// This object of [`LoadGraph::objects`], because of this.
+    Object(usize, SearchSource),
     /// Nothing: these were looked at.
-    Absent(Vec<Candidate>),
+    Absent(Vec<LibraryCandidate>),
     /// A file on which the loader dies, and why.
-    Broken(Candidate),
+    Broken(LibraryCandidate),
 }
 
 #[derive(Clone, Debug)]
@@ -80,11 +80,11 @@ enum Rules {
 
 /// Everything that is loaded to start a program.
 #[derive(Debug)]
-pub struct Graph {
+pub struct LoadGraph {
     /// The files, in the order in which they are loaded; the program first.
     pub objects: Vec<Object>,
     /// Every wish, in the order in which the loader fulfils them.
-    pub requests: Vec<Request>,
+    pub requests: Vec<LibraryRequest>,
     /// Preloaded names that are ignored, with the reason: the loader says so and goes on.
     pub ignored: Vec<(String, String)>,
     /// The loader: what the program names as its interpreter; `None` for a static program.
@@ -102,16 +102,16 @@ pub struct Graph {
 }
 
 /// Where to look next.
-enum Step {
+enum SearchStep {
     /// In these folders.
-    List(Vec<(PathBuf, Place)>),
+    List(Vec<(PathBuf, SearchSource)>),
     /// At this file.
-    File(PathBuf, Place),
+    File(PathBuf, SearchSource),
 }
 
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps)]
-fn id(metadata: &Metadata) -> Option<(u64, u64)> {
+fn file_id(metadata: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     Some((metadata.dev(), metadata.ino()))
 }
@@ -123,7 +123,7 @@ fn id(_: &Metadata) -> Option<(u64, u64)> {
 
 /// Whether the kernel starts this program with more rights than its user has: the loader then ignores the environment.
 #[cfg(unix)]
-fn secure(metadata: &Metadata) -> bool {
+fn is_setuid(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     // The folder belongs to who the process is.
     let Ok(me) = std::fs::metadata("/proc/self") else { return metadata.mode() & 0o6000 != 0 };
@@ -137,12 +137,12 @@ fn secure(_: &Metadata) -> bool {
 }
 
 impl Object {
-    fn of(
+    fn from_file(
         files: &OpenFiles,
         path: PathBuf,
         name: &[u8],
         wanted_by: Option<usize>,
-        place: Place,
+        place: SearchSource,
     ) -> Result<Self, String> {
         let data = files.open(&path)?;
         let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -166,7 +166,7 @@ impl Object {
             runpath,
             origin: path.parent().map(Path::to_owned).unwrap_or_default(),
             no_system: elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0),
-            id: std::fs::metadata(&path).ok().as_ref().and_then(id),
+            id: std::fs::metadata(&path).ok().as_ref().and_then(file_id),
             wants,
             data: Arc::clone(&data),
             path,
@@ -189,8 +189,12 @@ impl Object {
     }
 }
 
-impl Graph {
-    pub(super) fn of(program: &Path, mut environment: Environment, files: OpenFiles) -> Result<Self, String> {
+impl LoadGraph {
+    pub(super) fn new_for_program(
+        program: &Path,
+        mut environment: Environment,
+        files: OpenFiles,
+    ) -> Result<Self, String> {
         // Without the `./` by which it was called.
         let path: PathBuf = environment.folder.join(program).components().collect();
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
@@ -199,12 +203,12 @@ impl Graph {
         if !matches!(elf.kind(), elf::kind::EXECUTABLE | elf::kind::SHARED) {
             return Err(fail(&"is not a program"));
         }
-        let mut main = Object::of(&files, path.clone(), b"", None, Place::Program)?;
+        let mut main = Object::from_file(&files, path.clone(), b"", None, SearchSource::Program)?;
         // The kernel's own link to the program, not the path it was called by, is what `$ORIGIN` starts from.
         let real = std::fs::canonicalize(&path).map_err(|error| fail(&error))?;
         main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
         main.names = vec![Vec::new()];
-        if std::fs::metadata(&path).is_ok_and(|metadata| secure(&metadata)) {
+        if std::fs::metadata(&path).is_ok_and(|metadata| is_setuid(&metadata)) {
             (environment.library_path, environment.preload) = (None, None);
         }
         let interpreter = elf.interpreter().map(PathBuf::from);
@@ -214,8 +218,8 @@ impl Graph {
             ignored: Vec::new(),
             interpreter_problem: None,
             machine: elf.machine(),
-            class64: elf.class64(),
-            rules: Rules::Glibc(System::read(&[], elf.machine())),
+            class64: elf.is_64_bit(),
+            rules: Rules::Glibc(System::from_loader(&[], elf.machine())),
             environment,
             folders: RefCell::default(),
             cache: None,
@@ -228,7 +232,7 @@ impl Graph {
             None if elf.is_dynamic() && !elf.needed().is_empty() => graph.usual_loader(),
             None => return Ok(graph),
         };
-        graph.start(&loader);
+        graph.load_program(&loader);
         Ok(graph)
     }
 
@@ -239,11 +243,11 @@ impl Graph {
             (machine::X86_64, false) => "/libx32/ld-linux-x32.so.2".into(),
             (machine::X86, _) => "/lib/ld-linux.so.2".into(),
             (machine::ARM, _) => "/lib/ld-linux-armhf.so.3".into(),
-            (other, _) => format!("/lib/ld-linux-{}.so.1", machine::name(other)).into(),
+            (other, _) => format!("/lib/ld-linux-{}.so.1", machine::machine_name(other)).into(),
         }
     }
 
-    fn start(&mut self, loader: &Path) {
+    fn load_program(&mut self, loader: &Path) {
         let musl = loader.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-musl-"));
         match self.files.open(loader) {
             Err(error) => {
@@ -256,12 +260,12 @@ impl Graph {
                 let _ = data;
                 self.rules = Rules::Musl(system::musl_folders(loader));
             }
-            Ok(data) => self.rules = Rules::Glibc(System::read(&data, self.machine)),
+            Ok(data) => self.rules = Rules::Glibc(System::from_loader(&data, self.machine)),
         }
-        match self.look(loader) {
-            Look::Usable => {}
-            Look::Missing => self.interpreter_problem = Some(format!("{}: is not there", loader.display())),
-            Look::Foreign(why) | Look::Stopped(why) | Look::Broken(why) => {
+        match self.inspect_file(loader) {
+            Inspection::Usable => {}
+            Inspection::Missing => self.interpreter_problem = Some(format!("{}: is not there", loader.display())),
+            Inspection::Foreign(why) | Inspection::Stopped(why) | Inspection::Broken(why) => {
                 self.interpreter_problem = Some(format!("{}: {why}", loader.display()));
             }
         }
@@ -272,52 +276,52 @@ impl Graph {
             self.cache = self.files.open(&system.cache).ok();
         }
         let name = bytes_of(loader.as_os_str()).to_vec();
-        if let Ok(object) = Object::of(&self.files, loader.to_owned(), &name, None, Place::Loader) {
+        if let Ok(object) = Object::from_file(&self.files, loader.to_owned(), &name, None, SearchSource::Loader) {
             self.objects.push(object);
         }
         let mut queue = VecDeque::from([0]);
-        for (name, from) in self.preloads() {
-            if let Err(why) = self.preload(&name, &mut queue) {
+        for (name, from) in self.preload_names() {
+            if let Err(why) = self.preload_library(&name, &mut queue) {
                 self.ignored.push((format!("{} ({from})", String::from_utf8_lossy(&name)), why));
             }
         }
-        self.fulfil(queue);
+        self.load_needed(queue);
     }
 
     /// Loads what these objects want, and what that wants: breadth first.
-    fn fulfil(&mut self, mut queue: VecDeque<usize>) {
+    fn load_needed(&mut self, mut queue: VecDeque<usize>) {
         while let Some(by) = queue.pop_front() {
             for (name, want) in self.objects[by].wants.clone() {
                 let name = match &self.rules {
                     // A needed name may hold tokens, also without a slash.
-                    Rules::Glibc(system) => expand(&name, &self.objects[by].origin, system).unwrap_or(name),
+                    Rules::Glibc(system) => expand_tokens(&name, &self.objects[by].origin, system).unwrap_or(name),
                     Rules::Musl(_) => name,
                 };
-                let answer = self.load(by, &name, &mut queue);
-                if want == Want::Auxiliary && !matches!(answer, Answer::Object(..)) {
+                let answer = self.load_library(by, &name, &mut queue);
+                if want == Want::Auxiliary && !matches!(answer, LoadOutcome::Object(..)) {
                     continue;
                 }
-                self.requests.push(Request { by, name: String::from_utf8_lossy(&name).into_owned(), answer });
+                self.requests.push(LibraryRequest { by, name: String::from_utf8_lossy(&name).into_owned(), answer });
             }
         }
     }
 
-    fn preload(&mut self, name: &[u8], queue: &mut VecDeque<usize>) -> Result<(), String> {
-        match self.load(0, name, queue) {
-            Answer::Object(..) => Ok(()),
-            Answer::Absent(_) => Err("not found".to_owned()),
-            Answer::Broken(candidate) => Err(candidate.problem()),
+    fn preload_library(&mut self, name: &[u8], queue: &mut VecDeque<usize>) -> Result<(), String> {
+        match self.load_library(0, name, queue) {
+            LoadOutcome::Object(..) => Ok(()),
+            LoadOutcome::Absent(_) => Err("not found".to_owned()),
+            LoadOutcome::Broken(candidate) => Err(candidate.problem()),
         }
     }
 
     /// Names to load before everything, and who says so.
-    fn preloads(&self) -> Vec<(Vec<u8>, &'static str)> {
+    fn preload_names(&self) -> Vec<(Vec<u8>, &'static str)> {
         let variable = self.environment.preload.as_deref().map(bytes_of).unwrap_or_default();
         let musl = self.is_of_musl();
         let split = |byte: &u8| *byte == b':' || if musl { byte.is_ascii_whitespace() } else { *byte == b' ' };
         let mut names: Vec<_> = variable.split(split).map(|name| (name.to_vec(), "LD_PRELOAD")).collect();
         if !musl {
-            let file = files::bytes("/etc/ld.so.preload".as_ref()).unwrap_or_default();
+            let file = files::read_bytes("/etc/ld.so.preload".as_ref()).unwrap_or_default();
             for line in file.split(|byte| *byte == b'\n') {
                 let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
                 let parts = line.split(|byte| matches!(byte, b':' | b' ' | b'\t'));
@@ -328,39 +332,39 @@ impl Graph {
         names
     }
 
-    fn load(&mut self, by: usize, name: &[u8], queue: &mut VecDeque<usize>) -> Answer {
-        if let Some(index) = self.already(name) {
-            return Answer::Object(index, Place::Loaded);
+    fn load_library(&mut self, by: usize, name: &[u8], queue: &mut VecDeque<usize>) -> LoadOutcome {
+        if let Some(index) = self.find_loaded(name) {
+            return LoadOutcome::Object(index, SearchSource::Loaded);
         }
-        let candidates = self.walk(by, name, false);
-        let Some(taken) = candidates.last().filter(|last| last.taken()) else {
-            return Answer::Absent(candidates);
+        let candidates = self.search_candidates(by, name, false);
+        let Some(taken) = candidates.last().filter(|last| last.is_selected()) else {
+            return LoadOutcome::Absent(candidates);
         };
-        if taken.look != Look::Usable {
-            return Answer::Broken(taken.clone());
+        if taken.look != Inspection::Usable {
+            return LoadOutcome::Broken(taken.clone());
         }
         let metadata = std::fs::metadata(&taken.path).ok();
-        let file = metadata.as_ref().and_then(id);
+        let file = metadata.as_ref().and_then(file_id);
         if let Some(index) = self.objects.iter().position(|object| file.is_some() && object.id == file) {
             self.objects[index].names.push(name.to_vec());
-            return Answer::Object(index, taken.place.clone());
+            return LoadOutcome::Object(index, taken.place.clone());
         }
-        match Object::of(&self.files, taken.path.clone(), name, Some(by), taken.place.clone()) {
+        match Object::from_file(&self.files, taken.path.clone(), name, Some(by), taken.place.clone()) {
             Ok(object) => {
                 self.objects.push(object);
                 queue.push_back(self.objects.len() - 1);
-                Answer::Object(self.objects.len() - 1, taken.place.clone())
+                LoadOutcome::Object(self.objects.len() - 1, taken.place.clone())
             }
-            Err(error) => Answer::Broken(Candidate { look: Look::Broken(error), ..taken.clone() }),
+            Err(error) => LoadOutcome::Broken(LibraryCandidate { look: Inspection::Broken(error), ..taken.clone() }),
         }
     }
 
     /// The object of this name that is loaded already.
-    fn already(&self, name: &[u8]) -> Option<usize> {
+    fn find_loaded(&self, name: &[u8]) -> Option<usize> {
         match &self.rules {
             Rules::Glibc(_) => self.objects.iter().position(|object| object.is_called(name)),
             Rules::Musl(_) => {
-                let loader = self.objects.iter().position(|object| object.place == Place::Loader);
+                let loader = self.objects.iter().position(|object| object.place == SearchSource::Loader);
                 if is_musl_itself(name) {
                     return loader;
                 }
@@ -369,7 +373,7 @@ impl Graph {
                     .then(|| {
                         self.objects.iter().position(|object| {
                             object.names.iter().any(|known| known == name)
-                                || (object.place == Place::Loader && object.is_called(name))
+                                || (object.place == SearchSource::Loader && object.is_called(name))
                         })
                     })
                     .flatten()
@@ -379,21 +383,25 @@ impl Graph {
 
     /// The file that the loader would take for this name if the object `from` asked for it when everything else is
     /// loaded (by `dlopen`, for example): usable, or one that it dies of. `None`: there is none.
-    pub fn file(&self, from: usize, name: &str) -> Option<Candidate> {
-        if let Some(index) = self.already(name.as_bytes()) {
+    pub fn resolve_file(&self, from: usize, name: &str) -> Option<LibraryCandidate> {
+        if let Some(index) = self.find_loaded(name.as_bytes()) {
             let object = &self.objects[index];
-            return Some(Candidate { path: object.path.clone(), place: object.place.clone(), look: Look::Usable });
+            return Some(LibraryCandidate {
+                path: object.path.clone(),
+                place: object.place.clone(),
+                look: Inspection::Usable,
+            });
         }
-        self.walk(from, name.as_bytes(), false).pop().filter(Candidate::taken)
+        self.search_candidates(from, name.as_bytes(), false).pop().filter(LibraryCandidate::is_selected)
     }
 
     /// Loads this name as `dlopen`, called by the object `from`, would: with what it needs. The number of the object in
-    /// [`Graph::objects`]; wishes that stay unfulfilled then stand in [`Graph::requests`]. `None` where there is no such
+    /// [`LoadGraph::objects`]; wishes that stay unfulfilled then stand in [`LoadGraph::requests`]. `None` where there is no such
     /// file, or a broken one.
-    pub fn open(&mut self, from: usize, name: &str) -> Option<usize> {
+    pub fn dlopen_library(&mut self, from: usize, name: &str) -> Option<usize> {
         let mut queue = VecDeque::new();
-        let Answer::Object(index, _) = self.load(from, name.as_bytes(), &mut queue) else { return None };
-        self.fulfil(queue);
+        let LoadOutcome::Object(index, _) = self.load_library(from, name.as_bytes(), &mut queue) else { return None };
+        self.load_needed(queue);
         Some(index)
     }
 
@@ -409,10 +417,10 @@ impl Graph {
 
     /// Every file that could stand for this name, in the loader's order, also behind the one that it takes: the first
     /// that is usable (or broken) is the one taken, the others are shadowed. Files that are not there are left out.
-    pub fn candidates(&self, from: usize, name: &str) -> Vec<Candidate> {
+    pub fn candidates(&self, from: usize, name: &str) -> Vec<LibraryCandidate> {
         let mut seen = BTreeSet::new();
-        let mut found = self.walk(from, name.as_bytes(), true);
-        found.retain(|candidate| candidate.look != Look::Missing && seen.insert(candidate.path.clone()));
+        let mut found = self.search_candidates(from, name.as_bytes(), true);
+        found.retain(|candidate| candidate.look != Inspection::Missing && seen.insert(candidate.path.clone()));
         found
     }
 
@@ -424,13 +432,15 @@ impl Graph {
             let error = std::fs::File::open(path).err();
             error.is_some_and(|error| !matches!(error.kind(), NotFound | NotADirectory))
         };
-        let candidates = self.walk(from, name.as_bytes(), true);
-        candidates.iter().any(|one| matches!(one.look, Look::Missing | Look::Stopped(_)) && denied(&one.path))
+        let candidates = self.search_candidates(from, name.as_bytes(), true);
+        candidates
+            .iter()
+            .any(|one| matches!(one.look, Inspection::Missing | Inspection::Stopped(_)) && denied(&one.path))
     }
 
     /// Wishes that are not fulfilled: of these the program dies before any of its code runs.
-    pub fn unfulfilled(&self) -> impl Iterator<Item = &Request> + '_ {
-        self.requests.iter().filter(|request| !matches!(request.answer, Answer::Object(..)))
+    pub fn unresolved_requests(&self) -> impl Iterator<Item = &LibraryRequest> + '_ {
+        self.requests.iter().filter(|request| !matches!(request.answer, LoadOutcome::Object(..)))
     }
 
     /// Whether musl's loader starts the program.
@@ -444,7 +454,7 @@ impl Graph {
     }
 
     /// The number of the object that this name stands for, among those loaded.
-    pub(super) fn position(&self, name: &[u8]) -> Option<usize> {
+    pub(super) fn object_index(&self, name: &[u8]) -> Option<usize> {
         self.objects.iter().position(|object| object.is_called(name))
     }
 
@@ -458,31 +468,34 @@ impl Graph {
     }
 
     /// Looks at one file after the other, up to the one that is taken (`all`: to the end).
-    fn walk(&self, by: usize, name: &[u8], all: bool) -> Vec<Candidate> {
+    fn search_candidates(&self, by: usize, name: &[u8], all: bool) -> Vec<LibraryCandidate> {
         let mut candidates = Vec::new();
         let nothing = [String::new()];
         let below = match &self.rules {
             Rules::Glibc(system) => &system.below[..],
             Rules::Musl(_) => &nothing[..],
         };
-        let done = |candidates: &[Candidate]| !all && candidates.last().is_some_and(Candidate::taken);
-        for step in self.steps(by, name) {
+        let done =
+            |candidates: &[LibraryCandidate]| !all && candidates.last().is_some_and(LibraryCandidate::is_selected);
+        for step in self.search_steps(by, name) {
             match step {
-                Step::File(path, place) => candidates.push(Candidate { look: self.look(&path), path, place }),
-                Step::List(folders) => {
+                SearchStep::File(path, place) => {
+                    candidates.push(LibraryCandidate { look: self.inspect_file(&path), path, place })
+                }
+                SearchStep::List(folders) => {
                     'list: for (folder, place) in folders {
                         let there = self.is_folder(&folder);
                         for below in below {
                             let folder = if below.is_empty() { folder.clone() } else { folder.join(below) };
                             let path = folder.join(path_of(name));
                             let look = match (there, below.is_empty()) {
-                                (false, true) => Look::Missing,
-                                (true, false) if self.is_folder(&folder) => self.look(&path),
-                                (true, true) => self.look(&path),
+                                (false, true) => Inspection::Missing,
+                                (true, false) if self.is_folder(&folder) => self.inspect_file(&path),
+                                (true, true) => self.inspect_file(&path),
                                 (_, false) => continue,
                             };
-                            let stop = below.is_empty() && matches!(look, Look::Stopped(_));
-                            candidates.push(Candidate { path, place: place.clone(), look });
+                            let stop = below.is_empty() && matches!(look, Inspection::Stopped(_));
+                            candidates.push(LibraryCandidate { path, place: place.clone(), look });
                             if done(&candidates) {
                                 return candidates;
                             }
@@ -500,18 +513,18 @@ impl Graph {
         candidates
     }
 
-    fn steps(&self, by: usize, name: &[u8]) -> Vec<Step> {
+    fn search_steps(&self, by: usize, name: &[u8]) -> Vec<SearchStep> {
         match &self.rules {
             Rules::Glibc(system) => self.glibc_steps(system, by, name),
             Rules::Musl(folders) => self.musl_steps(folders, by, name),
         }
     }
 
-    fn glibc_steps(&self, system: &System, by: usize, name: &[u8]) -> Vec<Step> {
+    fn glibc_steps(&self, system: &System, by: usize, name: &[u8]) -> Vec<SearchStep> {
         let object = &self.objects[by];
         if name.contains(&b'/') {
-            let path = expand(name, &object.origin, system).map(|name| self.absolute(&name));
-            return path.map(|path| Step::File(path, Place::Path)).into_iter().collect();
+            let path = expand_tokens(name, &object.origin, system).map(|name| self.absolute_path(&name));
+            return path.map(|path| SearchStep::File(path, SearchSource::Path)).into_iter().collect();
         }
         let mut steps = Vec::new();
         if object.runpath.is_none() {
@@ -521,66 +534,74 @@ impl Graph {
             while let Some(index) = next {
                 let asking = &self.objects[index];
                 if let Some(rpath) = &asking.rpath {
-                    steps.push(self.rpath_list(system, rpath, asking, Place::Rpath));
+                    steps.push(self.rpath_list(system, rpath, asking, SearchSource::Rpath));
                     with_program |= index == 0;
                 }
                 next = asking.wanted_by;
             }
             let program = &self.objects[0];
             if let (false, true, Some(rpath)) = (with_program, by != 0, &program.rpath) {
-                steps.push(self.rpath_list(system, rpath, program, Place::Rpath));
+                steps.push(self.rpath_list(system, rpath, program, SearchSource::Rpath));
             }
         }
         if let Some(list) = &self.environment.library_path {
             let origin = &self.objects[0].origin;
             let entries = bytes_of(list).split(|byte| matches!(byte, b':' | b';'));
-            let place = |entry: &[u8]| Place::LibraryPath(String::from_utf8_lossy(entry).into_owned());
-            steps.push(self.list(system, entries, origin, place));
+            let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
+            steps.push(self.expand_entries(system, entries, origin, place));
         }
         if let Some(runpath) = object.runpath.as_ref().filter(|runpath| !runpath.is_empty()) {
-            steps.push(self.rpath_list(system, runpath, object, Place::Runpath));
+            steps.push(self.rpath_list(system, runpath, object, SearchSource::Runpath));
         }
-        steps
-            .extend(self.cached(system, object, name).map(|path| Step::File(path, Place::Cache(system.cache.clone()))));
+        steps.extend(
+            self.find_in_cache(system, object, name)
+                .map(|path| SearchStep::File(path, SearchSource::Cache(system.cache.clone()))),
+        );
         if !object.no_system {
-            let folders = system.folders.iter().map(|folder| (folder.clone(), Place::System));
-            steps.push(Step::List(folders.collect()));
+            let folders = system.folders.iter().map(|folder| (folder.clone(), SearchSource::System));
+            steps.push(SearchStep::List(folders.collect()));
         }
         steps
     }
 
-    fn rpath_list(&self, system: &System, text: &[u8], of: &Object, place: fn(PathBuf, String) -> Place) -> Step {
+    fn rpath_list(
+        &self,
+        system: &System,
+        text: &[u8],
+        of: &Object,
+        place: fn(PathBuf, String) -> SearchSource,
+    ) -> SearchStep {
         let entries = text.split(|byte| *byte == b':');
-        self.list(system, entries, &of.origin, |entry| {
+        self.expand_entries(system, entries, &of.origin, |entry| {
             place(of.path.clone(), String::from_utf8_lossy(entry).into_owned())
         })
     }
 
-    fn list<'text>(
+    fn expand_entries<'text>(
         &self,
         system: &System,
         entries: impl Iterator<Item = &'text [u8]>,
         origin: &Path,
-        place: impl Fn(&[u8]) -> Place,
-    ) -> Step {
-        let mut folders: Vec<(PathBuf, Place)> = Vec::new();
+        place: impl Fn(&[u8]) -> SearchSource,
+    ) -> SearchStep {
+        let mut folders: Vec<(PathBuf, SearchSource)> = Vec::new();
         for entry in entries {
             // An entry that is nothing from the start is the folder of the process.
-            let Some(folder) = expand(entry, origin, system) else { continue };
-            let folder = self.absolute(&folder);
+            let Some(folder) = expand_tokens(entry, origin, system) else { continue };
+            let folder = self.absolute_path(&folder);
             if !folders.iter().any(|(known, _)| *known == folder) {
                 folders.push((folder, place(entry)));
             }
         }
-        Step::List(folders)
+        SearchStep::List(folders)
     }
 
-    fn absolute(&self, bytes: &[u8]) -> PathBuf {
+    fn absolute_path(&self, bytes: &[u8]) -> PathBuf {
         self.environment.folder.join(path_of(bytes))
     }
 
     /// The cache's file for this name: of the right kind of program, from the best hardware folder.
-    fn cached(&self, system: &System, object: &Object, name: &[u8]) -> Option<PathBuf> {
+    fn find_in_cache(&self, system: &System, object: &Object, name: &[u8]) -> Option<PathBuf> {
         let known = match (self.machine, self.class64) {
             (machine::X86_64, true) => Some(0x303),
             (machine::X86_64, false) => Some(0x803),
@@ -588,13 +609,13 @@ impl Graph {
             (machine::AARCH64, true) => Some(0xa03),
             _ => None,
         };
-        let entries = cache::lookup(self.cache.as_ref()?, name);
-        let fits = |entry: &&cache::Entry<'_>| match known {
+        let entries = cache::lookup_entries(self.cache.as_ref()?, name);
+        let fits = |entry: &&cache::CacheEntry<'_>| match known {
             Some(flags) => entry.flags == flags || entry.flags == 1,
             // Of another machine's bits the file itself tells.
-            None => entry.flags & 0xff == 3 && self.look(&path_of(entry.path)) == Look::Usable,
+            None => entry.flags & 0xff == 3 && self.inspect_file(&path_of(entry.path)) == Inspection::Usable,
         };
-        let level = |entry: &cache::Entry<'_>| match entry.hwcaps {
+        let level = |entry: &cache::CacheEntry<'_>| match entry.hwcaps {
             Some(name) => system.hwcaps.iter().position(|known| known.as_bytes() == name),
             None => (entry.legacy == 0).then_some(usize::MAX),
         };
@@ -608,9 +629,9 @@ impl Graph {
         (!object.no_system || !in_system()).then_some(best)
     }
 
-    fn musl_steps(&self, system: &[(PathBuf, Option<PathBuf>)], by: usize, name: &[u8]) -> Vec<Step> {
+    fn musl_steps(&self, system: &[(PathBuf, Option<PathBuf>)], by: usize, name: &[u8]) -> Vec<SearchStep> {
         if name.contains(&b'/') {
-            return vec![Step::File(self.absolute(name), Place::Path)];
+            return vec![SearchStep::File(self.absolute_path(name), SearchSource::Path)];
         }
         let split = |text: &[u8]| -> Vec<Vec<u8>> {
             let parts = text.split(|byte| matches!(byte, b':' | b'\n'));
@@ -618,60 +639,66 @@ impl Graph {
         };
         let mut steps = Vec::new();
         if let Some(list) = &self.environment.library_path {
-            let place = |entry: &[u8]| Place::LibraryPath(String::from_utf8_lossy(entry).into_owned());
+            let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
             let entries = split(bytes_of(list));
-            steps.push(Step::List(entries.iter().map(|entry| (self.absolute(entry), place(entry))).collect()));
+            steps.push(SearchStep::List(
+                entries.iter().map(|entry| (self.absolute_path(entry), place(entry))).collect(),
+            ));
         }
         let mut next = Some(by);
         while let Some(index) = next {
             let object = &self.objects[index];
             // Both kinds are one, and both are inherited.
-            let (text, place): (_, fn(PathBuf, String) -> Place) = match (&object.runpath, &object.rpath) {
-                (Some(text), _) => (Some(text), Place::Runpath),
-                (None, text) => (text.as_ref(), Place::Rpath),
+            let (text, place): (_, fn(PathBuf, String) -> SearchSource) = match (&object.runpath, &object.rpath) {
+                (Some(text), _) => (Some(text), SearchSource::Runpath),
+                (None, text) => (text.as_ref(), SearchSource::Rpath),
             };
             if let Some(text) = text.and_then(|text| origin_alone(text, &object.origin)) {
                 let entries = split(&text).into_iter().map(|entry| {
-                    (self.absolute(&entry), place(object.path.clone(), String::from_utf8_lossy(&entry).into_owned()))
+                    (
+                        self.absolute_path(&entry),
+                        place(object.path.clone(), String::from_utf8_lossy(&entry).into_owned()),
+                    )
                 });
-                steps.push(Step::List(entries.collect()));
+                steps.push(SearchStep::List(entries.collect()));
             }
             next = object.wanted_by;
         }
-        let folders =
-            system.iter().map(|(folder, file)| (folder.clone(), file.clone().map_or(Place::System, Place::PathFile)));
-        steps.push(Step::List(folders.collect()));
+        let folders = system
+            .iter()
+            .map(|(folder, file)| (folder.clone(), file.clone().map_or(SearchSource::System, SearchSource::PathFile)));
+        steps.push(SearchStep::List(folders.collect()));
         steps
     }
 
     /// What the loader makes of a file (`open_verify` and the first checks of `_dl_map_object_from_fd`; musl's
     /// `map_library` checks less and dies where glibc looks on).
-    fn look(&self, path: &Path) -> Look {
+    fn inspect_file(&self, path: &Path) -> Inspection {
         use std::io::ErrorKind::{NotFound, PermissionDenied};
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) => metadata,
-            Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => return Look::Missing,
-            Err(error) => return Look::Stopped(error.to_string()),
+            Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => return Inspection::Missing,
+            Err(error) => return Inspection::Stopped(error.to_string()),
         };
         if metadata.is_dir() {
-            return Look::Broken("is a folder".to_owned());
+            return Inspection::Broken("is a folder".to_owned());
         }
         if !metadata.is_file() {
-            return Look::Broken("is not a regular file".to_owned());
+            return Inspection::Broken("is not a regular file".to_owned());
         }
         if metadata.len() == 0 {
-            return Look::Broken("is empty: file too short".to_owned());
+            return Inspection::Broken("is empty: file too short".to_owned());
         }
         // Gone meanwhile, or not for this user.
-        let Ok(data) = self.files.open(path) else { return Look::Missing };
-        self.judge(&data).unwrap_or(Look::Usable)
+        let Ok(data) = self.files.open(path) else { return Inspection::Missing };
+        self.check_loadable(&data).unwrap_or(Inspection::Usable)
     }
 
     /// What is wrong with a file; nothing where it can be loaded.
-    fn judge(&self, data: &[u8]) -> Option<Look> {
-        let broken = |why: &str| Some(Look::Broken(why.to_owned()));
+    fn check_loadable(&self, data: &[u8]) -> Option<Inspection> {
+        let broken = |why: &str| Some(Inspection::Broken(why.to_owned()));
         let musl = self.is_of_musl();
-        let foreign = |what: String| Some(if musl { Look::Broken(what) } else { Look::Foreign(what) });
+        let foreign = |what: String| Some(if musl { Inspection::Broken(what) } else { Inspection::Foreign(what) });
         if data.len() < if self.class64 { 64 } else { 52 } {
             return broken("file too short");
         }
@@ -685,7 +712,7 @@ impl Graph {
         }
         let elf = match Elf::parse(data) {
             Ok(elf) => elf,
-            Err(error) => return Some(Look::Broken(error)),
+            Err(error) => return Some(Inspection::Broken(error)),
         };
         if !musl && data[20..24] != [1, 0, 0, 0] {
             return broken("ELF file version does not match current one");
@@ -694,7 +721,7 @@ impl Graph {
             return broken("ELF file OS ABI invalid");
         }
         if elf.machine() != self.machine {
-            return foreign(format!("is for {}", machine::name(elf.machine())));
+            return foreign(format!("is for {}", machine::machine_name(elf.machine())));
         }
         if !matches!(elf.kind(), elf::kind::SHARED | elf::kind::EXECUTABLE) {
             return broken("only ET_DYN and ET_EXEC can be loaded");
@@ -712,25 +739,25 @@ impl Graph {
         match end {
             None => broken("object file has no loadable segments"),
             Some(end) if pages(end) > pages(data.len() as u64) => {
-                Some(Look::Broken(format!("is cut off: {} of at least {end} bytes", data.len())))
+                Some(Inspection::Broken(format!("is cut off: {} of at least {end} bytes", data.len())))
             }
             Some(_) => None,
         }
     }
 }
 
-impl Candidate {
+impl LibraryCandidate {
     /// Whether the loader looks no further.
-    pub fn taken(&self) -> bool {
-        matches!(self.look, Look::Usable | Look::Broken(_))
+    pub fn is_selected(&self) -> bool {
+        matches!(self.look, Inspection::Usable | Inspection::Broken(_))
     }
 
     /// What is wrong with it, in words; empty where nothing is.
     pub fn problem(&self) -> String {
         match &self.look {
-            Look::Usable => String::new(),
-            Look::Missing => "is not there".to_owned(),
-            Look::Foreign(why) | Look::Stopped(why) | Look::Broken(why) => why.clone(),
+            Inspection::Usable => String::new(),
+            Inspection::Missing => "is not there".to_owned(),
+            Inspection::Foreign(why) | Inspection::Stopped(why) | Inspection::Broken(why) => why.clone(),
         }
     }
 }
@@ -743,7 +770,7 @@ fn is_musl_itself(name: &[u8]) -> bool {
 
 /// glibc's `$ORIGIN`, `$LIB` and `$PLATFORM`, also in braces; another `$` is a letter like others. Nothing where the
 /// result is nothing, though the entry was not.
-fn expand(text: &[u8], origin: &Path, system: &System) -> Option<Vec<u8>> {
+fn expand_tokens(text: &[u8], origin: &Path, system: &System) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
@@ -754,7 +781,7 @@ fn expand(text: &[u8], origin: &Path, system: &System) -> Option<Vec<u8>> {
             (b"PLATFORM", system.platform.as_bytes()),
             (b"LIB", system.lib.as_bytes()),
         ];
-        let hit = meanings.iter().find_map(|(name, meaning)| token(rest, name).map(|behind| (behind, *meaning)));
+        let hit = meanings.iter().find_map(|(name, meaning)| strip_token(rest, name).map(|behind| (behind, *meaning)));
         match hit {
             Some((behind, meaning)) => {
                 out.extend_from_slice(meaning);
@@ -768,7 +795,7 @@ fn expand(text: &[u8], origin: &Path, system: &System) -> Option<Vec<u8>> {
 }
 
 /// What stands behind this token, where it is one.
-fn token<'text>(text: &'text [u8], name: &[u8]) -> Option<&'text [u8]> {
+fn strip_token<'text>(text: &'text [u8], name: &[u8]) -> Option<&'text [u8]> {
     if let Some(inner) = text.strip_prefix(b"{") {
         return inner.strip_prefix(name)?.strip_prefix(b"}");
     }
@@ -797,10 +824,11 @@ mod tests {
 
     #[test]
     fn tokens() {
-        let mut system = System::read(&[], machine::X86_64);
+        let mut system = System::from_loader(&[], machine::X86_64);
         system.lib = "lib64".to_owned();
         let origin = Path::new("/o");
-        let expanded = |text: &str| expand(text.as_bytes(), origin, &system).map(|out| String::from_utf8(out).unwrap());
+        let expanded =
+            |text: &str| expand_tokens(text.as_bytes(), origin, &system).map(|out| String::from_utf8(out).unwrap());
         for (text, meaning) in [
             ("$ORIGIN", "/o"),
             ("${ORIGIN}/../$LIB/x", "/o/../lib64/x"),

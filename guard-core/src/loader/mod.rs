@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use crate::env::Env;
 use crate::mapped_file::OpenFiles;
 
-pub use graph::{Answer, Graph, Object, Request};
+pub use graph::{LibraryRequest, LoadGraph, LoadOutcome, Object};
 pub use symbols::MissingSymbol;
 pub use versions::MissingVersion;
 
@@ -35,19 +35,19 @@ struct Environment {
 }
 
 impl Environment {
-    fn of(env: &Env) -> Self {
+    fn from_env(env: &Env) -> Self {
         Self {
             library_path: env.var_os("LD_LIBRARY_PATH"),
             preload: env.var_os("LD_PRELOAD"),
             bind_now: env.var_os("LD_BIND_NOW").is_some(),
-            folder: env.folder().to_owned(),
+            folder: env.current_dir().to_owned(),
         }
     }
 }
 
 /// By what a file came, or would come, into the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SearchSource {
     /// It is the program.
     Program,
     /// It is the loader itself.
@@ -70,7 +70,7 @@ pub enum Place {
     PathFile(PathBuf),
 }
 
-impl Place {
+impl SearchSource {
     /// Without the entry of a list, as the shim says it.
     pub fn in_short(&self) -> String {
         match self {
@@ -84,7 +84,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SearchSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Program => f.write_str("the program"),
@@ -102,7 +102,7 @@ impl fmt::Display for Place {
 
 /// What the loader makes of a file that it looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum Inspection {
     /// It takes it.
     Usable,
     /// There is none, or it may not be read: it looks on.
@@ -117,29 +117,29 @@ pub enum Look {
 
 /// One file that the loader looks at for a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct LibraryCandidate {
     /// The file.
     pub path: PathBuf,
     /// Why it looks there.
-    pub place: Place,
+    pub place: SearchSource,
     /// What it makes of it.
-    pub look: Look,
+    pub look: Inspection,
 }
 
 /// Everything that the loader would load to start this program in this environment. An error: no program that can be
 /// read. A program without a loader (static) gives a graph of itself alone.
-pub fn resolve(program: &Path, env: &Env) -> Result<Graph, String> {
+pub fn resolve_program(program: &Path, env: &Env) -> Result<LoadGraph, String> {
     resolve_with(program, env, &OpenFiles::default())
 }
 
 /// The same with files that the command has open.
-pub(crate) fn resolve_with(program: &Path, env: &Env, files: &OpenFiles) -> Result<Graph, String> {
-    Graph::of(program, Environment::of(env), files.clone())
+pub(crate) fn resolve_with(program: &Path, env: &Env, files: &OpenFiles) -> Result<LoadGraph, String> {
+    LoadGraph::new_for_program(program, Environment::from_env(env), files.clone())
 }
 
 /// The processor that this is running on: [`crate::elf::machine`]; `None` where that is not known by name.
 pub fn native_machine() -> Option<u16> {
-    Some(system::native()).filter(|machine| *machine != 0)
+    Some(system::native_machine()).filter(|machine| *machine != 0)
 }
 
 #[cfg(unix)]

@@ -2,8 +2,8 @@
 //!
 //! Rules: glibc, `_dl_lookup_symbol_x` and `do_lookup_x` in `elf/dl-lookup.c`; musl, `find_sym` in `ldso/dynlink.c`.
 
-use super::graph::Graph;
-use crate::elf::{Elf, Links, SymbolImport, Use};
+use super::graph::LoadGraph;
+use crate::elf::{Elf, Links, SymbolImport, SymbolUse};
 
 /// A symbol that a file binds and that none has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct MissingSymbol {
     pub name: String,
     /// Its version.
     pub version: Option<String>,
-    /// The file that binds it: its number in [`Graph::objects`].
+    /// The file that binds it: its number in [`LoadGraph::objects`].
     pub by: usize,
     /// The file that it is asked of, where its version says that.
     pub of: Option<usize>,
@@ -24,28 +24,28 @@ pub struct MissingSymbol {
 
 /// What a search comes to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Search {
+enum SymbolSearch {
     Found,
     /// In a file without versions, of which a version is asked.
     Unversioned,
     Nothing,
 }
 
-impl Graph {
-    /// What the loader would not find, with everything loaded that [`Graph::unfulfilled`] does not name; `lazy` ones only
+impl LoadGraph {
+    /// What the loader would not find, with everything loaded that [`LoadGraph::unresolved_requests`] does not name; `lazy` ones only
     /// where they are asked for. Of a library alone also what the program that loads it may have.
     pub fn missing_symbols(&self, lazy: bool) -> Vec<MissingSymbol> {
         let elves = self.objects.iter().map(|object| Elf::parse(object.data()).ok());
-        let files: Vec<Option<Links<'_>>> = elves.map(|elf| elf.and_then(|elf| elf.links())).collect();
+        let files: Vec<Option<Links<'_>>> = elves.map(|elf| elf.and_then(|elf| elf.dynamic_links())).collect();
         let mut missing = Vec::new();
         // Last come, first bound.
         for (by, links) in files.iter().enumerate().rev() {
             let Some(links) = links else { continue };
             let symbol_imports = links.symbol_imports(self.is_of_musl() || self.binds_at_start());
             for wish in symbol_imports.into_iter().filter(|wish| lazy || !wish.lazy) {
-                let of = wish.version.and_then(|version| self.position(version.of?));
-                let search = self.search(&files, of, &wish);
-                if search == Search::Found || (search == Search::Nothing && wish.weak) {
+                let of = wish.version.and_then(|version| self.object_index(version.of?));
+                let search = self.find_definition(&files, of, &wish);
+                if search == SymbolSearch::Found || (search == SymbolSearch::Nothing && wish.weak) {
                     continue;
                 }
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -55,7 +55,7 @@ impl Graph {
                     by,
                     of,
                     lazy: wish.lazy,
-                    unversioned: search == Search::Unversioned,
+                    unversioned: search == SymbolSearch::Unversioned,
                 });
             }
         }
@@ -63,16 +63,16 @@ impl Graph {
     }
 
     /// Any file may have it, also another than the one that its version is asked of (glibc since 2.30).
-    fn search(&self, files: &[Option<Links<'_>>], of: Option<usize>, wish: &SymbolImport<'_>) -> Search {
+    fn find_definition(&self, files: &[Option<Links<'_>>], of: Option<usize>, wish: &SymbolImport<'_>) -> SymbolSearch {
         let musl = self.is_of_musl();
-        for (index, links) in files.iter().enumerate().skip(usize::from(wish.by == Use::Copy)) {
+        for (index, links) in files.iter().enumerate().skip(usize::from(wish.by == SymbolUse::Copy)) {
             // What cannot be read may have everything.
-            let Some(links) = links else { return Search::Found };
-            if links.define(wish, musl) {
+            let Some(links) = links else { return SymbolSearch::Found };
+            if links.defines(wish, musl) {
                 let unversioned = !musl && of == Some(index) && !links.has_versions();
-                return if unversioned { Search::Unversioned } else { Search::Found };
+                return if unversioned { SymbolSearch::Unversioned } else { SymbolSearch::Found };
             }
         }
-        Search::Nothing
+        SymbolSearch::Nothing
     }
 }

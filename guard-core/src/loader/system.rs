@@ -26,15 +26,15 @@ pub(super) struct System {
 
 impl System {
     /// From the loader's bytes.
-    pub(super) fn read(loader: &[u8], for_machine: u16) -> Self {
+    pub(super) fn from_loader(loader: &[u8], for_machine: u16) -> Self {
         let texts: Vec<&str> = loader
             .split(|byte| *byte == 0)
             .filter(|text| text.len() > 2)
             .filter_map(|text| std::str::from_utf8(text).ok())
             .collect();
         let texts = || texts.iter().copied();
-        let version = texts().find_map(|text| release(text.split_once("release version ")?.1));
-        let folders = folders(texts()).unwrap_or_else(|| by_machine(for_machine));
+        let version = texts().find_map(|text| parse_glibc_release(text.split_once("release version ")?.1));
+        let folders = builtin_dirs(texts()).unwrap_or_else(|| default_dirs(for_machine));
         let first = folders.first().and_then(|folder| folder.to_str()).unwrap_or_default();
         let first = first.trim_matches('/');
         let lib = if texts().any(|text| text == first) {
@@ -47,8 +47,8 @@ impl System {
             .unwrap_or("/etc/ld.so.cache")
             .into();
         // Only the processor that this runs on can be asked; another's machine code is started by an emulator.
-        let native = for_machine == native();
-        let level = if native { level() } else { 1 };
+        let native = for_machine == native_machine();
+        let level = if native { psabi_level() } else { 1 };
         let hwcaps: Vec<String> = texts()
             .find(|text| text.starts_with("x86-64-v") && text.contains(':'))
             .unwrap_or_default()
@@ -56,23 +56,23 @@ impl System {
             .filter(|name| name.strip_prefix("x86-64-v").and_then(|n| n.parse().ok()).is_some_and(|n: u8| n <= level))
             .map(str::to_owned)
             .collect();
-        let mut platform = machine::name(for_machine).into_owned();
+        let mut platform = machine::machine_name(for_machine).into_owned();
         let mut below: Vec<String> = hwcaps.iter().map(|name| format!("glibc-hwcaps/{name}")).collect();
         if version.is_some_and(|version| version < (2, 37)) {
-            below.extend(legacy(for_machine, native, &mut platform));
+            below.extend(legacy_dirs(for_machine, native, &mut platform));
         }
         below.push(String::new());
         Self { folders, lib, platform, cache, hwcaps, below }
     }
 }
 
-fn release(text: &str) -> Option<(u32, u32)> {
+fn parse_glibc_release(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// The compiled-in list: texts one behind the other, each a folder with a slash at its end.
-fn folders<'text>(texts: impl Iterator<Item = &'text str>) -> Option<Vec<PathBuf>> {
+fn builtin_dirs<'text>(texts: impl Iterator<Item = &'text str>) -> Option<Vec<PathBuf>> {
     let mut run = Vec::new();
     for text in texts {
         if text.len() > 2 && text.starts_with('/') && text.ends_with('/') && text.contains("/lib") {
@@ -84,8 +84,8 @@ fn folders<'text>(texts: impl Iterator<Item = &'text str>) -> Option<Vec<PathBuf
     (!run.is_empty()).then_some(run)
 }
 
-fn by_machine(for_machine: u16) -> Vec<PathBuf> {
-    let triplet = format!("{}-linux-gnu", machine::name(for_machine));
+fn default_dirs(for_machine: u16) -> Vec<PathBuf> {
+    let triplet = format!("{}-linux-gnu", machine::machine_name(for_machine));
     [format!("/lib/{triplet}/"), format!("/usr/lib/{triplet}/")]
         .iter()
         .map(String::as_str)
@@ -95,7 +95,7 @@ fn by_machine(for_machine: u16) -> Vec<PathBuf> {
         .collect()
 }
 
-pub(super) const fn native() -> u16 {
+pub(super) const fn native_machine() -> u16 {
     if cfg!(target_arch = "x86_64") {
         machine::X86_64
     } else if cfg!(target_arch = "aarch64") {
@@ -109,7 +109,7 @@ pub(super) const fn native() -> u16 {
 
 /// The level of the x86-64 psABI that this processor has.
 #[cfg(target_arch = "x86_64")]
-fn level() -> u8 {
+fn psabi_level() -> u8 {
     macro_rules! all { ($($feature:tt)*) => { $(is_x86_feature_detected!($feature))&&* } }
     let second = all!("cmpxchg16b" "popcnt" "sse3" "sse4.1" "sse4.2" "ssse3");
     let third = second && all!("avx" "avx2" "bmi1" "bmi2" "f16c" "fma" "lzcnt" "movbe");
@@ -124,13 +124,13 @@ const fn level() -> u8 {
 
 /// Folders of the old kind, which glibc had up to 2.36: `tls`, the platform and the important hardware capabilities, in
 /// every combination (`_dl_important_hwcaps`). Intel's processors have a platform of their own (`cpu_features.c`).
-fn legacy(for_machine: u16, native: bool, platform: &mut String) -> Vec<String> {
+fn legacy_dirs(for_machine: u16, native: bool, platform: &mut String) -> Vec<String> {
     let mut names = Vec::new();
     if for_machine == machine::X86_64 {
         names.push("x86_64".to_owned());
         let intel = || std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("GenuineIntel"));
-        if native && level() >= 3 && intel() {
-            if level() >= 4 {
+        if native && psabi_level() >= 3 && intel() {
+            if psabi_level() >= 4 {
                 names.push("avx512_1".to_owned());
             }
             "haswell".clone_into(platform);
@@ -154,7 +154,7 @@ pub(super) fn musl_folders(interpreter: &Path) -> Vec<(PathBuf, Option<PathBuf>)
     let arch = name.strip_prefix("ld-musl-").and_then(|rest| rest.split('.').next()).unwrap_or_default();
     let prefix = interpreter.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     let file = prefix.join(format!("etc/ld-musl-{arch}.path"));
-    match files::bytes(&file) {
+    match files::read_bytes(&file) {
         Ok(text) => text
             .split(|byte| matches!(byte, b':' | b'\n'))
             .filter(|folder| !folder.is_empty())

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::graph::Graph;
+use super::graph::LoadGraph;
 use crate::elf::Elf;
 
 /// A version that a library lacks.
@@ -18,7 +18,7 @@ pub struct MissingVersion {
     pub by: PathBuf,
 }
 
-impl Graph {
+impl LoadGraph {
     /// Symbol versions that an object asks of a library and that this library does not have: the program dies of them
     /// as well.
     pub fn missing_versions(&self) -> Vec<MissingVersion> {
@@ -27,9 +27,9 @@ impl Graph {
         for object in self.objects.iter().filter(|_| !self.is_of_musl()) {
             let Ok(elf) = Elf::parse(object.data()) else { continue };
             for (file, version) in elf.needed_versions() {
-                let Some(library) = self.position(file.as_bytes()) else { continue };
+                let Some(library) = self.object_index(file.as_bytes()) else { continue };
                 let (library, data) = (&self.objects[library].path, self.objects[library].data());
-                let known = defined.entry(library.clone()).or_insert_with(|| definitions(data));
+                let known = defined.entry(library.clone()).or_insert_with(|| defined_versions(data));
                 if known.as_ref().is_some_and(|known| !known.contains(version)) {
                     let version = version.to_owned();
                     missing.push(MissingVersion { version, library: library.clone(), by: object.path.clone() });
@@ -41,7 +41,7 @@ impl Graph {
 }
 
 /// The versions that a file defines; `None` where it has none, or cannot be read.
-fn definitions(data: &[u8]) -> Option<BTreeSet<String>> {
+fn defined_versions(data: &[u8]) -> Option<BTreeSet<String>> {
     let elf = Elf::parse(data).ok()?;
     let names: BTreeSet<_> = elf.defined_versions().map(str::to_owned).collect();
     (!names.is_empty()).then_some(names)

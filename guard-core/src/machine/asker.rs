@@ -8,10 +8,10 @@ use crate::env::Env;
 use crate::subprocess;
 use crate::version::CudaVersion;
 
-/// The first argument by which a program that can ask is told to: see [`super::asked`].
+/// The first argument by which a program that can ask is told to: see [`super::run_probe_child`].
 pub(super) const MODE: &str = "__ask-libcuda";
 
-/// A program that asks in this process's place: itself, started again ([`super::asked`] is what it then does).
+/// A program that asks in this process's place: itself, started again ([`super::run_probe_child`] is what it then does).
 #[derive(Clone, Debug)]
 pub struct DriverProbe {
     program: PathBuf,
@@ -41,26 +41,26 @@ pub(super) struct Device {
 }
 
 impl DriverProbe {
-    /// This very program, even where its file has been replaced meanwhile. Its `main` must begin with [`super::asked`].
-    pub fn own() -> Self {
-        Self::by("/proc/self/exe".into())
+    /// This very program, even where its file has been replaced meanwhile. Its `main` must begin with [`super::run_probe_child`].
+    pub fn with_current_exe() -> Self {
+        Self::with_program("/proc/self/exe".into())
     }
 
-    /// Another program whose `main` begins with [`super::asked`].
-    pub fn by(program: PathBuf) -> Self {
+    /// Another program whose `main` begins with [`super::run_probe_child`].
+    pub fn with_program(program: PathBuf) -> Self {
         // As long as the shim waits: many GPUs that nobody keeps awake take seconds to wake.
         Self { program, patience: Duration::from_secs(10) }
     }
 
     /// The same with another patience.
     #[must_use]
-    pub fn patient(mut self, patience: Duration) -> Self {
+    pub fn with_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
     /// Asks the libcuda at this path, in this environment.
-    pub(super) fn ask(&self, env: &Env, library: &Path) -> Said {
+    pub(super) fn probe_library(&self, env: &Env, library: &Path) -> Said {
         let (say, hear) = channel();
         let (program, library, patience) = (self.program.clone(), library.to_owned(), self.patience);
         let variables = env.for_child();
@@ -69,51 +69,55 @@ impl DriverProbe {
             let seconds = patience.as_secs().max(1).to_string();
             let library = library.as_os_str();
             let arguments: [&std::ffi::OsStr; 3] = [MODE.as_ref(), seconds.as_ref(), library];
-            let _ =
-                say.send(subprocess::ask(&program, &arguments, variables.as_ref(), patience + Duration::from_secs(2)));
+            let _ = say.send(subprocess::run_with_timeout(
+                &program,
+                &arguments,
+                variables.as_ref(),
+                patience + Duration::from_secs(2),
+            ));
         });
         let answer = match hear.recv_timeout(self.patience + Duration::from_secs(4)) {
             Ok(answer) => answer,
             Err(_) => Err("did not answer, and cannot be stopped".to_owned()),
         };
         match answer {
-            Ok(answer) => read(&answer.out),
+            Ok(answer) => parse_answer(&answer.out),
             Err(why) => Said { trouble: Some(format!("the question to libcuda {why}")), ..Said::default() },
         }
     }
 }
 
 /// The child's lines: each fact on its own, so that what was said before a crash is kept.
-fn read(text: &str) -> Said {
-    let mut said = Said::default();
+fn parse_answer(text: &str) -> Said {
+    let mut probe_answer = Said::default();
     let mut ended = false;
     for line in text.lines() {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "version" => said.cuda = rest.parse().ok().filter(|n| *n > 0).map(CudaVersion::from_int),
-            "init" => said.init = rest.parse().ok(),
-            "gpus" => said.gpus = Some(Vec::new()),
-            "gpu" => said.gpus.get_or_insert_default().push(device(rest)),
-            "trouble" => said.trouble = Some(rest.to_owned()),
+            "version" => probe_answer.cuda = rest.parse().ok().filter(|n| *n > 0).map(CudaVersion::from_int),
+            "init" => probe_answer.init = rest.parse().ok(),
+            "gpus" => probe_answer.gpus = Some(Vec::new()),
+            "gpu" => probe_answer.gpus.get_or_insert_default().push(parse_device(rest)),
+            "trouble" => probe_answer.trouble = Some(rest.to_owned()),
             "end" => ended = true,
             _ => {}
         }
     }
-    if !ended && said.trouble.is_none() {
-        let when = match (said.cuda, said.init) {
+    if !ended && probe_answer.trouble.is_none() {
+        let when = match (probe_answer.cuda, probe_answer.init) {
             (None, _) => "before it said its version",
             (_, None) => "in cuInit",
             _ => "after cuInit",
         };
-        said.trouble = Some(format!("libcuda crashed or did not answer in time, {when}"));
+        probe_answer.trouble = Some(format!("libcuda crashed or did not answer in time, {when}"));
         // A list that was broken off is none.
-        said.gpus = None;
+        probe_answer.gpus = None;
     }
-    said
+    probe_answer
 }
 
 /// `8 0 0000:3b:00.0 GPU-… NVIDIA A100`, `-` for what is not known.
-fn device(text: &str) -> Device {
+fn parse_device(text: &str) -> Device {
     let mut words = text.splitn(5, ' ');
     let mut word = || words.next().filter(|word| !matches!(*word, "" | "-"));
     let cc = word().zip(word()).and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
@@ -131,8 +135,11 @@ mod tests {
     fn answers() {
         let whole =
             "version 12040\ninit 0\ngpus\ngpu 8 0 0000:3b:00.0 GPU-1 NVIDIA A100-SXM4-40GB\ngpu - - - - -\nend\n";
-        let said = read(whole);
-        assert_eq!((said.cuda, said.init, said.trouble), (Some(CudaVersion::new(12, 4)), Some(0), None));
+        let probe_answer = parse_answer(whole);
+        assert_eq!(
+            (probe_answer.cuda, probe_answer.init, probe_answer.trouble),
+            (Some(CudaVersion::new(12, 4)), Some(0), None)
+        );
         let text = |text: &str| Some(text.to_owned());
         let first = Device {
             cc: Some((8, 0)),
@@ -140,24 +147,31 @@ mod tests {
             uuid: text("GPU-1"),
             name: text("NVIDIA A100-SXM4-40GB"),
         };
-        assert_eq!(said.gpus, Some(vec![first, Device::default()]));
+        assert_eq!(probe_answer.gpus, Some(vec![first, Device::default()]));
     }
 
     #[test]
     fn what_was_said_before_a_crash_is_kept() {
-        let said = read("version 12020\n");
-        assert_eq!((said.cuda, said.init, said.gpus), (Some(CudaVersion::new(12, 2)), None, None));
-        assert!(said.trouble.unwrap().ends_with("in cuInit"));
-        assert_eq!(read("version 0\ninit 34\nend\n").cuda, None, "a stub has no version");
-        assert_eq!(read("version 12020\ninit 0\ngpus\ngpu 8 0").gpus, None, "a list that was broken off is none");
-        assert!(read("").trouble.is_some());
-        assert_eq!(read("trouble cannot be loaded: x\nend\n").trouble.as_deref(), Some("cannot be loaded: x"));
+        let probe_answer = parse_answer("version 12020\n");
+        assert_eq!(
+            (probe_answer.cuda, probe_answer.init, probe_answer.gpus),
+            (Some(CudaVersion::new(12, 2)), None, None)
+        );
+        assert!(probe_answer.trouble.unwrap().ends_with("in cuInit"));
+        assert_eq!(parse_answer("version 0\ninit 34\nend\n").cuda, None, "a stub has no version");
+        assert_eq!(
+            parse_answer("version 12020\ninit 0\ngpus\ngpu 8 0").gpus,
+            None,
+            "a list that was broken off is none"
+        );
+        assert!(parse_answer("").trouble.is_some());
+        assert_eq!(parse_answer("trouble cannot be loaded: x\nend\n").trouble.as_deref(), Some("cannot be loaded: x"));
     }
 
     #[test]
     fn who_cannot_be_started() {
-        let said =
-            DriverProbe::by("/nowhere/asker".into()).ask(&Env::from_process(), Path::new("/nowhere/libcuda.so.1"));
-        assert!(said.trouble.unwrap().contains("cannot be started"));
+        let probe_answer = DriverProbe::with_program("/nowhere/asker".into())
+            .probe_library(&Env::from_process(), Path::new("/nowhere/libcuda.so.1"));
+        assert!(probe_answer.trouble.unwrap().contains("cannot be started"));
     }
 }

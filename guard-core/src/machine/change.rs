@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Components, Driver, Library, Machine};
+use super::{Components, Driver, HostLibrary, Machine};
 use crate::finding::{Code, Finding, Verdict};
 use crate::manifest::Requirement;
 use crate::tables;
@@ -39,14 +39,14 @@ impl Change {
     }
 
     /// How much has to be done.
-    pub fn count(self) -> usize {
+    pub fn change_count(self) -> usize {
         usize::from(self.driver.is_some()) + usize::from(self.library.is_some()) + usize::from(self.code.is_some())
     }
 
     /// Of the changes that do, the first of the fewest: a driver before a library before code, and the oldest driver. `None`:
     /// nothing is refused, or no such change helps.
-    pub(super) fn of(files: &[&Components], machine: &Machine, findings: &[Finding]) -> Option<Self> {
-        let refusing: Vec<&Finding> = findings.iter().filter(|finding| refuses(finding)).collect();
+    pub(super) fn fewest_changes(files: &[&Components], machine: &Machine, findings: &[Finding]) -> Option<Self> {
+        let refusing: Vec<&Finding> = findings.iter().filter(|finding| is_refusal(finding)).collect();
         // A driver that does not work is mended by other means than a newer one.
         let too_old = |code: Code| {
             matches!(
@@ -62,7 +62,7 @@ impl Change {
         if refusing.iter().any(|finding| too_old(finding.code)) {
             let own = machine.driver.as_ref().and_then(|driver| driver.user.or(driver.kernel));
             let newer = |branch: &u32| own.is_none_or(|own| *branch > own.branch);
-            let branches = tables::branches().iter().filter(|row| row.exact).map(|row| row.branch);
+            let branches = tables::branch_rows().iter().filter(|row| row.exact).map(|row| row.branch);
             drivers.extend(branches.filter(newer).map(Some));
         }
         let mut libraries = vec![None];
@@ -76,10 +76,11 @@ impl Change {
                 for &driver in &drivers {
                     for code in [None, newest] {
                         let change = Self { driver, library, code };
-                        if change.count() != count {
+                        if change.change_count() != count {
                             continue;
                         }
-                        let left = *known.entry((driver, library)).or_insert_with(|| left(files, machine, change));
+                        let left =
+                            *known.entry((driver, library)).or_insert_with(|| remaining_errors(files, machine, change));
                         if left == if code.is_some() { Left::Code } else { Left::Nothing } {
                             return Some(change);
                         }
@@ -91,8 +92,8 @@ impl Change {
     }
 }
 
-fn refuses(finding: &Finding) -> bool {
-    Verdict::of([finding]) == Verdict::Refused
+fn is_refusal(finding: &Finding) -> bool {
+    Verdict::from_findings([finding]) == Verdict::Refused
 }
 
 /// The oldest release of the guarded library that none of the files finds too old.
@@ -102,18 +103,18 @@ fn oldest_library(files: &[&Components]) -> Option<Version> {
 }
 
 /// What is still refused with that driver and that library.
-fn left(files: &[&Components], machine: &Machine, change: Change) -> Left {
+fn remaining_errors(files: &[&Components], machine: &Machine, change: Change) -> Left {
     let mut machine = machine.clone();
     if let Some(branch) = change.driver {
         let release = Some(DriverRelease::new(branch, 0, 0));
-        machine = machine.with(Driver { user: release, kernel: release, ..Driver::default() });
+        machine = machine.with_driver(Driver { user: release, kernel: release, ..Driver::default() });
     }
     if let Some(version) = change.library {
-        let library = Library { version: Some(version), taken: true, ..Library::default() };
+        let library = HostLibrary { version: Some(version), taken: true, ..HostLibrary::default() };
         machine.libraries.insert(CUDNN.key, vec![library]);
     }
     let mut left = Left::Nothing;
-    for finding in files.iter().flat_map(|file| file.on(&machine, "that machine")).filter(refuses) {
+    for finding in files.iter().flat_map(|file| file.check_on(&machine, "that machine")).filter(is_refusal) {
         match finding.code {
             Code::NoCodeForGpu | Code::PartialCode => left = Left::Code,
             _ => return Left::Other,

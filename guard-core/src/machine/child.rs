@@ -20,13 +20,13 @@ const CC_MINOR: c_int = 76;
 
 /// What `main` begins with: where this process was started to ask libcuda ([`super::DriverProbe`]), it asks, and the status is what it
 /// ends with. `None`: it was started for something else.
-pub fn asked() -> Option<ExitCode> {
+pub fn run_probe_child() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != MODE {
         return None;
     }
     let seconds = words.next().and_then(|word| word.to_str()?.parse().ok()).unwrap_or(10);
-    let answered = words.next().is_some_and(|library| answer(&library, seconds).is_some());
+    let answered = words.next().is_some_and(|library| probe_driver(&library, seconds).is_some());
     Some(if answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -37,7 +37,7 @@ pub(super) fn may_open(path: &Path) -> bool {
     unsafe { libc::access(path.as_ptr(), libc::R_OK | libc::W_OK) == 0 }
 }
 
-fn answer(library: &OsString, seconds: u32) -> Option<()> {
+fn probe_driver(library: &OsString, seconds: u32) -> Option<()> {
     // The answer goes to where stdout was; what a driver prints goes nowhere.
     let mut out = File::from(stdout().as_fd().try_clone_to_owned().ok()?);
     be_a_child(seconds)?;
@@ -50,8 +50,8 @@ fn answer(library: &OsString, seconds: u32) -> Option<()> {
         say(&format!("trouble libcuda.so.1 is there, and cannot be loaded: {}", last_error()))?;
         return say("end");
     }
-    let driver = Driver { handle };
-    driver.tell(&mut say)?;
+    let driver = OpenDriver { handle };
+    driver.report_facts(&mut say)?;
     say("end")
 }
 
@@ -80,27 +80,27 @@ fn last_error() -> String {
     text.replace('\n', " ")
 }
 
-struct Driver {
+struct OpenDriver {
     handle: *mut c_void,
 }
 
-impl Driver {
-    fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
+impl OpenDriver {
+    fn load_symbol(&self, name: &CStr) -> Option<*mut c_void> {
         // SAFETY: the handle is dlopen's and never closed; the name ends with NUL.
         let symbol = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
         (!symbol.is_null()).then_some(symbol)
     }
 
     /// Says what it can. `None`: nobody listens any more.
-    fn tell(&self, say: &mut impl FnMut(&str) -> Option<()>) -> Option<()> {
+    fn report_facts(&self, say: &mut impl FnMut(&str) -> Option<()>) -> Option<()> {
         type Init = unsafe extern "C" fn(c_uint) -> c_int;
         type Number = unsafe extern "C" fn(*mut c_int) -> c_int;
         type Device = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
         let (Some(version), Some(init), Some(count), Some(device)) = (
-            self.symbol(c"cuDriverGetVersion"),
-            self.symbol(c"cuInit"),
-            self.symbol(c"cuDeviceGetCount"),
-            self.symbol(c"cuDeviceGet"),
+            self.load_symbol(c"cuDriverGetVersion"),
+            self.load_symbol(c"cuInit"),
+            self.load_symbol(c"cuDeviceGetCount"),
+            self.load_symbol(c"cuDeviceGet"),
         ) else {
             return say("trouble the libcuda that was found lacks functions that every libcuda has");
         };
@@ -131,7 +131,7 @@ impl Driver {
             let mut handle = 0;
             // SAFETY: a place for one int, alive through the call; the index is below the count.
             if unsafe { device(&raw mut handle, index) } == 0 {
-                say(&format!("gpu {}", self.describe(handle)))?;
+                say(&format!("gpu {}", self.describe_device(handle)))?;
             } else {
                 say("gpu - - - - -")?;
             }
@@ -139,14 +139,14 @@ impl Driver {
         Some(())
     }
 
-    fn describe(&self, device: c_int) -> String {
+    fn describe_device(&self, device: c_int) -> String {
         type Attribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
         type Text = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
         type Uuid = unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int;
         let attribute = |which: c_int| {
             // SAFETY: declared so in every cuda.h; a place for one int, a device that cuDeviceGet gave.
             unsafe {
-                let ask = std::mem::transmute::<*mut c_void, Attribute>(self.symbol(c"cuDeviceGetAttribute")?);
+                let ask = std::mem::transmute::<*mut c_void, Attribute>(self.load_symbol(c"cuDeviceGetAttribute")?);
                 let mut value = 0;
                 (ask(&raw mut value, which, device) == 0).then_some(value)
             }
@@ -156,7 +156,7 @@ impl Driver {
             // SAFETY: cuDeviceGetName and cuDeviceGetPCIBusId are declared so (text, its size, device); they write at most as
             // many bytes as they are told there are, and one less is told, so that a NUL always stands at the end.
             unsafe {
-                let ask = std::mem::transmute::<*mut c_void, Text>(self.symbol(name)?);
+                let ask = std::mem::transmute::<*mut c_void, Text>(self.load_symbol(name)?);
                 (ask(buffer.as_mut_ptr().cast(), 255, device) == 0).then_some(())?;
             }
             let text = CStr::from_bytes_until_nul(&buffer).ok()?.to_string_lossy();
@@ -167,10 +167,10 @@ impl Driver {
             let mut bytes = [0_u8; 16];
             // SAFETY: CUuuid is 16 bytes, and there is room for them.
             unsafe {
-                let ask = std::mem::transmute::<*mut c_void, Uuid>(self.symbol(c"cuDeviceGetUuid")?);
+                let ask = std::mem::transmute::<*mut c_void, Uuid>(self.load_symbol(c"cuDeviceGetUuid")?);
                 (ask(&raw mut bytes, device) == 0).then_some(())?;
             }
-            Some(spelled(bytes))
+            Some(format_uuid(bytes))
         };
         let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         let number = |which| known(attribute(which).map(|value| value.to_string()));
@@ -188,7 +188,7 @@ impl Driver {
 }
 
 /// As nvidia-smi and `CUDA_VISIBLE_DEVICES` spell it.
-fn spelled(uuid: [u8; 16]) -> String {
+fn format_uuid(uuid: [u8; 16]) -> String {
     let mut text = "GPU".to_owned();
     for (index, byte) in uuid.iter().enumerate() {
         let dash = if matches!(index, 0 | 4 | 6 | 8 | 10) { "-" } else { "" };
@@ -202,6 +202,6 @@ mod tests {
     #[test]
     fn uuids_are_spelled_as_others_do() {
         let bytes = std::array::from_fn(|at| u8::try_from(at).unwrap());
-        assert_eq!(super::spelled(bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+        assert_eq!(super::format_uuid(bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
     }
 }

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{Library, Machine};
-use crate::binary::{Binary, Kind};
+use super::{HostLibrary, Machine};
+use crate::binary::{Binary, BinaryKind};
 use crate::elf::machine;
-use crate::evidence::{Evidence, Seen};
+use crate::evidence::{Evidence, LinkEvidence};
 use crate::examined::NotExamined;
 use crate::finding::{self, Code, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
 use crate::host::Host;
@@ -68,46 +68,46 @@ pub struct Needed {
 
 impl Components {
     /// Of a file that has been read. Where it holds neither a note nor anything of CUDA: nothing, and no finding.
-    pub fn of(path: &Path, binary: &Binary) -> Self {
-        Self::from(path, binary, None)
+    pub fn from_binary(path: &Path, binary: &Binary) -> Self {
+        Self::from_parts(path, binary, None)
     }
 
     /// The same, where what its kernels show has been read, too.
     pub fn with_evidence(path: &Path, binary: &Binary, evidence: &Evidence) -> Self {
-        Self::from(path, binary, Some(evidence))
+        Self::from_parts(path, binary, Some(evidence))
     }
 
-    fn from(path: &Path, binary: &Binary, evidence: Option<&Evidence>) -> Self {
+    fn from_parts(path: &Path, binary: &Binary, evidence: Option<&Evidence>) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // What runs on a GPU alone, and an archive without any object, are for every processor.
         let processor = match binary.machine {
             0 | machine::CUDA => String::new(),
-            other => machine::name(other).into_owned(),
+            other => machine::machine_name(other).into_owned(),
         };
-        let (needed, bound) = (needed(binary), binary.bound.clone());
+        let (needed, bound) = (needed_libraries(binary), binary.bound.clone());
         let not_examined = binary.not_examined.iter().map(|reason| NotExamined::new(&name, reason)).collect();
         let mut components = Self { file: name.clone(), processor, needed, bound, not_examined, ..Self::default() };
         for note in binary.manifests() {
             match note {
                 Ok(note) => {
-                    components.findings.extend(newer(&note));
+                    components.findings.extend(newer_note_finding(&note));
                     components.manifests.push(note.manifest);
                 }
                 Err(why) => {
                     let values = Values::default().with("file", &name).with("why", why);
-                    components.findings.push(MessageTemplate::NoteDamaged.finding(&values));
+                    components.findings.push(MessageTemplate::NoteDamaged.to_finding(&values));
                 }
             }
         }
         // What the kernels of a sealed file ask stands in that note; others are of libraries that were linked into it.
         if !components.manifests.iter().any(|manifest| manifest.sealed) {
-            components.complete(&name, binary, evidence);
+            components.add_file(&name, binary, evidence);
         }
         let itself = binary.soname.as_deref().is_some_and(|soname| CUDART.is_named(soname));
         if !itself && components.manifests.iter().any(has_unknown_cudart) {
             components
                 .findings
-                .push(MessageTemplate::CudartInsideUnknown.finding(&Values::default().with("file", &name)));
+                .push(MessageTemplate::CudartInsideUnknown.to_finding(&Values::default().with("file", &name)));
         }
         components
     }
@@ -140,53 +140,54 @@ impl Components {
 
     /// What is wrong with running it on this machine; the loader of that machine cannot be asked. `place` names the machine
     /// where a library has no path.
-    pub fn on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
+    pub fn check_on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
         // Which GPUs a variable shows is not known, and no matter where each of them comes to the same.
-        let mut alone = machine.each_alone().into_iter().map(|machine| self.on(&machine, place));
+        let mut alone = machine.each_alone().into_iter().map(|machine| self.check_on(&machine, place));
         if let Some(first) = alone.next() {
-            let verdict = Verdict::of(&first);
-            if verdict != Verdict::Unknown && alone.all(|other| Verdict::of(&other) == verdict) {
+            let verdict = Verdict::from_findings(&first);
+            if verdict != Verdict::Unknown && alone.all(|other| Verdict::from_findings(&other) == verdict) {
                 return first;
             }
         }
-        if let Some(other) = machine.processor().filter(|other| *other != self.processor && !self.processor.is_empty())
+        if let Some(other) =
+            machine.processor_name().filter(|other| *other != self.processor && !self.processor.is_empty())
         {
             let component = self.manifests.first().map(|manifest| manifest.component.to_string());
-            let values = Values::default().known("component", component).with("file", &self.file);
+            let values = Values::default().with_known("component", component).with("file", &self.file);
             let values = values.with("processor", &self.processor).with("place", "that machine").with("machine", other);
-            return vec![MessageTemplate::WrongMachine.finding(&values)];
+            return vec![MessageTemplate::WrongMachine.to_finding(&values)];
         }
         let mut findings = Vec::new();
         let mut first = None;
         let mut of_each = Vec::new();
         for manifest in &self.manifests {
-            let host = Host { described: true, ..machine.host(manifest, place) };
+            let host = Host { described: true, ..machine.host_for(manifest, place) };
             of_each.push(judge::run::judge(manifest, &host));
             first.get_or_insert(host);
         }
-        self.enough.weigh(&mut of_each, &self.manifests);
+        self.enough.downgrade_optional(&mut of_each, &self.manifests);
         findings.extend(of_each.into_iter().flatten());
         findings.extend(first.and_then(|host| judge::run::together(&self.manifests, &host)));
-        findings.extend(self.absent(machine));
-        findings.extend(self.lacking(machine));
+        findings.extend(self.missing_libraries(machine));
+        findings.extend(self.missing_functions(machine));
         findings.extend(self.findings.iter().cloned());
-        finding::sort(&mut findings);
+        finding::sort_findings(&mut findings);
         findings
     }
 
     /// Libraries that the file needs, and that machine is known not to have. The guarded library has a row of its own.
-    fn absent(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
+    fn missing_libraries(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
         self.needed.iter().filter_map(|Needed { soname, by_own_path }| {
             let cure = if soname.starts_with(DRIVER) {
                 machine.driver.as_ref().filter(|driver| driver.absent)?;
                 MessageFragment::InstallDriver
             } else {
                 let library = vendor::ALL.into_iter().find(|library| library.is_named(soname))?;
-                let is_it = |found: &&Library| match &found.soname {
+                let is_it = |found: &&HostLibrary| match &found.soname {
                     Some(own) => own == soname,
                     None => found.version.is_none_or(|version| library.soname(version) == *soname),
                 };
-                let found = machine.libraries(library)?.iter().filter(|found| found.taken).find(is_it);
+                let found = machine.library_files(library)?.iter().filter(|found| found.taken).find(is_it);
                 if found.is_some() || *by_own_path {
                     return None;
                 }
@@ -197,74 +198,77 @@ impl Components {
                 }
             };
             let values = Values::default().with("library", soname).with("needed_by", &self.file);
-            Some(MessageTemplate::LibraryAbsent.finding(&values.with("cure", cure.of(&Values::default()))))
+            Some(MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", cure.render(&Values::default()))))
         })
     }
 
     /// Functions that the file binds, and that a library of that machine is too old for. The guarded library and the driver
     /// have rows of their own in the manifest.
-    fn lacking(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
+    fn missing_functions(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
         let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
         others.filter_map(|library| {
             let bound = self.bound.iter().find(|bound| library.is_named(&bound.soname))?;
-            let taken = machine.libraries(library)?.iter().filter(|found| found.taken);
+            let taken = machine.library_files(library)?.iter().filter(|found| found.taken);
             let found = taken.into_iter().find(|found| found.soname.as_ref().is_none_or(|own| *own == bound.soname))?;
             let version = found.version.filter(|version| *version < bound.first)?;
             let Bound { soname, name, first } = bound;
             let values = Values::default().with("library", soname).with("found", version).with("first", first);
             let values = values.with("symbol", name).with("symbols", name).with("file", &self.file);
-            Some(MessageTemplate::LibraryLacksSymbolOnMachine.finding(&values.known("path", found.path.as_deref())))
+            Some(
+                MessageTemplate::LibraryLacksSymbolOnMachine
+                    .to_finding(&values.with_known("path", found.path.as_deref())),
+            )
         })
     }
 
-    fn complete(&mut self, name: &str, binary: &Binary, evidence: Option<&Evidence>) {
+    fn add_file(&mut self, name: &str, binary: &Binary, evidence: Option<&Evidence>) {
         let file = Values::default().with("file", name);
         let guarded = !self.manifests.is_empty();
-        if guarded && matches!(binary.kind, Kind::Object | Kind::Archive) {
-            self.findings.push(MessageTemplate::KernelsCannotTellUnlinked.finding(&file));
+        if guarded && matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
+            self.findings.push(MessageTemplate::KernelsCannotTellUnlinked.to_finding(&file));
             return;
         }
         let kernels = match binary.kernels() {
             Ok(kernels) => Some(kernels),
             Err(why) => {
-                self.findings.push(MessageTemplate::KernelsCannotTell.finding(&file.clone().with("why", why)));
+                self.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&file.clone().with("why", why)));
                 None
             }
         };
         if !guarded {
-            if !asks(binary, kernels) {
+            if !uses_cuda(binary, kernels) {
                 return;
             }
-            self.manifests.push(bare(name, binary));
-            let bare_code = binary.kind == Kind::GpuCode;
+            self.manifests.push(manifest_without_note(name, binary));
+            let bare_code = binary.kind == BinaryKind::GpuCode;
             let words = if bare_code { MessageTemplate::NoManifestGpuCode } else { MessageTemplate::NoManifest };
-            self.findings.push(words.finding(&file));
+            self.findings.push(words.to_finding(&file));
         }
         // The code of a cudart that stands in the file tells its release, whoever recorded it or not.
         let inside = kernels.filter(|_| binary.linkage(&CUDART) == Linkage::Static);
-        let told = inside.map(|kernels| match evidence {
+        let reported = inside.map(|kernels| match evidence {
             Some(evidence) => evidence.cudart.clone(),
-            None => Evidence::of(binary, kernels).cudart,
+            None => Evidence::from_binary(binary, kernels).cudart,
         });
         let observed = LinkObservation {
-            seen: Seen { cudart: told.unwrap_or_default(), ..Seen::default() },
-            archs: kernels.map(Kernels::targets),
+            seen: LinkEvidence { cudart: reported.unwrap_or_default(), ..LinkEvidence::default() },
+            archs: kernels.map(Kernels::built_targets),
             // Where nothing is seen of kernels that were declared, their owner's word stands.
-            gpus: kernels.filter(|kernels| kernels.any()).map(Kernels::requirements),
-            ..LinkObservation::of(binary)
+            gpus: kernels.filter(|kernels| kernels.has_kernels()).map(Kernels::requirement_rows),
+            ..LinkObservation::from_binary(binary)
         };
         self.manifests = std::mem::take(&mut self.manifests)
             .into_iter()
-            .map(|manifest| Manifest { sealed: false, ..seal::truth(manifest, &observed) })
+            .map(|manifest| Manifest { sealed: false, ..seal::observed_manifest(manifest, &observed) })
             .collect();
     }
 }
 
 impl Enough {
     /// What one of several does not do, and another one does, is no ground to refuse.
-    fn weigh(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
-        let refused = |findings: &[Finding]| Verdict::of(findings) == Verdict::Refused;
-        let told = |finding: &mut Finding| {
+    fn downgrade_optional(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
+        let refused = |findings: &[Finding]| Verdict::from_findings(findings) == Verdict::Refused;
+        let reported = |finding: &mut Finding| {
             if finding.severity == Severity::Error {
                 finding.severity = Severity::Info;
             }
@@ -274,12 +278,12 @@ impl Enough {
             |at: &&usize| manifests[**at].requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let served = self.serving.iter().filter(with_kernels).any(|at| !findings[*at].iter().any(no_code));
         for at in self.in_part.iter().filter(|_| served) {
-            findings[*at].iter_mut().filter(|finding| no_code(finding)).for_each(told);
+            findings[*at].iter_mut().filter(|finding| no_code(finding)).for_each(reported);
         }
         let (out, fit): (Vec<&Vec<usize>>, Vec<&Vec<usize>>) =
             self.one_of.iter().partition(|group| group.iter().any(|at| refused(&findings[*at])));
         if !fit.is_empty() {
-            out.into_iter().flatten().for_each(|at| findings[*at].iter_mut().for_each(told));
+            out.into_iter().flatten().for_each(|at| findings[*at].iter_mut().for_each(reported));
         }
     }
 }
@@ -288,7 +292,7 @@ impl Enough {
 const DRIVER: &str = "libcuda.so";
 
 /// What wheel repair renamed lies beside the file that needs it.
-fn needed(binary: &Binary) -> Vec<Needed> {
+fn needed_libraries(binary: &Binary) -> Vec<Needed> {
     let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
     let known = |name: &&String| {
         let described =
@@ -307,8 +311,8 @@ fn has_unknown_cudart(manifest: &Manifest) -> bool {
         && !manifest.requires.iter().any(is_floor)
 }
 
-fn asks(binary: &Binary, kernels: Option<&Kernels>) -> bool {
-    kernels.is_some_and(Kernels::any)
+fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
+    kernels.is_some_and(Kernels::has_kernels)
         || binary.linkage(&CUDART) != Linkage::None
         || vendor::ALL.iter().any(|library| binary.linkage(library) == Linkage::Linked)
         || binary.needed.iter().any(|name| name.starts_with(DRIVER))
@@ -316,23 +320,24 @@ fn asks(binary: &Binary, kernels: Option<&Kernels>) -> bool {
 
 /// What a file without a manifest is judged by, before its own code has been looked at. Of a library that it is linked to,
 /// its soname tells the major, and the newest function that it binds the oldest release.
-fn bare(name: &str, binary: &Binary) -> Manifest {
-    let mut manifest = Manifest::of(Component::unrecorded(name), "", "", &Policy::default(), &Toolchain::default());
+fn manifest_without_note(name: &str, binary: &Binary) -> Manifest {
+    let mut manifest =
+        Manifest::from_build(Component::unrecorded(name), "", "", &Policy::default(), &Toolchain::default());
     let linked = binary.linkage(CUDNN) == Linkage::Linked;
     if let Some(major) = binary.needed.iter().find_map(|name| CUDNN.major(name)).filter(|_| linked) {
         let newest = binary.bound.iter().find(|bound| CUDNN.is_named(&bound.soname)).map(|bound| bound.first);
         let version = newest.unwrap_or(Version::new(major, 0, 0));
-        manifest.needs(version);
+        manifest.require_cudnn(version);
     }
     manifest
 }
 
 /// What of a note a later cudaguard wrote is not judged.
-fn newer(note: &Note) -> Option<Finding> {
+fn newer_note_finding(note: &Note) -> Option<Finding> {
     let values = Values::default().with("component", &note.manifest.component);
     if u32::from(note.revision) > REVISION {
-        return Some(MessageTemplate::NoteNewer.finding(&values));
+        return Some(MessageTemplate::NoteNewer.to_finding(&values));
     }
     let kinds: Vec<String> = note.unknown_rows.iter().map(u16::to_string).collect();
-    (!kinds.is_empty()).then(|| MessageTemplate::NoteNewerRows.finding(&values.with("kinds", kinds.join(", "))))
+    (!kinds.is_empty()).then(|| MessageTemplate::NoteNewerRows.to_finding(&values.with("kinds", kinds.join(", "))))
 }

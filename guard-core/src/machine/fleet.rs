@@ -18,7 +18,7 @@ const KINDS: usize = 4096;
 
 /// What becomes of one file on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct FleetOutcome {
     /// The verdict.
     pub verdict: Verdict,
     /// What was found.
@@ -31,7 +31,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcomes {
     /// Each file, in their order.
-    pub each: Vec<Outcome>,
+    pub each: Vec<FleetOutcome>,
     /// Where one is refused: the fewest changes after which none would be, where there are such.
     pub change: Option<Change>,
 }
@@ -98,7 +98,7 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
     }
 
     /// One machine's line: its label where it has one, and what was made of the outcomes.
-    pub fn judge<'line>(&mut self, line: &'line str) -> Result<(Option<Cow<'line, str>>, Rc<T>), ParseError> {
+    pub fn judge_line<'line>(&mut self, line: &'line str) -> Result<(Option<Cow<'line, str>>, Rc<T>), ParseError> {
         let line = line.trim_ascii_end();
         let known_key = match self.shapes.find(line) {
             Some((Label(name), key)) => match self.lines.get(key) {
@@ -110,7 +110,7 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
         let (mut machine, texts) = Machine::read_for_judging(line)?;
         if line.len() > LONGEST {
             let name = machine.name.take();
-            return Ok((name.map(Cow::Owned), Rc::new(self.made(&machine))));
+            return Ok((name.map(Cow::Owned), Rc::new(self.describe_outcome(&machine))));
         }
         let key = match (known_key, texts) {
             (_, None) => None,
@@ -133,7 +133,7 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
         if let Some(known) = self.known.get(&machine) {
             return (name, known.clone());
         }
-        let made = Rc::new(self.made(&machine));
+        let made = Rc::new(self.describe_outcome(&machine));
         if self.known.len() == KINDS {
             self.known.clear();
         }
@@ -141,27 +141,27 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
         (name, made)
     }
 
-    fn made(&self, machine: &Machine) -> T {
-        (self.made_of)(outcomes(&self.files, machine))
+    fn describe_outcome(&self, machine: &Machine) -> T {
+        (self.made_of)(check_files(&self.files, machine))
     }
 }
 
-fn outcomes(files: &[Components], machine: &Machine) -> Outcomes {
+fn check_files(files: &[Components], machine: &Machine) -> Outcomes {
     let on = |file: &Components| {
-        let findings = file.on(machine, "that machine");
+        let findings = file.check_on(machine, "that machine");
         let verdict = examined::verdict(&findings, &file.not_examined);
         let refused = verdict == Verdict::Refused;
-        let change = if refused { Change::of(&[file], machine, &findings) } else { None };
-        Outcome { verdict, findings, change }
+        let change = if refused { Change::fewest_changes(&[file], machine, &findings) } else { None };
+        FleetOutcome { verdict, findings, change }
     };
-    let each: Vec<Outcome> = files.iter().map(on).collect();
+    let each: Vec<FleetOutcome> = files.iter().map(on).collect();
     let mut refused = each.iter().filter(|outcome| outcome.verdict == Verdict::Refused);
     let change = match (refused.next(), refused.next()) {
         (None, _) => None,
         (Some(alone), None) if files.len() == 1 => alone.change,
         _ => {
             let findings: Vec<Finding> = each.iter().flat_map(|outcome| outcome.findings.iter().cloned()).collect();
-            Change::of(&files.iter().collect::<Vec<_>>(), machine, &findings)
+            Change::fewest_changes(&files.iter().collect::<Vec<_>>(), machine, &findings)
         }
     };
     Outcomes { each, change }
@@ -178,7 +178,7 @@ mod tests {
 
     fn cudart_13() -> Components {
         let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
-        let mut manifest = Manifest::of(component, "t", "release", &Policy::default(), &Toolchain::default());
+        let mut manifest = Manifest::from_build(component, "t", "release", &Policy::default(), &Toolchain::default());
         manifest.requires = vec![Requirement::Driver {
             cuda: CudaVersion::new(13, 0),
             release: DriverRelease::new(580, 65, 6),
@@ -197,7 +197,7 @@ mod tests {
         };
         let mut judge = |name: &str, driver: &str, uuid: &str| {
             let line = line(name, driver, uuid);
-            let (label, outcomes) = fleet.judge(&line).unwrap();
+            let (label, outcomes) = fleet.judge_line(&line).unwrap();
             let outcome = &outcomes.each[0];
             let codes: Vec<Code> = outcome.findings.iter().map(|finding| finding.code).collect();
             (label.unwrap().into_owned(), outcome.verdict, codes)
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(judge("b", "580.65.06", "GPU-2"), ("b".to_owned(), Verdict::Runs, vec![]));
         assert_eq!(judge("c", "535.261.03", "GPU-3"), ("c".to_owned(), Verdict::Refused, vec![Code::DriverTooOld]));
         assert_eq!((fleet.known.len(), fleet.lines.len()), (2, 2));
-        assert!(fleet.judge("{").is_err());
+        assert!(fleet.judge_line("{").is_err());
     }
 
     fn driver(branch: u32) -> Change {
@@ -240,8 +240,8 @@ mod tests {
         let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
         let (mut read, mut failed) = (0, 0);
         for line in &all {
-            let alone = Fleet::new(vec![cudart_13()], |outcomes| outcomes).judge(line);
-            match (fleet.judge(line), alone) {
+            let alone = Fleet::new(vec![cudart_13()], |outcomes| outcomes).judge_line(line);
+            match (fleet.judge_line(line), alone) {
                 (Ok(found), Ok(alone)) => {
                     assert_eq!(found, alone, "{line}");
                     read += 1;
@@ -277,7 +277,7 @@ mod tests {
             let line = format!(
                 r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{{"cc": "{cc}", "uuid": "GPU-1"}}]}}"#
             );
-            let (_, outcomes) = fleet.judge(&line).unwrap();
+            let (_, outcomes) = fleet.judge_line(&line).unwrap();
             let words = |change: Option<Change>| change.map(Change::describe).unwrap_or_default();
             [words(outcomes.each[0].change), words(outcomes.each[1].change), words(outcomes.change)]
         };
@@ -293,7 +293,7 @@ mod tests {
         let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
         let mut change = |driver: &str| {
             let line = format!(r#"{{"driver": {driver}, "gpus": [{{"cc": "9.0"}}]}}"#);
-            fleet.judge(&line).unwrap().1.each[0].change
+            fleet.judge_line(&line).unwrap().1.each[0].change
         };
         assert_eq!(change(r#"{"user": "535.261.03", "kernel": "535.261.03"}"#), Some(driver(580)));
         assert_eq!(change(r#"{"user": "580.95.05", "kernel": "580.95.05"}"#), None);
@@ -302,7 +302,7 @@ mod tests {
         // Their driver lists these GPUs, and a newer one may not.
         let mut of = |gpu: &str, driver: &str| {
             let line = format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{gpu}]}}"#);
-            fleet.judge(&line).unwrap().1.each[0].change
+            fleet.judge_line(&line).unwrap().1.each[0].change
         };
         assert_eq!(of(r#"{"cc": "7.0", "uuid": "GPU-1"}"#, "535.261.03"), Some(driver(580)));
         assert_eq!(of(r#"{"cc": "3.7", "uuid": "GPU-1"}"#, "470.256.02"), None);
@@ -316,7 +316,7 @@ mod tests {
             let line = format!(
                 r#"{{"driver": {{"user": "600.{number}", "kernel": "600.{number}"}}, "gpus": [{{"cc": "9.0"}}]}}"#
             );
-            assert_eq!(fleet.judge(&line).unwrap().1.each[0].verdict, Verdict::Runs, "{number}");
+            assert_eq!(fleet.judge_line(&line).unwrap().1.each[0].verdict, Verdict::Runs, "{number}");
             assert!(fleet.known.len() <= KINDS);
         }
     }

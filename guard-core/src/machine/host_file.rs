@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use super::json_reader::{JsonReader, ParseError, Text, Use};
-use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
-use crate::host::Loader;
+use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind};
+use crate::host::LoaderVersion;
 use crate::vendor;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
@@ -20,7 +20,7 @@ const A_TEXT: &str = "a text in quotes";
 
 /// A driver's release as people and packages write it: `535.261.03`, `580.65.06-1`, `R535`, `v550.54.15`. With the branch
 /// alone the rest is 0.
-pub fn release(text: &str) -> Option<DriverRelease> {
+pub fn parse_release(text: &str) -> Option<DriverRelease> {
     let text = text.trim().trim_start_matches(['R', 'r', 'V', 'v']);
     let number = text.split(['-', '+', '~', ' ']).next().unwrap_or_default();
     if !number.is_empty() && number.len() <= 9 && number.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -30,7 +30,7 @@ pub fn release(text: &str) -> Option<DriverRelease> {
 }
 
 /// A compute capability: `8.6`.
-pub(super) fn cc(text: &str) -> Option<(u8, u8)> {
+pub(super) fn parse_cc(text: &str) -> Option<(u8, u8)> {
     let (major, minor) = text.split_once('.')?;
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     Some((number(major)?, number(minor)?))
@@ -74,7 +74,7 @@ impl Machine {
                 }
                 "platform" => machine.platform = Some(json.text(A_TEXT)?.into_owned()),
                 // One that nobody knows yet is no mistake: its driver is judged as any other.
-                "kind" => machine.kind = Kind::by_name(&json.text(A_TEXT)?),
+                "kind" => machine.kind = MachineKind::from_name(&json.text(A_TEXT)?),
                 "driver" => machine.driver = Some(driver(json, whole)?),
                 "gpus" => machine.gpus = Some(list("an array of GPUs", json, |json| gpu(json, whole))?),
                 "variables" => machine.variables = texts("variables: an object of texts", json)?,
@@ -82,7 +82,7 @@ impl Machine {
                 "doubts" if whole => {
                     machine.doubts = list("an array of texts", json, |json| Ok(json.text(A_TEXT)?.into_owned()))?;
                 }
-                _ => match vendor::by_key(key) {
+                _ => match vendor::library_for_key(key) {
                     Some(of) => {
                         let files = list("an array of libraries", json, |json| library(json, whole))?;
                         machine.libraries.insert(of.key, files);
@@ -150,8 +150,8 @@ fn driver(json: &mut JsonReader<'_>, whole: bool) -> Result<Driver, ParseError> 
         }
         match key {
             "present" => driver.absent = !json.truth()?,
-            "user" => driver.user = meaning(json, A_RELEASE, release)?,
-            "kernel" => driver.kernel = meaning(json, A_RELEASE, release)?,
+            "user" => driver.user = meaning(json, A_RELEASE, parse_release)?,
+            "kernel" => driver.kernel = meaning(json, A_RELEASE, parse_release)?,
             "cuda" => driver.cuda = version::<CudaVersion>(json, A_CUDA)?,
             "init" => driver.init = Some(json.whole("the number that cuInit answered")?),
             "library" => driver.library = aside(json, whole)?,
@@ -165,8 +165,8 @@ fn driver(json: &mut JsonReader<'_>, whole: bool) -> Result<Driver, ParseError> 
     Ok(driver)
 }
 
-fn compat(json: &mut JsonReader<'_>) -> Result<Compat, ParseError> {
-    let mut compat = Compat::default();
+fn compat(json: &mut JsonReader<'_>) -> Result<CompatPackage, ParseError> {
+    let mut compat = CompatPackage::default();
     json.object("an object, `{ … }`", |key, json| {
         match key {
             "cuda" => compat.cuda = version::<CudaVersion>(json, A_CUDA)?,
@@ -187,7 +187,7 @@ fn gpu(json: &mut JsonReader<'_>, whole: bool) -> Result<Gpu, ParseError> {
         }
         match key {
             "name" => name = Some(json.text(A_TEXT)?),
-            "cc" => gpu.cc = meaning(json, A_CC, cc)?,
+            "cc" => gpu.cc = meaning(json, A_CC, parse_cc)?,
             // Nobody but its driver knows these.
             "uuid" => (gpu.uuid, gpu.listed) = (aside(json, whole)?, true),
             "pci" => (gpu.pci, gpu.listed) = (aside(json, whole)?, true),
@@ -200,8 +200,8 @@ fn gpu(json: &mut JsonReader<'_>, whole: bool) -> Result<Gpu, ParseError> {
     Ok(gpu)
 }
 
-fn library(json: &mut JsonReader<'_>, whole: bool) -> Result<Library, ParseError> {
-    let mut library = Library { taken: true, ..Library::default() };
+fn library(json: &mut JsonReader<'_>, whole: bool) -> Result<HostLibrary, ParseError> {
+    let mut library = HostLibrary { taken: true, ..HostLibrary::default() };
     json.object("a library: an object, `{ … }`", |key, json| {
         if json.null() {
             return Ok(());
@@ -223,14 +223,14 @@ fn library(json: &mut JsonReader<'_>, whole: bool) -> Result<Library, ParseError
 }
 
 /// Two numbers are what code tells, three what a name does.
-fn loader(text: &str) -> Option<Loader> {
+fn loader(text: &str) -> Option<LoaderVersion> {
     let version: Version = text.parse().ok()?;
     let whole = text.matches('.').count() > 1;
-    Some(if whole { Loader::Version(version) } else { Loader::Minor(version.major, version.minor) })
+    Some(if whole { LoaderVersion::Version(version) } else { LoaderVersion::Minor(version.major, version.minor) })
 }
 
-fn part(json: &mut JsonReader<'_>) -> Result<Part, ParseError> {
-    let mut part = Part::default();
+fn part(json: &mut JsonReader<'_>) -> Result<HostLibraryPart, ParseError> {
+    let mut part = HostLibraryPart::default();
     json.object("a library: an object, `{ … }`", |key, json| {
         match key {
             "file" => part.file = json.text(A_TEXT)?.into_owned(),

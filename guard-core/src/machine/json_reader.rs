@@ -28,7 +28,7 @@ impl fmt::Display for ParseError {
         if self.key.is_empty() {
             f.write_str(&self.what)
         } else {
-            write!(f, "`{}`: {}", crate::sanitize::line(&self.key), self.what)
+            write!(f, "`{}`: {}", crate::sanitize::sanitize_line(&self.key), self.what)
         }
     }
 }
@@ -63,7 +63,7 @@ pub(super) struct Text {
 
 /// So much of a text that is not what it should be as a message bears.
 fn short(text: &str) -> String {
-    crate::sanitize::line(&text.chars().take(24).collect::<String>()).into_owned()
+    crate::sanitize::sanitize_line(&text.chars().take(24).collect::<String>()).into_owned()
 }
 
 /// How many bytes at the start are neither a quote, a backslash nor a control character; eight are looked at in one go, so

@@ -6,13 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::asker::{DriverProbe, Said};
-use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
+use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, VARIABLES, pci};
 use crate::elf::Elf;
 use crate::env::Env;
 use crate::files;
-use crate::host::Loader;
-use crate::library_version::{self, in_name, inner_file, of_file, of_part};
-use crate::loader::{self, Candidate, Graph, Look};
+use crate::host::LoaderVersion;
+use crate::library_version::{self, file_version, in_name, inner_file, part_version};
+use crate::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::mapped_file::OpenFiles;
 use crate::sanitize;
 use crate::vendor;
@@ -25,64 +25,64 @@ const ENOUGH: u64 = 64 * 1024;
 
 /// Looks at this machine as a program that is started here would see it: by the loader's own rules, in this environment.
 /// Without an asker the real driver is not asked.
-pub fn look(env: &Env, asker: Option<&DriverProbe>) -> Machine {
+pub fn detect_machine(env: &Env, asker: Option<&DriverProbe>) -> Machine {
     with_graph(env, asker).0
 }
 
 /// The same, with the graph of the program by which it looked.
-pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Option<Graph>) {
+pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Option<LoadGraph>) {
     let mut machine = Machine::default();
     // A static program of ours has no loader: then a program that every system has stands for the others.
     let graph = ["/proc/self/exe", "/bin/sh", "/usr/bin/env"]
         .iter()
-        .filter_map(|program| loader::resolve(Path::new(program), env).ok())
+        .filter_map(|program| loader::resolve_program(Path::new(program), env).ok())
         .find(|graph| graph.interpreter.is_some() && graph.interpreter_problem.is_none());
     let root = Root::default();
     machine.platform = Some(format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS));
     let Some(mut graph) = graph else {
         machine.doubts.push("no program with a loader was found here, so nobody knows where one would look".to_owned());
-        root.look(&mut machine);
+        root.detect_hardware(&mut machine);
         return (machine, None);
     };
     for library in vendor::ALL {
-        let mut files = libraries(env, &graph, library);
+        let mut files = library_candidates(env, &graph, library);
         for file in files.iter_mut().filter(|file| file.taken && !library.parts.is_empty()) {
-            parts(&mut graph, library, file);
+            read_parts(&mut graph, library, file);
         }
         machine.libraries.insert(library.key, files);
     }
-    by_graph(env, &mut machine, &root, &mut graph, asker);
+    detect_libraries(env, &mut machine, &root, &mut graph, asker);
     (machine, Some(graph))
 }
 
 /// Driver and GPUs as the program of this graph would see them; without an asker by files alone. What libcuda needs is
 /// loaded into the graph.
-pub(crate) fn of_graph(env: &Env, graph: &mut Graph, asker: Option<&DriverProbe>) -> Machine {
+pub(crate) fn detect_for_graph(env: &Env, graph: &mut LoadGraph, asker: Option<&DriverProbe>) -> Machine {
     let mut machine = Machine::default();
-    by_graph(env, &mut machine, &Root::default(), graph, asker);
+    detect_libraries(env, &mut machine, &Root::default(), graph, asker);
     machine
 }
 
-fn by_graph(env: &Env, machine: &mut Machine, root: &Root, graph: &mut Graph, asker: Option<&DriverProbe>) {
-    root.look(machine);
+fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut LoadGraph, asker: Option<&DriverProbe>) {
+    root.detect_hardware(machine);
     let mut driver = machine.driver.take().unwrap_or_default();
-    match graph.file(0, LIBCUDA) {
+    match graph.resolve_file(0, LIBCUDA) {
         None if graph.is_shut(0, LIBCUDA) => {
             machine.doubts.push(format!("{LIBCUDA} was not found, and not every folder could be looked into"));
         }
         None => driver.absent = true,
-        Some(Candidate { path, place, look: Look::Usable }) => {
-            note(machine, "driver.library", shown(env, &place));
-            of_libcuda(env, machine, &mut driver, graph.files(), &path);
-            if let Some(index) = graph.open(0, LIBCUDA) {
-                let there = graph.file(index, PTX_COMPILER).is_some_and(|file| file.look == Look::Usable);
+        Some(LibraryCandidate { path, place, look: Inspection::Usable }) => {
+            push_note(machine, "driver.library", redact_home(env, &place));
+            read_libcuda(env, machine, &mut driver, graph.files(), &path);
+            if let Some(index) = graph.dlopen_library(0, LIBCUDA) {
+                let there = graph.resolve_file(index, PTX_COMPILER).is_some_and(|file| file.look == Inspection::Usable);
                 // On WSL it lies in the driver's store, where libcuda alone finds it.
                 driver.ptx_compiler = Some(there).filter(|there| *there || machine.kind.is_none());
             }
-            driver.library = Some(shown(env, &path.display()));
+            driver.library = Some(redact_home(env, &path.display()));
             let native = loader::native_machine().is_some_and(|native| native == graph.machine());
             match asker.filter(|_| native) {
-                Some(asker) => heard(env, machine, &mut driver, asker.ask(env, &path)),
+                Some(asker) => apply_probe(env, machine, &mut driver, asker.probe_library(env, &path)),
                 None if asker.is_some() => {
                     machine.doubts.push("the program is for another processor: its driver cannot be asked".to_owned());
                 }
@@ -90,7 +90,7 @@ fn by_graph(env: &Env, machine: &mut Machine, root: &Root, graph: &mut Graph, as
             }
         }
         Some(broken) => {
-            let path = shown(env, &broken.path.display());
+            let path = redact_home(env, &broken.path.display());
             machine.doubts.push(format!("the loader would take {path} and die of it: {}", broken.problem()));
         }
     }
@@ -109,16 +109,16 @@ fn by_graph(env: &Env, machine: &mut Machine, root: &Root, graph: &mut Graph, as
     }
 }
 
-fn note(machine: &mut Machine, key: &str, source: impl Into<String>) {
+fn push_note(machine: &mut Machine, key: &str, source: impl Into<String>) {
     machine.sources.push((key.to_owned(), source.into()));
 }
 
 /// A text as it may be shown to others: the home folder's name is its user's.
-pub(crate) fn shown(env: &Env, text: &dyn std::fmt::Display) -> String {
+pub(crate) fn redact_home(env: &Env, text: &dyn std::fmt::Display) -> String {
     let text = text.to_string();
     let home = env.var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
     let Some(home) = home else { return text };
-    sanitize::replaced(&text, home.trim_end_matches('/'), "~")
+    sanitize::replace_word(&text, home.trim_end_matches('/'), "~")
 }
 
 /// The release behind `libcuda.so.` in the name of the file behind every link. On WSL and Jetson it is libcuda.so.1.1, and a
@@ -130,17 +130,18 @@ pub(crate) fn release_in_name(path: &Path) -> Option<DriverRelease> {
 }
 
 /// What libcuda's file says.
-fn of_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, files: &OpenFiles, path: &Path) {
+fn read_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, files: &OpenFiles, path: &Path) {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     driver.user = release_in_name(path).filter(|_| machine.kind.is_none());
     if driver.user.is_some() {
-        note(machine, "driver.user", format!("the name of {}", shown(env, &real.display())));
+        push_note(machine, "driver.user", format!("the name of {}", redact_home(env, &real.display())));
     }
     let Ok(data) = files.open(path) else { return };
     let Ok(elf) = Elf::parse(&data) else { return };
-    driver.compat = elf.notes().find(|note| note.owner == "NVIDIA Corporation").and_then(|note| compat(note.desc));
+    driver.compat =
+        elf.notes().find(|note| note.owner == "NVIDIA Corporation").and_then(|note| parse_compat_note(note.desc));
     if driver.compat.is_some() {
-        note(machine, "driver.compat", format!("the note in {}", shown(env, &real.display())));
+        push_note(machine, "driver.compat", format!("the note in {}", redact_home(env, &real.display())));
     }
     driver.ordinary = driver.compat.is_none() && !in_compat_folder(path) && !in_compat_folder(&real);
 }
@@ -151,34 +152,36 @@ pub(super) fn in_compat_folder(path: &Path) -> bool {
 }
 
 /// `{"format":1,"CUDA version":"12.9","driver":[535,550,…],"device":[…]}`.
-fn compat(note: &[u8]) -> Option<Compat> {
+fn parse_compat_note(note: &[u8]) -> Option<CompatPackage> {
     let text = std::str::from_utf8(note).ok()?.trim_end_matches('\0');
     let value: serde_json::Value = serde_json::from_str(text).ok()?;
     let numbers = value.get("driver").and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    Some(Compat {
+    Some(CompatPackage {
         cuda: value.get("CUDA version").and_then(serde_json::Value::as_str).and_then(|version| version.parse().ok()),
         branches: numbers.iter().filter_map(|number| u32::try_from(number.as_u64()?).ok()).collect(),
     })
 }
 
 /// What the real driver said, over what the files say: it honours every variable, and knows MIG, WSL, Jetson and cuda-compat.
-fn heard(env: &Env, machine: &mut Machine, driver: &mut Driver, said: Said) {
+fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Said) {
     const ASKED: &str = "libcuda, asked in a child process";
-    driver.cuda = said.cuda;
+    driver.cuda = answer.cuda;
     if driver.cuda.is_some() {
-        note(machine, "driver.cuda", format!("{ASKED}: cuDriverGetVersion"));
+        push_note(machine, "driver.cuda", format!("{ASKED}: cuDriverGetVersion"));
     }
-    driver.init = said.init;
+    driver.init = answer.init;
     if driver.init.is_some() {
-        note(machine, "driver.init", format!("{ASKED}: cuInit"));
+        push_note(machine, "driver.init", format!("{ASKED}: cuInit"));
     }
-    machine.doubts.extend(said.trouble.map(|trouble| shown(env, &trouble)));
-    let Some(devices) = said.gpus else { return };
+    machine.doubts.extend(answer.trouble.map(|trouble| redact_home(env, &trouble)));
+    let Some(devices) = answer.gpus else { return };
     // Those that it shows come first and in its order; what the kernel module has beside them is hidden.
     let mut hidden = machine.gpus.take().unwrap_or_default();
     let mut gpus = Vec::new();
     for device in devices {
-        let same = |gpu: &Gpu| gpu.pci.is_some() && gpu.pci.as_deref().map(slot) == device.pci.as_deref().map(slot);
+        let same = |gpu: &Gpu| {
+            gpu.pci.is_some() && gpu.pci.as_deref().map(normalize_slot) == device.pci.as_deref().map(normalize_slot)
+        };
         let known = hidden.iter().position(same).map(|at| hidden.remove(at)).unwrap_or_default();
         gpus.push(Gpu {
             name: device.name.or(known.name),
@@ -192,11 +195,11 @@ fn heard(env: &Env, machine: &mut Machine, driver: &mut Driver, said: Said) {
     gpus.extend(hidden.into_iter().map(|gpu| Gpu { visible: Some(false), ..gpu }));
     machine.gpus = Some(gpus);
     machine.sources.retain(|(key, _)| key != "gpus");
-    note(machine, "gpus", ASKED);
+    push_note(machine, "gpus", ASKED);
 }
 
 /// `00000000:3B:00.0` and `0000:3b:00.0` are one place.
-fn slot(id: &str) -> String {
+fn normalize_slot(id: &str) -> String {
     let id = id.to_ascii_lowercase();
     match id.split_once(':') {
         Some((domain, rest)) if rest.contains(':') => format!("{}:{rest}", domain.trim_start_matches('0')),
@@ -205,21 +208,21 @@ fn slot(id: &str) -> String {
 }
 
 /// Every file that the loader looks at for this library's names: the first usable one is taken, the others stand behind it.
-fn libraries(env: &Env, graph: &Graph, library: &vendor::Library) -> Vec<Library> {
+fn library_candidates(env: &Env, graph: &LoadGraph, library: &vendor::Library) -> Vec<HostLibrary> {
     let mut found = Vec::new();
     for name in library.sonames() {
         let mut taken = false;
         for candidate in graph.candidates(0, &name) {
-            if !matches!(candidate.look, Look::Usable) {
+            if !matches!(candidate.look, Inspection::Usable) {
                 continue;
             }
-            found.push(Library {
+            found.push(HostLibrary {
                 soname: Some(name.clone()),
-                version: of_file(graph.files(), library, &candidate.path),
-                path: Some(shown(env, &candidate.path.display())),
+                version: file_version(graph.files(), library, &candidate.path),
+                path: Some(redact_home(env, &candidate.path.display())),
                 taken: !taken,
-                by: Some(shown(env, &candidate.place)),
-                ..Library::default()
+                by: Some(redact_home(env, &candidate.place)),
+                ..HostLibrary::default()
             });
             taken = true;
         }
@@ -229,29 +232,29 @@ fn libraries(env: &Env, graph: &Graph, library: &vendor::Library) -> Vec<Library
 
 /// The parts of a library that tell a version or that it does not work without: those that are there; and what they and the
 /// library's own file say of its release.
-fn parts(graph: &mut Graph, library: &vendor::Library, file: &mut Library) {
+fn read_parts(graph: &mut LoadGraph, library: &vendor::Library, file: &mut HostLibrary) {
     let Some(soname) = file.soname.as_deref() else { return };
-    let (Some(index), Some(major)) = (graph.open(0, soname), library.major(soname)) else { return };
+    let (Some(index), Some(major)) = (graph.dlopen_library(0, soname), library.major(soname)) else { return };
     let path = graph.objects[index].path.clone();
     let by_name = in_name(library, &path);
     let mut found = Vec::new();
-    for part in library.parts(major) {
+    for part in library.parts_of_major(major) {
         let Some(own) = inner_file(graph, index, part.file, by_name) else { continue };
         file.cuda = file.cuda.or_else(|| library_version::made_with(graph.files(), library, &own));
-        found.push(Part {
+        found.push(HostLibraryPart {
             file: part.file.to_owned(),
-            version: of_part(graph.files(), library, &own, part.file, part.symbol),
+            version: part_version(graph.files(), library, &own, part.file, part.symbol),
         });
     }
     // What its parts say counts; its own file is told of where that says another release.
     file.version = found.iter().find_map(|part| part.version).or(file.version);
-    let loader = library_version::loader(library, &path);
+    let loader = library_version::loader_version(library, &path);
     let same = match (loader, file.version) {
-        (Loader::Version(own), Some(whole)) => own == whole,
-        (Loader::Minor(major, minor), Some(whole)) => (major, minor) == (whole.major, whole.minor),
+        (LoaderVersion::Version(own), Some(whole)) => own == whole,
+        (LoaderVersion::Minor(major, minor), Some(whole)) => (major, minor) == (whole.major, whole.minor),
         _ => true,
     };
-    file.loader = if same { Loader::Unknown } else { loader };
+    file.loader = if same { LoaderVersion::Unknown } else { loader };
     file.parts = Some(found);
 }
 
@@ -265,55 +268,55 @@ impl Default for Root {
 }
 
 impl Root {
-    fn at(&self, path: &str) -> PathBuf {
+    fn path_in_root(&self, path: &str) -> PathBuf {
         self.0.join(path.trim_start_matches('/'))
     }
 
-    fn text(&self, path: &str) -> Option<String> {
+    fn read_text(&self, path: &str) -> Option<String> {
         let mut bytes = Vec::new();
-        let file = files::open(&self.at(path)).ok()?;
+        let file = files::open_regular(&self.path_in_root(path)).ok()?;
         std::io::Read::read_to_end(&mut std::io::Read::take(file, ENOUGH), &mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Everything but libcuda.
-    fn look(&self, machine: &mut Machine) {
-        machine.kind = self.kind();
+    fn detect_hardware(&self, machine: &mut Machine) {
+        machine.kind = self.detect_kind();
         let mut driver = Driver::default();
-        if let Some(text) = self.text("/proc/driver/nvidia/version") {
+        if let Some(text) = self.read_text("/proc/driver/nvidia/version") {
             driver.kernel = kernel_module(&text);
             match driver.kernel {
-                Some(_) => note(machine, "driver.kernel", "/proc/driver/nvidia/version"),
+                Some(_) => push_note(machine, "driver.kernel", "/proc/driver/nvidia/version"),
                 None => machine.doubts.push("/proc/driver/nvidia/version names no release".to_owned()),
             }
         }
-        machine.gpus = self.gpus();
+        machine.gpus = self.detect_gpus();
         if machine.gpus.is_some() {
-            note(machine, "gpus", "/proc/driver/nvidia/gpus, /sys/bus/pci/devices, /dev/nvidia*");
+            push_note(machine, "gpus", "/proc/driver/nvidia/gpus, /sys/bus/pci/devices, /dev/nvidia*");
         }
         machine.driver = Some(driver);
     }
 
-    fn kind(&self) -> Option<Kind> {
-        if self.at("/dev/dxg").exists() {
-            return Some(Kind::Wsl2);
+    fn detect_kind(&self) -> Option<MachineKind> {
+        if self.path_in_root("/dev/dxg").exists() {
+            return Some(MachineKind::Wsl2);
         }
-        let tegra = || self.text("/proc/device-tree/compatible").is_some_and(|text| text.contains("nvidia,tegra"));
-        (self.at("/etc/nv_tegra_release").exists() || tegra()).then_some(Kind::Jetson)
+        let tegra = || self.read_text("/proc/device-tree/compatible").is_some_and(|text| text.contains("nvidia,tegra"));
+        (self.path_in_root("/etc/nv_tegra_release").exists() || tegra()).then_some(MachineKind::Jetson)
     }
 
     /// The GPUs that the kernel module drives; `None` where it does not list them (WSL, Jetson, a container that hides
     /// them, no module).
-    fn gpus(&self) -> Option<Vec<Gpu>> {
-        let folder = fs::read_dir(self.at("/proc/driver/nvidia/gpus")).ok()?;
+    fn detect_gpus(&self) -> Option<Vec<Gpu>> {
+        let folder = fs::read_dir(self.path_in_root("/proc/driver/nvidia/gpus")).ok()?;
         let mut slots: Vec<String> =
             folder.flatten().filter_map(|entry| entry.file_name().to_str().map(str::to_owned)).collect();
         slots.sort();
-        Some(slots.iter().map(|slot| self.gpu(slot)).collect())
+        Some(slots.iter().map(|slot| self.detect_gpu(slot)).collect())
     }
 
-    fn gpu(&self, slot: &str) -> Gpu {
-        let text = self.text(&format!("/proc/driver/nvidia/gpus/{slot}/information")).unwrap_or_default();
+    fn detect_gpu(&self, slot: &str) -> Gpu {
+        let text = self.read_text(&format!("/proc/driver/nvidia/gpus/{slot}/information")).unwrap_or_default();
         let facts: BTreeMap<&str, &str> = text
             .lines()
             .filter_map(|line| line.split_once(':'))
@@ -321,13 +324,13 @@ impl Root {
             .collect();
         let fact = |key: &str| facts.get(key).filter(|value| !value.is_empty()).map(|value| (*value).to_owned());
         let minor = facts.get("Device Minor").and_then(|minor| minor.parse::<u32>().ok());
-        let id = self.text(&format!("/sys/bus/pci/devices/{slot}/device"));
+        let id = self.read_text(&format!("/sys/bus/pci/devices/{slot}/device"));
         let id = id.and_then(|id| u16::from_str_radix(id.trim().strip_prefix("0x")?, 16).ok());
-        let device = minor.map(|minor| self.at(&format!("/dev/nvidia{minor}")));
+        let device = minor.map(|minor| self.path_in_root(&format!("/dev/nvidia{minor}")));
         Gpu {
             // It says `Unknown` of a board that it has no name for.
             name: fact("Model").filter(|name| name != "Unknown"),
-            cc: id.and_then(pci::cc),
+            cc: id.and_then(pci::compute_capability),
             // Question marks stand in it before the GPU has been woken.
             uuid: fact("GPU UUID").filter(|uuid| uuid.starts_with("GPU-") && !uuid.contains('?')),
             pci: Some(slot.to_owned()),

@@ -3,7 +3,7 @@
 //! No rule of its own: each cell is what the judge of a run says of a machine with that GPU and that driver, and with the oldest
 //! release of the guarded library that the files take.
 
-use super::placement::Asked;
+use super::placement::PlacementQuery;
 use super::{Components, Driver, Gpu, Machine};
 use crate::finding::{Code, Finding, Verdict};
 use crate::judge::run::answer::Service;
@@ -18,7 +18,7 @@ pub struct Map {
     /// The branches, oldest first: from the last one on that runs the files on no GPU.
     pub branches: Vec<Branch>,
     /// The GPUs, oldest first: those that one of the branches drives.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MapRow>,
 }
 
 /// A branch of drivers.
@@ -32,7 +32,7 @@ pub struct Branch {
 
 /// GPUs of one compute capability.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct MapRow {
     /// The compute capability.
     pub cc: (u8, u8),
     /// Products, the best known first.
@@ -72,34 +72,34 @@ impl State {
     pub const ALL: [Self; 6] = [Self::Native, Self::Jit, Self::Partial, Self::Refused, Self::Unknown, Self::NotDriven];
 
     /// Whether the files run there.
-    pub const fn runs(self) -> bool {
+    pub const fn is_running(self) -> bool {
         matches!(self, Self::Native | Self::Jit | Self::Partial)
     }
 }
 
 impl Map {
     /// Of these files together; an error says in words why nothing can be said.
-    pub fn of(files: &[Components]) -> Result<Self, String> {
+    pub fn from_components(files: &[Components]) -> Result<Self, String> {
         let files: Vec<Components> = files.iter().map(Components::without_repeats).collect();
-        let asked = Asked::of(&files)?;
-        let processor = asked.processor()?;
+        let asked = PlacementQuery::from_components(&files)?;
+        let processor = asked.processor_name()?;
         // Jetsons have one processor.
         let can_be = |cc: &(u8, u8)| processor == "aarch64" || !tables::is_tegra(*cc);
-        let mut ccs: Vec<(u8, u8)> = tables::archs().iter().map(|row| row.cc).filter(can_be).collect();
+        let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).filter(can_be).collect();
         ccs.dedup();
-        let exact = tables::branches().iter().filter(|row| row.exact);
+        let exact = tables::branch_rows().iter().filter(|row| row.exact);
         let all: Vec<Branch> = exact.map(|row| Branch { number: row.branch, cuda: row.least }).collect();
-        let row = |cc: &(u8, u8)| Row {
+        let row = |cc: &(u8, u8)| MapRow {
             cc: *cc,
             names: tables::gpu_examples(*cc),
             cells: {
-                let service = asked.service(*cc);
-                all.iter().map(|branch| asked.cell(*cc, *branch, service)).collect()
+                let service = asked.worst_support(*cc);
+                all.iter().map(|branch| asked.judge_cell(*cc, *branch, service)).collect()
             },
         };
-        let mut rows: Vec<Row> = ccs.iter().map(row).collect();
+        let mut rows: Vec<MapRow> = ccs.iter().map(row).collect();
         // What every older driver says as well stands there once.
-        let first = (0..all.len()).find(|at| rows.iter().any(|row| row.cells[*at].state.runs()));
+        let first = (0..all.len()).find(|at| rows.iter().any(|row| row.cells[*at].state.is_running()));
         let from = first.unwrap_or(all.len().saturating_sub(4)).saturating_sub(1);
         for row in &mut rows {
             row.cells.drain(..from);
@@ -109,13 +109,13 @@ impl Map {
     }
 }
 
-impl Asked<'_> {
-    fn cell(&self, cc: (u8, u8), branch: Branch, service: Option<Service>) -> Cell {
+impl PlacementQuery<'_> {
+    fn judge_cell(&self, cc: (u8, u8), branch: Branch, service: Option<Service>) -> Cell {
         let driver = Driver { user: Some(DriverRelease::new(branch.number, 0, 0)), ..Driver::default() };
         let gpu = Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() };
-        let machine = Machine { driver: Some(driver), gpus: Some(vec![gpu]), ..self.machine(None, None) };
-        let found = self.findings(&machine);
-        let verdict = Verdict::of(&found);
+        let machine = Machine { driver: Some(driver), gpus: Some(vec![gpu]), ..self.sample_machine(None, None) };
+        let found = self.findings_on(&machine);
+        let verdict = Verdict::from_findings(&found);
         let state = match verdict {
             _ if found.iter().any(|finding| finding.code == Code::GpuNotForDriver) => State::NotDriven,
             Verdict::Refused => State::Refused,
@@ -128,7 +128,7 @@ impl Asked<'_> {
         };
         let rests_on = |finding: &Finding| match state {
             State::NotDriven => finding.code == Code::GpuNotForDriver,
-            _ => verdict != Verdict::Runs && Verdict::of([finding]) == verdict,
+            _ => verdict != Verdict::Runs && Verdict::from_findings([finding]) == verdict,
         };
         Cell { state, why: found.into_iter().find(rests_on) }
     }

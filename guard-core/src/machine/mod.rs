@@ -1,4 +1,4 @@
-//! A machine's own facts: gathered here ([`look()`]), read from a host file ([`Machine::read`]) or given by hand, and made
+//! A machine's own facts: gathered here ([`detect_machine()`]), read from a host file ([`Machine::read`]) or given by hand, and made
 //! into the [`Host`] that the run judge wants of each component. A fact that nobody knows is absent, never invented.
 //!
 //! `docs/reference/host-file.md` has the host file's keys.
@@ -22,16 +22,16 @@ use std::path::{Path, PathBuf};
 
 pub use asker::DriverProbe;
 #[cfg(target_os = "linux")]
-pub use child::asked;
+pub use child::run_probe_child;
 pub use components::{Components, Enough};
-pub use host_file::release;
+pub use host_file::parse_release;
 pub use json_reader::ParseError;
-pub use look::look;
-pub(crate) use look::of_graph;
-pub use pci::cc as cc_of_pci_device;
+pub(crate) use look::detect_for_graph;
+pub use look::detect_machine;
+pub use pci::compute_capability as cc_of_pci_device;
 
 use crate::finding::{Finding, MessageTemplate, Values};
-use crate::host::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, Loader};
+use crate::host::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
 use crate::json::{Value, array, object};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::tables::{self, Floor};
@@ -48,19 +48,19 @@ pub const VARIABLES: [&str; 4] =
 /// What is known of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Machine {
-    /// A label for people, of whoever keeps a list of machines; [`look()`] gives none.
+    /// A label for people, of whoever keeps a list of machines; [`detect_machine()`] gives none.
     pub name: Option<String>,
     /// Processor and system: `x86_64-linux`.
     pub platform: Option<String>,
     /// What is special about it.
-    pub kind: Option<Kind>,
+    pub kind: Option<MachineKind>,
     /// The driver; `None`: nobody looked.
     pub driver: Option<Driver>,
     /// The GPUs; `None`: nobody looked, or looking failed.
     pub gpus: Option<Vec<Gpu>>,
     /// By the key of their descriptor, the files of each library in the order in which the loader would find them; a key that
     /// is not there: nobody looked.
-    pub libraries: BTreeMap<&'static str, Vec<Library>>,
+    pub libraries: BTreeMap<&'static str, Vec<HostLibrary>>,
     /// Which of [`VARIABLES`] are set.
     pub variables: Vec<(String, String)>,
     /// Where each fact comes from: the key of the fact, and the place.
@@ -71,14 +71,14 @@ pub struct Machine {
 
 /// A machine on which drivers follow other rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum MachineKind {
     /// Windows' subsystem for Linux: libcuda comes from Windows, and its file's name says no release.
     Wsl2,
     /// A Jetson or another Tegra: the driver is a part of the system.
     Jetson,
 }
 
-impl Kind {
+impl MachineKind {
     /// As the host file spells it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl Kind {
         }
     }
 
-    fn by_name(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         [Self::Wsl2, Self::Jetson].into_iter().find(|kind| kind.name() == name)
     }
 }
@@ -110,14 +110,14 @@ pub struct Driver {
     /// Whether the library that compiles PTX is there: `libnvidia-ptxjitcompiler.so.1`.
     pub ptx_compiler: Option<bool>,
     /// What libcuda's own note says of forward compatibility: it is of cuda-compat.
-    pub compat: Option<Compat>,
+    pub compat: Option<CompatPackage>,
     /// Its file was read, has no such note, and lies in no folder of cuda-compat.
     pub ordinary: bool,
 }
 
 /// The note of a cuda-compat libcuda.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Compat {
+pub struct CompatPackage {
     /// The CUDA version that it brings.
     pub cuda: Option<CudaVersion>,
     /// The branches of kernel modules that it works on; empty where it names none.
@@ -143,7 +143,7 @@ pub struct Gpu {
 
 /// A library that was found, and what its files say of its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Library {
+pub struct HostLibrary {
     /// The name it was found under: its soname.
     pub soname: Option<String>,
     /// Its version.
@@ -155,16 +155,16 @@ pub struct Library {
     /// By what the loader finds it: `LD_LIBRARY_PATH: /opt/lib`.
     pub by: Option<String>,
     /// The libraries that it loads by itself and that are there; `None`: nobody looked.
-    pub parts: Option<Vec<Part>>,
+    pub parts: Option<Vec<HostLibraryPart>>,
     /// What its own file says of its release, where that may be another than its parts say.
-    pub loader: Loader,
+    pub loader: LoaderVersion,
     /// The release of the cudart that it was made with, where it has one inside.
     pub cuda: Option<CudaVersion>,
 }
 
 /// A library that another one opens by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Part {
+pub struct HostLibraryPart {
     /// Its file's name.
     pub file: String,
     /// Its version, where it tells one.
@@ -172,12 +172,12 @@ pub struct Part {
 }
 
 impl Driver {
-    fn compat(&self) -> host::Compat {
+    fn compat_state(&self) -> host::CompatState {
         match &self.compat {
-            Some(compat) => host::Compat::Branches(compat.branches.clone()),
+            Some(compat) => host::CompatState::Branches(compat.branches.clone()),
             // Only who has read the file knows that it has no note, and packages up to 2025 had none.
-            None if self.ordinary => host::Compat::Ordinary,
-            None => self.compat_of_table().map_or(host::Compat::Unknown, host::Compat::Branches),
+            None if self.ordinary => host::CompatState::Ordinary,
+            None => self.compat_of_table().map_or(host::CompatState::Unknown, host::CompatState::Branches),
         }
     }
 
@@ -185,26 +185,26 @@ impl Driver {
     fn compat_of_table(&self) -> Option<Vec<u32>> {
         let (user, kernel) = (self.user?, self.kernel?);
         let in_folder = self.library.as_deref().is_some_and(|path| look::in_compat_folder(Path::new(path)));
-        let cuda = self.cuda.or_else(|| tables::driver_supports(user).exactly())?;
+        let cuda = self.cuda.or_else(|| tables::driver_supports(user).exact_version())?;
         let branches = tables::compat_kernels(cuda);
         (in_folder && user > kernel && branches.contains(&kernel.branch)).then(|| branches.to_vec())
     }
 
     /// The CUDA version, by libcuda's own answer, else by its release where the table knows that branch. The number of a
     /// release on WSL is that of Windows' driver, which counts in another way.
-    pub(crate) fn supports(&self, kind: Option<Kind>) -> Option<CudaVersion> {
-        let by_release = || tables::driver_supports(self.user.filter(|_| kind.is_none())?).exactly();
+    pub(crate) fn cuda_version(&self, kind: Option<MachineKind>) -> Option<CudaVersion> {
+        let by_release = || tables::driver_supports(self.user.filter(|_| kind.is_none())?).exact_version();
         self.cuda.or_else(by_release)
     }
 
     /// The newest CUDA version that libcuda and kernel module may both support: what they know of GPUs is as old as that. A
     /// Tegra's know theirs from the first.
-    fn supports_at_most(&self, kind: Option<Kind>) -> Option<CudaVersion> {
+    fn supports_at_most(&self, kind: Option<MachineKind>) -> Option<CudaVersion> {
         let of = |release| tables::driver_supports(release).most;
-        let (user, kernel) = agreed(self.user, self.kernel);
+        let (user, kernel) = agreed_release(self.user, self.kernel);
         match kind {
-            Some(Kind::Jetson) => None,
-            Some(Kind::Wsl2) => self.cuda,
+            Some(MachineKind::Jetson) => None,
+            Some(MachineKind::Wsl2) => self.cuda,
             None => {
                 let by_libcuda = self.cuda.or_else(|| user.and_then(of));
                 // Its own answer goes before what the table says of its release.
@@ -221,7 +221,7 @@ fn hides_all(list: &str) -> bool {
 
 /// Which of the GPUs a list of `CUDA_VISIBLE_DEVICES` shows: what is no GPU of theirs hides those behind it. `None` where that cannot
 /// be told: numbers count by an order that is not known, a GPU is named twice, MIG.
-fn shown(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> {
+fn visible_gpus(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> {
     let mut shown = vec![false; gpus.len()];
     if hides_all(list) {
         return Some(shown);
@@ -256,7 +256,7 @@ fn shown(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> {
 }
 
 /// Two releases of which one is a branch alone: within one branch they are taken for the same.
-fn agreed(
+fn agreed_release(
     user: Option<DriverRelease>,
     kernel: Option<DriverRelease>,
 ) -> (Option<DriverRelease>, Option<DriverRelease>) {
@@ -270,30 +270,30 @@ fn agreed(
 
 impl Machine {
     /// The machine as the judge of this component wants it. `place` names it where a library has no path.
-    pub fn host(&self, manifest: &Manifest, place: &str) -> Host {
-        Host { cudart: self.cudart(manifest), ..self.host_with(self.guarded(manifest, place)) }
+    pub fn host_for(&self, manifest: &Manifest, place: &str) -> Host {
+        Host { cudart: self.cudart_state(manifest), ..self.host_with(self.cudnn_state(manifest, place)) }
     }
 
     /// The same for a component whose guarded library is known already, and without a cudart.
     pub(crate) fn host_with(&self, library: CudnnState) -> Host {
         Host {
             library,
-            driver: self.driver(),
-            gpus: self.gpus(),
-            jit: self.jit(),
+            driver: self.driver_state(),
+            gpus: self.visible_gpu_list(),
+            jit: self.jit_state(),
             cudart: CudartState::Unknown,
             described: false,
         }
     }
 
     /// The libcudart that the loader finds under the name that this component needs.
-    fn cudart(&self, manifest: &Manifest) -> CudartState {
+    fn cudart_state(&self, manifest: &Manifest) -> CudartState {
         let Some((soname, built)) = manifest.shared_cudart() else { return CudartState::Unknown };
-        let named = |library: &&Library| match &library.soname {
+        let named = |library: &&HostLibrary| match &library.soname {
             Some(name) => *name == soname,
             None => library.version.is_some_and(|version| version.major == built.major),
         };
-        let found = self.libraries(&CUDART).into_iter().flatten().filter(|library| library.taken).find(named);
+        let found = self.library_files(&CUDART).into_iter().flatten().filter(|library| library.taken).find(named);
         found.map_or(CudartState::Unknown, |library| CudartState::Found {
             path: library.path.as_deref().unwrap_or(&soname).into(),
             version: library.version,
@@ -301,38 +301,38 @@ impl Machine {
     }
 
     /// The files of a library, in the order in which the loader would find them; `None`: nobody looked.
-    pub fn libraries(&self, library: &vendor::Library) -> Option<&[Library]> {
+    pub fn library_files(&self, library: &vendor::Library) -> Option<&[HostLibrary]> {
         self.libraries.get(library.key).map(Vec::as_slice)
     }
 
     /// The processor, by name: what stands before the first dash of the platform.
-    fn processor(&self) -> Option<&str> {
+    fn processor_name(&self) -> Option<&str> {
         self.platform.as_deref()?.split('-').next().filter(|name| !name.is_empty())
     }
 
-    fn driver(&self) -> DriverState {
+    fn driver_state(&self) -> DriverState {
         match &self.driver {
             None => DriverState::Unknown,
             Some(driver) if driver.absent => DriverState::Absent,
             Some(driver) => {
-                let (user, kernel) = agreed(driver.user, driver.kernel);
-                let cuda = driver.supports(self.kind);
+                let (user, kernel) = agreed_release(driver.user, driver.kernel);
+                let cuda = driver.cuda_version(self.kind);
                 if user.is_none() && kernel.is_none() && cuda.is_none() && driver.init.is_none() {
                     return DriverState::Unknown;
                 }
-                let (library, init, compat) = (driver.library.clone(), driver.init, driver.compat());
-                DriverState::Found(host::Driver { library, user, kernel, cuda, init, compat })
+                let (library, init, compat) = (driver.library.clone(), driver.init, driver.compat_state());
+                DriverState::Found(host::HostDriver { library, user, kernel, cuda, init, compat })
             }
         }
     }
 
     /// Those of the GPUs that are known.
-    pub fn known_gpus(&self) -> Vec<host::Gpu> {
-        self.gpus().unwrap_or_default()
+    pub fn known_gpus(&self) -> Vec<host::HostGpu> {
+        self.visible_gpu_list().unwrap_or_default()
     }
 
     /// The GPUs, with what `CUDA_VISIBLE_DEVICES` makes of them where nobody has looked. `None` where it may be any of them.
-    fn gpus(&self) -> Option<Vec<host::Gpu>> {
+    fn visible_gpu_list(&self) -> Option<Vec<host::HostGpu>> {
         let variable =
             |name: &str| self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
         let list = variable("CUDA_VISIBLE_DEVICES");
@@ -361,7 +361,7 @@ impl Machine {
                 let alike = |pair: &[&Gpu]| {
                     cc(pair[0]).is_some() && (cc(pair[0]), &pair[0].name) == (cc(pair[1]), &pair[1].name)
                 };
-                shown(list, &driven, in_order || driven.windows(2).all(alike))?
+                visible_gpus(list, &driven, in_order || driven.windows(2).all(alike))?
             }
             None => driven.iter().map(|gpu| gpu.visible.unwrap_or(true)).collect(),
         };
@@ -373,7 +373,7 @@ impl Machine {
                 None => shown.next().unwrap_or(true),
             };
             let sure_from = sure_from(gpu).filter(|_| undriven.is_none());
-            host::Gpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven, sure_from }
+            host::HostGpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven, sure_from }
         };
         Some(gpus.iter().map(gpu).collect())
     }
@@ -381,7 +381,7 @@ impl Machine {
     /// Where a list of numbers shows some of its GPUs, and which is not known: the machine with each of them alone. Else none.
     pub(crate) fn each_alone(&self) -> Vec<Self> {
         let list = self.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES").map(|(_, list)| list);
-        let (Some(list), Some(gpus), None) = (list, &self.gpus, self.gpus()) else { return Vec::new() };
+        let (Some(list), Some(gpus), None) = (list, &self.gpus, self.visible_gpu_list()) else { return Vec::new() };
         let numbers: Option<Vec<usize>> = list.split(',').map(|number| number.trim().parse().ok()).collect();
         let mut numbers = numbers.unwrap_or_default();
         let first = numbers.first().copied();
@@ -402,10 +402,10 @@ impl Machine {
 
     /// Whether `CUDA_FORCE_PTX_JIT=1` is set.
     pub fn passes_over_machine_code(&self) -> bool {
-        self.jit().forced
+        self.jit_state().forced
     }
 
-    fn jit(&self) -> Jit {
+    fn jit_state(&self) -> Jit {
         let on = |name: &str| self.variables.iter().any(|(variable, value)| variable == name && value == "1");
         let driver = self.driver.as_ref();
         // A libcuda whose file names no release (WSL, Jetson) knows by itself where its parts are.
@@ -415,7 +415,7 @@ impl Machine {
     }
 
     /// The same with another driver, of which nobody knows whether it lists these GPUs.
-    fn with(&self, driver: Driver) -> Self {
+    fn with_driver(&self, driver: Driver) -> Self {
         let mut other = Self { driver: Some(driver), ..self.clone() };
         for gpu in other.gpus.iter_mut().flatten() {
             gpu.listed = false;
@@ -424,12 +424,12 @@ impl Machine {
     }
 
     /// The guarded library that this component would get: by the name that it asks for.
-    fn guarded(&self, manifest: &Manifest, place: &str) -> CudnnState {
+    fn cudnn_state(&self, manifest: &Manifest, place: &str) -> CudnnState {
         let row = manifest.requires.iter().find_map(|requirement| match requirement {
             Requirement::Library { built, linkage, .. } => Some((built.major, *linkage)),
             _ => None,
         });
-        let (Some((wanted, linkage)), Some(libraries)) = (row, self.libraries(CUDNN)) else {
+        let (Some((wanted, linkage)), Some(libraries)) = (row, self.library_files(CUDNN)) else {
             return CudnnState::Unknown;
         };
         let taken = || libraries.iter().filter(|library| library.taken);
@@ -472,29 +472,32 @@ impl Machine {
     }
 
     /// The finding that says what could not be found out; `None` where everything could.
-    pub fn doubt(&self) -> Option<Finding> {
+    pub fn unknowns_finding(&self) -> Option<Finding> {
         let (first, rest) = self.doubts.split_first()?;
         let why = rest.iter().fold(first.clone(), |text, doubt| text + "\n" + doubt);
-        Some(MessageTemplate::MachineUnreadable.finding(&Values::default().with("why", why)))
+        Some(MessageTemplate::MachineUnreadable.to_finding(&Values::default().with("why", why)))
     }
 
     /// The host file. Folders below `home` are written with `~`: they hold the user's name.
     pub fn to_json(&self) -> Value {
         let mut value = object([("revision", REVISION.into())]);
-        value.put("name", self.name.as_deref());
-        value.put("platform", self.platform.as_deref());
-        value.put("kind", self.kind.map(Kind::name));
-        value.put("driver", self.driver.as_ref().map(Driver::to_json));
-        value.put("gpus", self.gpus.as_ref().map(|gpus| array(gpus.iter().map(Gpu::to_json))));
+        value.insert_some("name", self.name.as_deref());
+        value.insert_some("platform", self.platform.as_deref());
+        value.insert_some("kind", self.kind.map(MachineKind::name));
+        value.insert_some("driver", self.driver.as_ref().map(Driver::to_json));
+        value.insert_some("gpus", self.gpus.as_ref().map(|gpus| array(gpus.iter().map(Gpu::to_json))));
         for library in vendor::ALL {
-            value.put(library.key, self.libraries(library).map(|files| array(files.iter().map(Library::to_json))));
+            value.insert_some(
+                library.key,
+                self.library_files(library).map(|files| array(files.iter().map(HostLibrary::to_json))),
+            );
         }
         let texts = |list: &[(String, String)]| {
             (!list.is_empty()).then(|| object(list.iter().map(|(key, text)| (key.as_str(), text.as_str().into()))))
         };
-        value.put("variables", texts(&self.variables));
-        value.put("sources", texts(&self.sources));
-        value.put("doubts", (!self.doubts.is_empty()).then(|| array(self.doubts.iter().map(String::as_str))));
+        value.insert_some("variables", texts(&self.variables));
+        value.insert_some("sources", texts(&self.sources));
+        value.insert_some("doubts", (!self.doubts.is_empty()).then(|| array(self.doubts.iter().map(String::as_str))));
         value
     }
 }
@@ -502,20 +505,20 @@ impl Machine {
 impl Driver {
     fn to_json(&self) -> Value {
         let mut value = object::<&str>([]);
-        value.put("present", self.absent.then_some(false));
-        value.put("user", self.user.map(|release| release.to_string()));
-        value.put("kernel", self.kernel.map(|release| release.to_string()));
-        value.put("cuda", self.cuda.map(|version| version.to_string()));
-        value.put("init", self.init);
-        value.put("library", self.library.as_deref());
-        value.put("ptx_compiler", self.ptx_compiler);
-        value.put("ordinary", self.ordinary.then_some(true));
-        value.put(
+        value.insert_some("present", self.absent.then_some(false));
+        value.insert_some("user", self.user.map(|release| release.to_string()));
+        value.insert_some("kernel", self.kernel.map(|release| release.to_string()));
+        value.insert_some("cuda", self.cuda.map(|version| version.to_string()));
+        value.insert_some("init", self.init);
+        value.insert_some("library", self.library.as_deref());
+        value.insert_some("ptx_compiler", self.ptx_compiler);
+        value.insert_some("ordinary", self.ordinary.then_some(true));
+        value.insert_some(
             "compat",
             self.compat.as_ref().map(|compat| {
                 let mut value = object::<&str>([]);
-                value.put("cuda", compat.cuda.map(|version| version.to_string()));
-                value.put("branches", Some(array(compat.branches.iter().copied())));
+                value.insert_some("cuda", compat.cuda.map(|version| version.to_string()));
+                value.insert_some("branches", Some(array(compat.branches.iter().copied())));
                 value
             }),
         );
@@ -526,16 +529,16 @@ impl Driver {
 impl Gpu {
     fn to_json(&self) -> Value {
         let mut value = object::<&str>([]);
-        value.put("name", self.name.as_deref());
-        value.put("cc", self.cc.map(|(major, minor)| format!("{major}.{minor}")));
-        value.put("uuid", self.uuid.as_deref());
-        value.put("pci", self.pci.as_deref());
-        value.put("visible", self.visible);
+        value.insert_some("name", self.name.as_deref());
+        value.insert_some("cc", self.cc.map(|(major, minor)| format!("{major}.{minor}")));
+        value.insert_some("uuid", self.uuid.as_deref());
+        value.insert_some("pci", self.pci.as_deref());
+        value.insert_some("visible", self.visible);
         value
     }
 }
 
-impl Library {
+impl HostLibrary {
     /// By its version, else by the name it was found under.
     pub fn major(&self) -> Option<u32> {
         let by_name = || vendor::major_of(self.soname.as_deref()?);
@@ -544,26 +547,26 @@ impl Library {
 
     fn to_json(&self) -> Value {
         let mut value = object::<&str>([]);
-        value.put("soname", self.soname.as_deref());
-        value.put("version", self.version.map(|version| version.to_string()));
-        value.put(
+        value.insert_some("soname", self.soname.as_deref());
+        value.insert_some("version", self.version.map(|version| version.to_string()));
+        value.insert_some(
             "loader",
             match self.loader {
-                Loader::Unknown => None,
-                Loader::Version(version) => Some(version.to_string()),
-                Loader::Minor(major, minor) => Some(format!("{major}.{minor}")),
+                LoaderVersion::Unknown => None,
+                LoaderVersion::Version(version) => Some(version.to_string()),
+                LoaderVersion::Minor(major, minor) => Some(format!("{major}.{minor}")),
             },
         );
-        value.put("cuda", self.cuda.map(|version| version.to_string()));
-        value.put("path", self.path.as_deref());
-        value.put("by", self.by.as_deref());
-        value.put("taken", (!self.taken).then_some(false));
-        let part = |part: &Part| {
+        value.insert_some("cuda", self.cuda.map(|version| version.to_string()));
+        value.insert_some("path", self.path.as_deref());
+        value.insert_some("by", self.by.as_deref());
+        value.insert_some("taken", (!self.taken).then_some(false));
+        let part = |part: &HostLibraryPart| {
             let mut value = object([("file", part.file.as_str().into())]);
-            value.put("version", part.version.map(|version| version.to_string()));
+            value.insert_some("version", part.version.map(|version| version.to_string()));
             value
         };
-        value.put("parts", self.parts.as_ref().map(|parts| array(parts.iter().map(part))));
+        value.insert_some("parts", self.parts.as_ref().map(|parts| array(parts.iter().map(part))));
         value
     }
 }

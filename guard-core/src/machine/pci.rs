@@ -7,19 +7,21 @@ use toml::de::{DeTable, DeValue};
 /// One range of ids: first, last, compute capability.
 pub(crate) type Range = (u16, u16, (u8, u8));
 
-pub(crate) fn ranges() -> &'static [Range] {
+pub(crate) fn device_ranges() -> &'static [Range] {
     static TABLE: OnceLock<Vec<Range>> = OnceLock::new();
     // That the text can be read is proven by the tests, so a mistake in it is one in this crate.
-    TABLE.get_or_init(|| read(include_str!("../../data/pci.toml")).unwrap_or_else(|| unreachable!("data/pci.toml")))
+    TABLE.get_or_init(|| {
+        parse_ranges(include_str!("../../data/pci.toml")).unwrap_or_else(|| unreachable!("data/pci.toml"))
+    })
 }
 
-fn read(text: &str) -> Option<Vec<Range>> {
+fn parse_ranges(text: &str) -> Option<Vec<Range>> {
     let whole = DeTable::parse(text).ok()?;
     let rows = whole.get_ref().get("table")?.get_ref().as_table()?.get("range")?.get_ref().as_array()?;
-    rows.iter().map(|row| range(row.get_ref().as_table()?)).collect()
+    rows.iter().map(|row| parse_range(row.get_ref().as_table()?)).collect()
 }
 
-fn range(row: &DeTable<'_>) -> Option<Range> {
+fn parse_range(row: &DeTable<'_>) -> Option<Range> {
     let id = |key: &str| match row.get(key)?.get_ref() {
         DeValue::Integer(number) => u16::from_str_radix(number.as_str(), number.radix()).ok(),
         _ => None,
@@ -29,8 +31,8 @@ fn range(row: &DeTable<'_>) -> Option<Range> {
 }
 
 /// The compute capability of this device id of vendor 0x10de, as `/sys/bus/pci/devices/*/device` says it.
-pub fn cc(device: u16) -> Option<(u8, u8)> {
-    ranges().iter().find(|(first, last, _)| (*first..=*last).contains(&device)).map(|(.., cc)| *cc)
+pub fn compute_capability(device: u16) -> Option<(u8, u8)> {
+    device_ranges().iter().find(|(first, last, _)| (*first..=*last).contains(&device)).map(|(.., cc)| *cc)
 }
 
 #[cfg(test)]
@@ -39,8 +41,8 @@ mod tests {
 
     #[test]
     fn ranges_are_sorted_and_apart() {
-        assert!(ranges().len() > 50);
-        for pair in ranges().windows(2) {
+        assert!(device_ranges().len() > 50);
+        for pair in device_ranges().windows(2) {
             assert!(pair[0].0 <= pair[0].1 && pair[0].1 < pair[1].0, "{pair:x?}");
         }
     }
@@ -57,7 +59,7 @@ mod tests {
             (0xffff, None),
             (0, None),
         ] {
-            assert_eq!(cc(id), expected, "{id:x}");
+            assert_eq!(compute_capability(id), expected, "{id:x}");
         }
     }
 }

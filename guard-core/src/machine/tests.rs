@@ -29,7 +29,7 @@ prop_compose! {
         init in proptest::option::of(0..2000_u32), ptx_compiler: Option<bool>,
         compat in proptest::option::of((self::cuda(), proptest::collection::vec(any::<u32>(), 0..4))), ordinary: bool,
     ) -> Driver {
-        let compat = compat.map(|(cuda, branches)| Compat { cuda, branches });
+        let compat = compat.map(|(cuda, branches)| CompatPackage { cuda, branches });
         Driver { absent, library, user, kernel, cuda, init, ptx_compiler, compat, ordinary }
     }
 }
@@ -41,28 +41,28 @@ prop_compose! {
     }
 }
 
-fn loader() -> impl Strategy<Value = Loader> {
+fn loader() -> impl Strategy<Value = LoaderVersion> {
     prop_oneof![
-        Just(Loader::Unknown),
+        Just(LoaderVersion::Unknown),
         (0..99u32, 0..99u32, 0..99u32)
-            .prop_map(|(major, minor, patch)| Loader::Version(Version::new(major, minor, patch))),
-        (0..99u32, 0..99u32).prop_map(|(major, minor)| Loader::Minor(major, minor)),
+            .prop_map(|(major, minor, patch)| LoaderVersion::Version(Version::new(major, minor, patch))),
+        (0..99u32, 0..99u32).prop_map(|(major, minor)| LoaderVersion::Minor(major, minor)),
     ]
 }
 
 prop_compose! {
     fn library()(
         soname in label(), version in version(), path in label(), taken: bool, by in label(),
-        parts in some((any::<String>(), self::version()).prop_map(|(file, version)| Part { file, version })),
+        parts in some((any::<String>(), self::version()).prop_map(|(file, version)| HostLibraryPart { file, version })),
         loader in loader(), cuda in prop::option::of((1..99u32, 0..99u32)),
-    ) -> Library {
+    ) -> HostLibrary {
         let cuda = cuda.map(|(major, minor)| CudaVersion::new(major, minor));
-        Library { soname, version, path, taken, by, parts, loader, cuda }
+        HostLibrary { soname, version, path, taken, by, parts, loader, cuda }
     }
 }
 
 prop_compose! {
-    fn libraries()(files in proptest::collection::vec(some(library()), vendor::COUNT)) -> BTreeMap<&'static str, Vec<Library>> {
+    fn libraries()(files in proptest::collection::vec(some(library()), vendor::COUNT)) -> BTreeMap<&'static str, Vec<HostLibrary>> {
         vendor::ALL.into_iter().zip(files).filter_map(|(library, files)| Some((library.key, files?))).collect()
     }
 }
@@ -75,7 +75,7 @@ fn texts() -> impl Strategy<Value = Vec<(String, String)>> {
 prop_compose! {
     fn machine()(
         name in label(), platform in label(),
-        kind in proptest::option::of(prop_oneof![Just(Kind::Wsl2), Just(Kind::Jetson)]),
+        kind in proptest::option::of(prop_oneof![Just(MachineKind::Wsl2), Just(MachineKind::Jetson)]),
         driver in proptest::option::of(driver()), gpus in some(gpu()), libraries in libraries(),
         variables in texts(), sources in texts(),
         doubts in proptest::collection::vec(any::<String>(), 0..3),
@@ -88,7 +88,7 @@ proptest! {
     #[test]
     fn a_host_file_says_what_was_written(machine in machine(), pretty: bool) {
         let value = machine.to_json();
-        let text = if pretty { value.pretty() } else { value.to_string() };
+        let text = if pretty { value.to_pretty_string() } else { value.to_string() };
         // Others read it too.
         prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
         prop_assert_eq!(Machine::read(&text).expect(&text), (machine.clone(), REVISION));
@@ -96,7 +96,7 @@ proptest! {
         let judged = |machine: &Machine| {
             let driver = machine.driver.clone().map(|driver| Driver { library: None, ..driver });
             let machine = Machine { driver, ..machine.clone() };
-            (machine.driver(), machine.gpus(), machine.jit())
+            (machine.driver_state(), machine.visible_gpu_list(), machine.jit_state())
         };
         prop_assert_eq!(judged(&Machine::read_for_judging(&text).expect(&text).0), judged(&machine));
     }
@@ -174,13 +174,13 @@ fn releases_as_people_write_them() {
         ("99999999999", None),
     ] {
         let expected = expected.map(|(branch, minor, patch)| DriverRelease::new(branch, minor, patch));
-        assert_eq!(super::release(text), expected, "{text}");
+        assert_eq!(super::parse_release(text), expected, "{text}");
     }
 }
 
 #[test]
 fn what_a_driver_supports_by_its_release() {
-    let cuda = |text: &str| match read(text).driver() {
+    let cuda = |text: &str| match read(text).driver_state() {
         DriverState::Found(driver) => driver.cuda.map(|cuda| cuda.to_string()),
         other => panic!("{other:?}"),
     };
@@ -190,15 +190,15 @@ fn what_a_driver_supports_by_its_release() {
     assert_eq!(cuda(r#"{"driver": {"user": "537.1"}}"#), None, "a branch that no table knows");
     assert_eq!(cuda(r#"{"kind": "wsl2", "driver": {"user": "576.80"}}"#), None, "Windows counts in another way");
     assert_eq!(cuda(r#"{"driver": {"kernel": "535.261.03"}}"#), None, "the kernel module supports no CUDA version");
-    assert_eq!(read(r#"{"driver": {}}"#).driver(), DriverState::Unknown);
-    assert_eq!(read("{}").driver(), DriverState::Unknown);
-    assert_eq!(read(r#"{"driver": {"present": false, "kernel": "535.1"}}"#).driver(), DriverState::Absent);
+    assert_eq!(read(r#"{"driver": {}}"#).driver_state(), DriverState::Unknown);
+    assert_eq!(read("{}").driver_state(), DriverState::Unknown);
+    assert_eq!(read(r#"{"driver": {"present": false, "kernel": "535.1"}}"#).driver_state(), DriverState::Absent);
 }
 
 #[test]
 fn which_gpus_a_process_sees() {
     let seen = |text: &str| {
-        let gpus = read(text).gpus()?;
+        let gpus = read(text).visible_gpu_list()?;
         Some(gpus.iter().map(|gpu| (gpu.cc, gpu.visible)).collect::<Vec<_>>())
     };
     assert_eq!(seen("{}"), None);
@@ -224,7 +224,7 @@ fn the_cudnn_that_a_component_gets() {
     use crate::toolchain::Toolchain;
     let asking = |linkage| {
         let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
-        let mut manifest = Manifest::of(component, "t", "release", &Policy::default(), &Toolchain::default());
+        let mut manifest = Manifest::from_build(component, "t", "release", &Policy::default(), &Toolchain::default());
         manifest.library = Some(BuiltWith { version: Version::new(9, 15, 1), linkage });
         manifest.requires = vec![
             Requirement::Library {
@@ -242,7 +242,7 @@ fn the_cudnn_that_a_component_gets() {
     };
     let codes = |linkage, text: &str| {
         let manifest = asking(linkage);
-        let findings = crate::judge::run::judge(&manifest, &read(text).host(&manifest, "the host"));
+        let findings = crate::judge::run::judge(&manifest, &read(text).host_for(&manifest, "the host"));
         findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
     };
     for (linkage, text, expected) in [
@@ -274,17 +274,17 @@ fn the_cudnn_that_a_component_gets() {
 #[test]
 fn verdicts() {
     let finding = |code: Code| Finding::from_record(code, code.severity(), Default::default());
-    assert_eq!(Verdict::of(&[]), Verdict::Runs);
-    assert_eq!(Verdict::of(&[finding(Code::NoCodeForGpu).with_severity(Severity::Info)]), Verdict::Runs);
-    assert_eq!(Verdict::of(&[finding(Code::DriverCannotTell)]), Verdict::Unknown);
-    assert_eq!(Verdict::of(&[finding(Code::DriverCannotTell), finding(Code::CudnnOlder)]), Verdict::Refused);
+    assert_eq!(Verdict::from_findings(&[]), Verdict::Runs);
+    assert_eq!(Verdict::from_findings(&[finding(Code::NoCodeForGpu).with_severity(Severity::Info)]), Verdict::Runs);
+    assert_eq!(Verdict::from_findings(&[finding(Code::DriverCannotTell)]), Verdict::Unknown);
+    assert_eq!(Verdict::from_findings(&[finding(Code::DriverCannotTell), finding(Code::CudnnOlder)]), Verdict::Refused);
 }
 
 #[test]
 fn a_branch_alone_is_no_other_release() {
     let pair =
         |user: &str, kernel: &str| match read(&format!(r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}"}}}}"#))
-            .driver()
+            .driver_state()
         {
             DriverState::Found(driver) => driver.user == driver.kernel,
             other => panic!("{other:?}"),
@@ -295,14 +295,14 @@ fn a_branch_alone_is_no_other_release() {
 
 fn judged(manifest: &Manifest, host: &str) -> Vec<String> {
     let (machine, _) = Machine::read(host).unwrap_or_else(|mistake| panic!("{mistake}: {host}"));
-    let findings = crate::judge::run::judge(manifest, &machine.host(manifest, "there"));
+    let findings = crate::judge::run::judge(manifest, &machine.host_for(manifest, "there"));
     findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
 }
 
 fn with_kernels(by: crate::manifest::GpuCoverage, oldest: (u8, u8), cuda: Option<CudaVersion>) -> Manifest {
     use crate::manifest::{Component, GpuCoverage, PtxFallback, Requirement};
     let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
-    let mut manifest = Manifest::of(
+    let mut manifest = Manifest::from_build(
         component,
         "t",
         "release",
@@ -363,7 +363,7 @@ fn what_cuda_visible_devices_shows() {
         // A fleet reads the same.
         let (whole, _) = Machine::read(&host).unwrap();
         let line = Machine::read_for_judging(&host).unwrap().0;
-        assert_eq!(line.host(&auto, "x").gpus, whole.host(&auto, "x").gpus, "{host}");
+        assert_eq!(line.host_for(&auto, "x").gpus, whole.host_for(&auto, "x").gpus, "{host}");
     }
     // Which of two unlike ones it is, is no matter where both come to the same.
     let components = super::Components { manifests: vec![auto], ..super::Components::default() };
@@ -379,8 +379,8 @@ fn what_cuda_visible_devices_shows() {
             r#"{{"driver": {{"user": "580.65.06", "kernel": "580.65.06"}}, "gpus": [{gpus}], "variables": {{"CUDA_VISIBLE_DEVICES": "{list}"}}}}"#
         );
         let (machine, _) = Machine::read(&host).unwrap();
-        let findings = components.on(&machine, "there");
-        assert_eq!(crate::finding::Verdict::of(&findings).name(), expected, "{gpus} {list}: {findings:?}");
+        let findings = components.check_on(&machine, "there");
+        assert_eq!(crate::finding::Verdict::from_findings(&findings).name(), expected, "{gpus} {list}: {findings:?}");
     }
     let auto = &components.manifests[0];
     // 804 is not foretold for a GPU that is hidden.
@@ -407,7 +407,7 @@ fn drivers_drive_what_they_list() {
             format!(r#"{{"driver": {{"user": "{release}", "kernel": "{release}"}}, "gpus": [{{"name": "{name}"}}]}}"#);
         let (machine, _) = Machine::read(&text).expect("a host file");
         assert!(machine.known_gpus()[0].cc.is_some(), "{name}");
-        Verdict::of(&crate::judge::run::judge(&manifest, &machine.host(&manifest, "here")))
+        Verdict::from_findings(&crate::judge::run::judge(&manifest, &machine.host_for(&manifest, "here")))
     };
     for (name, first, before) in [
         ("A100", "515.48.07", None),
@@ -486,8 +486,8 @@ fn gpus_that_the_driver_does_not_drive() {
         assert_eq!(found, expected, "{facts}");
     }
     // It drives what it has listed itself.
-    let said = r#"{"driver": {"user": "590.44.01", "kernel": "590.44.01", "init": 0}, "gpus": [{"cc": "7.0", "visible": true}]}"#;
-    assert_eq!(judged(&manifest, said), [""; 0]);
+    let host_text = r#"{"driver": {"user": "590.44.01", "kernel": "590.44.01", "init": 0}, "gpus": [{"cc": "7.0", "visible": true}]}"#;
+    assert_eq!(judged(&manifest, host_text), [""; 0]);
     // One that it does not drive foretells no 804.
     let beside = r#"{"driver": {"user": "580.65.06", "kernel": "535.261.03", "compat": {"branches": [535]}},
         "gpus": [{"cc": "9.0", "name": "NVIDIA H200"}, {"cc": "3.5", "name": "NVIDIA GeForce GT 710"}]}"#;
@@ -536,9 +536,9 @@ fn a_branch_that_no_table_has() {
         }
         assert_eq!(judged(&manifest, &host(driver)), expected, "{driver} {needs:?}");
     }
-    assert_eq!(super::release("540.4.0").unwrap().to_string(), "540.4.0");
-    assert_eq!(super::release("418.39").unwrap().to_string(), "418.39");
-    assert_eq!(super::release("595.45.04").unwrap().to_string(), "595.45.04");
+    assert_eq!(super::parse_release("540.4.0").unwrap().to_string(), "540.4.0");
+    assert_eq!(super::parse_release("418.39").unwrap().to_string(), "418.39");
+    assert_eq!(super::parse_release("595.45.04").unwrap().to_string(), "595.45.04");
 }
 
 /// docs/internals/decisions, decision 2: packages of cuda-compat up to 2025 had no note; their folder tells what they are.

@@ -10,12 +10,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::{Policy, SECTIONS};
 
-fn schema() -> Value {
+fn load_schema() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/cudaguard.schema.json");
     serde_json::from_slice(&fs::read(path).expect("the schema is there")).expect("it is JSON")
 }
 
-fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+fn resolve_reference<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     match schema["$ref"].as_str() {
         Some(target) => {
             root.pointer(target.trim_start_matches('#')).unwrap_or_else(|| panic!("{target} leads nowhere"))
@@ -25,8 +25,8 @@ fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
 }
 
 /// What of JSON Schema this schema uses, and nothing else: a word that is not known here is a mistake there.
-fn holds(root: &Value, schema: &Value, value: &Value) -> bool {
-    let schema = resolved(root, schema);
+fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
+    let schema = resolve_reference(root, schema);
     schema.as_object().expect("a schema is an object").iter().all(|(word, rule)| match word.as_str() {
         "$schema" | "$defs" | "title" | "description" => true,
         "type" => match rule.as_str().expect("one type") {
@@ -40,25 +40,25 @@ fn holds(root: &Value, schema: &Value, value: &Value) -> bool {
         "minLength" => {
             value.as_str().is_none_or(|text| text.chars().count() as u64 >= rule.as_u64().expect("a number"))
         }
-        "pattern" => value.as_str().is_none_or(|text| fits(rule.as_str().expect("a pattern"), text)),
-        "items" => value.as_array().is_none_or(|items| items.iter().all(|item| holds(root, rule, item))),
-        "propertyNames" => {
-            value.as_object().is_none_or(|members| members.keys().all(|name| holds(root, rule, &name.as_str().into())))
-        }
+        "pattern" => value.as_str().is_none_or(|text| matches_pattern(rule.as_str().expect("a pattern"), text)),
+        "items" => value.as_array().is_none_or(|items| items.iter().all(|item| is_valid(root, rule, item))),
+        "propertyNames" => value
+            .as_object()
+            .is_none_or(|members| members.keys().all(|name| is_valid(root, rule, &name.as_str().into()))),
         "properties" => value.as_object().is_none_or(|members| {
-            members.iter().all(|(name, value)| rule.get(name).is_none_or(|rule| holds(root, rule, value)))
+            members.iter().all(|(name, value)| rule.get(name).is_none_or(|rule| is_valid(root, rule, value)))
         }),
         "additionalProperties" => value.as_object().is_none_or(|members| {
             let further = members.iter().filter(|(name, _)| schema["properties"].get(name.as_str()).is_none());
             further
                 .into_iter()
-                .all(|(_, value)| if rule.is_boolean() { rule == true } else { holds(root, rule, value) })
+                .all(|(_, value)| if rule.is_boolean() { rule == true } else { is_valid(root, rule, value) })
         }),
         other => panic!("a word that is not known here: {other}"),
     })
 }
 
-fn fits(pattern: &str, text: &str) -> bool {
+fn matches_pattern(pattern: &str, text: &str) -> bool {
     match pattern {
         r"\S" => text.chars().any(|c| !c.is_whitespace()),
         "^[Cc][Gg][0-9]{3}$" => {
@@ -71,37 +71,37 @@ fn fits(pattern: &str, text: &str) -> bool {
     }
 }
 
-fn json(value: &DeValue<'_>) -> Value {
+fn to_json(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => text.as_ref().into(),
         DeValue::Boolean(value) => (*value).into(),
         DeValue::Integer(number) => number.as_str().parse::<i64>().map_or(Value::Null, Into::into),
-        DeValue::Array(items) => items.iter().map(|item| json(item.get_ref())).collect(),
-        DeValue::Table(table) => object(table),
+        DeValue::Array(items) => items.iter().map(|item| to_json(item.get_ref())).collect(),
+        DeValue::Table(table) => table_to_json(table),
         DeValue::Float(_) | DeValue::Datetime(_) => Value::Null,
     }
 }
 
-fn object(table: &DeTable<'_>) -> Value {
-    let members = table.iter().map(|(name, value)| (name.get_ref().to_string(), json(value.get_ref())));
+fn table_to_json(table: &DeTable<'_>) -> Value {
+    let members = table.iter().map(|(name, value)| (name.get_ref().to_string(), to_json(value.get_ref())));
     Value::Object(members.collect::<Map<_, _>>())
 }
 
-fn keys(schema: &Value) -> BTreeSet<&str> {
+fn schema_keys(schema: &Value) -> BTreeSet<&str> {
     schema["properties"].as_object().map(|members| members.keys().map(String::as_str).collect()).unwrap_or_default()
 }
 
 #[test]
 fn the_schema_has_the_keys_of_the_parser_and_no_others() {
-    let schema = schema();
+    let schema = load_schema();
     let sections: BTreeSet<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(keys(&schema), sections.iter().copied().chain(["package"]).collect());
-    let over = resolved(&schema, &schema["properties"]["package"]["additionalProperties"]);
-    assert_eq!(keys(over), sections);
+    assert_eq!(schema_keys(&schema), sections.iter().copied().chain(["package"]).collect());
+    let over = resolve_reference(&schema, &schema["properties"]["package"]["additionalProperties"]);
+    assert_eq!(schema_keys(over), sections);
     for (section, known) in SECTIONS {
         for level in [&schema, over] {
-            let table = resolved(&schema, &level["properties"][*section]);
-            assert_eq!(keys(table), known.iter().copied().collect(), "[{section}]");
+            let table = resolve_reference(&schema, &level["properties"][*section]);
+            assert_eq!(schema_keys(table), known.iter().copied().collect(), "[{section}]");
             assert!(table["description"].is_string(), "[{section}]");
             for key in *known {
                 assert!(table["properties"][*key]["description"].is_string(), "[{section}] {key}");
@@ -112,11 +112,11 @@ fn the_schema_has_the_keys_of_the_parser_and_no_others() {
 
 #[test]
 fn the_schema_agrees_with_the_parser() {
-    let schema = schema();
+    let schema = load_schema();
     let judge = |text: &str| {
         let table = DeTable::parse(text).expect("TOML");
         let parser = Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "demo");
-        (parser.map(drop).map_err(|error| error.0), holds(&schema, &schema, &object(table.get_ref())))
+        (parser.map(drop).map_err(|error| error.0), is_valid(&schema, &schema, &table_to_json(table.get_ref())))
     };
     for good in [
         "",

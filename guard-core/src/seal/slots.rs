@@ -20,16 +20,16 @@ const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b's', !b'l', 
 const DRIVER: &str = "libcuda.so.1";
 
 /// What to change in this file, which is a program. Nothing where it holds no guard that would answer for them.
-pub(super) fn changes(data: &Contents) -> Vec<Change> {
+pub(super) fn slot_changes(data: &Contents) -> Vec<Change> {
     let Ok(elf) = Elf::parse(data) else { return Vec::new() };
-    let known = matches!(elf.machine(), machine::X86_64 | machine::AARCH64) && elf.class64();
+    let known = matches!(elf.machine(), machine::X86_64 | machine::AARCH64) && elf.is_64_bit();
     if !known || elf.interpreter().is_none() || !elf.needed().iter().any(|name| is_guarded(name)) {
         return Vec::new();
     }
-    let slots = elf.links().map(|links| links.slots()).unwrap_or_default();
-    let made: Vec<_> = slots.iter().filter_map(|slot| Some((slot, whose(&elf, slot)?))).collect();
+    let slots = elf.dynamic_links().map(|links| links.startup_slots()).unwrap_or_default();
+    let made: Vec<_> = slots.iter().filter_map(|slot| Some((slot, symbol_owner(&elf, slot)?))).collect();
     let Ok(count) = u32::try_from(made.len()) else { return Vec::new() };
-    let counters = if made.is_empty() { Vec::new() } else { counters(data) };
+    let counters = if made.is_empty() { Vec::new() } else { counter_offsets(data) };
     if counters.is_empty() {
         return Vec::new();
     }
@@ -59,16 +59,16 @@ struct Whose {
 
 /// The guarded library that a symbol is asked of. NVIDIA's versions are called as their library, and the guard says both by
 /// that one name. Without a version only a function that the table knows says whose it is.
-fn whose(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
+fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
     let name = std::str::from_utf8(slot.name).ok()?;
     let asked = |soname: &str| match slot.version {
         Some(version) => version.of == Some(soname.as_bytes()) && version.name == soname.as_bytes(),
-        None => symbols::releases(soname, name).is_some(),
+        None => symbols::releases_with(soname, name).is_some(),
     };
     let needed = elf.dynamic().filter(|(found, _)| *found == tag::NEEDED);
     needed.filter_map(|(_, at)| Some((at, std::str::from_utf8(elf.dynamic_string(at)?).ok()?))).find_map(
         |(name_at, soname)| {
-            let first = match symbols::releases(soname, name) {
+            let first = match symbols::releases_with(soname, name) {
                 Some(Releases { first: Some(first), .. }) => first.packed().unwrap_or(0),
                 _ => 0,
             };
@@ -79,7 +79,7 @@ fn whose(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
 }
 
 /// Where the shim's copies in this file count them.
-fn counters(data: &[u8]) -> Vec<usize> {
+fn counter_offsets(data: &[u8]) -> Vec<usize> {
     let mark = MARK.map(|byte| !byte);
     memmem::find_iter(data, &mark).map(|at| at + mark.len()).filter(|at| data.len() >= at + 4).collect()
 }

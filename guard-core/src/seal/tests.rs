@@ -56,7 +56,7 @@ fn what_is_seen_goes_before_what_was_declared() {
         (Linked, None, None),
     ] {
         let observed = LinkObservation { library: seen, ..LinkObservation::default() };
-        let truth = truth(manifest(declared), &observed);
+        let truth = observed_manifest(manifest(declared), &observed);
         assert!(truth.sealed);
         assert_eq!(truth.library.as_ref().unwrap().linkage, sealed, "{declared:?} {seen:?}");
         let rows: Vec<_> = truth
@@ -68,7 +68,7 @@ fn what_is_seen_goes_before_what_was_declared() {
             })
             .collect();
         assert_eq!(rows, if sealed == None { vec![] } else { vec![sealed] }, "{declared:?} {seen:?}");
-        assert_eq!(super::truth(truth.clone(), &observed), truth, "twice is once");
+        assert_eq!(super::observed_manifest(truth.clone(), &observed), truth, "twice is once");
     }
 }
 
@@ -79,36 +79,37 @@ fn a_cudnn_of_another_major_is_not_what_the_headers_say() {
         library_named: Some(major),
         ..LinkObservation::default()
     };
-    assert_eq!(truth(manifest(Linkage::Unknown), &seen(9)).requires.len(), 2);
-    assert_eq!(truth(manifest(Linkage::Unknown), &seen(8)).requires, []);
+    assert_eq!(observed_manifest(manifest(Linkage::Unknown), &seen(9)).requires.len(), 2);
+    assert_eq!(observed_manifest(manifest(Linkage::Unknown), &seen(8)).requires, []);
 }
 
 #[test]
 fn the_host_compiler_is_the_one_that_the_objects_name() {
     use crate::evidence::HostCode;
 
-    let said = |compilers: Option<&[&str]>| {
+    let sealed_with = |compilers: Option<&[&str]>| {
         let named = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
         let host = compilers.map(|all| HostCode { compilers: named(all), beside_kernels: true });
-        let observed = LinkObservation { seen: Seen { host, ..Seen::default() }, ..LinkObservation::default() };
+        let observed =
+            LinkObservation { seen: LinkEvidence { host, ..LinkEvidence::default() }, ..LinkObservation::default() };
         let looked_up = Manifest { host_compiler: Some("gcc 12.2.0".to_owned()), ..manifest(Linkage::Unknown) };
-        truth(looked_up, &observed).host_compiler
+        observed_manifest(looked_up, &observed).host_compiler
     };
-    assert_eq!(said(None).as_deref(), Some("gcc 12.2.0"), "nobody has looked");
-    assert_eq!(said(Some(&["clang 14.0.6"])).as_deref(), Some("clang 14.0.6"));
-    assert_eq!(said(Some(&[])), None, "what PATH suggests is no fact");
-    assert_eq!(said(Some(&["clang 14.0.6", "gcc 12.2.0"])), None);
+    assert_eq!(sealed_with(None).as_deref(), Some("gcc 12.2.0"), "nobody has looked");
+    assert_eq!(sealed_with(Some(&["clang 14.0.6"])).as_deref(), Some("clang 14.0.6"));
+    assert_eq!(sealed_with(Some(&[])), None, "what PATH suggests is no fact");
+    assert_eq!(sealed_with(Some(&["clang 14.0.6", "gcc 12.2.0"])), None);
 }
 
 #[test]
 fn archs_are_written_where_somebody_looked() {
     let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
     let observed = LinkObservation { archs: Some(vec![arch]), ..LinkObservation::default() };
-    assert_eq!(truth(manifest(Linkage::Unknown), &observed).observed, Some(vec![arch]));
-    assert_eq!(truth(manifest(Linkage::Unknown), &LinkObservation::default()).observed, None);
+    assert_eq!(observed_manifest(manifest(Linkage::Unknown), &observed).observed, Some(vec![arch]));
+    assert_eq!(observed_manifest(manifest(Linkage::Unknown), &LinkObservation::default()).observed, None);
     let mut plain = manifest(Linkage::Unknown);
     (plain.library, plain.requires) = (None, Vec::new());
-    assert_eq!(truth(plain.clone(), &LinkObservation::default()), Manifest { sealed: true, ..plain });
+    assert_eq!(observed_manifest(plain.clone(), &LinkObservation::default()), Manifest { sealed: true, ..plain });
 }
 
 #[test]
@@ -124,8 +125,8 @@ fn cudart_asks_for_a_driver() {
     };
     let sealed = |cudart: Linkage, soname: &str, toolkit: Option<Version>| {
         let seen = LinkObservation { cudart, cudart_named: cudart_named(soname), ..LinkObservation::default() };
-        let truth = truth(Manifest { toolkit, ..plain.clone() }, &seen);
-        assert_eq!(super::truth(truth.clone(), &seen), truth, "twice is once");
+        let truth = observed_manifest(Manifest { toolkit, ..plain.clone() }, &seen);
+        assert_eq!(super::observed_manifest(truth.clone(), &seen), truth, "twice is once");
         let fact = truth.to_json().to_string();
         let fact =
             fact.split("\"cudart\":").nth(1).and_then(|rest| rest.split(",\"archs\"").next()).unwrap_or_default();
@@ -191,13 +192,13 @@ fn the_toolkit_is_the_one_that_the_file_shows() {
         let shown = format!("{kernels:?} {inside:?}");
         let seen = LinkObservation {
             cudart: linkage,
-            seen: Seen { kernels, cudart: cudart.clone(), ..Seen::default() },
+            seen: LinkEvidence { kernels, cudart: cudart.clone(), ..LinkEvidence::default() },
             ..LinkObservation::default()
         };
         let before =
             Manifest { toolkit: Some(recorded), toolkit_known: Some(KnownBy::Declared), ..manifest(Linkage::Unknown) };
-        let truth = truth(before, &seen);
-        assert_eq!(super::truth(truth.clone(), &seen), truth, "twice is once: {shown}");
+        let truth = observed_manifest(before, &seen);
+        assert_eq!(super::observed_manifest(truth.clone(), &seen), truth, "twice is once: {shown}");
         let known = truth.toolkit_known.map(KnownBy::name).unwrap_or_default();
         assert_eq!(format!("{} {known}", truth.toolkit.unwrap()), toolkit, "{shown}");
         let others: Vec<_> = truth.toolkits_besides.iter().map(ToString::to_string).collect();
@@ -208,11 +209,11 @@ fn the_toolkit_is_the_one_that_the_file_shows() {
     let seen = |kernels: Vec<Kernel>, named: u32| LinkObservation {
         cudart: Linkage::Linked,
         cudart_named: Some(CudaVersion::new(named, 0)),
-        seen: Seen { kernels, cudart_named: Some(CudaVersion::new(named, 0)), ..Seen::default() },
+        seen: LinkEvidence { kernels, cudart_named: Some(CudaVersion::new(named, 0)), ..LinkEvidence::default() },
         ..LinkObservation::default()
     };
     let recorded = |toolkit: Option<Version>, seen: &LinkObservation| {
-        truth(Manifest { toolkit, ..manifest(Linkage::Unknown) }, seen).toolkit.map(CudaVersion::from)
+        observed_manifest(Manifest { toolkit, ..manifest(Linkage::Unknown) }, seen).toolkit.map(CudaVersion::from)
     };
     assert_eq!(recorded(None, &seen(vec![foreign(new)], 13)), Some(CudaVersion::new(13, 0)));
     assert_eq!(recorded(None, &seen(vec![], 13)), None, "which release of 13 it was, nothing tells");
@@ -228,13 +229,13 @@ fn rows_of_older_seals_are_replaced() {
     };
     let seen = |archs: &[u32]| LinkObservation {
         cudart: Linkage::Static,
-        gpus: Some(kernels(archs).requirements()),
+        gpus: Some(kernels(archs).requirement_rows()),
         ..LinkObservation::default()
     };
     let unsealed = Manifest { toolkit: Some(Version::new(13, 0, 88)), ..manifest(Linkage::Linked) };
-    let first = truth(unsealed.clone(), &seen(&[80, 90, 100]));
-    assert_eq!(truth(first, &seen(&[90])), truth(unsealed.clone(), &seen(&[90])));
-    let last = truth(unsealed, &seen(&[]));
+    let first = observed_manifest(unsealed.clone(), &seen(&[80, 90, 100]));
+    assert_eq!(observed_manifest(first, &seen(&[90])), observed_manifest(unsealed.clone(), &seen(&[90])));
+    let last = observed_manifest(unsealed, &seen(&[]));
     assert!(!last.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. })));
 }
 
@@ -253,11 +254,11 @@ fn what_every_arch_asks_for_fits() {
     let seen = LinkObservation {
         cudart: Linkage::Static,
         library: Linkage::Linked,
-        archs: Some(kernels.targets()),
-        gpus: Some(kernels.requirements()),
+        archs: Some(kernels.built_targets()),
+        gpus: Some(kernels.requirement_rows()),
         ..LinkObservation::default()
     };
-    let sealed = truth(Manifest { toolkit: Some(toolkit), ..manifest(Linkage::Unknown) }, &seen);
+    let sealed = observed_manifest(Manifest { toolkit: Some(toolkit), ..manifest(Linkage::Unknown) }, &seen);
     assert!(sealed.requires.iter().filter(|row| matches!(row, Requirement::Gpu { .. })).count() > 10);
     let note = note::encode(&sealed).unwrap();
     assert_eq!(note::decode(&note[..]).unwrap().manifest, sealed);
@@ -285,13 +286,14 @@ fn functions_that_are_looked_up_at_once_ask_for_a_driver() {
         });
         rows.collect()
     };
-    let sealed = truth(Manifest { toolkit: Some(Version::new(12, 9, 1)), ..manifest(Linkage::Unknown) }, &seen);
+    let sealed =
+        observed_manifest(Manifest { toolkit: Some(Version::new(12, 9, 1)), ..manifest(Linkage::Unknown) }, &seen);
     let expected = ["12.0 525.60.13 libcudart 12.9", "12.4 550.54.14 cudarc 0.17.8 (cuCtxFromGreenCtx)"];
     assert_eq!(drivers(&sealed), expected);
     // Sealed again it stays as it is; where the crate's code has gone, so has the row.
-    assert_eq!(drivers(&truth(sealed.clone(), &seen)), expected);
+    assert_eq!(drivers(&observed_manifest(sealed.clone(), &seen)), expected);
     let gone = LinkObservation { looked_up: Vec::new(), ..seen };
-    assert_eq!(drivers(&truth(sealed, &gone)), expected[..1]);
+    assert_eq!(drivers(&observed_manifest(sealed, &gone)), expected[..1]);
 }
 
 mod hosts {
@@ -304,10 +306,10 @@ mod hosts {
     use super::manifest;
     use crate::arch::{Arch, Suffix};
     use crate::finding::Severity;
-    use crate::host::{CudnnState, Driver, DriverState, Gpu, Host, Inner};
+    use crate::host::{CudnnState, DriverState, Host, HostDriver, HostGpu, Inner};
     use crate::kernels::tests::{plain, writer};
     use crate::kernels::{Coverage, Kernels};
-    use crate::tables::{Answer, branches, can_make, driver_supports, ptx_isa, toolkit_floor, toolkits};
+    use crate::tables::{CcSupport, branch_rows, can_make, driver_supports, ptx_isa, toolkit_floor, toolkit_rows};
     use crate::vendor::CUDNN;
     use crate::version::{CudaVersion, Version};
 
@@ -315,7 +317,7 @@ mod hosts {
     type Code = (u32, u64, bool, bool);
 
     fn any_toolkit() -> impl Strategy<Value = Version> {
-        let known = toolkits().iter().filter(|row| !row.unreleased && row.version.major >= 11);
+        let known = toolkit_rows().iter().filter(|row| !row.unreleased && row.version.major >= 11);
         select(known.map(|row| Version::new(row.version.major, row.version.minor, 0)).collect::<Vec<_>>())
     }
 
@@ -338,7 +340,7 @@ mod hosts {
             };
             let made = Arch { number: u16::try_from(arch).unwrap(), suffix };
             let target = if ptx { Target::Ptx(made) } else { Target::Cubin(made) };
-            if can_make(toolkit, target) != Answer::Made {
+            if can_make(toolkit, target) != CcSupport::Made {
                 return None;
             }
             let (major, minor) = ptx_isa(toolkit)?;
@@ -375,11 +377,11 @@ mod hosts {
             library,
             cudart,
             cudart_named: (cudart == Linkage::Linked).then(|| CudaVersion::new(toolkit.major, 0)),
-            archs: Some(kernels.targets()),
-            gpus: Some(kernels.requirements()),
+            archs: Some(kernels.built_targets()),
+            gpus: Some(kernels.requirement_rows()),
             ..LinkObservation::default()
         };
-        truth(Manifest { toolkit: Some(toolkit), ..manifest(library) }, &observed)
+        observed_manifest(Manifest { toolkit: Some(toolkit), ..manifest(library) }, &observed)
     }
 
     fn refused(manifest: &Manifest, host: &Host) -> Vec<String> {
@@ -388,8 +390,8 @@ mod hosts {
         errors.map(|finding| format!("{} {}", finding.code, finding.message)).collect()
     }
 
-    fn gpu(cc: (u8, u8)) -> Gpu {
-        Gpu { cc: Some(cc), visible: true, ..Gpu::default() }
+    fn gpu(cc: (u8, u8)) -> HostGpu {
+        HostGpu { cc: Some(cc), visible: true, ..HostGpu::default() }
     }
 
     /// cuDNN as it stood there when the program was built.
@@ -403,7 +405,7 @@ mod hosts {
             major: 9,
             version: Some(version),
             inner,
-            loader: crate::host::Loader::Unknown,
+            loader: crate::host::LoaderVersion::Unknown,
             made_with: None,
         }
     }
@@ -420,21 +422,21 @@ mod hosts {
             file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(), library in any_linkage(),
         ) {
             let kernels = compiled(&file, toolkit);
-            let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, Coverage::Cubin | Coverage::Ptx));
+            let served = kernels.coverage_by_cc().into_iter().filter(|cover| matches!(cover.service.by, Coverage::Cubin | Coverage::Ptx));
             // No cuDNN 9.15 was made for CUDA 11, and those that there are leave old GPUs to older ones.
             let library = if toolkit.major < 12 { Linkage::None } else { library };
             let manifest = sealed(&kernels, toolkit, cudart, library);
-            let oldest = CUDNN.table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| library != Linkage::None);
+            let oldest = CUDNN.release_table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| library != Linkage::None);
             let served = served.filter(|cover| oldest.is_none_or(|oldest| cover.cc >= oldest));
-            let mut gpus: Vec<Vec<Gpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
-            if !kernels.any() {
+            let mut gpus: Vec<Vec<HostGpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
+            if !kernels.has_kernels() {
                 gpus.push(vec![gpu((9, 0))]);
             }
             let release = toolkit_floor(toolkit).release;
             let drivers = [
-                Driver { cuda: Some(toolkit.into()), init: Some(0), ..Driver::default() },
-                Driver { user: release, kernel: release, ..Driver::default() },
-                Driver { kernel: release, ..Driver::default() },
+                HostDriver { cuda: Some(toolkit.into()), init: Some(0), ..HostDriver::default() },
+                HostDriver { user: release, kernel: release, ..HostDriver::default() },
+                HostDriver { kernel: release, ..HostDriver::default() },
             ];
             for gpus in gpus {
                 for driver in &drivers {
@@ -458,18 +460,18 @@ mod hosts {
         ) {
             let manifest = sealed(&compiled(&file, toolkit), toolkit, cudart, Linkage::None);
             // Tegra's numbers do not rise with the others'.
-            let branches: Vec<_> = branches().iter().filter(|row| row.exact || row.most.is_some()).collect();
+            let branches: Vec<_> = branch_rows().iter().filter(|row| row.exact || row.most.is_some()).collect();
             let (one, other) = (drivers.0.index(branches.len()), drivers.1.index(branches.len()));
             let host = |branch: usize| {
                 let release = DriverRelease::new(branches[branch].branch, 0, 0);
                 let cuda = driver_supports(release).least;
                 let (release, cuda) = (Some(release), cuda);
-                let none = Driver { init: init.then_some(0), ..Driver::default() };
+                let none = HostDriver { init: init.then_some(0), ..HostDriver::default() };
                 let driver = match known {
-                    0 => Driver { cuda, ..none },
-                    1 => Driver { user: release, ..none },
-                    2 => Driver { kernel: release, ..none },
-                    _ => Driver { cuda, user: release, kernel: release, ..none },
+                    0 => HostDriver { cuda, ..none },
+                    1 => HostDriver { user: release, ..none },
+                    2 => HostDriver { kernel: release, ..none },
+                    _ => HostDriver { cuda, user: release, kernel: release, ..none },
                 };
                 let gpus = Some(ccs.iter().copied().map(gpu).collect());
                 Host { driver: DriverState::Found(driver), gpus, ..Host::default() }

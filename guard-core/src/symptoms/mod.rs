@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::entry::Entry;
+use crate::entry::DataEntry;
 use crate::finding::Code;
 
 mod pattern;
 
-use pattern::{Pattern, Text};
+use pattern::{NormalizedText, Pattern};
 
 /// An error as people see it.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub struct Number {
 
 /// The contents of the data file.
 #[derive(Debug)]
-struct Table {
+struct SymptomTable {
     /// The families of numbers, in the order in which a bare number is looked up.
     families: Vec<String>,
     /// Texts that contain a number, with the beginning of its families.
@@ -73,7 +73,7 @@ struct Table {
 
 /// The result of [`diagnose`].
 #[derive(Debug)]
-pub enum Answer {
+pub enum SymptomMatches {
     /// The text is a message of cudaguard with these findings.
     Findings(Vec<Code>),
     /// A bare number, and every symptom that has it.
@@ -88,58 +88,58 @@ const FILE: &str = "symptoms.toml";
 const TEXT: &str = include_str!("../../data/symptoms.toml");
 
 /// Returns the symptoms in the order of their priority.
-pub fn table() -> &'static [Symptom] {
+pub fn all_symptoms() -> &'static [Symptom] {
     &compiled_in().symptoms
 }
 
-fn compiled_in() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
-    TABLE.get_or_init(|| read(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
+fn compiled_in() -> &'static SymptomTable {
+    static TABLE: OnceLock<SymptomTable> = OnceLock::new();
+    TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
 }
 
 /// Finds the symptoms that this text shows.
-pub fn diagnose(text: &str) -> Answer {
+pub fn diagnose(text: &str) -> SymptomMatches {
     let trimmed = text.trim();
-    if let Some(symptom) = table().iter().find(|symptom| symptom.name == trimmed) {
-        return Answer::Shown(vec![symptom]);
+    if let Some(symptom) = all_symptoms().iter().find(|symptom| symptom.name == trimmed) {
+        return SymptomMatches::Shown(vec![symptom]);
     }
     let codes = find_own_codes(text);
     if !codes.is_empty() {
-        return Answer::Findings(codes);
+        return SymptomMatches::Findings(codes);
     }
     if let Some((number, families)) = parse_bare_number(trimmed) {
-        let meant: Vec<_> = families.iter().filter_map(|family| find_by_number(family, number)).collect();
-        return if meant.is_empty() { Answer::Nothing } else { Answer::Number(number, meant) };
+        let matching: Vec<_> = families.iter().filter_map(|family| find_by_number(family, number)).collect();
+        return if matching.is_empty() { SymptomMatches::Nothing } else { SymptomMatches::Number(number, matching) };
     }
     let text = normalize(text);
     let numbered = find_numbered(&text);
     let is_shown =
         |symptom: &&Symptom| symptom.matches(&text) || numbered.iter().any(|other| other.name == symptom.name);
-    let shown: Vec<_> = table().iter().filter(is_shown).collect();
-    if shown.is_empty() { Answer::Nothing } else { Answer::Shown(shown) }
+    let shown: Vec<_> = all_symptoms().iter().filter(is_shown).collect();
+    if shown.is_empty() { SymptomMatches::Nothing } else { SymptomMatches::Shown(shown) }
 }
 
 /// Translates messages of glibc and GNU ld to English, and removes harmless log lines.
-fn normalize(text: &str) -> Text {
-    let mut text = Text::new(text);
+fn normalize(text: &str) -> NormalizedText {
+    let mut text = NormalizedText::new(text);
     for (pattern, english) in &compiled_in().translated {
-        text.replace(pattern, &Text::new(english));
+        text.replace(pattern, &NormalizedText::new(english));
     }
     for pattern in &compiled_in().harmless {
-        text.replace(pattern, &Text::new(""));
+        text.replace(pattern, &NormalizedText::new(""));
     }
     text
 }
 
 impl Symptom {
-    fn matches(&self, text: &Text) -> bool {
-        self.patterns.iter().any(|pattern| pattern.find(text).next().is_some())
+    fn matches(&self, text: &NormalizedText) -> bool {
+        self.patterns.iter().any(|pattern| pattern.find_matches(text).next().is_some())
     }
 }
 
 fn find_by_number(family: &str, number: u32) -> Option<&'static Symptom> {
     let has = |symptom: &&Symptom| symptom.numbers.iter().any(|one| one.family == family && one.number == number);
-    table().iter().find(has)
+    all_symptoms().iter().find(has)
 }
 
 /// Returns the findings that a message of cudaguard names: `error[CG202]`.
@@ -179,10 +179,10 @@ fn parse_bare_number(text: &str) -> Option<(u32, Vec<&'static String>)> {
 }
 
 /// Returns the symptoms of the numbers that the text contains together with their family.
-fn find_numbered(text: &Text) -> Vec<&'static Symptom> {
+fn find_numbered(text: &NormalizedText) -> Vec<&'static Symptom> {
     let mut found: Vec<&'static Symptom> = Vec::new();
     for (family, pattern) in &compiled_in().numbered {
-        for number in pattern.find(text).filter_map(|found| found.number) {
+        for number in pattern.find_matches(text).filter_map(|found| found.number) {
             let families = compiled_in().families.iter().filter(|one| one.starts_with(family.as_str()));
             found.extend(families.filter_map(|family| find_by_number(family, number)).take(1));
         }
@@ -191,67 +191,70 @@ fn find_numbered(text: &Text) -> Vec<&'static Symptom> {
 }
 
 /// Parses the table; an error names the row, the key and the expected value.
-fn read(text: &str) -> Result<Table, String> {
+fn parse_table(text: &str) -> Result<SymptomTable, String> {
     let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
-    let top = Entry { file: FILE, key: String::new(), table: whole.get_ref() };
-    top.only(&["families", "numbered", "harmless", "translated", "symptom"])?;
-    let families = top.texts("families")?;
-    let numbered = top.pairs("numbered")?.into_iter().map(|(family, text)| (family, Pattern::new(&text))).collect();
-    let harmless = top.texts("harmless")?.iter().map(|text| Pattern::new(text)).collect();
+    let top = DataEntry { file: FILE, key: String::new(), table: whole.get_ref() };
+    top.check_known_keys(&["families", "numbered", "harmless", "translated", "symptom"])?;
+    let families = top.strings_of("families")?;
+    let numbered = top.pairs_of("numbered")?.into_iter().map(|(family, text)| (family, Pattern::new(&text))).collect();
+    let harmless = top.strings_of("harmless")?.iter().map(|text| Pattern::new(text)).collect();
     let mut translated = Vec::new();
-    if let Some(languages) = top.inner("translated")? {
+    if let Some(languages) = top.inner_table("translated")? {
         for english in languages.table.keys() {
             let english = english.get_ref().as_ref();
-            translated.extend(languages.texts(english)?.iter().map(|text| (Pattern::new(text), english.to_owned())));
+            translated
+                .extend(languages.strings_of(english)?.iter().map(|text| (Pattern::new(text), english.to_owned())));
         }
     }
-    let symptoms = rows(&top, "symptom")?.iter().map(|row| symptom(row, &families)).collect::<Result<_, _>>()?;
-    Ok(Table { families, numbered, harmless, translated, symptoms })
+    let symptoms =
+        parse_rows(&top, "symptom")?.iter().map(|row| parse_symptom(row, &families)).collect::<Result<_, _>>()?;
+    Ok(SymptomTable { families, numbered, harmless, translated, symptoms })
 }
 
-fn rows<'a>(entry: &Entry<'a>, key: &str) -> Result<Vec<Entry<'a>>, String> {
-    let rows = entry.get(key).and_then(DeValue::as_array).ok_or_else(|| entry.error(key, "an array of tables"))?;
+fn parse_rows<'a>(entry: &DataEntry<'a>, key: &str) -> Result<Vec<DataEntry<'a>>, String> {
+    let rows =
+        entry.value_of(key).and_then(DeValue::as_array).ok_or_else(|| entry.key_error(key, "an array of tables"))?;
     let row = |(index, row): (usize, &'a Spanned<DeValue<'a>>)| {
-        let table = row.get_ref().as_table().ok_or_else(|| entry.error(key, "an array of tables"))?;
-        Ok(Entry { file: FILE, key: format!("{}{key}[{index}].", entry.key), table })
+        let table = row.get_ref().as_table().ok_or_else(|| entry.key_error(key, "an array of tables"))?;
+        Ok(DataEntry { file: FILE, key: format!("{}{key}[{index}].", entry.key), table })
     };
     rows.iter().enumerate().map(row).collect()
 }
 
-fn symptom(row: &Entry<'_>, families: &[String]) -> Result<Symptom, String> {
-    row.only(&["name", "title", "numbers", "names", "texts", "means", "sources", "cause"])?;
+fn parse_symptom(row: &DataEntry<'_>, families: &[String]) -> Result<Symptom, String> {
+    row.check_known_keys(&["name", "title", "numbers", "names", "texts", "means", "sources", "cause"])?;
     let number = |text: String| {
         let (family, number) = text.rsplit_once(": ")?;
         let number = number.parse().ok()?;
         families.iter().any(|one| one == family).then(|| Number { family: family.to_owned(), number })
     };
-    let numbers = row.texts("numbers")?.into_iter().map(number).collect::<Option<_>>();
-    let (names, texts) = (row.texts("names")?, row.texts("texts")?);
+    let numbers = row.strings_of("numbers")?.into_iter().map(number).collect::<Option<_>>();
+    let (names, texts) = (row.strings_of("names")?, row.strings_of("texts")?);
     Ok(Symptom {
-        name: row.text("name")?,
-        title: row.text("title")?,
-        numbers: numbers.ok_or_else(|| row.error("numbers", "a list of \"FAMILY: NUMBER\""))?,
+        name: row.string_of("name")?,
+        title: row.string_of("title")?,
+        numbers: numbers.ok_or_else(|| row.key_error("numbers", "a list of \"FAMILY: NUMBER\""))?,
         patterns: names.iter().chain(&texts).map(|text| Pattern::new(text)).collect(),
         names,
         texts,
-        means: row.text("means")?,
-        sources: row.texts("sources")?,
-        causes: rows(row, "cause")?.iter().map(cause).collect::<Result<_, _>>()?,
+        means: row.string_of("means")?,
+        sources: row.strings_of("sources")?,
+        causes: parse_rows(row, "cause")?.iter().map(parse_cause).collect::<Result<_, _>>()?,
     })
 }
 
-fn cause(row: &Entry<'_>) -> Result<Cause, String> {
-    row.only(&["why", "codes", "see", "fix"])?;
+fn parse_cause(row: &DataEntry<'_>) -> Result<Cause, String> {
+    row.check_known_keys(&["why", "codes", "see", "fix"])?;
     let code = |value: &Spanned<DeValue<'_>>| {
         let number = value.get_ref().as_integer()?.as_str();
         format!("CG{number}").parse::<Code>().ok()
     };
-    let codes = row.get("codes").and_then(DeValue::as_array).and_then(|codes| codes.iter().map(code).collect());
+    let codes = row.value_of("codes").and_then(DeValue::as_array).and_then(|codes| codes.iter().map(code).collect());
     Ok(Cause {
-        why: row.text("why")?,
-        codes: codes.ok_or_else(|| row.error("codes", "numbers of findings"))?,
-        see: row.text("see")?,
-        fix: row.text("fix")?,
+        why: row.string_of("why")?,
+        codes: codes.ok_or_else(|| row.key_error("codes", "numbers of findings"))?,
+        see: row.string_of("see")?,
+        fix: row.string_of("fix")?,
     })
 }
 
@@ -263,17 +266,17 @@ mod tests {
 
     fn first(text: &str) -> String {
         match diagnose(text) {
-            Answer::Shown(shown) => shown[0].name.clone(),
-            Answer::Number(_, meant) => meant[0].name.clone(),
-            Answer::Findings(codes) => codes[0].to_string(),
-            Answer::Nothing => String::new(),
+            SymptomMatches::Shown(shown) => shown[0].name.clone(),
+            SymptomMatches::Number(_, matching) => matching[0].name.clone(),
+            SymptomMatches::Findings(codes) => codes[0].to_string(),
+            SymptomMatches::Nothing => String::new(),
         }
     }
 
     #[test]
     fn rows_are_complete_and_unique() {
         let mut seen = BTreeSet::new();
-        for symptom in table() {
+        for symptom in all_symptoms() {
             let Symptom { name, texts, names, numbers, causes, sources, means, title, .. } = symptom;
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             assert!(name.chars().all(plain) && name.contains(char::is_alphabetic), "{name}");
@@ -297,7 +300,7 @@ mod tests {
 
     #[test]
     fn symptoms_match_their_own_texts() {
-        for symptom in table() {
+        for symptom in all_symptoms() {
             for name in symptom.names.iter().chain(std::iter::once(&symptom.name)) {
                 assert_eq!(first(name), symptom.name, "{name}");
                 assert_eq!(first(&format!("x: Error {name}(\"…\")")).is_empty(), *name == symptom.name, "{name}");
@@ -309,12 +312,14 @@ mod tests {
                     .replace('*', "x")
                     .replace('#', "12.4")
                     .replace(" ... ", " and so on ");
-                let Answer::Shown(shown) = diagnose(&format!("{start}{text}{end}")) else { panic!("{text}") };
+                let SymptomMatches::Shown(shown) = diagnose(&format!("{start}{text}{end}")) else { panic!("{text}") };
                 assert!(shown.iter().any(|shown| shown.name == symptom.name), "{text}");
             }
             for number in &symptom.numbers {
-                let Answer::Number(_, meant) = diagnose(&number.number.to_string()) else { panic!("{number:?}") };
-                assert!(meant.iter().any(|meant| meant.name == symptom.name), "{number:?}");
+                let SymptomMatches::Number(_, matching) = diagnose(&number.number.to_string()) else {
+                    panic!("{number:?}")
+                };
+                assert!(matching.iter().any(|matching| matching.name == symptom.name), "{number:?}");
             }
         }
     }
@@ -369,7 +374,7 @@ mod tests {
                 "`symptom[0].cause[0].codes`: expected numbers of findings",
             ),
         ] {
-            let error = read(&text).expect_err("a malformed row");
+            let error = parse_table(&text).expect_err("a malformed row");
             assert!(error.contains(expected), "{error}");
         }
     }

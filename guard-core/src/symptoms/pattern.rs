@@ -7,7 +7,7 @@ const WORD: usize = 60;
 const ANYTHING: usize = 200;
 
 /// A text without the characters that are ignored.
-pub(super) struct Text {
+pub(super) struct NormalizedText {
     bytes: Vec<u8>,
     /// What was skipped before each byte.
     gaps: Vec<Gap>,
@@ -23,7 +23,7 @@ enum Gap {
     Line,
 }
 
-impl Text {
+impl NormalizedText {
     pub(super) fn new(text: &str) -> Self {
         let (mut bytes, mut gaps) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
         let mut gap = Gap::Line;
@@ -61,7 +61,7 @@ impl Text {
 
     /// Replaces each match of the pattern.
     pub(super) fn replace(&mut self, pattern: &Pattern, with: &Self) {
-        let spans: Vec<(usize, usize)> = pattern.find(self).map(|found| (found.start, found.end)).collect();
+        let spans: Vec<(usize, usize)> = pattern.find_matches(self).map(|found| (found.start, found.end)).collect();
         if spans.is_empty() {
             return;
         }
@@ -88,7 +88,7 @@ impl Text {
     }
 
     /// Returns true if no word continues over this place.
-    fn parts(&self, at: usize) -> bool {
+    fn is_word_boundary(&self, at: usize) -> bool {
         let is_in_word = |at: usize| self.bytes.get(at).is_some_and(|byte| is_word(*byte));
         at == 0 || self.gaps.get(at).is_none_or(|gap| *gap != Gap::Nothing) || !is_in_word(at - 1) || !is_in_word(at)
     }
@@ -100,7 +100,7 @@ impl Text {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum PatternPiece {
     Literal(Vec<u8>),
     Word,
     Anything,
@@ -110,7 +110,7 @@ enum Piece {
 /// A pattern in the syntax of the data file.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    pieces: Vec<Piece>,
+    pieces: Vec<PatternPiece>,
     whole_line: bool,
 }
 
@@ -129,19 +129,19 @@ impl Pattern {
         let mut pieces = Vec::new();
         for (at, part) in pattern.split(" ... ").enumerate() {
             if at > 0 {
-                pieces.push(Piece::Anything);
+                pieces.push(PatternPiece::Anything);
             }
             let mut literal = String::new();
-            let put = |literal: &mut String, pieces: &mut Vec<Piece>| {
-                let bytes = Text::new(&std::mem::take(literal)).bytes;
+            let put = |literal: &mut String, pieces: &mut Vec<PatternPiece>| {
+                let bytes = NormalizedText::new(&std::mem::take(literal)).bytes;
                 if !bytes.is_empty() {
-                    pieces.push(Piece::Literal(bytes));
+                    pieces.push(PatternPiece::Literal(bytes));
                 }
             };
             for c in part.chars() {
                 let piece = match c {
-                    '*' => Piece::Word,
-                    '#' => Piece::Number,
+                    '*' => PatternPiece::Word,
+                    '#' => PatternPiece::Number,
                     _ => {
                         literal.push(c);
                         continue;
@@ -156,15 +156,15 @@ impl Pattern {
     }
 
     /// Returns each place where the pattern matches.
-    pub(super) fn find<'a>(&'a self, text: &'a Text) -> impl Iterator<Item = Match> + 'a {
+    pub(super) fn find_matches<'a>(&'a self, text: &'a NormalizedText) -> impl Iterator<Item = Match> + 'a {
         let (first, rest) = match self.pieces.split_first() {
-            Some((Piece::Literal(first), rest)) => (first.as_slice(), rest),
+            Some((PatternPiece::Literal(first), rest)) => (first.as_slice(), rest),
             // No pattern begins with a wildcard: it would be tried at every place.
             _ => (&b"\0"[..], &[][..]),
         };
         memchr::memmem::find_iter(&text.bytes, first).filter_map(move |start| {
-            let begins = !is_word(first[0]) || text.parts(start);
-            let (end, number) = begins.then(|| follows(text, start + first.len(), first, rest, None)).flatten()?;
+            let begins = !is_word(first[0]) || text.is_word_boundary(start);
+            let (end, number) = begins.then(|| matches_at(text, start + first.len(), first, rest, None)).flatten()?;
             let is_wanted = !self.whole_line || (text.is_line_boundary(start) && text.is_line_boundary(end));
             is_wanted.then_some(Match { start, end, number })
         })
@@ -176,22 +176,22 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// Matches the pieces at this place, after the literal `before`. Returns the end of the match and the last number.
-fn follows(
-    text: &Text,
+fn matches_at(
+    text: &NormalizedText,
     at: usize,
     before: &[u8],
-    pieces: &[Piece],
+    pieces: &[PatternPiece],
     number: Option<u32>,
 ) -> Option<(usize, Option<u32>)> {
     let Some((piece, rest)) = pieces.split_first() else {
-        let ends = !before.last().is_some_and(|byte| is_word(*byte)) || text.parts(at);
+        let ends = !before.last().is_some_and(|byte| is_word(*byte)) || text.is_word_boundary(at);
         return ends.then_some((at, number));
     };
     match piece {
-        Piece::Literal(literal) => {
-            text.bytes[at..].starts_with(literal).then(|| follows(text, at + literal.len(), literal, rest, number))?
-        }
-        Piece::Number => {
+        PatternPiece::Literal(literal) => text.bytes[at..]
+            .starts_with(literal)
+            .then(|| matches_at(text, at + literal.len(), literal, rest, number))?,
+        PatternPiece::Number => {
             let digits = text.bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
             let mut end = at + digits;
             while text.bytes.get(end) == Some(&b'.') && text.bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
@@ -199,17 +199,17 @@ fn follows(
                 end += text.bytes[end..].iter().take_while(|byte| byte.is_ascii_digit()).count();
             }
             let whole = std::str::from_utf8(&text.bytes[at..end]).ok()?.parse().ok();
-            (digits > 0).then(|| follows(text, end, b"0", rest, whole.or(number)))?
+            (digits > 0).then(|| matches_at(text, end, b"0", rest, whole.or(number)))?
         }
-        Piece::Word => {
+        PatternPiece::Word => {
             // A blank may precede the word, but not be within it.
             let inside = |end: &usize| *end <= at + 1 || text.gaps[*end - 1] == Gap::Nothing;
             let reach = (at..=(at + WORD).min(text.bytes.len())).take_while(inside);
-            reach.into_iter().find_map(|end| follows(text, end, b"", rest, number))
+            reach.into_iter().find_map(|end| matches_at(text, end, b"", rest, number))
         }
-        Piece::Anything => {
+        PatternPiece::Anything => {
             let reach = at..=(at + ANYTHING).min(text.bytes.len());
-            reach.into_iter().find_map(|end| follows(text, end, b"", rest, number))
+            reach.into_iter().find_map(|end| matches_at(text, end, b"", rest, number))
         }
     }
 }
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     fn matches(text: &str, pattern: &str) -> bool {
-        Pattern::new(pattern).find(&Text::new(text)).next().is_some()
+        Pattern::new(pattern).find_matches(&NormalizedText::new(text)).next().is_some()
     }
 
     #[test]
@@ -251,8 +251,8 @@ mod tests {
         assert!(!matches(&format!("version {} mismatches", "x".repeat(300)), "version ... mismatches"));
         assert!(matches("later than 8 are", "later than # are") && matches("version 8.0.5 but", "version # but"));
         assert!(!matches("later than are", "later than # are"));
-        let text = Text::new("error (35) error (x) error (36)");
-        let numbers: Vec<_> = Pattern::new("error (#)").find(&text).map(|found| found.number).collect();
+        let text = NormalizedText::new("error (35) error (x) error (36)");
+        let numbers: Vec<_> = Pattern::new("error (#)").find_matches(&text).map(|found| found.number).collect();
         assert_eq!(numbers, [Some(35), Some(36)]);
     }
 
@@ -270,14 +270,14 @@ mod tests {
 
     #[test]
     fn replaced_text_keeps_word_boundaries() {
-        let mut text = Text::new("libcublas.so.12: Ne peut ouvrir le fichier d'objet partagé: Aucun\nx");
+        let mut text = NormalizedText::new("libcublas.so.12: Ne peut ouvrir le fichier d'objet partagé: Aucun\nx");
         text.replace(
             &Pattern::new("Ne peut ouvrir le fichier d'objet partagé"),
-            &Text::new("cannot open shared object file"),
+            &NormalizedText::new("cannot open shared object file"),
         );
-        assert!(Pattern::new("libcublas*.so*: cannot open shared object file").find(&text).next().is_some());
-        assert!(Pattern::new("= x").find(&text).next().is_some());
-        text.replace(&Pattern::new("libcublas*: cannot open shared object file"), &Text::new(""));
+        assert!(Pattern::new("libcublas*.so*: cannot open shared object file").find_matches(&text).next().is_some());
+        assert!(Pattern::new("= x").find_matches(&text).next().is_some());
+        text.replace(&Pattern::new("libcublas*: cannot open shared object file"), &NormalizedText::new(""));
         assert_eq!(text.bytes, b":aucunx");
     }
 

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{BuildSystemFacts, Candidate, Request, Sourced, nvcc};
+use super::{BuildSystemFacts, DetectOptions, NvccCandidate, Sourced, nvcc};
 use crate::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
 use crate::env::Env;
-use crate::shell_words::words;
+use crate::shell_words::split_words;
 use crate::subprocess;
 use crate::tables;
 use crate::version::Version;
@@ -42,7 +42,7 @@ impl Declared {
     }
 
     /// Returns true if the requests contain this word.
-    pub fn asks(&self, word: ArchRequest) -> bool {
+    pub fn has_request(&self, word: ArchRequest) -> bool {
         self.requests.as_ref().is_ok_and(|requests| requests.contains(&word))
     }
 
@@ -57,7 +57,7 @@ impl Declared {
     }
 
     /// Returns true if the source declares any architecture.
-    fn speaks(&self) -> bool {
+    fn has_archs(&self) -> bool {
         match &self.requests {
             Ok(requests) => requests.iter().any(|request| *request != ArchRequest::Off),
             Err(_) => true,
@@ -76,7 +76,7 @@ pub enum Native {
 
 /// All declared architectures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Archs {
+pub struct DeclaredArchs {
     /// The sources with a declaration, the strongest first.
     pub declared: Vec<Declared>,
     /// The meaning of `native` here; `None` if no source uses it.
@@ -87,10 +87,10 @@ pub struct Archs {
 
 /// nvcc's flags outside of build scripts: each source with its words.
 #[derive(Debug, Default)]
-pub(super) struct NvccFlags(Vec<(String, String)>);
+pub(super) struct ProjectNvccFlags(Vec<(String, String)>);
 
-impl NvccFlags {
-    pub(super) fn read(env: &Env, candidate: Option<&Candidate>, given: Option<&BuildSystemFacts>) -> Self {
+impl ProjectNvccFlags {
+    pub(super) fn read(env: &Env, candidate: Option<&NvccCandidate>, given: Option<&BuildSystemFacts>) -> Self {
         let own = match given {
             Some(given) if !given.compiles => return Self::default(),
             Some(given) => Some(("CMAKE_CUDA_FLAGS".to_owned(), given.flags.join(" "))),
@@ -102,40 +102,39 @@ impl NvccFlags {
     }
 
     /// All flags.
-    pub(super) fn all(&self) -> impl Iterator<Item = String> + '_ {
-        self.0.iter().flat_map(|(_, flags)| words(flags))
+    pub(super) fn all_flags(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.iter().flat_map(|(_, flags)| split_words(flags))
     }
 
     /// The host compiler in the flags, and its source. The last one wins.
-    pub(super) fn ccbin(&self) -> Option<Sourced<String>> {
-        self.0
-            .iter()
-            .rev()
-            .find_map(|(source, flags)| Some(Sourced::new(nvcc::ccbin(&words(flags))?, format!("-ccbin in {source}"))))
+    pub(super) fn host_compiler(&self) -> Option<Sourced<String>> {
+        self.0.iter().rev().find_map(|(source, flags)| {
+            Some(Sourced::new(nvcc::find_ccbin(&split_words(flags))?, format!("-ccbin in {source}")))
+        })
     }
 }
 
 /// Variables with lists of architectures, the strongest first.
 const VARIABLES: &[&str] = &["CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES", "CUDA_COMPUTE_CAP", "TORCH_CUDA_ARCH_LIST"];
 
-impl Archs {
-    pub(super) fn read(request: &Request, flags: &NvccFlags) -> Self {
+impl DeclaredArchs {
+    pub(super) fn read(request: &DetectOptions, flags: &ProjectNvccFlags) -> Self {
         let mut declared = Vec::new();
         if !request.policy_archs.is_empty() {
             let requests = request.policy_archs.clone();
-            declared.push(Declared::new(POLICY, arch::join(&requests), Ok(requests)));
+            declared.push(Declared::new(POLICY, arch::join_requests(&requests), Ok(requests)));
         }
         if let Some(text) = &request.archs {
-            declared.push(Declared::new(BUILDER, text.clone(), arch::list(text, Dialect::Policy)));
+            declared.push(Declared::new(BUILDER, text.clone(), arch::parse_list(text, Dialect::Policy)));
         }
         let given = request.given.as_ref();
         if let Some(archs) = given.and_then(|given| given.archs.as_ref()) {
-            let requests = arch::list(&archs.value, Dialect::Cmake);
+            let requests = arch::parse_list(&archs.value, Dialect::Cmake);
             declared.push(Declared::new(&archs.source, archs.value.clone(), requests));
         }
         for name in VARIABLES.iter().filter(|_| given.is_none()) {
-            let Some((text, dialect)) = request.env.var(name).zip(Dialect::of_variable(name)) else { continue };
-            let requests = arch::list(&text, dialect);
+            let Some((text, dialect)) = request.env.var(name).zip(Dialect::from_variable(name)) else { continue };
+            let requests = arch::parse_list(&text, dialect);
             declared.push(Declared::new(name, text, requests));
         }
         for (source, text) in &flags.0 {
@@ -144,7 +143,7 @@ impl Archs {
             let requests = flags.map(|flags| flags.requests);
             declared.push(Declared { adds: true, from_13, ..Declared::new(source, text.clone(), requests) });
         }
-        declared.retain(Declared::speaks);
+        declared.retain(Declared::has_archs);
         Self { declared, ..Self::default() }
     }
 
@@ -157,14 +156,14 @@ impl Archs {
 
     /// Returns true if a source uses the GPU of this machine.
     pub(super) fn wants_native(&self) -> bool {
-        self.declared.iter().any(|declared| declared.asks(ArchRequest::Native))
+        self.declared.iter().any(|declared| declared.has_request(ArchRequest::Native))
     }
 
     /// Converts the requests to targets for this toolkit.
     pub(super) fn resolve(&mut self, toolkit: Option<Version>) {
         let native: Vec<Target> = match &self.native {
             Some(Native::Gpus(gpus)) => {
-                gpus.value.iter().filter_map(|cc| Arch::of_cc(*cc)).map(Target::Cubin).collect()
+                gpus.value.iter().filter_map(|cc| Arch::from_cc(*cc)).map(Target::Cubin).collect()
             }
             _ => Vec::new(),
         };
@@ -219,23 +218,24 @@ pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>
         Knows::Driver(Some(smi)) => (smi, &["--query-gpu=compute_cap", "--format=csv,noheader"], parse_gpus),
         Knows::Nvcc(query) => (query, &[], parse_numbers),
         Knows::BuildSystemFacts(fact) => {
-            let requests = arch::list(&fact.value, Dialect::Cmake).unwrap_or_default();
-            let mut gpus: Vec<_> = requests.iter().filter_map(|one| one.target()).map(|one| one.arch().cc()).collect();
+            let requests = arch::parse_list(&fact.value, Dialect::Cmake).unwrap_or_default();
+            let mut gpus: Vec<_> =
+                requests.iter().filter_map(|one| one.as_target()).map(|one| one.base_arch().cc()).collect();
             gpus.sort_unstable();
             gpus.dedup();
             return Native::Gpus(Sourced::new(gpus, fact.source));
         }
     };
     let shown = program.display();
-    match subprocess::ask(&program, words, variables, patience) {
+    match subprocess::run_with_timeout(&program, words, variables, patience) {
         Err(trouble) => Native::Unknown(format!("{shown} {trouble}")),
         Ok(answer) => {
             let gpus = parse(&answer.out);
             if gpus.is_empty() {
-                let said = format!("{}{}", answer.out, answer.err);
-                let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim();
-                let said = said.strip_prefix(&format!("{shown} ")).unwrap_or(said);
-                Native::Unknown(format!("{shown} names no GPU, but says: {said}"))
+                let message = format!("{}{}", answer.out, answer.err);
+                let message = message.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim();
+                let message = message.strip_prefix(&format!("{shown} ")).unwrap_or(message);
+                Native::Unknown(format!("{shown} names no GPU, but says: {message}"))
             } else {
                 let call = [shown.to_string()].into_iter().chain(words.first().map(ToString::to_string));
                 Native::Gpus(Sourced::new(gpus, call.collect::<Vec<_>>().join(" ")))
@@ -306,13 +306,13 @@ mod tests {
         }
     }
 
-    fn read(variables: &[(&str, &str)], policy: &[&str], builder: Option<&str>) -> Archs {
+    fn read(variables: &[(&str, &str)], policy: &[&str], builder: Option<&str>) -> DeclaredArchs {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-        let env = Env::of(variables, "/");
-        let mut request = Request::new(&env, "x86_64-unknown-linux-gnu");
+        let env = Env::from_variables(variables, "/");
+        let mut request = DetectOptions::new(&env, "x86_64-unknown-linux-gnu");
         request.policy_archs = policy.iter().map(|arch| arch.parse::<Target>().unwrap().into()).collect();
         request.archs = builder.map(str::to_owned);
-        let mut archs = Archs::read(&request, &NvccFlags::read(&env, None, None));
+        let mut archs = DeclaredArchs::read(&request, &ProjectNvccFlags::read(&env, None, None));
         archs.resolve(Some(Version::new(13, 0, 88)));
         archs
     }
@@ -337,7 +337,10 @@ mod tests {
 
     #[test]
     fn flags_that_name_no_arch_and_off_declare_nothing() {
-        assert_eq!(read(&[("NVCC_PREPEND_FLAGS", "-ccbin g++-11"), ("CUDAARCHS", "OFF")], &[], None), Archs::default());
+        assert_eq!(
+            read(&[("NVCC_PREPEND_FLAGS", "-ccbin g++-11"), ("CUDAARCHS", "OFF")], &[], None),
+            DeclaredArchs::default()
+        );
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Candidate, Choice, Family, Folder, Headers, HostCompiler, Looking, Place, Precedence, Sourced, Toolkit, below,
-    cudart_in, headers_in, installs, limits_of,
+    CompilerFamily, Detector, HostCompiler, NvccCandidate, Precedence, SearchDir, Selection, Sourced, Toolkit,
+    ToolkitHeaders, ToolkitPlace, cudart_in, headers_in, installs, limits_of, path_below,
 };
 
 /// The tool that builds. It selects the wording of hints.
@@ -25,7 +25,7 @@ pub enum BuildSystem {
 
 impl BuildSystem {
     /// Returns the value for this tool.
-    pub fn of<T>(self, cargo: T, cmake: T, options: T) -> T {
+    pub fn choose<T>(self, cargo: T, cmake: T, options: T) -> T {
         match self {
             Self::Cargo => cargo,
             Self::CMake => cmake,
@@ -66,10 +66,10 @@ pub struct BuildSystemFacts {
 }
 
 impl BuildSystemFacts {
-    pub(super) fn candidate(&self) -> Option<Candidate> {
+    pub(super) fn nvcc_candidate(&self) -> Option<NvccCandidate> {
         let nvcc = self.nvcc.as_ref()?;
         let (source, reason) = (nvcc.source.clone(), format!("{} names it", nvcc.source));
-        Some(Candidate { path: nvcc.value.clone(), flags: Vec::new(), source, reason })
+        Some(NvccCandidate { path: nvcc.value.clone(), flags: Vec::new(), source, reason })
     }
 
     /// The program with which this nvcc resolves `-arch=native`. If it finds no GPU, nvcc compiles for its default.
@@ -79,15 +79,19 @@ impl BuildSystemFacts {
         [nvcc, &real].iter().map(|nvcc| nvcc.with_file_name("__nvcc_device_query")).find(|program| program.is_file())
     }
 
-    pub(super) fn places(&self) -> Vec<Place> {
+    pub(super) fn toolkit_places(&self) -> Vec<ToolkitPlace> {
         let toolkit = self.toolkit.iter();
         toolkit
-            .map(|root| Place { root: root.value.clone(), source: root.source.clone(), reach: Precedence::Named })
+            .map(|root| ToolkitPlace {
+                root: root.value.clone(),
+                source: root.source.clone(),
+                reach: Precedence::Named,
+            })
             .collect()
     }
 
-    pub(super) fn link_first(&self) -> Vec<Folder> {
-        let folder = |fact: &Sourced<PathBuf>| Folder {
+    pub(super) fn link_first(&self) -> Vec<SearchDir> {
+        let folder = |fact: &Sourced<PathBuf>| SearchDir {
             path: fact.value.clone(),
             source: fact.source.clone(),
             reach: Precedence::Named,
@@ -96,7 +100,7 @@ impl BuildSystemFacts {
     }
 }
 
-impl Looking<'_> {
+impl Detector<'_> {
     /// Returns the first `cuda.h` on the compiler's search path, otherwise nvcc's own, which it adds after all
     /// others.
     pub(super) fn choose_given_headers(&mut self, given: &BuildSystemFacts) {
@@ -105,39 +109,43 @@ impl Looking<'_> {
             Some((headers, folder))
         });
         if let Some((headers, folder)) = first {
-            let index = self.of_headers(&headers, &folder.source);
-            self.out.headers = Some(Choice { index, reason: format!("{} names it", folder.source) });
+            let index = self.toolkit_of_headers(&headers, &folder.source);
+            self.out.headers = Some(Selection { index, reason: format!("{} names it", folder.source) });
             return;
         }
         let has = |index: &usize| self.out.toolkits[*index].headers.is_some();
         let own = self.out.compiler.as_ref().map(|choice| choice.index).filter(has);
         self.out.headers = match (own, (0..self.out.toolkits.len()).find(has)) {
-            (Some(index), _) => Some(Choice { index, reason: "the compiler's own".to_owned() }),
+            (Some(index), _) => Some(Selection { index, reason: "the compiler's own".to_owned() }),
             (None, Some(index)) => {
-                Some(Choice { index, reason: format!("{} names it", self.out.toolkits[index].found[0]) })
+                Some(Selection { index, reason: format!("{} names it", self.out.toolkits[index].found[0]) })
             }
             (None, None) => None,
         };
     }
 
     /// Returns the toolkit of this `cuda.h`: a known one, or a new one with the parent directory as its root.
-    fn of_headers(&mut self, headers: &Headers, source: &str) -> usize {
+    fn toolkit_of_headers(&mut self, headers: &ToolkitHeaders, source: &str) -> usize {
         let folder = headers.path.parent().unwrap_or(Path::new("/"));
         // `include`, `targets/x86_64-linux/include` and `include/x86_64-linux-gnu` are at most three directories
         // below the root.
         let root = folder.ancestors().skip(1).take(3).find(|root| {
-            let headers_there = headers_in(&self.layout.includes(root));
+            let headers_there = headers_in(&self.layout.include_dirs(root));
             headers_there.is_some_and(|there| there.path.canonicalize().ok() == headers.path.canonicalize().ok())
         });
         let root = root.unwrap_or(folder).to_owned();
-        if let Some(index) = self.known(&root, Some(headers)) {
+        if let Some(index) = self.find_known(&root, Some(headers)) {
             return index;
         }
-        let place = Place { root: root.clone(), source: source.to_owned(), reach: Precedence::Named };
-        self.add(&place).unwrap_or_else(|| {
+        let place = ToolkitPlace { root: root.clone(), source: source.to_owned(), reach: Precedence::Named };
+        self.add_place(&place).unwrap_or_else(|| {
             self.out.toolkits.push(Toolkit {
                 limits: limits_of(Some(headers), &root),
-                cudart: self.layout.libraries(&root).iter().find_map(|folder| cudart_in(&self.layout, folder, source)),
+                cudart: self
+                    .layout
+                    .library_dirs(&root)
+                    .iter()
+                    .find_map(|folder| cudart_in(&self.layout, folder, source)),
                 headers: Some(headers.clone()),
                 found: vec![source.to_owned()],
                 root,
@@ -150,10 +158,10 @@ impl Looking<'_> {
 
     /// Returns the directories that may contain cuDNN. A directory that also contains `cuda.h` belongs to a toolkit
     /// or a whole system, so a cuDNN in it proves nothing about the build.
-    pub(super) fn given_library(&self, given: &BuildSystemFacts) -> installs::Search {
-        let mut search = installs::Search::default();
+    pub(super) fn given_library(&self, given: &BuildSystemFacts) -> installs::InstallSearch {
+        let mut search = installs::InstallSearch::default();
         let mut add = |folders: Vec<PathBuf>, headers: bool, source: &str, reach: Precedence| {
-            let folders = folders.into_iter().map(|path| Folder { path, source: source.to_owned(), reach });
+            let folders = folders.into_iter().map(|path| SearchDir { path, source: source.to_owned(), reach });
             if headers { search.includes.extend(folders) } else { search.libraries.extend(folders) }
         };
         for folder in given.link_first() {
@@ -165,21 +173,21 @@ impl Looking<'_> {
             let whole = first.value.join("cuda.h").is_file();
             let reach = if whole { Precedence::Usual } else { Precedence::Named };
             add(vec![first.value.clone()], true, &first.source, reach);
-            let beside = first.value.parent().map(|root| self.layout.libraries(root)).unwrap_or_default();
+            let beside = first.value.parent().map(|root| self.layout.library_dirs(root)).unwrap_or_default();
             add(beside, false, &first.source, Precedence::Usual);
         }
         for choice in [&self.out.headers, &self.out.compiler].into_iter().flatten() {
             let root = &self.out.toolkits[choice.index].root;
             let source = format!("beside the toolkit ({})", root.display());
-            add(self.layout.includes(root), true, &source, Precedence::Usual);
-            add(self.layout.libraries(root), false, &source, Precedence::Usual);
+            add(self.layout.include_dirs(root), true, &source, Precedence::Usual);
+            add(self.layout.library_dirs(root), false, &source, Precedence::Usual);
         }
         for variable in installs::INCLUDE_PATHS {
-            add(self.request.env.paths(variable), true, variable, Precedence::Usual);
+            add(self.request.env.path_list(variable), true, variable, Precedence::Usual);
         }
         let source = "the compiler's own folders";
         add(given.own_includes.clone(), true, source, Precedence::Usual);
-        add(self.layout.libraries(&below(&self.request.system_root, "/usr")), false, source, Precedence::Usual);
+        add(self.layout.library_dirs(&path_below(&self.request.system_root, "/usr")), false, source, Precedence::Usual);
         search
     }
 
@@ -209,11 +217,11 @@ pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
 
 impl HostCompiler {
     /// Builds a compiler from CMake's ID (`GNU`, `Clang`, …) and its version.
-    pub fn known(path: PathBuf, source: &str, id: &str, version: &str) -> Self {
+    pub fn from_cmake(path: PathBuf, source: &str, id: &str, version: &str) -> Self {
         let family = match id {
-            "GNU" => Family::Gcc,
-            "Clang" => Family::Clang,
-            _ => Family::Other,
+            "GNU" => CompilerFamily::Gcc,
+            "Clang" => CompilerFamily::Clang,
+            _ => CompilerFamily::Other,
         };
         Self { path, source: source.to_owned(), family, version: version.parse().ok() }
     }

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use super::{Cudart, Family, HostCompiler, Install, LibraryFile, Toolchain, Toolkit};
+use super::{CompilerFamily, HostCompiler, Install, LibraryFile, LinkedCudart, Toolchain, Toolkit};
 use crate::vendor::CUDNN;
 
 impl Toolchain {
     /// The release of the toolkit in use as it is known: `13.0.88`, and `13.0` where only `cuda.h` speaks.
     pub fn release_text(&self) -> Option<String> {
-        let toolkit = self.compiling().filter(|toolkit| toolkit.version().is_some());
-        toolkit.or_else(|| self.including())?.release_text()
+        let toolkit = self.compiling_toolkit().filter(|toolkit| toolkit.version().is_some());
+        toolkit.or_else(|| self.including_toolkit())?.release_text()
     }
 }
 
-impl Cudart {
+impl LinkedCudart {
     /// `13.0.96`, `13`, or `of an unknown release`.
     pub fn version_text(&self) -> String {
         match (&self.version, self.major) {
@@ -28,7 +28,7 @@ impl HostCompiler {
     /// `gcc 12.2.0`, or the program's name.
     pub fn describe(&self) -> String {
         match (self.family, self.version) {
-            (Family::Gcc | Family::Clang, Some(version)) => format!("{} {version}", self.family.name()),
+            (CompilerFamily::Gcc | CompilerFamily::Clang, Some(version)) => format!("{} {version}", self.family.name()),
             _ => self.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         }
     }
@@ -54,7 +54,7 @@ impl Toolkit {
     }
 
     /// `/usr/local/cuda-12.4 (CUDA_HOME, /usr/local/cuda)`.
-    pub fn place(&self) -> String {
+    pub fn describe_place(&self) -> String {
         format!("{} ({})", self.root.display(), self.found.join(", "))
     }
 }
@@ -79,7 +79,7 @@ impl Install {
     }
 
     /// The folder and what led there.
-    pub fn place(&self) -> String {
+    pub fn describe_place(&self) -> String {
         let headers = self.headers.as_ref().map(|headers| &headers.path);
         let file = headers.or(self.library.as_ref().map(|library| &library.path));
         let folder = file.and_then(|file| file.parent()).unwrap_or(Path::new(""));

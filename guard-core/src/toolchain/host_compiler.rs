@@ -13,7 +13,7 @@ pub struct HostCompiler {
     /// The source of the choice: `NVCC_CCBIN`, `-ccbin in NVCC_PREPEND_FLAGS`, `PATH`, …
     pub source: String,
     /// The vendor.
-    pub family: Family,
+    pub family: CompilerFamily,
     /// Its release; `None` if it prints none.
     pub version: Option<Version>,
 }
@@ -23,8 +23,8 @@ pub(super) const UNNAMED: &str = "first in PATH";
 
 impl HostCompiler {
     /// `gcc 12.2.0`; `None` if the release is unknown.
-    pub fn name(&self) -> Option<String> {
-        name(self.family, self.version)
+    pub fn display_name(&self) -> Option<String> {
+        display_name(self.family, self.version)
     }
 
     /// Converts an entry of `.comment` in an object to the manifest's form: `GCC: (GNU) 13.2.0` → `gcc 13.2.0`.
@@ -32,10 +32,10 @@ impl HostCompiler {
     #[cfg(feature = "command")]
     pub(crate) fn in_comment(text: &str) -> Option<String> {
         let (family, version) = match text.strip_prefix("GCC: ") {
-            Some(rest) => (Family::Gcc, gnu(rest)),
-            None => parse(text),
+            Some(rest) => (CompilerFamily::Gcc, parse_gnu_version(rest)),
+            None => parse_version_output(text),
         };
-        name(family, version)
+        display_name(family, version)
     }
 
     /// Returns true if a variable or flag chose it for nvcc.
@@ -46,7 +46,7 @@ impl HostCompiler {
 
 /// Compiler vendors that nvcc distinguishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Family {
+pub enum CompilerFamily {
     /// GNU.
     Gcc,
     /// LLVM.
@@ -56,7 +56,7 @@ pub enum Family {
     Other,
 }
 
-impl Family {
+impl CompilerFamily {
     /// `gcc`, `clang`; empty for another vendor.
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,31 +78,31 @@ pub struct Limits {
     pub source: String,
 }
 
-fn name(family: Family, version: Option<Version>) -> Option<String> {
-    Some(format!("{} {}", family.name(), version?)).filter(|_| family != Family::Other)
+fn display_name(family: CompilerFamily, version: Option<Version>) -> Option<String> {
+    Some(format!("{} {}", family.name(), version?)).filter(|_| family != CompilerFamily::Other)
 }
 
 /// Parses the release from the output of `g++ --version`.
-pub(super) fn parse(text: &str) -> (Family, Option<Version>) {
+pub(super) fn parse_version_output(text: &str) -> (CompilerFamily, Option<Version>) {
     let first = text.lines().next().unwrap_or_default();
     if let Some((_, rest)) = first.split_once("clang version ") {
-        return (Family::Clang, leading(rest));
+        return (CompilerFamily::Clang, leading_version(rest));
     }
     if !text.contains("Free Software Foundation") {
-        return (Family::Other, None);
+        return (CompilerFamily::Other, None);
     }
-    (Family::Gcc, gnu(first))
+    (CompilerFamily::Gcc, parse_gnu_version(first))
 }
 
 /// `g++ (Debian 12.2.0-14) 12.2.0`, `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`: after the first parenthesis.
-fn gnu(text: &str) -> Option<Version> {
+fn parse_gnu_version(text: &str) -> Option<Version> {
     let rest = text.split_once(')').map_or(text, |(_, rest)| rest);
-    rest.split_whitespace().find_map(leading)
+    rest.split_whitespace().find_map(leading_version)
 }
 
 /// Returns true if both programs are drivers of one compiler: `c++` → `x86_64-linux-gnu-g++-12` and `gcc` →
 /// `x86_64-linux-gnu-gcc-12`.
-pub(super) fn same(one: &Path, other: &Path) -> bool {
+pub(super) fn is_same_compiler(one: &Path, other: &Path) -> bool {
     let driver = |path: &Path| {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let name =
@@ -113,7 +113,7 @@ pub(super) fn same(one: &Path, other: &Path) -> bool {
 }
 
 /// Parses the version at the start of a text: `14.0.6-1` → 14.0.6, `15` → 15.0.0.
-fn leading(text: &str) -> Option<Version> {
+fn leading_version(text: &str) -> Option<Version> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let text = text[..end].trim_end_matches('.');
     text.parse().ok().or_else(|| text.parse().ok().map(|major| Version::new(major, 0, 0)))
@@ -137,23 +137,35 @@ mod tests {
     fn answers_of_compilers() {
         const FSF: &str = "\nCopyright (C) 2022 Free Software Foundation, Inc.\n";
         for (text, family, version) in [
-            (format!("g++ (Debian 12.2.0-14+deb12u1) 12.2.0{FSF}"), Family::Gcc, Some("12.2.0")),
-            (format!("gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3){FSF}"), Family::Gcc, Some("11.4.1")),
-            (format!("x86_64-conda-linux-gnu-c++ (conda-forge gcc 13.3.0-1) 13.3.0{FSF}"), Family::Gcc, Some("13.3.0")),
-            (format!("gcc (GCC) 15{FSF}"), Family::Gcc, Some("15.0")),
-            ("Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n".to_owned(), Family::Clang, Some("14.0.6")),
-            ("Ubuntu clang version 18.1.3 (1ubuntu1)\n".to_owned(), Family::Clang, Some("18.1.3")),
-            ("icpx 2024".to_owned(), Family::Other, None),
-            (String::new(), Family::Other, None),
+            (format!("g++ (Debian 12.2.0-14+deb12u1) 12.2.0{FSF}"), CompilerFamily::Gcc, Some("12.2.0")),
+            (format!("gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3){FSF}"), CompilerFamily::Gcc, Some("11.4.1")),
+            (
+                format!("x86_64-conda-linux-gnu-c++ (conda-forge gcc 13.3.0-1) 13.3.0{FSF}"),
+                CompilerFamily::Gcc,
+                Some("13.3.0"),
+            ),
+            (format!("gcc (GCC) 15{FSF}"), CompilerFamily::Gcc, Some("15.0")),
+            (
+                "Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n".to_owned(),
+                CompilerFamily::Clang,
+                Some("14.0.6"),
+            ),
+            ("Ubuntu clang version 18.1.3 (1ubuntu1)\n".to_owned(), CompilerFamily::Clang, Some("18.1.3")),
+            ("icpx 2024".to_owned(), CompilerFamily::Other, None),
+            (String::new(), CompilerFamily::Other, None),
         ] {
-            assert_eq!(parse(&text), (family, version.map(|version| version.parse().unwrap())), "{text}");
+            assert_eq!(
+                parse_version_output(&text),
+                (family, version.map(|version| version.parse().unwrap())),
+                "{text}"
+            );
         }
     }
 
     #[cfg(feature = "command")]
     #[test]
     fn what_stands_in_objects() {
-        for (text, said) in [
+        for (text, expected) in [
             ("GCC: (Debian 12.2.0-14+deb12u1) 12.2.0", Some("gcc 12.2.0")),
             ("GCC: (GNU) 8.5.0 20210514 (Red Hat 8.5.0-20)", Some("gcc 8.5.0")),
             ("GCC: (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0", Some("gcc 11.4.0")),
@@ -165,7 +177,7 @@ mod tests {
             ("GCC: (nothing)", None),
             ("", None),
         ] {
-            assert_eq!(HostCompiler::in_comment(text).as_deref(), said, "{text}");
+            assert_eq!(HostCompiler::in_comment(text).as_deref(), expected, "{text}");
         }
     }
 
@@ -181,7 +193,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn parsers_never_panic(text: String) {
-            let _ = (parse(&text), parse_limits(&text));
+            let _ = (parse_version_output(&text), parse_limits(&text));
         }
     }
 }

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::library::Image;
+use super::library::LibraryImage;
 use super::pkg_config;
-use super::places::{Layout, Place, Precedence, below, entries, site_packages};
-use super::{Choice, Folder, Sourced};
+use super::places::{Layout, Precedence, ToolkitPlace, entries_with_prefix, path_below, site_packages};
+use super::{SearchDir, Selection, Sourced};
 use crate::env::Env;
 use crate::files;
 use crate::vendor::{CUDNN, major_of, numbers_of};
@@ -19,15 +19,15 @@ pub struct Install {
     /// The origin of the path: a variable, `beside the toolkit`, `/usr/include`, …
     pub found: Vec<String>,
     /// Its headers.
-    pub headers: Option<Headers>,
+    pub headers: Option<CudnnHeaders>,
     /// Its library.
-    pub library: Option<Library>,
+    pub library: Option<InstalledLibrary>,
 }
 
 /// The header that contains the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Headers {
-    /// One of [`crate::vendor::Names::headers`].
+pub struct CudnnHeaders {
+    /// One of [`crate::vendor::LibraryNames::headers`].
     pub path: PathBuf,
     /// Its version; `None` if it contains none.
     pub version: Option<Version>,
@@ -35,7 +35,7 @@ pub struct Headers {
 
 /// The library that programs link, and the libraries in its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Library {
+pub struct InstalledLibrary {
     /// The path as found.
     pub path: PathBuf,
     /// The version in its soname.
@@ -45,7 +45,7 @@ pub struct Library {
     /// The CUDA major that it is built for.
     pub cuda_major: Option<Sourced<u32>>,
     /// The inner libraries in its directory. The one with the version comes first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<InstalledPart>,
     /// Missing inner libraries: those that the loader library needs, and those that contain their version
     /// ([`crate::vendor::Library::parts`]).
     pub missing: Vec<String>,
@@ -53,7 +53,7 @@ pub struct Library {
 
 /// An inner library.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct InstalledPart {
     /// Its file name.
     pub file: String,
     /// Its own version, from an exported symbol or its real file name.
@@ -72,23 +72,23 @@ pub(super) fn parse_header(text: &str) -> Option<Version> {
     Some(Version::new(number(major)?, number(minor)?, number(patch)?))
 }
 
-pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
+pub(super) fn headers_in(folder: &Path) -> Option<CudnnHeaders> {
     let mut damaged = None;
     for name in CUDNN.names.headers {
         let path = folder.join(name);
-        let Ok(text) = files::bytes(&path) else { continue };
+        let Ok(text) = files::read_bytes(&path) else { continue };
         let version = parse_header(&String::from_utf8_lossy(&text));
         if version.is_some() {
-            return Some(Headers { path, version });
+            return Some(CudnnHeaders { path, version });
         }
         // A header without a version may be next to one that has it.
-        damaged.get_or_insert(Headers { path, version: None });
+        damaged.get_or_insert(CudnnHeaders { path, version: None });
     }
     damaged
 }
 
 #[cfg(feature = "command")]
-impl Headers {
+impl CudnnHeaders {
     /// Returns the headers in this directory.
     pub(crate) fn in_folder(folder: &Path) -> Option<Self> {
         headers_in(folder)
@@ -104,46 +104,50 @@ fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
         // Wheels contain no link of this name. Prefer the newest major, and the soname itself within a major.
         let mut found = layout.libraries_in(folder, &format!("{}.", CUDNN.link_name()));
         found.retain(|file| file.is_file());
-        found.sort_by_key(|file| (std::cmp::Reverse(numbers(file).first().copied()), numbers(file).len()));
+        found.sort_by_key(|file| {
+            (std::cmp::Reverse(version_numbers(file).first().copied()), version_numbers(file).len())
+        });
         found.into_iter().next()?
     };
-    layout.links(&path).then_some(path)
+    layout.is_linkable(&path).then_some(path)
 }
 
 /// Reads the library of a directory. Entries of `known` are not read again.
-fn library_in(folder: &Path, layout: &Layout, known: &[Install]) -> Option<Library> {
+fn library_in(folder: &Path, layout: &Layout, known: &[Install]) -> Option<InstalledLibrary> {
     let path = file_in(folder, layout)?;
     let real = path.canonicalize().ok()?;
     let known = known
         .iter()
         .filter_map(|install| install.library.as_ref())
         .find(|known| known.path.canonicalize().ok().as_ref() == Some(&real));
-    known.cloned().or_else(|| library(&path))
+    known.cloned().or_else(|| library_from_path(&path))
 }
 
-fn numbers(file: &Path) -> Vec<u32> {
+fn version_numbers(file: &Path) -> Vec<u32> {
     numbers_of(&file.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// Reads the library in this file; `None` if even its major is unknown.
-fn library(path: &Path) -> Option<Library> {
+fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
     let real = path.canonicalize().ok()?;
     let folder = real.parent()?;
-    let by_name = |file: &Path| match numbers(file)[..] {
+    let by_name = |file: &Path| match version_numbers(file)[..] {
         [major, minor, patch, ..] => Some(Version::new(major, minor, patch)),
         _ => None,
     };
-    let soname = files::bytes(&real).ok().and_then(|data| {
+    let soname = files::read_bytes(&real).ok().and_then(|data| {
         let soname = crate::elf::Elf::parse(&data).ok()?.soname()?.to_owned();
         major_of(&soname)
     });
-    let major = soname.or_else(|| numbers(&real).first().copied()).or_else(|| numbers(path).first().copied())?;
+    let major = soname
+        .or_else(|| version_numbers(&real).first().copied())
+        .or_else(|| version_numbers(path).first().copied())?;
 
     let suffix = format!(".so.{major}");
     let needed: Vec<_> = CUDNN.needed_parts(major).map(|part| part.file).collect();
-    let asked = CUDNN.parts(major).filter(|part| !part.symbol.is_empty());
+    let asked = CUDNN.parts_of_major(major).filter(|part| !part.symbol.is_empty());
     let mut names: BTreeSet<String> = asked.map(|part| part.file.to_owned()).collect();
-    names.extend(entries(folder, &format!("{}_", CUDNN.stem)).iter().filter_map(|file| {
+    names.extend(entries_with_prefix(folder, &format!("{}_", CUDNN.stem)).iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
     }));
@@ -165,7 +169,7 @@ fn library(path: &Path) -> Option<Library> {
         let symbols = [format!("{stem}_version"), format!("{stem}_infer_version")];
         // Engines and heuristics export no version and are large.
         let asked = needed.iter().any(|needed| *needed == name) || stem.contains("adv") || stem.contains("_ops");
-        let mut image = asked.then(|| Image::open(&real).ok()).flatten();
+        let mut image = asked.then(|| LibraryImage::open(&real).ok()).flatten();
         let exported = image.as_mut().and_then(|image| {
             let (symbol, word) = symbols.iter().find_map(|symbol| Some((symbol, image.exported_u32(symbol)?)))?;
             Some((symbol.clone(), Version::from_packed(word)))
@@ -175,7 +179,8 @@ fn library(path: &Path) -> Option<Library> {
         {
             word = Some(Sourced { value: *version, source: format!("{symbol} in {}", file.display()) });
         }
-        let part = Part { file: name, version: exported.map(|(_, version)| version).or_else(|| by_name(&real)) };
+        let part =
+            InstalledPart { file: name, version: exported.map(|(_, version)| version).or_else(|| by_name(&real)) };
         // A stale inner library of another release proves nothing about the library.
         let fits = word.as_ref().is_none_or(|word| part.version.is_none_or(|own| own == word.value));
         if fits && cuda_major.is_none() {
@@ -189,13 +194,13 @@ fn library(path: &Path) -> Option<Library> {
         .filter(|version| version.value.major == major);
     let cuda_major = cuda_major
         .or_else(|| dist_info(folder).and_then(|(_, cuda, source)| Some(Sourced { value: cuda?, source })))
-        .or_else(|| package(folder, major));
-    Some(Library { path: path.to_owned(), major, version, cuda_major, parts, missing })
+        .or_else(|| package_major(folder, major));
+    Some(InstalledLibrary { path: path.to_owned(), major, version, cuda_major, parts, missing })
 }
 
 /// Returns the CUDA major of an inner library, from the libraries that it needs (up to 8.7), its search directories
 /// (from 9.17), the names that it loads (8), or the PTX of its kernels (all).
-fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Sourced<u32>> {
+fn cuda_major_of(image: &mut LibraryImage, file: &Path, own_major: u32) -> Option<Sourced<u32>> {
     for text in image.dynamic_texts() {
         if let Some(major) = text.strip_prefix("libcublas.so.").and_then(|rest| rest.parse().ok()) {
             return Some(Sourced { value: major, source: format!("{} needs {text}", file.display()) });
@@ -225,7 +230,7 @@ fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
         return None;
     }
     let site = folder.ancestors().nth(3)?;
-    entries(site, &format!("nvidia_{key}")).into_iter().find_map(|entry| {
+    entries_with_prefix(site, &format!("nvidia_{key}")).into_iter().find_map(|entry| {
         let name = entry.file_name()?.to_str()?.strip_suffix(".dist-info")?;
         let (package, version) = name.rsplit_once('-')?;
         let cuda = package.strip_prefix(&format!("nvidia_{key}_cu")).and_then(|number| number.parse().ok());
@@ -235,12 +240,12 @@ fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
 
 /// Returns the CUDA major from the package metadata: the name of NVIDIA's Debian package (`-cuda-12` in
 /// `/var/lib/dpkg/info`), or the dependencies of a conda package.
-fn package(folder: &Path, major: u32) -> Option<Sourced<u32>> {
+fn package_major(folder: &Path, major: u32) -> Option<Sourced<u32>> {
     let system_root = folder.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
     let triplet_folder = folder.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
     if let Some(root) = system_root.filter(|_| triplet_folder) {
         let prefix = format!("{}{major}-cuda-", CUDNN.stem);
-        let lists = entries(&root.join("var/lib/dpkg/info"), &prefix);
+        let lists = entries_with_prefix(&root.join("var/lib/dpkg/info"), &prefix);
         let mut majors: Vec<u32> = lists.iter().filter_map(|file| number_in(file, &prefix)).collect();
         majors.dedup();
         // Two packages cannot own the same files.
@@ -249,8 +254,8 @@ fn package(folder: &Path, major: u32) -> Option<Sourced<u32>> {
         }
     }
     let meta = folder.parent()?.join("conda-meta");
-    [CUDNN.key, CUDNN.stem].iter().flat_map(|name| entries(&meta, &format!("{name}-"))).find_map(|file| {
-        let text = files::text(&file).ok()?;
+    [CUDNN.key, CUDNN.stem].iter().flat_map(|name| entries_with_prefix(&meta, &format!("{name}-"))).find_map(|file| {
+        let text = files::read_text(&file).ok()?;
         let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
         Some(Sourced { value: conda_cuda(&text)?, source })
     })
@@ -278,35 +283,35 @@ pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_I
 
 /// Returns the library of this soname that a linker finds first in these directories.
 #[cfg(feature = "command")]
-pub(super) fn taken(soname: &str, folders: &[PathBuf]) -> Option<Library> {
+pub(super) fn resolve_library(soname: &str, folders: &[PathBuf]) -> Option<InstalledLibrary> {
     let names = [CUDNN.link_name(), soname.to_owned()];
     let files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
-    let found = files.filter(|file| file.is_file()).filter_map(|file| library(&file));
+    let found = files.filter(|file| file.is_file()).filter_map(|file| library_from_path(&file));
     found.into_iter().find(|library| CUDNN.major(soname) == Some(library.major))
 }
 
 /// Returns every directory that may contain headers or libraries, the most certain first, with its origin.
 #[derive(Debug, Default)]
-pub(super) struct Search {
-    pub(super) includes: Vec<Folder>,
-    pub(super) libraries: Vec<Folder>,
+pub(super) struct InstallSearch {
+    pub(super) includes: Vec<SearchDir>,
+    pub(super) libraries: Vec<SearchDir>,
 }
 
 /// `toolkits`: roots of the toolkits, those in use first.
-pub(super) fn search(
+pub(super) fn search_installs(
     env: &Env,
     system_root: &Path,
     layout: &Layout,
-    toolkits: &[Place],
-    link_first: &[Folder],
-) -> Search {
-    let mut search = Search::default();
+    toolkits: &[ToolkitPlace],
+    link_first: &[SearchDir],
+) -> InstallSearch {
+    let mut search = InstallSearch::default();
     let mut include = |folder: PathBuf, source: &str, reach: Precedence| {
-        search.includes.push(Folder { path: folder, source: source.to_owned(), reach });
+        search.includes.push(SearchDir { path: folder, source: source.to_owned(), reach });
     };
     let mut libraries = Vec::new();
     let mut library = |folder: PathBuf, source: &str, reach: Precedence| {
-        libraries.push(Folder { path: folder, source: source.to_owned(), reach });
+        libraries.push(SearchDir { path: folder, source: source.to_owned(), reach });
     };
     let named = |name: &str| env.var_os(name).map(PathBuf::from);
 
@@ -320,7 +325,7 @@ pub(super) fn search(
         let Some(folder) = named(name) else { continue };
         let folder = if folder.is_dir() { folder } else { folder.parent().map(Path::to_owned).unwrap_or(folder) };
         library(folder.clone(), name, Precedence::Named);
-        for below in layout.libraries(&folder) {
+        for below in layout.library_dirs(&folder) {
             library(below, name, Precedence::Named);
         }
         beside.extend([(folder.join("include"), name), (folder.join("../include"), name)]);
@@ -331,10 +336,10 @@ pub(super) fn search(
         let Some(root) = named(name) else { continue };
         let plain = Some(root.join("lib")).filter(|folder| of_target(folder));
         let beside = plain.is_some().then(|| root.join("include"));
-        for folder in layout.includes(&root).into_iter().chain(beside).chain([root.clone()]) {
+        for folder in layout.include_dirs(&root).into_iter().chain(beside).chain([root.clone()]) {
             include(folder, name, Precedence::Named);
         }
-        for folder in layout.libraries(&root).into_iter().chain(plain).chain([root]) {
+        for folder in layout.library_dirs(&root).into_iter().chain(plain).chain([root]) {
             library(folder, name, Precedence::Named);
         }
     }
@@ -346,10 +351,10 @@ pub(super) fn search(
     }
     for place in toolkits {
         let source = format!("beside the toolkit ({})", place.source);
-        for folder in layout.includes(&place.root) {
+        for folder in layout.include_dirs(&place.root) {
             include(folder, &source, place.reach);
         }
-        for folder in layout.libraries(&place.root) {
+        for folder in layout.library_dirs(&place.root) {
             library(folder, &source, place.reach);
         }
         // The root of a cu13 wheel is next to the library's.
@@ -362,17 +367,17 @@ pub(super) fn search(
     }
     // Searched after every `-I` and before the system directories.
     for variable in INCLUDE_PATHS {
-        for folder in env.paths(variable) {
+        for folder in env.path_list(variable) {
             include(folder, variable, Precedence::Named);
         }
     }
     for usual in ["/usr/local", "/usr"] {
-        let root = below(system_root, usual);
-        for folder in layout.includes(&root) {
+        let root = path_below(system_root, usual);
+        for folder in layout.include_dirs(&root) {
             include(folder, SYSTEM, Precedence::Usual);
         }
         let wide = if layout.cross { None } else { Some(root.join("lib64")) };
-        for folder in layout.libraries(&root).into_iter().chain(wide) {
+        for folder in layout.library_dirs(&root).into_iter().chain(wide) {
             library(folder, SYSTEM, Precedence::Usual);
         }
     }
@@ -386,16 +391,16 @@ pub(super) fn search(
         include(site.join(&wheel).join("include"), &source, Precedence::Listed);
         library(site.join(&wheel).join("lib"), &source, Precedence::Listed);
     }
-    for package in pkg_config::packages(env, system_root, layout, CUDNN.key) {
+    for package in pkg_config::find_packages(env, system_root, layout, CUDNN.key) {
         let source = format!("pkg-config ({})", package.file);
         let below_root = |folders: Vec<PathBuf>, of: &dyn Fn(&Path) -> Vec<PathBuf>| {
             let others = package.root.iter().flat_map(|root| of(root)).collect::<Vec<_>>();
             folders.into_iter().chain(others).collect::<Vec<_>>()
         };
-        for folder in below_root(package.includes, &|root| layout.includes(root)) {
+        for folder in below_root(package.includes, &|root| layout.include_dirs(root)) {
             include(folder, &source, Precedence::Listed);
         }
-        for folder in below_root(package.libraries, &|root| layout.libraries(root)) {
+        for folder in below_root(package.libraries, &|root| layout.library_dirs(root)) {
             library(folder, &source, Precedence::Listed);
         }
     }
@@ -405,10 +410,10 @@ pub(super) fn search(
 
 /// The places of a search, and the ones in use.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundInstalls {
     pub(super) all: Vec<Install>,
-    pub(super) headers: Option<Choice>,
-    pub(super) library: Option<Choice>,
+    pub(super) headers: Option<Selection>,
+    pub(super) library: Option<Selection>,
 }
 
 /// Reads the directories of a search.
@@ -416,17 +421,17 @@ pub(super) struct Found {
 /// The headers in use are the first ones that a build reaches without help. The library in use is the first one that
 /// a variable puts on the linker's search path; otherwise the one that came with the headers; otherwise the first one
 /// that a build reaches.
-pub(super) fn found(search: &Search, layout: &Layout) -> Found {
+pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundInstalls {
     let mut sources: Vec<(&str, Precedence)> = Vec::new();
     for folder in search.includes.iter().chain(&search.libraries) {
         if !sources.iter().any(|(source, _)| *source == folder.source) {
             sources.push((&folder.source, folder.reach));
         }
     }
-    let mut found = Found::default();
+    let mut found = FoundInstalls::default();
     let mut reaches: Vec<Precedence> = Vec::new();
     for (source, reach) in sources {
-        let of = |folders: &'_ [Folder]| -> Vec<PathBuf> {
+        let of = |folders: &'_ [SearchDir]| -> Vec<PathBuf> {
             folders.iter().filter(|folder| folder.source == source).map(|folder| folder.path.clone()).collect()
         };
         let headers = of(&search.includes).iter().find_map(|folder| headers_in(folder));
@@ -463,10 +468,10 @@ pub(super) fn found(search: &Search, layout: &Layout) -> Found {
         (Precedence::Named, source) => format!("{source} names it"),
         (_, source) => format!("{source}: no variable names another"),
     };
-    found.headers = headers.map(|index| Choice { index, reason: reason(index) });
+    found.headers = headers.map(|index| Selection { index, reason: reason(index) });
     found.library = library.map(|index| {
         let with_headers = on_the_way.is_none() && headers == Some(index);
-        Choice { index, reason: if with_headers { "it came with the headers".to_owned() } else { reason(index) } }
+        Selection { index, reason: if with_headers { "it came with the headers".to_owned() } else { reason(index) } }
     });
     found
 }

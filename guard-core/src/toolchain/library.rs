@@ -13,24 +13,24 @@ const MOST_RODATA: u64 = 4 << 20;
 
 /// A library in memory with holes: as long as its file, but read only where somebody asked; the rest is zeros that the
 /// system never has to provide.
-pub(super) struct Image {
+pub(super) struct LibraryImage {
     file: File,
     bytes: Vec<u8>,
 }
 
-impl Image {
+impl LibraryImage {
     /// Reads the headers and the tables of names. The error says in words what is wrong with the file.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
-        let file = files::open(path).map_err(|error| error.to_string())?;
+        let file = files::open_regular(path).map_err(|error| error.to_string())?;
         let length = file.metadata().map_err(|error| error.to_string())?.len();
         let length = usize::try_from(length).map_err(|_| "is too large".to_owned())?;
         let mut image = Self { file, bytes: vec![0; length] };
-        image.load(0, 4096)?;
+        image.load_range(0, 4096)?;
         let elf = Elf::parse(&image.bytes).map_err(|_| "is not an ELF file".to_owned());
         // The section table stands at the end; where it does is in the first bytes.
         let at = u64::from_le_bytes(image.bytes.get(40..48).and_then(|at| at.try_into().ok()).unwrap_or_default());
-        if elf?.class64() {
-            image.load(at, (length as u64).saturating_sub(at).min(64 << 10))?;
+        if elf?.is_64_bit() {
+            image.load_range(at, (length as u64).saturating_sub(at).min(64 << 10))?;
         }
         let elf = Elf::parse(&image.bytes)?;
         let tables: Vec<(u64, u64)> = elf
@@ -43,16 +43,16 @@ impl Image {
             )
             .collect();
         for (at, size) in tables {
-            image.load(at, size)?;
+            image.load_range(at, size)?;
         }
         Ok(image)
     }
 
-    fn elf(&self) -> Option<Elf<'_>> {
+    fn as_elf(&self) -> Option<Elf<'_>> {
         Elf::parse(&self.bytes).ok()
     }
 
-    fn load(&mut self, at: u64, size: u64) -> Result<(), String> {
+    fn load_range(&mut self, at: u64, size: u64) -> Result<(), String> {
         let Ok(from) = usize::try_from(at) else { return Ok(()) };
         let to = usize::try_from(at.saturating_add(size)).unwrap_or(usize::MAX).min(self.bytes.len());
         if from < to {
@@ -63,20 +63,20 @@ impl Image {
 
     /// The value of an exported 4-byte object.
     pub(super) fn exported_u32(&mut self, name: &str) -> Option<u32> {
-        let elf = self.elf()?;
-        let address = elf.dynamic_symbols().find(|symbol| symbol.exported() && symbol.is(name))?.value;
+        let elf = self.as_elf()?;
+        let address = elf.dynamic_symbols().find(|symbol| symbol.is_exported() && symbol.has_name(name))?.value;
         let at = elf.segments().find_map(|segment| {
             let into =
                 address.checked_sub(segment.addr).filter(|into| segment.kind == 1 && *into < segment.file_size)?;
             segment.offset.checked_add(into)
         })?;
-        self.load(at, 4).ok()?;
-        self.elf()?.exported_u32(name)
+        self.load_range(at, 4).ok()?;
+        self.as_elf()?.exported_u32(name)
     }
 
     /// Its `DT_NEEDED`, `RPATH` and `RUNPATH`.
     pub(super) fn dynamic_texts(&self) -> Vec<String> {
-        let Some(elf) = self.elf() else { return Vec::new() };
+        let Some(elf) = self.as_elf() else { return Vec::new() };
         // The strings may lie in a segment whose section was not read; then there is nothing.
         [tag::NEEDED, tag::RPATH, tag::RUNPATH]
             .into_iter()
@@ -87,12 +87,12 @@ impl Image {
     /// The number that follows `before` in the texts of `.rodata`: 12 for `libcublas.so.` and `libcublas.so.12`.
     pub(super) fn number_after(&mut self, before: &str) -> Option<u32> {
         let (at, size) = self
-            .elf()?
+            .as_elf()?
             .section_named(".rodata")
             .map(|section| (section.offset, section.size))
             .filter(|(_, size)| *size <= MOST_RODATA)?;
-        self.load(at, size).ok()?;
-        let data = self.elf()?.section_named(".rodata")?.data;
+        self.load_range(at, size).ok()?;
+        let data = self.as_elf()?.section_named(".rodata")?.data;
         data.windows(before.len()).enumerate().filter(|(_, window)| *window == before.as_bytes()).find_map(|(at, _)| {
             let digits: String =
                 data[at + before.len()..].iter().take_while(|b| b.is_ascii_digit()).map(|b| char::from(*b)).collect();
@@ -105,19 +105,19 @@ impl Image {
     pub(super) fn ptx_isa(&mut self) -> Option<(u16, u16)> {
         const CONTAINER: u32 = 0xba55_ed50;
         const PTX: u16 = 1;
-        let section = self.elf()?.section_named(".nv_fatbin")?;
+        let section = self.as_elf()?.section_named(".nv_fatbin")?;
         let end = section.offset.checked_add(section.size)?;
         let mut at = section.offset;
         // Of the core libraries met so far the eighth entry at the latest is PTX; a file that has none is not walked through.
         for _ in 0..64 {
-            let container = self.header(at, end)?;
+            let container = self.read_header(at, end)?;
             if u32_of(&container, 0) != CONTAINER {
                 return None;
             }
             let stop = at.checked_add(16)?.checked_add(u64_of(&container, 8))?.min(end);
             at = at.checked_add(16)?;
             while at < stop {
-                let entry = self.header(at, stop)?;
+                let entry = self.read_header(at, stop)?;
                 if u16_of(&entry, 0) == PTX {
                     return Some((u16_of(&entry, 26), u16_of(&entry, 24)));
                 }
@@ -130,7 +130,7 @@ impl Image {
         None
     }
 
-    fn header(&mut self, at: u64, end: u64) -> Option<[u8; 32]> {
+    fn read_header(&mut self, at: u64, end: u64) -> Option<[u8; 32]> {
         let mut header = [0; 32];
         (at.checked_add(32)? <= end).then_some(())?;
         read_at(&mut self.file, at, &mut header).ok()?;
@@ -162,15 +162,15 @@ mod tests {
 
     #[test]
     fn what_is_no_library() {
-        assert!(Image::open(Path::new("/nowhere")).is_err());
-        assert!(Image::open(Path::new("/dev/null")).is_err());
-        assert!(Image::open(Path::new(file!())).is_err());
+        assert!(LibraryImage::open(Path::new("/nowhere")).is_err());
+        assert!(LibraryImage::open(Path::new("/dev/null")).is_err());
+        assert!(LibraryImage::open(Path::new(file!())).is_err());
     }
 
     /// Any ELF file will do: the test's own.
     #[test]
     fn holes_do_not_matter() {
-        let image = Image::open(&std::env::current_exe().unwrap()).unwrap();
+        let image = LibraryImage::open(&std::env::current_exe().unwrap()).unwrap();
         let texts = image.dynamic_texts();
         assert!(texts.iter().any(|text| text.starts_with("libc.so")), "{texts:?}");
     }

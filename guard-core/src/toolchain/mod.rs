@@ -21,7 +21,7 @@ use std::time::Duration;
 use crate::arch::{ArchRequest, Target};
 use crate::env::Env;
 use crate::files;
-use crate::shell_words::words;
+use crate::shell_words::split_words;
 use crate::subprocess;
 use crate::vendor;
 use crate::version::{CudaVersion, Version};
@@ -38,13 +38,15 @@ mod places;
 #[cfg(feature = "command")]
 mod report;
 
-use archs::NvccFlags;
-pub use archs::{Archs, Declared, Native};
+use archs::ProjectNvccFlags;
+pub use archs::{Declared, DeclaredArchs, Native};
 pub use build_system::{BuildSystem, BuildSystemFacts, include_flags};
-pub use host_compiler::{Family, HostCompiler, Limits};
-pub use installs::{Headers as LibraryHeaders, Install, Library as LibraryFile, Part as LibraryPart};
+pub use host_compiler::{CompilerFamily, HostCompiler, Limits};
+pub use installs::{
+    CudnnHeaders as LibraryHeaders, Install, InstalledLibrary as LibraryFile, InstalledPart as LibraryPart,
+};
 pub use nvcc::Nvcc;
-use places::{Layout, Place, Precedence, ROOTS, below};
+use places::{Layout, Precedence, ROOTS, ToolkitPlace, path_below};
 
 /// A fact and a description of its source: `CUDA_HOME`, `/usr/local/cuda/include/cuda.h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +70,7 @@ pub const SYSROOT: &str = "CUDAGUARD_SYSROOT";
 
 /// The inputs of a detection.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct DetectOptions {
     /// The environment.
     pub env: Env,
     /// The target triple.
@@ -87,7 +89,7 @@ pub struct Request {
     pub given: Option<BuildSystemFacts>,
 }
 
-impl Request {
+impl DetectOptions {
     /// Returns the inputs of a dev build for this target and environment, on this machine or in [`SYSROOT`], without
     /// declarations.
     pub fn new(env: &Env, target: impl Into<String>) -> Self {
@@ -106,7 +108,7 @@ impl Request {
 
 /// A directory of a search path.
 #[derive(Clone, Debug)]
-struct Folder {
+struct SearchDir {
     path: PathBuf,
     source: String,
     reach: Precedence,
@@ -122,18 +124,18 @@ pub struct Toolkit {
     /// Its compiler.
     pub nvcc: Option<Nvcc>,
     /// Its `cuda.h`.
-    pub headers: Option<Headers>,
+    pub headers: Option<ToolkitHeaders>,
     /// The release from `version.json`, `version.txt`, pkg-config or the directory name.
     pub stated: Option<Sourced<Version>>,
     /// Its libcudart.
-    pub cudart: Option<Cudart>,
+    pub cudart: Option<LinkedCudart>,
     /// The host compilers that it accepts.
     pub limits: Option<Limits>,
 }
 
 /// A `cuda.h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Headers {
+pub struct ToolkitHeaders {
     /// The path.
     pub path: PathBuf,
     /// Its `CUDA_VERSION`; `None` if it contains none.
@@ -142,7 +144,7 @@ pub struct Headers {
 
 /// A libcudart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cudart {
+pub struct LinkedCudart {
     /// The path as found.
     pub path: PathBuf,
     /// The version in its soname.
@@ -156,7 +158,7 @@ pub struct Cudart {
 /// The origin of a libcudart that only its toolkit reaches.
 const OWN_FOLDER: &str = "the toolkit's own folder";
 
-impl Cudart {
+impl LinkedCudart {
     /// Returns true if it comes from the toolkit: a linker finds it only with an explicit path.
     pub fn is_of_toolkit(&self) -> bool {
         self.source == OWN_FOLDER
@@ -165,7 +167,7 @@ impl Cudart {
 
 /// The entry in use, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct Selection {
     /// Its index in the list.
     pub index: usize,
     /// The reason: `first nvcc in PATH`.
@@ -184,19 +186,19 @@ pub struct Toolchain {
     /// All toolkits, those in use first.
     pub toolkits: Vec<Toolkit>,
     /// The toolkit whose nvcc compiles.
-    pub compiler: Option<Choice>,
+    pub compiler: Option<Selection>,
     /// The toolkit whose headers are included.
-    pub headers: Option<Choice>,
+    pub headers: Option<Selection>,
     /// Toolkits that other variables name, which some build scripts would use: (index, variable).
     pub also_named: Vec<(usize, String)>,
     /// The libcudart that the linker would probably use.
-    pub cudart: Option<Cudart>,
+    pub cudart: Option<LinkedCudart>,
     /// All places with cuDNN, those in use first.
     pub installs: Vec<Install>,
     /// The place of the included headers.
-    pub library_headers: Option<Choice>,
+    pub library_headers: Option<Selection>,
     /// The place of the library that the linker would probably use.
-    pub library_file: Option<Choice>,
+    pub library_file: Option<Selection>,
     /// The host compiler that nvcc would call.
     pub host: Option<HostCompiler>,
     /// The compiler that the `cc` crate passes to nvcc with `-ccbin`, if it is another one: `CXX`, otherwise `c++`.
@@ -205,7 +207,7 @@ pub struct Toolchain {
     /// True if nvcc's flags contain `-allow-unsupported-compiler`.
     pub any_host: bool,
     /// The architectures, by source.
-    pub archs: Archs,
+    pub archs: DeclaredArchs,
     /// Stub directories in a runtime path, with the variable.
     pub stubs: Vec<Sourced<PathBuf>>,
     /// Variables that name a missing file or directory.
@@ -215,8 +217,8 @@ pub struct Toolchain {
 
 impl Toolchain {
     /// Detects everything: reads variables, directories and files, and runs the compilers in use.
-    pub fn look(request: &Request) -> Self {
-        look(request)
+    pub fn detect(request: &DetectOptions) -> Self {
+        detect_toolchain(request)
     }
 
     /// Returns true if nothing of CUDA was found or requested.
@@ -225,35 +227,36 @@ impl Toolchain {
     }
 
     /// The toolkit whose nvcc compiles.
-    pub fn compiling(&self) -> Option<&Toolkit> {
+    pub fn compiling_toolkit(&self) -> Option<&Toolkit> {
         self.toolkits.get(self.compiler.as_ref()?.index)
     }
 
     /// The toolkit whose headers are included.
-    pub fn including(&self) -> Option<&Toolkit> {
+    pub fn including_toolkit(&self) -> Option<&Toolkit> {
         self.toolkits.get(self.headers.as_ref()?.index)
     }
 
     /// The release of the toolkit in use, with its source: from nvcc, otherwise from `cuda.h`, otherwise from its
     /// files. The third number is nvcc's build, and 0 if only `cuda.h` is known.
-    pub fn toolkit(&self) -> Option<Sourced<Version>> {
-        let by_nvcc = self.compiling().and_then(Toolkit::by_nvcc);
+    pub fn sourced_toolkit_version(&self) -> Option<Sourced<Version>> {
+        let by_nvcc = self.compiling_toolkit().and_then(Toolkit::nvcc_version);
         by_nvcc
-            .or_else(|| self.including().and_then(Toolkit::by_headers))
-            .or_else(|| self.compiling().or_else(|| self.including())?.stated.clone())
+            .or_else(|| self.including_toolkit().and_then(Toolkit::header_version))
+            .or_else(|| self.compiling_toolkit().or_else(|| self.including_toolkit())?.stated.clone())
     }
 
     /// The release of the toolkit in use: from nvcc, otherwise from `cuda.h`.
     pub fn toolkit_version(&self) -> Option<Version> {
-        self.toolkit().map(|fact| fact.value)
+        self.sourced_toolkit_version().map(|fact| fact.value)
     }
 
     /// The releases of all toolkits that a build may use, with their sources: the one in use, then those of other
     /// variables.
-    pub fn named(&self) -> Vec<Sourced<Version>> {
+    pub fn named_releases(&self) -> Vec<Sourced<Version>> {
         let others =
-            self.including().into_iter().chain(self.also_named.iter().map(|(index, _)| &self.toolkits[*index]));
-        let mut all: Vec<_> = self.toolkit().into_iter().chain(others.filter_map(Toolkit::version)).collect();
+            self.including_toolkit().into_iter().chain(self.also_named.iter().map(|(index, _)| &self.toolkits[*index]));
+        let mut all: Vec<_> =
+            self.sourced_toolkit_version().into_iter().chain(others.filter_map(Toolkit::version)).collect();
         let mut seen = BTreeSet::new();
         all.retain(|fact| seen.insert(CudaVersion::from(fact.value)));
         all
@@ -275,18 +278,18 @@ impl Toolchain {
     }
 
     /// The resulting architectures.
-    pub fn declared(&self) -> Vec<Target> {
+    pub fn declared_targets(&self) -> Vec<Target> {
         self.archs.in_force.clone()
     }
 
     /// `gcc 12.2.0`.
     pub fn host_compiler(&self) -> Option<String> {
-        self.host.as_ref()?.name()
+        self.host.as_ref()?.display_name()
     }
 
     /// The files that were read, sorted: a change requires a new detection. The inner libraries of cuDNN (hundreds of
     /// MB) are omitted; the loader library and the headers change with them.
-    pub fn files(&self) -> Vec<PathBuf> {
+    pub fn read_files(&self) -> Vec<PathBuf> {
         self.files.iter().cloned().collect()
     }
 }
@@ -294,7 +297,7 @@ impl Toolchain {
 /// The release in this `cuda.h`.
 #[cfg(feature = "command")]
 pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
-    read_start(file).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read(file)?))
+    read_start(file).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read_lossy(file)?))
 }
 
 /// Queries of crates, whose build scripts have another search order.
@@ -317,7 +320,7 @@ impl Toolchain {
 
     /// Returns the cuDNN of this soname that a linker finds first in these directories.
     pub(crate) fn library_taken(soname: &str, folders: &[PathBuf]) -> Option<LibraryFile> {
-        installs::taken(soname, folders)
+        installs::resolve_library(soname, folders)
     }
 
     /// Replaces the detected cuDNN library by the one that the linker used.
@@ -325,7 +328,7 @@ impl Toolchain {
         let mut toolchain = self.clone();
         toolchain.library_headers = None;
         let install = Install { library: Some(library), ..Install::default() };
-        toolchain.library_file = Some(toolchain.chosen(install, "the linker took it"));
+        toolchain.library_file = Some(toolchain.choose(install, "the linker took it"));
         toolchain
     }
 
@@ -333,29 +336,29 @@ impl Toolchain {
     pub(crate) fn with_library_included(&self, headers: LibraryHeaders, by: &Path) -> Self {
         let mut toolchain = self.clone();
         let install = Install { headers: Some(headers), ..Install::default() };
-        toolchain.library_headers = Some(toolchain.chosen(install, &format!("included, by {}", by.display())));
+        toolchain.library_headers = Some(toolchain.choose(install, &format!("included, by {}", by.display())));
         toolchain
     }
 
-    fn chosen(&mut self, install: Install, reason: &str) -> Choice {
+    fn choose(&mut self, install: Install, reason: &str) -> Selection {
         self.installs.push(Install { found: vec![reason.to_owned()], ..install });
-        Choice { index: self.installs.len() - 1, reason: reason.to_owned() }
+        Selection { index: self.installs.len() - 1, reason: reason.to_owned() }
     }
 
     /// Returns true if the cuDNN headers are only the system's, which come after every `-I` of a build script.
     pub fn has_library_headers_of_system(&self) -> bool {
-        let of_system = |choice: &Choice| choice.reason.starts_with(installs::SYSTEM);
+        let of_system = |choice: &Selection| choice.reason.starts_with(installs::SYSTEM);
         self.by == BuildSystem::Cargo && self.library_headers.as_ref().is_some_and(of_system)
     }
 
     /// Returns the `cuda.h` in exactly this directory.
-    pub(crate) fn cuda_h(folder: &Path) -> Option<Headers> {
+    pub(crate) fn cuda_h(folder: &Path) -> Option<ToolkitHeaders> {
         headers_in(&[folder.to_owned()])
     }
 
     /// Returns the version in a cuDNN header.
     pub(crate) fn version_of_header(header: &Path) -> Option<Version> {
-        installs::parse_header(&read(header)?)
+        installs::parse_header(&read_lossy(header)?)
     }
 
     /// Returns the GPUs of this machine, from `nvidia-smi`.
@@ -365,12 +368,12 @@ impl Toolchain {
 }
 
 impl Toolkit {
-    fn by_nvcc(&self) -> Option<Sourced<Version>> {
+    fn nvcc_version(&self) -> Option<Sourced<Version>> {
         let nvcc = self.nvcc.as_ref()?;
         Some(Sourced::new(nvcc.version?, format!("{} --version", nvcc.path.display())))
     }
 
-    fn by_headers(&self) -> Option<Sourced<Version>> {
+    fn header_version(&self) -> Option<Sourced<Version>> {
         let headers = self.headers.as_ref()?;
         let version = headers.version?;
         Some(Sourced::new(Version::new(version.major, version.minor, 0), headers.path.display().to_string()))
@@ -380,8 +383,8 @@ impl Toolkit {
     /// The toolkit's files may add the third number.
     pub fn version(&self) -> Option<Sourced<Version>> {
         let stated = self.stated.clone();
-        self.by_nvcc().or_else(|| {
-            let Some(headers) = self.by_headers() else { return stated };
+        self.nvcc_version().or_else(|| {
+            let Some(headers) = self.header_version() else { return stated };
             let same = |stated: &Sourced<Version>| {
                 (stated.value.major, stated.value.minor) == (headers.value.major, headers.value.minor)
             };
@@ -416,35 +419,35 @@ fn parse_version_txt(text: &str) -> Option<Version> {
 }
 
 /// Reads a file as text, with replacement characters for invalid UTF-8.
-fn read(path: &Path) -> Option<String> {
-    files::bytes(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+fn read_lossy(path: &Path) -> Option<String> {
+    files::read_bytes(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reads the start of a file: `CUDA_VERSION` is in the first tenth of a `cuda.h` of a megabyte.
 fn read_start(path: &Path) -> Option<String> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    files::open(path).ok()?.take(128 << 10).read_to_end(&mut bytes).ok()?;
+    files::open_regular(path).ok()?.take(128 << 10).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn headers_in(folders: &[PathBuf]) -> Option<Headers> {
+fn headers_in(folders: &[PathBuf]) -> Option<ToolkitHeaders> {
     let path = folders.iter().map(|folder| folder.join("cuda.h")).find(|path| path.is_file())?;
-    let version = read_start(&path).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read(&path)?));
-    Some(Headers { path, version })
+    let version = read_start(&path).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read_lossy(&path)?));
+    Some(ToolkitHeaders { path, version })
 }
 
 fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>> {
     let of = |path: PathBuf, parse: &dyn Fn(&str) -> Option<Version>| {
-        Some(Sourced::new(parse(&read(&path)?)?, path.display().to_string()))
+        Some(Sourced::new(parse(&read_lossy(&path)?)?, path.display().to_string()))
     };
     of(root.join("version.json"), &|text| parse_version_json(text, "cuda"))
         .or_else(|| of(root.join("version.txt"), &parse_version_txt))
         .or_else(|| {
-            let folders = layout.libraries(root).into_iter().map(|folder| folder.join("pkgconfig"));
-            folders.flat_map(|folder| places::entries(&folder, "cuda")).find_map(|file| {
+            let folders = layout.library_dirs(root).into_iter().map(|folder| folder.join("pkgconfig"));
+            folders.flat_map(|folder| places::entries_with_prefix(&folder, "cuda")).find_map(|file| {
                 let wanted = file.extension().is_some_and(|extension| extension == "pc");
-                wanted.then(|| of(file, &|text| pkg_config::value(text, "Version:")?.parse().ok()))?
+                wanted.then(|| of(file, &|text| pkg_config::field_value(text, "Version:")?.parse().ok()))?
             })
         })
         .or_else(|| match places::version_in_name(root)[..] {
@@ -457,7 +460,7 @@ fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>> {
 
 /// Returns the libcudart of a directory. If its name does not contain the version, the `version.json` of the root
 /// may.
-fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<Cudart> {
+fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<LinkedCudart> {
     let linked = folder.join("libcudart.so");
     let path = if linked.is_file() {
         linked
@@ -473,34 +476,34 @@ fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<Cudart> {
         [major @ ..=10, minor] => Some(Sourced::new(Version::new(major, minor, 0), real.display().to_string())),
         // lib, lib64 and targets/*/lib are at most three directories below the root.
         _ => folder.ancestors().skip(1).take(3).map(|root| root.join("version.json")).find_map(|file| {
-            let version = parse_version_json(&read(&file)?, "cuda_cudart")?;
+            let version = parse_version_json(&read_lossy(&file)?, "cuda_cudart")?;
             Some(Sourced::new(version, file.display().to_string()))
         }),
     };
     // A version.json of another major belongs to another toolkit.
     let version = version.filter(|version| numbers.first().is_none_or(|major| *major == version.value.major));
     let major = numbers.first().copied().or(version.as_ref().map(|version| version.value.major));
-    Some(Cudart { path, major, version, source: source.to_owned() })
+    Some(LinkedCudart { path, major, version, source: source.to_owned() })
 }
 
-fn limits_of(headers: Option<&Headers>, root: &Path) -> Option<Limits> {
+fn limits_of(headers: Option<&ToolkitHeaders>, root: &Path) -> Option<Limits> {
     let beside = headers.and_then(|headers| headers.path.parent()).map(|folder| folder.join("crt/host_config.h"));
     // CUDA 8 and older kept it next to the headers.
     let file = beside.into_iter().chain([root.join("include/crt/host_config.h")]).find(|file| file.is_file())?;
-    let (gcc_max, clang_below) = host_compiler::parse_limits(&read(&file)?);
+    let (gcc_max, clang_below) = host_compiler::parse_limits(&read_lossy(&file)?);
     Some(Limits { gcc_max, clang_below, source: file.display().to_string() })
 }
 
 /// A candidate for the compiler in use.
-struct Candidate {
+struct NvccCandidate {
     path: PathBuf,
     flags: Vec<String>,
     source: String,
     reason: String,
 }
 
-struct Looking<'a> {
-    request: &'a Request,
+struct Detector<'a> {
+    request: &'a DetectOptions,
     layout: Layout,
     out: Toolchain,
     /// The certainty of each entry of `out.toolkits`, in the same order.
@@ -509,48 +512,48 @@ struct Looking<'a> {
     compiler: Option<Nvcc>,
 }
 
-fn look(request: &Request) -> Toolchain {
-    let layout = Layout::of(&request.target, std::env::consts::ARCH);
+fn detect_toolchain(request: &DetectOptions) -> Toolchain {
+    let layout = Layout::for_target(&request.target, std::env::consts::ARCH);
     let out = Toolchain {
         target: request.target.clone(),
         release: request.release,
         by: request.given.as_ref().map_or(BuildSystem::Cargo, |given| given.by),
         ..Toolchain::default()
     };
-    let mut looking = Looking { request, layout, out, reach: Vec::new(), compiler: None };
-    looking.toolkits();
-    looking.cudart();
-    looking.guarded();
-    looking.stubs();
+    let mut looking = Detector { request, layout, out, reach: Vec::new(), compiler: None };
+    looking.add_toolkits();
+    looking.detect_cudart();
+    looking.detect_cudnn();
+    looking.detect_stubs();
     looking.read_files();
     looking.out
 }
 
-impl Looking<'_> {
-    fn places(&self) -> Vec<Place> {
-        let Request { env, system_root, .. } = self.request;
-        let mut places = places::places(env, system_root);
-        places.extend(pkg_config::places(env, system_root, &self.layout));
+impl Detector<'_> {
+    fn toolkit_places(&self) -> Vec<ToolkitPlace> {
+        let DetectOptions { env, system_root, .. } = self.request;
+        let mut places = places::toolkit_places(env, system_root);
+        places.extend(pkg_config::toolkit_places(env, system_root, &self.layout));
         places
     }
 
-    fn toolkits(&mut self) {
+    fn add_toolkits(&mut self) {
         let given = self.request.given.as_ref();
-        let places = given.map_or_else(|| self.places(), BuildSystemFacts::places);
+        let places = given.map_or_else(|| self.toolkit_places(), BuildSystemFacts::toolkit_places);
         let candidate = self.compiler_in_use(&places);
         for place in &places {
             if place.reach == Precedence::Named && !place.root.is_dir() {
                 self.out.dangling.push(Sourced::new(place.root.clone(), place.source.clone()));
             }
-            self.add(place);
+            self.add_place(place);
         }
-        let flags = NvccFlags::read(&self.request.env, candidate.as_ref(), given);
-        self.out.any_host = flags.all().any(|flag| flag.trim_start_matches('-') == "allow-unsupported-compiler");
-        self.out.archs = Archs::read(self.request, &flags);
-        self.ask(candidate.as_ref(), &flags);
+        let flags = ProjectNvccFlags::read(&self.request.env, candidate.as_ref(), given);
+        self.out.any_host = flags.all_flags().any(|flag| flag.trim_start_matches('-') == "allow-unsupported-compiler");
+        self.out.archs = DeclaredArchs::read(self.request, &flags);
+        self.run_tools(candidate.as_ref(), &flags);
         if let Some(candidate) = candidate {
-            let index = self.settle(&candidate);
-            self.out.compiler = Some(Choice { index, reason: candidate.reason });
+            let index = self.assign_compiler(&candidate);
+            self.out.compiler = Some(Selection { index, reason: candidate.reason });
         }
         match given {
             Some(given) => {
@@ -565,54 +568,54 @@ impl Looking<'_> {
     }
 
     /// Selects the nvcc that a build would run.
-    fn compiler_in_use(&mut self, places: &[Place]) -> Option<Candidate> {
+    fn compiler_in_use(&mut self, places: &[ToolkitPlace]) -> Option<NvccCandidate> {
         if let Some(given) = &self.request.given {
-            return given.candidate();
+            return given.nvcc_candidate();
         }
         for variable in ["NVCC", "CUDACXX"] {
             let Some(value) = self.request.env.var(variable) else { continue };
-            let Some((program, flags)) = nvcc::command(&value, Path::is_file) else { continue };
+            let Some((program, flags)) = nvcc::parse_command(&value, Path::is_file) else { continue };
             // CMake can compile CUDA with clang too; then only the roots show the toolkit.
             if program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang")) {
                 continue;
             }
             let found = if program.components().count() > 1 {
-                Some(program.clone()).filter(|program| subprocess::executable(program))
+                Some(program.clone()).filter(|program| subprocess::is_executable(program))
             } else {
                 subprocess::in_path(&program.to_string_lossy(), &self.request.env)
             };
             match found {
                 Some(path) => {
                     let (source, reason) = (variable.to_owned(), format!("{variable} names it"));
-                    return Some(Candidate { path, flags, source, reason });
+                    return Some(NvccCandidate { path, flags, source, reason });
                 }
                 None => self.out.dangling.push(Sourced::new(program, variable)),
             }
         }
         if let Some(path) = subprocess::in_path("nvcc", &self.request.env) {
             let (source, reason) = ("PATH".to_owned(), "first nvcc in PATH".to_owned());
-            return Some(Candidate { path, flags: Vec::new(), source, reason });
+            return Some(NvccCandidate { path, flags: Vec::new(), source, reason });
         }
         places.iter().filter(|place| place.reach < Precedence::Listed).find_map(|place| {
-            let path = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::executable(path))?;
+            let path = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::is_executable(path))?;
             let reason = match place.reach {
                 Precedence::Named => format!("{} names it; PATH has no nvcc", place.source),
                 _ => format!("found in {}; no variable names a toolkit, and PATH has no nvcc", place.source),
             };
-            Some(Candidate { path, flags: Vec::new(), source: place.source.clone(), reason })
+            Some(NvccCandidate { path, flags: Vec::new(), source: place.source.clone(), reason })
         })
     }
 
     /// Adds the toolkit at a place, or one more origin to a known toolkit.
-    fn add(&mut self, place: &Place) -> Option<usize> {
+    fn add_place(&mut self, place: &ToolkitPlace) -> Option<usize> {
         // Debian splits this toolkit between `/usr` and other directories.
         let apart = place.source == "/usr/lib/nvidia-cuda-toolkit";
         if apart && self.out.toolkits.iter().any(|toolkit| toolkit.found.iter().any(|found| found == "/usr")) {
             return None;
         }
-        let nvcc = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::executable(path));
-        let headers = headers_in(&self.layout.includes(&place.root));
-        let known = self.known(&place.root, headers.as_ref());
+        let nvcc = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::is_executable(path));
+        let headers = headers_in(&self.layout.include_dirs(&place.root));
+        let known = self.find_known(&place.root, headers.as_ref());
         if let Some(index) = known {
             let toolkit = &mut self.out.toolkits[index];
             if !toolkit.found.contains(&place.source) {
@@ -622,8 +625,11 @@ impl Looking<'_> {
             self.reach[index] = self.reach[index].min(place.reach);
             return Some(index);
         }
-        let cudart =
-            self.layout.libraries(&place.root).iter().find_map(|folder| cudart_in(&self.layout, folder, &place.source));
+        let cudart = self
+            .layout
+            .library_dirs(&place.root)
+            .iter()
+            .find_map(|folder| cudart_in(&self.layout, folder, &place.source));
         // `/usr` is a toolkit only if Debian installed one there.
         let splayed = place.source == "/usr";
         if nvcc.is_none() && headers.is_none() && (cudart.is_none() || splayed) {
@@ -644,7 +650,7 @@ impl Looking<'_> {
     }
 
     /// Finds the toolkit of this root by its real directory or its real `cuda.h`.
-    fn known(&self, root: &Path, headers: Option<&Headers>) -> Option<usize> {
+    fn find_known(&self, root: &Path, headers: Option<&ToolkitHeaders>) -> Option<usize> {
         let real = |path: &Path| path.canonicalize().ok();
         let (root, header) = (real(root), headers.and_then(|headers| real(&headers.path)));
         self.out.toolkits.iter().position(|known| {
@@ -656,7 +662,7 @@ impl Looking<'_> {
 
     /// Runs all programs at once: the nvcc in use, those of toolkits without a version, the host compiler, and the
     /// driver if `native` requires it.
-    fn ask(&mut self, candidate: Option<&Candidate>, flags: &NvccFlags) {
+    fn run_tools(&mut self, candidate: Option<&NvccCandidate>, flags: &ProjectNvccFlags) {
         let variables = self.request.env.for_child();
         let variables = variables.as_ref();
         let patience = self.request.patience;
@@ -666,8 +672,8 @@ impl Looking<'_> {
         }
         for (index, toolkit) in self.out.toolkits.iter().enumerate() {
             let Some(nvcc) = &toolkit.nvcc else { continue };
-            let told = toolkit.by_headers().is_some() || toolkit.stated.is_some();
-            if !told && candidate.is_none_or(|candidate| !same_file(&candidate.path, &nvcc.path)) {
+            let detected = toolkit.header_version().is_some() || toolkit.stated.is_some();
+            if !detected && candidate.is_none_or(|candidate| !same_file(&candidate.path, &nvcc.path)) {
                 asked.push((Some(index), nvcc.path.clone(), false));
             }
         }
@@ -683,8 +689,9 @@ impl Looking<'_> {
             let hosts = [host, host_of_cc].map(|host| {
                 let (path, source) = host?;
                 Some(scope.spawn(move || {
-                    let said = subprocess::ask(&path, &["--version"], variables, patience).unwrap_or_default();
-                    let (family, version) = host_compiler::parse(&said.out);
+                    let output =
+                        subprocess::run_with_timeout(&path, &["--version"], variables, patience).unwrap_or_default();
+                    let (family, version) = host_compiler::parse_version_output(&output.out);
                     HostCompiler { path, source, family, version }
                 }))
             });
@@ -706,20 +713,20 @@ impl Looking<'_> {
     }
 
     /// Adds the compiler in use to its toolkit, which may be new: the root that nvcc uses.
-    fn settle(&mut self, candidate: &Candidate) -> usize {
+    fn assign_compiler(&mut self, candidate: &NvccCandidate) -> usize {
         let mut nvcc = self.compiler.take().unwrap_or_default();
         nvcc.compiler_bindir = profile_of(&candidate.path);
         // Debian's nvcc uses a directory without headers as TOP; they are next to the script.
         let top = nvcc.top.clone();
-        let bare = top.as_ref().is_some_and(|top| headers_in(&self.layout.includes(top)).is_none());
+        let bare = top.as_ref().is_some_and(|top| headers_in(&self.layout.include_dirs(top)).is_none());
         let beside = || root_beside(&candidate.path, &self.layout);
         let root = if bare { beside().or(top) } else { top.or_else(beside) };
         let root = root.unwrap_or_else(|| {
             let real = candidate.path.canonicalize().unwrap_or_else(|_| candidate.path.clone());
             real.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned()
         });
-        let place = Place { root, source: candidate.source.clone(), reach: Precedence::Named };
-        let index = self.add(&place).unwrap_or_else(|| {
+        let place = ToolkitPlace { root, source: candidate.source.clone(), reach: Precedence::Named };
+        let index = self.add_place(&place).unwrap_or_else(|| {
             self.out.toolkits.push(Toolkit {
                 root: place.root.clone(),
                 found: vec![candidate.source.clone()],
@@ -738,14 +745,14 @@ impl Looking<'_> {
     }
 
     /// Selects the host compiler that this nvcc would call, and its source.
-    fn host_candidate(&self, candidate: Option<&Candidate>, flags: &NvccFlags) -> Option<(PathBuf, String)> {
+    fn host_candidate(&self, candidate: Option<&NvccCandidate>, flags: &ProjectNvccFlags) -> Option<(PathBuf, String)> {
         let candidate = candidate?;
         let given = self.request.given.as_ref();
         if given.is_some_and(|given| !given.compiles) {
             return None;
         }
         let named = flags
-            .ccbin()
+            .host_compiler()
             .or_else(|| {
                 let host = given?.host.as_ref()?;
                 Some(Sourced::new(host.value.to_str()?.to_owned(), host.source.clone()))
@@ -771,7 +778,7 @@ impl Looking<'_> {
         };
         let value = PathBuf::from(&named.value);
         let program = if value.is_dir() {
-            ["gcc", "g++"].iter().map(|name| value.join(name)).find(|program| subprocess::executable(program))
+            ["gcc", "g++"].iter().map(|name| value.join(name)).find(|program| subprocess::is_executable(program))
         } else if value.components().count() > 1 {
             Some(value)
         } else {
@@ -792,7 +799,7 @@ impl Looking<'_> {
         let named = names.into_iter().find_map(|name| Some((self.request.env.var(&name)?, name)));
         let (program, source) = match named {
             Some((value, name)) => {
-                let (program, _) = nvcc::command(&value, Path::is_file)?;
+                let (program, _) = nvcc::parse_command(&value, Path::is_file)?;
                 let found = if program.components().count() > 1 { program } else { in_path(program.to_str()?)? };
                 (found, name)
             }
@@ -800,7 +807,7 @@ impl Looking<'_> {
             None if self.layout.cross => return None,
             None => (in_path("c++")?, "c++, first in PATH".to_owned()),
         };
-        (!host_compiler::same(&program, own)).then_some((program, source))
+        (!host_compiler::is_same_compiler(&program, own)).then_some((program, source))
     }
 
     /// Selects the headers; see the module.
@@ -825,7 +832,7 @@ impl Looking<'_> {
         let Some((index, reason)) = chosen else { return };
         named.retain(|(other, _)| *other != index);
         self.out.also_named = named;
-        self.out.headers = Some(Choice { index, reason });
+        self.out.headers = Some(Selection { index, reason });
     }
 
     /// Moves the toolkits in use to the front; the order of the others does not change.
@@ -852,9 +859,9 @@ impl Looking<'_> {
     }
 
     /// Returns the directories that the linker searches before a toolkit's: the user's own.
-    fn link_first(&self) -> Vec<Folder> {
+    fn link_first(&self) -> Vec<SearchDir> {
         let given = self.request.given.as_ref();
-        let mut folders: Vec<Folder> = given.map(BuildSystemFacts::link_first).unwrap_or_default();
+        let mut folders: Vec<SearchDir> = given.map(BuildSystemFacts::link_first).unwrap_or_default();
         for (source, flags) in self.rust_flags() {
             let mut flags = flags.iter();
             while let Some(flag) = flags.next() {
@@ -863,7 +870,7 @@ impl Looking<'_> {
                 let (kind, path) = value.split_once('=').unwrap_or(("all", value));
                 if matches!(kind, "native" | "all") && !path.is_empty() {
                     let source = format!("-L in {source}");
-                    folders.push(Folder { path: path.into(), source, reach: Precedence::Named });
+                    folders.push(SearchDir { path: path.into(), source, reach: Precedence::Named });
                 }
             }
         }
@@ -874,15 +881,15 @@ impl Looking<'_> {
             None => &["LIBRARY_PATH", "CUDA_LIBRARY_PATH"],
         };
         for variable in variables {
-            for path in self.request.env.paths(variable) {
-                folders.push(Folder { path, source: (*variable).to_owned(), reach: Precedence::Named });
+            for path in self.request.env.path_list(variable) {
+                folders.push(SearchDir { path, source: (*variable).to_owned(), reach: Precedence::Named });
             }
         }
         folders
     }
 
     /// Selects the libcudart on the linker's search path.
-    fn cudart(&mut self) {
+    fn detect_cudart(&mut self) {
         let first = self.link_first();
         let on_the_way = first.iter().find_map(|folder| cudart_in(&self.layout, &folder.path, &folder.source));
         let own = || {
@@ -890,12 +897,12 @@ impl Looking<'_> {
                 .into_iter()
                 .flatten()
                 .find_map(|choice| self.out.toolkits[choice.index].cudart.clone())
-                .map(|cudart| Cudart { source: OWN_FOLDER.to_owned(), ..cudart })
+                .map(|cudart| LinkedCudart { source: OWN_FOLDER.to_owned(), ..cudart })
         };
         let system = || {
-            let root = below(&self.request.system_root, "/usr");
+            let root = path_below(&self.request.system_root, "/usr");
             self.layout
-                .libraries(&root)
+                .library_dirs(&root)
                 .iter()
                 .find_map(|folder| cudart_in(&self.layout, folder, "the system's folder"))
         };
@@ -903,25 +910,25 @@ impl Looking<'_> {
     }
 
     /// Finds every place with cuDNN, and selects the one in use.
-    fn guarded(&mut self) {
+    fn detect_cudnn(&mut self) {
         let used: Vec<usize> =
             [&self.out.headers, &self.out.compiler].into_iter().flatten().map(|choice| choice.index).collect();
         let mut toolkits: Vec<usize> = (0..self.out.toolkits.len()).collect();
         toolkits.sort_by_key(|index| used.iter().position(|used| used == index).unwrap_or(usize::MAX));
-        let toolkits: Vec<Place> = toolkits
+        let toolkits: Vec<ToolkitPlace> = toolkits
             .into_iter()
             // System directories keep their own names, and those of virtual environments too.
             .filter(|index| used.contains(index) || self.reach[*index] < Precedence::Listed)
             .map(|index| {
                 let toolkit = &self.out.toolkits[index];
                 let reach = if used.contains(&index) { Precedence::Usual } else { Precedence::Listed };
-                Place { root: toolkit.root.clone(), source: toolkit.root.display().to_string(), reach }
+                ToolkitPlace { root: toolkit.root.clone(), source: toolkit.root.display().to_string(), reach }
             })
-            .filter(|place| place.root != below(&self.request.system_root, "/usr"))
+            .filter(|place| place.root != path_below(&self.request.system_root, "/usr"))
             .collect();
         let search = match &self.request.given {
             Some(given) => self.given_library(given),
-            None => installs::search(
+            None => installs::search_installs(
                 &self.request.env,
                 &self.request.system_root,
                 &self.layout,
@@ -929,27 +936,29 @@ impl Looking<'_> {
                 &self.link_first(),
             ),
         };
-        let found = installs::found(&search, &self.layout);
+        let found = installs::read_installs(&search, &self.layout);
         self.out.library_headers = found.headers;
         self.out.library_file = found.library;
         self.out.installs = found.all;
     }
 
     /// Finds stub directories on the search path of the dynamic linker.
-    fn stubs(&mut self) {
+    fn detect_stubs(&mut self) {
         let mut named: Vec<Sourced<PathBuf>> = self
             .request
             .env
-            .paths("LD_LIBRARY_PATH")
+            .path_list("LD_LIBRARY_PATH")
             .into_iter()
             .map(|path| Sourced::new(path, "LD_LIBRARY_PATH"))
             .collect();
         for (source, flags) in self.rust_flags() {
-            named.extend(rpaths(&flags).into_iter().map(|path| Sourced::new(path, format!("-rpath in {source}"))));
+            named.extend(rpath_dirs(&flags).into_iter().map(|path| Sourced::new(path, format!("-rpath in {source}"))));
         }
         // CMake has read it when it configured; the linked file shows the result.
         if let Some(flags) = self.request.env.var("LDFLAGS").filter(|_| self.request.given.is_none()) {
-            named.extend(rpaths(&words(&flags)).into_iter().map(|path| Sourced::new(path, "-rpath in LDFLAGS")));
+            named.extend(
+                rpath_dirs(&split_words(&flags)).into_iter().map(|path| Sourced::new(path, "-rpath in LDFLAGS")),
+            );
         }
         named.retain(|fact| fact.value.file_name().is_some_and(|name| name == "stubs") && fact.value.is_dir());
         self.out.stubs = named;
@@ -958,12 +967,13 @@ impl Looking<'_> {
     fn read_files(&mut self) {
         let out = &self.out;
         let mut files: BTreeSet<PathBuf> = BTreeSet::new();
-        if let Some(toolkit) = out.compiling() {
+        if let Some(toolkit) = out.compiling_toolkit() {
             files.extend(toolkit.nvcc.as_ref().map(|nvcc| nvcc.path.clone()));
             files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
             files.extend(toolkit.limits.as_ref().map(|limits| PathBuf::from(&limits.source)));
         }
-        for toolkit in out.including().into_iter().chain(out.also_named.iter().map(|(index, _)| &out.toolkits[*index]))
+        for toolkit in
+            out.including_toolkit().into_iter().chain(out.also_named.iter().map(|(index, _)| &out.toolkits[*index]))
         {
             files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
         }
@@ -994,7 +1004,7 @@ fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
 
 /// Returns the directories of `-rpath` in flags of a linker or of rustc: `-Wl,-rpath,DIR`, `-Wl,-rpath=DIR`,
 /// `link-arg=-Wl,-rpath,DIR`.
-fn rpaths(flags: &[String]) -> Vec<PathBuf> {
+fn rpath_dirs(flags: &[String]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     // `link-args` contains several, separated by blanks; elsewhere a blank is part of a path.
     let divides = |flag: &str| if flag.contains("link-args") { &[',', '=', ' '][..] } else { &[',', '='] };
@@ -1012,7 +1022,8 @@ fn rpaths(flags: &[String]) -> Vec<PathBuf> {
 fn needs_top(nvcc: &Path, layout: &Layout) -> bool {
     use std::io::Read;
     let mut magic = [0; 4];
-    let program = files::open(nvcc).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x7fELF";
+    let program =
+        files::open_regular(nvcc).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x7fELF";
     !program || root_beside(nvcc, layout).is_none()
 }
 
@@ -1023,13 +1034,13 @@ fn root_beside(nvcc: &Path, layout: &Layout) -> Option<PathBuf> {
     [Some(nvcc), real.as_deref()].into_iter().flatten().find_map(|nvcc| {
         let root = nvcc.parent()?.parent()?;
         let plain = root.join("include/cuda.h").is_file();
-        (plain || headers_in(&layout.includes(root)).is_some()).then(|| root.to_owned())
+        (plain || headers_in(&layout.include_dirs(root)).is_some()).then(|| root.to_owned())
     })
 }
 
 fn profile_of(nvcc: &Path) -> Option<PathBuf> {
     let here = nvcc.parent()?;
-    nvcc::parse_profile(&read(&here.join("nvcc.profile"))?, here)
+    nvcc::parse_profile(&read_lossy(&here.join("nvcc.profile"))?, here)
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {
@@ -1044,12 +1055,12 @@ fn ask_nvcc(
     patience: Duration,
 ) -> Nvcc {
     let mut nvcc = Nvcc { path: path.to_owned(), ..Nvcc::default() };
-    let version = subprocess::ask(path, &["--version"], variables, patience).and_then(|answer| {
+    let version = subprocess::run_with_timeout(path, &["--version"], variables, patience).and_then(|answer| {
         nvcc::parse_version(&answer.out).map_err(|trouble| {
             let Some(failed) = &answer.failed else { return trouble };
             let mut lines = answer.err.lines().chain(answer.out.lines()).map(str::trim);
-            let said = lines.find(|line| !line.is_empty()).map_or("it says nothing".to_owned(), nvcc::clip);
-            format!("fails when asked for --version, with {failed}: {said}")
+            let output = lines.find(|line| !line.is_empty()).map_or("it says nothing".to_owned(), nvcc::clip_line);
+            format!("fails when asked for --version, with {failed}: {output}")
         })
     });
     match version {
@@ -1062,19 +1073,22 @@ fn ask_nvcc(
     }
     if top {
         // The file need not exist: nothing is compiled, and the answer is on either stream.
-        let told = subprocess::ask(path, &["--dryrun", "cudaguard.cu"], variables, patience).ok().and_then(|answer| {
-            let told = nvcc::parse_dryrun(&format!("{}\n{}", answer.err, answer.out));
-            let by_include = || {
-                let folder = told.includes.iter().find(|folder| folder.join("cuda.h").is_file())?;
-                let root = folder.ancestors().find(|root| root.join("bin").is_dir() || root.join("nvvm").is_dir())?;
-                Some(root.to_owned())
-            };
-            let top = told.top.clone().filter(|top| top.is_dir()).or_else(by_include)?;
-            // `/usr/local/cuda/bin/..` is `/usr/local/cuda`.
-            Some(if top.ends_with("bin/..") { top.parent()?.parent()?.to_owned() } else { top })
-        });
-        nvcc.top = told.or_else(|| {
-            let called = nvcc::parse_wrapper(&read_start(path)?).filter(|called| subprocess::executable(called))?;
+        let detected = subprocess::run_with_timeout(path, &["--dryrun", "cudaguard.cu"], variables, patience)
+            .ok()
+            .and_then(|answer| {
+                let detected = nvcc::parse_dryrun(&format!("{}\n{}", answer.err, answer.out));
+                let by_include = || {
+                    let folder = detected.includes.iter().find(|folder| folder.join("cuda.h").is_file())?;
+                    let root =
+                        folder.ancestors().find(|root| root.join("bin").is_dir() || root.join("nvvm").is_dir())?;
+                    Some(root.to_owned())
+                };
+                let top = detected.top.clone().filter(|top| top.is_dir()).or_else(by_include)?;
+                // `/usr/local/cuda/bin/..` is `/usr/local/cuda`.
+                Some(if top.ends_with("bin/..") { top.parent()?.parent()?.to_owned() } else { top })
+            });
+        nvcc.top = detected.or_else(|| {
+            let called = nvcc::parse_wrapper(&read_start(path)?).filter(|called| subprocess::is_executable(called))?;
             Some(called.parent()?.parent()?.to_owned())
         });
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::shell_words::words;
+use crate::shell_words::split_words;
 use crate::version::Version;
 
 /// An nvcc.
@@ -40,11 +40,11 @@ pub(super) fn parse_version(text: &str) -> Result<Version, String> {
     Err(if first.is_empty() {
         "prints nothing when asked for --version".to_owned()
     } else {
-        format!("names no release when asked for --version, but says `{}`", clip(first))
+        format!("names no release when asked for --version, but says `{}`", clip_line(first))
     })
 }
 
-pub(super) fn clip(line: &str) -> String {
+pub(super) fn clip_line(line: &str) -> String {
     let mut out: String = line.chars().take(80).collect();
     if out.len() < line.len() {
         out.push('…');
@@ -63,20 +63,20 @@ pub(super) struct Dryrun {
 
 /// Reads the lines `#$ NAME=value` of `nvcc --dryrun`.
 pub(super) fn parse_dryrun(text: &str) -> Dryrun {
-    let mut told = Dryrun::default();
+    let mut parsed = Dryrun::default();
     for line in text.lines() {
         let Some(line) = line.trim_start().strip_prefix("#$ ") else { continue };
         if let Some(top) = line.strip_prefix("TOP=") {
-            told.top = (!top.trim().is_empty()).then(|| PathBuf::from(top.trim()));
+            parsed.top = (!top.trim().is_empty()).then(|| PathBuf::from(top.trim()));
         } else if let Some(includes) = line.strip_prefix("INCLUDES=") {
-            told.includes = words(includes)
+            parsed.includes = split_words(includes)
                 .into_iter()
                 .filter_map(|word| word.strip_prefix("-I").map(PathBuf::from))
                 .filter(|folder| !folder.as_os_str().is_empty())
                 .collect();
         }
     }
-    told
+    parsed
 }
 
 /// What a wrapper script calls: the last absolute path of an `nvcc` in its text. Only for where nvcc itself says nothing:
@@ -91,7 +91,7 @@ pub(super) fn parse_wrapper(script: &str) -> Option<PathBuf> {
     };
     script
         .starts_with("#!")
-        .then(|| script.lines().rev().find_map(|line| words(line).iter().rev().find_map(|word| in_word(word))))?
+        .then(|| script.lines().rev().find_map(|line| split_words(line).iter().rev().find_map(|word| in_word(word))))?
 }
 
 /// `compiler-bindir` of an `nvcc.profile` (Debian's names a folder with an older gcc there).
@@ -105,8 +105,8 @@ pub(super) fn parse_profile(text: &str, here: &Path) -> Option<PathBuf> {
 
 /// The program and its flags in a variable such as `CUDACXX="ccache /opt/cuda/bin/nvcc -ccbin g++-11"`. A value that is
 /// one file's name, blanks and all, is that file; so is a path of which no part is a file, unless flags follow.
-pub(super) fn command(value: &str, is_file: impl Fn(&Path) -> bool) -> Option<(PathBuf, Vec<String>)> {
-    let words = words(value);
+pub(super) fn parse_command(value: &str, is_file: impl Fn(&Path) -> bool) -> Option<(PathBuf, Vec<String>)> {
+    let words = split_words(value);
     let gone = value.starts_with('/')
         && words.get(1).is_some_and(|word| !word.starts_with('-'))
         && !is_file(Path::new(&words[0]));
@@ -123,7 +123,7 @@ pub(super) fn command(value: &str, is_file: impl Fn(&Path) -> bool) -> Option<(P
 }
 
 /// What `-ccbin` (or `--compiler-bindir`) among nvcc's flags names; the last one wins.
-pub(super) fn ccbin(flags: &[String]) -> Option<String> {
+pub(super) fn find_ccbin(flags: &[String]) -> Option<String> {
     let mut found = None;
     let mut flags = flags.iter();
     while let Some(flag) = flags.next() {
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn dryrun_of_a_real_nvcc() {
-        let told = parse_dryrun(include_str!("transcripts/real-dryrun-13.0.txt"));
-        assert_eq!(told.top, Some(PathBuf::from("/opt/cuda-13.0/bin/..")));
-        assert_eq!(told.includes, [PathBuf::from("/opt/cuda-13.0/bin/../targets/x86_64-linux/include")]);
+        let parsed = parse_dryrun(include_str!("transcripts/real-dryrun-13.0.txt"));
+        assert_eq!(parsed.top, Some(PathBuf::from("/opt/cuda-13.0/bin/..")));
+        assert_eq!(parsed.includes, [PathBuf::from("/opt/cuda-13.0/bin/../targets/x86_64-linux/include")]);
         assert_eq!(parse_dryrun("nvcc fatal   : Unknown option"), Dryrun::default());
     }
 
@@ -182,12 +182,12 @@ mod tests {
     /// prints the same).
     #[test]
     fn dryrun_of_12_6_as_people_have_shown_it() {
-        let told = parse_dryrun(
+        let parsed = parse_dryrun(
             "#$ TOP=/usr/local/cuda/bin/..\n#$ CICC_PATH=/usr/local/cuda/bin/../nvvm/bin\n#$ \
              INCLUDES=\"-I/usr/local/cuda/bin/../targets/x86_64-linux/include\"  \n",
         );
-        assert_eq!(told.top, Some(PathBuf::from("/usr/local/cuda/bin/..")));
-        assert_eq!(told.includes, [PathBuf::from("/usr/local/cuda/bin/../targets/x86_64-linux/include")]);
+        assert_eq!(parsed.top, Some(PathBuf::from("/usr/local/cuda/bin/..")));
+        assert_eq!(parsed.includes, [PathBuf::from("/usr/local/cuda/bin/../targets/x86_64-linux/include")]);
     }
 
     #[test]
@@ -218,16 +218,16 @@ mod tests {
     #[test]
     fn commands_and_flags() {
         let plain = |_: &Path| false;
-        let (program, flags) = command("ccache '/o p/nvcc' -O2 -ccbin=g++-11", plain).unwrap();
-        assert_eq!((program, ccbin(&flags)), (PathBuf::from("/o p/nvcc"), Some("g++-11".to_owned())));
-        assert_eq!(command("/o p/nvcc", |_| true), Some(("/o p/nvcc".into(), Vec::new())));
-        assert_eq!(command("/o p/gone/nvcc", plain), Some(("/o p/gone/nvcc".into(), Vec::new())));
-        assert_eq!(command("/gone/nvcc -w", plain), Some(("/gone/nvcc".into(), vec!["-w".to_owned()])));
-        let launched = command("/usr/bin/ccache /opt/nvcc", |path| path.ends_with("ccache"));
+        let (program, flags) = parse_command("ccache '/o p/nvcc' -O2 -ccbin=g++-11", plain).unwrap();
+        assert_eq!((program, find_ccbin(&flags)), (PathBuf::from("/o p/nvcc"), Some("g++-11".to_owned())));
+        assert_eq!(parse_command("/o p/nvcc", |_| true), Some(("/o p/nvcc".into(), Vec::new())));
+        assert_eq!(parse_command("/o p/gone/nvcc", plain), Some(("/o p/gone/nvcc".into(), Vec::new())));
+        assert_eq!(parse_command("/gone/nvcc -w", plain), Some(("/gone/nvcc".into(), vec!["-w".to_owned()])));
+        let launched = parse_command("/usr/bin/ccache /opt/nvcc", |path| path.ends_with("ccache"));
         assert_eq!(launched, Some(("/opt/nvcc".into(), Vec::new())));
-        assert_eq!(command("  ", plain), None);
-        assert_eq!(ccbin(&words("-ccbin a --compiler-bindir b")), Some("b".to_owned()));
-        assert_eq!(ccbin(&words("-ccbinary -ccbin")), None);
+        assert_eq!(parse_command("  ", plain), None);
+        assert_eq!(find_ccbin(&split_words("-ccbin a --compiler-bindir b")), Some("b".to_owned()));
+        assert_eq!(find_ccbin(&split_words("-ccbinary -ccbin")), None);
     }
 
     proptest::proptest! {
@@ -237,7 +237,7 @@ mod tests {
             let _ = parse_dryrun(&text);
             let _ = parse_wrapper(&text);
             let _ = parse_profile(&text, Path::new("/x"));
-            let _ = command(&text, |_| false).map(|(_, flags)| ccbin(&flags));
+            let _ = parse_command(&text, |_| false).map(|(_, flags)| find_ccbin(&flags));
         }
     }
 }

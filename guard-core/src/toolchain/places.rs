@@ -29,7 +29,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Of a target triple, seen from a machine of this architecture (`std::env::consts::ARCH`).
-    pub(super) fn of(target: &str, built_on: &str) -> Self {
+    pub(super) fn for_target(target: &str, built_on: &str) -> Self {
         let arch = target.split('-').next().unwrap_or_default();
         let (targets, triplets): (&[&str], &[&str]) = match arch {
             "x86_64" => (&["x86_64-linux"], &["x86_64-linux-gnu"]),
@@ -57,20 +57,20 @@ impl Layout {
     /// The files of a folder of libraries whose names begin so, sorted; the folder is listed once.
     pub(super) fn libraries_in(&self, folder: &Path, prefix: &str) -> Vec<PathBuf> {
         let mut listed = self.listed.borrow_mut();
-        beginning(listed.entry(folder.to_owned()).or_insert_with(|| names(folder)), folder, prefix)
+        names_with_prefix(listed.entry(folder.to_owned()).or_insert_with(|| entry_names(folder)), folder, prefix)
     }
 
     /// Returns true if the linker of a build for this target would use this library. It skips libraries of another
     /// architecture. A file that is not ELF (a linker script) is accepted.
-    pub(super) fn links(&self, library: &Path) -> bool {
+    pub(super) fn is_linkable(&self, library: &Path) -> bool {
         let mut head = [0; 20];
-        let read = files::open(library).and_then(|mut file| file.read_exact(&mut head));
+        let read = files::open_regular(library).and_then(|mut file| file.read_exact(&mut head));
         let elf = self.cross && read.is_ok() && head.starts_with(b"\x7fELF");
         !elf || self.machine.is_none_or(|machine| u16::from_le_bytes([head[18], head[19]]) == machine)
     }
 
     /// Folders with headers in a toolkit's root, or in `/usr`, best first.
-    pub(super) fn includes(&self, root: &Path) -> Vec<PathBuf> {
+    pub(super) fn include_dirs(&self, root: &Path) -> Vec<PathBuf> {
         let mut folders: Vec<_> =
             self.targets.iter().map(|name| root.join("targets").join(name).join("include")).collect();
         folders.extend(self.triplets.iter().map(|name| root.join("include").join(name)));
@@ -81,7 +81,7 @@ impl Layout {
     }
 
     /// Folders with libraries in a toolkit's root, or in `/usr`, best first.
-    pub(super) fn libraries(&self, root: &Path) -> Vec<PathBuf> {
+    pub(super) fn library_dirs(&self, root: &Path) -> Vec<PathBuf> {
         let mut folders: Vec<_> = self.targets.iter().map(|name| root.join("targets").join(name).join("lib")).collect();
         folders.extend(self.triplets.iter().map(|name| root.join("lib").join(name)));
         if !self.cross {
@@ -104,7 +104,7 @@ pub(super) enum Precedence {
 
 /// A folder that may be a toolkit's root.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ToolkitPlace {
     /// The folder.
     pub(super) root: PathBuf,
     /// What led to it.
@@ -119,21 +119,21 @@ pub(super) const ROOTS: &[&str] =
     &["CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CUDAToolkit_ROOT"];
 
 /// The folder below the system's root: `/usr/local/cuda` → `<system_root>/usr/local/cuda`.
-pub(super) fn below(system_root: &Path, path: &str) -> PathBuf {
+pub(super) fn path_below(system_root: &Path, path: &str) -> PathBuf {
     system_root.join(path.trim_start_matches('/'))
 }
 
 /// Entries of a folder whose names begin so, sorted by name; none where the folder cannot be read.
-pub(super) fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
-    beginning(&names(folder), folder, prefix)
+pub(super) fn entries_with_prefix(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    names_with_prefix(&entry_names(folder), folder, prefix)
 }
 
-fn names(folder: &Path) -> Vec<OsString> {
+fn entry_names(folder: &Path) -> Vec<OsString> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
 }
 
 /// Those of a folder's names that begin so, as paths, sorted.
-fn beginning(names: &[OsString], folder: &Path, prefix: &str) -> Vec<PathBuf> {
+fn names_with_prefix(names: &[OsString], folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let begins = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
     let mut found: Vec<PathBuf> = names.iter().filter(begins).map(|name| folder.join(name)).collect();
     found.sort();
@@ -159,7 +159,7 @@ pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
     let mut found: Vec<(&str, PathBuf)> = Vec::new();
     for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
         let Some(environment) = env.var_os(name).map(PathBuf::from) else { continue };
-        for python in ["lib", "lib64"].iter().flat_map(|lib| entries(&environment.join(lib), "python")) {
+        for python in ["lib", "lib64"].iter().flat_map(|lib| entries_with_prefix(&environment.join(lib), "python")) {
             let site = python.join("site-packages");
             if site.join("nvidia").is_dir() && found.iter().all(|(_, known)| *known != site) {
                 found.push((name, site));
@@ -171,23 +171,23 @@ pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
 
 /// Every folder that may be a toolkit's root, the surest first, but for those that pkg-config knows. A variable may name what is not there; every other
 /// place exists.
-pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
-    let mut places: Vec<Place> = ROOTS
+pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace> {
+    let mut places: Vec<ToolkitPlace> = ROOTS
         .iter()
         .filter_map(|name| {
             let root = PathBuf::from(env.var_os(name)?);
-            Some(Place { root, source: (*name).to_owned(), reach: Precedence::Named })
+            Some(ToolkitPlace { root, source: (*name).to_owned(), reach: Precedence::Named })
         })
         .collect();
     let mut add = |root: PathBuf, source: String, reach: Precedence| {
         if root.is_dir() {
-            places.push(Place { root, source, reach });
+            places.push(ToolkitPlace { root, source, reach });
         }
     };
     for usual in ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr", "/usr/lib/nvidia-cuda-toolkit"] {
-        add(below(system_root, usual), usual.to_owned(), Precedence::Usual);
+        add(path_below(system_root, usual), usual.to_owned(), Precedence::Usual);
     }
-    for folder in newest_first(entries(&below(system_root, "/usr/local"), "cuda-")) {
+    for folder in newest_first(entries_with_prefix(&path_below(system_root, "/usr/local"), "cuda-")) {
         let source = format!("/usr/local/{}", name_of(&folder));
         add(folder, source, Precedence::Usual);
     }
@@ -196,7 +196,9 @@ pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
     }
     for (variable, site) in site_packages(env) {
         // cu13 is one merged root; before, each package has a folder and the compiler's has no nvcc.
-        for merged in entries(&site.join("nvidia"), "cu").into_iter().filter(|folder| folder.join("include").is_dir()) {
+        for merged in
+            entries_with_prefix(&site.join("nvidia"), "cu").into_iter().filter(|folder| folder.join("include").is_dir())
+        {
             let name = name_of(&merged);
             if matches!(name.as_str(), "cuda_runtime" | "cuda_nvcc")
                 || name.trim_start_matches("cu").parse::<u32>().is_ok()
@@ -206,7 +208,7 @@ pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
         }
     }
     for release in hpc_sdks(env, system_root) {
-        for cuda in newest_first(entries(&release.join("cuda"), "")) {
+        for cuda in newest_first(entries_with_prefix(&release.join("cuda"), "")) {
             if !version_in_name(&cuda).is_empty() {
                 let source = format!("HPC SDK {}", name_of(&release));
                 add(cuda, source, Precedence::Listed);
@@ -219,8 +221,11 @@ pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
 /// Releases of the HPC SDK: the one whose module is loaded, then those in their usual place, the newest first.
 fn hpc_sdks(env: &Env, system_root: &Path) -> Vec<PathBuf> {
     let loaded = env.var_os("NVHPC_ROOT").map(PathBuf::from);
-    let machines = entries(&below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_");
-    loaded.into_iter().chain(machines.iter().flat_map(|machine| newest_first(entries(machine, "")))).collect()
+    let machines = entries_with_prefix(&path_below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_");
+    loaded
+        .into_iter()
+        .chain(machines.iter().flat_map(|machine| newest_first(entries_with_prefix(machine, ""))))
+        .collect()
 }
 
 pub(super) fn name_of(path: &Path) -> String {
@@ -233,16 +238,16 @@ mod tests {
 
     #[test]
     fn cross_builds_see_the_target_tree_only() {
-        let own = Layout::of("x86_64-unknown-linux-gnu", "x86_64");
-        assert!(!own.cross && own.libraries(Path::new("/r")).contains(&PathBuf::from("/r/lib64")));
-        let cross = Layout::of("aarch64-unknown-linux-gnu", "x86_64");
+        let own = Layout::for_target("x86_64-unknown-linux-gnu", "x86_64");
+        assert!(!own.cross && own.library_dirs(Path::new("/r")).contains(&PathBuf::from("/r/lib64")));
+        let cross = Layout::for_target("aarch64-unknown-linux-gnu", "x86_64");
         assert_eq!(
-            cross.includes(Path::new("/r")),
+            cross.include_dirs(Path::new("/r")),
             ["/r/targets/sbsa-linux/include", "/r/targets/aarch64-linux/include", "/r/include/aarch64-linux-gnu"]
                 .map(PathBuf::from)
         );
         // A target that nobody knows has no tree, and nothing breaks.
-        assert!(Layout::of("loongarch64-unknown-linux-gnu", "x86_64").includes(Path::new("/r")).is_empty());
+        assert!(Layout::for_target("loongarch64-unknown-linux-gnu", "x86_64").include_dirs(Path::new("/r")).is_empty());
     }
 
     #[test]
@@ -252,7 +257,7 @@ mod tests {
         let mut head = *b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0";
         let links = |target, head: &[u8]| {
             std::fs::write(&file, head).unwrap();
-            Layout::of(target, "x86_64").links(&file)
+            Layout::for_target(target, "x86_64").is_linkable(&file)
         };
         assert!(links("x86_64-unknown-linux-gnu", &head) && !links("aarch64-unknown-linux-gnu", &head));
         assert!(links("riscv64gc-unknown-linux-gnu", &head), "its machine is not known here");

@@ -1,6 +1,6 @@
 //! cudart, the CUDA runtime: a part of the toolkit whose shared library comes with programs and drivers of other releases.
 
-use super::{Library, Mark, Names, Traces};
+use super::{CodeMark, Library, LibraryNames, Traces};
 use crate::version::CudaVersion;
 
 /// libcudart. No text or note in its file says its release (13.0 to 13.5): that stands in the code of
@@ -14,7 +14,7 @@ pub static CUDART: Library = Library {
     older_sonames: &["11.0", "10.2", "10.1", "10.0", "9.2", "9.1", "9.0", "8.0"],
     parts: &[],
     own_text: false,
-    names: Names::NONE,
+    names: LibraryNames::NONE,
     // Measured on 11.8, 13.0 and 13.5: the static cudart leaves symbols `libcudart_static_<hash>` where the file is not
     // stripped; stripped, two texts that stand in every cudart and only there: its table of error names and the name of its
     // shared memory. Bindings to cudart hold the first alone.
@@ -24,8 +24,8 @@ pub static CUDART: Library = Library {
         opened_for: "cudaMalloc",
         answers: None,
         inside: &[
-            Mark { text: "/cudart.shm.", version: None },
-            Mark { text: "cudaErrorCudartUnloading\0", version: None },
+            CodeMark { text: "/cudart.shm.", version: None },
+            CodeMark { text: "cudaErrorCudartUnloading\0", version: None },
         ],
     },
     asked: None,
@@ -35,7 +35,7 @@ pub static CUDART: Library = Library {
 
 /// The version in a soname, `libcudart.so.13` or `libcudart.so.11.0`.
 pub(crate) fn cudart_named(soname: &str) -> Option<CudaVersion> {
-    let number = CUDART.numbers(soname)?;
+    let number = CUDART.soname_version(soname)?;
     let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
     Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Asked, InCode, Library, Mark, Names, Part, Table, Traces};
+use super::{CodeMark, InCode, Library, LibraryNames, LibraryTable, Part, Traces, VersionGetter};
 
 /// libcudnn. Its parts tell the version (an exported word: measured, 8.5 to 9.28); cuDNN 7 is one library.
 ///
@@ -24,19 +24,19 @@ pub(super) const CUDNN: Library = Library {
         with_word(9, "libcudnn_ops.so.9", "cudnn_ops_infer_version"),
         // These have no word, or are too large to ask for it at each start: the names of their files tell, where they do, and the
         // command looks into their code (measured on x86-64: 9.0.0 to 9.28.1, for CUDA 11 to 13).
-        later(8, "libcudnn_ops_train.so.8", InCode::Unknown),
-        later(8, "libcudnn_cnn_infer.so.8", InCode::Unknown),
-        later(8, "libcudnn_cnn_train.so.8", InCode::Unknown),
-        later(8, "libcudnn_adv_infer.so.8", InCode::Unknown),
-        later(8, "libcudnn_adv_train.so.8", InCode::Unknown),
-        later(9, "libcudnn_cnn.so.9", InCode::Logged("cudnnCnnVersionCheck")),
-        later(9, "libcudnn_adv.so.9", InCode::Logged("cudnnAdvVersionCheck")),
-        later(9, "libcudnn_engines_precompiled.so.9", InCode::Compared),
-        later(9, "libcudnn_engines_runtime_compiled.so.9", InCode::Compared),
-        later(9, "libcudnn_heuristic.so.9", InCode::Compared),
+        opened_later(8, "libcudnn_ops_train.so.8", InCode::Unknown),
+        opened_later(8, "libcudnn_cnn_infer.so.8", InCode::Unknown),
+        opened_later(8, "libcudnn_cnn_train.so.8", InCode::Unknown),
+        opened_later(8, "libcudnn_adv_infer.so.8", InCode::Unknown),
+        opened_later(8, "libcudnn_adv_train.so.8", InCode::Unknown),
+        opened_later(9, "libcudnn_cnn.so.9", InCode::Logged("cudnnCnnVersionCheck")),
+        opened_later(9, "libcudnn_adv.so.9", InCode::Logged("cudnnAdvVersionCheck")),
+        opened_later(9, "libcudnn_engines_precompiled.so.9", InCode::Compared),
+        opened_later(9, "libcudnn_engines_runtime_compiled.so.9", InCode::Compared),
+        opened_later(9, "libcudnn_heuristic.so.9", InCode::Compared),
     ],
     own_text: false,
-    names: Names {
+    names: LibraryNames {
         // The header of 8 and 9 that is called as the library says no version by itself; 7's does.
         headers: &[
             "cudnn_version.h",
@@ -59,12 +59,12 @@ pub(super) const CUDNN: Library = Library {
         wanted: &[],
         opened_for: "cudnnCreate",
         answers: Some("CUDNN_STATUS_"),
-        inside: &[Mark { text: "cudnn_version_", version: Some('_') }],
+        inside: &[CodeMark { text: "cudnn_version_", version: Some('_') }],
     },
-    asked: Some(Asked { function: "cudnnGetVersion", scales: &[(90_000, 10_000), (0, 1000)] }),
+    asked: Some(VersionGetter { function: "cudnnGetVersion", scales: &[(90_000, 10_000), (0, 1000)] }),
     // Measured on x86-64: 8.5.0 to 9.28.0, for CUDA 11 to 13; the major and minor in 9.1.0 to 9.28.0.
     made_with: Some("cudnnGetCudartVersion"),
-    table: Some(table),
+    table: Some(cudnn_table),
 };
 
 const fn with_word(major: u32, file: &'static str, symbol: &'static str) -> Part {
@@ -72,11 +72,11 @@ const fn with_word(major: u32, file: &'static str, symbol: &'static str) -> Part
 }
 
 /// A part that is opened by the calls that need it, and not before.
-const fn later(major: u32, file: &'static str, in_code: InCode) -> Part {
+const fn opened_later(major: u32, file: &'static str, in_code: InCode) -> Part {
     Part { major, file, symbol: "", needed: false, in_code }
 }
 
-fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
-    TABLE.get_or_init(|| Table::compiled_in("cudnn.toml", include_str!("../../data/cudnn.toml")))
+fn cudnn_table() -> &'static LibraryTable {
+    static TABLE: OnceLock<LibraryTable> = OnceLock::new();
+    TABLE.get_or_init(|| LibraryTable::compiled_in("cudnn.toml", include_str!("../../data/cudnn.toml")))
 }

@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 
 pub use cudart::CUDART;
 pub(crate) use cudart::cudart_named;
-pub use table::Table;
+pub use table::LibraryTable;
 pub(crate) use table::serves_later;
 
 use crate::version::Version;
@@ -29,7 +29,7 @@ pub const COUNT: usize = 3;
 pub static ALL: [&Library; COUNT] = [CUDNN, &CUDART, &nccl::NCCL];
 
 /// The library with this key.
-pub fn by_key(key: &str) -> Option<&'static Library> {
+pub fn library_for_key(key: &str) -> Option<&'static Library> {
     ALL.into_iter().find(|library| library.key == key)
 }
 
@@ -62,7 +62,7 @@ const BESIDE_TOOLKIT: [&str; 4] = ["libcusparseLt", "libcutensor", "libcutensorM
 /// Whether a library of this soname is one that NVIDIA publishes: by its whole name, for what only begins like one may be
 /// anybody's. Parts of one with its major at the end count, also those that no table knows yet.
 #[cfg(feature = "command")]
-pub(crate) fn publishes(soname: &str) -> bool {
+pub(crate) fn is_nvidia_soname(soname: &str) -> bool {
     let name = plain_name(soname);
     let stem = name.split(".so").next().unwrap_or_default();
     let is_part = |library: &Library| {
@@ -87,7 +87,7 @@ pub fn is_nvidias(name: &str) -> bool {
     ];
     let stem = name.to_ascii_lowercase();
     let stem = stem.strip_prefix("lib").unwrap_or(&stem);
-    by_key(stem).is_some() || WHOLE.contains(&stem) || STARTS.iter().any(|start| stem.starts_with(start))
+    library_for_key(stem).is_some() || WHOLE.contains(&stem) || STARTS.iter().any(|start| stem.starts_with(start))
 }
 
 /// A library of NVIDIA's.
@@ -109,17 +109,17 @@ pub struct Library {
     /// where its name does not tell.
     pub own_text: bool,
     /// Under which names a build finds it.
-    pub names: Names,
+    pub names: LibraryNames,
     /// What in a file shows that it uses this library.
     pub traces: Traces,
     /// The function that tells its version, and how it counts.
-    pub asked: Option<Asked>,
+    pub asked: Option<VersionGetter>,
     /// The function of the part that tells its version which answers with the release of the cudart inside: that number stands in
     /// its code. Beside the function of [`Self::asked`] in the library's own file stand the major and minor by which
     /// it names its parts.
     pub made_with: Option<&'static str>,
     /// What is known of its releases; `None`: no rule asks.
-    pub table: Option<fn() -> &'static Table>,
+    pub table: Option<fn() -> &'static LibraryTable>,
 }
 
 /// A library that another one opens by itself.
@@ -151,7 +151,7 @@ pub enum InCode {
 
 /// Under which names a build finds a library; none, where it comes with the toolkit or no build is judged by it.
 #[derive(Debug)]
-pub struct Names {
+pub struct LibraryNames {
     /// The headers that define its version, the surest first.
     pub headers: &'static [&'static str],
     /// The macros of these headers: major, minor and patch.
@@ -164,7 +164,7 @@ pub struct Names {
     pub roots: &'static [&'static str],
 }
 
-impl Names {
+impl LibraryNames {
     const NONE: Self = Self { headers: &[], macros: ["", "", ""], include: "", files: &[], roots: &[] };
 }
 
@@ -180,21 +180,21 @@ pub struct Traces {
     /// How the names of its answers begin, of which a table comes with whatever prints them.
     pub answers: Option<&'static str>,
     /// Texts that stand, all of them, in a file that holds the library itself.
-    pub inside: &'static [Mark],
+    pub inside: &'static [CodeMark],
 }
 
 /// A text that a library's code brings along.
 #[derive(Debug)]
-pub struct Mark {
+pub struct CodeMark {
     /// The text.
     pub text: &'static str,
     /// What stands between the numbers of the version that follows it; `None`: none follows.
     pub version: Option<char>,
 }
 
-impl Mark {
+impl CodeMark {
     /// The version at the start of what stands behind the text.
-    pub fn version(&self, behind: &[u8]) -> Option<Version> {
+    pub fn version_after(&self, behind: &[u8]) -> Option<Version> {
         let between = self.version?;
         let length = behind.iter().take_while(|byte| byte.is_ascii_digit() || char::from(**byte) == between).count();
         let text = std::str::from_utf8(&behind[..length]).ok()?;
@@ -205,16 +205,16 @@ impl Mark {
 
 /// A function that answers with the version as one number: `major * scale + minor * 100 + patch`.
 #[derive(Debug)]
-pub struct Asked {
+pub struct VersionGetter {
     /// The function.
     pub function: &'static str,
     /// From which answer on the major is counted by which scale, the largest first.
     pub scales: &'static [(u64, u64)],
 }
 
-impl Asked {
+impl VersionGetter {
     /// The version that an answer means.
-    pub fn version(&self, answer: u64) -> Option<Version> {
+    pub fn version_of_answer(&self, answer: u64) -> Option<Version> {
         let (_, scale) = self.scales.iter().find(|(from, _)| answer >= *from)?;
         let number = |number: u64| u32::try_from(number).ok();
         Some(Version::new(number(answer / scale)?, number(answer % scale / 100)?, number(answer % 100)?))
@@ -250,22 +250,22 @@ impl Library {
     /// Whether a file of this name is this library, of whatever release: `libcudnn.so`, `libcudnn.so.9`, and
     /// `libcudnn-1a2b3c4d.so.9` as wheel repair calls it.
     pub fn is_named(&self, file: &str) -> bool {
-        file.strip_prefix(self.stem).is_some_and(|rest| unmarked(rest).starts_with(".so"))
+        file.strip_prefix(self.stem).is_some_and(|rest| strip_mark(rest).starts_with(".so"))
     }
 
     /// What stands behind `.so.` in the name of this library's file.
-    pub fn numbers<'name>(&self, file: &'name str) -> Option<&'name str> {
-        unmarked(file.strip_prefix(self.stem)?).strip_prefix(".so.")
+    pub fn soname_version<'name>(&self, file: &'name str) -> Option<&'name str> {
+        strip_mark(file.strip_prefix(self.stem)?).strip_prefix(".so.")
     }
 
     /// The major in its soname.
     pub fn major(&self, soname: &str) -> Option<u32> {
-        self.numbers(soname).and_then(|_| major_of(soname))
+        self.soname_version(soname).and_then(|_| major_of(soname))
     }
 
     /// The version in a file's whole name, `libcudnn.so.9.10.2`; `None` where it has no three numbers.
     pub fn version_in_name(&self, file: &str) -> Option<Version> {
-        let mut numbers = self.numbers(file)?.split('.').map(|number| match number.len() {
+        let mut numbers = self.soname_version(file)?.split('.').map(|number| match number.len() {
             1..=3 if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok(),
             _ => None,
         });
@@ -274,18 +274,18 @@ impl Library {
     }
 
     /// The parts of a major.
-    pub fn parts(&self, major: u32) -> impl Iterator<Item = &'static Part> + use<> {
+    pub fn parts_of_major(&self, major: u32) -> impl Iterator<Item = &'static Part> + use<> {
         self.parts.iter().filter(move |part| part.major == major)
     }
 
     /// Those without which it does not work.
     pub fn needed_parts(&self, major: u32) -> impl Iterator<Item = &'static Part> + use<> {
-        self.parts(major).filter(|part| part.needed)
+        self.parts_of_major(major).filter(|part| part.needed)
     }
 
     /// What is known of its releases: nothing, where no table has any.
-    pub fn table(&self) -> &'static Table {
-        static NOTHING: Table = Table::empty();
+    pub fn release_table(&self) -> &'static LibraryTable {
+        static NOTHING: LibraryTable = LibraryTable::empty();
         self.table.map_or(&NOTHING, |table| table())
     }
 }
@@ -305,13 +305,13 @@ pub fn major_of(soname: &str) -> Option<u32> {
 /// `libcudart-e409450e.so.11.0` is `libcudart.so.11.0`.
 pub fn plain_name(file: &str) -> Cow<'_, str> {
     match file.find('-').map(|at| file.split_at(at)) {
-        Some((stem, rest)) if unmarked(rest) != rest => format!("{stem}{}", unmarked(rest)).into(),
+        Some((stem, rest)) if strip_mark(rest) != rest => format!("{stem}{}", strip_mark(rest)).into(),
         _ => file.into(),
     }
 }
 
 /// What stands behind a library's stem, without that mark: a dash and eight hexadecimal digits.
-fn unmarked(rest: &str) -> &str {
+fn strip_mark(rest: &str) -> &str {
     const MARK: usize = 9;
     let is_mark = |mark: &str| mark.strip_prefix('-').is_some_and(|hash| hash.bytes().all(|b| b.is_ascii_hexdigit()));
     match rest.split_at_checked(MARK) {

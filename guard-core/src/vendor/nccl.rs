@@ -1,6 +1,6 @@
 //! NCCL: one library with everything inside, whose file's name says its major alone in pip's packages.
 
-use super::{Asked, Library, Mark, Names, Traces};
+use super::{CodeMark, Library, LibraryNames, Traces, VersionGetter};
 
 /// libnccl. Its code holds the line that it prints where `NCCL_DEBUG` is set, `NCCL version 2.21.5+cuda12.4` (measured in
 /// pip's packages: 2.16.5, 2.18.1, 2.21.5 and 2.27.7 for CUDA 12; 2.27.7 and 2.32.3 for CUDA 13).
@@ -12,16 +12,16 @@ pub(super) static NCCL: Library = Library {
     older_sonames: &[],
     parts: &[],
     own_text: true,
-    names: Names::NONE,
+    names: LibraryNames::NONE,
     traces: Traces {
         functions: Some("nccl"),
         wanted: &[],
         opened_for: "ncclCommInitRank",
         answers: None,
-        inside: &[Mark { text: "NCCL version ", version: Some('.') }],
+        inside: &[CodeMark { text: "NCCL version ", version: Some('.') }],
     },
     // `NCCL_VERSION` in nccl.h: up to 2.8 the major counts thousands.
-    asked: Some(Asked { function: "ncclGetVersion", scales: &[(10_000, 10_000), (0, 1000)] }),
+    asked: Some(VersionGetter { function: "ncclGetVersion", scales: &[(10_000, 10_000), (0, 1000)] }),
     made_with: None,
     table: None,
 };

@@ -3,7 +3,7 @@
 use std::env::consts::ARCH;
 use std::ops::RangeInclusive;
 
-use crate::tables::{A_CC, Cc, TableError, cc, compiled_in, number, read_file, several, text};
+use crate::tables::{A_CC, Cc, TableError, compiled_in, parse_cc, parse_list, parse_number, parse_text, read_file};
 use crate::version::Version;
 
 /// Processors for which there are builds, as Rust names them.
@@ -11,15 +11,15 @@ const PLATFORMS: [&str; 2] = ["x86_64", "aarch64"];
 
 /// A library's releases, as its file in `data/` has them.
 #[derive(Debug)]
-pub struct Table {
-    pub(super) builds: Vec<Build>,
+pub struct LibraryTable {
+    pub(super) builds: Vec<CudnnBuild>,
     pub(super) known: Vec<(u32, Vec<Version>)>,
     cuda: Vec<(Version, RangeInclusive<u32>)>,
     left: Vec<(u32, Version, Cc)>,
 }
 
 #[derive(Debug)]
-pub(super) struct Build {
+pub(super) struct CudnnBuild {
     pub(super) cuda_major: u32,
     pub(super) from: Version,
     pub(super) min_cc: Cc,
@@ -28,7 +28,7 @@ pub(super) struct Build {
     platform: Option<String>,
 }
 
-impl Table {
+impl LibraryTable {
     pub(super) const fn empty() -> Self {
         Self { builds: Vec::new(), known: Vec::new(), cuda: Vec::new(), left: Vec::new() }
     }
@@ -42,29 +42,33 @@ impl Table {
         const A_RELEASE: &str = "a release of the library such as \"9.11\"";
         read_file(name, content, |file| {
             Ok(Self {
-                builds: file.rows("build", &["major", "from", "min_cc", "newest_cc", "platform"], |row| {
-                    Ok(Build {
-                        cuda_major: row.required("major", A_MAJOR, number)?,
-                        from: row.required("from", A_RELEASE, text)?,
-                        min_cc: row.required("min_cc", A_CC, cc)?,
-                        newest_cc: row.optional("newest_cc", A_CC, cc)?,
-                        platform: row.optional("platform", "x86_64 or aarch64", |value| {
+                builds: file.read_rows("build", &["major", "from", "min_cc", "newest_cc", "platform"], |row| {
+                    Ok(CudnnBuild {
+                        cuda_major: row.read_required("major", A_MAJOR, parse_number)?,
+                        from: row.read_required("from", A_RELEASE, parse_text)?,
+                        min_cc: row.read_required("min_cc", A_CC, parse_cc)?,
+                        newest_cc: row.read_optional("newest_cc", A_CC, parse_cc)?,
+                        platform: row.read_optional("platform", "x86_64 or aarch64", |value| {
                             value.as_str().filter(|name| PLATFORMS.contains(name)).map(str::to_owned)
                         })?,
                     })
                 })?,
-                known: file.rows("known", &["major", "versions"], |row| {
-                    let versions = row.required("versions", "releases", |value| several(value, text))?;
-                    Ok((row.required("major", A_MAJOR, number)?, versions))
+                known: file.read_rows("known", &["major", "versions"], |row| {
+                    let versions = row.read_required("versions", "releases", |value| parse_list(value, parse_text))?;
+                    Ok((row.read_required("major", A_MAJOR, parse_number)?, versions))
                 })?,
-                cuda: file.rows("cuda", &["from", "oldest", "newest"], |row| {
-                    let newest = row.optional("newest", A_MAJOR, number)?.unwrap_or(u32::MAX);
-                    let oldest = row.required("oldest", A_MAJOR, number)?;
-                    Ok((row.required("from", A_RELEASE, text)?, oldest..=newest))
+                cuda: file.read_rows("cuda", &["from", "oldest", "newest"], |row| {
+                    let newest = row.read_optional("newest", A_MAJOR, parse_number)?.unwrap_or(u32::MAX);
+                    let oldest = row.read_required("oldest", A_MAJOR, parse_number)?;
+                    Ok((row.read_required("from", A_RELEASE, parse_text)?, oldest..=newest))
                 })?,
-                left: file.rows("left", &["major", "from", "min_cc"], |row| {
-                    let from = row.required("from", A_RELEASE, text)?;
-                    Ok((row.required("major", "the library's major", number)?, from, row.required("min_cc", A_CC, cc)?))
+                left: file.read_rows("left", &["major", "from", "min_cc"], |row| {
+                    let from = row.read_required("from", A_RELEASE, parse_text)?;
+                    Ok((
+                        row.read_required("major", "the library's major", parse_number)?,
+                        from,
+                        row.read_required("min_cc", A_CC, parse_cc)?,
+                    ))
                 })?,
             })
         })
@@ -72,21 +76,21 @@ impl Table {
 
     /// The oldest compute capability that a release's build for a CUDA major serves; `None`: no table knows that build.
     pub fn min_cc(&self, version: Version, cuda_major: u32) -> Option<Cc> {
-        self.build(version, cuda_major).map(|build| build.min_cc)
+        self.find_build(version, cuda_major).map(|build| build.min_cc)
     }
 
     /// The newest compute capability that it has code for.
     pub fn newest_cc(&self, version: Version, cuda_major: u32) -> Option<Cc> {
-        self.build(version, cuda_major).and_then(|build| build.newest_cc)
+        self.find_build(version, cuda_major).and_then(|build| build.newest_cc)
     }
 
-    fn build(&self, version: Version, cuda_major: u32) -> Option<&Build> {
-        let here = |build: &&Build| build.platform.as_deref().is_none_or(|platform| platform == ARCH);
+    fn find_build(&self, version: Version, cuda_major: u32) -> Option<&CudnnBuild> {
+        let here = |build: &&CudnnBuild| build.platform.as_deref().is_none_or(|platform| platform == ARCH);
         self.builds.iter().rev().filter(here).find(|build| build.cuda_major == cuda_major && build.from <= version)
     }
 
     /// The releases that exist for a CUDA major, oldest first.
-    pub fn releases(&self, cuda_major: u32) -> &[Version] {
+    pub fn releases_for(&self, cuda_major: u32) -> &[Version] {
         self.known.iter().find(|(major, _)| *major == cuda_major).map_or(&[], |(_, versions)| versions)
     }
 
@@ -152,7 +156,7 @@ pub struct NewestGpus {
 impl NewestGpus {
     /// The newest that a release has code for, where later ones may not work. `made_with`: the CUDA that it was made with, where
     /// that is known.
-    pub fn of(self, version: Version, made_with: Option<u32>) -> Option<u8> {
+    pub fn newest_for(self, version: Version, made_with: Option<u32>) -> Option<u8> {
         let concerned = made_with.unwrap_or(ANY_CUDA - 1) < self.below_cuda;
         concerned.then_some(if version.minor >= self.from_minor { self.newest } else { self.before })
     }
@@ -165,7 +169,7 @@ mod tests {
 
     #[test]
     fn tables_are_sorted_monotone_and_whole() {
-        for table in ALL.map(super::super::Library::table) {
+        for table in ALL.map(super::super::Library::release_table) {
             for pair in table.builds.windows(2) {
                 let platforms = [&pair[0].platform, &pair[1].platform];
                 let same_release = (pair[0].cuda_major, pair[0].from) == (pair[1].cuda_major, pair[1].from)

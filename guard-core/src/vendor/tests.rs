@@ -37,7 +37,7 @@ fn names_that_wheel_repair_changed() {
     }
     assert!(CUDART.is_named("libcudart-e409450e.so.11.0") && !CUDART.is_named("libcudart-static.so"));
     assert_eq!(
-        (CUDART.numbers("libcudart-e409450e.so.11.0"), CUDNN.major("libcudnn-1a2b3c4d.so.9")),
+        (CUDART.soname_version("libcudart-e409450e.so.11.0"), CUDNN.major("libcudnn-1a2b3c4d.so.9")),
         (Some("11.0"), Some(9))
     );
 }
@@ -59,7 +59,7 @@ fn what_nvidia_publishes() {
         "libnccl.so.2",
         "libnvJitLink.so.12",
     ] {
-        assert!(publishes(soname), "{soname}");
+        assert!(is_nvidia_soname(soname), "{soname}");
     }
     for soname in [
         "libcublas_of_mine.so",
@@ -71,7 +71,7 @@ fn what_nvidia_publishes() {
         "libnpp.so",
         "",
     ] {
-        assert!(!publishes(soname), "{soname}");
+        assert!(!is_nvidia_soname(soname), "{soname}");
     }
 }
 
@@ -84,7 +84,7 @@ fn sonames() {
         (&CUDART, "11.8", "libcudart.so.11.0"),
         (&CUDART, "10.2", "libcudart.so.10.2"),
         (&CUDART, "7.5", "libcudart.so.7.5"),
-        (by_key("nccl").unwrap(), "2.21.5", "libnccl.so.2"),
+        (library_for_key("nccl").unwrap(), "2.21.5", "libnccl.so.2"),
     ] {
         assert_eq!(library.soname(version.parse().unwrap()), soname);
         assert!(library.is_named(soname), "{soname}");
@@ -107,24 +107,24 @@ fn answers_of_all_encodings() {
         (CUDNN, 90_000, Version::new(9, 0, 0)),
         (CUDNN, 91_002, Version::new(9, 10, 2)),
         (CUDNN, 92_800, Version::new(9, 28, 0)),
-        (by_key("nccl").unwrap(), 2708, Version::new(2, 7, 8)),
-        (by_key("nccl").unwrap(), 21_605, Version::new(2, 16, 5)),
-        (by_key("nccl").unwrap(), 23_203, Version::new(2, 32, 3)),
+        (library_for_key("nccl").unwrap(), 2708, Version::new(2, 7, 8)),
+        (library_for_key("nccl").unwrap(), 21_605, Version::new(2, 16, 5)),
+        (library_for_key("nccl").unwrap(), 23_203, Version::new(2, 32, 3)),
     ] {
-        assert_eq!(library.asked.as_ref().unwrap().version(answer), Some(version));
+        assert_eq!(library.asked.as_ref().unwrap().version_of_answer(answer), Some(version));
     }
 }
 
 #[test]
 fn texts_that_say_a_version() {
-    let said = |key: &str, behind: &[u8]| by_key(key).unwrap().traces.inside[0].version(behind);
-    assert_eq!(said("nccl", b"2.21.5+cuda12.4\0"), Some(Version::new(2, 21, 5)));
-    assert_eq!(said("nccl", b"2.32.3\0"), Some(Version::new(2, 32, 3)));
-    assert_eq!(said("cudnn", b"9_15_1_9_\0"), Some(Version::new(9, 15, 1)));
+    let version_of = |key: &str, behind: &[u8]| library_for_key(key).unwrap().traces.inside[0].version_after(behind);
+    assert_eq!(version_of("nccl", b"2.21.5+cuda12.4\0"), Some(Version::new(2, 21, 5)));
+    assert_eq!(version_of("nccl", b"2.32.3\0"), Some(Version::new(2, 32, 3)));
+    assert_eq!(version_of("cudnn", b"9_15_1_9_\0"), Some(Version::new(9, 15, 1)));
     for none in [&b"%d.%d.%d"[..], b"2.21", b"2.21.", b"", b"99999999999.1.1"] {
-        assert_eq!(said("nccl", none), None, "{none:?}");
+        assert_eq!(version_of("nccl", none), None, "{none:?}");
     }
-    assert_eq!(said("cudart", b"1.2.3"), None);
+    assert_eq!(version_of("cudart", b"1.2.3"), None);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn keys_and_stems_are_unique() {
         for other in &ALL[index + 1..] {
             assert!(library.key != other.key && library.stem != other.stem && library.name != other.name);
         }
-        assert_eq!(by_key(library.key).map(|found| found.name), Some(library.name));
+        assert_eq!(library_for_key(library.key).map(|found| found.name), Some(library.name));
     }
 }
 
@@ -163,7 +163,7 @@ fn which_gpus_a_release_serves() {
         ("9.15.1", 14, None, None),
         ("8.5.0", 12, None, None),
     ] {
-        let table = CUDNN.table();
+        let table = CUDNN.release_table();
         let release = version(release);
         assert_eq!(
             (table.min_cc(release, major), table.newest_cc(release, major)),
@@ -171,9 +171,9 @@ fn which_gpus_a_release_serves() {
             "{release} {major}"
         );
     }
-    assert!(CUDNN.table().releases(13).contains(&version("9.15.1")));
-    assert!(!CUDNN.table().releases(11).contains(&version("9.15.1")));
-    assert!(CUDNN.table().releases(14).is_empty());
+    assert!(CUDNN.release_table().releases_for(13).contains(&version("9.15.1")));
+    assert!(!CUDNN.release_table().releases_for(11).contains(&version("9.15.1")));
+    assert!(CUDNN.release_table().releases_for(14).is_empty());
     for (release, floor) in [
         ("7.6.5", None),
         ("8.8.1", None),
@@ -185,13 +185,14 @@ fn which_gpus_a_release_serves() {
         ("10.0.0", None),
     ] {
         let floor = floor.map(|(from, cc)| (version(from), cc));
-        assert_eq!(CUDNN.table().gpu_floor(version(release)), floor, "{release}");
+        assert_eq!(CUDNN.release_table().gpu_floor(version(release)), floor, "{release}");
     }
-    let newest = |major, release: &str, cuda| CUDNN.table().newest_gpus(major)?.of(version(release), cuda);
+    let newest =
+        |major, release: &str, cuda| CUDNN.release_table().newest_gpus(major)?.newest_for(version(release), cuda);
     assert_eq!(["8.5", "8.6", "8.9"].map(|release| newest(8, release, None)), [Some(8), Some(9), Some(9)]);
     assert_eq!([None, Some(11), Some(12), Some(13)].map(|cuda| newest(9, "9.5", cuda)), [None, Some(9), None, None]);
     assert_eq!(newest(10, "10.1", Some(13)), None);
-    assert_eq!(CUDART.table().min_cc(version("13.0"), 13), None);
+    assert_eq!(CUDART.release_table().min_cc(version("13.0"), 13), None);
 }
 
 #[test]
@@ -211,10 +212,10 @@ fn which_cuda_a_release_was_made_for() {
         ("9.28.0", 12, true),
         ("10.0.0", 14, true),
     ] {
-        let majors = CUDNN.table().cuda_majors(version.parse().unwrap()).unwrap();
+        let majors = CUDNN.release_table().cuda_majors(version.parse().unwrap()).unwrap();
         assert_eq!(majors.contains(&cuda), made, "{version} for CUDA {cuda}");
     }
-    assert_eq!(CUDART.table().cuda_majors(Version::new(13, 0, 0)), None);
+    assert_eq!(CUDART.release_table().cuda_majors(Version::new(13, 0, 0)), None);
 }
 
 #[test]

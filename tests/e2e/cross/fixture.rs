@@ -85,7 +85,7 @@ pub(crate) fn objects_are_of(project: &Project, target: &str, number: u16) {
     for object in found.lines() {
         let bytes = fs::read(object).expect("an object");
         let elf = Elf::parse(&bytes).expect("ELF");
-        assert_eq!(machine::name(elf.machine()), machine::name(number), "{object}");
+        assert_eq!(machine::machine_name(elf.machine()), machine::machine_name(number), "{object}");
     }
 }
 

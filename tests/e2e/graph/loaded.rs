@@ -8,7 +8,7 @@ use cudaguard::binary::Binary;
 use cudaguard::dlopen_note;
 use cudaguard::elf::Elf;
 use cudaguard::finding::Severity;
-use cudaguard::host::{Driver, DriverState, Gpu, Host};
+use cudaguard::host::{DriverState, Host, HostDriver, HostGpu};
 use cudaguard::judge;
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::version::CudaVersion;
@@ -76,7 +76,7 @@ fn recorded(manifest: &Manifest) {
             ("ort 2.0.0-rc.10", "onnxruntime".to_owned())
         ]
     );
-    assert_eq!(manifest.opens[1].names("cudnn")[..3], ["libcudnn.so", "libcudnn.so.12", "libcudnn.so.11"]);
+    assert_eq!(manifest.opens[1].candidate_names("cudnn")[..3], ["libcudnn.so", "libcudnn.so.12", "libcudnn.so.11"]);
     let cudnn = manifest.library.as_ref().expect("its headers were in use");
     assert_eq!(cudnn.linkage, Linkage::Dlopened, "seen in the file");
     let floors: Vec<_> = manifest
@@ -95,7 +95,7 @@ fn readable_by_others(tree: &Tree, program: &Path) {
     let stripped = tree.beside("stripped");
     let _ = Call::new("strip").args([program, Path::new("-o"), &stripped]).run().success();
     let data = fs::read(&stripped).expect("strip wrote it");
-    let entries = dlopen_note::read(&Elf::parse(&data).expect("an ELF file"));
+    let entries = dlopen_note::read_notes(&Elf::parse(&data).expect("an ELF file"));
     let features: Vec<&str> = entries.iter().map(|entry| entry.feature.as_str()).collect();
     assert_eq!(features, ["cuda", "cuda", "cudnn", "onnxruntime"]);
     assert!(entries.iter().all(|entry| entry.priority == "suggested" && !entry.sonames.is_empty()));
@@ -149,8 +149,8 @@ fn a_driver_without_the_functions(program: &Path, manifest: &Manifest) {
         "{dies}"
     );
     let host = |cuda| Host {
-        driver: DriverState::Found(Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() }),
-        gpus: Some(vec![Gpu { cc: Some((8, 0)), visible: true, ..Gpu::default() }]),
+        driver: DriverState::Found(HostDriver { cuda: Some(cuda), init: Some(0), ..HostDriver::default() }),
+        gpus: Some(vec![HostGpu { cc: Some((8, 0)), visible: true, ..HostGpu::default() }]),
         ..Host::default()
     };
     let found = judge::run::judge(manifest, &host(CudaVersion::new(12, 2)));

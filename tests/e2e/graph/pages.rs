@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::crates::table::{LibraryRule, Mode, Row, Symbols, table};
+use cudaguard::crates::table::{CrateRow, LibraryRule, Mode, Symbols, table};
 use cudaguard_tests::{Test, places, scratch, tests};
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -198,7 +198,7 @@ fn page() -> String {
     page
 }
 
-fn describe(page: &mut String, row: &Row) {
+fn describe(page: &mut String, row: &CrateRow) {
     let _ = write!(
         page,
         "\n### {} {}\n\n{}. Read: {}, {}.\n\n",

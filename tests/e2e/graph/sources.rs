@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::crates::table::{LibraryRule, Row, table};
+use cudaguard::crates::table::{CrateRow, LibraryRule, table};
 use cudaguard::elf::Elf;
 use cudaguard::mapped_file::Contents;
 use cudaguard::version::CudaVersion;
@@ -39,7 +39,7 @@ fn rows_say_what_the_sources_say() {
 }
 
 #[track_caller]
-fn check(row: &Row, folder: &Path) {
+fn check(row: &CrateRow, folder: &Path) {
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     let (script, library, manifest) = (read("build.rs"), read("src/lib.rs"), read("Cargo.toml"));
     let others: String = [
@@ -118,7 +118,7 @@ fn levels_ask_for_the_driver_that_has_their_functions() {
     let data = Contents::open(&path).unwrap_or_else(|error| panic!("{error}"));
     let elf = Elf::parse(&data).expect("a library");
     let exported: BTreeSet<&str> =
-        elf.dynamic_symbols().filter(cudaguard::elf::Symbol::exported).filter_map(|symbol| symbol.name()).collect();
+        elf.dynamic_symbols().filter(cudaguard::elf::Symbol::is_exported).filter_map(|symbol| symbol.name()).collect();
     let looked_up = functions(&text);
     for row in table().driver.iter().filter(|row| row.level <= CudaVersion::new(13, 0)) {
         let feature = format!("cuda-{}", row.level.to_int());

@@ -147,7 +147,7 @@ impl Rehearsal<'_> {
     /// What differs, by door.
     fn differences(&self) -> String {
         let mut differences = String::new();
-        let verdict = Verdict::of(&self.expected);
+        let verdict = Verdict::from_findings(&self.expected);
         let told: Vec<Told> = self.expected.iter().map(Told::of).collect();
         let mut differ = |door: &str, heard: &dyn std::fmt::Debug| {
             let _ = writeln!(differences, "{}: the judge says {verdict:?} {told:#?}\n  {door}: {heard:#?}", self.name);
@@ -193,7 +193,7 @@ impl Rehearsal<'_> {
             Verdict::Refused => 1,
             Verdict::Unknown => 2,
         };
-        let worst = self.expected.iter().find(|finding| Verdict::of([*finding]) == verdict && number != 0);
+        let worst = self.expected.iter().find(|finding| Verdict::from_findings([*finding]) == verdict && number != 0);
         let words = worst.map_or_else(String::new, |finding| format!("[{}] {}", finding.code, Told::of(finding).says));
         let answer = format!("check {number} {words}");
         let mut ask = |door: &str, program: &Path| {
@@ -243,7 +243,7 @@ fn one_table_drives_every_door() {
             let mut expected: Vec<Finding> =
                 case.manifests.iter().flat_map(|manifest| judge(manifest, &host)).collect();
             expected.extend(together(&case.manifests, &host));
-            finding::sort(&mut expected);
+            finding::sort_findings(&mut expected);
             let rust = match (&case.manifests[..], case.machine.cudart) {
                 ([manifest], None) => Some(descriptor(manifest)),
                 _ => None,
@@ -339,19 +339,19 @@ fn notes_that_are_not_as_this_one_writes_them() {
     let unknown = |bytes: &mut Vec<u8>| bytes[44] = 99;
     let file = Values::default().with("file", "program").with("why", "it does not begin with `cudagrd`");
     let cases: [(&str, &Manifest, Change<'_>, Finding); 4] = [
-        ("a newer note", &manifest, &newer, MessageTemplate::NoteNewer.finding(&of)),
-        ("a damaged note", &manifest, &damaged, MessageTemplate::NoteDamaged.finding(&file)),
+        ("a newer note", &manifest, &newer, MessageTemplate::NoteNewer.to_finding(&of)),
+        ("a damaged note", &manifest, &damaged, MessageTemplate::NoteDamaged.to_finding(&file)),
         (
             "rows of unknown kinds only",
             &with_row,
             &unknown,
-            MessageTemplate::NoteNewerRows.finding(&of.clone().with("kinds", 99)),
+            MessageTemplate::NoteNewerRows.to_finding(&of.clone().with("kinds", 99)),
         ),
         (
             "rows of unknown kinds in a newer note",
             &with_row,
             &|bytes| (bytes[8], bytes[44]) = (2, 99),
-            MessageTemplate::NoteNewer.finding(&of),
+            MessageTemplate::NoteNewer.to_finding(&of),
         ),
     ];
     let mut differences = String::new();

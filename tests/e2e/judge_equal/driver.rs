@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{CudartState, CudnnState, Driver, DriverState, Gpu, Host, Jit, Loader};
+use cudaguard::host::{CudartState, CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion};
 use cudaguard::judge::run::{judge, together};
-use cudaguard::manifest::{Cudart, GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
+use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, RecordedCudart, Requirement};
 use cudaguard::policy::GpuNeed;
 use cudaguard::tables;
 use cudaguard::vendor::CUDNN;
@@ -277,7 +277,7 @@ impl Machine {
             major: version(found).major,
             version: Some(version(found)),
             inner: Vec::new(),
-            loader: Loader::Version(version(found)),
+            loader: LoaderVersion::Version(version(found)),
             made_with: self.made_with.map(CudaVersion::from_int),
         });
         let cudart = self.cudart.map_or(CudartState::Unknown, |file| CudartState::Found {
@@ -294,20 +294,20 @@ impl Machine {
             Some(list) => list.split(',').map_while(|n| self.gpus.get(n.parse::<usize>().ok()?).copied()).collect(),
         };
         let init = if lib.init == 0 && shown.is_empty() { 100 } else { lib.init };
-        let driver = Driver {
+        let driver = HostDriver {
             // What a stub is called is no release.
             user: lib.release.parse().ok().filter(|_| lib.release != "1.1"),
             kernel: self.kernel.map(|kernel| kernel.parse().expect("a release")),
             cuda: (init != 34).then(|| CudaVersion::from_int(lib.cuda)),
             init: Some(init),
-            ..Driver::default()
+            ..HostDriver::default()
         };
         // What can be seen of them without the driver.
         let seen = self.kernel.is_some() && self.nodes && !self.gpus.is_empty();
-        let gpus = shown.iter().map(|(major, minor, _)| Gpu {
+        let gpus = shown.iter().map(|(major, minor, _)| HostGpu {
             cc: (*major != 0).then_some((*major, *minor)),
             visible: true,
-            ..Gpu::default()
+            ..HostGpu::default()
         });
         Host { driver: DriverState::Found(driver), gpus: (init == 0 || seen).then(|| gpus.collect()), ..host }
     }
@@ -417,7 +417,7 @@ fn unknown_release(mut manifest: Manifest) -> Manifest {
 /// Linked to the shared cudart of this version.
 fn shared_cudart(manifest: Manifest, minor: u32) -> Manifest {
     let mut manifest = cudart(manifest, 12);
-    manifest.cudart = Some(Cudart { linkage: Linkage::Linked, version: Some(CudaVersion::new(12, minor)) });
+    manifest.cudart = Some(RecordedCudart { linkage: Linkage::Linked, version: Some(CudaVersion::new(12, minor)) });
     manifest
 }
 
@@ -439,7 +439,7 @@ fn with_cudnn_8(mut manifest: Manifest) -> Manifest {
 fn with_graph(manifest: Manifest) -> Manifest {
     let mut manifest = with_cudnn(manifest);
     let part = CUDNN.needed_parts(9).next().expect("a part");
-    manifest.requires.insert(1, Requirement::part(part));
+    manifest.requires.insert(1, Requirement::for_part(part));
     manifest
 }
 
@@ -1260,7 +1260,7 @@ pub(crate) fn judged(manifests: &[Manifest], machine: &Machine) -> (Vec<String>,
     let findings: Vec<_> = findings.collect();
     let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
     codes.sort();
-    let verdict = Verdict::of(&findings).name();
+    let verdict = Verdict::from_findings(&findings).name();
     (codes, verdict)
 }
 

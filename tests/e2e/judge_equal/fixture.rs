@@ -253,7 +253,7 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         patch_refuse: false,
         required: false,
     }];
-    requires.extend(CUDNN.parts(built.major).map(Requirement::part));
+    requires.extend(CUDNN.parts_of_major(built.major).map(Requirement::for_part));
     Manifest {
         component: Component { name: name.to_owned(), version: "0.1.0".to_owned() },
         cudaguard: "0.1.0".to_owned(),

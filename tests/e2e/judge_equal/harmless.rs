@@ -73,7 +73,7 @@ impl Scene {
             let word = (!graph.is_empty()).then(|| version(graph));
             NATIVE.part(&scratch.join("lib").join(file), symbol, word, "-Wl,--hash-style=gnu");
         }
-        for part in CUDNN.parts(9).filter(|part| part.symbol.is_empty()) {
+        for part in CUDNN.parts_of_major(9).filter(|part| part.symbol.is_empty()) {
             NATIVE.part(&scratch.join("lib").join(part.file), "", None, "-Wl,--hash-style=gnu");
         }
         let program = scratch.join("program");

@@ -9,7 +9,7 @@
 use std::fmt::Write as _;
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{CudnnState, Driver, DriverState, Gpu, Host};
+use cudaguard::host::{CudnnState, DriverState, Host, HostDriver, HostGpu};
 use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
 use cudaguard::policy::GpuNeed;
 use cudaguard::tables;
@@ -140,7 +140,7 @@ fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
     };
     let unknown = if asks { Plain::CannotTell } else { Plain::Runs };
     // Of a described machine the GPUs may be known without the driver: what they lack under any driver is certain.
-    let nobody = Driver::default();
+    let nobody = HostDriver::default();
     let driver = match &host.driver {
         DriverState::Found(driver) => driver,
         DriverState::Absent => return nothing,
@@ -172,7 +172,7 @@ fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
     }
     // Decision 12: a cuDNN made for CUDA 11 knows GPUs up to 9.x, and nobody knows what it does on later ones alone.
     if let (true, CudnnState::Found { made_with: Some(made), .. }) = (with_cudnn, &host.library) {
-        let later = |gpu: &&Gpu| gpu.cc.is_some_and(|cc| cc.0 > 9);
+        let later = |gpu: &&HostGpu| gpu.cc.is_some_and(|cc| cc.0 > 9);
         if made.major < 12 && gpus.as_ref().is_some_and(|gpus| gpus.iter().all(later)) {
             worst = worst.max(Plain::CannotTell);
         }
@@ -207,7 +207,7 @@ fn serves(
 }
 
 /// What one GPU comes to by itself.
-fn of_gpu(manifest: &Manifest, host: &Host, driver: &Driver, cc: Option<(u8, u8)>) -> Plain {
+fn of_gpu(manifest: &Manifest, host: &Host, driver: &HostDriver, cc: Option<(u8, u8)>) -> Plain {
     // cuDNN 9 wants compute capability 5.0, and from 9.11 on 7.5 (CG313).
     let with_cudnn =
         manifest.requires.iter().any(|row| matches!(row, Requirement::Library { built, .. } if built.major == 9));

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::finding::{MessageTemplate, Values, Verdict};
-use cudaguard::host::{CudnnState, Host, Inner, Loader as Own};
+use cudaguard::host::{CudnnState, Host, Inner, LoaderVersion as Own};
 use cudaguard::judge::run::judge;
 use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::vendor::{self, CUDNN};
@@ -85,7 +85,7 @@ fn number(v: Version) -> u32 {
 fn whole(text: &str) -> Machine {
     let v = version(text);
     let part = |part: &vendor::Part| (part.file, if part.symbol.is_empty() { Part::NoWord } else { Part::Word(v) });
-    let parts = CUDNN.parts(v.major).map(part).collect();
+    let parts = CUDNN.parts_of_major(v.major).map(part).collect();
     Machine {
         loader: Some(Loader { major: v.major, name: None, says: Says::Number(number(v)) }),
         parts,
@@ -95,7 +95,7 @@ fn whole(text: &str) -> Machine {
 
 /// One library with the exact version in its file's name, as system packages have it, or with nothing but its answer.
 fn single(major: u32, name: Option<&str>, says: Says) -> Machine {
-    let parts = CUDNN.parts(major).filter(|part| !part.needed).map(|part| (part.file, Part::NoWord)).collect();
+    let parts = CUDNN.parts_of_major(major).filter(|part| !part.needed).map(|part| (part.file, Part::NoWord)).collect();
     Machine { loader: Some(Loader { major, name: name.map(version), says }), parts, ..Machine::default() }
 }
 
@@ -212,7 +212,7 @@ impl Machine {
         let word = inner.iter().find_map(|part| part.version);
         let answer = match loader.says {
             Says::Number(number) if number >= 1000 => {
-                CUDNN.asked.as_ref().and_then(|asked| asked.version(number.into()))
+                CUDNN.asked.as_ref().and_then(|asked| asked.version_of_answer(number.into()))
             }
             _ => None,
         };
@@ -642,12 +642,12 @@ fn judged(case: &Case) -> (Vec<String>, &'static str) {
         findings.extend(judge(manifest, &case.machine.host(manifest, case.linked)));
         if case.revision > 1 {
             findings
-                .push(MessageTemplate::NoteNewer.finding(&Values::default().with("component", &manifest.component)));
+                .push(MessageTemplate::NoteNewer.to_finding(&Values::default().with("component", &manifest.component)));
         }
     }
     let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
     codes.sort();
-    let verdict = Verdict::of(&findings).name();
+    let verdict = Verdict::from_findings(&findings).name();
     (codes, verdict)
 }
 

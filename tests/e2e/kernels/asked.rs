@@ -1,7 +1,7 @@
 //! Small programs, compiled in the ways that nvcc offers.
 
 use cudaguard::arch::Target;
-use cudaguard::kernels::{Compression, Coverage, Kernels, Kind, Role};
+use cudaguard::kernels::{Compression, Coverage, ImageKind, Kernels, Role};
 use cudaguard_tests::Test;
 use cudaguard_tests::test;
 
@@ -31,7 +31,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 fn by(kernels: &Kernels, cc: (u8, u8)) -> Coverage {
-    kernels.service(cc).by
+    kernels.gpu_support(cc).by
 }
 
 fn every_arch(toolkit: &'static str) {
@@ -55,7 +55,7 @@ fn every_arch(toolkit: &'static str) {
         "13.2" => (9, 2),
         _ => (9, 5),
     };
-    let ptx: Vec<_> = kernels.entries().iter().filter_map(cudaguard::kernels::Entry::isa).collect();
+    let ptx: Vec<_> = kernels.entries().iter().filter_map(cudaguard::kernels::KernelImage::ptx_isa).collect();
     assert_eq!(ptx, [isa]);
     for arch in codes.split(' ') {
         let arch: u8 = arch.parse().unwrap();
@@ -83,20 +83,20 @@ fn relocatable(toolkit: &'static str) {
     assert_eq!(by(&kernels, (7, 5)), Coverage::Cubin);
     assert_eq!(by(&kernels, (8, 0)), Coverage::Nothing);
     assert_eq!(by(&kernels, (10, 0)), Coverage::Ptx, "its inputs' PTX is linked anew");
-    let targets: Vec<String> = kernels.targets().iter().map(Target::to_string).collect();
+    let targets: Vec<String> = kernels.built_targets().iter().map(Target::to_string).collect();
     assert_eq!(targets, ["sm_75", "sm_90", "compute_90"]);
 
     // The same after the symbols are gone, and with every image packed.
     bench.tool("strip rdc");
     let stripped = bench.read("rdc");
     assert_eq!(found(&stripped, Role::Linked), [["sm_75", "sm_90"]]);
-    assert_eq!(stripped.covers(), kernels.covers());
+    assert_eq!(stripped.coverage_by_cc(), kernels.coverage_by_cc());
     let packed = bench.made(&format!("-rdc=true -Xfatbin -compress-all {} a.cu b.cu", gencode(asked)), "packed");
-    assert_eq!(packed.targets(), kernels.targets());
+    assert_eq!(packed.built_targets(), kernels.built_targets());
     // Before any device link, objects and archives are what they hold.
     let archive = bench.made(&format!("-lib -rdc=true {} a.cu b.cu", gencode(asked)), "lib.a");
     assert_eq!(found(&archive, Role::Kernels), [names(asked), names(asked)]);
-    assert!(archive.containers().iter().all(|container| archive.member(container).is_some()));
+    assert!(archive.containers().iter().all(|container| archive.member_name(container).is_some()));
     assert_eq!(by(&archive, (9, 0)), Coverage::Cubin);
 }
 
@@ -113,7 +113,7 @@ fn ptx_alone(toolkit: &'static str) {
     assert_eq!(by(&kernels, (8, 6)), Coverage::Ptx);
     assert_eq!(by(&kernels, (7, 5)), Coverage::Nothing);
     bench.tool("strip rdc");
-    assert_eq!(bench.read("rdc").covers(), kernels.covers());
+    assert_eq!(bench.read("rdc").coverage_by_cc(), kernels.coverage_by_cc());
 }
 
 fn letters(toolkit: &'static str) {
@@ -164,7 +164,7 @@ fn compression(toolkit: &'static str) {
         let schemes = schemes(&kernels);
         assert!(schemes.iter().all(|scheme| expected.contains(scheme)), "{mode}: {schemes:?}");
         assert!(schemes.contains(expected.last().unwrap()), "{mode}: {schemes:?}");
-        let floor = kernels.service((9, 0)).floor.map(|floor| floor.cuda.to_string());
+        let floor = kernels.gpu_support((9, 0)).floor.map(|floor| floor.cuda.to_string());
         let zstd = schemes == [Compression::Zstd];
         assert_eq!(floor.as_deref(), zstd.then_some("13.0"), "{mode}");
     }
@@ -177,7 +177,7 @@ fn compress_all() {
     assert_eq!(found(&kernels, Role::Kernels), [names(asked)]);
     assert_eq!(found(&kernels, Role::Empty), [["sm_75", "sm_90"]]);
     assert_eq!(schemes(&kernels), [Compression::Lz4]);
-    assert_eq!(kernels.service((9, 0)).floor, None, "every driver unpacks LZ4");
+    assert_eq!(kernels.gpu_support((9, 0)).floor, None, "every driver unpacks LZ4");
 }
 
 fn concatenated() {
@@ -216,14 +216,14 @@ fn relocatable_ptx() {
     let asked = gencode("80:sm_80,compute_80");
     let kernels = bench.made(&format!("-reloc-ptx -rdc=true {asked} a.cu b.cu"), "reloc");
     assert_eq!(found(&kernels, Role::Linked), [["compute_80", "compute_80", "sm_80"]]);
-    let kinds = |role: Role| -> Vec<Kind> {
+    let kinds = |role: Role| -> Vec<ImageKind> {
         let containers = kernels.containers().iter().filter(|container| container.role == role);
         containers.flat_map(|container| kernels.entries_of(container)).map(|entry| entry.kind).collect()
     };
-    assert_eq!(kinds(Role::Linked), [Kind::Cubin, Kind::RelocatablePtx, Kind::RelocatablePtx]);
+    assert_eq!(kinds(Role::Linked), [ImageKind::Cubin, ImageKind::RelocatablePtx, ImageKind::RelocatablePtx]);
     assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
     assert_eq!(by(&kernels, (9, 0)), Coverage::Ptx);
-    assert_eq!(kernels.service((9, 0)).isa, Some((9, 5)));
+    assert_eq!(kernels.gpu_support((9, 0)).isa, Some((9, 5)));
 }
 
 fn files(toolkit: &'static str, last: &str) {
@@ -246,7 +246,7 @@ fn files(toolkit: &'static str, last: &str) {
     assert_eq!(found(&bench.read("k.cubin"), Role::Kernels), [[format!("sm_{last}")]]);
     bench.nvcc("-ptx -arch=compute_80 alone.cu -o k.ptx");
     assert_eq!(found(&bench.read("k.ptx"), Role::Kernels), [["compute_80"]]);
-    let floor = bench.read("k.ptx").service((8, 0)).floor.unwrap();
+    let floor = bench.read("k.ptx").gpu_support((8, 0)).floor.unwrap();
     assert_eq!(floor.cuda.to_string(), toolkit);
 }
 
@@ -258,7 +258,7 @@ fn without_kernels() {
     assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin, "host.cu holds no kernel that could be missing");
     bench.nvcc(&format!("-c -Xfatbin -compress-all {} host.cu -o host.o", gencode("120:sm_120,compute_120")));
     assert_eq!(found(&bench.read("host.o"), Role::Kernels), [[""; 0]; 0]);
-    assert_eq!(bench.read("host.o").requirements(), []);
+    assert_eq!(bench.read("host.o").requirement_rows(), []);
 
     // A stale object: its container leaves a GPU out, and says whose it is.
     bench.nvcc(&format!("-c {} alone.cu -o alone.o", gencode("90:sm_90")));
@@ -266,6 +266,6 @@ fn without_kernels() {
     let kernels = bench.made(&format!("{} main.cu alone.o", gencode("80:sm_80 90:sm_90")), "stale");
     assert_eq!(by(&kernels, (8, 0)), Coverage::Partial);
     assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
-    let without: Vec<_> = kernels.without((8, 0)).map(|container| container.origin.as_deref()).collect();
+    let without: Vec<_> = kernels.containers_without((8, 0)).map(|container| container.origin.as_deref()).collect();
     assert_eq!(without, [Some("alone.cu")]);
 }

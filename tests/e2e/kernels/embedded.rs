@@ -1,6 +1,6 @@
 //! GPU code that programs carry as data, as `include_bytes!`, `include_str!` and arrays in C leave it.
 
-use cudaguard::kernels::{Coverage, Entry, Form, Kernels, Role};
+use cudaguard::kernels::{Coverage, ImageForm, KernelImage, Kernels, Role};
 use cudaguard_tests::{Call, Test, test, tools};
 
 use super::real::{Bench, found, gencode, names};
@@ -22,7 +22,7 @@ fn places(kernels: &Kernels) -> Vec<(String, String)> {
         .containers()
         .iter()
         .flat_map(|container| {
-            let place = |entry: &Entry| (kernels.section(container).to_owned(), entry.arch_name());
+            let place = |entry: &KernelImage| (kernels.section_name(container).to_owned(), entry.arch_name());
             kernels.entries_of(container).iter().map(place)
         })
         .collect();
@@ -107,15 +107,17 @@ fn main() {
     let rustc = rustc.arg("--edition=2024").arg(toolkit).args(libraries.split(' '));
     let _ = rustc.args(["main.rs", "-o", "program"]).dir(bench.path("")).run().success();
     let kernels = bench.read("program");
-    let found: Vec<(Form, Vec<String>)> = kernels
+    let found: Vec<(ImageForm, Vec<String>)> = kernels
         .containers()
         .iter()
-        .map(|container| (container.form, kernels.entries_of(container).iter().map(Entry::arch_name).collect()))
+        .map(|container| (container.form, kernels.entries_of(container).iter().map(KernelImage::arch_name).collect()))
         .collect();
-    for (form, archs) in
-        [(Form::Ptx, vec!["compute_80"]), (Form::Cubin, vec!["sm_90a"]), (Form::Fatbin, vec!["compute_75", "sm_75"])]
-    {
-        let matches = |(other, named): &&(Form, Vec<String>)| {
+    for (form, archs) in [
+        (ImageForm::Ptx, vec!["compute_80"]),
+        (ImageForm::Cubin, vec!["sm_90a"]),
+        (ImageForm::Fatbin, vec!["compute_75", "sm_75"]),
+    ] {
+        let matches = |(other, named): &&(ImageForm, Vec<String>)| {
             let mut named = named.clone();
             named.sort();
             *other == form && named == archs
@@ -128,8 +130,8 @@ fn main() {
     let roles = (of(Role::Kernels), of(Role::Aside), kernels.containers().len() - of(Role::Empty));
     assert_eq!(roles, (1, 2, 6), "nothing is counted twice");
     // The fatbin serves everything from 7.5 on, what was linked 8.0 and newer; the text and the cubin decide nothing.
-    assert_eq!(kernels.service((9, 0)).by, Coverage::Ptx);
-    assert_eq!(kernels.service((7, 5)).by, Coverage::Partial);
+    assert_eq!(kernels.gpu_support((9, 0)).by, Coverage::Ptx);
+    assert_eq!(kernels.gpu_support((7, 5)).by, Coverage::Partial);
 }
 
 fn linkers() {
@@ -155,7 +157,7 @@ fn linkers() {
             let relocatable = link("a.o b.o link.o", "relocatable", more);
             assert_eq!(found(&relocatable, Role::Linked), [["sm_80", "sm_90"]], "{linker} {more}");
             assert_eq!(found(&relocatable, Role::Input), [names(asked), names(asked)], "{linker} {more}");
-            assert_eq!(relocatable.service((10, 0)).by, Coverage::Ptx, "{linker} {more}");
+            assert_eq!(relocatable.gpu_support((10, 0)).by, Coverage::Ptx, "{linker} {more}");
         }
     }
     // A static library with its own device link: the inputs are not counted twice.
@@ -237,7 +239,7 @@ fn mutated() {
                 bytes.truncate(random(bytes.len()));
             }
             if let Ok(kernels) = cudaguard::kernels::read_bytes(&bytes) {
-                let rows = kernels.requirements();
+                let rows = kernels.requirement_rows();
                 assert!(rows.len() < 5000 && kernels.to_json().to_string().len() > 2);
             }
         }

@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use cudaguard::kernels::{Compression, Container, Coverage, Entry, Form, Kernels, Kind, Role};
+use cudaguard::kernels::{Compression, Container, Coverage, ImageForm, ImageKind, KernelImage, Kernels, Role};
 use cudaguard_tests::Test;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
@@ -44,7 +44,7 @@ fn listed(toolkit: &str, file: &Path, kernels: &Kernels) -> bool {
 fn cudnn(version: &str, library: &str) {
     let file = parts::cudnn(version).join("lib").join(library);
     let kernels = read(&file);
-    assert!(kernels.any());
+    assert!(kernels.has_kernels());
     // 13.5's stops at images older than it knows; 11.8's reads these.
     let read = listed("13.5", &file, &kernels) || listed("11.8", &file, &kernels);
     assert!(read, "no lister reads {}", file.display());
@@ -54,7 +54,7 @@ fn cudnn(version: &str, library: &str) {
         _ => &[(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)],
     };
     for cc in served {
-        let by = kernels.service(*cc).by;
+        let by = kernels.gpu_support(*cc).by;
         assert!(matches!(by, Coverage::Cubin | Coverage::Ptx), "{version} on {cc:?}: {by:?}");
     }
 }
@@ -62,8 +62,8 @@ fn cudnn(version: &str, library: &str) {
 fn graph() {
     let kernels = read(&parts::cudnn("9.28.0").join("lib/libcudnn_graph.so.9"));
     // It compiles at run time; all it carries is a text for a test of the compiler.
-    let forms: Vec<Form> = kernels.containers().iter().map(|container| container.form).collect();
-    assert_eq!(forms, [Form::Ptx]);
+    let forms: Vec<ImageForm> = kernels.containers().iter().map(|container| container.form).collect();
+    assert_eq!(forms, [ImageForm::Ptx]);
 }
 
 fn device_runtime() {
@@ -72,7 +72,7 @@ fn device_runtime() {
         let kernels = read(&file);
         assert!(!kernels.entries().is_empty());
         assert!(kernels.containers().iter().all(|container| container.role == Role::DeviceRuntime), "{toolkit}");
-        assert_eq!(kernels.requirements(), [], "it never decides anything");
+        assert_eq!(kernels.requirement_rows(), [], "it never decides anything");
         assert!(listed(if toolkit == "11.8" { toolkit } else { "13.5" }, &file, &kernels), "{toolkit}");
     }
 }
@@ -81,7 +81,7 @@ fn cudart() {
     for toolkit in ["11.8", "13.0", "13.2", "13.5"] {
         let kernels = read(&parts::cuda(toolkit).join("lib64/libcudart_static.a"));
         assert_eq!(kernels.entries(), []);
-        assert_eq!(kernels.covers(), []);
+        assert_eq!(kernels.coverage_by_cc(), []);
     }
 }
 
@@ -103,7 +103,7 @@ fn nvjpeg() {
     let roles = |role: Role| kernels.containers().iter().filter(|container| container.role == role).count();
     assert_eq!((roles(Role::Kernels), roles(Role::Empty)), (10, 1));
     for cc in [(7, 5), (8, 0), (9, 0), (10, 0), (12, 0)] {
-        assert!(matches!(kernels.service(cc).by, Coverage::Cubin | Coverage::Ptx), "{cc:?}");
+        assert!(matches!(kernels.gpu_support(cc).by, Coverage::Cubin | Coverage::Ptx), "{cc:?}");
     }
 }
 
@@ -111,21 +111,21 @@ fn nvjpeg() {
 fn cupti() {
     let file = parts::part("cupti-12.6").join("lib/libcupti.so.12");
     let kernels = read(&file);
-    let count = |section: &str, form: Form| {
-        let of = |at: &&Container| kernels.section(at) == section && at.form == form;
+    let count = |section: &str, form: ImageForm| {
+        let of = |at: &&Container| kernels.section_name(at) == section && at.form == form;
         kernels.containers().iter().filter(of).count()
     };
     assert_eq!(
-        (count(".rodata", Form::Fatbin), count(".rodata", Form::Cubin), count(".data", Form::Cubin)),
+        (count(".rodata", ImageForm::Fatbin), count(".rodata", ImageForm::Cubin), count(".data", ImageForm::Cubin)),
         (3, 14, 38)
     );
 
     // Each of them is what cuobjdump takes it for, alone.
     let bytes = std::fs::read(&file).unwrap();
     let folder = Scratch::new("cupti");
-    let alone = |container: &&Container| container.form != Form::Ptx;
+    let alone = |container: &&Container| container.form != ImageForm::Ptx;
     for (number, container) in kernels.containers().iter().filter(alone).enumerate() {
-        let name = format!("{number}.{}", if container.form == Form::Cubin { "cubin" } else { "fatbin" });
+        let name = format!("{number}.{}", if container.form == ImageForm::Cubin { "cubin" } else { "fatbin" });
         let piece = folder.file(&name, &bytes[range(container)]);
         let read = read(&piece);
         assert!(listed("13.5", &piece, &read) || listed("11.8", &piece, &read), "no lister reads {name}");
@@ -136,13 +136,13 @@ fn cupti() {
     }
     // And no other is there: the marks of the ELF images that are for a GPU.
     let images = bytes.windows(20).filter(|start| start.starts_with(b"\x7fELF") && start[18..] == [190, 0]).count();
-    let stored = |entry: &&Entry| (entry.compression, entry.kind) == (Compression::None, Kind::Cubin);
+    let stored = |entry: &&KernelImage| (entry.compression, entry.kind) == (Compression::None, ImageKind::Cubin);
     assert_eq!(images, kernels.entries().iter().filter(stored).count());
     // Its two texts, `.version 3.2.target sm_35`, have no blank before the dots.
     let texts: Vec<String> = kernels
         .containers()
         .iter()
-        .filter(|container| container.form == Form::Ptx)
+        .filter(|container| container.form == ImageForm::Ptx)
         .map(|container| kernels.entries_of(container)[0].arch_name())
         .collect();
     assert_eq!(texts, ["compute_35", "compute_20"]);
@@ -152,13 +152,13 @@ fn cupti() {
 /// as they are, the others once they stand in such a section.
 fn everywhere(file: &Path) {
     let kernels = read(file);
-    assert!(kernels.any());
+    assert!(kernels.has_kernels());
     assert!(listed("13.5", file, &kernels), "13.5's lister does not read {}", file.display());
 
     let bytes = std::fs::read(file).unwrap();
     let there = carved(&bytes);
-    let whose = |container: &&Container| matches!(kernels.section(container), ".nv_fatbin" | "__nv_relfatbin");
-    let fatbins = kernels.containers().iter().filter(|container| container.form == Form::Fatbin);
+    let whose = |container: &&Container| matches!(kernels.section_name(container), ".nv_fatbin" | "__nv_relfatbin");
+    let fatbins = kernels.containers().iter().filter(|container| container.form == ImageForm::Fatbin);
     let (known, others): (Vec<&Container>, Vec<&Container>) = fatbins.partition(whose);
     let others: Vec<Range<usize>> = others.into_iter().map(range).collect();
     let mut all: Vec<Range<usize>> = known.into_iter().map(range).chain(others.iter().cloned()).collect();

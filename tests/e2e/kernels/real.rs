@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cudaguard::kernels::{Entry, Kernels, Kind, Role};
+use cudaguard::kernels::{ImageKind, KernelImage, Kernels, Role};
 use cudaguard_tests::parts;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
@@ -66,8 +66,8 @@ impl Bench {
 }
 
 pub(crate) fn read(path: &Path) -> Kernels {
-    let kernels = cudaguard::kernels::read(path).unwrap();
-    assert_eq!(kernels.doubts(), [""; 0], "{}", path.display());
+    let kernels = cudaguard::kernels::read_kernels(path).unwrap();
+    assert_eq!(kernels.warnings(), [""; 0], "{}", path.display());
     kernels
 }
 
@@ -98,8 +98,8 @@ pub(crate) fn names(asked: &str) -> Vec<String> {
 /// The archs in the containers of this role, sorted, container by container.
 pub(crate) fn found(kernels: &Kernels, role: Role) -> Vec<Vec<String>> {
     let containers = kernels.containers().iter().filter(|container| container.role == role);
-    let archs = |entries: &[Entry]| {
-        let mut archs: Vec<String> = entries.iter().map(Entry::arch_name).collect();
+    let archs = |entries: &[KernelImage]| {
+        let mut archs: Vec<String> = entries.iter().map(KernelImage::arch_name).collect();
         archs.sort();
         archs
     };
@@ -131,18 +131,18 @@ pub(crate) fn as_cuobjdump(kernels: &Kernels, letters: Letters) -> (Vec<String>,
     let seen = kernels
         .containers()
         .iter()
-        .filter(|container| matches!(kernels.section(container), ".nv_fatbin" | "__nv_relfatbin" | ""));
+        .filter(|container| matches!(kernels.section_name(container), ".nv_fatbin" | "__nv_relfatbin" | ""));
     let (mut cubins, mut ptx) = (Vec::new(), Vec::new());
     for entry in seen.flat_map(|container| kernels.entries_of(container)) {
         let name = entry.arch.to_string();
         let name = match letters {
             Letters::None => name.trim_end_matches(['a', 'f']).to_owned(),
-            Letters::Specific if entry.kind == Kind::Cubin => name.trim_end_matches('f').to_owned(),
+            Letters::Specific if entry.kind == ImageKind::Cubin => name.trim_end_matches('f').to_owned(),
             Letters::Specific => name,
         };
         match entry.kind {
-            Kind::Cubin => cubins.push(name),
-            Kind::Ptx | Kind::RelocatablePtx => ptx.push(name),
+            ImageKind::Cubin => cubins.push(name),
+            ImageKind::Ptx | ImageKind::RelocatablePtx => ptx.push(name),
             _ => {}
         }
     }

@@ -221,7 +221,7 @@ struct Count {
 fn hold(program: &(String, PathBuf), place: &str, variables: &BTreeMap<String, OsString>, count: &mut Count) {
     let (name, path) = program;
     let (status, said) = started(path, variables);
-    let findings = dry_run::start(path, &Env::of(variables.clone(), "/"));
+    let findings = dry_run::predict_start(path, &Env::from_variables(variables.clone(), "/"));
     let ours: String = findings.iter().map(Finding::render).collect::<Vec<_>>().join("\n");
     let scene = format!("{name}; {place}\nthe loader ({status:?}): {said}\nforetold: {ours}");
     count.all += 1;
@@ -327,7 +327,7 @@ fn of_a_library_alone() {
     fixture.library("alone/libalone.so", &source, "", &[&library, "-Wl,-z,now"]);
     for (folder, lacks) in [("all", false), ("lacks it", true)] {
         let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), fixture.at(folder).into_os_string())]);
-        let findings = dry_run::start(&fixture.at("alone/libalone.so"), &Env::of(variables, "/"));
+        let findings = dry_run::predict_start(&fixture.at("alone/libalone.so"), &Env::from_variables(variables, "/"));
         let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, if lacks { vec![Code::LibraryLacksSymbol] } else { vec![] }, "{findings:?}");
         assert!(findings.iter().all(|finding| !finding.message.contains("of_the_program")), "{findings:?}");
@@ -335,12 +335,12 @@ fn of_a_library_alone() {
 }
 
 fn programs_of_this_system() {
-    let env = Env::of(BTreeMap::from([("LD_BIND_NOW".to_owned(), "1".into())]), "/");
+    let env = Env::from_variables(BTreeMap::from([("LD_BIND_NOW".to_owned(), "1".into())]), "/");
     let mut seen = 0;
     for folder in ["/usr/bin", "/usr/sbin"] {
         for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
-            let Ok(graph) = cudaguard::loader::resolve(&file, &env) else { continue };
-            if graph.interpreter.is_some() && graph.unfulfilled().count() == 0 {
+            let Ok(graph) = cudaguard::loader::resolve_program(&file, &env) else { continue };
+            if graph.interpreter.is_some() && graph.unresolved_requests().count() == 0 {
                 let missing = graph.missing_symbols(true);
                 assert!(missing.is_empty(), "{}: {missing:?}", file.display());
                 seen += 1;

@@ -8,7 +8,7 @@ use std::process::Command;
 use cudaguard::binary::Binary;
 use cudaguard::elf::Elf;
 use cudaguard::manifest::Linkage;
-use cudaguard::seal::{LinkObservation, SealResult, seal};
+use cudaguard::seal::{LinkObservation, SealResult, seal_file};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Test, parts, places, snapshot, tests, tools};
@@ -50,14 +50,14 @@ fn started(program: &Path, cudnn: &str, variables: &[(&str, &str)]) -> Ended {
 fn sealed(program: &Path) {
     let binary = Binary::read(program).unwrap();
     assert_eq!(
-        seal(program, None, &LinkObservation::of(&binary)),
+        seal_file(program, None, &LinkObservation::from_binary(&binary)),
         Ok(SealResult { written: 1, ..SealResult::default() })
     );
 }
 
 fn made_weak(program: &Path) -> usize {
     let data = fs::read(program).unwrap();
-    Elf::parse(&data).unwrap().links().unwrap().made_weak().len()
+    Elf::parse(&data).unwrap().dynamic_links().unwrap().made_weak().len()
 }
 
 fn guards(folder: &Path, built: Version) -> Vec<PathBuf> {

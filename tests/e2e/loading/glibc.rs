@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use cudaguard::env::Env;
-use cudaguard::loader::{self, Look, Place};
+use cudaguard::loader::{self, Inspection, SearchSource};
 use cudaguard_tests::{Test, tests};
 
 use super::scene::{Scene, compare};
@@ -55,7 +55,7 @@ fn rpath_before_the_variable() {
     scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so.1"]).variable("LD_LIBRARY_PATH", "@/b");
     scene.equal();
     let graph = scene.predicted(&scene.at("prog"));
-    assert_eq!(graph.file(0, "libx.so.1").unwrap().path, scene.at("a/libx.so.1"));
+    assert_eq!(graph.resolve_file(0, "libx.so.1").unwrap().path, scene.at("a/libx.so.1"));
 }
 
 fn runpath_after_the_variable() {
@@ -65,9 +65,9 @@ fn runpath_after_the_variable() {
     scene.equal();
     scene.variable("LD_LIBRARY_PATH", "@/b");
     scene.equal();
-    let found = scene.predicted(&scene.at("prog")).file(0, "libx.so.1").unwrap();
+    let found = scene.predicted(&scene.at("prog")).resolve_file(0, "libx.so.1").unwrap();
     assert_eq!(found.path, scene.at("b/libx.so.1"));
-    assert_eq!(found.place, Place::LibraryPath(scene.at("b").display().to_string()));
+    assert_eq!(found.place, SearchSource::LibraryPath(scene.at("b").display().to_string()));
 }
 
 fn inner_and_outer(scene: &Scene, arguments: &[&str]) {
@@ -82,7 +82,7 @@ fn rpath_is_inherited() {
     inner_and_outer(&scene, &[]);
     scene.program(&[OLD, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
     scene.equal();
-    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
+    assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0);
 }
 
 fn runpath_is_not_inherited() {
@@ -91,7 +91,7 @@ fn runpath_is_not_inherited() {
     scene.program(&[NEW, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
     scene.equal();
     let graph = scene.predicted(&scene.at("prog"));
-    let names: Vec<_> = graph.unfulfilled().map(|request| request.name.as_str()).collect();
+    let names: Vec<_> = graph.unresolved_requests().map(|request| request.name.as_str()).collect();
     assert_eq!(names, ["libinner.so"]);
 }
 
@@ -100,7 +100,7 @@ fn runpath_of_a_library_hides_the_programs_rpath() {
     inner_and_outer(&scene, &[NEW, "-Wl,-rpath,@/elsewhere"]);
     scene.program(&[OLD, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
     scene.equal();
-    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1);
+    assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
 fn tokens() {
@@ -127,7 +127,7 @@ fn tokens() {
     scene.library("here/libx.so", &[]).program(&["@/here/libx.so"]);
     scene.variable("LD_LIBRARY_PATH", "$ORIGIN/here");
     scene.equal();
-    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
+    assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0);
 }
 
 fn a_program_called_by_a_link() {
@@ -225,8 +225,8 @@ fn files_of_other_machines_are_passed_over() {
         scene.program(&["@/good/libx.so"]).variable("LD_LIBRARY_PATH", "@/bad:@/good");
         scene.equal();
         let graph = scene.predicted(&scene.at("prog"));
-        assert_eq!(graph.file(0, "libx.so").unwrap().path, scene.at("good/libx.so"));
-        assert!(matches!(graph.candidates(0, "libx.so")[0].look, Look::Foreign(_)));
+        assert_eq!(graph.resolve_file(0, "libx.so").unwrap().path, scene.at("good/libx.so"));
+        assert!(matches!(graph.candidates(0, "libx.so")[0].look, Inspection::Foreign(_)));
         scene.variable("LD_LIBRARY_PATH", "@/bad");
         scene.equal();
     }
@@ -269,7 +269,7 @@ fn files_that_the_loader_dies_of() {
     ] {
         let scene = make(name);
         let graph = scene.predicted(&scene.at("prog"));
-        assert_eq!(graph.unfulfilled().count(), 1, "{name}: {graph:#?}");
+        assert_eq!(graph.unresolved_requests().count(), 1, "{name}: {graph:#?}");
         scene.equal();
     }
     let scene = Scene::new("a folder");
@@ -288,7 +288,7 @@ fn a_loop_of_links_ends_the_list() {
     }
     scene.program(&["@/good/libx.so"]).variable("LD_LIBRARY_PATH", "@/bad:@/good");
     scene.equal();
-    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1);
+    assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
 fn folders_that_are_none() {
@@ -297,7 +297,7 @@ fn folders_that_are_none() {
     for value in ["@/file:@/good", "@/absent/deeper:@/good", "/dev/null:@/good", "/proc/self/fd:@/good"] {
         scene.variable("LD_LIBRARY_PATH", value);
         scene.equal();
-        assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0, "{value}");
+        assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0, "{value}");
     }
 }
 
@@ -311,7 +311,7 @@ fn absent() {
     scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so", "@/a/libgone.so", "@/a/liby.so"]);
     scene.without("a/libdeep.so").without("a/libgone.so").equal();
     let graph = scene.predicted(&scene.at("prog"));
-    let names: Vec<_> = graph.unfulfilled().map(|request| request.name.as_str()).collect();
+    let names: Vec<_> = graph.unresolved_requests().map(|request| request.name.as_str()).collect();
     assert_eq!(names, ["libgone.so", "libdeep.so", "libdeep.so"]);
 }
 
@@ -387,7 +387,7 @@ fn names_with_a_slash() {
     scene.equal();
     scene.named("a/libz.so", "./gone/libz.so", &[]).program(&["a/libz.so"]);
     scene.equal();
-    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1);
+    assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
 fn filters() {
@@ -396,7 +396,7 @@ fn filters() {
     scene.library("a/libaux.so", &["-Wl,-f,libreal.so", "-Wl,-f,libgone.so", OLD, "-Wl,-rpath,@/a"]);
     scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libaux.so"]);
     let graph = scene.predicted(&scene.at("prog"));
-    assert_eq!(graph.unfulfilled().count(), 0, "an auxiliary one may be missing");
+    assert_eq!(graph.unresolved_requests().count(), 0, "an auxiliary one may be missing");
     assert!(graph.objects.iter().any(|object| object.name == "libreal.so"));
 }
 
@@ -459,7 +459,7 @@ fn more_rights_than_the_user() {
     let setuid = || std::fs::set_permissions(scene.at("prog"), PermissionsExt::from_mode(0o4755)).unwrap();
     setuid();
     scene.equal();
-    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
+    assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0);
 
     scene.program(&[]);
     let to_another = || std::os::unix::fs::chown(scene.at("prog"), Some(65534), None);
@@ -471,7 +471,7 @@ fn more_rights_than_the_user() {
     scene.program(&["@/a/libx.so"]);
     to_another().unwrap();
     setuid();
-    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1, "LD_LIBRARY_PATH is ignored");
+    assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1, "LD_LIBRARY_PATH is ignored");
     if gives {
         let ran = Command::new(scene.at("prog")).env_clear().env("LD_LIBRARY_PATH", scene.at("a")).status().unwrap();
         assert_eq!(ran.code(), Some(127));
@@ -488,19 +488,19 @@ fn every_candidate_for_a_name() {
     let paths: Vec<_> = found.iter().map(|candidate| candidate.path.clone()).collect();
     let expected = ["foreign", "a", "b", "c"].map(|folder| scene.at(folder).join("libx.so"));
     assert_eq!(paths, expected);
-    assert_eq!(found[0].look, Look::Foreign("is for aarch64".to_owned()));
-    assert!(found[1..].iter().all(|candidate| candidate.look == Look::Usable));
+    assert_eq!(found[0].look, Inspection::Foreign("is for aarch64".to_owned()));
+    assert!(found[1..].iter().all(|candidate| candidate.look == Inspection::Usable));
     assert!(found[3].place.to_string().starts_with("DT_RUNPATH of "), "{}", found[3].place);
-    assert_eq!(graph.file(0, "libx.so").unwrap(), found[1]);
+    assert_eq!(graph.resolve_file(0, "libx.so").unwrap(), found[1]);
 }
 
 fn programs_of_this_system() {
-    let env = Env::empty();
+    let env = Env::without_variables();
     let mut seen = 0;
     for folder in ["/usr/bin", "/usr/sbin"] {
         let Ok(files) = std::fs::read_dir(folder) else { continue };
         for file in files.map(|file| file.unwrap().path()) {
-            let Ok(graph) = loader::resolve(&file, &env) else { continue };
+            let Ok(graph) = loader::resolve_program(&file, &env) else { continue };
             let glibc = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-linux"));
             // With more rights than the user's the loader does not answer, and starts the program.
             let rights = std::fs::metadata(&file).unwrap().mode() & 0o6000 != 0;
@@ -523,6 +523,6 @@ fn no_interpreter() {
     scene.program(&["-static"]);
     let graph = scene.predicted(&scene.at("prog"));
     assert!(graph.interpreter.is_none() && graph.interpreter_problem.is_none() && graph.requests.is_empty());
-    let error = loader::resolve(&scene.at("main.c"), &Env::empty()).unwrap_err();
+    let error = loader::resolve_program(&scene.at("main.c"), &Env::without_variables()).unwrap_err();
     assert!(error.contains("main.c") && error.contains("is not an ELF file"), "{error}");
 }

@@ -29,7 +29,7 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         patch_refuse: false,
         required: false,
     }];
-    requires.extend(CUDNN.needed_parts(built.major).map(Requirement::part));
+    requires.extend(CUDNN.needed_parts(built.major).map(Requirement::for_part));
     Manifest {
         component: Component { name: component.to_owned(), version: "0.1.0".to_owned() },
         cudaguard: "0.1.0".to_owned(),
@@ -66,7 +66,9 @@ pub(crate) fn objects_for(folder: &Path, manifests: &[Manifest], target: &str) -
         let folder = folder.join(format!("guard-{index}"));
         std::fs::create_dir_all(&folder).unwrap();
         let descriptor = note::encode(manifest).unwrap();
-        match guard::compile(&Env::from_process(), &descriptor, &manifest.component, target, &folder, None).unwrap() {
+        match guard::compile_guard(&Env::from_process(), &descriptor, &manifest.component, target, &folder, None)
+            .unwrap()
+        {
             GuardObjects::Objects { note, shim } => {
                 if objects.is_empty() {
                     objects.push(shim);

@@ -47,7 +47,7 @@ fn musl_inherits_every_path() {
         scene.library("inner/libinner.so", &[]).library("outer/libouter.so", &["@/inner/libinner.so"]);
         scene.program(&[style, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
         scene.equal();
-        assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
+        assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0);
     }
 }
 
@@ -65,7 +65,7 @@ fn musl_is_its_own_libc() {
     scene.library("a/libpthread.so.0", &[]).program(&["-Wl,-rpath,@/a", "@/a/libpthread.so.0"]);
     scene.equal();
     let graph = scene.predicted(&scene.at("prog"));
-    assert_eq!(graph.unfulfilled().count(), 0);
+    assert_eq!(graph.unresolved_requests().count(), 0);
     assert_eq!(graph.objects.len(), 2, "the program and musl itself: {graph:?}");
 }
 
@@ -73,7 +73,7 @@ fn musl_misses() {
     let scene = scene("musl misses");
     scene.library("a/libx.so", &[]).program(&["@/a/libx.so"]);
     scene.equal();
-    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1);
+    assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
 fn musl_preloads() {
@@ -85,7 +85,7 @@ fn musl_preloads() {
         scene.variable("LD_PRELOAD", value);
         if value.contains("gone") {
             // musl goes on, though it says so as if it died.
-            assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
+            assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0);
         } else {
             scene.equal();
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cudaguard::binary::{Binary, Kind};
+use cudaguard::binary::{Binary, BinaryKind};
 use cudaguard::dry_run;
 use cudaguard::elf::Elf;
 use cudaguard::env::Env;
@@ -58,7 +58,7 @@ fn cudart_of_each_release() {
         guarded::link("int main(void) { return 0; }", &plain, &[], &[]).unwrap();
         assert_eq!(linkage(&plain), (Linkage::None, Linkage::None));
         let archive = Binary::read(&root.join("lib64/libcudart_static.a")).unwrap();
-        assert_eq!(archive.kind, Kind::Archive);
+        assert_eq!(archive.kind, BinaryKind::Archive);
         assert!(archive.damage.is_none() && archive.notes.is_empty());
     }
     tools::need("ld.lld");
@@ -99,12 +99,12 @@ fn cudnns_word_in_its_file() {
         let data = Contents::open(&path).unwrap();
         let elf = Elf::parse(&data).unwrap();
         assert_eq!(elf.exported_u32(symbol).map(Version::from_packed), Some(version), "{name}");
-        assert_eq!(elf.damage(), None);
+        assert_eq!(elf.find_damage(), None);
         assert_eq!(elf.soname(), Some(file));
         let binary = Binary::read(&path).unwrap();
         assert_eq!(
             (binary.kind, binary.linkage(CUDNN)),
-            (Kind::SharedLibrary, Linkage::Static),
+            (BinaryKind::SharedLibrary, Linkage::Static),
             "{name}: it is inside itself"
         );
     }
@@ -170,10 +170,10 @@ fn the_table_of_functions() {
         let data = Contents::open(&folder.join(soname)).unwrap();
         let elf = Elf::parse(&data).unwrap();
         let mut compared = 0;
-        for (name, releases) in symbols::of_library(soname) {
+        for (name, releases) in symbols::library_functions(soname) {
             // Functions of other systems' drivers are in the headers all the same.
             let elsewhere = ["cuEventCreateFromEGLSync", "cuWGLGetDevice"].contains(&name);
-            assert_eq!(elf.exports(name), releases.include(release) && !elsewhere, "{name} of {soname} {release}");
+            assert_eq!(elf.has_export(name), releases.contains(release) && !elsewhere, "{name} of {soname} {release}");
             compared += 1;
         }
         let least = if soname == "libcudnn.so.8" { 1 } else { 5 };
@@ -191,8 +191,9 @@ fn a_function_that_an_older_cudnn_lacks() {
     guarded::link(text, &program, &[], &[library, "-Wl,--allow-shlib-undefined".to_owned()]).unwrap();
     for (release, lacks) in [("9.1.0", true), ("9.15.1", false), ("9.28.0", false)] {
         let lib = parts::cudnn(release).join("lib");
-        let env = Env::empty().with([("LD_LIBRARY_PATH".to_owned(), lib.clone().into_os_string())]);
-        let findings = dry_run::start(&program, &env);
+        let env =
+            Env::without_variables().with_variables([("LD_LIBRARY_PATH".to_owned(), lib.clone().into_os_string())]);
+        let findings = dry_run::predict_start(&program, &env);
         let ran = Command::new(&program).env_clear().env("LD_LIBRARY_PATH", lib).output().unwrap();
         let said = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(if lacks { 127 } else { 0 }), "{release}: {said}");
@@ -219,8 +220,8 @@ fn real_pairs_of_cudnn() {
         let folder = Scratch::new("real pairs");
         let program = linked_to(&folder, built_name, built);
         let lib = parts::cudnn(started).join("lib");
-        let env = Env::empty().with([("LD_LIBRARY_PATH".to_owned(), lib.into_os_string())]);
-        let findings = dry_run::start(&program, &env);
+        let env = Env::without_variables().with_variables([("LD_LIBRARY_PATH".to_owned(), lib.into_os_string())]);
+        let findings = dry_run::predict_start(&program, &env);
         let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, Vec::from_iter(refused), "built with {built}, started with {started}: {findings:#?}");
     }

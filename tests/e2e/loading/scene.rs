@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use cudaguard::env::Env;
-use cudaguard::loader::{self, Answer, Graph, Place};
+use cudaguard::loader::{self, LoadGraph, LoadOutcome, SearchSource};
 use cudaguard_tests::Scratch;
 use cudaguard_tests::run::unless_busy;
 
@@ -121,8 +121,9 @@ impl Scene {
     }
 
     /// What is foretold of the program.
-    pub(crate) fn predicted(&self, program: &Path) -> Graph {
-        loader::resolve(program, &Env::of(self.variables.borrow().clone(), self.folder.path())).unwrap()
+    pub(crate) fn predicted(&self, program: &Path) -> LoadGraph {
+        loader::resolve_program(program, &Env::from_variables(self.variables.borrow().clone(), self.folder.path()))
+            .unwrap()
     }
 
     /// Compares what is foretold with what the loader does.
@@ -184,11 +185,11 @@ pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeM
 }
 
 /// Fails where what is foretold is not what the loader does.
-pub(crate) fn compare(graph: &Graph, program: &Path, folder: &Path, variables: &BTreeMap<String, OsString>) {
+pub(crate) fn compare(graph: &LoadGraph, program: &Path, folder: &Path, variables: &BTreeMap<String, OsString>) {
     let musl = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-musl"));
     let said = real(program, musl, folder, variables);
     let broken = graph.requests.iter().find_map(|request| match &request.answer {
-        Answer::Broken(candidate) => Some(candidate),
+        LoadOutcome::Broken(candidate) => Some(candidate),
         _ => None,
     });
     if let Some(broken) = broken {
@@ -201,10 +202,12 @@ pub(crate) fn compare(graph: &Graph, program: &Path, folder: &Path, variables: &
     assert_eq!(said.fatal, None, "foretold to live: {graph:#?}");
     let interpreter = graph.interpreter.as_deref();
     let mut predicted = Loaded::default();
-    for object in graph.objects.iter().filter(|object| !matches!(object.place, Place::Program | Place::Loader)) {
+    for object in
+        graph.objects.iter().filter(|object| !matches!(object.place, SearchSource::Program | SearchSource::Loader))
+    {
         predicted.files.push((object.name.clone(), object.path.clone()));
     }
-    for request in graph.unfulfilled() {
+    for request in graph.unresolved_requests() {
         predicted.absent.push(request.name.clone());
     }
     let real_files = said.files.into_iter().filter(|(_, path)| Some(&**path) != interpreter).collect();

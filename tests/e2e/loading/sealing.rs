@@ -7,9 +7,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use cudaguard::arch::{Arch, Suffix, Target};
-use cudaguard::binary::{Binary, Kind};
+use cudaguard::binary::{Binary, BinaryKind};
 use cudaguard::manifest::{Linkage, Manifest};
-use cudaguard::seal::{LinkObservation, SealResult, seal};
+use cudaguard::seal::{LinkObservation, SealResult, seal_file};
 use cudaguard::vendor::{CUDART, CUDNN};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
@@ -75,7 +75,7 @@ fn every_linker() {
             let binary = Binary::read(&file).unwrap();
             assert_eq!(
                 binary.kind,
-                if name == "libx.so" { Kind::SharedLibrary } else { Kind::Executable },
+                if name == "libx.so" { BinaryKind::SharedLibrary } else { BinaryKind::Executable },
                 "{linker} {name}"
             );
             assert_eq!(
@@ -85,8 +85,8 @@ fn every_linker() {
             );
             assert_eq!(binary.notes.len(), 1, "{linker} {name}");
             let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
-            let observed = LinkObservation { archs: Some(vec![arch]), ..LinkObservation::of(&binary) };
-            assert_eq!(seal(&file, None, &observed).unwrap(), written(), "{linker} {name}");
+            let observed = LinkObservation { archs: Some(vec![arch]), ..LinkObservation::from_binary(&binary) };
+            assert_eq!(seal_file(&file, None, &observed).unwrap(), written(), "{linker} {name}");
 
             let after = fs::read(&file).unwrap();
             let at = usize::try_from(binary.notes[0].offset).unwrap();
@@ -99,7 +99,7 @@ fn every_linker() {
                 assert!(ran.status.success() && ran.stderr.is_empty(), "{linker} {name}: {ran:?}");
             }
             let was = fs::metadata(&file).unwrap();
-            assert_eq!(seal(&file, None, &observed).unwrap(), SealResult { same: 1, ..SealResult::default() });
+            assert_eq!(seal_file(&file, None, &observed).unwrap(), SealResult { same: 1, ..SealResult::default() });
             let is = fs::metadata(&file).unwrap();
             assert_eq!(
                 (was.ino(), was.mtime(), was.mtime_nsec()),
@@ -121,7 +121,10 @@ fn hard_links_links_and_modes() {
     std::os::unix::fs::symlink("../prog", &link).unwrap();
     fs::set_permissions(&file, PermissionsExt::from_mode(0o555)).unwrap();
 
-    assert_eq!(seal(&link, None, &LinkObservation::of(&Binary::read(&file).unwrap())).unwrap(), written());
+    assert_eq!(
+        seal_file(&link, None, &LinkObservation::from_binary(&Binary::read(&file).unwrap())).unwrap(),
+        written()
+    );
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o555);
     assert!(manifests(&file)[0].sealed);
@@ -148,7 +151,7 @@ fn a_running_program() {
     let mut child = unless_busy(|| Command::new(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()).unwrap();
     let mut said = [0; 3];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
-    assert_eq!(seal(&file, None, &LinkObservation::default()).unwrap(), written());
+    assert_eq!(seal_file(&file, None, &LinkObservation::default()).unwrap(), written());
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"x").unwrap();
     assert!(child.wait().unwrap().success(), "the old file runs on to its end");
     assert!(manifests(&file)[0].sealed);
@@ -160,12 +163,12 @@ fn the_notes_of_one_component() {
     let file = program(&folder, QUIET, &names);
     let observed =
         LinkObservation { component: Some("two".to_owned()), library: Linkage::Static, ..LinkObservation::default() };
-    assert_eq!(seal(&file, None, &observed).unwrap(), written());
+    assert_eq!(seal_file(&file, None, &observed).unwrap(), written());
     for manifest in manifests(&file) {
         assert_eq!(manifest.sealed, manifest.component.name == "two", "{}", manifest.component);
     }
     assert_eq!(
-        seal(&file, None, &LinkObservation::default()).unwrap(),
+        seal_file(&file, None, &LinkObservation::default()).unwrap(),
         SealResult { written: 2, same: 1, left: Vec::new() }
     );
 }
@@ -175,7 +178,7 @@ fn files_without_a_seal() {
     let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
     let untouched = |file: &Path| {
         let before = fs::read(file).unwrap();
-        let result = seal(file, None, &LinkObservation::default());
+        let result = seal_file(file, None, &LinkObservation::default());
         assert!(fs::read(file).unwrap() == before, "{}", file.display());
         result
     };
@@ -185,7 +188,7 @@ fn files_without_a_seal() {
     assert_eq!(untouched(&plain), Ok(SealResult::default()), "no note");
     let script = folder.file("script", "#!/bin/sh\n");
     assert!(untouched(&script).unwrap_err().contains("is no ELF file"));
-    assert!(seal(&folder.join("absent"), None, &LinkObservation::default()).unwrap_err().contains("absent"));
+    assert!(seal_file(&folder.join("absent"), None, &LinkObservation::default()).unwrap_err().contains("absent"));
 
     let file = one(&folder, QUIET);
     let at = usize::try_from(Binary::read(&file).unwrap().notes[0].offset).unwrap();
@@ -206,7 +209,7 @@ fn files_without_a_seal() {
 /// In a child of this suite: seals a file again and again, back and forth, until it is killed.
 pub(crate) fn forever(file: &Path) -> ! {
     for cudnn in [Linkage::Static, Linkage::Linked].into_iter().cycle() {
-        seal(file, None, &LinkObservation { library: cudnn, ..LinkObservation::default() }).unwrap();
+        seal_file(file, None, &LinkObservation { library: cudnn, ..LinkObservation::default() }).unwrap();
     }
     unreachable!("a cycle has no end")
 }
@@ -240,6 +243,6 @@ fn killed_in_the_middle() {
     };
     let dead: Vec<_> = hidden(&folder).into_iter().filter(|name| !alive(name)).collect();
     let observed = LinkObservation { library: Linkage::Dlopened, ..LinkObservation::default() };
-    assert_eq!(seal(&file, None, &observed).unwrap(), written());
+    assert_eq!(seal_file(&file, None, &observed).unwrap(), written());
     assert!(hidden(&folder).iter().all(|name| !dead.contains(name)), "{dead:?}");
 }

@@ -48,13 +48,13 @@ const CALLS: &str = "unsigned long cudnnGetVersion(void); int main(void) { retur
 fn environment(folder: Option<&Path>) -> (Env, BTreeMap<String, OsString>) {
     let variables: BTreeMap<String, OsString> =
         folder.iter().map(|folder| ("LD_LIBRARY_PATH".to_owned(), folder.as_os_str().to_owned())).collect();
-    (Env::of(variables.clone(), "/"), variables)
+    (Env::from_variables(variables.clone(), "/"), variables)
 }
 
 /// What is foretold, and what a start does.
 fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
     let (environment, variables) = environment(folder);
-    let findings = dry_run::start(program, &environment);
+    let findings = dry_run::predict_start(program, &environment);
     let output = unless_busy(|| Command::new(program).env_clear().envs(&variables).current_dir("/").output()).unwrap();
     (findings, output)
 }
@@ -168,7 +168,7 @@ fn cudnn_without_its_inner_library() {
         }
     }
     let (environment, _) = environment(Some(&lib));
-    let findings = dry_run::start(&program, &environment);
+    let findings = dry_run::predict_start(&program, &environment);
     assert_eq!(codes(&findings), [Code::CudnnInnerMissing]);
     assert!(findings[0].message.contains("libcudnn_graph.so.9"), "{}", findings[0].message);
 }
@@ -282,8 +282,8 @@ fn a_manifest_that_only_warns() {
     assert_eq!(codes(&findings), []);
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&output.stderr).contains("9.1.0"), "{output:?}");
-    let predicted = dry_run::look(&program, &environment(Some(&old)).0).unwrap();
-    let weights: Vec<_> = predicted.findings().iter().map(|finding| (finding.code, finding.severity)).collect();
+    let predicted = dry_run::simulate(&program, &environment(Some(&old)).0).unwrap();
+    let weights: Vec<_> = predicted.all_findings().iter().map(|finding| (finding.code, finding.severity)).collect();
     assert_eq!(weights, [(Code::CudnnOlder, Severity::Error)]);
 }
 
@@ -366,7 +366,7 @@ fn a_version_that_is_not_there() {
 fn an_absent_loader() {
     let scene = Scene::new("loader");
     scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
-    let findings = dry_run::start(&scene.at("prog"), &Env::empty());
+    let findings = dry_run::predict_start(&scene.at("prog"), &Env::without_variables());
     assert_eq!(codes(&findings), [Code::LibraryAbsent]);
     assert!(findings[0].message.contains("/lib/ld-of-nowhere.so.1"), "{}", findings[0].message);
     assert!(Command::new(scene.at("prog")).output().is_err());
@@ -376,7 +376,7 @@ fn a_program_for_another_machine() {
     let scene = Scene::new("machine");
     // No emulator is registered for this one.
     scene.program(&[]).altered("prog", "other", 18, 80);
-    let findings = dry_run::start(&scene.at("other"), &Env::empty());
+    let findings = dry_run::predict_start(&scene.at("other"), &Env::without_variables());
     assert_eq!(codes(&findings), [Code::WrongMachine]);
 }
 
@@ -384,16 +384,16 @@ fn nothing_to_foretell() {
     let scene = Scene::new("nothing");
     scene.program(&["-static"]).file("script", b"#!/bin/sh\n");
     for program in ["prog", "script", "absent"] {
-        assert_eq!(dry_run::start(&scene.at(program), &Env::empty()), [], "{program}");
+        assert_eq!(dry_run::predict_start(&scene.at(program), &Env::without_variables()), [], "{program}");
     }
 }
 
 fn no_alarm_for_this_systems_programs() {
-    let environment = Env::empty();
+    let environment = Env::without_variables();
     let mut seen = 0;
     for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {
-        let Ok(predicted) = dry_run::look(&file, &environment) else { continue };
-        let findings: Vec<_> = predicted.findings().iter().map(Finding::render).collect();
+        let Ok(predicted) = dry_run::simulate(&file, &environment) else { continue };
+        let findings: Vec<_> = predicted.all_findings().iter().map(Finding::render).collect();
         if !findings.is_empty() && std::fs::metadata(&file).unwrap().mode() & 0o6000 == 0 {
             // A machine may have programs that do not start: the loader then says the same.
             let trace = Command::new(&file).env_clear().env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();

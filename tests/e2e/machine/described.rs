@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard::host::Loader;
-use cudaguard::machine::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
+use cudaguard::host::LoaderVersion;
+use cudaguard::machine::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind};
 use cudaguard::manifest::Linkage;
 use cudaguard::vendor;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
@@ -311,15 +311,15 @@ fn the_schema_and_the_page_know_every_key() {
         }
     }
     let text = |text: &str| Some(text.to_owned());
-    let part = Part { file: "libcudnn_graph.so.9".to_owned(), version: Some(Version::new(9, 1, 0)) };
-    let library = Library {
+    let part = HostLibraryPart { file: "libcudnn_graph.so.9".to_owned(), version: Some(Version::new(9, 1, 0)) };
+    let library = HostLibrary {
         soname: text("libcudnn.so.9"),
         version: Some(Version::new(9, 1, 0)),
         path: text("/x"),
         taken: false,
         by: text("LD_LIBRARY_PATH: /x"),
         parts: Some(vec![part]),
-        loader: Loader::Minor(9, 15),
+        loader: LoaderVersion::Minor(9, 15),
         cuda: Some(CudaVersion::new(12, 4)),
     };
     let cuda = Some(CudaVersion::new(12, 2));
@@ -327,7 +327,7 @@ fn the_schema_and_the_page_know_every_key() {
     let machine = Machine {
         name: text("x"),
         platform: text("x86_64-linux"),
-        kind: Some(Kind::Wsl2),
+        kind: Some(MachineKind::Wsl2),
         driver: Some(Driver {
             absent: true,
             library: text("/x"),
@@ -336,7 +336,7 @@ fn the_schema_and_the_page_know_every_key() {
             cuda,
             init: Some(0),
             ptx_compiler: Some(true),
-            compat: Some(Compat { cuda, branches: vec![535] }),
+            compat: Some(CompatPackage { cuda, branches: vec![535] }),
             ordinary: true,
         }),
         gpus: Some(vec![Gpu {

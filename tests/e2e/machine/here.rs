@@ -157,9 +157,13 @@ fn a_driver_that_misbehaves() {
     // The command gives up a driver that hangs. The limit leaves a loaded machine the time to reach cuInit.
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
-    let asker = DriverProbe::by(command::path().to_owned()).patient(Duration::from_secs(5));
-    let predicted =
-        dry_run::verify(&Binary::read(&app).unwrap(), &Env::of(variables, "/"), &OpenFiles::default(), Some(&asker));
+    let asker = DriverProbe::with_program(command::path().to_owned()).with_timeout(Duration::from_secs(5));
+    let predicted = dry_run::simulate_and_check(
+        &Binary::read(&app).unwrap(),
+        &Env::from_variables(variables, "/"),
+        &OpenFiles::default(),
+        Some(&asker),
+    );
     let predicted = predicted.unwrap_or_else(|error| panic!("{error}"));
     let machine = predicted.machine.expect("it was looked at");
     assert!(machine.doubts[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.doubts);

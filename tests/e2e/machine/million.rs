@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{CudnnState, Driver, DriverState, Gpu, Host, Jit, Loader};
+use cudaguard::host::{CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::version::{CudaVersion, Version};
 use cudaguard_tests::{Scratch, Test, command, tests};
@@ -113,7 +113,7 @@ impl Facts {
                         major: version.major,
                         version: Some(version),
                         inner: Vec::new(),
-                        loader: Loader::Unknown,
+                        loader: LoaderVersion::Unknown,
                         made_with: None,
                     }
                 }
@@ -125,11 +125,11 @@ impl Facts {
             OfDriver::Found { release, supports, init, compiler, .. } => {
                 let release = Some(release.parse().expect("a release"));
                 let cuda = supports.map(|(major, minor)| CudaVersion::new(major, minor));
-                let driver = Driver { user: release, kernel: release, cuda, init: *init, ..Driver::default() };
+                let driver = HostDriver { user: release, kernel: release, cuda, init: *init, ..HostDriver::default() };
                 (DriverState::Found(driver), Some(*compiler))
             }
         };
-        let gpu = |(cc, visible): &((u8, u8), bool)| Gpu { cc: Some(*cc), visible: *visible, ..Gpu::default() };
+        let gpu = |(cc, visible): &((u8, u8), bool)| HostGpu { cc: Some(*cc), visible: *visible, ..HostGpu::default() };
         Host {
             library,
             driver,

@@ -22,7 +22,7 @@ pub(crate) fn tests() -> Vec<Test> {
 const REAL: Version = Version::new(2, 19, 3);
 
 fn nccl() -> &'static Library {
-    vendor::by_key("nccl").expect("a descriptor")
+    vendor::library_for_key("nccl").expect("a descriptor")
 }
 
 fn folder() -> PathBuf {
@@ -43,7 +43,7 @@ fn its_file_tells_what_it_answers() {
     program(&app, &[]);
     let outcome = Call::new(&app).env("LD_LIBRARY_PATH", folder()).run().success();
     let answer = outcome.stdout.trim().parse().unwrap_or_else(|_| panic!("{outcome}"));
-    assert_eq!(nccl().asked.as_ref().and_then(|asked| asked.version(answer)), Some(REAL));
+    assert_eq!(nccl().asked.as_ref().and_then(|asked| asked.version_of_answer(answer)), Some(REAL));
     assert_eq!(
         cudaguard::binary::Binary::read(&folder().join("libnccl.so.2")).unwrap().version_inside(nccl()),
         Some(REAL)

@@ -11,7 +11,7 @@ use cudaguard::binary::Binary;
 use cudaguard::dry_run;
 use cudaguard::env::Env;
 use cudaguard::finding::Verdict;
-use cudaguard::machine::{Components, Driver, Gpu, Library, Machine};
+use cudaguard::machine::{Components, Driver, Gpu, HostLibrary, Machine};
 use cudaguard::manifest::{Manifest, Requirement};
 use cudaguard::tables;
 use cudaguard::vendor::CUDNN;
@@ -140,7 +140,7 @@ fn is_tegra((major, minor): (u32, u32)) -> bool {
 
 /// The same machine with the newest driver that the tables know.
 fn with_newest_driver(seen: &Seen) -> Seen {
-    let known = tables::branches().iter().filter(|branch| branch.exact);
+    let known = tables::branch_rows().iter().filter(|branch| branch.exact);
     let newest = known.max_by_key(|branch| branch.branch).expect("a branch");
     Seen { release: format!("{}.10.01", newest.branch), cuda: (newest.least.major, newest.least.minor), ..seen.clone() }
 }
@@ -433,7 +433,7 @@ fn judged(components: &Components, manifests: &[Manifest], seen: &Seen) -> Verdi
         Requirement::Library { min, .. } => Some(*min),
         _ => None,
     });
-    let library = |version: Version| Library { version: Some(version), taken: true, ..Library::default() };
+    let library = |version: Version| HostLibrary { version: Some(version), taken: true, ..HostLibrary::default() };
     let machine = Machine {
         platform: Some(format!("{}-linux", seen.processor)),
         driver: Some(driver),
@@ -441,13 +441,14 @@ fn judged(components: &Components, manifests: &[Manifest], seen: &Seen) -> Verdi
         libraries: min.max().map(|min| (CUDNN.key, vec![library(min)])).into_iter().collect(),
         ..Machine::default()
     };
-    Verdict::of(&components.on(&machine, "that machine"))
+    Verdict::from_findings(&components.check_on(&machine, "that machine"))
 }
 
 impl Dice {
     /// Drivers of every branch of the table, GPUs that it knows and that it does not; few machines have GPUs that are not alike.
     fn seen(&mut self) -> Seen {
-        let branches: Vec<_> = tables::branches().iter().filter(|branch| branch.exact && branch.branch > 400).collect();
+        let branches: Vec<_> =
+            tables::branch_rows().iter().filter(|branch| branch.exact && branch.branch > 400).collect();
         let branch = branches[self.below(branches.len())];
         let release = format!("{}.{}.{:02}", branch.branch, 10 + self.below(240), self.below(20));
         let mut gpus = vec![self.gpu()];
@@ -460,7 +461,7 @@ impl Dice {
     }
 
     fn gpu(&mut self) -> (u32, u32) {
-        let rows = tables::archs();
+        let rows = tables::arch_rows();
         let known = rows[self.below(rows.len())].cc;
         let later = [(8, 8), (9, 1), (10, 5), (12, 5), (13, 0), (14, 2), (21, 0)];
         if self.below(8) == 0 { later[self.below(later.len())] } else { (known.0.into(), known.1.into()) }

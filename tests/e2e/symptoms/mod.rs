@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-use cudaguard::symptoms::{Symptom, table};
+use cudaguard::symptoms::{Symptom, all_symptoms};
 use cudaguard_tests::{Call, Scratch, Test, command, places, snapshot, test, tests};
 
 use crate::policy::pages::held;
@@ -206,7 +206,7 @@ fn ways_to_ask() {
     ]);
     assert_eq!(own, explain(&["CG202"]));
     let list = command::call(["explain"]).run().success().stdout;
-    assert!(table().iter().all(|symptom| list.contains(&symptom.title)), "{list}");
+    assert!(all_symptoms().iter().all(|symptom| list.contains(&symptom.title)), "{list}");
 }
 
 /// The contents of the page as JSON, with the sources.
@@ -216,7 +216,7 @@ fn json_output() {
         serde_json::from_str::<serde_json::Value>(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
     };
     let value = explain(&["no kernel image is available"], 0);
-    let expected = table().iter().find(|one| one.name == "no-kernel-image").expect("a symptom");
+    let expected = all_symptoms().iter().find(|one| one.name == "no-kernel-image").expect("a symptom");
     let symptom = &value["symptoms"][0];
     assert_eq!(symptom["name"], "no-kernel-image");
     assert_eq!(symptom["causes"][0]["codes"][0], expected.causes[0].codes[0].to_string());
@@ -227,7 +227,7 @@ fn json_output() {
     let value = explain(&["202"], 0);
     assert_eq!((&value["number"], &value["findings"][0]["code"]), (&202.into(), &"CG202".into()));
     assert!(value["symptoms"][0]["numbers"].as_array().is_some_and(|numbers| !numbers.is_empty()), "{value}");
-    assert_eq!(explain(&[], 0)["symptoms"].as_array().map(Vec::len), Some(table().len()));
+    assert_eq!(explain(&[], 0)["symptoms"].as_array().map(Vec::len), Some(all_symptoms().len()));
     assert_eq!(explain(&["4711"], 3)["symptoms"], serde_json::json!([]));
 }
 
@@ -270,11 +270,11 @@ fn sections() -> Vec<(&'static str, Vec<&'static Symptom>)> {
     for line in include_str!("../../../guard-core/data/symptoms.toml").lines() {
         if let Some(heading) = line.strip_prefix("# ---- ") {
             sections.push((heading, Vec::new()));
-        } else if let Some(symptom) = table().iter().find(|one| line == format!("name = \"{}\"", one.name)) {
+        } else if let Some(symptom) = all_symptoms().iter().find(|one| line == format!("name = \"{}\"", one.name)) {
             sections.last_mut().expect("a heading stands above the first symptom").1.push(symptom);
         }
     }
-    assert_eq!(sections.iter().map(|(_, symptoms)| symptoms.len()).sum::<usize>(), table().len());
+    assert_eq!(sections.iter().map(|(_, symptoms)| symptoms.len()).sum::<usize>(), all_symptoms().len());
     sections
 }
 
@@ -295,7 +295,7 @@ fn index() -> String {
     }
     page.push_str(NUMBERS);
     let mut numbers: Vec<_> =
-        table().iter().flat_map(|one| one.numbers.iter().map(move |number| (number, one))).collect();
+        all_symptoms().iter().flat_map(|one| one.numbers.iter().map(move |number| (number, one))).collect();
     numbers.sort_by_key(|(number, _)| (number.number, number.family.clone()));
     for (number, symptom) in numbers {
         let _ = writeln!(page, "| {} | {} | [{}]({}.md) |", number.number, number.family, symptom.title, symptom.name);
@@ -376,7 +376,7 @@ fn pages_match_the_table() {
     held("docs/troubleshooting/index.md", &index());
     held("mkdocs.yml", &navigation());
     let mut expected = BTreeSet::from(["index.md".to_owned()]);
-    for symptom in table() {
+    for symptom in all_symptoms() {
         let name = format!("{}.md", symptom.name);
         held(&format!("docs/troubleshooting/{name}"), &page(symptom, &titles));
         expected.insert(name);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use cudaguard::arch::{Arch, Suffix, Target};
 use cudaguard::serves::Compatibility;
-use cudaguard::tables::{self, Answer, Cc};
+use cudaguard::tables::{self, Cc, CcSupport};
 use cudaguard::vendor::CUDNN;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, parts};
@@ -91,7 +91,7 @@ pub(crate) fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
 
     let listed = call(root, "nvcc", &["--list-gpu-code"], &scratch)?;
     let listed: BTreeSet<Arch> = listed.split_whitespace().filter_map(|word| cubin(word.trim())).collect();
-    let table = names(tables::archs().iter().map(|row| row.arch).filter(|&arch| plain_made(release, arch)));
+    let table = names(tables::arch_rows().iter().map(|row| row.arch).filter(|&arch| plain_made(release, arch)));
     measured.push(Measurement::new(row("archs by nvcc"), &table, names(listed)));
     let plain = ptxas_archs(root)?.into_iter().filter(|arch| arch.suffix == Suffix::None);
     measured.push(Measurement::new(row("archs without suffix by ptxas"), &table, names(plain)));
@@ -123,7 +123,7 @@ fn assembled(root: &Path, release: Version) -> Result<Vec<Measurement>, String> 
     let scratch = Scratch::new("measure-assembled");
     let row = row(release);
     let made = ptxas_archs(root)?;
-    let table = names(tables::archs().iter().map(|row| row.arch).filter(|&arch| makes(release, arch)));
+    let table = names(tables::arch_rows().iter().map(|row| row.arch).filter(|&arch| makes(release, arch)));
     let mut measured = vec![Measurement::new(row("archs by ptxas"), table, names(made.iter().copied()))];
 
     let isa = tables::ptx_isa(release).map_or("nothing".to_owned(), |(major, minor)| format!("{major}.{minor}"));
@@ -166,7 +166,7 @@ pub(crate) fn release(root: &Path) -> Result<Version, String> {
 }
 
 fn makes(release: Version, arch: Arch) -> bool {
-    tables::can_make(release, Target::Cubin(arch)) == Answer::Made
+    tables::can_make(release, Target::Cubin(arch)) == CcSupport::Made
 }
 
 fn plain_made(release: Version, arch: Arch) -> bool {
@@ -223,7 +223,7 @@ pub(crate) fn host_limits(root: &Path) -> Result<(Option<u32>, Option<u32>), Str
     Ok((gcc, clang))
 }
 
-/// PTX of every arch that the toolkit makes, assembled for the GPUs where the rule of [`Target::serves`] can turn: those
+/// PTX of every arch that the toolkit makes, assembled for the GPUs where the rule of [`Target::compatibility_with`] can turn: those
 /// of its own major, the ones beside them, the oldest and the newest.
 fn ptx_compatibility(
     root: &Path,
@@ -256,7 +256,7 @@ fn ptx_compatibility(
             if assembled.status() == Some(0) {
                 part.push(gpu.to_string());
             }
-            if Target::Ptx(arch).serves(gpu.cc()) == Compatibility::Yes {
+            if Target::Ptx(arch).compatibility_with(gpu.cc()) == Compatibility::Yes {
                 table.push(gpu.to_string());
             }
         }
@@ -275,7 +275,7 @@ pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, 
     };
     let version = Version::new(macro_("CUDNN_MAJOR ")?, macro_("CUDNN_MINOR ")?, macro_("CUDNN_PATCHLEVEL ")?);
     let row = |what: &str| format!("cuDNN {version} for CUDA {cuda_major}: {what}");
-    let known = CUDNN.table().releases(cuda_major).contains(&version);
+    let known = CUDNN.release_table().releases_for(cuda_major).contains(&version);
     let mut measured = vec![Measurement::new(row("known release"), known, true)];
 
     let core = if version.major < 9 { "libcudnn_ops_infer.so.8" } else { "libcudnn_ops.so.9" };
@@ -284,14 +284,15 @@ pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, 
     if code.is_empty() {
         return Err(format!("{}: no device code", path.display()));
     }
-    let oldest = code.iter().filter(|target| matches!(target, Target::Cubin(_))).map(|target| target.arch().cc()).min();
+    let oldest =
+        code.iter().filter(|target| matches!(target, Target::Cubin(_))).map(|target| target.base_arch().cc()).min();
     measured.push(Measurement::new(
         row("oldest GPU"),
-        capability(CUDNN.table().min_cc(version, cuda_major)),
+        capability(CUDNN.release_table().min_cc(version, cuda_major)),
         capability(oldest),
     ));
-    if let Some(newest) = CUDNN.table().newest_cc(version, cuda_major) {
-        let served = code.iter().any(|target| target.serves(newest) == Compatibility::Yes);
+    if let Some(newest) = CUDNN.release_table().newest_cc(version, cuda_major) {
+        let served = code.iter().any(|target| target.compatibility_with(newest) == Compatibility::Yes);
         measured.push(Measurement::new(row(&format!("code for {}", capability(Some(newest)))), true, served));
     }
     Ok(measured)
@@ -352,7 +353,7 @@ pub(crate) fn driver(folder: &Path) -> Result<Vec<Measurement>, String> {
     let _ = Call::new("cc").args(["-o", "ask", "ask.c", "-ldl"]).dir(scratch.path()).run().success();
     let said = Call::new(scratch.path().join("ask")).arg(&real).run().success();
     let answer = said.stdout.trim().parse().map_err(|_| format!("no number: {said}"))?;
-    let table = tables::driver_supports(release).exactly();
+    let table = tables::driver_supports(release).exact_version();
     Ok(vec![Measurement::new(
         format!("driver {release}: CUDA version"),
         table.map_or("not known exactly".to_owned(), |version| version.to_string()),

@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use cudaguard::env::Env;
-use cudaguard::toolchain::{Request, SYSROOT, Toolchain};
+use cudaguard::toolchain::{DetectOptions, SYSROOT, Toolchain};
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, project, scratch, snapshot};
 use serde_json::Value;
 
@@ -275,12 +275,13 @@ impl Bench {
     }
 
     /// The library's look at this machine, for what the command does not tell.
-    pub(crate) fn look(&self, change: impl FnOnce(&mut Request)) -> Toolchain {
-        let mut request = Request::new(&Env::of(self.variables.clone(), "/"), "x86_64-unknown-linux-gnu");
+    pub(crate) fn look(&self, change: impl FnOnce(&mut DetectOptions)) -> Toolchain {
+        let mut request =
+            DetectOptions::new(&Env::from_variables(self.variables.clone(), "/"), "x86_64-unknown-linux-gnu");
         request.release = true;
         self.root.path().clone_into(&mut request.system_root);
         change(&mut request);
-        Toolchain::look(&request)
+        Toolchain::detect(&request)
     }
 
     /// `cargo cudaguard check --release` in the package, on this machine.

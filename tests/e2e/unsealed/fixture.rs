@@ -122,14 +122,14 @@ impl Build<'_> {
 
 /// Seals a file as the command does after linking.
 pub(crate) fn sealed(file: &Path) {
-    let kernels = kernels::read(file).expect("a program");
-    assert!(kernels.doubts().is_empty(), "{:?}", kernels.doubts());
+    let kernels = kernels::read_kernels(file).expect("a program");
+    assert!(kernels.warnings().is_empty(), "{:?}", kernels.warnings());
     let observed = LinkObservation {
-        archs: Some(kernels.targets()),
-        gpus: Some(kernels.requirements()),
-        ..LinkObservation::of(&Binary::read(file).expect("a program"))
+        archs: Some(kernels.built_targets()),
+        gpus: Some(kernels.requirement_rows()),
+        ..LinkObservation::from_binary(&Binary::read(file).expect("a program"))
     };
-    assert_eq!(seal::seal(file, None, &observed).expect("it can be sealed").written, 1);
+    assert_eq!(seal::seal_file(file, None, &observed).expect("it can be sealed").written, 1);
 }
 
 /// What the guard of a file that nobody sealed names as not judged: always, and where nothing shows that nvcc made host code.

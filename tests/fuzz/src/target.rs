@@ -23,15 +23,15 @@ pub(crate) fn kernels_read_bytes(data: &[u8]) {
     }
     // An entry has a header of 64 bytes, or a text of a few words: what is listed stays in proportion to what was given.
     assert!(kernels.entries().len() <= data.len() / 16 + 1);
-    assert_eq!(kernels.any(), !kernels.groups().is_empty());
+    assert_eq!(kernels.has_kernels(), !kernels.container_groups().is_empty());
     for cc in [(7, 5), (9, 0), (10, 3), (200, 1)] {
-        let _ = kernels.service(cc);
+        let _ = kernels.gpu_support(cc);
     }
     let _ = cudaguard::evidence::Evidence::in_bytes(data, &kernels).to_json();
     // The rows for every GPU there may ever be cost twenty times what reading does, and their code knows no bytes: one
     // input in sixteen, chosen by its own bytes, so that the same input always does the same.
     if data.iter().fold(0u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(*byte)) < 16 {
-        assert_eq!(kernels.requirements().is_empty(), !kernels.any());
+        assert_eq!(kernels.requirement_rows().is_empty(), !kernels.has_kernels());
         let _ = kernels.to_json().to_string();
     }
 }

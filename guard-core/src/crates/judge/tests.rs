@@ -2,9 +2,9 @@ use std::path::Path;
 
 use super::*;
 use crate::arch::Arch;
-use crate::crates::look::{Compiler, Headers};
+use crate::crates::look::{CrateCompiler, CrateHeaders};
 use crate::finding::Code;
-use crate::toolchain::{Choice, Nvcc, Toolkit};
+use crate::toolchain::{Nvcc, Selection, Toolkit};
 use crate::version::Version;
 
 /// A toolchain whose nvcc is of this release, with a cuDNN.
@@ -12,7 +12,7 @@ fn toolchain(release: &str, library: Option<Version>) -> Toolchain {
     let root = PathBuf::from("/cuda");
     let nvcc = Nvcc { path: root.join("bin/nvcc"), version: Some(release.parse().unwrap()), ..Nvcc::default() };
     let toolkit = Toolkit { root, nvcc: Some(nvcc), ..Toolkit::default() };
-    let choice = |reason: &str| Some(Choice { index: 0, reason: reason.to_owned() });
+    let choice = |reason: &str| Some(Selection { index: 0, reason: reason.to_owned() });
     let headers = library.map(|version| crate::toolchain::LibraryHeaders {
         path: "/cudnn/include/cudnn_version.h".into(),
         version: Some(version),
@@ -29,7 +29,7 @@ fn policy(text: &str) -> Policy {
     Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "app").unwrap()
 }
 
-fn cudarc(version: &str, features: &[&str], level: Option<(&str, &str, Chosen)>) -> Use {
+fn cudarc(version: &str, features: &[&str], level: Option<(&str, &str, Chosen)>) -> CrateUse {
     let of = Crate {
         name: "cudarc".to_owned(),
         version: version.to_owned(),
@@ -39,8 +39,9 @@ fn cudarc(version: &str, features: &[&str], level: Option<(&str, &str, Chosen)>)
         named_in: vec!["Cargo.toml:9".to_owned()],
         ..Crate::default()
     };
-    let level = level.map(|(value, by, chosen)| Told { value: value.parse().unwrap(), by: by.to_owned(), chosen });
-    Use { of, level, library: None, compiler: None, headers: None, arch: None, stopped: None }
+    let level =
+        level.map(|(value, by, chosen)| DetectedLevel { value: value.parse().unwrap(), by: by.to_owned(), chosen });
+    CrateUse { of, level, library: None, compiler: None, headers: None, arch: None, stopped: None }
 }
 
 fn fixed(level: &'static str) -> Option<(&'static str, &'static str, Chosen)> {
@@ -48,8 +49,8 @@ fn fixed(level: &'static str) -> Option<(&'static str, &'static str, Chosen)> {
 }
 
 /// Codes and weights of what is found.
-fn codes(policy: &Policy, toolchain: &Toolchain, uses: &[Use]) -> Vec<String> {
-    let found = judge(policy, toolchain, uses);
+fn codes(policy: &Policy, toolchain: &Toolchain, uses: &[CrateUse]) -> Vec<String> {
+    let found = check_crates(policy, toolchain, uses);
     for finding in &found {
         assert!(finding.message.contains("\ncrate: "), "the way to the crate is told: {finding:?}");
         assert!(!finding.hint.is_empty(), "{finding:?}");
@@ -94,7 +95,7 @@ fn a_level_against_the_toolkit() {
 
 #[test]
 fn how_to_change_a_level() {
-    let hint = |one: Use| judge(&Policy::default(), &toolchain("13.0.88", None), &[one])[0].hint.clone();
+    let hint = |one: CrateUse| check_crates(&Policy::default(), &toolchain("13.0.88", None), &[one])[0].hint.clone();
     assert_eq!(
         hint(cudarc("0.19.10", LINKED, Some(("12.8", "feature cuda-12080", Chosen::Fixed)))),
         "Cargo.toml:9: take the feature cuda-13000 instead of cuda-12080; or set CUDARC_CUDA_VERSION=13000"
@@ -122,7 +123,7 @@ fn how_to_change_a_level() {
 fn cudnn_against_the_one_in_use() {
     let bindings = |version: &str, how: &str, value| {
         let mut one = cudarc(version, &["driver", "cudnn", how], fixed("13.0"));
-        one.library = Some(Told { value, by: "feature cudnn".to_owned(), chosen: Chosen::Fixed });
+        one.library = Some(DetectedLevel { value, by: "feature cudnn".to_owned(), chosen: Chosen::Fixed });
         one
     };
     for (version, how, value, library, expected) in [
@@ -151,7 +152,7 @@ fn cudnn_against_the_one_in_use() {
 #[test]
 fn two_crates_of_one_program() {
     let toolkit = Toolchain::default();
-    let both = |one: Use, other: Use| codes(&Policy::default(), &toolkit, &[one, other]);
+    let both = |one: CrateUse, other: CrateUse| codes(&Policy::default(), &toolkit, &[one, other]);
     assert_eq!(
         both(cudarc("0.17.8", LOADED, fixed("12.8")), cudarc("0.19.10", LOADED, fixed("13.0"))),
         ["CG152 error"]
@@ -161,7 +162,7 @@ fn two_crates_of_one_program() {
     assert!(both(cudarc("0.17.8", DRIVER, fixed("12.8")), cudarc("0.19.10", LOADED, fixed("13.0"))).is_empty());
     let library = |version: &str, major| {
         let mut one = cudarc(version, &["driver", "cudnn", "dynamic-linking"], None);
-        one.library = Some(Told { value: (major, None), by: "feature".to_owned(), chosen: Chosen::Fixed });
+        one.library = Some(DetectedLevel { value: (major, None), by: "feature".to_owned(), chosen: Chosen::Fixed });
         one
     };
     assert_eq!(both(library("0.19.10", 8), library("0.17.8", 9)), ["CG152 error"]);
@@ -195,7 +196,7 @@ fn a_level_that_asks_for_a_driver() {
     assert!(needs("0.19.10", DRIVER, "13.0", "535").is_empty());
     assert!(needs("0.17.8", LINKED, "13.0", "535").is_empty());
     assert_eq!(needs("0.19.4", DRIVER, "13.0", "535"), ["CG153 error"]);
-    let found = judge(
+    let found = check_crates(
         &policy("[driver]\nfleet = \"535\"\n"),
         &Toolchain::default(),
         &[cudarc("0.17.8", DRIVER, Some(("13.0", "no nvcc in PATH: the newest it knows", Chosen::Assumed)))],
@@ -204,7 +205,7 @@ fn a_level_that_asks_for_a_driver() {
     assert!(found[0].hint.starts_with("set CUDARC_CUDA_VERSION=12020 (Cargo.toml:9: or"), "{found:?}");
 }
 
-fn tool(compiler: &str, headers: Option<(&str, &str, &str)>) -> Use {
+fn tool(compiler: &str, headers: Option<(&str, &str, &str)>) -> CrateUse {
     let mut one = cudarc("0.19.10", &[], None);
     one.of = Crate {
         name: "bindgen_cuda".to_owned(),
@@ -215,8 +216,8 @@ fn tool(compiler: &str, headers: Option<(&str, &str, &str)>) -> Use {
     };
     let path = if compiler.starts_with("13.0") { "/cuda/bin/nvcc" } else { "/other/bin/nvcc" };
     one.compiler =
-        Some(Compiler { path: path.into(), release: Some(compiler.parse().unwrap()), by: "PATH".to_owned() });
-    one.headers = headers.map(|(path, release, by)| Headers {
+        Some(CrateCompiler { path: path.into(), release: Some(compiler.parse().unwrap()), by: "PATH".to_owned() });
+    one.headers = headers.map(|(path, release, by)| CrateHeaders {
         path: path.into(),
         release: Some(release.parse().unwrap()),
         by: by.to_owned(),
@@ -228,7 +229,7 @@ fn tool(compiler: &str, headers: Option<(&str, &str, &str)>) -> Use {
 #[test]
 fn the_toolkit_that_a_crate_compiles_with() {
     let toolchain = toolchain("13.0.88", None);
-    let found = |one: Use| codes(&Policy::default(), &toolchain, &[one]);
+    let found = |one: CrateUse| codes(&Policy::default(), &toolchain, &[one]);
     assert!(found(tool("13.0.88", None)).is_empty());
     assert!(found(tool("13.0.88", Some(("/cuda/include/cuda.h", "13.0", "CUDA_PATH")))).is_empty());
     let usual = "/usr/local/cuda/include";
@@ -248,7 +249,7 @@ fn the_toolkit_that_a_crate_compiles_with() {
     // One tool of two crates is one tool.
     let mut farther = tool("11.8.89", None);
     farther.of.path.insert(1, "model 0.1.0".to_owned());
-    let found = judge(&Policy::default(), &toolchain, &[farther, tool("11.8.89", None)]);
+    let found = check_crates(&Policy::default(), &toolchain, &[farther, tool("11.8.89", None)]);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].message.contains("app -> candle-kernels 0.9.2 -> bindgen_cuda 0.1.6"), "{found:?}");
 }
@@ -257,13 +258,13 @@ fn the_toolkit_that_a_crate_compiles_with() {
 fn what_the_judge_of_the_toolchain_says_is_not_said_twice() {
     let mut toolchain = toolchain("13.0.88", None);
     let headers =
-        crate::toolchain::Headers { path: "/old/include/cuda.h".into(), version: Some(CudaVersion::new(11, 8)) };
+        crate::toolchain::ToolkitHeaders { path: "/old/include/cuda.h".into(), version: Some(CudaVersion::new(11, 8)) };
     toolchain.toolkits.push(Toolkit { root: "/old".into(), headers: Some(headers), ..Toolkit::default() });
-    toolchain.headers = Some(Choice { index: 1, reason: "CUDA_PATH names it".to_owned() });
+    toolchain.headers = Some(Selection { index: 1, reason: "CUDA_PATH names it".to_owned() });
     let one = tool("13.0.88", Some(("/old/include/cuda.h", "11.8", "CUDA_PATH")));
     assert!(codes(&Policy::default(), &toolchain, &[one]).is_empty());
-    let said = crate::judge::build::judge(&Policy::default(), &toolchain);
-    assert!(said.iter().any(|finding| finding.code == Code::ToolkitMixed), "{said:?}");
+    let from_build = crate::judge::build::check_build(&Policy::default(), &toolchain);
+    assert!(from_build.iter().any(|finding| finding.code == Code::ToolkitMixed), "{from_build:?}");
 }
 
 const H100_T4: &str = "[gpu]\nfleet = [\"H100\", \"T4\"]\n";
@@ -305,7 +306,7 @@ fn a_script_that_would_stop_is_a_warning() {
     let stops = |stopped| {
         let mut one = cudarc("0.19.10", LINKED, None);
         one.stopped = Some(stopped);
-        let found = judge(&Policy::default(), &toolchain("13.5.0", None), &[one]);
+        let found = check_crates(&Policy::default(), &toolchain("13.5.0", None), &[one]);
         assert_eq!((found.len(), found[0].code, found[0].severity), (1, Code::CrateStops, Severity::Warning));
         format!("{}\nhint: {}", found[0].message, found[0].hint)
     };
@@ -338,12 +339,12 @@ fn what_cargo_has_kept() {
         headers: None,
     };
     let mut one = cudarc("0.19.10", LINKED, Some(("11.8", "/b/nvcc, the first in PATH", Chosen::Found)));
-    assert_eq!(stale(std::slice::from_ref(&one), &[ran("13", "0", "")], true).len(), 1);
-    assert!(stale(std::slice::from_ref(&one), &[ran("11", "8", "")], true).is_empty());
-    assert!(stale(std::slice::from_ref(&one), &[], true).is_empty());
+    assert_eq!(check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", "")], true).len(), 1);
+    assert!(check_stale_builds(std::slice::from_ref(&one), &[ran("11", "8", "")], true).is_empty());
+    assert!(check_stale_builds(std::slice::from_ref(&one), &[], true).is_empty());
     // For the host and for the target: only what both say is sure.
-    assert!(stale(std::slice::from_ref(&one), &[ran("13", "0", ""), ran("11", "8", "")], true).is_empty());
-    let found = stale(std::slice::from_ref(&one), &[ran("13", "0", "")], true);
+    assert!(check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", ""), ran("11", "8", "")], true).is_empty());
+    let found = check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", "")], true);
     assert_eq!(found[0].hint, "cargo clean -p cudarc@0.19.10 --release, then build again");
     // A toolkit that it does not know would stop a fresh build.
     one.level = None;
@@ -353,11 +354,14 @@ fn what_cargo_has_kept() {
         newest: CudaVersion::new(13, 4),
         variable: "V".to_owned(),
     });
-    assert_eq!(stale(std::slice::from_ref(&one), &[ran("13", "0", "")], false).len(), 1);
+    assert_eq!(check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", "")], false).len(), 1);
     one.stopped = None;
-    one.library = Some(Told { value: (9, Some(10)), by: "h".to_owned(), chosen: Chosen::Found });
-    assert_eq!(stale(std::slice::from_ref(&one), &[ran("13", "0", "feature=\"cudnn-08009\"")], false).len(), 1);
-    assert!(stale(&[one], &[ran("13", "0", "feature=\"cudnn-09010\"")], false).is_empty());
+    one.library = Some(DetectedLevel { value: (9, Some(10)), by: "h".to_owned(), chosen: Chosen::Found });
+    assert_eq!(
+        check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", "feature=\"cudnn-08009\"")], false).len(),
+        1
+    );
+    assert!(check_stale_builds(&[one], &[ran("13", "0", "feature=\"cudnn-09010\"")], false).is_empty());
 }
 
 #[test]
@@ -377,7 +381,7 @@ fn kernels_that_cargo_has_kept() {
     };
     let now = tool("13.0.88", None);
     let ran = [ran];
-    let found = stale(&[kernels.clone(), now], &ran, false);
+    let found = check_stale_builds(&[kernels.clone(), now], &ran, false);
     assert!(found[0].message.contains("CUDA 11.8 (/old/include/cuda.h)"), "{found:?}");
-    assert!(stale(&[kernels, tool("11.8.89", None)], &ran, false).is_empty());
+    assert!(check_stale_builds(&[kernels, tool("11.8.89", None)], &ran, false).is_empty());
 }

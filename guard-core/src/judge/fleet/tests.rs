@@ -4,7 +4,9 @@ use std::path::Path;
 use super::*;
 use crate::env::Env;
 use crate::finding::{Code, Severity};
-use crate::toolchain::{Choice, Headers, Install, LibraryFile, LibraryHeaders, Request, Sourced, Toolkit};
+use crate::toolchain::{
+    DetectOptions, Install, LibraryFile, LibraryHeaders, Selection, Sourced, Toolkit, ToolkitHeaders,
+};
 
 fn policy(text: &str) -> Policy {
     Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "demo").unwrap()
@@ -12,16 +14,20 @@ fn policy(text: &str) -> Policy {
 
 /// A toolchain by its facts: a toolkit's release, what `CUDAARCHS` says, cuDNN's version and CUDA major. Empty: none.
 fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Toolchain {
-    let request = Request {
+    let request = DetectOptions {
         system_root: "/nowhere".into(),
         policy_archs: policy.arch_requests(),
-        ..Request::new(&Env::of([("CUDAARCHS".to_owned(), archs.into())].into(), "/"), "x86_64-unknown-linux-gnu")
+        ..DetectOptions::new(
+            &Env::from_variables([("CUDAARCHS".to_owned(), archs.into())].into(), "/"),
+            "x86_64-unknown-linux-gnu",
+        )
     };
-    let mut toolchain = Toolchain::look(&request);
+    let mut toolchain = Toolchain::detect(&request);
     if let Ok(version) = toolkit.parse() {
-        let headers = Headers { path: "/cuda/include/cuda.h".into(), version: Some(version) };
+        let headers = ToolkitHeaders { path: "/cuda/include/cuda.h".into(), version: Some(version) };
         toolchain.toolkits.push(Toolkit { headers: Some(headers), ..Toolkit::default() });
-        toolchain.headers = Some(Choice { index: toolchain.toolkits.len() - 1, reason: "CUDA_HOME names it".into() });
+        toolchain.headers =
+            Some(Selection { index: toolchain.toolkits.len() - 1, reason: "CUDA_HOME names it".into() });
     }
     if let Some((version, cuda)) = library.split_once(" for ") {
         let version = version.parse::<Version>().unwrap();
@@ -37,7 +43,7 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Tool
                 missing: Vec::new(),
             }),
         });
-        let choice = Choice { index: toolchain.installs.len() - 1, reason: "CUDNN_PATH names it".into() };
+        let choice = Selection { index: toolchain.installs.len() - 1, reason: "CUDNN_PATH names it".into() };
         toolchain.library_headers = Some(choice.clone());
         toolchain.library_file = Some(choice);
     }
@@ -49,19 +55,20 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Tool
 fn what_crates_make_of_one_arch() {
     let policy = policy("[gpu]\nfleet = [\"T4\", \"H100\"]\n");
     for (cap, code) in [("75", Code::FleetCannotTell), ("90", Code::FleetUndeclared)] {
-        let env = Env::of([("CUDA_COMPUTE_CAP".to_owned(), cap.into())].into(), "/");
-        let request = Request { system_root: "/nowhere".into(), ..Request::new(&env, "x86_64-unknown-linux-gnu") };
-        let toolchain = Toolchain::look(&request);
-        let codes: Vec<Code> = declared(&policy, &toolchain).iter().map(|finding| finding.code).collect();
+        let env = Env::from_variables([("CUDA_COMPUTE_CAP".to_owned(), cap.into())].into(), "/");
+        let request =
+            DetectOptions { system_root: "/nowhere".into(), ..DetectOptions::new(&env, "x86_64-unknown-linux-gnu") };
+        let toolchain = Toolchain::detect(&request);
+        let codes: Vec<Code> = check_declared_fleet(&policy, &toolchain).iter().map(|finding| finding.code).collect();
         assert_eq!(codes, [code], "{cap}");
     }
 }
 
 /// What is said: code, severity and first sentence of each finding.
-fn said(policy_text: &str, toolkit: &str, archs: &str, library: &str) -> Vec<String> {
+fn expected_codes(policy_text: &str, toolkit: &str, archs: &str, library: &str) -> Vec<String> {
     let policy = policy(policy_text);
     let toolchain = toolchain(&policy, toolkit, archs, library);
-    let findings = declared(&policy, &toolchain).into_iter().chain(super::guarded(&policy, &toolchain));
+    let findings = check_declared_fleet(&policy, &toolchain).into_iter().chain(super::check_cudnn(&policy, &toolchain));
     findings
         .map(|finding| {
             assert!(!finding.hint.is_empty(), "{finding:?}");
@@ -97,18 +104,18 @@ fn gpus_against_the_declared_archs() {
         ("[gpu]\nfleet = []\n", "80", vec![]),
         ("", "80", vec![]),
     ] {
-        assert_eq!(said(policy, "12.4", archs, ""), expected, "{policy} {archs}");
+        assert_eq!(expected_codes(policy, "12.4", archs, ""), expected, "{policy} {archs}");
     }
     // The policy against itself.
     let both = "[gpu]\narchs = [\"sm_80\"]\nfleet = [\"T4\"]\n";
-    assert_eq!(said(both, "12.4", "75", "")[0], unserved("T4 (7.5)")[0].replace("warning", "error"));
+    assert_eq!(expected_codes(both, "12.4", "75", "")[0], unserved("T4 (7.5)")[0].replace("warning", "error"));
 }
 
 #[test]
 fn what_to_add_and_where() {
     let hint = |policy_text: &str, toolkit: &str, archs: &str| {
         let policy = policy(policy_text);
-        let findings = declared(&policy, &toolchain(&policy, toolkit, archs, ""));
+        let findings = check_declared_fleet(&policy, &toolchain(&policy, toolkit, archs, ""));
         findings.first().map(|finding| finding.hint.clone()).unwrap_or_default()
     };
     let t4 = "[gpu]\nfleet = [\"T4\"]\n";
@@ -125,14 +132,14 @@ fn what_to_add_and_where() {
 fn only_the_projects_own_words_are_an_error() {
     let by = |variables: BTreeMap<String, std::ffi::OsString>, builder: Option<&str>, archs: &str| {
         let policy = policy(&format!("[gpu]\nfleet = [\"T4\"]\n{archs}"));
-        let request = Request {
+        let request = DetectOptions {
             system_root: "/nowhere".into(),
             policy_archs: policy.arch_requests(),
             archs: builder.map(str::to_owned),
-            ..Request::new(&Env::of(variables, "/"), "x86_64-unknown-linux-gnu")
+            ..DetectOptions::new(&Env::from_variables(variables, "/"), "x86_64-unknown-linux-gnu")
         };
-        let toolchain = Toolchain::look(&request);
-        let finding = declared(&policy, &toolchain).remove(0);
+        let toolchain = Toolchain::detect(&request);
+        let finding = check_declared_fleet(&policy, &toolchain).remove(0);
         assert_eq!(finding.code, Code::FleetUndeclared);
         (finding.severity, finding.hint)
     };
@@ -176,7 +183,11 @@ fn drivers_against_the_toolkit() {
         ("300", "13.0", older("300", 13)),
         ("535", "", open),
     ] {
-        assert_eq!(said(&format!("[driver]\nfleet = \"{fleet}\"\n"), toolkit, "", ""), expected, "{fleet} {toolkit}");
+        assert_eq!(
+            expected_codes(&format!("[driver]\nfleet = \"{fleet}\"\n"), toolkit, "", ""),
+            expected,
+            "{fleet} {toolkit}"
+        );
     }
 }
 
@@ -205,10 +216,14 @@ fn drivers_against_ptx() {
         ("\"B200\", \"H100\"", "535", "12.4", "80", cannot("535", "12.4", "H100 (9.0)")),
         ("\"A100\", \"8.6\"", "535", "12.4", "80", vec![]),
     ] {
-        assert_eq!(said(&text(gpus, driver), toolkit, archs, ""), expected, "{gpus} {driver} {toolkit} {archs}");
+        assert_eq!(
+            expected_codes(&text(gpus, driver), toolkit, archs, ""),
+            expected,
+            "{gpus} {driver} {toolkit} {archs}"
+        );
     }
     // A CUDA 13 has both against it, and machine code is of use to who does without cudart.
-    assert_eq!(said(&text("\"H100\"", "535"), "13.0", "80", "").len(), 2);
+    assert_eq!(expected_codes(&text("\"H100\"", "535"), "13.0", "80", "").len(), 2);
 }
 
 #[test]
@@ -235,18 +250,18 @@ fn cudnn_against_the_oldest_of_the_fleet() {
         ("9.1", "linkage = \"static\"\n", "9.15.1 for 13", vec![]),
     ] {
         let text = format!("[cudnn]\nfleet = \"{fleet}\"\n{more}");
-        assert_eq!(said(&text, "", "", built), expected, "{fleet} {built}");
+        assert_eq!(expected_codes(&text, "", "", built), expected, "{fleet} {built}");
     }
-    let open = said("[cudnn]\nfleet = \"9.1\"\n", "12.4", "", "");
+    let open = expected_codes("[cudnn]\nfleet = \"9.1\"\n", "12.4", "", "");
     assert_eq!(open, ["info[CG139]: whether this build serves the whole fleet cannot be told here."]);
-    assert_eq!(said("[cudnn]\nlinkage = \"none\"\nfleet = \"9.1\"\n", "12.4", "", ""), [""; 0]);
+    assert_eq!(expected_codes("[cudnn]\nlinkage = \"none\"\nfleet = \"9.1\"\n", "12.4", "", ""), [""; 0]);
 }
 
 #[test]
 fn cudnn_against_the_gpus() {
     let judged = |gpu: &str, built: &str| {
         let policy = policy(&format!("[gpu]\nfleet = [\"{gpu}\"]\n"));
-        super::guarded(&policy, &toolchain(&policy, "", "", built)).into_iter().next()
+        super::check_cudnn(&policy, &toolchain(&policy, "", "", built)).into_iter().next()
     };
     let (left, before) = (Some(Code::CudnnLeftGpu), Some(Code::CudnnBeforeGpu));
     for (gpu, built, expected) in [

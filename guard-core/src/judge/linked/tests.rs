@@ -8,7 +8,7 @@ use crate::kernels::tests::{compute, plain, sm};
 use crate::manifest::{BuiltWith, Component as Package};
 use crate::policy::Policy;
 use crate::tables;
-use crate::toolchain::{Choice, Headers, Toolchain, Toolkit};
+use crate::toolchain::{Selection, Toolchain, Toolkit, ToolkitHeaders};
 use crate::version::Version;
 
 fn policy(text: &str) -> Policy {
@@ -17,8 +17,13 @@ fn policy(text: &str) -> Policy {
 
 fn manifest() -> Manifest {
     let component = Package { name: "demo".to_owned(), version: "0.1.0".to_owned() };
-    let made =
-        Manifest::of(component, "x86_64-unknown-linux-gnu", "release", &Policy::default(), &Toolchain::default());
+    let made = Manifest::from_build(
+        component,
+        "x86_64-unknown-linux-gnu",
+        "release",
+        &Policy::default(),
+        &Toolchain::default(),
+    );
     Manifest { toolkit: Some(Version::new(13, 0, 88)), ..made }
 }
 
@@ -41,7 +46,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
     }
 }
 
-static NOTHING: Seen = Seen {
+static NOTHING: LinkEvidence = LinkEvidence {
     kernels: Vec::new(),
     cudart: Vec::new(),
     cudart_named: None,
@@ -50,7 +55,7 @@ static NOTHING: Seen = Seen {
     host: None,
 };
 
-fn said(findings: &[Finding]) -> Vec<String> {
+fn expected_findings(findings: &[Finding]) -> Vec<String> {
     let line = |finding: &Finding| finding.render().lines().next().unwrap_or_default().to_owned();
     findings.iter().map(line).collect()
 }
@@ -59,10 +64,10 @@ fn said(findings: &[Finding]) -> Vec<String> {
 fn own_kernels_are_held_against_the_archs() {
     let archs = policy("[gpu]\narchs = [\"sm_80\", \"sm_90\", \"compute_90\"]\n");
     let right = [fatbin(&[sm(80), sm(90), compute(90, (9, 0))])];
-    assert_eq!(judge(&archs, &manifest(), &linked(&plain(&right), &[true])), []);
+    assert_eq!(check_linked(&archs, &manifest(), &linked(&plain(&right), &[true])), []);
     let kernels = plain(&[right[0].clone(), fatbin(&[sm(75), sm(80), compute(90, (9, 0))])]);
     assert_eq!(
-        said(&judge(&archs, &manifest(), &linked(&kernels, &[true, true]))),
+        expected_findings(&check_linked(&archs, &manifest(), &linked(&kernels, &[true, true]))),
         [
             "error[CG128]: kernels of this package in demo are not built for sm_90, which the policy asks for.",
             "warning[CG129]: kernels of this package in demo are built for sm_75, which the policy does not ask for.",
@@ -70,11 +75,11 @@ fn own_kernels_are_held_against_the_archs() {
     );
     // Of other packages, or nobody has looked.
     for own in [&[true, false][..], &[true], &[]] {
-        let found = judge(&archs, &manifest(), &linked(&kernels, own));
+        let found = check_linked(&archs, &manifest(), &linked(&kernels, own));
         assert_eq!(found, [], "{own:?}");
     }
     assert_eq!(
-        said(&judge(&Policy::default(), &manifest(), &linked(&kernels, &[true, true]))),
+        expected_findings(&check_linked(&Policy::default(), &manifest(), &linked(&kernels, &[true, true]))),
         ["info[CG131]: demo runs only in part on GPUs of 7.5."]
     );
 }
@@ -85,8 +90,8 @@ fn an_arch_that_is_declared_and_not_in_the_file_is_told() {
     let on = |archs: &[&str], by: Option<&'static str>, own: &[bool]| {
         let declared = archs.iter().map(|arch| arch.parse().unwrap()).collect();
         let file = Linked { declared_by: by, ..linked(&kernels, own) };
-        let found = judge(&Policy::default(), &Manifest { declared, ..manifest() }, &file);
-        said(&found.into_iter().filter(|one| one.code == Code::ArchMissing).collect::<Vec<_>>())
+        let found = check_linked(&Policy::default(), &Manifest { declared, ..manifest() }, &file);
+        expected_findings(&found.into_iter().filter(|one| one.code == Code::ArchMissing).collect::<Vec<_>>())
     };
     let variable = Some("CUDAARCHS");
     assert_eq!(
@@ -109,8 +114,11 @@ fn an_arch_that_is_declared_and_not_in_the_file_is_told() {
     let accelerated = plain(&[fatbin(&[writer::entry(&own_features)])]);
     let of_it = |declared: &str| {
         let file = Linked { declared_by: variable, ..linked(&accelerated, &[true]) };
-        let found =
-            judge(&Policy::default(), &Manifest { declared: vec![declared.parse().unwrap()], ..manifest() }, &file);
+        let found = check_linked(
+            &Policy::default(),
+            &Manifest { declared: vec![declared.parse().unwrap()], ..manifest() },
+            &file,
+        );
         found.iter().filter(|one| one.code == Code::ArchMissing).count()
     };
     assert_eq!(of_it("sm_90"), 0, "what serves the GPUs that are named");
@@ -126,7 +134,7 @@ fn where_no_kernel_is_known_to_be_the_packages_own() {
     let archs = policy("[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n");
     let right = fatbin(&[sm(80), compute(90, (9, 0))]);
     let codes = |kernels: &Kernels, own: &[bool]| -> Vec<(Code, Severity)> {
-        let found = judge(&archs, &manifest(), &linked(kernels, own));
+        let found = check_linked(&archs, &manifest(), &linked(kernels, own));
         found.iter().map(|finding| (finding.code, finding.severity)).collect()
     };
     assert_eq!(
@@ -137,7 +145,7 @@ fn where_no_kernel_is_known_to_be_the_packages_own() {
     let other = plain(&[right, fatbin(&[sm(75), compute(75, (9, 0))])]);
     assert_eq!(codes(&other, &[false, false]), [(Code::OwnKernelsUnknown, Severity::Info)]);
     assert_eq!(codes(&other, &[true, false]), []);
-    let found = judge(&Policy::default(), &manifest(), &linked(&other, &[false, false]));
+    let found = check_linked(&Policy::default(), &manifest(), &linked(&other, &[false, false]));
     assert!(found.iter().all(|finding| finding.code != Code::OwnKernelsUnknown), "nobody asked for anything");
 }
 
@@ -145,18 +153,18 @@ fn where_no_kernel_is_known_to_be_the_packages_own() {
 fn what_a_plain_arch_flag_brings_along_is_no_surplus() {
     let archs = policy("[gpu]\narchs = [\"sm_80\"]\n");
     let kernels = plain(&[fatbin(&[sm(80), compute(80, (9, 0))])]);
-    assert_eq!(judge(&archs, &manifest(), &linked(&kernels, &[true])), []);
+    assert_eq!(check_linked(&archs, &manifest(), &linked(&kernels, &[true])), []);
     let kernels = plain(&[fatbin(&[sm(80), compute(75, (9, 0))])]);
-    assert_eq!(judge(&archs, &manifest(), &linked(&kernels, &[true]))[0].code, Code::ArchSurplus);
+    assert_eq!(check_linked(&archs, &manifest(), &linked(&kernels, &[true]))[0].code, Code::ArchSurplus);
 }
 
 #[test]
 fn the_whole_file_is_held_against_the_fleet() {
     let kernels = plain(&[fatbin(&[sm(80), compute(90, (9, 0))]), fatbin(&[sm(80)])]);
-    let judged = |text: &str| judge(&policy(text), &manifest(), &linked(&kernels, &[]));
+    let judged = |text: &str| check_linked(&policy(text), &manifest(), &linked(&kernels, &[]));
     assert_eq!(judged("[gpu]\nfleet = [\"A100\", \"8.6\"]\n"), []);
     assert_eq!(
-        said(&judged("[gpu]\nfleet = [\"T4\", \"A100\", \"H100\"]\n")),
+        expected_findings(&judged("[gpu]\nfleet = [\"T4\", \"A100\", \"H100\"]\n")),
         [
             "error[CG130]: demo has no code for T4 (7.5), which it must run on.",
             "warning[CG131]: demo runs on H100 (9.0) only in part: 1 of its containers has no code for it.",
@@ -165,7 +173,10 @@ fn the_whole_file_is_held_against_the_fleet() {
     assert_eq!(judged("[gpu]\nfleet = [\"H100\"]\npartial = \"refuse\"\n")[0].severity, Severity::Error);
     // A file without kernels says nothing about GPUs.
     let none = plain(&[]);
-    assert_eq!(judge(&policy("[gpu]\nfleet = [\"T4\"]\narchs = [\"sm_80\"]\n"), &manifest(), &linked(&none, &[])), []);
+    assert_eq!(
+        check_linked(&policy("[gpu]\nfleet = [\"T4\"]\narchs = [\"sm_80\"]\n"), &manifest(), &linked(&none, &[])),
+        []
+    );
 }
 
 #[test]
@@ -173,7 +184,7 @@ fn the_oldest_driver_of_the_fleet() {
     let kernels = plain(&[fatbin(&[sm(80), compute(80, (8, 4))])]);
     let on = |toolkit: Version, cudart: Linkage, text: &str| {
         let file = Linked { cudart, ..linked(&kernels, &[]) };
-        said(&judge(&policy(text), &Manifest { toolkit: Some(toolkit), ..manifest() }, &file))
+        expected_findings(&check_linked(&policy(text), &Manifest { toolkit: Some(toolkit), ..manifest() }, &file))
     };
     let (old, new) = (Version::new(12, 4, 131), Version::new(13, 0, 88));
     let oldest = "[driver]\nfleet = \"535\"\n";
@@ -190,7 +201,7 @@ fn the_oldest_driver_of_the_fleet() {
     );
     let newer = plain(&[fatbin(&[sm(80), compute(80, (8, 8))])]);
     assert_eq!(
-        said(&judge(
+        expected_findings(&check_linked(
             &policy(&fleet("\"10.0\"")),
             &Manifest { toolkit: Some(old), ..manifest() },
             &Linked { cudart: Linkage::None, ..linked(&newer, &[]) }
@@ -204,10 +215,15 @@ fn the_oldest_driver_of_the_fleet() {
 #[test]
 fn ptx_for_gpus_to_come() {
     let kernels = plain(&[fatbin(&[sm(80), sm(90)])]);
-    let found = judge(&policy("[gpu]\narchs = [\"sm_80\", \"sm_90\"]\n"), &manifest(), &linked(&kernels, &[true]));
-    assert_eq!(said(&found), ["info[CG122]: demo has no PTX for GPUs newer than those it is built for."]);
+    let found =
+        check_linked(&policy("[gpu]\narchs = [\"sm_80\", \"sm_90\"]\n"), &manifest(), &linked(&kernels, &[true]));
+    assert_eq!(expected_findings(&found), ["info[CG122]: demo has no PTX for GPUs newer than those it is built for."]);
     assert!(found[0].hint.contains("compute_90"), "{}", found[0].hint);
-    assert_eq!(judge(&Policy::default(), &manifest(), &linked(&kernels, &[true])), [], "nobody declared anything");
+    assert_eq!(
+        check_linked(&Policy::default(), &manifest(), &linked(&kernels, &[true])),
+        [],
+        "nobody declared anything"
+    );
 }
 
 #[test]
@@ -216,7 +232,7 @@ fn folders_of_the_building_machine() {
     let folders = [(PathBuf::from("/srv/ci/target"), "cargo's target folder")];
     let codes = |path: &str, release: bool| {
         let file = Linked { runpath: Some(path), release, folders: &folders, ..linked(&kernels, &[]) };
-        judge(&Policy::default(), &manifest(), &file).iter().map(|finding| finding.code).collect::<Vec<_>>()
+        check_linked(&Policy::default(), &manifest(), &file).iter().map(|finding| finding.code).collect::<Vec<_>>()
     };
     for fine in [
         "",
@@ -248,16 +264,16 @@ fn libraries_of_another_release() {
     let mut recorded = manifest();
     recorded.library = Some(BuiltWith { version: Version::new(9, 15, 1), linkage: Linkage::Unknown });
     assert_eq!(
-        said(&judge(&Policy::default(), &recorded, &file)),
+        expected_findings(&check_linked(&Policy::default(), &recorded, &file)),
         [
             "error[CG142]: demo is built with CUDA 13.0, but linked to libcudart.so.12.",
             "error[CG142]: the headers found are from cuDNN 9.15.1, but demo is linked to libcudnn.so.8.",
         ]
     );
-    let without = judge(&Policy::default(), &recorded, &Linked { kernels: &none, ..file });
+    let without = check_linked(&Policy::default(), &recorded, &Linked { kernels: &none, ..file });
     assert_eq!(without[0].severity, Severity::Warning);
     let same = ["libcudart.so.13".to_owned(), "libcudnn.so.9".to_owned()];
-    assert_eq!(judge(&Policy::default(), &recorded, &Linked { needed: &same, ..file }), []);
+    assert_eq!(check_linked(&Policy::default(), &recorded, &Linked { needed: &same, ..file }), []);
 }
 
 #[test]
@@ -267,7 +283,7 @@ fn the_linkage_that_the_policy_declares() {
     let kernels = Kernels::default();
     let severity = |declared: &str, library: Linkage| {
         let policy = policy(&format!("[cudnn]\nlinkage = \"{declared}\"\n"));
-        let found = judge(&policy, &manifest(), &Linked { library, ..linked(&kernels, &[]) });
+        let found = check_linked(&policy, &manifest(), &Linked { library, ..linked(&kernels, &[]) });
         found.first().map(|finding| finding.severity.name()).unwrap_or_default()
     };
     for (declared, seen, expected) in [
@@ -317,7 +333,7 @@ proptest! {
             release, needed: &needed, cudart: Linkage::Linked, library: Linkage::Linked, rpath: Some(&path),
             runpath: Some(&path), folders: &folders, ..linked(&kernels, &own)
         };
-        for finding in judge(&policy(text), &manifest(), &file) {
+        for finding in check_linked(&policy(text), &manifest(), &file) {
             prop_assert!(!finding.message.is_empty() && !finding.hint.is_empty());
         }
     }
@@ -345,13 +361,13 @@ proptest! {
         let policy = policy(&format!("[gpu]\nfleet = [{}]\n[driver]\nfleet = \"{driver}\"\n", quoted.join(", ")));
 
         let mut toolchain = Toolchain::default();
-        toolchain.archs.in_force = kernels.targets();
-        let headers = Headers { path: "cuda.h".into(), version: Some(toolkit.into()) };
+        toolchain.archs.in_force = kernels.built_targets();
+        let headers = ToolkitHeaders { path: "cuda.h".into(), version: Some(toolkit.into()) };
         toolchain.toolkits.push(Toolkit { headers: Some(headers), ..Toolkit::default() });
-        toolchain.headers = Some(Choice { index: 0, reason: String::new() });
+        toolchain.headers = Some(Selection { index: 0, reason: String::new() });
 
-        let by_file = judge(&policy, &Manifest { toolkit: Some(toolkit), ..manifest() }, &linked(&kernels, &[]));
-        let by_declaration = fleet::declared(&policy, &toolchain);
+        let by_file = check_linked(&policy, &Manifest { toolkit: Some(toolkit), ..manifest() }, &linked(&kernels, &[]));
+        let by_declaration = fleet::check_declared_fleet(&policy, &toolchain);
         // Which GPUs findings are about stands in their first sentences; the file has one for each PTX.
         let about = |findings: &[Finding], code: Code| -> BTreeSet<String> {
             let named = |finding: &Finding| {
@@ -373,8 +389,8 @@ proptest! {
     #[test]
     fn a_file_is_right_by_its_own_facts(archs in prop::collection::vec(0u8..12, 1..5), count in 1usize..4) {
         let kernels = containers_of(&vec![archs; count]);
-        let targets = kernels.targets();
-        let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, Coverage::Cubin | Coverage::Ptx));
+        let targets = kernels.built_targets();
+        let served = kernels.coverage_by_cc().into_iter().filter(|cover| matches!(cover.service.by, Coverage::Cubin | Coverage::Ptx));
         let rules = Policy {
             archs: targets.clone(),
             fleet: served.map(|cover| format!("{}.{}", cover.cc.0, cover.cc.1)).collect(),
@@ -384,7 +400,7 @@ proptest! {
         let own = vec![true; count];
         let needed = ["libcudart.so.13".to_owned()];
         let file = Linked { needed: &needed, cudart: Linkage::Linked, ..linked(&kernels, &own) };
-        let found = judge(&rules, &recorded, &file);
+        let found = check_linked(&rules, &recorded, &file);
         prop_assert!(found.iter().all(|finding| finding.code == Code::NoPtx), "{found:?}");
     }
 }
@@ -406,20 +422,20 @@ fn releases_that_do_not_belong_together() {
             own: text.starts_with("own"),
             bare: text.starts_with("bare"),
         };
-        let seen = Seen {
+        let seen = LinkEvidence {
             kernels: shown.iter().enumerate().map(kernel).collect(),
             cudart: inside.iter().map(|text| release(text)).collect(),
-            ..Seen::default()
+            ..LinkEvidence::default()
         };
         let in_use = in_use.split_whitespace().map(|text| Sourced::new(text.parse::<Version>().unwrap(), "PATH"));
         let in_use: Vec<_> = in_use.collect();
         let file = Linked { seen: &seen, in_use: &in_use, ..linked(&kernels, &[]) };
         let text = if require.is_empty() { String::new() } else { format!("[toolkit]\nrequire = \"{require}\"\n") };
-        let found = judge(&policy(&text), &manifest(), &file);
+        let found = check_linked(&policy(&text), &manifest(), &file);
         let line = |finding: &Finding| format!("{} {}", finding.severity.name(), finding.code);
         found.iter().map(line).collect::<Vec<_>>().join(", ")
     };
-    for (in_use, shown, inside, said) in [
+    for (in_use, shown, inside, expected_findings) in [
         ("13.0.88", &["own 13.0"][..], &["13.0"][..], ""),
         ("13.0", &["13.0", "13.0"], &["13.0"], ""),
         ("", &["13.0"], &["13.0"], ""),
@@ -444,7 +460,7 @@ fn releases_that_do_not_belong_together() {
         ("13.0", &["bare 12.4"], &[], "info CG144"),
         ("13.0", &["own 13.0", "bare 12.4"], &["13.0"], "info CG144"),
     ] {
-        assert_eq!(judged(in_use, shown, inside, ""), said, "{in_use}, {shown:?}, {inside:?}");
+        assert_eq!(judged(in_use, shown, inside, ""), expected_findings, "{in_use}, {shown:?}, {inside:?}");
     }
     assert_eq!(judged("13.0", &["own 11.8"], &["11.8"], ">=13"), "error CG103, error CG144");
     assert_eq!(judged("", &["11.8"], &["11.8"], ">=13"), "error CG103");
@@ -459,7 +475,7 @@ fn ptx_that_is_declared_and_not_there() {
     let kernels = plain(&[fatbin(&[sm(80)])]);
     let hint = |archs: &str| {
         let policy = policy(&format!("[gpu]\narchs = [{archs}]\n"));
-        let found = judge(&policy, &manifest(), &linked(&kernels, &[]));
+        let found = check_linked(&policy, &manifest(), &linked(&kernels, &[]));
         found.into_iter().find(|finding| finding.code == Code::NoPtx).expect("there is none")
     };
     assert!(hint("\"sm_80\"").hint.starts_with("add compute_80 to the archs"));

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::driver;
-use crate::host::Gpu;
+use crate::host::HostGpu;
 use crate::json::{Value, object};
 use crate::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
 use crate::tables;
@@ -40,7 +40,7 @@ impl Service {
 
 /// The answer for one GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct GpuAnswer {
     /// The component.
     pub component: String,
     /// The GPU's name, where known.
@@ -79,9 +79,9 @@ fn floors(manifest: &Manifest) -> impl Iterator<Item = (CudaVersion, Option<Driv
 
 /// The answers of a component for each of these GPUs whose compute capability is known: none, where it has no kernels. `forced`:
 /// `CUDA_FORCE_PTX_JIT=1` has machine code passed over.
-pub fn answers(manifest: &Manifest, gpus: &[Gpu], forced: bool) -> Vec<Answer> {
+pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAnswer> {
     let floors: Vec<_> = floors(manifest).collect();
-    let mut found: Vec<Answer> = Vec::new();
+    let mut found: Vec<GpuAnswer> = Vec::new();
     for gpu in gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()) {
         let Some(cc) = gpu.cc else { continue };
         for row in &manifest.requires {
@@ -99,7 +99,7 @@ pub fn answers(manifest: &Manifest, gpus: &[Gpu], forced: bool) -> Vec<Answer> {
             let of_gpu = tables::first_driver(cc).map(|floor| (floor.cuda, floor.release));
             // The newest that anything asks for, in either currency.
             let needs = floors.iter().copied().chain(own).chain(of_gpu).filter(|_| served).max();
-            let answer = Answer {
+            let answer = GpuAnswer {
                 component: manifest.component.to_string(),
                 name: gpu.name.clone(),
                 cc,
@@ -128,33 +128,33 @@ pub fn answers(manifest: &Manifest, gpus: &[Gpu], forced: bool) -> Vec<Answer> {
     found
 }
 
-impl Answer {
+impl GpuAnswer {
     /// As a JSON object.
     pub fn to_json(&self) -> Value {
         let mut value = object([("component", self.component.as_str().into())]);
-        value.put("name", self.name.as_deref());
-        value.put("cc", Some(format!("{}.{}", self.cc.0, self.cc.1)));
-        value.put("by", Some(self.service.name()));
-        value.put("code", Some(self.code.as_str()).filter(|code| !code.is_empty()));
+        value.insert_some("name", self.name.as_deref());
+        value.insert_some("cc", Some(format!("{}.{}", self.cc.0, self.cc.1)));
+        value.insert_some("by", Some(self.service.name()));
+        value.insert_some("code", Some(self.code.as_str()).filter(|code| !code.is_empty()));
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        value.put(
+        value.insert_some(
             "containers",
             self.containers.map(|(served, all)| object([("serve", number(served).into()), ("of", number(all).into())])),
         );
         let driver = self.cuda.map(|cuda| driver_to_json(cuda, self.release));
-        value.put("driver", driver);
-        value.put("sure_from", self.sure_from.map(|(cuda, release)| driver_to_json(cuda, Some(release))));
+        value.insert_some("driver", driver);
+        value.insert_some("sure_from", self.sure_from.map(|(cuda, release)| driver_to_json(cuda, Some(release))));
         value
     }
 }
 
 fn driver_to_json(cuda: CudaVersion, release: Option<DriverRelease>) -> Value {
     let mut driver = object([("cuda", cuda.to_string().into())]);
-    driver.put("release", release.map(|release| release.to_string()));
+    driver.insert_some("release", release.map(|release| release.to_string()));
     driver
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for GpuAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor) = self.cc;
         match &self.name {
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn each_gpu_has_its_own_answer() {
         let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
-        let mut manifest = Manifest::of(component, "t", "release", &Policy::default(), &Toolchain::default());
+        let mut manifest = Manifest::from_build(component, "t", "release", &Policy::default(), &Toolchain::default());
         let row = |from, to, by, code: &str, cuda: Option<(u32, u32)>| Requirement::Gpu {
             from,
             to,
@@ -219,19 +219,20 @@ mod tests {
             row((9, 0), Some((9, 255)), GpuCoverage::PartialPtx, "compute_80", Some((12, 4))),
             row((10, 0), None, GpuCoverage::Ptx, "compute_80", Some((12, 4))),
         ];
-        let gpu = |name: &str, cc| Gpu { name: Some(name.to_owned()), cc: Some(cc), visible: true, ..Gpu::default() };
+        let gpu =
+            |name: &str, cc| HostGpu { name: Some(name.to_owned()), cc: Some(cc), visible: true, ..HostGpu::default() };
         let gpus = [
             gpu("T4", (7, 5)),
             gpu("A100", (8, 0)),
             gpu("A100", (8, 0)),
             gpu("H100", (9, 0)),
             gpu("B200", (10, 0)),
-            Gpu { visible: false, ..gpu("A10", (8, 6)) },
-            Gpu { undriven: Some(DriverMismatch::NoLonger(470)), ..gpu("A10", (8, 6)) },
+            HostGpu { visible: false, ..gpu("A10", (8, 6)) },
+            HostGpu { undriven: Some(DriverMismatch::NoLonger(470)), ..gpu("A10", (8, 6)) },
         ];
-        let said: Vec<String> = answers(&manifest, &gpus, false).iter().map(ToString::to_string).collect();
+        let rendered: Vec<String> = answers(&manifest, &gpus, false).iter().map(ToString::to_string).collect();
         assert_eq!(
-            said,
+            rendered,
             [
                 "T4 (7.5): none: no code serves it",
                 "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer)",
@@ -241,8 +242,8 @@ mod tests {
             ]
         );
         let under_force = |manifest: &Manifest| {
-            let said: Vec<String> = answers(manifest, &gpus[1..], true).iter().map(ToString::to_string).collect();
-            said.iter().map(|line| line.split(';').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+            let rendered: Vec<String> = answers(manifest, &gpus[1..], true).iter().map(ToString::to_string).collect();
+            rendered.iter().map(|line| line.split(';').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(
             under_force(&manifest),
@@ -278,7 +279,7 @@ mod tests {
             newer.to_string(),
             "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer); sure where the driver supports CUDA 13.0 (580.65.06 or newer)"
         );
-        let partial = Answer { containers: Some((196, 197)), ..answers(&manifest, &gpus, false).remove(2) };
+        let partial = GpuAnswer { containers: Some((196, 197)), ..answers(&manifest, &gpus, false).remove(2) };
         assert!(partial.to_string().contains("partial, 196 of 197 containers, compute_80"), "{partial}");
         assert_eq!(
             partial.to_json().to_string(),

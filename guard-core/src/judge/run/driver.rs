@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use crate::finding::{Finding, MessageTemplate, Severity, Values};
-use crate::host::{Compat, CudnnState, Driver, DriverMismatch, DriverState, Gpu, Host};
+use crate::host::{CompatState, CudnnState, DriverMismatch, DriverState, Host, HostDriver, HostGpu};
 use crate::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
 use crate::policy::GpuNeed;
-use crate::served::higher;
+use crate::served::higher_floor;
 use crate::tables::{self, Floor};
 use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, DriverRelease, Version};
@@ -59,17 +59,17 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findin
         None | Some(answer::RIGHT) => judge.rows(findings),
         // A stub without a GPU is harmless: build images contain it, on hosts with a driver too.
         Some(answer::STUB) if judge.required || judge.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty()) => {
-            findings.push(MessageTemplate::StubDriver.finding(&all()));
+            findings.push(MessageTemplate::StubDriver.to_finding(&all()));
         }
         Some(answer::STUB | answer::NO_GPU) => findings.push(judge.nothing(MessageTemplate::GpuMissing)),
-        Some(answer::MISMATCH) => findings.push(MessageTemplate::DriverMismatch.finding(&all())),
-        Some(answer::COMPAT_UNSUPPORTED) => findings.push(MessageTemplate::ForwardCompatUnsupported.finding(&all())),
+        Some(answer::MISMATCH) => findings.push(MessageTemplate::DriverMismatch.to_finding(&all())),
+        Some(answer::COMPAT_UNSUPPORTED) => findings.push(MessageTemplate::ForwardCompatUnsupported.to_finding(&all())),
         // These results do not concern versions: a system that is not ready, too little memory, a late fork.
-        Some(other) => findings.push(MessageTemplate::DriverCannotTellAnswer.finding(&all().with("answer", other))),
+        Some(other) => findings.push(MessageTemplate::DriverCannotTellAnswer.to_finding(&all().with("answer", other))),
     }
 }
 
-fn is_undriven(gpu: &Gpu) -> bool {
+fn is_undriven(gpu: &HostGpu) -> bool {
     gpu.visible && gpu.undriven.is_some()
 }
 
@@ -88,7 +88,7 @@ pub(super) fn together(manifests: &[&Manifest], host: &Host) -> Option<Finding> 
     let mut apart = pairs.filter(|(one, other)| !one.1.iter().any(|gpu| other.1.contains(gpu)));
     let ((one, _), (other, _)) = apart.next()?;
     let component = Values::default().with("component", &one.component).with("other", &other.component);
-    Some(MessageTemplate::NoGpuForAll.finding(&Judge::new(one, host, &component).values(None)))
+    Some(MessageTemplate::NoGpuForAll.to_finding(&Judge::new(one, host, &component).values(None)))
 }
 
 /// Returns true if a cuDNN release is older than each of these GPUs. The finding reports it for every user of cuDNN.
@@ -98,7 +98,8 @@ pub(crate) fn older_than(
     gpus: &[(u8, u8)],
     values: Values,
 ) -> Option<Finding> {
-    let newest = CUDNN.table().newest_gpus(version.major)?.of(version, made_with.map(|made| made.major))?;
+    let newest =
+        CUDNN.release_table().newest_gpus(version.major)?.newest_for(version, made_with.map(|made| made.major))?;
     let later = |cc: &(u8, u8)| cc.0 > newest && !tables::is_tegra(*cc);
     if gpus.is_empty() || !gpus.iter().all(later) {
         return None;
@@ -111,7 +112,7 @@ pub(crate) fn older_than(
         }
     }
     let values = values.with("found", version).with("newest_major", newest).with("gpus", names.join(", "));
-    Some(MessageTemplate::CudnnBeforeThisGpu.finding(&values))
+    Some(MessageTemplate::CudnnBeforeThisGpu.to_finding(&values))
 }
 
 struct Judge<'a> {
@@ -121,9 +122,9 @@ struct Judge<'a> {
     required: bool,
     /// True if the manifest has a requirement for driver or GPU.
     asks: bool,
-    driver: Driver,
+    driver: HostDriver,
     /// The GPUs that the process sees.
-    gpus: Option<Vec<&'a Gpu>>,
+    gpus: Option<Vec<&'a HostGpu>>,
 }
 
 /// A GPU row, the GPUs of its interval by index, and their result.
@@ -177,7 +178,7 @@ impl<'a> Judge<'a> {
         let rows = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
         let driver = match &host.driver {
             DriverState::Found(driver) => driver.clone(),
-            DriverState::Unknown | DriverState::Absent => Driver::default(),
+            DriverState::Unknown | DriverState::Absent => HostDriver::default(),
         };
         let gpus = host.gpus.as_ref();
         let gpus = gpus.map(|gpus| gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()).collect());
@@ -190,31 +191,31 @@ impl<'a> Judge<'a> {
     /// An answer of `libcuda` decides. Otherwise different releases do not fit: a newer libcuda may be a cuda-compat
     /// from before these notes, an older one never works.
     fn predicted(&self) -> Option<u32> {
-        let Driver { user: Some(user), kernel: Some(kernel), init: None, compat, .. } = &self.driver else {
+        let HostDriver { user: Some(user), kernel: Some(kernel), init: None, compat, .. } = &self.driver else {
             return self.driver.init;
         };
         let names = || self.gpus.iter().flatten().filter_map(|gpu| gpu.name.as_deref());
         match compat {
             _ if user == kernel => None,
-            Compat::Branches(branches) if branches.contains(&kernel.branch) => {
+            CompatState::Branches(branches) if branches.contains(&kernel.branch) => {
                 // One GPU that is not supported fails the whole process.
                 names().any(is_consumer).then_some(answer::COMPAT_UNSUPPORTED)
             }
-            Compat::Branches(branches) if branches.is_empty() => None,
-            Compat::Unknown if user > kernel => None,
-            Compat::Branches(_) | Compat::Ordinary | Compat::Unknown => Some(answer::MISMATCH),
+            CompatState::Branches(branches) if branches.is_empty() => None,
+            CompatState::Unknown if user > kernel => None,
+            CompatState::Branches(_) | CompatState::Ordinary | CompatState::Unknown => Some(answer::MISMATCH),
         }
     }
 
     /// Returns true if libcuda comes from a cuda-compat that lists the kernel module's branch.
     fn is_listed(&self) -> bool {
-        let Driver { kernel, compat, .. } = &self.driver;
-        matches!(compat, Compat::Branches(list) if kernel.is_some_and(|kernel| list.contains(&kernel.branch)))
+        let HostDriver { kernel, compat, .. } = &self.driver;
+        matches!(compat, CompatState::Branches(list) if kernel.is_some_and(|kernel| list.contains(&kernel.branch)))
     }
 
     /// Returns true if it is unknown whether libcuda and the kernel module work together.
     fn pair_is_open(&self) -> bool {
-        let Driver { user, kernel, init: None, .. } = &self.driver else { return false };
+        let HostDriver { user, kernel, init: None, .. } = &self.driver else { return false };
         let listed = self.is_listed();
         let named = self.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.name.is_some()));
         user.zip(*kernel).is_some_and(|(user, kernel)| user != kernel) && !(listed && named)
@@ -236,8 +237,8 @@ impl<'a> Judge<'a> {
                 },
                 Outcome::Wrong(words) => {
                     let words = if release.is_none() { MessageTemplate::DriverTooOldNoneKnown } else { words };
-                    let values = self.values(None).with("code", because).known("needs_cuda", cuda);
-                    findings.push(words.finding(&values.known("needs_release", release)));
+                    let values = self.values(None).with("code", because).with_known("needs_cuda", cuda);
+                    findings.push(words.to_finding(&values.with_known("needs_release", release)));
                 }
             }
         }
@@ -250,7 +251,7 @@ impl<'a> Judge<'a> {
             (Covered::Known | Covered::Unsure(..) | Covered::Open, _) => findings.push(self.cannot_tell()),
         }
         if self.driver.user.is_some() && self.driver.kernel.is_none() && self.driver.init.is_none() {
-            findings.push(MessageTemplate::KernelModuleUnknown.finding(&self.values(None)));
+            findings.push(MessageTemplate::KernelModuleUnknown.to_finding(&self.values(None)));
         }
     }
 
@@ -280,9 +281,9 @@ impl<'a> Judge<'a> {
         let floor = tables::cudart_floor(CudaVersion::new(made.major, 0));
         let outcome = self.floor(Some(floor.cuda), floor.release, MessageTemplate::CudnnNeedsNewerDriver);
         if let Outcome::Wrong(words) = outcome {
-            let values = self.values(None).known("found", version).with("found_cuda", made);
+            let values = self.values(None).with_known("found", version).with("found_cuda", made);
             let major = self.driver.cuda.map(|cuda| cuda.major);
-            findings.push(words.finding(&values.with("needs_cuda", floor.cuda).known("cuda_major", major)));
+            findings.push(words.to_finding(&values.with("needs_cuda", floor.cuda).with_known("cuda_major", major)));
         }
         outcome
     }
@@ -299,20 +300,20 @@ impl<'a> Judge<'a> {
                 None => all.push((why, vec![cc])),
             }
         }
-        let told = all.into_iter().map(|(why, ccs)| {
+        let described_rows = all.into_iter().map(|(why, ccs)| {
             let values = self.values(None).with("gpus", ccs.join(", "));
             match why {
                 DriverMismatch::NoLonger(last) => {
-                    MessageTemplate::GpuNotForDriver.finding(&values.with("branch", last))
+                    MessageTemplate::GpuNotForDriver.to_finding(&values.with("branch", last))
                 }
                 DriverMismatch::NotYet(Floor { cuda, release, .. }) => MessageTemplate::GpuNotForDriverYet
-                    .finding(&values.with("needs_cuda", cuda).known("needs_release", release)),
+                    .to_finding(&values.with("needs_cuda", cuda).with_known("needs_release", release)),
             }
         });
-        told.collect()
+        described_rows.collect()
     }
 
-    fn visible(&self) -> &[&'a Gpu] {
+    fn visible(&self) -> &[&'a HostGpu] {
         self.gpus.as_deref().unwrap_or_default()
     }
 
@@ -347,7 +348,7 @@ impl<'a> Judge<'a> {
         self.manifest.requires.iter().filter_map(row).filter(|row| !row.here.is_empty()).collect()
     }
 
-    fn places(&self, is: impl Fn(&Gpu) -> bool) -> Vec<usize> {
+    fn places(&self, is: impl Fn(&HostGpu) -> bool) -> Vec<usize> {
         (0..self.visible().len()).filter(|at| is(self.visible()[*at])).collect()
     }
 
@@ -358,7 +359,7 @@ impl<'a> Judge<'a> {
             Requirement::Library { built, min, linkage, .. } if *linkage != Linkage::Static => Some((*built, *min)),
             _ => None,
         })?;
-        let (dropped_in, floor) = CUDNN.table().gpu_floor(version)?;
+        let (dropped_in, floor) = CUDNN.release_table().gpu_floor(version)?;
         let gpus = self.places(|gpu| gpu.cc.is_some_and(|cc| cc < floor));
         (!gpus.is_empty() && version.major == built.major).then_some(LeftBehind { version, min, dropped_in, gpus })
     }
@@ -391,7 +392,7 @@ impl<'a> Judge<'a> {
             let values = self.values(Some(&gpus)).with("found", version).with("min", min);
             findings.push(
                 MessageTemplate::CudnnTooNewForGpu
-                    .finding(&values.with("dropped_in", dropped_in))
+                    .to_finding(&values.with("dropped_in", dropped_in))
                     .with_severity(severity),
             );
         }
@@ -415,27 +416,27 @@ impl<'a> Judge<'a> {
             Unsure::Before(cuda, release) => (cuda, release),
             Unsure::Forced => {
                 let values = self.values(Some(here)).with("built_for", self.manifest.built_for());
-                return MessageTemplate::DriverCannotTellForced.finding(&values);
+                return MessageTemplate::DriverCannotTellForced.to_finding(&values);
             }
             Unsure::Drives(Floor { cuda, release, .. }) => {
-                let values = self.values(Some(here)).with("needs_cuda", cuda).known("needs_release", release);
-                return MessageTemplate::DriverCannotTellDrives.finding(&values);
+                let values = self.values(Some(here)).with("needs_cuda", cuda).with_known("needs_release", release);
+                return MessageTemplate::DriverCannotTellDrives.to_finding(&values);
             }
             Unsure::Branch(needed) => {
                 let bounds = self.driver.user.map(tables::driver_supports);
                 let values = self.values(Some(here).filter(|here| !here.is_empty()));
                 let values = values.with("code", code).with("needs_cuda", needed);
-                let values = values.known("least", bounds.and_then(|bounds| bounds.least));
+                let values = values.with_known("least", bounds.and_then(|bounds| bounds.least));
                 return MessageTemplate::DriverCannotTellBranch
-                    .finding(&values.known("most", bounds.and_then(|bounds| bounds.most)));
+                    .to_finding(&values.with_known("most", bounds.and_then(|bounds| bounds.most)));
             }
         };
         if (cuda, release) == tables::NO_DRIVER_KNOWN {
-            return MessageTemplate::DriverCannotTellNewerPtx.finding(&self.values(Some(here)).with("code", code));
+            return MessageTemplate::DriverCannotTellNewerPtx.to_finding(&self.values(Some(here)).with("code", code));
         }
         let values = self.values(None).with("code", code).with("nvcc_major", cuda.major).with("needs_release", release);
         let major = self.driver.cuda.map(|cuda| cuda.major);
-        MessageTemplate::DriverCannotTellUnsure.finding(&values.known("cuda_major", major))
+        MessageTemplate::DriverCannotTellUnsure.to_finding(&values.with_known("cuda_major", major))
     }
 
     fn served(&self, row: &Requirement) -> Outcome {
@@ -474,7 +475,7 @@ impl<'a> Judge<'a> {
     /// Compares with the CUDA version that libcuda supports. If it is unknown, the release decides. The kernel
     /// module's release can only accept, because cuda-compat may be newer.
     fn floor(&self, cuda: Option<CudaVersion>, release: Option<DriverRelease>, too_old: MessageTemplate) -> Outcome {
-        let Driver { user, kernel, cuda: supports, .. } = self.driver;
+        let HostDriver { user, kernel, cuda: supports, .. } = self.driver;
         if cuda.is_none() && release.is_none() {
             return Outcome::Fits;
         }
@@ -493,9 +494,9 @@ impl<'a> Judge<'a> {
 
     /// Reports missing facts: for a described machine the facts that the user did not name.
     fn cannot_tell(&self) -> Finding {
-        let Driver { user, cuda, init, .. } = self.driver;
+        let HostDriver { user, cuda, init, .. } = self.driver;
         let unknown = !matches!(self.host.driver, DriverState::Found(_));
-        let cc = |gpu: &&Gpu| gpu.cc.is_none();
+        let cc = |gpu: &&HostGpu| gpu.cc.is_none();
         let missing = [
             (unknown, "the driver"),
             (!unknown && user.is_none() && cuda.is_none() && init.is_none(), "the release of libcuda"),
@@ -506,9 +507,9 @@ impl<'a> Judge<'a> {
         ];
         let missing: Vec<&str> = missing.into_iter().filter(|(lacks, _)| *lacks).map(|(_, what)| what).collect();
         if !self.host.described || missing.is_empty() {
-            return MessageTemplate::DriverCannotTell.finding(&self.values(None));
+            return MessageTemplate::DriverCannotTell.to_finding(&self.values(None));
         }
-        MessageTemplate::DriverCannotTellNotNamed.finding(&self.values(None).with("missing", missing.join(", ")))
+        MessageTemplate::DriverCannotTellNotNamed.to_finding(&self.values(None).with("missing", missing.join(", ")))
     }
 
     /// Returns the reason if only the CUDA version of the driver's branch is unknown.
@@ -527,7 +528,7 @@ impl<'a> Judge<'a> {
     }
 
     fn nothing(&self, words: MessageTemplate) -> Finding {
-        if self.required { words } else { MessageTemplate::NothingToSee }.finding(&self.values(None))
+        if self.required { words } else { MessageTemplate::NothingToSee }.to_finding(&self.values(None))
     }
 
     fn unserved(&self, wrong: MessageTemplate, row: &Row<'_>) -> Finding {
@@ -542,25 +543,28 @@ impl<'a> Judge<'a> {
         } else if wrong == MessageTemplate::DriverTooOldForCode && row.release.is_none() {
             wrong = MessageTemplate::DriverTooOldForCodeNoneKnown;
         }
-        wrong.finding(&values.known("needs_cuda", row.cuda).known("needs_release", row.release))
+        wrong.to_finding(&values.with_known("needs_cuda", row.cuda).with_known("needs_release", row.release))
     }
 
     /// Reports GPUs without code. The hint differs if the toolkit in use cannot compile for them.
     fn no_code(&self, here: &[usize], values: Values) -> (MessageTemplate, Values) {
         let ccs = here.iter().filter_map(|at| self.visible()[*at].cc);
-        let makers = tables::makers(ccs);
+        let makers = tables::compiling_toolkits(ccs);
         let built = self.manifest.toolkit.map(CudaVersion::from);
         let words = match built {
             Some(built) if makers.1.is_some_and(|last| built > last) => MessageTemplate::NoCodeForGpuNoLongerMade,
             Some(built) if makers.0.is_some_and(|first| built < first) => MessageTemplate::NoCodeForGpuNotYetMade,
             _ => MessageTemplate::NoCodeForGpu,
         };
-        (words, values.known("built_cuda", built).known("made_from", makers.0).known("made_to", makers.1))
+        (
+            words,
+            values.with_known("built_cuda", built).with_known("made_from", makers.0).with_known("made_to", makers.1),
+        )
     }
 
     /// Values about component and driver, and these visible GPUs, or all of them.
     fn values(&self, here: Option<&[usize]>) -> Values {
-        let Driver { user, kernel, cuda, .. } = self.driver;
+        let HostDriver { user, kernel, cuda, .. } = self.driver;
         let mut ccs: Vec<(u8, u8)> = Vec::new();
         for (at, gpu) in self.visible().iter().enumerate() {
             let Some(cc) = gpu.cc.filter(|_| here.is_none_or(|here| here.contains(&at))) else { continue };
@@ -571,10 +575,10 @@ impl<'a> Judge<'a> {
         let list = |name: &dyn Fn(&(u8, u8)) -> String| ccs.iter().map(name).collect::<Vec<_>>().join(", ");
         self.component
             .clone()
-            .known("driver", user)
-            .known("cuda", cuda)
-            .known("kernel", kernel.filter(|_| kernel != user))
-            .known("libcuda", self.driver.library.as_deref())
+            .with_known("driver", user)
+            .with_known("cuda", cuda)
+            .with_known("kernel", kernel.filter(|_| kernel != user))
+            .with_known("libcuda", self.driver.library.as_deref())
             .with("gpus", list(&|(major, minor)| format!("{major}.{minor}")))
             .with("archs", list(&|(major, minor)| format!("sm_{major}{minor}")))
     }
@@ -598,7 +602,7 @@ pub(super) fn forced(row: &Requirement) -> Option<Requirement> {
     // Rows that are PTX anyway keep their requirement.
     let was_ptx = matches!(by, GpuCoverage::Ptx | GpuCoverage::PartialPtx);
     let own = cuda.filter(|_| was_ptx).map(|cuda| Floor { cuda, release: *release, exact: true });
-    let floor = isa.and_then(|isa| higher(own, Some(tables::ptx_floor(isa))));
+    let floor = isa.and_then(|isa| higher_floor(own, Some(tables::ptx_floor(isa))));
     Some(Requirement::Gpu {
         from: *from,
         to: *to,
@@ -620,14 +624,14 @@ fn is_consumer(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::finding::Code;
-    use crate::host::{CudartState, Jit, Loader};
+    use crate::host::{CudartState, Jit, LoaderVersion};
     use crate::manifest::Component;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
 
     fn manifest(requires: Vec<Requirement>) -> Manifest {
         let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
-        let mut manifest = Manifest::of(component, "t", "release", &Policy::default(), &Toolchain::default());
+        let mut manifest = Manifest::from_build(component, "t", "release", &Policy::default(), &Toolchain::default());
         manifest.requires = requires;
         manifest
     }
@@ -660,11 +664,11 @@ mod tests {
         .collect()
     }
 
-    fn gpus(ccs: &[(u8, u8)]) -> Vec<Gpu> {
-        ccs.iter().map(|cc| Gpu { cc: Some(*cc), visible: true, ..Gpu::default() }).collect()
+    fn gpus(ccs: &[(u8, u8)]) -> Vec<HostGpu> {
+        ccs.iter().map(|cc| HostGpu { cc: Some(*cc), visible: true, ..HostGpu::default() }).collect()
     }
 
-    fn codes(manifest: &Manifest, driver: DriverState, gpus: Option<Vec<Gpu>>) -> Vec<String> {
+    fn codes(manifest: &Manifest, driver: DriverState, gpus: Option<Vec<HostGpu>>) -> Vec<String> {
         let host = Host { driver, gpus, jit: Jit::default(), ..Host::default() };
         let findings = crate::judge::run::judge(manifest, &host);
         findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
@@ -672,7 +676,7 @@ mod tests {
 
     fn releases(user: Option<u32>, kernel: Option<u32>) -> DriverState {
         let release = |branch| DriverRelease::new(branch, 95, 5);
-        DriverState::Found(Driver { user: user.map(release), kernel: kernel.map(release), ..Driver::default() })
+        DriverState::Found(HostDriver { user: user.map(release), kernel: kernel.map(release), ..HostDriver::default() })
     }
 
     #[test]
@@ -703,7 +707,8 @@ mod tests {
     #[test]
     fn what_a_branch_supports_that_no_table_has_is_named() {
         let jetson = DriverRelease::new(540, 4, 0);
-        let driver = DriverState::Found(Driver { user: Some(jetson), kernel: Some(jetson), ..Driver::default() });
+        let driver =
+            DriverState::Found(HostDriver { user: Some(jetson), kernel: Some(jetson), ..HostDriver::default() });
         let mut ptx = manifest(sm_80());
         for row in &mut ptx.requires {
             if let Requirement::Gpu { by, cuda, release, .. } = row {
@@ -741,7 +746,7 @@ mod tests {
                 *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
             }
         }
-        let told = |driver: DriverState, ccs: &[(u8, u8)], jit: Jit| {
+        let described_rows = |driver: DriverState, ccs: &[(u8, u8)], jit: Jit| {
             let host = Host { driver, gpus: Some(gpus(ccs)), jit, ..Host::default() };
             let findings = crate::judge::run::judge(&manifest, &host);
             findings
@@ -753,21 +758,21 @@ mod tests {
         let driver = |branch| releases(Some(branch), Some(branch));
         let named = "CG505 cannot tell whether sm_80 loads on this driver: nvcc 13 made it, and NVIDIA promises that for drivers \
                      from 580.65.06 on\n";
-        assert!(told(driver(535), &[(8, 0)], Jit::default()).starts_with(named));
-        assert_eq!(told(driver(590), &[(8, 0)], Jit::default()), "");
+        assert!(described_rows(driver(535), &[(8, 0)], Jit::default()).starts_with(named));
+        assert_eq!(described_rows(driver(590), &[(8, 0)], Jit::default()), "");
         // If more than that is unknown, this is not the reason.
         let forced = Jit { forced: true, ..Jit::default() };
-        assert!(told(driver(535), &[(8, 0)], forced).contains("CUDA_FORCE_PTX_JIT=1 leaves code"));
-        assert!(told(releases(None, None), &[(8, 0)], Jit::default()).contains("some facts are missing"));
+        assert!(described_rows(driver(535), &[(8, 0)], forced).contains("CUDA_FORCE_PTX_JIT=1 leaves code"));
+        assert!(described_rows(releases(None, None), &[(8, 0)], Jit::default()).contains("some facts are missing"));
     }
 
     #[test]
     fn what_the_driver_supports_goes_before_its_release() {
-        let driver = Driver {
+        let driver = HostDriver {
             user: Some(DriverRelease::new(535, 0, 0)),
             cuda: Some(CudaVersion::new(13, 0)),
             init: Some(0),
-            ..Driver::default()
+            ..HostDriver::default()
         };
         assert_eq!(codes(&manifest(vec![cudart_13()]), DriverState::Found(driver), Some(gpus(&[(9, 0)]))), [""; 0]);
     }
@@ -781,7 +786,7 @@ mod tests {
             assert_eq!(codes(&manifest, DriverState::Unknown, None), ["CG505 info"]);
         }
         // A GPU with an unknown compute capability next to an unsuitable one.
-        let two = Some(vec![Gpu { visible: true, ..Gpu::default() }, gpus(&[(7, 5)]).remove(0)]);
+        let two = Some(vec![HostGpu { visible: true, ..HostGpu::default() }, gpus(&[(7, 5)]).remove(0)]);
         assert_eq!(codes(&manifest, releases(Some(590), Some(590)), two), ["CG303 info", "CG505 info"]);
     }
 
@@ -799,24 +804,24 @@ mod tests {
     #[test]
     fn two_releases_that_do_not_belong_together() {
         let manifest = manifest(sm_80());
-        let named = |name: &str| Some(vec![Gpu { name: Some(name.to_owned()), ..gpus(&[(8, 6)]).remove(0) }]);
+        let named = |name: &str| Some(vec![HostGpu { name: Some(name.to_owned()), ..gpus(&[(8, 6)]).remove(0) }]);
         let driver = |user, kernel, compat| {
             let DriverState::Found(driver) = releases(Some(user), Some(kernel)) else { unreachable!() };
-            DriverState::Found(Driver { compat, ..driver })
+            DriverState::Found(HostDriver { compat, ..driver })
         };
-        let listed = || Compat::Branches(vec![535, 550, 570]);
+        let listed = || CompatState::Branches(vec![535, 550, 570]);
         for (user, kernel, compat, gpus, expected) in [
-            (580, 580, Compat::Unknown, named("NVIDIA GeForce RTX 3090"), &[][..]),
-            (580, 580, Compat::Branches(vec![535]), named("NVIDIA GeForce RTX 3090"), &[]),
-            (580, 535, Compat::Ordinary, named("NVIDIA A10"), &["CG304 error"]),
-            (535, 580, Compat::Ordinary, named("NVIDIA A10"), &["CG304 error"]),
+            (580, 580, CompatState::Unknown, named("NVIDIA GeForce RTX 3090"), &[][..]),
+            (580, 580, CompatState::Branches(vec![535]), named("NVIDIA GeForce RTX 3090"), &[]),
+            (580, 535, CompatState::Ordinary, named("NVIDIA A10"), &["CG304 error"]),
+            (535, 580, CompatState::Ordinary, named("NVIDIA A10"), &["CG304 error"]),
             (580, 545, listed(), named("NVIDIA A10"), &["CG304 error"]),
             (580, 535, listed(), named("NVIDIA A10"), &[]),
             (580, 535, listed(), named("NVIDIA GeForce RTX 3090"), &["CG305 error"]),
             (580, 535, listed(), named("NVIDIA TITAN RTX"), &["CG305 error"]),
             (580, 535, listed(), Some(gpus(&[(8, 6)])), &["CG505 info"]),
-            (580, 535, Compat::Branches(Vec::new()), named("Orin"), &["CG505 info"]),
-            (580, 535, Compat::Unknown, named("NVIDIA A10"), &["CG505 info"]),
+            (580, 535, CompatState::Branches(Vec::new()), named("Orin"), &["CG505 info"]),
+            (580, 535, CompatState::Unknown, named("NVIDIA A10"), &["CG505 info"]),
         ] {
             let name = format!("{user} on {kernel}, {compat:?}, {gpus:?}");
             assert_eq!(codes(&manifest, driver(user, kernel, compat), gpus), expected, "{name}");
@@ -825,8 +830,8 @@ mod tests {
         let two = [named("NVIDIA A10"), named("NVIDIA GeForce RTX 3090")].into_iter().flatten().flatten().collect();
         assert_eq!(codes(&manifest, driver(580, 535, listed()), Some(two)), ["CG305 error"]);
         // The driver's own answer comes before all of that.
-        let DriverState::Found(found) = driver(580, 535, Compat::Ordinary) else { unreachable!() };
-        let found = DriverState::Found(Driver { init: Some(0), ..found });
+        let DriverState::Found(found) = driver(580, 535, CompatState::Ordinary) else { unreachable!() };
+        let found = DriverState::Found(HostDriver { init: Some(0), ..found });
         assert_eq!(codes(&manifest, found, named("NVIDIA A10")), [""; 0]);
     }
 
@@ -913,7 +918,7 @@ mod tests {
                 major: 9,
                 version: Some(found),
                 inner: Vec::new(),
-                loader: Loader::Unknown,
+                loader: LoaderVersion::Unknown,
                 made_with: None,
             };
             let driver = releases(Some(590), Some(590));
@@ -972,21 +977,21 @@ mod tests {
             (named("old", (7, 0), (7, 255)), named("new", (9, 0), (9, 255)), named("both", (7, 0), (9, 255)));
         let host =
             Host { driver: releases(Some(590), Some(590)), gpus: Some(gpus(&[(7, 5), (9, 0)])), ..Host::default() };
-        let told = |manifests: &[&Manifest]| crate::judge::run::together(manifests.iter().copied(), &host);
-        let finding = told(&[&both, &old, &new]).expect("old and new have no GPU in common");
+        let described_rows = |manifests: &[&Manifest]| crate::judge::run::together(manifests.iter().copied(), &host);
+        let finding = described_rows(&[&both, &old, &new]).expect("old and new have no GPU in common");
         assert_eq!((finding.code, finding.severity), (Code::NoGpuForAll, Severity::Warning));
         assert!(finding.message.starts_with("no GPU can run both old 0.1.0 and new 0.1.0"), "{}", finding.message);
         assert_eq!(finding.component, "old 0.1.0");
-        assert_eq!(told(&[&both, &old]), None);
-        assert_eq!(told(&[&new]), None);
+        assert_eq!(described_rows(&[&both, &old]), None);
+        assert_eq!(described_rows(&[&new]), None);
         // A component without any suitable GPU is refused separately.
-        assert_eq!(told(&[&old, &named("none", (3, 0), (3, 255))]), None);
+        assert_eq!(described_rows(&[&old, &named("none", (3, 0), (3, 255))]), None);
     }
 
     #[test]
     fn a_cudart_older_than_built_with() {
         let mut manifest = manifest(Vec::new());
-        let built = |version| Some(crate::manifest::Cudart { linkage: Linkage::Linked, version });
+        let built = |version| Some(crate::manifest::RecordedCudart { linkage: Linkage::Linked, version });
         let on = |manifest: &Manifest, cudart: CudartState| {
             let host = Host { cudart, ..Host::default() };
             let findings = crate::judge::run::judge(manifest, &host);

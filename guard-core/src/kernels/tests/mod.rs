@@ -26,11 +26,11 @@ pub(crate) fn compute(arch: u32, isa: (u16, u16)) -> Vec<u8> {
 }
 
 fn archs(kernels: &Kernels) -> Vec<String> {
-    kernels.entries().iter().map(Entry::arch_name).collect()
+    kernels.entries().iter().map(KernelImage::arch_name).collect()
 }
 
 fn by(kernels: &Kernels, cc: (u8, u8)) -> Coverage {
-    kernels.service(cc).by
+    kernels.gpu_support(cc).by
 }
 
 pub(crate) fn plain(containers: &[Vec<u8>]) -> Kernels {
@@ -47,10 +47,10 @@ fn one_container_serves_as_the_rules_say() {
     assert_eq!(by(&kernels, (8, 9)), Coverage::Cubin);
     assert_eq!(by(&kernels, (8, 7)), Coverage::Nothing, "a Tegra runs no machine code of another arch");
     assert_eq!(by(&kernels, (12, 0)), Coverage::Ptx);
-    let service = kernels.service((12, 0));
+    let service = kernels.gpu_support((12, 0));
     assert_eq!(service.isa, Some((8, 5)));
     assert_eq!(service.floor.unwrap().cuda.to_string(), "12.5");
-    assert_eq!(kernels.service((8, 0)).floor, None);
+    assert_eq!(kernels.gpu_support((8, 0)).floor, None);
 }
 
 #[test]
@@ -59,16 +59,16 @@ fn coverage_is_per_container() {
     assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
     assert_eq!(by(&kernels, (8, 0)), Coverage::Partial);
     assert_eq!(by(&kernels, (7, 5)), Coverage::Nothing);
-    let without: Vec<u64> = kernels.without((8, 0)).map(|container| container.offset).collect();
+    let without: Vec<u64> = kernels.containers_without((8, 0)).map(|container| container.offset).collect();
     assert_eq!(without, [kernels.containers()[1].offset]);
-    assert_eq!(kernels.without((7, 5)).count(), 2);
+    assert_eq!(kernels.containers_without((7, 5)).count(), 2);
 }
 
 /// Where one container has nothing but PTX for a GPU, what that asks of the driver holds whatever other containers hold.
 #[test]
 fn partial_code_keeps_its_floor() {
     let row = |containers: &[Vec<u8>], cc: (u8, u8)| {
-        let rows = plain(containers).requirements();
+        let rows = plain(containers).requirement_rows();
         let inside = |row: &&Requirement| matches!(row, Requirement::Gpu { from, to, .. } if cc >= *from && to.is_none_or(|to| cc <= to));
         let Some(Requirement::Gpu { by, cuda, .. }) = rows.iter().find(inside).cloned() else { panic!("no row") };
         (by, cuda.map(|cuda| cuda.to_string()))
@@ -104,12 +104,13 @@ fn machine_code_decides_in_published_libraries() {
         (true, (5, 0), Coverage::Nothing, None, 3),
     ] {
         let mut kernels = Kernels { published, ..plain(&containers) };
-        let service = kernels.service(cc);
-        let told = (service.by, service.floor.map(|floor| floor.cuda.to_string()), kernels.without(cc).count());
-        assert_eq!(told, (expected, floor.map(str::to_owned), without), "{published} {cc:?}");
+        let service = kernels.gpu_support(cc);
+        let actual =
+            (service.by, service.floor.map(|floor| floor.cuda.to_string()), kernels.containers_without(cc).count());
+        assert_eq!(actual, (expected, floor.map(str::to_owned), without), "{published} {cc:?}");
         // Others of its package have machine code for Volta, and for Maxwell, where this one has nothing at all.
-        kernels.beside(|cc| [(7, 0), (5, 0)].contains(&cc));
-        let service = kernels.service(cc);
+        kernels.mark_fallback(|cc| [(7, 0), (5, 0)].contains(&cc));
+        let service = kernels.gpu_support(cc);
         let floor = floor.filter(|_| !published);
         assert_eq!(
             (service.by, service.floor.map(|floor| floor.cuda.to_string())),
@@ -126,9 +127,9 @@ fn ptx_of_the_first_of_a_major_counts_in_published_libraries() {
         [((8, 0), Coverage::Ptx), ((8, 1), Coverage::Partial), ((9, 0), Coverage::Ptx), ((9, 2), Coverage::Partial)]
     {
         let mut kernels = Kernels { published: true, ..plain(&[fatbin(&[compute(75, isa)])]) };
-        assert_eq!(kernels.service((8, 0)).by, Coverage::Ptx, "{isa:?}");
-        kernels.beside(|_| true);
-        assert_eq!(kernels.service((8, 0)).by, by, "{isa:?}");
+        assert_eq!(kernels.gpu_support((8, 0)).by, Coverage::Ptx, "{isa:?}");
+        kernels.mark_fallback(|_| true);
+        assert_eq!(kernels.gpu_support((8, 0)).by, by, "{isa:?}");
     }
 }
 
@@ -144,7 +145,7 @@ fn ptx_serves_beside_machine_code_elsewhere() {
         (vec![fatbin(&[old()]), fatbin(&[sm(90)])], PtxFallback::Nothing),
         (vec![fatbin(&[old()]), fatbin(&[sm(90)]), fatbin(&[sm(90), new()])], PtxFallback::Nothing),
     ] {
-        let rows = plain(&containers).requirements();
+        let rows = plain(&containers).requirement_rows();
         let last = rows.iter().find(|row| matches!(row, Requirement::Gpu { from: (9, 0), .. }));
         let Some(Requirement::Gpu { by, beside, .. }) = last.or(rows.last()) else { panic!("no row") };
         assert_eq!((*by, *beside), (GpuCoverage::Ptx, expected), "{rows:?}");
@@ -159,7 +160,7 @@ fn containers_without_kernels_do_not_count() {
     assert_eq!(roles, [Role::Empty, Role::Kernels], "the guard's own container, without entries, is not listed");
     assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
     assert_eq!(by(&kernels, (7, 5)), Coverage::Nothing);
-    assert_eq!(kernels.targets(), [Target::Cubin(Arch { number: 90, suffix: Suffix::None })]);
+    assert_eq!(kernels.built_targets(), [Target::Cubin(Arch { number: 90, suffix: Suffix::None })]);
 }
 
 #[test]
@@ -247,7 +248,7 @@ fn fatbins_wherever_they_are_put() {
         writer::Section { name: ".text", kind: 1, flags: 6, data: &container },
     ]);
     let kernels = read_bytes(&file).unwrap();
-    let sections: Vec<&str> = kernels.containers().iter().map(|container| kernels.section(container)).collect();
+    let sections: Vec<&str> = kernels.containers().iter().map(|container| kernels.section_name(container)).collect();
     assert_eq!(sections, [".rodata", ".data", ".cask_resource", ".ldata"]);
 }
 
@@ -276,7 +277,7 @@ fn archives_and_bare_files() {
     let object = |machine| writer::elf(1, machine, 0, 0, &[data(".nv_fatbin", false, &container)]);
     let file = writer::archive(&[("a.o", &object(62)), ("lib.rmeta", b"metadata"), ("b.o", &object(183))]);
     let kernels = read_bytes(&file).unwrap();
-    let members: Vec<_> = kernels.containers().iter().map(|container| kernels.member(container)).collect();
+    let members: Vec<_> = kernels.containers().iter().map(|container| kernels.member_name(container)).collect();
     assert_eq!(members, [Some("a.o"), Some("b.o")]);
     assert_eq!(kernels.containers()[1].origin.as_deref(), Some("b.o"));
     for (bytes, arch) in [
@@ -287,14 +288,14 @@ fn archives_and_bare_files() {
     ] {
         assert_eq!(archs(&read_bytes(&bytes).unwrap()), [arch]);
     }
-    for (bytes, said) in [
+    for (bytes, expected_error) in [
         (&b""[..], "is empty"),
         (b"hello", "is no ELF file, no"),
         (b"\x7fELF", "is cut off"),
         (b".version 8.0 // and no more", "names no `.target"),
     ] {
         let error = read_bytes(bytes).unwrap_err();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected_error), "{error}");
     }
 }
 
@@ -304,7 +305,7 @@ fn damage_is_said_and_leaves_a_doubt() {
     file.truncate(file.len() - 100);
     let kernels = read_bytes(&file).unwrap();
     assert_eq!(archs(&kernels), ["sm_80"]);
-    assert!(kernels.doubts()[0].contains("of which"), "{:?}", kernels.doubts());
+    assert!(kernels.warnings()[0].contains("of which"), "{:?}", kernels.warnings());
     assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
     assert_eq!(by(&kernels, (9, 0)), Coverage::Unknown, "what was cut off might serve it");
 }
@@ -317,7 +318,7 @@ fn kinds_are_an_open_set() {
     assert_eq!(by(&kernels, (9, 0)), Coverage::Unknown);
     let kernels = plain(&[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]);
     assert_eq!(archs(&kernels), ["lto_80"]);
-    assert!(!kernels.any(), "LTO-IR runs nowhere by itself");
+    assert!(!kernels.has_kernels(), "LTO-IR runs nowhere by itself");
 }
 
 /// Found by mutation: tables whose addresses or offsets lie at the end of all numbers.
@@ -335,7 +336,7 @@ fn addresses_at_the_end_of_all_numbers() {
         for field in [16, 24, 32] {
             let mut file = file.clone();
             file[headers + section * 64 + field..][..8].fill(0xff);
-            let _ = read_bytes(&file).map(|kernels| kernels.requirements());
+            let _ = read_bytes(&file).map(|kernels| kernels.requirement_rows());
         }
     }
 }
@@ -391,14 +392,14 @@ fn images_that_share_their_tables_are_given_up() {
     rodata.extend(table);
     let kernels = read_bytes(&program(&[data(".rodata", false, &rodata)])).unwrap();
     assert_eq!(kernels.entries(), []);
-    let [doubt] = kernels.doubts() else { panic!("{:?}", kernels.doubts()) };
+    let [doubt] = kernels.warnings() else { panic!("{:?}", kernels.warnings()) };
     assert!(doubt.contains("cubins were not looked for"), "{doubt}");
     // One that is damaged, as any may be, keeps nobody from the next.
     let mut broken = image.clone();
     broken.truncate(image.len() - 70);
     let both = [&broken[..], &image].concat();
     let kernels = read_bytes(&program(&[data(".rodata", false, &both)])).unwrap();
-    assert_eq!((archs(&kernels), kernels.doubts().len()), (vec!["sm_90".to_owned()], 0));
+    assert_eq!((archs(&kernels), kernels.warnings().len()), (vec!["sm_90".to_owned()], 0));
 }
 
 /// Thousands of records of device links, tables of relocations, names and notes that all lay claim to the same bytes: what
@@ -459,12 +460,12 @@ fn more_images_than_any_file_has() {
     // Words about PTX are none.
     let many = ".version 8.0 .target sm_80 ".repeat(300_000);
     let kernels = read_bytes(&program(&[data(".rodata", false, many.as_bytes())])).unwrap();
-    assert_eq!((kernels.entries().len(), kernels.doubts().len()), (0, 0));
+    assert_eq!((kernels.entries().len(), kernels.warnings().len()), (0, 0));
     // What is wrong with each is not worth a line each.
     let damaged = [&writer::program(&[])[..4], &[0x50, 0xed, 0x55, 0xba, 2, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     let kernels = read_bytes(&program(&[data(".nv_fatbin", false, &damaged.repeat(1000))])).unwrap();
-    assert_eq!(kernels.doubts().len(), 65);
-    assert_eq!(kernels.doubts()[64], "and 1936 more of the kind");
+    assert_eq!(kernels.warnings().len(), 65);
+    assert_eq!(kernels.warnings()[64], "and 1936 more of the kind");
 }
 
 /// nvcc's section holds fatbins and zeros: all else may have been one.
@@ -473,7 +474,7 @@ fn what_is_no_fatbin_in_their_section_is_a_doubt() {
     let (one, two) = (fatbin(&[sm(80)]), fatbin(&[sm(80), sm(90)]));
     let section = [&one[..], &[0; 24], &two, &[0; 8]].concat();
     let whole = plain(std::slice::from_ref(&section));
-    assert_eq!((whole.doubts().len(), by(&whole, (9, 0))), (0, Coverage::Partial));
+    assert_eq!((whole.warnings().len(), by(&whole, (9, 0))), (0, Coverage::Partial));
     // A byte of the magic of each, of its version, of its header's length and of its own.
     for start in [0, one.len() + 24] {
         for at in [0, 1, 2, 3, 4, 6, 8] {
@@ -481,7 +482,7 @@ fn what_is_no_fatbin_in_their_section_is_a_doubt() {
             section[start + at] ^= if at == 8 { 0x80 } else { 0x11 };
             let kernels = plain(&[section]);
             assert_eq!(by(&kernels, (8, 0)), Coverage::Unknown, "byte {at} of the container at {start}");
-            assert!(kernels.doubts().iter().any(|doubt| doubt.contains("fatbin")), "{:?}", kernels.doubts());
+            assert!(kernels.warnings().iter().any(|doubt| doubt.contains("fatbin")), "{:?}", kernels.warnings());
         }
     }
     // Alone, it is not nothing.
@@ -489,14 +490,14 @@ fn what_is_no_fatbin_in_their_section_is_a_doubt() {
     flipped[0] ^= 1;
     for section in [".nv_fatbin", "__nv_relfatbin"] {
         let kernels = read_bytes(&program(&[data(section, false, &flipped)])).unwrap();
-        assert_eq!((kernels.any(), by(&kernels, (8, 0))), (true, Coverage::Unknown));
-        assert!(kernels.doubts()[0].contains("bytes that are no fatbin"), "{:?}", kernels.doubts());
+        assert_eq!((kernels.has_kernels(), by(&kernels, (8, 0))), (true, Coverage::Unknown));
+        assert!(kernels.warnings()[0].contains("bytes that are no fatbin"), "{:?}", kernels.warnings());
     }
     let tail = plain(&[[&one[..], b"x"].concat()]);
-    assert!(tail.doubts()[0].starts_with("1 bytes that are no fatbin"), "{:?}", tail.doubts());
+    assert!(tail.warnings()[0].starts_with("1 bytes that are no fatbin"), "{:?}", tail.warnings());
     // Elsewhere anything may stand, and what is still whole of it is seen by itself.
     let elsewhere = read_bytes(&program(&[data(".rodata", false, &flipped)])).unwrap();
-    assert_eq!((elsewhere.doubts().len(), elsewhere.containers()[0].form), (0, Form::Cubin));
+    assert_eq!((elsewhere.warnings().len(), elsewhere.containers()[0].form), (0, ImageForm::Cubin));
 }
 
 #[test]
@@ -506,10 +507,14 @@ fn an_arch_that_cannot_be() {
     {
         for kind in [1, 2, 8, 0x40] {
             let kernels = plain(&[fatbin(&[writer::entry(&image(kind, number, 0, cubin(80, 7, &["k"])))])]);
-            assert_eq!((kernels.entries().len(), kernels.doubts().is_empty()), (usize::from(known), known), "{number}");
+            assert_eq!(
+                (kernels.entries().len(), kernels.warnings().is_empty()),
+                (usize::from(known), known),
+                "{number}"
+            );
             if !known {
                 assert_eq!(by(&kernels, (8, 0)), Coverage::Unknown);
-                assert!(kernels.doubts()[0].contains(&format!("for arch {number}, which no GPU has")));
+                assert!(kernels.warnings()[0].contains(&format!("for arch {number}, which no GPU has")));
             }
         }
     }
@@ -521,13 +526,16 @@ fn an_arch_that_cannot_be() {
 fn lto_ir_neither_serves_nor_lacks_a_gpu() {
     let lto = || writer::entry(&image(8, 80, 0, vec![0; 8]));
     let alone = plain(&[fatbin(&[lto()])]);
-    assert_eq!((archs(&alone), alone.any(), alone.requirements().len()), (vec!["lto_80".to_owned()], false, 0));
+    assert_eq!(
+        (archs(&alone), alone.has_kernels(), alone.requirement_rows().len()),
+        (vec!["lto_80".to_owned()], false, 0)
+    );
     let roles = |kernels: &Kernels| kernels.containers().iter().map(|container| container.role).collect::<Vec<_>>();
     assert_eq!(roles(&alone), [Role::LinkTime]);
     let beside = plain(&[fatbin(&[lto()]), fatbin(&[sm(90)]), fatbin(&[lto(), sm(80)])]);
     assert_eq!(roles(&beside), [Role::LinkTime, Role::Kernels, Role::Kernels]);
     let plainly = plain(&[fatbin(&[sm(90)]), fatbin(&[sm(80)])]);
-    assert_eq!(beside.covers(), plainly.covers(), "the second container lacks 9.0, the first nothing");
+    assert_eq!(beside.coverage_by_cc(), plainly.coverage_by_cc(), "the second container lacks 9.0, the first nothing");
     // Cut off, it may have held anything.
     let mut cut = fatbin(&[lto(), sm(80)]);
     cut.truncate(cut.len() - 200);
@@ -543,7 +551,7 @@ fn bare_images_beside_fatbins_decide_nothing() {
     };
     let beside = file(&[fatbin(&[sm(90)])]);
     assert_eq!(archs(&beside), ["sm_90", "compute_50", "sm_70"], "they are told");
-    assert_eq!(beside.covers(), plain(&[fatbin(&[sm(90)])]).covers());
+    assert_eq!(beside.coverage_by_cc(), plain(&[fatbin(&[sm(90)])]).coverage_by_cc());
     // Without kernels in fatbins, they are the kernels.
     for fatbins in [&[][..], &[fatbin(&[])], &[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]] {
         let alone = file(fatbins);
@@ -569,7 +577,11 @@ fn ptx_that_is_glued_together() {
         ] {
             assert_eq!(archs(&kernels_of), ["compute_80"], "{text}");
             assert_eq!(kernels_of.entries()[0].size, text.len() as u64, "{text}");
-            assert_eq!((kernels_of.any(), kernels_of.entries()[0].isa()), (kernels, Some((8, 0))), "{text}");
+            assert_eq!(
+                (kernels_of.has_kernels(), kernels_of.entries()[0].ptx_isa()),
+                (kernels, Some((8, 0))),
+                "{text}"
+            );
         }
     }
     for text in [
@@ -602,7 +614,7 @@ fn comments_in_ptx() {
         ("/*/ .entry no() */ .visible .entry k() { ret; } /", 1),
     ] {
         let read = read_bytes(format!("{head}{text}").as_bytes()).unwrap();
-        assert_eq!((archs(&read), read.any()), (vec!["compute_80".to_owned()], kernels > 0), "{text}");
+        assert_eq!((archs(&read), read.has_kernels()), (vec!["compute_80".to_owned()], kernels > 0), "{text}");
     }
 }
 
@@ -672,8 +684,8 @@ proptest! {
         }
         let kernels = read_bytes(&program(&[data(".nv_fatbin", false, &section)])).unwrap();
         prop_assert_eq!(kernels.containers().len(), file.len());
-        prop_assert!(kernels.doubts().is_empty());
-        let read: Vec<(u32, Target)> = kernels.entries().iter().map(|e| (e.container, e.target().unwrap())).collect();
+        prop_assert!(kernels.warnings().is_empty());
+        let read: Vec<(u32, Target)> = kernels.entries().iter().map(|e| (e.container, e.runnable_target().unwrap())).collect();
         let wrote: Vec<(u32, Target)> = (0u32..).zip(&file).flat_map(|(number, container)| {
             container.iter().map(move |code| (number, target_of(*code)))
         }).collect();
@@ -689,7 +701,7 @@ proptest! {
                 let cc = (major, minor);
                 let verdicts: Vec<Coverage> = file.iter().map(|container| {
                     let is = |ptx: bool, serves: Compatibility| container.iter().any(|code| {
-                        code.0 == ptx && target_of(*code).serves(cc) == serves
+                        code.0 == ptx && target_of(*code).compatibility_with(cc) == serves
                     });
                     if is(false, Compatibility::Yes) { Coverage::Cubin }
                     else if is(true, Compatibility::Yes) { Coverage::Ptx }
@@ -713,12 +725,12 @@ proptest! {
     fn rows_cover_every_gpu(file in any_file()) {
         let kernels = plain(&written(&file));
         let mut next = Some((0u8, 0u8));
-        for row in kernels.requirements() {
+        for row in kernels.requirement_rows() {
             let Requirement::Gpu { from, to, by: served, cuda, .. } = row else { panic!("a row of another kind") };
             prop_assert_eq!(Some(from), next);
             next = to.map(|(major, minor)| if minor == 255 { (major + 1, 0) } else { (major, minor + 1) });
             for cc in [from, to.unwrap_or((200, 3))] {
-                let service = kernels.service(cc);
+                let service = kernels.gpu_support(cc);
                 let expected = match service.by {
                     Coverage::Cubin => GpuCoverage::Cubin,
                     Coverage::Ptx => GpuCoverage::Ptx,
@@ -741,7 +753,7 @@ proptest! {
         let mut more = file.clone();
         at.get_mut(&mut more).push(code);
         let after = plain(&written(&more));
-        for cover in before.covers() {
+        for cover in before.coverage_by_cc() {
             let now = by(&after, cover.cc);
             prop_assert!(now <= cover.service.by || matches!((cover.service.by, now), (Coverage::Nothing, _) | (Coverage::Unknown, Coverage::Partial)), "{:?} {:?}", cover, now);
         }
@@ -776,7 +788,7 @@ proptest! {
         bytes.truncate(cut.index(bytes.len()) + 1);
         for bytes in [&bytes[..], &section[..section.len().min(bytes.len())]] {
             if let Ok(kernels) = read_bytes(bytes) {
-                let _ = (kernels.to_json().to_string(), kernels.requirements());
+                let _ = (kernels.to_json().to_string(), kernels.requirement_rows());
             }
         }
     }

@@ -16,7 +16,7 @@ impl Fake {
 
     fn look(&self) -> Machine {
         let mut machine = Machine::default();
-        Root(self.0.path().to_owned()).look(&mut machine);
+        Root(self.0.path().to_owned()).detect_hardware(&mut machine);
         machine
     }
 }
@@ -79,10 +79,10 @@ fn gpus_by_the_kernel_modules_files() {
 fn other_kinds_of_machines() {
     let bare = Fake::new(&[("etc/os-release", "")]).look();
     assert_eq!((bare.kind, bare.gpus, bare.driver), (None, None, Some(Driver::default())));
-    assert_eq!(Fake::new(&[("dev/dxg", "")]).look().kind, Some(Kind::Wsl2));
-    assert_eq!(Fake::new(&[("etc/nv_tegra_release", "# R36")]).look().kind, Some(Kind::Jetson));
+    assert_eq!(Fake::new(&[("dev/dxg", "")]).look().kind, Some(MachineKind::Wsl2));
+    assert_eq!(Fake::new(&[("etc/nv_tegra_release", "# R36")]).look().kind, Some(MachineKind::Jetson));
     let tree = "nvidia,p3737-0000+p3701-0005\0nvidia,p3701-0005\0nvidia,tegra234\0";
-    assert_eq!(Fake::new(&[("proc/device-tree/compatible", tree)]).look().kind, Some(Kind::Jetson));
+    assert_eq!(Fake::new(&[("proc/device-tree/compatible", tree)]).look().kind, Some(MachineKind::Jetson));
     // In a container the folder can be there and empty.
     let masked = Fake::new(&[("proc/driver/nvidia/version", "what?\n"), ("proc/driver/nvidia/gpus/x/information", "")]);
     assert_eq!(masked.look().doubts, ["/proc/driver/nvidia/version names no release"]);
@@ -91,18 +91,19 @@ fn other_kinds_of_machines() {
 
 #[test]
 fn notes_of_cuda_compat() {
-    let note = compat(b"{\"format\":1,\"CUDA version\":\"12.9\",\"driver\":[535,550],\"device\":[1,2]}\0\0").unwrap();
+    let note = parse_compat_note(b"{\"format\":1,\"CUDA version\":\"12.9\",\"driver\":[535,550],\"device\":[1,2]}\0\0")
+        .unwrap();
     assert_eq!((note.cuda.unwrap().to_string(), note.branches), ("12.9".to_owned(), vec![535, 550]));
     // Of Orin: no list of branches.
-    assert_eq!(compat(b"{\"format\":1,\"CUDA version\":\"13.2\"}").unwrap().branches, [0; 0]);
-    assert_eq!(compat(b"\xff{"), None);
+    assert_eq!(parse_compat_note(b"{\"format\":1,\"CUDA version\":\"13.2\"}").unwrap().branches, [0; 0]);
+    assert_eq!(parse_compat_note(b"\xff{"), None);
 }
 
 #[test]
 fn places_on_the_bus() {
-    assert_eq!(slot("00000000:3B:00.0"), slot("0000:3b:00.0"));
-    assert_ne!(slot("0001:3b:00.0"), slot("0000:3b:00.0"));
-    assert_eq!(slot("junk"), "junk");
+    assert_eq!(normalize_slot("00000000:3B:00.0"), normalize_slot("0000:3b:00.0"));
+    assert_ne!(normalize_slot("0001:3b:00.0"), normalize_slot("0000:3b:00.0"));
+    assert_eq!(normalize_slot("junk"), "junk");
 }
 
 #[test]
@@ -119,7 +120,7 @@ fn what_the_driver_shows_goes_before_what_files_say() {
         cc: Some((7, 5)),
         ..Default::default()
     };
-    heard(
+    apply_probe(
         &Env::from_process(),
         &mut machine,
         &mut driver,
@@ -142,7 +143,7 @@ fn the_users_name_is_not_shown() {
         ("al", "/home/al", "/home/al"),
         ("/root", "/root", "~"),
     ] {
-        let env = Env::of([("HOME".to_owned(), home.into())].into(), "/");
-        assert_eq!(shown(&env, &text), expected);
+        let env = Env::from_variables([("HOME".to_owned(), home.into())].into(), "/");
+        assert_eq!(redact_home(&env, &text), expected);
     }
 }
