@@ -648,6 +648,7 @@ impl<'a> CrateBuild<'a> {
 
 /// What the compiler is asked to make, as far as the guard is concerned.
 #[derive(Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an argument of rustc by itself")]
 struct RustcArgs {
     name: String,
     /// `None`: nothing that can be guarded.
