@@ -81,7 +81,7 @@ pub(crate) fn made_with(files: &OpenFiles, library: &Library, part: &Path) -> Op
     CudaVersion::is_plausible(number).then(|| CudaVersion::from_int(number))
 }
 
-/// Returns the constant that an exported getter returns, if it is known. The shim's `elf_returned_constant` says which form is
+/// Returns the constant that an exported getter returns, if it is known. The shim's `read_returned_constant` documents which form is
 /// understood; this is the same function.
 pub(crate) fn returned_constant(elf: &Elf<'_>, getter: &str) -> Option<u32> {
     let code = first_function(elf.exported_code(getter)?);

@@ -66,7 +66,7 @@ CODE uint16_t keep_shown_text(struct context *cx, const char *s) {
 }
 
 /* A finding about the note that is being judged, of this severity. */
-CODE void begin_finding(struct context *cx, struct finding *f, enum message words, int severity) {
+CALLED void begin_finding(struct context *cx, struct finding *f, enum message words, int severity) {
   memset(f, 0, sizeof *f);
   f->words = words;
   f->severity = severity;

@@ -210,9 +210,10 @@ struct context {
   struct timespec left;
   size_t answered;
   const char *library_path;
-  struct note *now;        /* the one that is being judged */
-  struct image first, own; /* own: the file that this guard is in */
-  int looks;               /* for kernels, since this file is not sealed */
+  int library_path_is_unknown; /* the loader was started with the program, perhaps with a path */
+  struct note *now;            /* the one that is being judged */
+  struct image first, own;     /* own: the file that this guard is in */
+  int looks;                   /* for kernels, since this file is not sealed */
   int codes;
   const struct record *first_record;
   const struct note *gpu_rows_of; /* the note for which the rows of GPUs were read, or null */

@@ -27,6 +27,7 @@ CODE void read_process(struct context *cx, int all) {
   read_own_kernels(cx);
   if (cx->ready) return;
   cx->ready = 1;
+  cx->library_path_is_unknown = is_started_by_loader(&cx->first);
   cx->startup = w.index;
   mode = get_variable("CUDAGUARD");
   cx->mode = parse_mode(mode);

@@ -6,7 +6,7 @@
 #include "kernel.h"
 #include "text.h"
 
-CODE long note_failure(struct context *cx, long r) {
+CALLED long note_failure(struct context *cx, long r) {
   if (r < 0 && r != -ENOENT && r != -ENOTDIR) cx->lookup_failed = 1;
   return r;
 }
@@ -26,7 +26,7 @@ CODE long get_file_size(struct context *cx, const char *path) {
   return note_failure(cx, stat_at(AT_FDCWD, path, &is, 0)) == 0 ? (long)is.st_size : -1;
 }
 
-CODE void close_file(long fd) { sys1(SYS_close, fd); }
+CALLED void close_file(long fd) { sys1(SYS_close, fd); }
 
 /* Writes a text; returns whether all was written. No signal ends the program, and a full pipe is
  * waited for so many seconds at most. It writes pieces that a pipe takes at once, so that the

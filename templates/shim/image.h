@@ -80,7 +80,7 @@ CODE void read_image_names(struct image *im) {
   im->runpath = get_image_string(im, t.at[DT_RUNPATH]);
 }
 
-CODE struct image make_image(const struct dl_phdr_info *info) {
+CALLED struct image make_image(const struct dl_phdr_info *info) {
   struct image im;
   memset(&im, 0, sizeof im);
   im.base = info->dlpi_addr;

@@ -110,6 +110,13 @@ CODE void remember_cudnn(struct context *cx) {
   cx->seen++;
 }
 
+/* Returns whether only the real cuDNN can show what level 0 could not. */
+CODE int needs_probe(struct context *cx, const struct cudnn *c, const struct library_row *row) {
+  const int is_searched = (row->flags & LIBRARY_DLOPENED) && c->state != INSIDE;
+  if (has_round(cx, ERROR) || (c->state == FOUND && !c->version)) return 1;
+  return cx->library_path_is_unknown && is_searched && !is_loaded(c->soname, &cx->found, 0);
+}
+
 /* Judges the cuDNN of a row by files, and if those do not show that it is right, by the real one.
  */
 CALLED void judge_cudnn_row(struct context *cx, struct note *n, const struct library_row *row,
@@ -119,7 +126,7 @@ CALLED void judge_cudnn_row(struct context *cx, struct note *n, const struct lib
   begin_round(cx);
   detect_cudnn(cx, c, n, row, late);
   judge_cudnn(cx, c, row);
-  if (level && (has_round(cx, ERROR) || (c->state == FOUND && !c->version))) {
+  if (level && needs_probe(cx, c, row)) {
     forget_round(cx);
     probe_cudnn(cx, c, n, row);
     judge_cudnn(cx, c, row);

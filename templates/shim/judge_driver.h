@@ -342,8 +342,8 @@ CODE void judge_generation(struct context *cx, const union row *row, int adds,
 }
 
 /* Adds to the results what a row is for these GPUs. */
-CODE void judge_gpus(struct context *cx, const union row *row, enum message is, uint64_t all,
-                     int adds, struct row_results *r) {
+CALLED void judge_gpus(struct context *cx, const union row *row, enum message is, uint64_t all,
+                       int adds, struct row_results *r) {
   const uint64_t here = select_gpus(cx, row);
   if (!here) return;
   if (is == FITS) r->fit |= here;

@@ -57,7 +57,7 @@ static const struct meaning meanings[] = {
 #undef MEANING
 };
 
-CODE const struct meaning *get_meaning(const struct finding *f) { return &meanings[f->words]; }
+CALLED const struct meaning *get_meaning(const struct finding *f) { return &meanings[f->words]; }
 
 CODE const char *get_text(uint32_t offset) { return (const char *)&texts + offset; }
 

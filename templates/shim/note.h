@@ -24,7 +24,7 @@ CODE const char *read_note_text(const struct note *n, struct text_ref ref,
 }
 
 /* Rows may be longer in later revisions: what is behind the known part is left out. */
-CODE union row read_note_row(const struct note *n, uint32_t i) {
+CALLED union row read_note_row(const struct note *n, uint32_t i) {
   union row row;
   memcpy(&row, n->descriptor + n->head.rows_at + (size_t)i * n->head.row_size, sizeof row);
   return row;

@@ -205,7 +205,7 @@ CALLED void add_needs(struct needs *n, const struct code *code, int how) {
   if (code->how & IS_PACKED) raise_needs(n, how & BY_13 ? 13 : 12);
 }
 
-CODE void add_code(struct service *s, const struct code *code, const struct code *ptx, int how) {
+CALLED void add_code(struct service *s, const struct code *code, const struct code *ptx, int how) {
   s->served = 1;
   if (s->code > (code->is ^ IS_PTX)) s->code = code->is ^ IS_PTX;
   add_needs(&s->needs, code, how);

@@ -28,6 +28,15 @@ CODE void copy_absolute(char (*to)[PATH_MAX], const char *path) {
   if (is_cut(&t)) copy_path(to, path);
 }
 
+/* Returns whether the loader was started with the program: `ld.so program`. The kernel then loads
+ * no interpreter for it. */
+CODE int is_started_by_loader(const struct image *program) {
+  int k;
+  for (k = 0; k < program->n; k++)
+    if (program->ph[k].p_type == PT_INTERP) return !getauxval(AT_BASE);
+  return 0;
+}
+
 /* Returns the program's path. The kernel names the file that it started, which may be the loader
  * (`ld.so program`), and a path may lead elsewhere by now: of the paths that are known, the first
  * counts whose file has the program headers that are in memory. */

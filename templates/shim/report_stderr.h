@@ -14,7 +14,9 @@ CODE void copy_version(char (*to)[32], void (*how)(struct text *, uint32_t), uin
 }
 
 /* The verdict that is not published. */
-CODE struct verdict *get_next_verdict(struct context *cx) { return &cx->verdict[cx->current == 1]; }
+CALLED struct verdict *get_next_verdict(struct context *cx) {
+  return &cx->verdict[cx->current == 1];
+}
 
 /* Fills the next verdict, except its result. Each fact has its own line. */
 CODE void compose_verdict(struct context *cx, const struct finding *f) {
@@ -97,9 +99,9 @@ CODE void put_same_cause(struct context *cx, struct text *t, const struct findin
 }
 
 /* Prints a finding: the first with all its lines; of the others the sentence, the line that names
- * the component if the sentence does not, and what to do. */
-CALLED void put_printed(struct context *cx, struct text *t, const struct finding *f, int first,
-                        int refuse) {
+ * another component than the first does, and what to do. */
+CALLED void put_printed(struct context *cx, struct text *t, const struct finding *f,
+                        const struct finding *first, int refuse) {
   static const char needed_by[] = "\nneeded by:";
   const struct verdict *v = get_next_verdict(cx);
   const char *s;
@@ -110,14 +112,14 @@ CALLED void put_printed(struct context *cx, struct text *t, const struct finding
   put(t, "]: ");
   for (s = v->message; *s; s++) {
     if (*s == '\n') {
-      if (names) put_same_cause(cx, t, f, refuse);
+      if (names && shows) put_same_cause(cx, t, f, refuse);
       names = starts_with(s, needed_by);
-      shows = first || names;
+      shows = f == first || (names && f->component != first->component);
     }
     if (shows) put_char(t, *s);
     if (shows && *s == '\n') put(t, "  ");
   }
-  if (names) put_same_cause(cx, t, f, refuse);
+  if (names && shows) put_same_cause(cx, t, f, refuse);
   if (*v->hint) {
     put(t, "\n  what to do: ");
     put(t, v->hint);
@@ -126,13 +128,13 @@ CALLED void put_printed(struct context *cx, struct text *t, const struct finding
 }
 
 CODE void print_findings(struct context *cx, int refuse) {
-  const struct finding *f = 0;
+  const struct finding *f = 0, *first = 0;
   struct text t = start_text(cx->page, sizeof cx->page);
   uint32_t n = 0;
   while ((f = find_next_printed(cx, f, refuse))) {
     if (find_same_cause(cx, f, refuse) != f) continue;
-    n++;
-    if (n <= MAX_TOLD) put_printed(cx, &t, f, n == 1, refuse);
+    if (!n++) first = f;
+    if (n <= MAX_TOLD) put_printed(cx, &t, f, first, refuse);
   }
   if (!n) return;
   if (n > MAX_TOLD) {

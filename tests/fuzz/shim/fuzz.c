@@ -107,7 +107,7 @@ static void judge_all(void) {
   const struct finding *f = 0;
   judge(cx, 1, 1);
   for (int refuse = 0; refuse < 2; refuse++)
-    while ((f = find_next_printed(cx, f, refuse))) put_printed(cx, &t, f, 1, refuse);
+    while ((f = find_next_printed(cx, f, refuse))) put_printed(cx, &t, f, f, refuse);
   print_findings(cx, 1);
   setenv("CUDAGUARD_REPORT", "report", 1);
   write_report(cx, "checked");
