@@ -584,8 +584,11 @@ pub(crate) fn parse_process_args() -> (GlobalOptions, Verb) {
     (cli.global, cli.command)
 }
 
+/// Creates a subcommand from its arguments.
+type VerbConstructor = fn(Vec<OsString>) -> Verb;
+
 /// Subcommands that have cargo's options for packages, features and profiles.
-const PROJECT_COMMANDS: [(&str, fn(Vec<OsString>) -> Verb); 4] =
+const PROJECT_COMMANDS: [(&str, VerbConstructor); 4] =
     [("check", Verb::Check), ("env", Verb::Environment), ("init", Verb::Init), ("lock", Verb::Lock)];
 
 /// Returns a cargo subcommand, with the global options as cargo reads them.

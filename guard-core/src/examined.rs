@@ -85,8 +85,8 @@ fn is_pe(name: &str, head: &[u8]) -> bool {
 /// Whether this is a Windows program, not a library: launchers of them lie in every Python environment.
 pub fn is_windows_program(head: &[u8]) -> bool {
     const DLL: u16 = 0x2000;
-    let header = head.get(60..64).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")) as usize);
-    let header = header.and_then(|at| head.get(at..)).filter(|header| header.starts_with(b"PE\0\0"));
+    let offset = head.get(60..64).and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize));
+    let header = offset.and_then(|at| head.get(at..)).filter(|header| header.starts_with(b"PE\0\0"));
     let flags = header.and_then(|header| Some(u16::from_le_bytes(header.get(22..24)?.try_into().ok()?)));
     head.starts_with(b"MZ") && flags.is_some_and(|flags| flags & DLL == 0)
 }

@@ -55,7 +55,7 @@ pub(crate) fn exported_version(files: &OpenFiles, file: &Path, symbol: &str) -> 
     if symbol.is_empty() {
         return None;
     }
-    binary::exported_version(&*files.open(file).ok()?, symbol)
+    binary::exported_version(&files.open(file).ok()?, symbol)
 }
 
 /// The part of this name that a library, the object `index`, would open: it asks for its own full version

@@ -337,7 +337,7 @@ impl LockReader<'_> {
                     }
                 }
                 other => {
-                    self.push_error(name.span().start, format!("`{other}`: no such key; expected version, target"))
+                    self.push_error(name.span().start, format!("`{other}`: no such key; expected version, target"));
                 }
             }
         }

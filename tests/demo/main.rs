@@ -116,15 +116,12 @@ impl Demo {
         let mut fetch = python();
         fetch.arg(root.join("tests/parts/fetch.py")).arg("--into").arg(&components).args(COMPONENTS);
         let fetch = spawn(fetch.stdout(Stdio::null()))?;
-        let command = match std::env::var_os(COMMAND_UNDER_TEST) {
-            Some(command) => {
-                wait(fetch, "fetching the components")?;
-                command.into()
-            }
-            None => {
-                fetch_and_compile(fetch, root)?;
-                this.with_file_name("cargo-cudaguard")
-            }
+        let command = if let Some(command) = std::env::var_os(COMMAND_UNDER_TEST) {
+            wait(fetch, "fetching the components")?;
+            command.into()
+        } else {
+            fetch_and_compile(fetch, root)?;
+            this.with_file_name("cargo-cudaguard")
         };
 
         let package = target.join("demo");

@@ -35,7 +35,7 @@ pub(super) fn files(elf: &Elf<'_>, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf
                 if !wanted(path.rsplit('/').next().unwrap_or_default()) {
                     continue;
                 }
-                let parts = [first.clone(), file.directory(header)].into_iter().flatten();
+                let parts = [first, file.directory(header)].into_iter().flatten();
                 let mut whole: PathBuf = parts.filter_map(|part| tables.text(part)).collect();
                 whole.push(path);
                 if whole.is_absolute() {

@@ -480,7 +480,7 @@ impl LoadGraph {
         for step in self.search_steps(by, name) {
             match step {
                 SearchStep::File(path, place) => {
-                    candidates.push(LibraryCandidate { look: self.inspect_file(&path), path, place })
+                    candidates.push(LibraryCandidate { look: self.inspect_file(&path), path, place });
                 }
                 SearchStep::List(folders) => {
                     'list: for (folder, place) in folders {

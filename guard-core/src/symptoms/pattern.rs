@@ -45,7 +45,7 @@ impl NormalizedText {
                 '\n' => gap = Gap::Line,
                 _ if c.is_whitespace() => gap = gap.max(Gap::Blank),
                 '"' | '\'' | '`' | '‘' | '’' | '“' | '”' | '„' | '«' | '»' | '「' | '」' => {
-                    gap = gap.max(Gap::Blank)
+                    gap = gap.max(Gap::Blank);
                 }
                 _ => {
                     let from = bytes.len();

@@ -1359,7 +1359,7 @@ fn same_cause_is_printed_once() {
     need_worlds();
     let named = |name: &str, major: u32| {
         let mut manifest = cudart(plain(), major);
-        manifest.component.name = name.to_owned();
+        name.clone_into(&mut manifest.component.name);
         manifest
     };
     let machine = r535(&[A100]);

@@ -443,7 +443,7 @@ fn what_is_no_archive_says_so() {
 }
 
 /// Inputs that ask for gigabytes of memory: a dictionary, a window, a name, a text, tables.
-const HOSTILE: &str = r#"
+const HOSTILE: &str = r"
 import gzip, lzma, os, struct, tarfile, zipfile, zlib
 block = bytearray(lzma.compress(b'x' * 2000, format=lzma.FORMAT_XZ))
 end = (block[12] + 1) * 4
@@ -491,7 +491,7 @@ sections[32:40] = struct.pack('<Q', 1 << 19)
 with open('sections.so', 'wb') as library:
     library.write(elf + sections)
     library.truncate(64 + 64 * (1 << 19))
-"#;
+";
 
 fn hostile_input_needs_little_memory() {
     tools::need("python3");
