@@ -193,18 +193,24 @@ CODE const char *get_answer(struct context *cx, char kind) {
   return 0;
 }
 
+/* Returns whether the children of this process are in its PID namespace. The link of a namespace
+ * that has no process yet leads nowhere; kernels before 4.12 have no link. */
+CODE int keeps_namespace(void) {
+  static const char children[] = "/proc/self/ns/pid_for_children";
+  struct stat here, there;
+  if (stat_at(AT_FDCWD, children, &there, AT_SYMLINK_NOFOLLOW)) return 1;
+  if (stat_at(AT_FDCWD, children, &there, 0)) return 0;
+  return !stat_at(AT_FDCWD, "/proc/self/ns/pid", &here, 0) && here.st_ino == there.st_ino;
+}
+
 /* Makes a process of which neither the program nor a debugger sees anything: no SIGCHLD, and no
  * wait() of the program's returns it (a debugger would take it for a thread); nothing runs that
  * others left with pthread_atfork. Emulators have no such call, but one with the signal. Returns 0
  * in the child, and an error if children would go to another PID namespace: the first process there
  * would end it with its own end. */
 CODE long start_child(void) {
-  struct stat here, there;
   long child;
-  if (!stat_at(AT_FDCWD, "/proc/self/ns/pid", &here, 0) &&
-      !stat_at(AT_FDCWD, "/proc/self/ns/pid_for_children", &there, 0) &&
-      here.st_ino != there.st_ino)
-    return -EPERM;
+  if (!keeps_namespace()) return -EPERM;
   child = sys2(SYS_clone, CLONE_UNTRACED, 0);
   return child < 0 ? sys2(SYS_clone, SIGCHLD, 0) : child;
 }

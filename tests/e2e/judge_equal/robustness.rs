@@ -79,7 +79,7 @@ int main(void) {
     }
     waitpid(child, &status, 0);
     hung += WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
-    wrong += !WIFEXITED(status) || WEXITSTATUS(status) != CUDAGUARD_WRONG;
+    wrong += !WIFEXITED(status) || WEXITSTATUS(status) != CUDAGUARD_INCOMPATIBLE;
   }
   printf("%d hung, %d wrong\n", hung, wrong);
   fflush(stdout);
