@@ -124,7 +124,10 @@ pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
 /// The same, as far as a build.rs needs it: what somebody may execute.
 #[cfg(not(feature = "command"))]
 pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
-    env.paths("PATH").into_iter().map(|folder| env.folder().join(folder).join(name)).find(|file| is_executable(file))
+    env.path_list("PATH")
+        .into_iter()
+        .map(|folder| env.current_dir().join(folder).join(name))
+        .find(|file| is_executable(file))
 }
 
 /// Whether this is a file that we may execute.
@@ -136,7 +139,7 @@ pub(crate) fn is_executable(file: &Path) -> bool {
 
 /// Whether this is a file that somebody may execute.
 #[cfg(not(feature = "command"))]
-pub(crate) fn executable(file: &Path) -> bool {
+pub(crate) fn is_executable(file: &Path) -> bool {
     let Ok(data) = file.metadata() else { return false };
     #[cfg(unix)]
     let may = std::os::unix::fs::PermissionsExt::mode(&data.permissions()) & 0o111 != 0;

@@ -117,7 +117,7 @@ fn file_id(metadata: &Metadata) -> Option<(u64, u64)> {
 }
 
 #[cfg(not(unix))]
-fn id(_: &Metadata) -> Option<(u64, u64)> {
+fn file_id(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
@@ -132,7 +132,7 @@ fn is_setuid(metadata: &Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-fn secure(_: &Metadata) -> bool {
+fn is_setuid(_: &Metadata) -> bool {
     false
 }
 

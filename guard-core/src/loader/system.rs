@@ -118,7 +118,7 @@ fn psabi_level() -> u8 {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-const fn level() -> u8 {
+const fn psabi_level() -> u8 {
     1
 }
 
