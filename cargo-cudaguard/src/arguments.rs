@@ -380,8 +380,11 @@ pub(crate) struct Flags {
     /// Check for a kernel module of this release, if it differs from the driver library
     #[arg(long, value_name = "RELEASE", conflicts_with_all = ["host", "fleet"])]
     pub(crate) kernel: Option<String>,
-    #[arg(help = "Check for these GPUs: 8.6, sm_86, A100, none", long = "gpu", value_name = "GPU", value_delimiter = ',', conflicts_with_all = ["host", "fleet"])]
+    #[arg(help = "Check for each of these GPUs: 8.6, sm_86, A100, none", long = "gpu", value_name = "GPU", value_delimiter = ',', conflicts_with_all = ["host", "fleet"])]
     pub(crate) gpus: Vec<String>,
+    /// Check for one machine with all these GPUs, which must be able to use one of them
+    #[arg(long, requires = "gpus", conflicts_with_all = ["host", "fleet"])]
+    pub(crate) together: bool,
     /// Check for this cuDNN version, or for none: 9.15.1, none
     #[arg(long = "cudnn", value_name = "VERSION", conflicts_with_all = ["host", "fleet"])]
     pub(crate) library: Option<String>,

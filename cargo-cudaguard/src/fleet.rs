@@ -2,6 +2,8 @@
 //! likes.
 
 mod inputs;
+mod kubernetes;
+mod smi_xml;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,6 +24,8 @@ use cudaguard::vendor::CUDNN;
 use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::verify::{self, not_judged, put_not_judged, read_components, to_json};
 use inputs::InputKind;
+use kubernetes::Found;
+use smi_xml::SmiLog;
 
 /// A machine's label, and what becomes of each file on it.
 type Judged<'line> = (Option<Cow<'line, str>>, Rc<FleetReport>);
@@ -32,6 +36,9 @@ const LONGEST: u64 = 4 * 1024 * 1024;
 const OPENING: usize = 4096;
 /// So many machines are named for each finding.
 const NAMED: usize = 3;
+/// As much of a label, and of the reason why a line cannot be read, is printed.
+const LONGEST_LABEL: usize = 200;
+const LONGEST_REASON: usize = 600;
 /// So many lines that cannot be read are told of, each; the others are counted.
 const TOLD: usize = 10;
 
@@ -52,6 +59,7 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
         out: BufWriter::with_capacity(256 * 1024, std::io::stdout().lock()),
         machines: 0,
         unread: 0,
+        unusable: 0,
         lines: true,
         without: 0,
         stopped: None,
@@ -72,6 +80,19 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
         run.input(&name, None, &mut input)?;
     }
     run.end(&name)
+}
+
+/// What a text is, if it is something that `--fleet` reads or knows and `--host` does not.
+pub(crate) fn format_of_fleet(text: &str) -> Option<&'static str> {
+    match InputKind::detect(&text.as_bytes()[..text.len().min(OPENING)]) {
+        InputKind::Xml => Some("is what nvidia-smi -q -x writes, which --fleet reads; --host reads one host file"),
+        InputKind::Csv => Some("is CSV of nvidia-smi, which --fleet reads; --host reads one host file"),
+        InputKind::Json => {
+            Some("is a list of nodes, slices or host files, which --fleet reads; --host reads one host file")
+        }
+        InputKind::Other(what) => Some(what),
+        InputKind::Lines | InputKind::HostFile => None,
+    }
 }
 
 /// The files of a folder, in the order of their names; hidden ones are left alone.
@@ -112,6 +133,8 @@ struct Run<'a, F> {
     out: BufWriter<std::io::StdoutLock<'static>>,
     machines: usize,
     unread: usize,
+    /// GPUs in a state in which no program can use them.
+    unusable: usize,
     /// Whether all of it was host files on lines.
     lines: bool,
     /// Nodes and slices without a GPU of NVIDIA's.
@@ -124,8 +147,14 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
     fn input(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) -> Result<(), CliError> {
         let fail = |error: std::io::Error| CliError::operational(format_args!("{name}: {error}"));
         let first = peek_opening(input).map_err(fail)?;
-        let kind = InputKind::detect(&first);
-        let input: &mut dyn BufRead = &mut Cursor::new(&first).chain(input);
+        let mut first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&first);
+        let kind = InputKind::detect(first);
+        let mut line = 1;
+        if let (InputKind::Xml, Some(start)) = (kind, inputs::xml_start(first)) {
+            line += first[..start].iter().filter(|byte| **byte == b'\n').count();
+            first = &first[start..];
+        }
+        let input: &mut dyn BufRead = &mut Cursor::new(first).chain(input);
         self.lines &= kind == InputKind::Lines;
         match kind {
             InputKind::Lines => self.lines(name, input).map_err(fail)?,
@@ -134,42 +163,36 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                 input.take(LONGEST + 1).read_to_end(&mut text).map_err(fail)?;
                 let judged = match std::str::from_utf8(&text) {
                     _ if text.len() as u64 > LONGEST => Err("is longer than 4 MiB: not a host file".to_owned()),
-                    Ok(text) => self.fleet.judge_line(text).map_err(|mistake| verify::position_text(text, &mistake)),
+                    Ok(text) => self.fleet.judge_line(text).map_err(|error| verify::position_text(&error)),
                     Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
                 };
                 self.take(name, label, InputPlace::ArtifactReport, judged);
             }
             InputKind::Other(what) => drop(self.take(name, label, InputPlace::ArtifactReport, Err(what.to_owned()))),
-            InputKind::Xml => match inputs::read_xml(input) {
-                Ok(machines) => {
-                    let several = machines.len() > 1;
-                    for (at, machine) in machines.into_iter().enumerate() {
-                        let judged = Ok(self.judged(machine));
-                        // Of several under one name each is told apart by its number.
-                        let place = if several { InputPlace::Item(at + 1) } else { InputPlace::ArtifactReport };
-                        let numbered = label.filter(|_| several).map(|label| format!("{label} ({})", at + 1));
-                        self.take(name, numbered.as_deref().or(label), place, judged);
-                    }
-                }
-                Err((0, why)) => drop(self.take(name, label, InputPlace::ArtifactReport, Err(why))),
-                Err((line, why)) => drop(self.take(name, label, InputPlace::Line(line), Err(why))),
-            },
+            InputKind::Xml => self.xml(name, label, input, line),
             InputKind::Csv => inputs::read_csv(input, &mut |line, machine| {
                 let judged = machine.map(|machine| self.judged(machine));
                 self.take(name, label, InputPlace::Line(line), judged)
             })
             .map_err(fail)?,
-            InputKind::Kubectl => {
-                let whole = inputs::read_kubectl(input, &mut |number, item| match item {
-                    Ok(None) => {
-                        self.without += 1;
-                        true
+            InputKind::Json => {
+                let whole = kubernetes::read(input, &mut |number, item| {
+                    let place = InputPlace::Item(number);
+                    match item {
+                        Ok(None) => {
+                            self.without += 1;
+                            true
+                        }
+                        Ok(Some(Found::Machine(machine))) => {
+                            let judged = Ok(self.judged(machine));
+                            self.take(name, label, place, judged)
+                        }
+                        Ok(Some(Found::HostFile(text))) => {
+                            let judged = self.fleet.judge_line(&text).map_err(|error| error.to_string());
+                            self.take(name, label, place, judged)
+                        }
+                        Err(why) => self.take(name, label, place, Err(why)),
                     }
-                    Ok(Some(machine)) => {
-                        let judged = Ok(self.judged(machine));
-                        self.take(name, label, InputPlace::Item(number), judged)
-                    }
-                    Err(why) => self.take(name, label, InputPlace::Item(number), Err(why)),
                 });
                 if let Err(why) = whole {
                     self.take(name, label, InputPlace::ArtifactReport, Err(why));
@@ -177,6 +200,45 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             }
         }
         Ok(())
+    }
+
+    /// Logs of nvidia-smi. Only if there are several, each has a number.
+    fn xml(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead, line: usize) {
+        let (mut first, mut count) = (None, 0);
+        let read = smi_xml::read(input, line, &mut |log| {
+            count += 1;
+            if count == 1 {
+                first = Some(log);
+                return true;
+            }
+            let before = first.take().is_none_or(|log| self.log(name, label, Some(1), log));
+            before && self.log(name, label, Some(count), log)
+        });
+        if let Some(log) = first {
+            self.log(name, label, None, log);
+        }
+        if let Err((line, why)) = read {
+            let place = if line == 0 { InputPlace::ArtifactReport } else { InputPlace::Line(line) };
+            self.take(name, label, place, Err(why));
+        }
+    }
+
+    fn log(&mut self, name: &str, label: Option<&str>, number: Option<usize>, log: SmiLog) -> bool {
+        let item = number.map(|number| format!(" item {number}:")).unwrap_or_default();
+        for why in &log.unusable {
+            self.unusable += 1;
+            if self.unusable <= TOLD {
+                report::note(&format!("info: {name}:{item} no program can use {why}"));
+            }
+        }
+        let judged = Ok(self.judged(log.machine));
+        let numbered = label.zip(number).map(|(label, number)| format!("{label} ({number})"));
+        self.take(
+            name,
+            numbered.as_deref().or(label),
+            number.map_or(InputPlace::ArtifactReport, InputPlace::Item),
+            judged,
+        )
     }
 
     fn judged(&mut self, machine: Machine) -> Judged<'static> {
@@ -188,21 +250,16 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
     fn lines(&mut self, name: &str, input: &mut dyn BufRead) -> std::io::Result<()> {
         let (mut line, mut number) = (Vec::new(), 0_usize);
         loop {
-            line.clear();
-            let length = (&mut *input).take(LONGEST).read_until(b'\n', &mut line)?;
+            let Line { length, is_whole } = read_line(input, LONGEST, &mut line)?;
             if length == 0 {
                 return Ok(());
             }
             number += 1;
-            let whole = line.last() == Some(&b'\n') || (length as u64) < LONGEST;
-            if !whole {
-                skip_line(input)?;
-            }
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             let judged = match std::str::from_utf8(&line) {
-                _ if !whole => Err("is longer than 4 MiB: not a host file".to_owned()),
+                _ if !is_whole => Err("is longer than 4 MiB: not a host file".to_owned()),
                 Ok(text) => self.fleet.judge_line(text).map_err(|mistake| mistake.to_string()),
                 Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
             };
@@ -219,6 +276,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             Err(why) => {
                 self.unread += 1;
                 if self.unread <= TOLD {
+                    let why = shorten(&why, LONGEST_REASON);
                     report::note(&match place {
                         InputPlace::Line(number) => format!("warning: {name}:{number}: {why}"),
                         InputPlace::Item(number) => format!("warning: {name}: item {number}: {why}"),
@@ -251,6 +309,9 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         }
         if self.unread > TOLD {
             report::note(&format!("warning: {name}: {} more lines cannot be read", self.unread - TOLD));
+        }
+        if self.unusable > TOLD {
+            report::note(&format!("info: {name}: no program can use {} more GPUs", self.unusable - TOLD));
         }
         if self.machines == 0 {
             let why = match (self.unread, self.without, self.lines) {
@@ -289,33 +350,45 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
     }
 }
 
-/// As much as tells what it is: its first line, two where the first is a bracket. More is not waited for, since somebody may be
-/// writing it.
+/// Reads as much of an input as shows its format: the first line, two if the first is a bracket. Something may be writing it
+/// slowly, so more is read only if the first line is of no format.
 fn peek_opening(input: &mut dyn BufRead) -> std::io::Result<Vec<u8>> {
     let mut first = Vec::new();
-    while first.len() < OPENING && first.trim_ascii().len() <= 1 {
-        let more = (&mut *input).take(OPENING as u64).read_until(b'\n', &mut first)?;
-        if more == 0 {
+    while first.len() < OPENING {
+        let line = first.trim_ascii();
+        if line.len() > 1 && (line.starts_with(b"{") || InputKind::detect(&first) != InputKind::Lines) {
+            break;
+        }
+        let left = OPENING - first.len();
+        if (&mut *input).take(left as u64).read_until(b'\n', &mut first)? == 0 {
             break;
         }
     }
     Ok(first)
 }
 
-fn skip_line(input: &mut dyn BufRead) -> std::io::Result<()> {
-    loop {
-        let buffer = input.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(());
-        }
-        let (used, ended) = match buffer.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), false),
-        };
-        input.consume(used);
-        if ended {
-            return Ok(());
-        }
+/// A line that was read.
+struct Line {
+    /// Its length with the end of line; 0 at the end of the input.
+    length: usize,
+    /// If false, the line is longer than the limit, and its rest was skipped.
+    is_whole: bool,
+}
+
+fn read_line(input: &mut dyn BufRead, longest: u64, line: &mut Vec<u8>) -> std::io::Result<Line> {
+    line.clear();
+    let length = (&mut *input).take(longest).read_until(b'\n', line)?;
+    let is_whole = line.last() == Some(&b'\n') || (length as u64) < longest;
+    if !is_whole {
+        let _ = input.skip_until(b'\n')?;
+    }
+    Ok(Line { length, is_whole })
+}
+
+fn shorten(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
     }
 }
 
@@ -411,7 +484,7 @@ impl Named {
     fn add_name(&mut self, label: Option<&str>, place: InputPlace) {
         self.count += 1;
         if self.first.len() < NAMED {
-            self.first.push(label.map_or_else(|| place.describe(), str::to_owned));
+            self.first.push(label.map_or_else(|| place.describe(), |label| shorten(label, LONGEST_LABEL).into_owned()));
         }
     }
 

@@ -28,7 +28,7 @@ use crate::arguments::{Flags, Output, VerifyArgs, Where};
 use crate::artefact::{self, Archive, Opened};
 use crate::inspect::{built_with, by_reason, is_cuda};
 use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
-use crate::{sarif, whole};
+use crate::{fleet, sarif, whole};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
@@ -37,18 +37,18 @@ const ENOUGH: u64 = 16 * 1024 * 1024;
 const TOLD: usize = 12;
 
 pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError> {
-    let machine = match &question.place {
+    let machines = match &question.place {
         Where::Here => None,
-        Where::Host(file) => Some((read_host(file)?, file.display().to_string())),
+        Where::Host(file) => Some((vec![read_host(file)?], file.display().to_string())),
         Where::Flags(flags) => {
             Some((described_by(flags).map_err(CliError::operational)?, "what the flags say".to_owned()))
         }
     };
     let (mut refused, mut not_examined, mut found) = (false, false, Vec::new());
     for file in &question.files {
-        let (findings, judged) = match &machine {
+        let (findings, judged) = match &machines {
             None => verify_here(env, file)?,
-            Some((machine, place)) => verify_on(env, file, machine, place)?,
+            Some((machines, place)) => verify_on(env, file, machines, place)?,
         };
         let verdict = examined::verdict(&findings, &judged.not_examined);
         refused |= verdict == Verdict::Refused;
@@ -62,7 +62,10 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
             let text = if question.files.len() > 1 { value.to_string() } else { value.to_pretty_string() };
             report::print_result(&format!("{text}\n"))?;
         } else {
-            let place = machine.as_ref().map(|(machine, place)| machine.name.as_ref().unwrap_or(place).as_str());
+            let place = machines.as_ref().map(|(machines, place)| {
+                let name = machines.first().and_then(|machine| machine.name.as_ref());
+                name.unwrap_or(place).as_str()
+            });
             report::print_findings(&findings);
             report::print_result(&to_text(file, place, verdict, &findings, &judged))?;
         }
@@ -131,6 +134,8 @@ struct VerifyResult {
     not_examined: Vec<NotExamined>,
     /// What becomes of them on each GPU.
     gpus: Vec<GpuAnswer>,
+    /// GPUs that the driver does not drive, by name and compute capability.
+    undriven: Vec<String>,
     /// NVIDIA's libraries that the loader would load; `None`: the loader of that machine cannot be asked.
     libraries: Option<Vec<Loaded>>,
 }
@@ -138,7 +143,14 @@ struct VerifyResult {
 impl VerifyResult {
     fn from_answers(manifests: &[Manifest], not_examined: Vec<NotExamined>, gpus: Vec<GpuAnswer>) -> Self {
         let open = not_judged(manifests, &not_examined);
-        Self { components: describe_manifests(manifests), open, not_examined, gpus, libraries: None }
+        Self {
+            components: describe_manifests(manifests),
+            open,
+            not_examined,
+            gpus,
+            undriven: Vec::new(),
+            libraries: None,
+        }
     }
 }
 
@@ -201,7 +213,7 @@ fn on_each_of(binary: &Binary, manifests: &[Manifest], machine: Option<&Machine>
 
 fn verify_here(env: &Env, file: &Path) -> Result<(Vec<Finding>, VerifyResult), CliError> {
     let asker = DriverProbe::with_current_exe();
-    let here = || machine::detect_machine(env, Some(&asker));
+    let here = || [machine::detect_machine(env, Some(&asker))];
     let contents = match artefact::open(file).map_err(CliError::operational)? {
         Opened::Archive(archive) => return on_archive(file, archive, &here(), "here"),
         Opened::File(contents) => contents,
@@ -225,12 +237,18 @@ fn verify_here(env: &Env, file: &Path) -> Result<(Vec<Finding>, VerifyResult), C
     ))
 }
 
-fn verify_on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, VerifyResult), CliError> {
+/// Judges a file on each of these machines; it must run on all of them.
+fn verify_on(
+    env: &Env,
+    file: &Path,
+    machines: &[Machine],
+    place: &str,
+) -> Result<(Vec<Finding>, VerifyResult), CliError> {
     match artefact::open(file).map_err(CliError::operational)? {
-        Opened::Archive(archive) => on_archive(file, archive, machine, place),
+        Opened::Archive(archive) => on_archive(file, archive, machines, place),
         Opened::File(contents) => {
             let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
-            on_file(env, &binary, machine, place)
+            on_file(env, &binary, machines, place)
         }
     }
 }
@@ -238,36 +256,49 @@ fn verify_on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(
 fn on_archive(
     file: &Path,
     archive: Archive,
-    machine: &Machine,
+    machines: &[Machine],
     place: &str,
 ) -> Result<(Vec<Finding>, VerifyResult), CliError> {
     let components = whole::artifact_components(file, archive)?;
-    let gpus = whole::together_on(&on_each(&components.manifests, Some(machine)), &components.enough);
-    Ok((
-        findings_on(&components, machine, place),
-        VerifyResult::from_answers(&components.manifests, components.not_examined, gpus),
-    ))
+    let on = |machine| whole::together_on(&on_each(&components.manifests, Some(machine)), &components.enough);
+    let gpus = machines.iter().flat_map(on).collect();
+    Ok(result_on(components, gpus, machines, place))
 }
 
 fn on_file(
     env: &Env,
     binary: &Binary,
-    machine: &Machine,
+    machines: &[Machine],
     place: &str,
 ) -> Result<(Vec<Finding>, VerifyResult), CliError> {
     let components = components_of(env, binary)?;
-    let gpus = on_each_of(binary, &components.manifests, Some(machine));
-    Ok((
-        findings_on(&components, machine, place),
-        VerifyResult::from_answers(&components.manifests, components.not_examined, gpus),
-    ))
+    let on = |machine| on_each_of(binary, &components.manifests, Some(machine));
+    let gpus = machines.iter().flat_map(on).collect();
+    Ok(result_on(components, gpus, machines, place))
 }
 
-fn findings_on(components: &Components, machine: &Machine, place: &str) -> Vec<Finding> {
-    let mut findings = components.check_on(machine, place);
-    findings.extend(machine.unknowns_finding());
+fn result_on(
+    components: Components,
+    gpus: Vec<GpuAnswer>,
+    machines: &[Machine],
+    place: &str,
+) -> (Vec<Finding>, VerifyResult) {
+    let (mut findings, mut undriven) = (Vec::new(), Vec::new());
+    for machine in machines {
+        for finding in components.check_on(machine, place).into_iter().chain(machine.unknowns_finding()) {
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+        for gpu in machine.known_gpus() {
+            if let (true, Some(_), Some((major, minor))) = (gpu.visible, gpu.undriven, gpu.cc) {
+                undriven.push(format!("{} ({major}.{minor})", gpu.name.as_deref().unwrap_or("GPU")));
+            }
+        }
+    }
     finding::sort_findings(&mut findings);
-    findings
+    let result = VerifyResult::from_answers(&components.manifests, components.not_examined, gpus);
+    (findings, VerifyResult { undriven, ..result })
 }
 
 fn describe_manifests(manifests: &[Manifest]) -> Vec<String> {
@@ -307,8 +338,14 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
         let at = error.utf8_error().valid_up_to();
         CliError::operational(format_args!("{name}: byte {at} is not UTF-8: not a host file"))
     })?;
-    let (machine, revision) = Machine::read(&text)
-        .map_err(|mistake| CliError::operational(format_args!("{name}:{}", position_text(&text, &mistake))))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if let Some(what) = fleet::format_of_fleet(text) {
+        return Err(CliError::operational(format_args!("{name}: {what}")));
+    }
+    let (machine, revision) = Machine::read(text).map_err(|error| {
+        let several = if error.what == "trailing characters" { "; --fleet reads several host files" } else { "" };
+        CliError::operational(format_args!("{name}:{}{several}", position_text(&error)))
+    })?;
     if revision > REVISION {
         report::note(&format!(
             "info: {name} is of revision {revision}, newer than this cudaguard: what this one knows of it is judged"
@@ -318,25 +355,12 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
 }
 
 /// `3:12: …`: line and column, as editors count them.
-pub(crate) fn position_text(text: &str, mistake: &ParseError) -> String {
-    let before = &text[..text.floor_char_boundary_of(mistake.at)];
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-    format!("{line}:{column}: {mistake}")
+pub(crate) fn position_text(error: &ParseError) -> String {
+    format!("{}:{}: {error}", error.line, error.column)
 }
 
-trait Boundary {
-    fn floor_char_boundary_of(&self, at: usize) -> usize;
-}
-
-impl Boundary for str {
-    fn floor_char_boundary_of(&self, at: usize) -> usize {
-        (0..=at.min(self.len())).rev().find(|at| self.is_char_boundary(*at)).unwrap_or_default()
-    }
-}
-
-/// The machine that flags describe. What no flag names is not known.
-fn described_by(flags: &Flags) -> Result<Machine, String> {
+/// The machines that flags describe: one for each GPU, unless the GPUs are together in one. What no flag names is not known.
+fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
     let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
         machine::parse_release(text)
             .ok_or_else(|| format!("{flag} {text}: expected a driver's release such as 535.261.03, or its branch, 535"))
@@ -369,7 +393,14 @@ fn described_by(flags: &Flags) -> Result<Machine, String> {
         }
     }
     let has_driver = flags.driver.is_some() || flags.kernel.is_some();
-    Ok(Machine { driver: has_driver.then_some(driver), gpus, libraries, ..Machine::default() })
+    let machine = Machine { driver: has_driver.then_some(driver), gpus, libraries, ..Machine::default() };
+    Ok(match &machine.gpus {
+        Some(gpus) if gpus.len() > 1 && !flags.together => {
+            let alone = |gpu: &Gpu| Machine { gpus: Some(vec![gpu.clone()]), ..machine.clone() };
+            gpus.iter().map(alone).collect()
+        }
+        _ => vec![machine],
+    })
 }
 
 /// `8.6`, `sm_86`, `A100`.
@@ -413,6 +444,9 @@ fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Findi
         // Of several components each line says whose it is.
         let of = if judged.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(&format!("{of}{answer}")));
+    }
+    for gpu in &judged.undriven {
+        let _ = writeln!(text, "  {}: the driver does not drive it", sanitize::sanitize_line(gpu));
     }
     for loaded in judged.libraries.iter().flatten() {
         let _ = writeln!(text, "  loads {}", sanitize::sanitize_line(&loaded.describe()));

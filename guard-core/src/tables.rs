@@ -4,6 +4,9 @@
 //! date. Releases and archs that no table knows are judged by the general rule, so that news never becomes an error:
 //! a toolkit newer than all makes what the newest makes, and of the rest the answer is "cannot tell".
 
+pub(crate) mod pci;
+
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -150,6 +153,8 @@ struct ArchTable {
 struct GpuTable {
     products: Vec<(Cc, Vec<String>)>,
     chips: Vec<(Cc, Vec<String>)>,
+    /// By the words of its name, the compute capability of each product and chip, those of [`PRODUCTS`] included.
+    by_words: HashMap<String, Cc>,
 }
 
 struct Toolkits {
@@ -168,6 +173,8 @@ struct Drivers {
 /// The compiled-in texts: (file, text).
 const ARCHS: (&str, &str) = ("archs.toml", include_str!("../data/archs.toml"));
 const GPUS: (&str, &str) = ("gpus.toml", include_str!("../data/gpus.toml"));
+/// NVIDIA's list of products by PCI device id.
+const PRODUCTS: &str = include_str!("../data/products.tsv");
 const TOOLKITS: (&str, &str) = ("toolkits.toml", include_str!("../data/toolkits.toml"));
 const DRIVERS: (&str, &str) = ("drivers.toml", include_str!("../data/drivers.toml"));
 
@@ -461,11 +468,7 @@ pub fn gpu_cc(name: &str) -> Option<Cc> {
         return (arch.suffix == Suffix::None).then(|| arch.cc());
     }
     let words = gpu_words(name).concat();
-    let table = gpu_table();
-    let in_rows = |rows: &[(Cc, Vec<String>)]| {
-        rows.iter().find(|(_, names)| names.iter().any(|known| gpu_words(known).concat() == words)).map(|&(cc, _)| cc)
-    };
-    in_rows(&table.products).or_else(|| in_rows(&table.chips))
+    gpu_table().by_words.get(&words).copied()
 }
 
 /// Products of this compute capability, the best known first; empty where the table has none.
@@ -488,7 +491,17 @@ pub fn gpu_typed(text: &str) -> Option<Cc> {
 /// Every product and chip that [`gpu_cc`] knows by name.
 fn gpu_names() -> impl Iterator<Item = &'static str> {
     let table = gpu_table();
-    table.products.iter().chain(&table.chips).flat_map(|(_, names)| names).map(String::as_str)
+    let rows = table.products.iter().chain(&table.chips).flat_map(|(_, names)| names);
+    rows.map(String::as_str).chain(products().map(|(_, name)| name))
+}
+
+/// PCI device ids and names of [`PRODUCTS`].
+fn products() -> impl Iterator<Item = (u16, &'static str)> {
+    let lines = PRODUCTS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let (id, name) = line.split_once('\t')?;
+        Some((u16::from_str_radix(id, 16).ok()?, name))
+    })
 }
 
 /// What a name that [`gpu_cc`] does not know most probably means: a slip of the finger, or one word of it (`Orin`).
@@ -763,10 +776,12 @@ impl GpuTable {
                 })?;
                 Ok((row.read_required("cc", A_CC, parse_cc)?, names))
             };
-            Ok(Self {
-                products: file.read_rows("gpu", &["cc", "names"], named)?,
-                chips: file.read_rows("chip", &["cc", "names"], named)?,
-            })
+            let by_gpu = file.read_rows("gpu", &["cc", "names"], named)?;
+            let chips = file.read_rows("chip", &["cc", "names"], named)?;
+            let by_name = by_gpu.iter().chain(&chips).flat_map(|(cc, names)| names.iter().map(|name| (&**name, *cc)));
+            let by_id = products().filter_map(|(id, name)| Some((name, pci::compute_capability(id)?)));
+            let by_words = by_name.chain(by_id).map(|(name, cc)| (gpu_words(name).concat(), cc)).collect();
+            Ok(Self { products: by_gpu, chips, by_words })
         })
     }
 }
@@ -1047,6 +1062,19 @@ mod tests {
         assert_eq!(gpu_examples((7, 5))[0], "Tesla T4");
     }
 
+    #[test]
+    fn listed_products_have_their_ids_cc() {
+        let lines = PRODUCTS.lines().filter(|line| !line.starts_with('#')).count();
+        let mut names = std::collections::HashSet::new();
+        for (id, name) in products() {
+            names.insert(name);
+            let cc = pci::compute_capability(id);
+            assert!(cc.is_some(), "{id:04X} {name}");
+            assert_eq!((gpu_cc(name), gpu_typed(name)), (cc, cc), "{id:04X} {name}");
+        }
+        assert_eq!((products().count(), names.len()), (lines, 222));
+    }
+
     fn rising<T: PartialOrd + fmt::Debug>(what: &str, values: impl IntoIterator<Item = T>) {
         let values: Vec<T> = values.into_iter().collect();
         assert!(!values.is_empty(), "{what}: empty");
@@ -1085,7 +1113,9 @@ mod tests {
         for rows in [&gpu_table().products, &gpu_table().chips] {
             rising("GPUs", rows.iter().map(|(cc, _)| cc));
         }
-        let mut names: Vec<String> = gpu_names().map(|name| gpu_words(name).concat()).collect();
+        let table = gpu_table();
+        let rows = table.products.iter().chain(&table.chips).flat_map(|(_, names)| names);
+        let mut names: Vec<String> = rows.map(|name| gpu_words(name).concat()).collect();
         names.sort();
         rising("names of GPUs", names);
 

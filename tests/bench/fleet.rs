@@ -4,6 +4,9 @@
 //! other work on the machine hardly changes, the start of the process included. A verdict is one file on one machine. Told
 //! apart: a fleet as fleets are, with few kinds of machines, each line written by `probe` on a machine of one GPU and of
 //! eight; the same where every machine is of a kind of its own; short lines.
+//!
+//! A second table has every format that `--fleet` reads, in inputs of 1 and of 16 MiB. The ratio of the times for each MiB is 1
+//! if the reader is linear.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -62,6 +65,86 @@ fn main() {
             println!("{name:<34} {:>10}    {how:<18} {milliseconds:>6.0} ms {rate:>14.0}", text.len() / MACHINES);
         }
     }
+    formats(&program, &folder);
+}
+
+/// A format of `--fleet`: what comes before the entries, an entry, what is between and behind them.
+type Format = (&'static str, &'static str, fn(usize) -> String, &'static str, &'static str);
+
+const SMALL: usize = 1024 * 1024;
+const LARGE: usize = 16 * SMALL;
+const LOG: &str = "<nvidia_smi_log>\n<driver_version>550.54.14</driver_version>\n";
+const NODES: &str = r#"{"apiVersion":"v1","kind":"List","items":["#;
+
+fn formats(program: &Path, folder: &Scratch) {
+    let all: [Format; 14] = [
+        ("host files, a line each", "", |number| short(number) + "\n", "", ""),
+        ("an array of host files", "[\n", short, ",\n", "]"),
+        ("lines that are no host files", "", |number| format!("{{\"driver\":{number}}}\n"), "", ""),
+        ("empty host files", "", |_| "{}\n".to_owned(), "", ""),
+        ("XML: one log of large GPUs", LOG, |number| smi_gpu(number, 2000), "", "</nvidia_smi_log>\n"),
+        ("XML: many logs", "", |number| format!("{LOG}{}</nvidia_smi_log>\n", smi_gpu(number, 200)), "", ""),
+        ("XML: empty elements", LOG, |_| "<a/>".to_owned(), "", "</nvidia_smi_log>\n"),
+        ("XML: line ends", LOG, |_| "\n".repeat(1000), "", "</nvidia_smi_log>\n"),
+        ("CSV: a line for each machine", "host, name, driver_version\n", smi_row, "", ""),
+        ("CSV: wrong lines", "host, name, driver_version\n", |_| "a\n".to_owned(), "", ""),
+        ("nodes in a list", NODES, node, ",", "]}"),
+        ("nodes one by one", "", |number| node(number) + "\n", "", ""),
+        ("nodes without a GPU", NODES, |_| r#"{"kind":"Node"}"#.to_owned(), ",", "]}"),
+        ("items that are no nodes", NODES, |_| "{}".to_owned(), ",", "]}"),
+    ];
+    println!("\n{:<34} {:>12} {:>12} {:>8}", "time for each MiB", "1 MiB", "16 MiB", "ratio");
+    for (name, before, entry, between, after) in all {
+        let time = |size: usize| {
+            let mut text = before.to_owned();
+            for number in 0.. {
+                let entry = entry(number);
+                if text.len() + entry.len() + after.len() > size {
+                    break;
+                }
+                text.push_str(if number == 0 { "" } else { between });
+                text.push_str(&entry);
+            }
+            text.push_str(after);
+            let list = folder.file("list", &text);
+            // Of the small one more runs, since the clock has ticks of 10 ms.
+            let runs = if size == SMALL { 16 } else { 1 };
+            let before = cost::children();
+            (0..runs).for_each(|_| read(program, &list));
+            let time = cost::children().saturating_sub(before) / runs;
+            time.as_secs_f64() * 1e3 / f64::from(u32::try_from(size / SMALL).expect("a small number"))
+        };
+        let (small, large) = (time(SMALL), time(LARGE));
+        println!("{name:<34} {small:>9.1} ms {large:>9.1} ms {:>8.2}", large / small);
+    }
+}
+
+/// As [`judge`], of a list with mistakes.
+fn read(program: &Path, list: &Path) {
+    let mut call = Command::new(command::path());
+    call.arg("verify").arg(program).arg("--fleet").arg(list).stdout(Stdio::null()).stderr(Stdio::null());
+    let status = call.status().expect("the command can be started");
+    assert!(matches!(status.code(), Some(0..=2)), "{status}");
+}
+
+fn smi_gpu(number: usize, elements: usize) -> String {
+    let mut more = String::new();
+    for element in 0..elements {
+        let _ = writeln!(more, "\t<element_{element}>\n\t\t<used>{element} MiB</used>\n\t</element_{element}>");
+    }
+    format!(
+        "<gpu id=\"{number:08}\">\n<product_name>NVIDIA A40</product_name>\n<pci><pci_device_id>223510DE</pci_device_id></pci>\n{more}</gpu>\n"
+    )
+}
+
+fn smi_row(number: usize) -> String {
+    format!("node-{number}, NVIDIA A40, 550.54.14\n")
+}
+
+fn node(number: usize) -> String {
+    format!(
+        r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"node-{number}","labels":{{"kubernetes.io/arch":"amd64","nvidia.com/cuda.driver-version.major":"550","nvidia.com/cuda.driver-version.minor":"54","nvidia.com/cuda.driver-version.revision":"14","nvidia.com/gpu.compute.major":"8","nvidia.com/gpu.compute.minor":"6"}}}},"status":{{"capacity":{{"nvidia.com/gpu":"8"}}}}}}"#
+    )
 }
 
 fn own_kind(number: usize) -> String {

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::arch::Suffix;
-use crate::machine::pci;
 use crate::manifest::REVISION;
 use crate::note::layout::{self, Field, Kind};
+use crate::tables::pci;
 use crate::tables::{self, Cc, Floor};
 use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, DriverRelease};

@@ -152,10 +152,11 @@ impl Components {
         if let Some(other) =
             machine.processor_name().filter(|other| *other != self.processor && !self.processor.is_empty())
         {
-            let component = self.manifests.first().map(|manifest| manifest.component.to_string());
-            let values = Values::default().with_known("component", component).with("file", &self.file);
-            let values = values.with("processor", &self.processor).with("place", "that machine").with("machine", other);
-            return vec![MessageTemplate::WrongMachine.to_finding(&values)];
+            return vec![self.wrong_machine(&self.processor, other)];
+        }
+        // Files with a processor are ELF files, which Linux loads.
+        if let Some(other) = machine.foreign_platform().filter(|_| !self.processor.is_empty()) {
+            return vec![self.wrong_machine(&format!("{}-linux", self.processor), other)];
         }
         let mut findings = Vec::new();
         let mut first = None;
@@ -173,6 +174,14 @@ impl Components {
         findings.extend(self.findings.iter().cloned());
         finding::sort_findings(&mut findings);
         findings
+    }
+
+    /// `built_for` and `machine`: processors, or platforms.
+    fn wrong_machine(&self, built_for: &str, machine: &str) -> Finding {
+        let component = self.manifests.first().map(|manifest| manifest.component.to_string());
+        let values = Values::default().with_known("component", component).with("file", &self.file);
+        let values = values.with("processor", built_for).with("place", "that machine").with("machine", machine);
+        MessageTemplate::WrongMachine.to_finding(&values)
     }
 
     /// Libraries that the file needs, and that machine is known not to have. The guarded library has a row of its own.

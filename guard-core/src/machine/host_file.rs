@@ -1,22 +1,81 @@
 //! The host file: what `probe` writes, and what people write by hand for machines that they know.
 //!
-//! A key that nobody knows is passed over; so is what a newer revision adds. A known key with another kind of value is a
-//! mistake, named with its key and with what was expected: a typing error must not become a fact that nobody knows.
+//! Unknown keys are ignored, and so is what a newer revision adds. A known key with a value of the wrong type or form is an
+//! error, so that a typing mistake does not silently become an unknown fact.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
-use super::json_reader::{JsonReader, ParseError, Text, Use};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+
 use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind};
 use crate::host::LoaderVersion;
 use crate::vendor;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
-const A_RELEASE: &str = "a driver's release in quotes such as \"535.261.03\"";
-const A_CUDA: &str = "a CUDA version in quotes such as \"12.2\"";
-const A_VERSION: &str = "a version in quotes such as \"9.15.1\"";
-const A_LOADER: &str = "a version in quotes such as \"9.15\" or \"9.15.1\"";
-const A_CC: &str = "a compute capability in quotes such as \"8.6\"";
-const A_TEXT: &str = "a text in quotes";
+/// An array or object of a host file has at most this many entries.
+const MOST: usize = 4096;
+
+const A_HOST_FILE: &str = "a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it";
+
+/// What is wrong with a host file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// The keys that lead to the value, outermost first: `gpus[2].cc`. Empty at the top.
+    pub key: String,
+    /// What was found and what was expected.
+    pub what: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = crate::sanitize::sanitize_line(&self.what);
+        if self.key.is_empty() {
+            f.write_str(&what)
+        } else {
+            write!(f, "`{}`: {what}", crate::sanitize::sanitize_line(&self.key))
+        }
+    }
+}
+
+impl ParseError {
+    fn new(key: &str, error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column().max(1));
+        let what = error.to_string();
+        let place = format!(" at line {line} column {}", error.column());
+        // Serde quotes a whole text.
+        let what = shorten(what.strip_suffix(&place).unwrap_or(&what), 240);
+        // Where no key was read, the path ends with a question mark.
+        let key = if key == "." { String::new() } else { shorten(key.trim_end_matches(['.', '?']), 120) };
+        Self { line, column, key, what }
+    }
+
+    /// The error of a text that does not begin with an object.
+    fn of_start(text: &str) -> Self {
+        let rest = text.trim_start();
+        let before = &text[..text.len() - rest.len()];
+        let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
+        let found = match rest.lines().next() {
+            Some(line) => format!("found `{}`", shorten(line, 24)),
+            None => "the text ends".to_owned(),
+        };
+        let line = before.matches('\n').count() + 1;
+        Self { line, column, key: String::new(), what: format!("expected {A_HOST_FILE}; {found}") }
+    }
+}
+
+fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
 
 /// A driver's release as people and packages write it: `535.261.03`, `580.65.06-1`, `R535`, `v550.54.15`. With the branch
 /// alone the rest is 0.
@@ -36,209 +95,386 @@ pub(super) fn parse_cc(text: &str) -> Option<(u8, u8)> {
     Some((number(major)?, number(minor)?))
 }
 
-impl Machine {
-    /// Reads a host file's text. Beside the machine: the revision that it says it is of, 0 where it does not say.
-    pub fn read(text: &str) -> Result<(Self, u32), ParseError> {
-        let (machine, revision, _) = Self::json(text, true)?;
-        Ok((machine, revision))
-    }
-
-    /// The same without what no judge looks at, so that machines of one kind are equal; with its label. Beside it the texts of
-    /// which it was made, where a line with other texts in their places can be told by them.
-    pub(super) fn read_for_judging(text: &str) -> Result<(Self, Option<Vec<Text>>), ParseError> {
-        let (mut machine, _, mut texts) = Self::json(text, false)?;
-        let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
-        if machine.variables.iter().any(by_uuid) {
-            let (whole, ..) = Self::json(text, true)?;
-            texts = None;
-            for (gpu, named) in machine.gpus.iter_mut().flatten().zip(whole.gpus.into_iter().flatten()) {
-                gpu.uuid = named.uuid;
-            }
-        }
-        Ok((machine, texts))
-    }
-
-    fn json(text: &str, whole: bool) -> Result<(Self, u32, Option<Vec<Text>>), ParseError> {
-        let mut machine = Self::default();
-        let mut revision = 0;
-        let mut json = JsonReader::new(text);
-        json.object("a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it", |key, json| {
-            if json.null() {
-                return Ok(());
-            }
-            match key {
-                "revision" => revision = json.whole("a whole number")?,
-                "name" => {
-                    machine.name = Some(json.text(A_TEXT)?.into_owned());
-                    json.was(Use::Name);
-                }
-                "platform" => machine.platform = Some(json.text(A_TEXT)?.into_owned()),
-                // One that nobody knows yet is no mistake: its driver is judged as any other.
-                "kind" => machine.kind = MachineKind::from_name(&json.text(A_TEXT)?),
-                "driver" => machine.driver = Some(driver(json, whole)?),
-                "gpus" => machine.gpus = Some(list("an array of GPUs", json, |json| gpu(json, whole))?),
-                "variables" => machine.variables = texts("variables: an object of texts", json)?,
-                "sources" if whole => machine.sources = texts("sources: an object of texts", json)?,
-                "doubts" if whole => {
-                    machine.doubts = list("an array of texts", json, |json| Ok(json.text(A_TEXT)?.into_owned()))?;
-                }
-                _ => match vendor::library_for_key(key) {
-                    Some(of) => {
-                        let files = list("an array of libraries", json, |json| library(json, whole))?;
-                        machine.libraries.insert(of.key, files);
-                    }
-                    None => json.skip()?,
-                },
-            }
-            Ok(())
-        })?;
-        json.end()?;
-        Ok((machine, revision, json.texts()))
-    }
-}
-
-fn list<T>(
-    expected: &str,
-    json: &mut JsonReader<'_>,
-    mut item: impl FnMut(&mut JsonReader<'_>) -> Result<T, ParseError>,
-) -> Result<Vec<T>, ParseError> {
-    let mut items = Vec::new();
-    json.array(expected, |json| {
-        items.push(item(json)?);
-        Ok(())
-    })?;
-    Ok(items)
-}
-
-fn texts(expected: &str, json: &mut JsonReader<'_>) -> Result<Vec<(String, String)>, ParseError> {
-    let mut members: Vec<(String, String)> = Vec::new();
-    json.object(expected, |key, json| {
-        members.push((key.to_owned(), json.text(A_TEXT)?.into_owned()));
-        Ok(())
-    })?;
-    Ok(members)
-}
-
-/// A text that is read only to be shown again.
-fn aside(json: &mut JsonReader<'_>, whole: bool) -> Result<Option<String>, ParseError> {
-    let text = json.text(A_TEXT)?;
-    json.was(Use::Passed);
-    Ok(whole.then(|| text.into_owned()))
-}
-
-/// A text that must mean something.
-fn meaning<T>(
-    json: &mut JsonReader<'_>,
-    expected: &str,
-    read: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, ParseError> {
-    let text = json.text(expected)?;
-    // Its opening quote is what an editor is led to.
-    let at = json.at().saturating_sub(text.len() + 2);
-    read(&text).map(Some).ok_or_else(|| JsonReader::wrong(at, expected, &text))
-}
-
-fn version<T: std::str::FromStr>(json: &mut JsonReader<'_>, expected: &str) -> Result<Option<T>, ParseError> {
-    meaning(json, expected, |text| text.parse().ok())
-}
-
-fn driver(json: &mut JsonReader<'_>, whole: bool) -> Result<Driver, ParseError> {
-    let mut driver = Driver::default();
-    json.object("a driver: an object, `{ … }`", |key, json| {
-        if json.null() {
-            return Ok(());
-        }
-        match key {
-            "present" => driver.absent = !json.truth()?,
-            "user" => driver.user = meaning(json, A_RELEASE, parse_release)?,
-            "kernel" => driver.kernel = meaning(json, A_RELEASE, parse_release)?,
-            "cuda" => driver.cuda = version::<CudaVersion>(json, A_CUDA)?,
-            "init" => driver.init = Some(json.whole("the number that cuInit answered")?),
-            "library" => driver.library = aside(json, whole)?,
-            "ptx_compiler" => driver.ptx_compiler = Some(json.truth()?),
-            "ordinary" => driver.ordinary = json.truth()?,
-            "compat" => driver.compat = Some(compat(json)?),
-            _ => json.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(driver)
-}
-
-fn compat(json: &mut JsonReader<'_>) -> Result<CompatPackage, ParseError> {
-    let mut compat = CompatPackage::default();
-    json.object("an object, `{ … }`", |key, json| {
-        match key {
-            "cuda" => compat.cuda = version::<CudaVersion>(json, A_CUDA)?,
-            "branches" => compat.branches = list("an array of branches", json, |json| json.whole("a driver's branch"))?,
-            _ => json.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(compat)
-}
-
-fn gpu(json: &mut JsonReader<'_>, whole: bool) -> Result<Gpu, ParseError> {
-    let mut gpu = Gpu::default();
-    let mut name = None;
-    json.object("a GPU: an object, `{ … }`", |key, json| {
-        if json.null() {
-            return Ok(());
-        }
-        match key {
-            "name" => name = Some(json.text(A_TEXT)?),
-            "cc" => gpu.cc = meaning(json, A_CC, parse_cc)?,
-            // Nobody but its driver knows these.
-            "uuid" => (gpu.uuid, gpu.listed) = (aside(json, whole)?, true),
-            "pci" => (gpu.pci, gpu.listed) = (aside(json, whole)?, true),
-            "visible" => gpu.visible = Some(json.truth()?),
-            _ => json.skip()?,
-        }
-        Ok(())
-    })?;
-    gpu.name = name.map(Cow::into_owned);
-    Ok(gpu)
-}
-
-fn library(json: &mut JsonReader<'_>, whole: bool) -> Result<HostLibrary, ParseError> {
-    let mut library = HostLibrary { taken: true, ..HostLibrary::default() };
-    json.object("a library: an object, `{ … }`", |key, json| {
-        if json.null() {
-            return Ok(());
-        }
-        match key {
-            "soname" => library.soname = Some(json.text(A_TEXT)?.into_owned()),
-            "version" => library.version = version::<Version>(json, A_VERSION)?,
-            "loader" => library.loader = meaning(json, A_LOADER, loader)?.unwrap_or_default(),
-            "cuda" => library.cuda = version::<CudaVersion>(json, A_CUDA)?,
-            "path" => library.path = Some(json.text(A_TEXT)?.into_owned()),
-            "by" => library.by = aside(json, whole)?,
-            "taken" => library.taken = json.truth()?,
-            "parts" => library.parts = Some(list("an array of libraries", json, part)?),
-            _ => json.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(library)
-}
-
-/// Two numbers are what code tells, three what a name does.
+/// Two numbers come from code, three from a file's name.
 fn loader(text: &str) -> Option<LoaderVersion> {
     let version: Version = text.parse().ok()?;
     let whole = text.matches('.').count() > 1;
     Some(if whole { LoaderVersion::Version(version) } else { LoaderVersion::Minor(version.major, version.minor) })
 }
 
-fn part(json: &mut JsonReader<'_>) -> Result<HostLibraryPart, ParseError> {
-    let mut part = HostLibraryPart::default();
-    json.object("a library: an object, `{ … }`", |key, json| {
-        match key {
-            "file" => part.file = json.text(A_TEXT)?.into_owned(),
-            "version" if json.null() => {}
-            "version" => part.version = version::<Version>(json, A_VERSION)?,
-            _ => json.skip()?,
+impl Machine {
+    /// Parses a host file. Returns the machine and the revision that the file names, 0 if it names none.
+    pub fn read(text: &str) -> Result<(Self, u32), ParseError> {
+        let file = HostFile::parse(text, true)?;
+        let revision = file.revision.unwrap_or_default();
+        Ok((file.machine(true), revision))
+    }
+
+    /// Parses a host file without the facts that no judge reads, so that machines of one kind are equal. Returns the
+    /// machine's label, which is not in the machine, too.
+    pub(super) fn read_for_judging(text: &str) -> Result<(Option<Cow<'_, str>>, Self), ParseError> {
+        let mut file = HostFile::parse(text, false)?;
+        let name = file.name.take().map(|name| name.0);
+        Ok((name, file.machine(false)))
+    }
+}
+
+/// A string that is borrowed from the input if it contains no escape.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// An array of at most [`MOST`] entries.
+struct List<T>(Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Items<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    if list.len() == MOST {
+                        return Err(A::Error::custom(format_args!("expected at most {MOST} entries")));
+                    }
+                    list.push(item);
+                }
+                Ok(List(list))
+            }
         }
-        Ok(())
-    })?;
-    Ok(part)
+
+        json.deserialize_seq(Items(PhantomData))
+    }
+}
+
+/// An object of strings, in the order of the input.
+struct Pairs<'a>(Vec<(Text<'a>, Text<'a>)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Pairs<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<'de>, A::Error> {
+                let mut pairs: Vec<(Text<'de>, Text<'de>)> = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    if pairs.len() == MOST {
+                        return Err(A::Error::custom(format_args!("expected at most {MOST} entries")));
+                    }
+                    pairs.push(pair);
+                }
+                let mut names: Vec<&str> = pairs.iter().map(|(name, _)| &*name.0).collect();
+                names.sort_unstable();
+                if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                    return Err(A::Error::custom(format_args!("duplicate field `{}`", shorten(twice[0], 24))));
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+
+        json.deserialize_map(Members)
+    }
+}
+
+impl Pairs<'_> {
+    fn owned(self) -> Vec<(String, String)> {
+        self.0.into_iter().map(|(name, text)| (name.0.into_owned(), text.0.into_owned())).collect()
+    }
+}
+
+/// Parses a string with `parse`; `null` is `None`.
+fn parse<'de, D: Deserializer<'de>, T>(
+    json: D,
+    expected: &'static str,
+    parse: fn(&str) -> Option<T>,
+) -> Result<Option<T>, D::Error> {
+    struct Parse<T> {
+        expected: &'static str,
+        parse: fn(&str) -> Option<T>,
+    }
+
+    impl<'de, T> Visitor<'de> for Parse<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.expected)
+        }
+
+        fn visit_none<E: Error>(self) -> Result<Option<T>, E> {
+            Ok(None)
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, json: D) -> Result<Option<T>, D::Error> {
+            json.deserialize_str(self)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Option<T>, E> {
+            let wrong = || E::invalid_value(Unexpected::Str(&shorten(text, 24)), &self);
+            (self.parse)(text).map(Some).ok_or_else(wrong)
+        }
+    }
+
+    json.deserialize_option(Parse { expected, parse })
+}
+
+/// Defines a function for `deserialize_with` that parses one kind of string.
+macro_rules! parsers {
+    ($($name:ident: $of:ty = $parse:expr, $expected:literal;)*) => {$(
+        fn $name<'de, D: Deserializer<'de>>(json: D) -> Result<Option<$of>, D::Error> {
+            parse(json, $expected, $parse)
+        }
+    )*};
+}
+
+parsers! {
+    a_release: DriverRelease = parse_release, "a driver's release in quotes such as \"535.261.03\"";
+    a_cuda_version: CudaVersion = |text| text.parse().ok(), "a CUDA version in quotes such as \"12.2\"";
+    a_version: Version = |text| text.parse().ok(), "a version in quotes such as \"9.15.1\"";
+    a_loader: LoaderVersion = loader, "a version in quotes such as \"9.15\" or \"9.15.1\"";
+    a_cc: (u8, u8) = parse_cc, "a compute capability in quotes such as \"8.6\"";
+}
+
+#[derive(Default)]
+struct HostFile<'a> {
+    revision: Option<u32>,
+    name: Option<Text<'a>>,
+    platform: Option<Text<'a>>,
+    kind: Option<Text<'a>>,
+    driver: Option<DriverEntry<'a>>,
+    gpus: Option<List<GpuEntry<'a>>>,
+    libraries: Vec<(&'static str, List<LibraryEntry<'a>>)>,
+    variables: Option<Pairs<'a>>,
+    sources: Option<Pairs<'a>>,
+    doubts: Option<List<Text<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "a driver: an object, `{ … }`")]
+struct DriverEntry<'a> {
+    present: Option<bool>,
+    #[serde(deserialize_with = "a_release")]
+    user: Option<DriverRelease>,
+    #[serde(deserialize_with = "a_release")]
+    kernel: Option<DriverRelease>,
+    #[serde(deserialize_with = "a_cuda_version")]
+    cuda: Option<CudaVersion>,
+    init: Option<u32>,
+    #[serde(borrow)]
+    library: Option<Text<'a>>,
+    ptx_compiler: Option<bool>,
+    ordinary: Option<bool>,
+    compat: Option<CompatEntry>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "an object, `{ … }`")]
+struct CompatEntry {
+    #[serde(deserialize_with = "a_cuda_version")]
+    cuda: Option<CudaVersion>,
+    branches: Option<List<u32>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "a GPU: an object, `{ … }`")]
+struct GpuEntry<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(deserialize_with = "a_cc")]
+    cc: Option<(u8, u8)>,
+    #[serde(borrow)]
+    uuid: Option<Text<'a>>,
+    #[serde(borrow)]
+    pci: Option<Text<'a>>,
+    visible: Option<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "a library: an object, `{ … }`")]
+struct LibraryEntry<'a> {
+    #[serde(borrow)]
+    soname: Option<Text<'a>>,
+    #[serde(deserialize_with = "a_version")]
+    version: Option<Version>,
+    #[serde(deserialize_with = "a_loader")]
+    loader: Option<LoaderVersion>,
+    #[serde(deserialize_with = "a_cuda_version")]
+    cuda: Option<CudaVersion>,
+    #[serde(borrow)]
+    path: Option<Text<'a>>,
+    #[serde(borrow)]
+    by: Option<Text<'a>>,
+    taken: Option<bool>,
+    parts: Option<List<PartEntry<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "a library: an object, `{ … }`")]
+struct PartEntry<'a> {
+    #[serde(borrow)]
+    file: Option<Text<'a>>,
+    #[serde(deserialize_with = "a_version")]
+    version: Option<Version>,
+}
+
+/// Reads the value of a key that an object has once; `null` is an absent value.
+fn member<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
+    map: &mut A,
+    key: &'static str,
+    member: &mut Option<T>,
+) -> Result<(), A::Error> {
+    if member.is_some() {
+        return Err(A::Error::duplicate_field(key));
+    }
+    *member = map.next_value()?;
+    Ok(())
+}
+
+/// Reads a host file. `shown`: with the facts that are only shown.
+#[derive(Clone, Copy)]
+struct Members {
+    shown: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Members {
+    type Value = HostFile<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<HostFile<'de>, D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Members {
+    type Value = HostFile<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(A_HOST_FILE)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HostFile<'de>, A::Error> {
+        let mut file = HostFile::default();
+        while let Some(Text(key)) = map.next_key()? {
+            match &*key {
+                "revision" => member(&mut map, "revision", &mut file.revision)?,
+                "name" => member(&mut map, "name", &mut file.name)?,
+                "platform" => member(&mut map, "platform", &mut file.platform)?,
+                "kind" => member(&mut map, "kind", &mut file.kind)?,
+                "driver" => member(&mut map, "driver", &mut file.driver)?,
+                "gpus" => member(&mut map, "gpus", &mut file.gpus)?,
+                "variables" => member(&mut map, "variables", &mut file.variables)?,
+                "sources" if self.shown => member(&mut map, "sources", &mut file.sources)?,
+                "doubts" if self.shown => member(&mut map, "doubts", &mut file.doubts)?,
+                key => match vendor::library_for_key(key) {
+                    Some(of) => {
+                        if file.libraries.iter().any(|(known, _)| *known == of.key) {
+                            return Err(A::Error::duplicate_field(of.key));
+                        }
+                        let files: Option<List<LibraryEntry<'de>>> = map.next_value()?;
+                        file.libraries.extend(files.map(|files| (of.key, files)));
+                    }
+                    None => drop(map.next_value::<IgnoredAny>()?),
+                },
+            }
+        }
+        Ok(file)
+    }
+}
+
+impl<'a> HostFile<'a> {
+    fn parse(text: &'a str, shown: bool) -> Result<Self, ParseError> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let parsed = Members { shown }.deserialize(&mut json);
+        parsed.and_then(|file| json.end().map(|()| file)).map_err(|error| {
+            if !text.trim_start().starts_with('{') {
+                return ParseError::of_start(text);
+            }
+            // Tracking the keys takes time, so it is done only for a message.
+            let mut track = serde_path_to_error::Track::new();
+            let mut json = serde_json::Deserializer::from_str(text);
+            let tracked = Members { shown }.deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track));
+            let key = tracked.err().map(|_| track.path().to_string()).unwrap_or_default();
+            ParseError::new(&key, &error)
+        })
+    }
+
+    /// `whole`: with the facts that are only shown.
+    fn machine(self, whole: bool) -> Machine {
+        let variables = self.variables.map(Pairs::owned).unwrap_or_default();
+        // A GPU's id matters only if a variable selects GPUs by it.
+        let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
+        let ids = whole || variables.iter().any(by_uuid);
+        let gpu = |gpu: GpuEntry<'_>| Gpu {
+            name: owned(gpu.name),
+            cc: gpu.cc,
+            // Only the driver knows these.
+            listed: gpu.uuid.is_some() || gpu.pci.is_some(),
+            uuid: owned(gpu.uuid.filter(|_| ids)),
+            pci: owned(gpu.pci.filter(|_| whole)),
+            visible: gpu.visible,
+        };
+        let library = |library: LibraryEntry<'_>| HostLibrary {
+            soname: owned(library.soname),
+            version: library.version,
+            path: owned(library.path),
+            taken: library.taken.unwrap_or(true),
+            by: owned(library.by.filter(|_| whole)),
+            parts: library.parts.map(|parts| parts.0.into_iter().map(part).collect()),
+            loader: library.loader.unwrap_or_default(),
+            cuda: library.cuda,
+        };
+        let libraries = self.libraries.into_iter();
+        let doubts = self.doubts.filter(|_| whole).map(|doubts| doubts.0).unwrap_or_default();
+        Machine {
+            name: owned(self.name),
+            platform: owned(self.platform),
+            // The driver of a kind that is not known yet is judged as any other.
+            kind: self.kind.and_then(|kind| MachineKind::from_name(&kind.0)),
+            driver: self.driver.map(|driver| driver.driver(whole)),
+            gpus: self.gpus.map(|gpus| gpus.0.into_iter().map(gpu).collect()),
+            libraries: libraries.map(|(key, files)| (key, files.0.into_iter().map(library).collect())).collect(),
+            variables,
+            sources: self.sources.filter(|_| whole).map(Pairs::owned).unwrap_or_default(),
+            doubts: doubts.into_iter().map(|doubt| doubt.0.into_owned()).collect(),
+        }
+    }
+}
+
+impl DriverEntry<'_> {
+    fn driver(self, whole: bool) -> Driver {
+        let compat = |compat: CompatEntry| CompatPackage {
+            cuda: compat.cuda,
+            branches: compat.branches.map(|branches| branches.0).unwrap_or_default(),
+        };
+        Driver {
+            absent: self.present == Some(false),
+            library: owned(self.library.filter(|_| whole)),
+            user: self.user,
+            kernel: self.kernel,
+            cuda: self.cuda,
+            init: self.init,
+            ptx_compiler: self.ptx_compiler,
+            compat: self.compat.map(compat),
+            ordinary: self.ordinary.unwrap_or_default(),
+        }
+    }
+}
+
+fn part(part: PartEntry<'_>) -> HostLibraryPart {
+    HostLibraryPart { file: owned(part.file).unwrap_or_default(), version: part.version }
+}
+
+fn owned(text: Option<Text<'_>>) -> Option<String> {
+    text.map(|text| text.0.into_owned())
 }

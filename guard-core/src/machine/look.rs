@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::asker::{DriverProbe, Said};
-use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, VARIABLES, pci};
+use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, VARIABLES};
 use crate::elf::Elf;
 use crate::env::Env;
 use crate::files;
@@ -330,7 +330,7 @@ impl Root {
         Gpu {
             // It says `Unknown` of a board that it has no name for.
             name: fact("Model").filter(|name| name != "Unknown"),
-            cc: id.and_then(pci::compute_capability),
+            cc: id.and_then(crate::tables::pci::compute_capability),
             // Question marks stand in it before the GPU has been woken.
             uuid: fact("GPU UUID").filter(|uuid| uuid.starts_with("GPU-") && !uuid.contains('?')),
             pci: Some(slot.to_owned()),

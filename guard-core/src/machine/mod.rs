@@ -3,7 +3,6 @@
 //!
 //! `docs/reference/host-file.md` has the host file's keys.
 
-mod alike;
 mod asker;
 mod change;
 #[cfg(target_os = "linux")]
@@ -11,24 +10,21 @@ mod child;
 mod components;
 pub mod fleet;
 mod host_file;
-mod json_reader;
 pub(crate) mod look;
 pub mod map;
-pub(crate) mod pci;
 pub mod placement;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use crate::tables::pci::compute_capability as cc_of_pci_device;
 pub use asker::DriverProbe;
 #[cfg(target_os = "linux")]
 pub use child::run_probe_child;
 pub use components::{Components, Enough};
-pub use host_file::parse_release;
-pub use json_reader::ParseError;
+pub use host_file::{ParseError, parse_release};
 pub(crate) use look::detect_for_graph;
 pub use look::detect_machine;
-pub use pci::compute_capability as cc_of_pci_device;
 
 use crate::finding::{Finding, MessageTemplate, Values};
 use crate::host::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
@@ -308,6 +304,13 @@ impl Machine {
     /// The processor, by name: what stands before the first dash of the platform.
     fn processor_name(&self) -> Option<&str> {
         self.platform.as_deref()?.split('-').next().filter(|name| !name.is_empty())
+    }
+
+    /// The platform, if its system is known not to load ELF files.
+    fn foreign_platform(&self) -> Option<&str> {
+        let platform = self.platform.as_deref()?;
+        let lower = platform.to_ascii_lowercase();
+        ["windows", "darwin", "macos"].iter().any(|system| lower.contains(system)).then_some(platform)
     }
 
     fn driver_state(&self) -> DriverState {

@@ -98,7 +98,7 @@ proptest! {
             let machine = Machine { driver, ..machine.clone() };
             (machine.driver_state(), machine.visible_gpu_list(), machine.jit_state())
         };
-        prop_assert_eq!(judged(&Machine::read_for_judging(&text).expect(&text).0), judged(&machine));
+        prop_assert_eq!(judged(&Machine::read_for_judging(&text).expect(&text).1), judged(&machine));
     }
 
     #[test]
@@ -131,22 +131,28 @@ fn mistakes_name_the_key_and_what_was_expected() {
     for (text, expected) in [
         ("", "expected a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it; the text ends"),
         ("[]", "expected a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it; found `[]`"),
-        (r#"{"driver": "535"}"#, "`driver`: expected a driver: an object, `{ … }`; found `\"535\"}`"),
+        (r#"{"driver": "535"}"#, "`driver`: invalid type: string \"535\", expected a driver: an object, `{ … }`"),
         (
             r#"{"driver": {"kernel": "new"}}"#,
-            "`driver.kernel`: expected a driver's release in quotes such as \"535.261.03\"; found `new`",
+            "`driver.kernel`: invalid value: string \"new\", expected a driver's release in quotes such as \"535.261.03\"",
         ),
         (
             r#"{"gpus": [{"cc": "8.0"}, {"cc": 8.6}]}"#,
-            "`gpus[1].cc`: expected a compute capability in quotes such as \"8.6\"; found `8.6}]}`",
+            "`gpus[1].cc`: invalid type: floating point `8.6`, expected a compute capability in quotes such as \"8.6\"",
         ),
         (
             r#"{"cudnn": [{"version": "nine"}]}"#,
-            "`cudnn[0].version`: expected a version in quotes such as \"9.15.1\"; found `nine`",
+            "`cudnn[0].version`: invalid value: string \"nine\", expected a version in quotes such as \"9.15.1\"",
         ),
-        (r#"{"driver": {"init": -1}}"#, "`driver.init`: expected the number that cuInit answered; found `-1`"),
-        (r#"{"gpus": [{"visible": 1}]}"#, "`gpus[0].visible`: expected `true` or `false`; found `1}]}`"),
-        (r#"{"revision": 1} {"#, "expected nothing more; found `{`"),
+        (r#"{"driver": {"init": -1}}"#, "`driver.init`: invalid value: integer `-1`, expected u32"),
+        (r#"{"gpus": [{"visible": 1}]}"#, "`gpus[0].visible`: invalid type: integer `1`, expected a boolean"),
+        (r#"{"gpus": [], "gpus": []}"#, "duplicate field `gpus`"),
+        (r#"{"gpus": [{"cc": "8.0", "cc": "8.6"}]}"#, "`gpus[0]`: duplicate field `cc`"),
+        (
+            r#"{"variables": {"CUDA_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "1"}}"#,
+            "`variables`: duplicate field `CUDA_VISIBLE_DEVICES`",
+        ),
+        (r#"{"revision": 1} {"#, "trailing characters"),
     ] {
         assert_eq!(Machine::read(text).expect_err(text).to_string(), expected, "{text}");
     }
@@ -362,7 +368,7 @@ fn what_cuda_visible_devices_shows() {
         );
         // A fleet reads the same.
         let (whole, _) = Machine::read(&host).unwrap();
-        let line = Machine::read_for_judging(&host).unwrap().0;
+        let line = Machine::read_for_judging(&host).unwrap().1;
         assert_eq!(line.host_for(&auto, "x").gpus, whole.host_for(&auto, "x").gpus, "{host}");
     }
     // Which of two unlike ones it is, is no matter where both come to the same.

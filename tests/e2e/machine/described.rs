@@ -18,6 +18,8 @@ pub(crate) fn tests() -> Vec<Test> {
         kinds_of_machines,
         as_json,
         flags,
+        each_listed_gpu_is_named,
+        elf_program_on_windows_is_refused,
         what_is_lacking_is_named,
         flags_that_mean_nothing,
         host_files_that_are_none,
@@ -79,7 +81,10 @@ fn flags() {
     for (flags, verdict, expected) in [
         ("--driver 580.65.06 --gpu 8.6 --cudnn 9.15.1", "runs", &[][..]),
         ("--driver R580 --kernel 580 --gpu sm_90 --cudnn 9.28.0", "runs", &[]),
-        ("--driver 580.65.06-1ubuntu1 --gpu A100 T4 --cudnn 9.15.1", "runs", &["CG303 info"]),
+        ("--driver 580.65.06-1ubuntu1 --gpu A100 T4 --cudnn 9.15.1", "refused", &["CG303 error"]),
+        ("--driver 580.65.06 --gpu A100 T4 --together --cudnn 9.15.1", "runs", &["CG303 info"]),
+        ("--driver 580.65.06 --gpu A100,H100 --cudnn 9.15.1", "runs", &[]),
+        ("--driver 535 --gpu RTX5090,A100 --cudnn 9.15.1", "refused", &["CG317 error", "CG301 error"]),
         ("--driver 535 --gpu 8.6 --cudnn 9.15.1", "refused", &["CG301 error"]),
         ("--driver 580.65.06 --gpu 8.6 --cudnn none", "refused", &["CG205 error"]),
         ("--driver 580.65.06 --gpu 8.6 --cudnn 8.9.7", "refused", &["CG201 error"]),
@@ -88,7 +93,8 @@ fn flags() {
         ("--driver 580.65.06 --gpu none --cudnn 9.15.1", "unknown", &["CG504 info"]),
         ("--driver 700 --gpu 13.0 --cudnn 9.15.1", "runs", &[]),
         ("--driver 540.4.0 --kernel 540.4.0 --gpu 8.7 --cudnn 9.15.1", "unknown", &["CG505 info"]),
-        ("--gpu 6.1,7.5", "refused", &["CG303 error", "CG501 info", "CG505 info"]),
+        ("--gpu 6.1,7.5", "refused", &["CG303 error", "CG303 error", "CG501 info", "CG505 info", "CG505 info"]),
+        ("--gpu 6.1,7.5 --together", "refused", &["CG303 error", "CG501 info", "CG505 info"]),
         ("--cudnn 9.15.1", "unknown", &["CG505 info"]),
         // libcuda decides: the kernel module alone never refuses.
         ("--kernel 535.261.03 --gpu 8.0 --cudnn 9.15.1", "unknown", &["CG505 info"]),
@@ -101,6 +107,25 @@ fn flags() {
             "{flags}: {value}"
         );
     }
+}
+
+fn each_listed_gpu_is_named() {
+    let flags = ["--driver", "580.65.06", "--gpu", "V100", "--gpu", "T4", "--gpu", "H100", "--cudnn", "9.15.1"];
+    let outcome = call(["verify"]).arg(demo()).args(flags).run().expect(1);
+    for name in ["V100 (7.0)", "T4 (7.5)", "H100 (9.0)"] {
+        assert!(outcome.stdout.contains(name), "{name}: {outcome}");
+    }
+    for cc in ["compute capability 7.0", "compute capability 7.5"] {
+        assert!(outcome.stderr.contains(cc), "{cc}: {outcome}");
+    }
+}
+
+fn elf_program_on_windows_is_refused() {
+    let scratch = Scratch::new("windows-host");
+    let host = r#"{"name": "win", "platform": "x86_64-windows", "driver": {"user": "580.95.05"}, "gpus": [{"name": "NVIDIA GeForce RTX 4090"}]}"#;
+    let host = scratch.file("host.json", host.replace("x86_64", std::env::consts::ARCH));
+    let outcome = call(["verify", "--json"]).arg(demo()).arg("--host").arg(host).run().expect(1);
+    assert_eq!(codes(&json(&outcome)), ["CG211 error"], "{outcome}");
 }
 
 /// Nobody who describes a machine can know what a doctor of another one would say.
@@ -148,7 +173,7 @@ fn host_files_that_are_none() {
     huge.resize(17 * 1024 * 1024, b'x');
     let deep = "[".repeat(100_000);
     let whole = fs::read(host("h100-580")).expect("a host file");
-    let files: [(&str, &[u8]); 11] = [
+    let files: [(&str, &[u8]); 13] = [
         ("empty.json", b""),
         ("blank.json", b" \n\n"),
         ("cut.json", &whole[..whole.len() / 2]),
@@ -157,7 +182,9 @@ fn host_files_that_are_none() {
         ("binary.json", b"\x7fELF\x02\x01\x01\x00"),
         ("type.json", b"{\n  \"driver\": {\n    \"user\": 535\n  }\n}\n"),
         ("twice.json", b"{\n  \"gpus\": [{\"cc\": \"8.0\",\n    \"cc\": \"9.0\"}]\n}\n"),
-        ("twice-new.json", b"{\"news\": 1,\n\"news\": 1}"),
+        ("smi.xml", b"<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n</nvidia_smi_log>\n"),
+        ("smi.txt", b"GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-0)\n"),
+        ("several.json", b"{\"name\": \"a\"}\n{\"name\": \"b\"}\n"),
         ("deep.json", deep.as_bytes()),
         ("huge.json", &huge),
     ];

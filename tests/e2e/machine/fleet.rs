@@ -16,6 +16,10 @@ pub(crate) fn tests() -> Vec<Test> {
         what_people_have,
         a_machine_is_the_same_in_every_form,
         lists_that_lie,
+        gpus_that_no_program_can_use,
+        nodes_without_compute_capability,
+        items_one_by_one_and_in_arrays,
+        command_line_before_xml_is_skipped,
         lists_that_come_slowly,
         lines_that_cannot_be_read,
         lists_that_are_none,
@@ -270,6 +274,13 @@ fn lists_that_lie() {
             "\n==============NVSMI LOG==============\n\nDriver Version                            : 550.127.05\n",
         ),
         (
+            "table.txt",
+            "Thu Sep 11 20:22:19 2025\n+-----------------------+\n| NVIDIA-SMI 540.4.0    Driver Version: 540.4.0      CUDA Version: 12.6     |\n",
+        ),
+        ("list.txt", "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-0)\n  MIG 3g.20gb     Device  0: (UUID: MIG-2)\n"),
+        ("handle.txt", "Unable to determine the device handle for GPU0000:07:00.0: Unknown Error\n"),
+        ("mismatch.txt", "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.183\n"),
+        (
             "failed.txt",
             "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.\n",
         ),
@@ -287,4 +298,84 @@ fn lists_that_lie() {
         let _ = write!(text, "{name}\n{}", said(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]));
     }
     snapshot::check("machine/fleet_lies", &text);
+}
+
+/// The verdicts on [`fixture::of_driver`] for a list of this text.
+#[track_caller]
+fn verdicts(name: &str, text: &str) -> Vec<String> {
+    let scratch = Scratch::new("fleet-verdicts");
+    let file = scratch.file(name, text);
+    let outcome = call(["verify"]).arg(fixture::of_driver()).arg("--json").arg("--fleet").arg(&file).run();
+    let verdict = |line: &str| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        value["verdict"].as_str().expect("a verdict").to_owned()
+    };
+    outcome.stdout.lines().map(verdict).collect()
+}
+
+fn gpus_that_no_program_can_use() {
+    let log = |gpu: &str| {
+        format!(
+            "<nvidia_smi_log><driver_version>580.65.06</driver_version><gpu><product_name>NVIDIA A100</product_name>{gpu}</gpu></nvidia_smi_log>"
+        )
+    };
+    let mig = |devices: &str| {
+        log(&format!("<mig_mode><current_mig>Enabled</current_mig></mig_mode><mig_devices>{devices}</mig_devices>"))
+    };
+    for (text, verdict) in [
+        (log(""), "runs"),
+        (log("<compute_mode>Prohibited</compute_mode>"), "unknown"),
+        (log("<gpu_reset_status><reset_required>Yes</reset_required></gpu_reset_status>"), "unknown"),
+        (mig("None"), "unknown"),
+        (mig("<mig_device><index>0</index></mig_device>"), "runs"),
+        ("name, driver_version, mig.mode.current\nNVIDIA A100, 580.65.06, Enabled\n".to_owned(), "unknown"),
+        ("name, driver_version, mig.mode.current\nNVIDIA A100, 580.65.06, [N/A]\n".to_owned(), "runs"),
+        ("name, driver_version, compute_mode\nNVIDIA A100, 580.65.06, Prohibited\n".to_owned(), "unknown"),
+    ] {
+        assert_eq!(verdicts("list", &text), [verdict], "{text}");
+    }
+}
+
+fn nodes_without_compute_capability() {
+    let driver = r#""nvidia.com/cuda.driver.major": "580", "nvidia.com/cuda.driver.minor": "65", "nvidia.com/cuda.driver.rev": "06""#;
+    let node = |labels: &str, capacity: &str| {
+        format!(
+            r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "a", "labels": {{{driver}{labels}}}}}, "status": {{"capacity": {{{capacity}}}}}}}"#
+        )
+    };
+    for (labels, capacity, expected) in [
+        ("", "", &[][..]),
+        ("", r#""nvidia.com/gpu": "0""#, &[]),
+        ("", r#""nvidia.com/gpu": "8""#, &["unknown"]),
+        ("", r#""nvidia.com/mig-1g.5gb": "7""#, &["unknown"]),
+        (r#", "nvidia.com/gpu.present": "true""#, "", &["unknown"]),
+        (r#", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB""#, "", &["runs"]),
+        (r#", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4""#, r#""nvidia.com/gpu": "1""#, &["refused"]),
+        (r#", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-INVALID""#, "", &["unknown"]),
+    ] {
+        assert_eq!(verdicts("nodes.json", &node(labels, capacity)), *expected, "{labels} {capacity}");
+    }
+}
+
+fn items_one_by_one_and_in_arrays() {
+    let node = |minor: &str| {
+        format!(
+            r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"labels": {{"nvidia.com/gpu.compute.major": "8", "nvidia.com/gpu.compute.minor": "{minor}", "nvidia.com/cuda.driver-version.major": "580", "nvidia.com/cuda.driver-version.minor": "65"}}}}}}"#
+        )
+    };
+    let host = r#"{"driver": {"user": "580.65.06"}, "gpus": [{"cc": "8.0"}]}"#;
+    for (text, count) in [
+        (format!("{}\n{}\n", node("0"), node("6")), 2),
+        (format!("[{}, {}]", node("0"), node("6")), 2),
+        (format!("[\n{host},\n{host}, {}]", node("0")), 3),
+        (node("0").replace(r#""apiVersion": "v1", "kind": "Node", "#, ""), 1),
+    ] {
+        assert_eq!(verdicts("list", &text), vec!["runs"; count], "{text}");
+    }
+}
+
+fn command_line_before_xml_is_skipped() {
+    let text = "$ nvidia-smi -q -x\n<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n<driver_version>580.65.06</driver_version>\n\
+                <gpu><product_name>Graphics Device</product_name><pci><pci_device_id>20B010DE</pci_device_id></pci></gpu></nvidia_smi_log>\n";
+    assert_eq!(verdicts("smi.xml", text), ["runs"]);
 }
