@@ -40,7 +40,7 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 
-use arguments::{GlobalOptions, ProbeFormat, TextOrJson, Verb, VerifyTarget};
+use arguments::{ProbeFormat, TextOrJson, Verb, VerifyTarget};
 use report::CliError;
 
 fn main() -> ExitCode {
@@ -50,12 +50,12 @@ fn main() -> ExitCode {
     }
     let env = Env::from_process();
     if let Some(call) = wrapper::detect_call(&env) {
-        report::configure(&env, GlobalOptions::default());
+        report::configure(&env, clap::ColorChoice::Auto, false, 0);
         return wrapper::run_wrapper(&env, &call);
     }
     signals::guard_mappings();
     let (global, command) = arguments::parse_process_args();
-    report::configure(&env, global);
+    report::configure(&env, global.color, global.quiet, global.verbose);
     if let Some(activity) = command.activity() {
         report::progress(activity);
     }

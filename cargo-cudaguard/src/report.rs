@@ -11,8 +11,6 @@ use cudaguard::env::Env;
 use cudaguard::finding::{self, Finding, Severity, Verdict, annotated_error};
 use cudaguard::sanitize;
 
-use crate::arguments::GlobalOptions;
-
 /// What stderr shows, from little to much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
@@ -34,15 +32,15 @@ fn shows(level: Level) -> bool {
 }
 
 /// Sets level and colors: by the options, else by `CUDAGUARD_LOG`, `CARGO_TERM_COLOR` and what anstream reads, such as `NO_COLOR`.
-pub(crate) fn configure(env: &Env, options: GlobalOptions) {
-    let choice = match (options.color, env.var("CARGO_TERM_COLOR").as_deref()) {
+pub(crate) fn configure(env: &Env, color: clap::ColorChoice, quiet: bool, verbose: u8) {
+    let choice = match (color, env.var("CARGO_TERM_COLOR").as_deref()) {
         (clap::ColorChoice::Always, _) | (clap::ColorChoice::Auto, Some("always")) => anstream::ColorChoice::Always,
         (clap::ColorChoice::Never, _) | (clap::ColorChoice::Auto, Some("never")) => anstream::ColorChoice::Never,
         _ => anstream::ColorChoice::Auto,
     };
     choice.write_global();
     let variable = env.var("CUDAGUARD_LOG");
-    let level = match (options.quiet, options.verbose, variable.as_deref().unwrap_or_default()) {
+    let level = match (quiet, verbose, variable.as_deref().unwrap_or_default()) {
         (true, ..) | (_, 0, "error" | "off") => Level::Error,
         (_, 2.., _) | (_, 0, "debug" | "trace") => Level::Debug,
         (_, 1, _) | (_, 0, "info") => Level::Info,

@@ -314,7 +314,8 @@ impl<'a> CrateBuild<'a> {
             self.of.report_late_findings(&judged, build_start_time(env).is_some())?;
         }
         if self.unit.kind.is_some() {
-            let mut shims = Shims::new(&build.own, build.quiet);
+            // Cargo stores what a compiler prints and repeats it in later builds, so this reports no progress.
+            let mut shims = Shims::new(&build.own, true);
             let plan = Plan::new(&facts, &judged, &build.own)?;
             self.guard = Some(plan.make(&facts, &judged, build_start_time(env), &mut shims)?);
         }

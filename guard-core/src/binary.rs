@@ -263,7 +263,9 @@ impl Binary {
             let elf = match Elf::parse(bytes) {
                 Ok(elf) => elf,
                 Err(error) => {
-                    self.unread.push((name, error));
+                    if examined::has_trace_of_cuda(bytes) {
+                        self.unread.push((name, error));
+                    }
                     continue;
                 }
             };

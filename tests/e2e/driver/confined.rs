@@ -58,7 +58,7 @@ fn where_files_tell_a_call_that_is_fatal_is_not_made() {
     let cudnn = parts::cudnn("9.15.1").join("lib");
     for program in ["model", "vision"] {
         let stage = Stage::new(&r580(&[A100]));
-        for call in ["clone", "pipe2", "ppoll", "wait4", "readlinkat", "faccessat", "getpid", "clock_gettime"] {
+        for call in ["clone", "pipe2", "ppoll", "wait4", "readlinkat", "faccessat", "clock_gettime"] {
             let ours = matches!(call, "readlinkat" | "faccessat");
             if ours && cfg!(target_arch = "aarch64") {
                 continue; // there they are the loader's own
@@ -71,10 +71,10 @@ fn where_files_tell_a_call_that_is_fatal_is_not_made() {
     }
 }
 
-/// What the header lists for this.
-fn listed<'a>(header: &'a str, what: &str) -> Vec<&'a str> {
-    let line = header.lines().find_map(|line| line.strip_prefix(" *     ")?.strip_prefix(what)?.strip_prefix(' '));
-    let calls = line.unwrap_or_else(|| panic!("{what}?")).split(',').next().unwrap_or_default();
+/// The calls that the contract lists for this purpose.
+fn listed<'a>(contract: &'a str, purpose: &str) -> Vec<&'a str> {
+    let line = contract.lines().find_map(|line| line.strip_prefix("| ")?.strip_prefix(purpose));
+    let calls = line.unwrap_or_else(|| panic!("{purpose}?")).split('`').nth(1).unwrap_or_default();
     let here = |call| match call {
         "access" if cfg!(target_arch = "aarch64") => "faccessat",
         "readlink" if cfg!(target_arch = "aarch64") => "readlinkat",
@@ -88,8 +88,9 @@ fn no_call_is_made_that_is_not_listed() {
     const PROGRAM: [&str; 6] = ["write", "newfstatat", "fstat", "brk", "getrandom", "exit_group"];
     /// And what the driver does that is asked: it is opened, and looks for its files.
     const DRIVER: [&str; 9] = ["mprotect", "read", "openat", "newfstatat", "fstat", "close", "mmap", "munmap", "futex"];
-    let header = fs::read_to_string(places::workspace().join("templates/cudaguard.h")).expect("the header");
-    let all = |lists: &[&str]| lists.iter().flat_map(|list| listed(&header, list)).chain(PROGRAM).collect::<Vec<_>>();
+    let contract =
+        fs::read_to_string(places::workspace().join("docs/internals/shim-contract.md")).expect("the contract");
+    let all = |lists: &[&str]| lists.iter().flat_map(|list| listed(&contract, list)).chain(PROGRAM).collect::<Vec<_>>();
     let shim = fixture::shim();
     let start = |world: &World, calls: &[&str], variables: &[(&str, &str)]| {
         let stage = Stage::new(world);
@@ -98,17 +99,21 @@ fn no_call_is_made_that_is_not_listed() {
         (stage, outcome)
     };
     let (fit, unfit) = (r580(&[A100]), r580(&[T4]));
-    let (_, outcome) = start(&fit, &all(&["files", "GPUs"]), &[]);
+    let (_, outcome) = start(&fit, &all(&["start", "files", "GPUs"]), &[]);
     assert_eq!((outcome.status(), &*outcome.stdout), (Some(0), "main ran\n"), "{outcome}");
-    let (_, outcome) = start(&World::bare(), &all(&["files"]), &[]);
+    let (_, outcome) = start(&World::bare(), &all(&["start", "files"]), &[]);
     assert_eq!((outcome.status(), &*outcome.stdout), (Some(0), "main ran\n"), "{outcome}");
 
     let (stage, outcome) =
-        start(&fit, &all(&["files", "GPUs", "words", "report"]), &[("CUDAGUARD_REPORT", "report.json")]);
+        start(&fit, &all(&["start", "files", "GPUs", "messages", "report"]), &[("CUDAGUARD_REPORT", "report.json")]);
     assert_eq!((outcome.status(), &*outcome.stdout), (Some(0), "main ran\n"), "{outcome}");
     assert_eq!(stage.report()["level"], 0);
 
-    let asking = [all(&["files", "GPUs", "words", "report", "asking", "child"]), DRIVER.to_vec()].concat();
+    let asking = [
+        all(&["start", "files", "GPUs", "messages", "report", "asking a child process", "in that child"]),
+        DRIVER.to_vec(),
+    ]
+    .concat();
     let (stage, outcome) = start(&unfit, &asking, &[("CUDAGUARD_REPORT", "report.json")]);
     assert_eq!((outcome.status(), codes(&stage.report()).as_str()), (Some(78), "CG303 error"), "{outcome}");
     // The filter does what it is there for.

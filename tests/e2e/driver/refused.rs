@@ -39,11 +39,7 @@ fn a_loader_library_alone() {
 /// The loader library of the release built with, and the rest of an older one after it in the path.
 fn inner_libraries_from_another_folder() {
     let folders = [parts::cudnn("9.15.1-loader").join("lib"), parts::cudnn("9.1.0").join("lib")];
-    cudnn(
-        "inner libraries of cuDNN from another folder",
-        &folders,
-        "CG202 error, CG204 warning, CG206 error, CG207 warning",
-    );
+    cudnn("inner libraries of cuDNN from another folder", &folders, "CG202 error, CG204 warning, CG207 warning");
 }
 
 /// Of CUDA 13.0, which the programs are built with.

@@ -110,7 +110,7 @@ fn built(name: &str, linkage: Linkage) -> Manifest {
 }
 
 fn a_library_keeps_still_and_answers() {
-    for (found, answer) in [("9.1.0", "1 error[C\n"), ("9.15.1", "0 \n")] {
+    for (found, answer) in [("9.1.0", "1 [CG202]\n"), ("9.15.1", "0 \n")] {
         let scene = Scene::new(found);
         let library = scene.library("one", &built("one", Linkage::Linked));
         let outcome = scene.call(&scene.host).arg(&library).run().success();
@@ -315,7 +315,7 @@ fn rust_asks_its_own_file() {
             rustc(&asking, &[&guarded[..], &["--crate-type", "cdylib"]].concat());
             let asking_library = scene.scratch.join("libasking.so");
             let outcome = scene.call(&scene.host).arg(&asking_library).run().success();
-            assert_eq!((&*outcome.stdout, &*outcome.stderr), ("1 error[C\n", ""), "{linker} {lto}");
+            assert_eq!((&*outcome.stdout, &*outcome.stderr), ("1 [CG202]\n", ""), "{linker} {lto}");
             let exported = Call::new("nm").args(["-D", "--defined-only"]).arg(&asking_library).run().success();
             assert!(
                 exported.stdout.contains(" ask") && !exported.stdout.contains("guard"),

@@ -16,7 +16,6 @@ pub(crate) fn tests() -> Vec<Test> {
         by_the_names_that_a_crate_tries,
         a_loader_alone_is_refused_in_words,
         inner_libraries_of_another_folder_are_named,
-        a_loader_over_older_libraries_is_refused,
         engines_of_another_release_are_refused,
         what_each_was_made_with,
         the_fetched_minimum_runs
@@ -195,33 +194,6 @@ fn the_fetched_minimum_runs() {
     let outcome = outcome.success();
     assert_eq!(outcome.stderr, "");
     assert_eq!(report["findings"][0]["severity"], "warning", "{report}");
-}
-
-/// As pip's packages call them, no name says a version: 9.15.1's loader aborts in `cudnnCreate` over 9.1.0's libraries.
-fn a_loader_over_older_libraries_is_refused() {
-    let scratch = Scratch::new("newer-loader");
-    let mixed = scratch.join("lib");
-    fs::create_dir_all(&mixed).expect("a folder can be made");
-    for (release, file) in
-        [("9.15.1", "libcudnn.so.9"), ("9.1.0", "libcudnn_graph.so.9"), ("9.1.0", "libcudnn_ops.so.9")]
-    {
-        let real = parts::cudnn(release).join("lib").join(file);
-        std::os::unix::fs::symlink(real, mixed.join(file)).expect("a link can be made");
-    }
-    for linkage in [Linkage::Linked, Linkage::Dlopened] {
-        let (outcome, _) = start("9.1.0", linkage, &mixed);
-        let outcome = outcome.expect(78);
-        assert!(
-            outcome.stderr.contains("error[CG206]: cuDNN is mixed: its loader library is 9.15, the rest 9.1.0"),
-            "{outcome}"
-        );
-    }
-    let program = scratch.join("program");
-    NATIVE.program(&program, &[descriptor(&manifest("demo", version("9.1.0"), Linkage::Linked))], Some(9));
-    let outcome = command::call(["verify", "--json"]).arg(&program).env("LD_LIBRARY_PATH", &mixed).run().expect(1);
-    assert!(outcome.stdout.contains("\"CG206\"") && outcome.stdout.contains("\"refused\""), "{outcome}");
-    let outcome = command::call(["doctor"]).env("LD_LIBRARY_PATH", &mixed).run();
-    assert!(outcome.stdout.contains("warning[CG206]"), "{outcome}");
 }
 
 /// The code of engines and of `libcudnn_cnn` tells their release, which no name and no word of theirs does. Engines answer

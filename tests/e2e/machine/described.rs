@@ -398,7 +398,7 @@ fn the_schema_and_the_page_know_every_key() {
 fn the_shim_knows_the_same_gpus() {
     let scratch = Scratch::new("pci-ids");
     let source = "#include \"shim.c\"\n#include <stdio.h>\nint main(void) {\n  char id[16];\n  for (int n = 0; n < 65536; n++) {\n    \
-                  snprintf(id, sizeof id, \"0x%04x\\n\", n);\n    printf(\"%d\\n\", cc_of(id));\n  }\n}\n";
+                  snprintf(id, sizeof id, \"0x%04x\\n\", n);\n    printf(\"%d\\n\", get_capability(id));\n  }\n}\n";
     let main = scratch.file("main.c", source);
     let program = scratch.join("ids");
     let compile = Call::new("cc").args(["-w", "-O1", "-I"]).arg(places::workspace().join("templates"));

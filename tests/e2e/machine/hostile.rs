@@ -90,7 +90,7 @@ fn a_host_file() {
     assert!(said.contains(SHOWN), "{said}");
     let host = scratch.file("value.json", serde_json::json!({ "gpus": [{ "cc": HOSTILE }] }).to_string());
     let said = harmless(&call(["verify"]).arg(demo()).arg("--host").arg(&host).run().expect(2));
-    assert!(said.contains("x\\u001b[2J"), "{said}");
+    assert!(said.contains("x\\u{1b}[2J"), "{said}");
 }
 
 fn a_policy() {
@@ -103,7 +103,7 @@ fn a_policy() {
         scratch.file("cudaguard.toml", policy);
         let said = harmless(&call(["check"]).dir(scratch.path()).run().expect(2));
         // A key as it stands, and a value as TOML would spell it.
-        assert!(said.contains("x\\u001b[2J") || said.contains("x\\u{1b}[2J"), "{said}");
+        assert!(said.contains("x\\u{1b}[2J") || said.contains("x\\u{1b}[2J"), "{said}");
     }
 }
 

@@ -514,7 +514,8 @@ fn hostile_input_needs_little_memory() {
             let call = Call::new("sh").args(["-c", &script]).arg(command::path());
             let outcome = call.args([verb, file]).dir(scratch.path()).run();
             assert!(matches!(outcome.status(), Some(0..=2)), "{verb} {file}: {outcome}");
-            assert!(outcome.status() != Some(2) || outcome.stderr.contains("error: "), "{verb} {file}: {outcome}");
+            let explained = outcome.stderr.contains("error: ") || outcome.stdout.contains("not judged: ");
+            assert!(outcome.status() != Some(2) || explained, "{verb} {file}: {outcome}");
         }
     }
 }
@@ -542,8 +543,7 @@ fn foreign_members_are_not_examined() {
     dll[151] = 0x20;
     fs::write(tree.join("app/k.pyd"), &dll).expect("a file");
     fs::write(tree.join("app/k.co"), b"__CLANG_OFFLOAD_BUNDLE__").expect("a file");
-    let program = std::env::current_exe().expect("a path");
-    let mut packed = fs::read(program).expect("this program");
+    let mut packed = fs::read("/bin/true").expect("a program");
     packed.extend_from_slice(b"hsqs and more");
     fs::write(tree.join("app/packed"), &packed).expect("a file");
     std::os::unix::fs::symlink("/usr", tree.join("app/usr")).expect("a link");

@@ -231,10 +231,17 @@ fn init_below_the_top_of_a_repository() {
             ("module/app/src/kernels.cu", ""),
         ],
     );
+    // A path outside of the repository gets no workflow.
+    const URL: &str = "https://example.com/cudaguard";
     for (folder, arguments, file, title) in [
-        ("native/the app", &["init"][..], ".github/workflows/cudaguard-native-the-app.yml", "native/the app"),
+        (
+            "native/the app",
+            &["init", "--git", URL][..],
+            ".github/workflows/cudaguard-native-the-app.yml",
+            "native/the app",
+        ),
         ("c", &["init", "--cmake"], ".github/workflows/cudaguard-c.yml", "c"),
-        ("module/app", &["init"], "module/.github/workflows/cudaguard-app.yml", "app"),
+        ("module/app", &["init", "--git", URL], "module/.github/workflows/cudaguard-app.yml", "app"),
     ] {
         let init = || tree.call("none", arguments).dir(tree.beside().join("tree").join(folder)).run().success().stdout;
         let said = init();
@@ -310,7 +317,7 @@ fn init_beside_a_procedural_macro() {
         ],
     );
     let said = tree.call("12.4", &["init"]).run().success().stdout;
-    assert!(said.contains("macros/Cargo.toml: a procedural macro runs in the compiler: it gets no guard\n"), "{said}");
+    assert!(said.contains("macros/Cargo.toml: no CUDA source file, build script or known crate"), "{said}");
     assert_eq!(tree.read("macros/Cargo.toml"), macros);
     assert!(tree.read("app/Cargo.toml").contains("\ncudaguard = "), "{said}");
     assert!(!tree.beside().join("tree/macros/build.rs").exists());

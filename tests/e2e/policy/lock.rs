@@ -107,6 +107,7 @@ fn of_a_workspace_is_one() {
 
 fn that_cannot_be_read_says_where() {
     let tree = Tree::package("lock-bad");
+    tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n");
     for (text, line, words) in [
         ("version = 1\n\n<<<<<<< HEAD\n", 3, "marks of a merge conflict"),
         ("version = 7\n", 1, "is of format 7"),
