@@ -21,9 +21,9 @@ use cudaguard::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
 use cudaguard::sanitize;
 use cudaguard::vendor::CUDNN;
 
+use crate::host_formats::{self, InputKind, OPENING};
 use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::verify::{self, not_judged, put_not_judged, read_components, to_json};
-use inputs::InputKind;
 use kubernetes::Found;
 use smi_xml::SmiLog;
 
@@ -32,8 +32,6 @@ type Judged<'line> = (Option<Cow<'line, str>>, Rc<FleetReport>);
 
 /// A longer line is no host file; what is left of it is passed over.
 const LONGEST: u64 = 4 * 1024 * 1024;
-/// What an input is, it says in so many bytes.
-const OPENING: usize = 4096;
 /// So many machines are named for each finding.
 const NAMED: usize = 3;
 /// As much of a label, and of the reason why a line cannot be read, is printed.
@@ -80,19 +78,6 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
         run.input(&name, None, &mut input)?;
     }
     run.end(&name)
-}
-
-/// What a text is, if it is something that `--fleet` reads or knows and `--host` does not.
-pub(crate) fn format_of_fleet(text: &str) -> Option<&'static str> {
-    match InputKind::detect(&text.as_bytes()[..text.len().min(OPENING)]) {
-        InputKind::Xml => Some("is what nvidia-smi -q -x writes, which --fleet reads; --host reads one host file"),
-        InputKind::Csv => Some("is CSV of nvidia-smi, which --fleet reads; --host reads one host file"),
-        InputKind::Json => {
-            Some("is a list of nodes, slices or host files, which --fleet reads; --host reads one host file")
-        }
-        InputKind::Other(what) => Some(what),
-        InputKind::Lines | InputKind::HostFile => None,
-    }
 }
 
 /// The files of a folder, in the order of their names; hidden ones are left alone.
@@ -150,7 +135,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         let mut first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&first);
         let kind = InputKind::detect(first);
         let mut line = 1;
-        if let (InputKind::Xml, Some(start)) = (kind, inputs::xml_start(first)) {
+        if let (InputKind::Xml, Some(start)) = (kind, host_formats::xml_start(first)) {
             line += first[..start].iter().filter(|byte| **byte == b'\n').count();
             first = &first[start..];
         }

@@ -17,6 +17,7 @@ mod fleet;
 mod generic_build;
 mod graph;
 mod guards;
+mod host_formats;
 mod init;
 mod inspect;
 mod kernel_ownership;

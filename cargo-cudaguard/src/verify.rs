@@ -28,7 +28,7 @@ use crate::arguments::{Flags, Output, VerifyArgs, Where};
 use crate::artefact::{self, Archive, Opened};
 use crate::inspect::{built_with, by_reason, is_cuda};
 use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
-use crate::{fleet, sarif, whole};
+use crate::{host_formats, sarif, whole};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
@@ -339,7 +339,7 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
         CliError::operational(format_args!("{name}: byte {at} is not UTF-8: not a host file"))
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    if let Some(what) = fleet::format_of_fleet(text) {
+    if let Some(what) = host_formats::format_of_fleet(text) {
         return Err(CliError::operational(format_args!("{name}: {what}")));
     }
     let (machine, revision) = Machine::read(text).map_err(|error| {

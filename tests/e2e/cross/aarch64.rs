@@ -152,7 +152,7 @@ fn cudnn_of_this_machine_is_not() {
     project.change("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
     let outcome = build(super::fixture::HOST).expect(1);
     assert!(outcome.stderr.contains("CG110"), "{outcome}");
-    project.change("cudaguard.toml", "");
+    project.change("cudaguard.toml", "[runtime]\ngpu = \"optional\"\n");
     let outcome = build(AARCH64).success();
     assert_eq!(said(&outcome, "CG"), 0, "{outcome}");
     let note = sealed(&project.built(&format!("{AARCH64}/release/app")), machine::AARCH64, AARCH64);
