@@ -136,7 +136,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         let kind = InputKind::detect(first);
         let mut line = 1;
         if let (InputKind::Xml, Some(start)) = (kind, host_formats::xml_start(first)) {
-            line += first[..start].iter().filter(|byte| **byte == b'\n').count();
+            line += first[..start].split(|byte| *byte == b'\n').count() - 1;
             first = &first[start..];
         }
         let input: &mut dyn BufRead = &mut Cursor::new(first).chain(input);
@@ -169,7 +169,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                             true
                         }
                         Ok(Some(Found::Machine(machine))) => {
-                            let judged = Ok(self.judged(machine));
+                            let judged = Ok(self.judged(*machine));
                             self.take(name, label, place, judged)
                         }
                         Ok(Some(Found::HostFile(text))) => {

@@ -25,15 +25,11 @@ use cudaguard::vendor::{self, CUDNN, Library};
 use cudaguard::version::{CudaVersion, DriverRelease};
 
 use crate::arguments::Output;
-use crate::artefact::{self, Opened};
 use crate::report::{self, CliError, EXIT_ERROR};
-use crate::{sarif, whole};
+use crate::{counts, sarif};
 
-pub(crate) fn run_inspect(file: &Path, form: Output) -> Result<ExitCode, CliError> {
-    let contents = match artefact::open(file).map_err(CliError::operational)? {
-        Opened::Archive(archive) => return whole::inspect_artifact(file, archive, form),
-        Opened::File(contents) => contents,
-    };
+/// Inspects one file that is no archive.
+pub(crate) fn inspect_file(file: &Path, contents: Arc<Contents>, form: Output) -> Result<ExitCode, CliError> {
     let (text, unguarded) = looked_at(file, contents, |seen| {
         // Of a file by itself nothing is found that is wrong with it on every machine.
         let text = if form == Output::Sarif { sarif::files_to_sarif(&[]) } else { seen.render(form == Output::Json) };
@@ -302,10 +298,10 @@ impl InspectPage {
     /// What was not examined, with the number of files and the reasons.
     pub(crate) fn not_examined(&mut self, parts: &[NotExamined]) {
         if !parts.is_empty() {
-            self.push_title(&format!("not examined: {}", whole::count_of(parts.len() as u64, "part")));
+            self.push_title(&format!("not examined: {}", counts::count_of(parts.len() as u64, "part")));
         }
         for (reason, names) in by_reason(parts) {
-            self.push_line(&names.len().to_string(), &format!("{reason}: {}", whole::join_some(&names)));
+            self.push_line(&names.len().to_string(), &format!("{reason}: {}", counts::join_some(&names)));
         }
     }
 

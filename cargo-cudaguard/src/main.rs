@@ -10,6 +10,7 @@ mod cargo;
 mod check;
 mod cmake;
 mod config;
+mod counts;
 mod doctor;
 mod exec;
 mod explain;
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => check::run_check(&env, &arguments),
         Verb::Init(arguments) => init::run_init(&env, &arguments),
         Verb::Lock(arguments) => lock::run_lock(&env, &arguments),
-        Verb::Inspect { file, format } => inspect::run_inspect(&file, format.get()),
+        Verb::Inspect { file, format } => whole::run_inspect(&file, format.get()),
         Verb::Verify(options) => match options.target() {
             VerifyTarget::Machine(question) => verify::run_verify(&env, &question),
             VerifyTarget::Fleet { files, list, json } => fleet::run_fleet(&env, &files, &list, json),

@@ -28,7 +28,7 @@ use crate::arguments::{Flags, Output, VerifyArgs, Where};
 use crate::artefact::{self, Archive, Opened};
 use crate::inspect::{built_with, by_reason, is_cuda};
 use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
-use crate::{host_formats, sarif, whole};
+use crate::{counts, host_formats, sarif, whole};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
@@ -180,10 +180,10 @@ pub(crate) fn not_judged_in_words(names: &[String]) -> String {
 pub(crate) fn warn_of_not_examined(all: &[Components]) {
     for Components { file, not_examined, .. } in all {
         for (reason, names) in by_reason(not_examined) {
-            let count = whole::count_of(names.len() as u64, "part");
+            let count = counts::count_of(names.len() as u64, "part");
             report::print_line(&format!(
                 "warning: {file}: {count} not examined: {reason}: {}",
-                whole::join_some(&names)
+                counts::join_some(&names)
             ));
         }
     }

@@ -23,7 +23,8 @@ use cudaguard::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
 use cudaguard::version::CudaVersion;
 
 use crate::arguments::Output;
-use crate::artefact::{self, Archive, ArchiveMember, Content, Walked};
+use crate::artefact::{self, Archive, ArchiveMember, Content, Opened, Walked};
+use crate::counts::{count_of, join_some};
 use crate::inspect::{self, InspectPage, is_cuda};
 use crate::report::{self, CliError};
 use crate::sarif;
@@ -32,8 +33,6 @@ use packages::{ArtifactPackage, Wants};
 
 /// So many members have a line each; the others are counted.
 const TOLD: usize = 24;
-/// So many members are named where several are alike.
-const NAMED: usize = 3;
 const EXIT_NOT_FOUND: &str = "version not known";
 
 /// An archive or a folder that has been read.
@@ -640,19 +639,6 @@ fn covers_of(parts: &[&ArtifactMember]) -> Vec<((u8, u8), Coverage)> {
     ccs.into_iter().map(|cc| (cc, merge_coverage(with.iter().map(|kernels| kernels.gpu_support(cc).by)))).collect()
 }
 
-/// A few names of many.
-pub(crate) fn join_some(names: &[&str]) -> String {
-    let text = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED) {
-        0 => text,
-        more => format!("{text} and {more} more"),
-    }
-}
-
-pub(crate) fn count_of(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
-
 /// A path from a folder of the archive, as `$ORIGIN` is followed by it; `None` where it leads out.
 fn resolve_within(folder: &str, path: &str) -> Option<String> {
     let mut at: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
@@ -666,7 +652,15 @@ fn resolve_within(folder: &str, path: &str) -> Option<String> {
     Some(at.join("/"))
 }
 
-pub(crate) fn inspect_artifact(file: &Path, archive: Archive, form: Output) -> Result<ExitCode, CliError> {
+/// Runs `inspect` on a file, an archive or a directory.
+pub(crate) fn run_inspect(file: &Path, form: Output) -> Result<ExitCode, CliError> {
+    match artefact::open(file).map_err(CliError::operational)? {
+        Opened::Archive(archive) => inspect_artifact(file, archive, form),
+        Opened::File(contents) => inspect::inspect_file(file, contents, form),
+    }
+}
+
+fn inspect_artifact(file: &Path, archive: Archive, form: Output) -> Result<ExitCode, CliError> {
     let whole = ArtifactReport::read(file, archive)?;
     report::print_result(&match form {
         Output::Text => whole.to_text(),

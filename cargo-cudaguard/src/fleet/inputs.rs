@@ -6,7 +6,7 @@ use cudaguard::machine::{Driver, Gpu, Machine, cc_of_pci_device, parse_release};
 use cudaguard::tables;
 use cudaguard::version::{CudaVersion, DriverRelease};
 
-use super::{read_line, smi_xml};
+use super::read_line;
 use crate::host_formats::{Column, parse_columns};
 
 /// The log of one machine may be this large.
@@ -17,6 +17,13 @@ pub(super) const GPUS: usize = 1024;
 const LONGEST_ROW: u64 = 64 * 1024;
 /// A GPU's name is shorter than this.
 const LONGEST_NAME: usize = 200;
+
+/// The device of `1EB810DE`: device and vendor, each of four digits.
+pub(super) fn device_id(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let (device, vendor) = digits.split_at_checked(4)?;
+    vendor.eq_ignore_ascii_case("10DE").then(|| u16::from_str_radix(device, 16).ok())?
+}
 
 /// What nvidia-smi says of a fact that it cannot tell: in its CSV in brackets, whatever the reason.
 pub(super) fn is_absent(text: &str) -> bool {
@@ -173,7 +180,7 @@ fn parse_row(columns: &[Option<Column>], line: &str) -> Result<HostFacts, String
             Column::Driver => facts.release = Some(parse_driver_release(value)?),
             Column::Cuda => facts.cuda = Some(parse_cuda_version(value)?),
             Column::Name => gpu.name = Some(value.to_owned()),
-            Column::PciId => gpu.cc = gpu.cc.or_else(|| smi_xml::device_id(value).and_then(cc_of_pci_device)),
+            Column::PciId => gpu.cc = gpu.cc.or_else(|| device_id(value).and_then(cc_of_pci_device)),
             Column::Cc => {
                 let wrong = || format!("compute_cap: expected a compute capability such as 8.6, found {value:?}");
                 gpu.cc = Some(parse_cc(value).ok_or_else(wrong)?);

@@ -21,7 +21,7 @@ pub(super) type Item = Result<Option<Found>, String>;
 
 /// What an item describes.
 pub(super) enum Found {
-    Machine(Machine),
+    Machine(Box<Machine>),
     /// A host file's text.
     HostFile(String),
 }
@@ -172,7 +172,9 @@ fn parse_item(value: &Value) -> Item {
         None if value.get("metadata").is_some() => parse_node(value),
         None => Err("kind: expected Node or ResourceSlice, found nothing".to_owned()),
     };
-    found.map(|machine| machine.map(Found::Machine)).map_err(|why| format!("{name}: {why}"))
+    found
+        .map(|machine| machine.map(|machine| Found::Machine(Box::new(machine))))
+        .map_err(|why| format!("{name}: {why}"))
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> Result<&'a str, String> {

@@ -7,7 +7,7 @@ use cudaguard::tables;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::inputs::{GPUS, HostFacts, LARGEST, is_absent, parse_cuda_version, parse_driver_release};
+use super::inputs::{GPUS, HostFacts, LARGEST, device_id, is_absent, parse_cuda_version, parse_driver_release};
 
 /// The root element of a log.
 const ROOT: &str = "nvidia_smi_log";
@@ -102,13 +102,6 @@ impl SmiGpu {
         let cc = self.cc.or_else(|| tables::gpu_cc(self.name.as_deref()?));
         Gpu { name: self.name, cc, visible, ..Gpu::default() }
     }
-}
-
-/// The device of `1EB810DE`: device and vendor, each of four digits.
-pub(super) fn device_id(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    let (device, vendor) = digits.split_at_checked(4)?;
-    vendor.eq_ignore_ascii_case("10DE").then(|| u16::from_str_radix(device, 16).ok())?
 }
 
 /// Reads logs until `take` returns false. `line` is the number of the input's first line. An error names the line, or 0 if the

@@ -10,7 +10,7 @@ use cudaguard::vendor::{CUDART, CUDNN, Library, major_of, plain_name};
 use cudaguard::version::{CudaVersion, Version};
 use serde_json::Value;
 
-use super::join_some;
+use crate::counts::join_some;
 
 /// What a wheel's METADATA, a conda package's index or an image's variables say.
 pub(super) struct ArtifactPackage {

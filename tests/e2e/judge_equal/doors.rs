@@ -256,7 +256,7 @@ fn one_table_drives_every_door() {
 }
 
 /// Words of the start that no row of the table comes to, and the test that shows them.
-const SHOWN_ELSEWHERE: [(&str, &[&str]); 5] = [
+const SHOWN_ELSEWHERE: [(&str, &[&str]); 6] = [
     (
         "one_table_drives_both_judges",
         &[
@@ -270,6 +270,7 @@ const SHOWN_ELSEWHERE: [(&str, &[&str]); 5] = [
         ],
     ),
     ("doors::notes_that_are_not_as_this_one_writes_them", &["NoteNewer", "NoteNewerRows", "NoteDamaged"]),
+    ("robustness::missing_manifest_is_reported", &["NoteDamagedNotFound"]),
     ("doors::what_there_is_no_room_for_is_told", &["NotAllKept", "NotAllKeptNotes"]),
     ("a_libcuda_that_cannot_be_loaded", &["DriverCannotTellNotLoaded"]),
     ("what_the_program_does_without", &["LibraryLacksSymbolEmptySlot", "LibraryLacksSymbolByTheLoader"]),

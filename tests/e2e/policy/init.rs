@@ -215,6 +215,9 @@ fn lines(workflow: &str) -> Vec<&str> {
 }
 
 /// GitHub reads workflows at the repository's top only; each project of a repository has its own.
+/// With a path outside of the repository there is no workflow.
+const URL: &str = "https://example.com/cudaguard";
+
 fn init_below_the_top_of_a_repository() {
     let manifest = project::package("app");
     let tree = Tree::new(
@@ -231,8 +234,6 @@ fn init_below_the_top_of_a_repository() {
             ("module/app/src/kernels.cu", ""),
         ],
     );
-    // A path outside of the repository gets no workflow.
-    const URL: &str = "https://example.com/cudaguard";
     for (folder, arguments, file, title) in [
         (
             "native/the app",
