@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ pub(crate) enum Level {
 
 /// The level of this process. `Warn` until [`configure`] sets it.
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Warn as u8);
+static SHOWS_PROGRESS: AtomicBool = AtomicBool::new(false);
 
 fn shows(level: Level) -> bool {
     level as u8 <= LEVEL.load(Ordering::Relaxed)
@@ -51,6 +52,8 @@ pub(crate) fn configure(env: &Env, color: clap::ColorChoice, quiet: bool, verbos
         }
     };
     LEVEL.store(level as u8, Ordering::Relaxed);
+    // Progress is no warning: whoever asks for warnings alone does not get it.
+    SHOWS_PROGRESS.store(shows(Level::Warn) && variable.as_deref() != Some("warn"), Ordering::Relaxed);
 }
 
 /// Logs to stderr if the level is shown.
@@ -63,7 +66,7 @@ pub(crate) fn log(level: Level, text: impl FnOnce() -> String) {
 
 /// Prints this activity if the command still runs after a second, so that a long one is not silent.
 pub(crate) fn progress(activity: String) {
-    if shows(Level::Warn) {
+    if SHOWS_PROGRESS.load(Ordering::Relaxed) {
         thread::spawn(move || {
             thread::sleep(Duration::from_secs(1));
             print_line(&format!("cudaguard: {activity} ..."));

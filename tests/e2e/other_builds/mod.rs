@@ -287,6 +287,9 @@ fn text_in_c() {
     tools::done_without(&missing);
 }
 
+/// Options of every subcommand.
+const GLOBAL: [&str; 4] = ["--color", "--help", "--quiet", "--verbose"];
+
 /// The page names every option that there is, and none that is not.
 fn every_option() {
     let page = fs::read_to_string(places::workspace().join("docs/start/other-build-systems.md")).expect("the page");
@@ -312,7 +315,7 @@ fn every_option() {
         assert!(known.contains(&option), "{option}: neither verb has it");
     }
     let help = command::call(["embed", "--help"]).run().success().stdout;
-    for option in options(&help).iter().filter(|option| *option != "--help") {
+    for option in options(&help).iter().filter(|option| !GLOBAL.contains(&option.as_str())) {
         assert!(options(&table).contains(option), "{option}: the page does not name it");
     }
 }
