@@ -139,6 +139,7 @@ fn every_command_of_the_pages_is_understood() {
     scratch::write(&folder.join(".git/HEAD"), "ref: refs/heads/main\n");
     scratch::write(&home.join(".zfunc/there"), "");
     scratch::write(&home.join(".local/share/man/man1/there"), "");
+    scratch::write(&home.join(".local/share/bash-completion/completions/there"), "");
     let mut path = command::path().parent().expect("a folder").as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
