@@ -223,9 +223,9 @@ struct context {
     struct {
       struct cudnn cudnn; /* of the row that is being judged */
       char runpath[4096]; /* of its file, or the RPATH */
-    };
+    } row;
     char page[16 * 1024]; /* what is printed when all are */
-  };
+  } shared;
   struct seen_cudnn seen_cudnn[MAX_SEEN];
   struct note note[MAX_NOTES];
   struct findings findings;

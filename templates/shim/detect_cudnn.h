@@ -66,7 +66,7 @@ CALLED int find_part(struct context *cx, const struct cudnn *c, struct part *p,
 CODE void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) {
   struct elf *e = &cx->elf;
   struct image of;
-  char own[NOTE_TEXT];
+  char own[NOTE_TEXT], *runpath = cx->shared.row.runpath;
   uint32_t i;
   c->state = FOUND;
   c->parts = 0;
@@ -78,8 +78,9 @@ CODE void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) 
     /* Found as libcudnn.so, or by a link with another major than the file. */
     if (read_elf_string(e, DT_SONAME, own, sizeof own) && parse_major_in_name(own))
       copy_text(c->soname, NOTE_TEXT, own);
-    of.runpath = read_elf_string(e, DT_RUNPATH, cx->runpath, sizeof cx->runpath);
-    if (!of.runpath) of.rpath = read_elf_string(e, DT_RPATH, cx->runpath, sizeof cx->runpath);
+    of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.row.runpath);
+    if (!of.runpath)
+      of.rpath = read_elf_string(e, DT_RPATH, runpath, sizeof cx->shared.row.runpath);
     close_file(e->fd);
   }
   for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {

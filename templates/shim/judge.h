@@ -98,7 +98,7 @@ CODE int judge_bytes(struct context *cx, const struct note *n) {
 
 /* Remembers the cuDNN of the row that was judged, for the report. */
 CODE void remember_cudnn(struct context *cx) {
-  const struct cudnn *c = &cx->cudnn;
+  const struct cudnn *c = &cx->shared.row.cudnn;
   struct seen_cudnn *seen = &cx->seen_cudnn[cx->seen];
   if (cx->seen == MAX_SEEN || (c->state != FOUND && c->state != INSIDE)) return;
   seen->note = cx->now;
@@ -121,7 +121,7 @@ CODE int needs_probe(struct context *cx, const struct cudnn *c, const struct lib
  */
 CALLED void judge_cudnn_row(struct context *cx, struct note *n, const struct library_row *row,
                             int level, int late) {
-  struct cudnn *c = &cx->cudnn;
+  struct cudnn *c = &cx->shared.row.cudnn;
   int k;
   begin_round(cx);
   detect_cudnn(cx, c, n, row, late);

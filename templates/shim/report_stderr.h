@@ -129,7 +129,7 @@ CALLED void put_printed(struct context *cx, struct text *t, const struct finding
 
 CODE void print_findings(struct context *cx, int refuse) {
   const struct finding *f = 0, *first = 0;
-  struct text t = start_text(cx->page, sizeof cx->page);
+  struct text t = start_text(cx->shared.page, sizeof cx->shared.page);
   uint32_t n = 0;
   while ((f = find_next_printed(cx, f, refuse))) {
     if (find_same_cause(cx, f, refuse) != f) continue;
@@ -144,7 +144,7 @@ CODE void print_findings(struct context *cx, int refuse) {
   }
   if (refuse)
     put(&t, "  (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n");
-  print_text(cx->page);
+  print_text(cx->shared.page);
 }
 
 /* Prints what the loader would have printed, and exits as it would have. */
