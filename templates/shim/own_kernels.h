@@ -11,6 +11,10 @@
 #include "image.h"
 #include "note.h"
 
+/* For functions that read the records next to our own: a sanitizer of addresses would end a healthy
+ * program. */
+#define NEIGHBOURS __attribute__((no_sanitize_address))
+
 struct container {
   uint32_t magic;
   uint16_t version, header;
@@ -172,7 +176,8 @@ CODE struct containers start_containers(struct context *cx) {
 
 /* The next container with kernels; returns whether there is one. The last one that is read, if
  * there are too many, is one of which nothing is known. */
-CODE int next_container(struct context *cx, struct containers *all, struct kernels *kernels) {
+NEIGHBOURS CODE int next_container(struct context *cx, struct containers *all,
+                                   struct kernels *kernels) {
   const struct image *im = &cx->own;
   while (count_mapped(im, (uintptr_t)all->at) >= sizeof *all->at && all->at->magic == RECORD &&
          all->codes < MAX_CODES) {
@@ -454,9 +459,8 @@ CODE void drop_declared_rows(struct note *n) {
   while (n->head.rows && read_note_row(n, n->head.rows - 1).kind == ROW_GPU) n->head.rows--;
 }
 
-/* Which notes are judged by what is seen: those of this file, where none was sealed. A sanitizer
- * would keep it from looking beside its own record. */
-__attribute__((no_sanitize_address)) CODE void read_own_kernels(struct context *cx) {
+/* Which notes are judged by what is seen: those of this file, where none was sealed. */
+NEIGHBOURS CODE void read_own_kernels(struct context *cx) {
   const struct record *r = &own_record;
   struct containers rest;
   struct kernels one;
