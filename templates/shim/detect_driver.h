@@ -82,7 +82,7 @@ CODE enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) 
 /* Detects the GPUs that the kernel module drives and this process may open, up to the first that is
  * unreadable; returns how many there are, or -1. */
 CODE int list_gpus(struct context *cx, struct driver *d) {
-  struct entry { /* linux_dirent64 */
+  struct in_folder { /* linux_dirent64 */
     uint64_t inode;
     int64_t offset;
     unsigned short size;
@@ -94,7 +94,7 @@ CODE int list_gpus(struct context *cx, struct driver *d) {
   if (fd < 0) return 0;
   while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)cx->entries, sizeof cx->entries)) > 0)
     for (at = 0; n >= 0 && at < got;) {
-      const struct entry *e = (const struct entry *)((const char *)cx->entries + at);
+      const struct in_folder *e = (const struct in_folder *)((const char *)cx->entries + at);
       at += e->size;
       if (e->name[0] == '.') continue;
       switch (n < MAX_GPUS ? detect_gpu(cx, e->name, &d->cc[n]) : UNREADABLE) {
@@ -112,13 +112,15 @@ CODE int list_gpus(struct context *cx, struct driver *d) {
 }
 
 /* Returns whether a list of CUDA_VISIBLE_DEVICES names some of these GPUs by their numbers, each
- * once. UUIDs, MIG, repeated and wrong numbers are for the driver: it may show fewer GPUs, or none.
- */
+ * once. A number that no GPU has ends the list. UUIDs, MIG, repeated numbers and a list that names
+ * no GPU are for the driver: it may show fewer GPUs, or none. */
 CODE int names_some_gpus(const char *list, int gpus) {
   uint64_t named = 0;
   for (;;) {
-    const long n = parse_number(&list, MAX_GPUS - 1);
-    if (n < 0 || n >= gpus || (named >> n & 1)) return 0;
+    const int is_negative = *list == '-' && list[1] > '0' && list[1] <= '9';
+    const long n = is_negative ? gpus : parse_number(&list, 999999999);
+    if (n >= gpus) return named != 0;
+    if (n < 0 || (named >> n & 1)) return 0;
     named |= (uint64_t)1 << n;
     if (!*list) return 1;
     if (*list++ != ',') return 0;

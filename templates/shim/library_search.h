@@ -69,7 +69,7 @@ CODE int search_cache(struct context *cx, const char *file, char (*to)[PATH_MAX]
     uint32_t count, strings;
     uint32_t more[5];
   };
-  struct entry {
+  struct cached {
     int32_t flags;
     uint32_t key, value, version;
     uint64_t hwcap;
@@ -87,7 +87,7 @@ CODE int search_cache(struct context *cx, const char *file, char (*to)[PATH_MAX]
   const char *map;
   struct text path;
   const struct head *h;
-  const struct entry *all;
+  const struct cached *all;
   if (fd < 0) return 0;
   end = get_file_size(cx, CACHE);
   size = end > 0 && end < (64 << 20) ? (size_t)end : 0;
@@ -106,9 +106,9 @@ CODE int search_cache(struct context *cx, const char *file, char (*to)[PATH_MAX]
   }
   if (at + sizeof *h <= size && bytes_are_equal(map + at, "glibc-ld.so.cache1.1", 20)) {
     h = (const struct head *)(map + at);
-    all = (const struct entry *)(map + at + 48);
+    all = (const struct cached *)(map + at + 48);
     for (i = 0; i < h->count && at + 48 + (i + 1) * sizeof *all <= size && !found; i++) {
-      const struct entry *en = &all[i];
+      const struct cached *en = &all[i];
       size_t key = at + en->key, value = at + en->value;
       if (en->flags != kind || en->hwcap || key >= size || value >= size) continue;
       if (size - key <= length || map[key + length] /* another length: most are */ ||
