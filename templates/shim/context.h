@@ -76,8 +76,8 @@ typedef char a_row_is_as_long_as_it_is_written[sizeof(union row) == ROW_SIZE ? 1
 enum { REFUSES, OPEN, INFORMS };
 
 enum message {
-#define NAME(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, \
-             hint)                                                                             \
+#define NAME(name, code, severity, verdict, rank, subject, sentence_of, sentence, one, two, three, \
+             hint_of, hint)                                                                        \
   name,
   FINDINGS(NAME)
 #undef NAME

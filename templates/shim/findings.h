@@ -5,226 +5,274 @@
 #define CUDAGUARD_FINDINGS_H
 
 /* name, code, severity, verdict, rank, subject,
- * sentence, three lines, the finding that has the same hint, hint */
+ * the finding that has the same sentence, sentence, three lines,
+ * the finding that has the same hint, hint */
 #define FINDINGS(X) \
   X(CUDNN_OTHER_MAJOR, 201, ERROR, REFUSES, 41, cudnn, \
+    CUDNN_OTHER_MAJOR, \
     "cuDNN[ {found}] is another major version than cuDNN {built}, which {component} was " \
     "built with", \
     built_with, found_cudnn, picked_by, CUDNN_OTHER_MAJOR, \
     "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild " \
     "against the one found") \
   X(CUDNN_OLDER, 202, ERROR, REFUSES, 44, cudnn, \
+    CUDNN_OLDER, \
     "cuDNN {found} is older than cuDNN {built}, which {component} was built with", \
     built_with, found_cudnn, picked_by, CUDNN_OLDER, \
     "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or " \
     "rebuild against cuDNN {found}") \
   X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, cudnn, \
+    CUDNN_OLDER_PATCH, \
     "cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with", \
     built_with, found_cudnn, picked_by, CUDNN_OLDER, \
     "") \
   X(CUDNN_INNER_MISSING, 204, ERROR, REFUSES, 42, cudnn, \
+    CUDNN_INNER_MISSING, \
     "cuDNN lacks {library}: calls that need it fail", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
     "reinstall cuDNN whole from one package") \
   X(CUDNN_INNER_MISSING_NEEDED, 204, ERROR, REFUSES, 42, cudnn, \
+    CUDNN_INNER_MISSING_NEEDED, \
     "cuDNN lacks {library}: the first call would abort", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
     "") \
   X(CUDNN_ABSENT, 205, ERROR, REFUSES, 40, cudnn, \
+    CUDNN_ABSENT, \
     "no cuDNN was found: no folder that the loader looks into has {library}", \
     built_with, none, none, CUDNN_ABSENT, \
     "install cuDNN {min} or newer, or name its folder in LD_LIBRARY_PATH") \
   X(CUDNN_INNER_MIXED, 206, ERROR, REFUSES, 43, cudnn, \
+    CUDNN_INNER_MIXED, \
     "cuDNN is mixed: {library} is {part}, the rest {found}", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MIXED, \
     "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one " \
     "package") \
   X(CUDNN_OTHER_CUDA, 207, WARNING, INFORMS, 57, cudnn, \
+    CUDNN_OTHER_CUDA, \
     "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}", \
     found_cudnn, picked_by, none, CUDNN_OTHER_CUDA, \
     "put a cuDNN for CUDA {built_cuda} first in LD_LIBRARY_PATH") \
   X(LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, 214, ERROR, REFUSES, 14, library, \
+    LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, \
     "{component} uses {symbol}, which no library has", \
     found_file, first_in, none, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, \
     "update the library, or rebuild") \
   X(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER, 214, ERROR, REFUSES, 14, library, \
+    LIBRARY_LACKS_SYMBOL_BY_THE_LOADER, \
     "{path}: symbol lookup error: {path}: undefined symbol: {symbol}[, version {library}]", \
     none, none, none, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, \
     "") \
   X(DRIVER_TOO_OLD, 301, ERROR, REFUSES, 30, driver, \
+    DRIVER_TOO_OLD, \
     "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]", \
     needed_by, found_driver, gpus, DRIVER_TOO_OLD, \
     "update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit") \
   X(DRIVER_TOO_OLD_NONE_KNOWN, 301, ERROR, REFUSES, 30, driver, \
-    "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]", \
+    DRIVER_TOO_OLD, \
+    "", \
     needed_by, found_driver, gpus, DRIVER_TOO_OLD_NONE_KNOWN, \
     "rebuild with an older toolkit: no driver is known that supports this one") \
   X(DRIVER_TOO_OLD_FOR_CODE, 302, ERROR, REFUSES, 32, driver, \
+    DRIVER_TOO_OLD_FOR_CODE, \
     "the driver is too old for {code} on compute capability {gpus}[, which needs one that " \
     "supports CUDA {needs_cuda}]", \
     needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE, \
     "update the driver[ to {needs_release} or newer]; or rebuild with {archs} added") \
   X(DRIVER_TOO_OLD_FOR_CODE_NONE_KNOWN, 302, ERROR, REFUSES, 32, driver, \
-    "the driver is too old for {code} on compute capability {gpus}[, which needs one that " \
-    "supports CUDA {needs_cuda}]", \
+    DRIVER_TOO_OLD_FOR_CODE, \
+    "", \
     needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE_NONE_KNOWN, \
     "rebuild with {archs} added, or with an older toolkit: no driver is known that " \
     "supports this one") \
   X(DRIVER_TOO_OLD_FOR_CODE_FORCED, 302, ERROR, REFUSES, 32, driver, \
+    DRIVER_TOO_OLD_FOR_CODE_FORCED, \
     "CUDA_FORCE_PTX_JIT=1 needs {code} for compute capability {gpus}: the driver is too " \
     "old for that[, CUDA {needs_cuda}]", \
     needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE_FORCED, \
     "unset CUDA_FORCE_PTX_JIT[; or update the driver to {needs_release} or newer]") \
   X(NO_CODE_FOR_GPU, 303, ERROR, REFUSES, 31, driver, \
+    NO_CODE_FOR_GPU, \
     "{component} has no code for compute capability {gpus}", \
     built_for, found_driver, none, NO_CODE_FOR_GPU, \
     "rebuild it with {archs} added") \
   X(NO_CODE_FOR_GPU_NO_LONGER_MADE, 303, ERROR, REFUSES, 31, driver, \
-    "{component} has no code for compute capability {gpus}", \
+    NO_CODE_FOR_GPU, \
+    "", \
     built_for, found_driver, none, NO_CODE_FOR_GPU_NO_LONGER_MADE, \
     "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} no " \
     "longer makes that") \
   X(NO_CODE_FOR_GPU_NOT_YET_MADE, 303, ERROR, REFUSES, 31, driver, \
-    "{component} has no code for compute capability {gpus}", \
+    NO_CODE_FOR_GPU, \
+    "", \
     built_for, found_driver, none, NO_CODE_FOR_GPU_NOT_YET_MADE, \
     "rebuild it with {archs} added and CUDA {made_from} or newer; or with PTX of an older " \
     "arch added") \
   X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, driver, \
+    DRIVER_MISMATCH, \
     "libcuda and the kernel module do not belong together (803)", \
     found_driver, gpus, none, DRIVER_MISMATCH, \
     "reboot after a driver update; in a container, remove the libcuda that it brought " \
     "along[: {libcuda}]") \
   X(FORWARD_COMPAT_UNSUPPORTED, 305, ERROR, REFUSES, 24, driver, \
+    FORWARD_COMPAT_UNSUPPORTED, \
     "cuda-compat does not work with this GPU (804)", \
     found_driver, gpus, none, FORWARD_COMPAT_UNSUPPORTED, \
     "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH and " \
     "update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
   X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, \
+    STUB_DRIVER, \
     "the libcuda found is the stub, which is for linking only (34)", \
     found_driver, gpus, none, STUB_DRIVER, \
     "take the stubs folder[, where {libcuda} lies,] out of LD_LIBRARY_PATH and of RPATH") \
   X(DRIVER_MISSING, 307, ERROR, REFUSES, 20, driver, \
+    DRIVER_MISSING, \
     "there is no libcuda.so.1, and {component} requires a GPU", \
     none, none, none, DRIVER_MISSING, \
     "install the NVIDIA driver; start a container with its GPUs (--gpus all)") \
   X(JIT_DISABLED, 308, ERROR, REFUSES, 34, driver, \
+    JIT_DISABLED, \
     "CUDA_DISABLE_PTX_JIT=1 forbids what compute capability {gpus} needs: {code}", \
     needed_by, found_driver, none, JIT_DISABLED, \
     "unset CUDA_DISABLE_PTX_JIT; or rebuild with {archs} added") \
   X(JIT_MISSING, 309, ERROR, REFUSES, 35, driver, \
+    JIT_MISSING, \
     "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for " \
     "{code} (221)", \
     needed_by, found_driver, none, JIT_MISSING, \
     "install the driver whole; start a container with " \
     "NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added") \
   X(GPU_MISSING, 310, ERROR, REFUSES, 21, driver, \
+    GPU_MISSING, \
     "there is no GPU, and {component} requires one", \
     found_driver, none, none, GPU_MISSING, \
     "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with " \
     "its GPUs (--gpus all)") \
   X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, driver, \
+    PARTIAL_CODE, \
     "only part of the code in {component} is for compute capability {gpus}", \
     built_for, found_driver, none, PARTIAL_CODE, \
     "rebuild all of it with {archs} added, or drop gpu.partial from cudaguard.toml") \
   X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, driver, \
+    NO_GPU_FOR_ALL, \
     "no GPU can run both {component} and {other}", \
     found_driver, gpus, none, NO_GPU_FOR_ALL, \
     "rebuild both for one of {archs}") \
   X(CUDNN_TOO_NEW_FOR_GPU, 313, ERROR, REFUSES, 46, driver, \
+    CUDNN_TOO_NEW_FOR_GPU, \
     "cuDNN {found} no longer works on compute capability {gpus}", \
     needed_by, found_driver, none, CUDNN_TOO_NEW_FOR_GPU, \
     "run it on a newer GPU, or with a cuDNN from {min} on and older than {dropped_in}, if " \
     "there is one") \
   X(CUDART_OLDER, 314, WARNING, INFORMS, 51, cudart, \
+    CUDART_OLDER, \
     "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} " \
     "was built with", \
     found_file, none, none, CUDART_OLDER, \
     "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or " \
     "link it statically") \
   X(JIT_FORCED, 315, ERROR, REFUSES, 33, driver, \
+    JIT_FORCED, \
     "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 allows " \
     "nothing else", \
     built_for, found_driver, none, JIT_FORCED, \
     "unset CUDA_FORCE_PTX_JIT") \
   X(CUDNN_NEEDS_NEWER_DRIVER, 316, ERROR, REFUSES, 26, driver, \
+    CUDNN_NEEDS_NEWER_DRIVER, \
     "cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA " \
     "{needs_cuda}", \
     needed_by, found_driver, gpus, CUDNN_NEEDS_NEWER_DRIVER, \
     "put a cuDNN for CUDA[ {cuda_major}] first in LD_LIBRARY_PATH; or update the driver") \
   X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, cudnn, \
+    CUDNN_CANNOT_TELL, \
     "cannot tell which cuDNN this is", \
     built_with, found_cudnn, picked_by, CUDNN_CANNOT_TELL, \
     "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists " \
     "every candidate") \
   X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, cudnn, \
+    CUDNN_CANNOT_TELL_NOT_LOADED, \
     "cannot tell which cuDNN {component} would get", \
     built_with, none, none, CUDNN_CANNOT_TELL_NOT_LOADED, \
     "see that cuDNN {min} or newer is installed: `cargo cudaguard doctor` lists every " \
     "candidate") \
   X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, \
+    NOTE_NEWER, \
     "the manifest of {component} is newer than this cudaguard: what this one knows of it " \
     "was judged", \
     none, none, none, NOTE_NEWER, \
     "update cudaguard") \
   X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, manifest, \
+    NOTE_NEWER_ROWS, \
     "the manifest of {component} asks for what this cudaguard does not know: rows of kind " \
     "{kinds}", \
     none, none, none, NOTE_NEWER, \
     "") \
   X(NOTE_DAMAGED, 503, INFO, OPEN, 62, manifest, \
+    NOTE_DAMAGED, \
     "a manifest in {file} is damaged: it was not judged", \
     because, none, none, NOTE_DAMAGED, \
     "rebuild {file}: something wrote into it after it was linked") \
   X(NOTE_DAMAGED_NOT_FOUND, 503, INFO, OPEN, 62, manifest, \
+    NOTE_DAMAGED_NOT_FOUND, \
     "{file} has a guard and no manifest: it was not checked", \
     none, none, none, NOTE_DAMAGED_NOT_FOUND, \
     "rebuild {file}, and keep its notes: a tool removed the manifest after it was linked") \
   X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, \
+    NOTHING_TO_SEE, \
     "no GPU is visible: nothing to judge", \
     none, none, none, NOTHING_TO_SEE, \
     "") \
   X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, driver, \
+    DRIVER_CANNOT_TELL, \
     "cannot tell whether driver and GPU fit: some facts are missing", \
     found_driver, gpus, none, DRIVER_CANNOT_TELL, \
     "`cargo cudaguard doctor` says what is missing") \
   X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, driver, \
+    DRIVER_CANNOT_TELL_ANSWER, \
     "cannot tell whether driver and GPU fit: cuInit answers {answer}", \
     found_driver, gpus, none, DRIVER_CANNOT_TELL_ANSWER, \
     "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm") \
   X(DRIVER_CANNOT_TELL_NOT_LOADED, 505, INFO, OPEN, 64, driver, \
+    DRIVER_CANNOT_TELL_NOT_LOADED, \
     "cannot tell whether driver and GPU fit: libcuda.so.1 is there, and cannot be loaded: " \
     "{why}", \
     gpus, none, none, DRIVER_CANNOT_TELL, \
     "") \
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
+    DRIVER_CANNOT_TELL_UNSURE, \
     "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and " \
     "NVIDIA promises that for drivers from {needs_release} on", \
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
     "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA " \
     "{cuda_major}]") \
   X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, \
+    DRIVER_CANNOT_TELL_NEWER_PTX, \
     "cannot tell whether this driver compiles {code}: both are newer than the guard", \
     needed_by, found_driver, none, NO_CODE_FOR_GPU, \
     "") \
   X(DRIVER_CANNOT_TELL_FORCED, 505, INFO, OPEN, 64, driver, \
+    DRIVER_CANNOT_TELL_FORCED, \
     "cannot tell whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: " \
     "not all in {component} is known to have PTX", \
     built_for, found_driver, none, JIT_FORCED, \
     "") \
   X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, cudart, \
+    CUDART_UNKNOWN, \
     "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was " \
     "built with: its file's name does not say", \
     found_file, none, none, CUDART_OLDER, \
     "") \
   X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, manifest, \
+    NOT_ALL_KEPT, \
     "{left_out} findings are left out: the guard keeps {kept} at most", \
     none, none, none, NOT_ALL_KEPT, \
     "`cargo cudaguard verify` shows all of them") \
   X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, manifest, \
+    NOT_ALL_KEPT_NOTES, \
     "{left_out} manifests were not judged: the guard keeps {kept} at most", \
     none, none, none, NOT_ALL_KEPT, \
     "") \
   X(CUDNN_BEFORE_THIS_GPU, 517, INFO, OPEN, 72, driver, \
+    CUDNN_BEFORE_THIS_GPU, \
     "cannot tell whether cuDNN {found} works on compute capability {gpus}: it has code up " \
     "to {newest_major}.x", \
     needed_by, found_driver, none, CUDNN_BEFORE_THIS_GPU, \

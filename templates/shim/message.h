@@ -7,51 +7,67 @@
 /* All texts, each a member of one object: an offset finds it, and needs no relocation at start-up.
  */
 struct message_texts {
-#define TEXTS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, \
-              hint)                                                                             \
-  char name##_sentence[sizeof(sentence)];                                                       \
+#define TEXT(name, text) char subject_##name[sizeof(text)];
+  SUBJECTS(TEXT)
+#undef TEXT
+#define TEXTS(name, code, severity, verdict, rank, subject, sentence_of, sentence, one, two, \
+              three, hint_of, hint)                                                          \
+  char name##_sentence[sizeof(sentence)];                                                    \
   char name##_hint[sizeof(hint)];
   FINDINGS(TEXTS)
 #undef TEXTS
 #define TEXT(name, text) char line_##name[sizeof(text)];
   LINES(TEXT)
 #undef TEXT
-#define TEXT(name, text) char subject_##name[sizeof(text)];
-  SUBJECTS(TEXT)
-#undef TEXT
   char line_none[1];
 };
 
 static const struct message_texts texts = {
-#define TEXTS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, \
-              hint)                                                                             \
+#define TEXT(name, text) text,
+    SUBJECTS(TEXT)
+#undef TEXT
+#define TEXTS(name, code, severity, verdict, rank, subject, sentence_of, sentence, one, two, \
+              three, hint_of, hint)                                                          \
   sentence, hint,
-    FINDINGS(TEXTS)
+        FINDINGS(TEXTS)
 #undef TEXTS
 #define TEXT(name, text) text,
-        LINES(TEXT) SUBJECTS(TEXT)
+            LINES(TEXT)
 #undef TEXT
-            ""};
+                ""};
 
 #define TEXT_AT(member) ((uint16_t)offsetof(struct message_texts, member))
 
-/* A message of the table of findings; texts are offsets. */
+enum line {
+#define LINE(name, text) LINE_##name,
+  LINES(LINE)
+#undef LINE
+      LINE_none
+};
+
+static const uint16_t lines[] = {
+#define LINE(name, text) TEXT_AT(line_##name),
+    LINES(LINE)
+#undef LINE
+        TEXT_AT(line_none)};
+
+/* A message of the table of findings; texts are offsets. The subjects are first, below 256. */
 struct meaning {
   uint16_t code;
-  uint8_t severity, verdict, rank;
-  uint16_t subject, sentence, lines[3], hint;
+  uint8_t severity, verdict, rank, subject, line[3];
+  uint16_t sentence, hint;
 };
 
 static const struct meaning meanings[] = {
-#define MEANING(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, \
-                hint)                                                                             \
-  {code,                                                                                          \
-   severity,                                                                                      \
-   verdict,                                                                                       \
-   rank,                                                                                          \
-   TEXT_AT(subject_##subject),                                                                    \
-   TEXT_AT(name##_sentence),                                                                      \
-   {TEXT_AT(line_##one), TEXT_AT(line_##two), TEXT_AT(line_##three)},                             \
+#define MEANING(name, code, severity, verdict, rank, subject, sentence_of, sentence, one, two, \
+                three, hint_of, hint)                                                          \
+  {code,                                                                                       \
+   severity,                                                                                   \
+   verdict,                                                                                    \
+   rank,                                                                                       \
+   (uint8_t)TEXT_AT(subject_##subject),                                                        \
+   {LINE_##one, LINE_##two, LINE_##three},                                                     \
+   TEXT_AT(sentence_of##_sentence),                                                            \
    TEXT_AT(hint_of##_hint)},
     FINDINGS(MEANING)
 #undef MEANING
@@ -64,10 +80,10 @@ CODE const char *get_text(uint32_t offset) { return (const char *)&texts + offse
 enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
 
 static const struct field {
-  char name[16];
-  uint16_t kind, at;
+  char name[14];
+  uint8_t kind, at;
 } fields[] = {
-#define FIELD(name, kind) {#name, kind##_VALUE, offsetof(struct finding, name)},
+#define FIELD(name, kind) {#name, kind##_VALUE, (uint8_t)offsetof(struct finding, name)},
     FIELDS(FIELD)
 #undef FIELD
 };
@@ -132,7 +148,7 @@ CODE void put_message(struct context *cx, struct text *t, const struct finding *
   for (k = 0; k < 3; k++) {
     size_t line = t->used;
     put_char(t, '\n');
-    if (!put_filled(cx, t, get_text(m->lines[k]), f)) shorten_text(t, line);
+    if (!put_filled(cx, t, get_text(lines[m->line[k]]), f)) shorten_text(t, line);
   }
 }
 

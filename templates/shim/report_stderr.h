@@ -73,7 +73,7 @@ CODE int have_same_cause(const struct finding *a, const struct finding *b) {
   const size_t first_text = offsetof(struct finding, file);
   const size_t texts_size = offsetof(struct finding, archs) + sizeof a->archs - first_text;
   const char *x = (const char *)a, *y = (const char *)b;
-  return a->words == b->words && get_meaning(a)->lines[0] == TEXT_AT(line_needed_by) &&
+  return a->words == b->words && get_meaning(a)->line[0] == LINE_needed_by &&
          bytes_are_equal(x + first_number, y + first_number, numbers) &&
          bytes_are_equal(x + first_text, y + first_text, texts_size);
 }

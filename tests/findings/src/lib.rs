@@ -236,10 +236,11 @@ impl Findings {
              * omitted if a value in it is empty. */\n\
              #ifndef CUDAGUARD_FINDINGS_H\n#define CUDAGUARD_FINDINGS_H\n\n\
              /* name, code, severity, verdict, rank, subject,\n \
-             * sentence, three lines, the finding that has the same hint, hint */\n\
+             * the finding that has the same sentence, sentence, three lines,\n \
+             * the finding that has the same hint, hint */\n\
              #define FINDINGS(X)"
         );
-        let mut hints = BTreeMap::new();
+        let (mut sentences, mut hints) = (BTreeMap::new(), BTreeMap::new());
         for (row, words) in &spoken {
             let MessageTemplate { name, message, lines, hint, .. } = words;
             assert!(!message.contains('\t'), "{name}: the shim cannot align columns");
@@ -248,19 +249,21 @@ impl Findings {
             let (rank, severity, verdict) = (row.rank.unwrap_or(255), shout(severity), shout(verdict));
             let (name, subject) = (shout(name), words.subject.to_lowercase());
             let sentence = message.lines().next().unwrap_or_default();
+            let own_sentence = if sentences.contains_key(sentence) { "" } else { sentence };
+            let sentence_of = sentences.entry(sentence).or_insert_with(|| name.clone());
             let own_hint = if hints.contains_key(hint) { "" } else { hint };
             let hint_of = hints.entry(hint).or_insert_with(|| name.clone());
             let line = |at: usize| words.lines.get(at).map_or("none", String::as_str);
             let _ = write!(
                 out,
-                " \\\n  X({name}, {code}, {severity}, {verdict}, {rank}, {subject}, \\\n    {}, \\\n    {}, {}, {}, {hint_of}, \\\n    {})",
-                literal(sentence),
+                " \\\n  X({name}, {code}, {severity}, {verdict}, {rank}, {subject}, \\\n    {sentence_of}, \\\n    {}, \\\n    {}, {}, {}, {hint_of}, \\\n    {})",
+                literal(own_sentence),
                 line(0),
                 line(1),
                 line(2),
                 literal(own_hint),
             );
-            fields.extend(placeholders(sentence).chain(placeholders(own_hint)));
+            fields.extend(placeholders(own_sentence).chain(placeholders(own_hint)));
         }
         out.push_str("\n\n/* name, subject */\n#define SUBJECTS(X)");
         for subject in spoken.iter().map(|(_, words)| &words.subject).collect::<BTreeSet<_>>() {
