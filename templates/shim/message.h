@@ -79,22 +79,37 @@ CODE const char *get_text(uint32_t offset) { return (const char *)&texts + offse
 
 enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
 
+/* The names of the fields, each ended by a brace, and what they are. */
+static const char field_names[] =
+#define FIELD(name, kind) #name "}"
+    FIELDS(FIELD)
+#undef FIELD
+        ;
+
 static const struct field {
-  char name[14];
   uint8_t kind, at;
 } fields[] = {
-#define FIELD(name, kind) {#name, kind##_VALUE, (uint8_t)offsetof(struct finding, name)},
+#define FIELD(name, kind) {kind##_VALUE, (uint8_t)offsetof(struct finding, name)},
     FIELDS(FIELD)
 #undef FIELD
 };
+
+/* Returns whether two names are equal up to their braces. */
+CODE int names_are_equal(const char *a, const char *b) {
+  for (; *a == *b; b++)
+    if (*a++ == '}') return 1;
+  return 0;
+}
 
 /* Appends the value of a placeholder, which is named up to its brace; returns whether it has one.
  */
 CODE int put_value(struct context *cx, struct text *t, const struct finding *f, const char *name) {
   const struct field *field = fields;
-  const char *at;
+  const char *known = field_names, *at;
   uint32_t n;
-  while (!starts_with(name, field->name) || name[text_length(field->name)] != '}') field++;
+  for (; !names_are_equal(known, name); field++)
+    while (*known++ != '}')
+      ;
   at = (const char *)f + field->at;
   if (field->kind == TEXT_VALUE) {
     const size_t before = t->used;
