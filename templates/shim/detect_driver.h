@@ -197,6 +197,7 @@ CODE void read_driver_answers(struct context *cx, struct driver *d) {
 CODE void probe_driver(struct context *cx) {
   struct driver *d = &cx->probed;
   const char *text;
+  BY_REGISTER(d);
   cx->level = 1;
   if (!cx->driver_asked++) {
     *d = cx->driver;

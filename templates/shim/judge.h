@@ -123,6 +123,7 @@ CALLED void judge_cudnn_row(struct context *cx, struct note *n, const struct lib
                             int level, int late) {
   struct cudnn *c = &cx->shared.row.cudnn;
   int k;
+  BY_REGISTER(c);
   begin_round(cx);
   detect_cudnn(cx, c, n, row, late);
   judge_cudnn(cx, c, row);
