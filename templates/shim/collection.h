@@ -18,6 +18,7 @@ CODE int weigh_finding(struct context *cx, const struct finding *f) {
 CODE struct finding *make_room(struct context *cx, int more) {
   struct findings *all = &cx->findings;
   int k, least = 0;
+  BY_REGISTER(all);
   if (all->count < MAX_FINDINGS) return &all->at[all->count++];
   for (k = 1; k < all->count; k++)
     if (weigh_finding(cx, &all->at[k]) <= weigh_finding(cx, &all->at[least])) least = k;
@@ -90,15 +91,19 @@ CODE struct finding *add_finding(struct context *cx, enum message words) {
 /* Findings come in rounds: what a look at files alone has found is forgotten where the real library
  * is asked afterwards. */
 CODE void begin_round(struct context *cx) {
-  cx->findings.round = cx->findings.count;
+  struct findings *all = &cx->findings;
+  BY_REGISTER(all);
+  all->round = all->count;
+  all->left_out += all->left_out_now;
+  all->left_out_now = 0;
   cx->kept.used_before_round = cx->kept.used;
-  cx->findings.left_out += cx->findings.left_out_now;
-  cx->findings.left_out_now = 0;
 }
 
 CALLED void forget_round(struct context *cx) {
-  cx->findings.count = cx->findings.round;
-  cx->findings.left_out_now = 0;
+  struct findings *all = &cx->findings;
+  BY_REGISTER(all);
+  all->count = all->round;
+  all->left_out_now = 0;
   cx->kept.used = cx->kept.used_before_round;
 }
 
