@@ -491,13 +491,20 @@ impl GuardCompiler {
     /// The flags for a text in this language that come after those of the project.
     fn own_flags(&self, language: &str) -> Vec<&'static str> {
         let mut flags = vec!["-Os", "-g0", "-w", "-fPIC", "-c"];
-        flags.extend(if self.is_clang {
+        let for_size: &[&str] = if self.is_clang {
             // Its -Os inlines and widens far more than gcc's: ten KiB.
-            ["-Oz", "-fno-plt", "-fno-slp-vectorize"]
+            &["-Oz", "-fno-plt", "-fno-slp-vectorize"]
         } else {
-            // What gcc's -Os does all the same, and what costs half a KiB.
-            ["-fno-inline-functions-called-once", "-fno-tree-sra", "-fno-move-loop-invariants"]
-        });
+            // What gcc's -Os does all the same, and what costs three quarters of a KiB.
+            &[
+                "-fno-inline-functions-called-once",
+                "-fno-tree-sra",
+                "-fno-move-loop-invariants",
+                "-fno-tree-loop-im",
+                "-fno-thread-jumps",
+            ]
+        };
+        flags.extend(for_size);
         // Nothing unwinds through the shim; the tables are a fifth of its size.
         flags.extend(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
         if language == "c" {
