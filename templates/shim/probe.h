@@ -49,22 +49,31 @@ CODE int has_driver_library(struct context *cx, const char *library) {
 }
 
 /* POSIX promises what C leaves open: that a symbol's address becomes a function's. */
-#define FUNCTION(type, library, name) (__extension__(type) dlsym(library, name))
+#define FUNCTION(type, address) (__extension__(type)(address))
 
 /* Sends V and the CUDA version, I and the result of cuInit, G and the compute capability of each
  * GPU, J if PTX can be compiled. Sends nothing if this is no driver. */
 CODE void call_driver(struct context *cx, long to, void *library, const char *path) {
   enum { MAJOR = 75, MINOR = 76 }; /* CUdevice_attribute */
-  int (*get_version)(int *) = FUNCTION(int (*)(int *), library, "cuDriverGetVersion");
-  int (*init)(unsigned) = FUNCTION(int (*)(unsigned), library, "cuInit");
-  int (*get_count)(int *) = FUNCTION(int (*)(int *), library, "cuDeviceGetCount");
-  int (*get)(int *, int) = FUNCTION(int (*)(int *, int), library, "cuDeviceGet");
-  int (*get_attribute)(int *, int, int) =
-      FUNCTION(int (*)(int *, int, int), library, "cuDeviceGetAttribute");
+  const char *names = "cuInit\ncuDriverGetVersion\ncuDeviceGetCount\ncuDeviceGet\n"
+                      "cuDeviceGetAttribute";
+  void *calls[5];
+  int (*init)(unsigned);
+  int (*get_version)(int *);
+  int (*get_count)(int *);
+  int (*get)(int *, int);
+  int (*get_attribute)(int *, int, int);
   char *line = cx->answer; /* the child's own */
-  struct text t = start_text(line, sizeof cx->answer);
-  int n = 0, k, device = 0, major = 0, minor = 0;
-  if (!get_version || !init || !get_count || !get || !get_attribute) return;
+  struct text t;
+  int n = 0, k = 0, device = 0, major = 0, minor = 0;
+  for (; (names = read_name(names, line)); k++)
+    if (!(calls[k] = dlsym(library, line))) return;
+  init = FUNCTION(int (*)(unsigned), calls[0]);
+  get_version = FUNCTION(int (*)(int *), calls[1]);
+  get_count = FUNCTION(int (*)(int *), calls[2]);
+  get = FUNCTION(int (*)(int *, int), calls[3]);
+  get_attribute = FUNCTION(int (*)(int *, int, int), calls[4]);
+  t = start_text(line, sizeof cx->answer);
   if (get_version(&n) == 0) send_number(to, 'V', (uint32_t)n);
   k = init(0);
   send_number(to, 'I', (uint32_t)k);
@@ -150,7 +159,7 @@ CODE void answer_for_library(struct context *cx, long fd, void *library, const s
     call_driver(cx, fd, library, *path);
     return;
   }
-  get_version = FUNCTION(size_t(*)(void), library, GUARDED_ASKS);
+  get_version = FUNCTION(size_t(*)(void), dlsym(library, GUARDED_ASKS));
   if (get_version) send_number(fd, 'V', (uint32_t)get_version());
   for (k = 0; k < c->parts; k++)
     if (is_loaded(c->part[k].file, path, &soname)) send_answer(fd, '0' + k, *path);
