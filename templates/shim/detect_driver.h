@@ -144,6 +144,7 @@ CODE void detect_gpus(struct context *cx, struct driver *d) {
 CODE void detect_driver(struct context *cx, const struct note *n) {
   struct driver *d = &cx->driver;
   const struct image of = read_image(&n->file);
+  const char *others = "/dev/dxg\n/dev/nvmap\n/dev/nvhost-ctrl";
   int k, there;
   memset(d, 0, sizeof *d);
   d->state = ABSENT;
@@ -157,8 +158,8 @@ CODE void detect_driver(struct context *cx, const struct note *n) {
   for (k = 0; k < 16 && !there; k++)
     there = is_accessible(cx, format_device_path(&cx->found, (uint32_t)k), F_OK);
   /* WSL2; Jetson. */
-  there = there || is_accessible(cx, "/dev/dxg", F_OK) || is_accessible(cx, "/dev/nvmap", F_OK) ||
-          is_accessible(cx, "/dev/nvhost-ctrl", F_OK);
+  while (!there && (others = read_name(others, cx->found)))
+    there = is_accessible(cx, cx->found, F_OK);
   if (there || cx->lookup_failed) d->state = UNKNOWN;
   if (!there) return;
   cx->by_name = 1;

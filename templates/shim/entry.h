@@ -97,7 +97,12 @@ CODE void publish(struct context *cx, int result, const char *why) {
   __atomic_store_n(&cx->current, (int)(v - cx->verdict) + 1, __ATOMIC_RELEASE);
 }
 
-static const char switched_off[] = "the guard is switched off by CUDAGUARD=off";
+/* Publishes what was judged, unless CUDAGUARD is off. */
+CALLED void publish_result(struct context *cx) {
+  if (cx->mode == MODE_OFF)
+    publish(cx, CANNOT_TELL, "the guard is switched off by CUDAGUARD=off");
+  else publish(cx, get_result(cx), 0);
+}
 
 /* Judges the process as it is now, and returns the verdict. In a forked child in which the loader
  * cannot be asked any more, this is the last one of its parent. */
@@ -108,8 +113,7 @@ CODE const struct verdict *complete_verdict(struct context *cx) {
       judge(cx, 1, 1);
       write_report(cx, "checked");
     }
-    publish(cx, cx->mode == MODE_OFF ? CANNOT_TELL : get_result(cx),
-            cx->mode == MODE_OFF ? switched_off : 0);
+    publish_result(cx);
   } else if (!cx->current) {
     publish(cx, CANNOT_TELL, "the process was forked while the guard was at work");
   }
@@ -180,8 +184,7 @@ SHOWN void SHARED(start)(void) {
     print_findings(cx, refuse);
     if (refuse) exit_now(STATUS_REFUSED);
   }
-  publish(cx, cx->mode == MODE_OFF ? CANNOT_TELL : get_result(cx),
-          cx->mode == MODE_OFF ? switched_off : 0);
+  publish_result(cx);
   slot = find_empty_slot(cx);
   if (slot) fail_like_loader(cx, slot);
   unlock(cx);

@@ -37,6 +37,11 @@ CODE int is_started_by_loader(const struct image *program) {
   return 0;
 }
 
+/* Returns whether the path that was found is the program's. */
+CALLED int is_program(struct context *cx) {
+  return cx->self[0] && is_file_of_image(cx, cx->self, &cx->first);
+}
+
 /* Returns the program's path. The kernel names the file that it started, which may be the loader
  * (`ld.so program`), and a path may lead elsewhere by now: of the paths that are known, the first
  * counts whose file has the program headers that are in memory. */
@@ -44,11 +49,11 @@ CODE const char *find_program(struct context *cx) {
   const char *by_kernel = (const char *)getauxval(AT_EXECFN);
   if (cx->self[0]) return cx->self;
   if (cx->loader_name) copy_absolute(&cx->self, cx->loader_name);
-  if (cx->self[0] && is_file_of_image(cx, cx->self, &cx->first)) return cx->self;
-  if (read_link("/proc/self/exe", &cx->self) > 0 && is_file_of_image(cx, cx->self, &cx->first))
-    return cx->self;
+  if (is_program(cx)) return cx->self;
+  read_link("/proc/self/exe", &cx->self);
+  if (is_program(cx)) return cx->self;
   if (by_kernel) copy_absolute(&cx->self, by_kernel);
-  if (cx->self[0] && is_file_of_image(cx, cx->self, &cx->first)) return cx->self;
+  if (is_program(cx)) return cx->self;
   if (cx->loader_name) copy_absolute(&cx->self, cx->loader_name);
   else if (read_link("/proc/self/exe", &cx->self) <= 0)
     copy_path(&cx->self, by_kernel && *by_kernel ? by_kernel : "this program");
