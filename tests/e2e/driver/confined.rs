@@ -99,18 +99,21 @@ fn no_call_is_made_that_is_not_listed() {
         (stage, outcome)
     };
     let (fit, unfit) = (r580(&[A100]), r580(&[T4]));
-    let (_, outcome) = start(&fit, &all(&["start", "files", "GPUs"]), &[]);
+    let (_, outcome) = start(&fit, &all(&["start", "files |", "GPUs, if"]), &[]);
     assert_eq!((outcome.status(), &*outcome.stdout), (Some(0), "main ran\n"), "{outcome}");
-    let (_, outcome) = start(&World::bare(), &all(&["start", "files"]), &[]);
+    let (_, outcome) = start(&World::bare(), &all(&["start", "files |"]), &[]);
     assert_eq!((outcome.status(), &*outcome.stdout), (Some(0), "main ran\n"), "{outcome}");
 
-    let (stage, outcome) =
-        start(&fit, &all(&["start", "files", "GPUs", "messages", "report"]), &[("CUDAGUARD_REPORT", "report.json")]);
+    let (stage, outcome) = start(
+        &fit,
+        &all(&["start", "files |", "GPUs, if", "messages", "report"]),
+        &[("CUDAGUARD_REPORT", "report.json")],
+    );
     assert_eq!((outcome.status(), &*outcome.stdout), (Some(0), "main ran\n"), "{outcome}");
     assert_eq!(stage.report()["level"], 0);
 
     let asking = [
-        all(&["start", "files", "GPUs", "messages", "report", "asking a child process", "in that child"]),
+        all(&["start", "files |", "GPUs, if", "messages", "report", "asking a child process", "in that child"]),
         DRIVER.to_vec(),
     ]
     .concat();
