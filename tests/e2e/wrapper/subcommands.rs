@@ -81,6 +81,7 @@ fn any_other_subcommand() {
     }
     super::cache::executable(&fixture.beside("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
     let path = format!("{}:{}", fixture.beside("bin").display(), std::env::var("PATH").unwrap_or_default());
+    fixture.write("cudaguard.toml", GUARDED);
     let _ = anew(&fixture, &["theirs", "--release"]).env("PATH", path).run().success();
     let _ = sealed(&fixture.built("release/app"), "app");
     assert_eq!(fixture.guard(["--", "no-such-subcommand"]).run().status(), Some(101), "cargo's own status");
