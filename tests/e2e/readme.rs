@@ -140,6 +140,7 @@ fn every_command_of_the_pages_is_understood() {
     scratch::write(&home.join(".zfunc/there"), "");
     scratch::write(&home.join(".local/share/man/man1/there"), "");
     scratch::write(&home.join(".local/share/bash-completion/completions/there"), "");
+    scratch::write(&home.join(".config/fish/conf.d/there"), "");
     let mut path = command::path().parent().expect("a folder").as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -163,6 +164,10 @@ fn every_command_of_the_pages_is_understood() {
     let host = fs::read_to_string(folder.join("gpu-7.json")).expect("a host file");
     let host: String = host.split_whitespace().collect();
     scratch::write(&folder.join("hosts.jsonl"), host + "\n");
+    scratch::write(
+        &folder.join("training.log"),
+        "CUDA error: no kernel image is available for execution on the device\n",
+    );
     let mut pages = vec!["README.md".into(), "cmake/README.md".into(), "cargo-cudaguard/README.md".into()];
     pages_below(Path::new("docs"), &mut pages);
     let mut seen = std::collections::BTreeSet::new();
@@ -170,6 +175,8 @@ fn every_command_of_the_pages_is_understood() {
         let text = fs::read_to_string(places::workspace().join(page)).expect("a page");
         let page = page.display();
         for line in commands(&text) {
+            // The examples of the help have a description after the command.
+            let line = line.split("   ").next().unwrap_or_default().to_owned();
             // Of other people's programs there may be none here.
             let needs_more = ["nextest", "maturin", "<TAB>"].iter().any(|word| line.contains(word));
             if needs_more || !seen.insert(line.clone()) {
