@@ -164,10 +164,9 @@ fn every_command_of_the_pages_is_understood() {
     let host = fs::read_to_string(folder.join("gpu-7.json")).expect("a host file");
     let host: String = host.split_whitespace().collect();
     scratch::write(&folder.join("hosts.jsonl"), host + "\n");
-    scratch::write(
-        &folder.join("training.log"),
-        "CUDA error: no kernel image is available for execution on the device\n",
-    );
+    for name in ["training.log", "LOG"] {
+        scratch::write(&folder.join(name), "CUDA error: no kernel image is available for execution on the device\n");
+    }
     let mut pages = vec!["README.md".into(), "cmake/README.md".into(), "cargo-cudaguard/README.md".into()];
     pages_below(Path::new("docs"), &mut pages);
     let mut seen = std::collections::BTreeSet::new();
