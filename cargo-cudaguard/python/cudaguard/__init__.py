@@ -505,7 +505,7 @@ def _verify_result(value: Mapping[str, Any]) -> VerifyResult:
 
 def _inspection(value: Mapping[str, Any]) -> Inspection:
     return Inspection(
-        value.get("file") or value.get("name") or value.get("path", ""),
+        str(value.get("file") or value.get("name") or value.get("path", "")),
         value.get("kind", ""),
         value.get("machine"),
         [Component(*_name_and_version(one), manifest=one) for one in value.get("components", [])],
