@@ -1,5 +1,5 @@
-//! What a linked file says of itself, without running it: kind, notes, needed libraries, how NVIDIA's libraries are
-//! reached. Executables, shared libraries, objects and static archives.
+//! Static facts about a linked file, read without running it: kind, notes, needed libraries, and how it reaches
+//! NVIDIA's libraries. Reads executables, shared libraries, objects and static archives.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -20,23 +20,25 @@ use crate::symbols::{self, Bound};
 use crate::vendor::{self, CodeMark, Library, NVML, Traces, is_nvidias};
 use crate::version::Version;
 
-/// The owner of cudaguard's notes, and their type (MANIFEST.md).
+/// Owner and type of cudaguard's notes (MANIFEST.md).
 const OWNER: &str = "cudaguard";
 const NOTE_TYPE: u32 = 1;
-/// Far more than any file has. Notes that lie in each other, as no linker writes them, must not fill the memory; one that
-/// is longer than it may be is damaged, and is called so with its end cut off as well.
+/// Limits far above what real files contain. In a damaged file, notes may overlap, which no linker writes; the limits
+/// keep them from filling the memory. A note that is longer than the format allows is damaged, and [`note::decode`]
+/// reports this for its truncated bytes too.
 const MOST_NOTES: usize = 4096;
 const LONGEST_NOTE: usize = 2 * note::SIZE;
-/// Position-independent executable: an entry of `DT_FLAGS_1`.
+/// Marks a position-independent executable: a flag of `DT_FLAGS_1`.
 const DF_1_PIE: u64 = 0x0800_0000;
-/// Functions without which nothing is done on a GPU, by the driver or NVRTC. The shim names none of them.
+/// Functions of the driver and NVRTC that every program needs to run code on a GPU. The shim contains none of these
+/// names.
 const CALLED: [&str; 4] = ["cuLaunchKernel", "cuModuleLoad", "cuLibraryLoad", "nvrtcCompileProgram"];
 const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 const SHT_PROGBITS: u32 = 1;
 const PF_X: u32 = 1;
 
-/// What kind of file it is.
+/// Kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryKind {
     /// A program, position-independent or not.
@@ -45,9 +47,9 @@ pub enum BinaryKind {
     SharedLibrary,
     /// A relocatable object.
     Object,
-    /// A static archive, a Rust library included.
+    /// A static archive, including a Rust library.
     Archive,
-    /// A fatbin, a cubin, PTX or LTO-IR in a file by itself.
+    /// A file that is itself a fatbin, a cubin, PTX or LTO-IR.
     GpuCode,
 }
 
@@ -63,80 +65,80 @@ impl fmt::Display for BinaryKind {
     }
 }
 
-/// One note of cudaguard in a file.
+/// A cudaguard note in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundNote {
-    /// Where its descriptor starts in the file.
+    /// Offset of its descriptor in the file.
     pub offset: u64,
-    /// The member it stands in, in an archive.
+    /// The archive member that contains it; `None` outside of archives.
     pub member: Option<String>,
-    /// Its descriptor.
+    /// The bytes of its descriptor.
     pub descriptor: Vec<u8>,
 }
 
 impl FoundNote {
-    /// What it says; an error says what is damaged.
+    /// Decodes the note. The error describes the damage.
     pub fn decode(&self) -> Result<note::Note, String> {
         note::decode(&self.descriptor)
     }
 }
 
-/// A file that a command examines: opened once, and read as far as the command asks.
+/// A file that a command examines. It is opened once, and read only as far as the command needs.
 #[derive(Clone, Debug)]
 pub struct Binary {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its bytes.
+    /// Contents of the file.
     data: Arc<Contents>,
-    /// Its GPU code, once something has asked for it.
+    /// GPU code of the file, read on first use.
     kernels: OnceCell<Result<Kernels, String>>,
-    /// What it is.
+    /// Kind of the file.
     pub kind: BinaryKind,
-    /// For which processor: [`elf::machine`]; of an archive, its first object's; 0 where there is none.
+    /// Processor of the file ([`elf::machine`]). In an archive, that of its first object; 0 if there is none.
     pub machine: u16,
-    /// 64 bits.
+    /// True for a 64-bit file.
     pub class64: bool,
-    /// cudaguard's notes, in the order of the file.
+    /// cudaguard's notes, in file order.
     pub notes: Vec<FoundNote>,
-    /// The libraries it needs, in order.
+    /// The libraries in `DT_NEEDED`, in order.
     pub needed: Vec<String>,
-    /// What notes of packagers' say that it opens by name.
+    /// Libraries that the file opens by name according to its `.note.dlopen`.
     pub opened: Vec<dlopen_note::DlopenEntry>,
-    /// Its own name, of a shared library.
+    /// `DT_SONAME` of a shared library.
     pub soname: Option<String>,
     /// `DT_RPATH`, as written.
     pub rpath: Option<String>,
     /// `DT_RUNPATH`, as written.
     pub runpath: Option<String>,
-    /// The program that loads it.
+    /// The program interpreter (`PT_INTERP`).
     pub interpreter: Option<String>,
-    /// How it reaches each of [`vendor::ALL`], in their order.
+    /// How the file reaches each library of [`vendor::ALL`], in that order.
     reaches: [Linkage; vendor::COUNT],
-    /// The newest function of each of NVIDIA's libraries that it binds.
+    /// For each NVIDIA library, the newest function that the file binds.
     pub bound: Vec<Bound>,
-    /// Members of an archive that are no ELF objects, or only named by a thin archive, with the reason.
+    /// Archive members that are not ELF objects, or that a thin archive only names: (name, reason).
     pub unread: Vec<(String, String)>,
-    /// What in the file does not lie within it: cut off or damaged, and read as far as it goes.
+    /// Damage: a table or section that is not within the file. The rest of the file is read.
     pub damage: Option<String>,
-    /// What of it is not examined, and may hold GPU code: why.
+    /// Parts that were not examined and may contain GPU code, with the reason.
     pub not_examined: Vec<String>,
 }
 
 impl Binary {
-    /// Reads a file; an error names it and says why it is none that can be read.
+    /// Opens and reads a file. The error contains the path and the reason.
     pub fn read(path: &Path) -> Result<Self, String> {
         Self::from_contents(path, Arc::new(Contents::open(path)?))
     }
 
-    /// The same of a file that is open.
+    /// Reads a file that is already open.
     pub fn from_contents(path: &Path, data: Arc<Contents>) -> Result<Self, String> {
         let mut binary = Self::empty(path, data);
         binary.parse().map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(binary)
     }
 
-    /// The same of a file that is open, with its GPU code. Searching for that maps large parts of the file at once, so it
-    /// comes first.
+    /// Reads a file that is already open, and its GPU code. The search for GPU code maps large parts of the file at
+    /// once, so it runs first.
     pub fn with_kernels(path: &Path, data: Arc<Contents>) -> Result<Self, String> {
         let mut binary = Self::empty(path, data);
         let _ = binary.kernels.set(Ok(kernels::read_contents(path, &binary.data)?));
@@ -206,41 +208,42 @@ impl Binary {
         Ok(())
     }
 
-    /// The notes of a linked file or an object alone: cheaper than all the rest.
+    /// Reads only the notes of a linked file or an object, which is faster than [`Binary::read`].
     pub fn notes_of(path: &Path) -> Result<Vec<FoundNote>, String> {
         notes_in(&Contents::open(path)?).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Its bytes.
+    /// Returns the contents of the file.
     pub fn data(&self) -> &Arc<Contents> {
         &self.data
     }
 
-    /// Its GPU code.
+    /// Returns the GPU code of the file.
     ///
     /// # Errors
-    /// With the path, if the file is none that can hold GPU code.
+    /// The path and the reason, if the format of the file cannot contain GPU code.
     pub fn kernels(&self) -> Result<&Kernels, String> {
         self.kernels.get_or_init(|| kernels::read_contents(&self.path, &self.data)).as_ref().map_err(Clone::clone)
     }
 
-    /// The version of a library whose code stands in this file, by the text that it brings along.
+    /// Returns the version of a library whose code is in this file, from the text that the library contains.
     pub fn version_inside(&self, library: &Library) -> Option<Version> {
         version_inside(library, &self.data)
     }
 
-    /// Whether a text stands, with its NUL, among the constants of this file: the name of a function that it looks up.
+    /// Returns true if the constants of this file contain this name, terminated by NUL, as they do for a function that
+    /// the file looks up by name.
     pub fn holds_name(&self, name: &str) -> Result<bool, String> {
         let elf = Elf::parse(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))?;
         Ok(FileStrings::from_elf(&elf).contains_bytes(format!("{name}\0").as_bytes()))
     }
 
-    /// The packed version that a file exports as this symbol. A word without a plausible major is none.
+    /// Returns the packed version that the file exports as this symbol. `None` if the major is not plausible.
     pub fn exported_version(&self, symbol: &str) -> Option<Version> {
         exported_version(&self.data, symbol)
     }
 
-    /// Closes the file: what was read of it stays, its bytes are gone.
+    /// Drops the contents of the file; the facts that were read remain.
     pub fn close(&mut self) {
         self.data = Arc::new(Contents::from(Vec::new()));
     }
@@ -284,17 +287,17 @@ impl Binary {
         Ok(())
     }
 
-    /// How it reaches this library.
+    /// Returns how the file reaches this library.
     pub fn linkage(&self, library: &Library) -> Linkage {
         let at = vendor::ALL.iter().position(|known| known.key == library.key);
         at.map_or(Linkage::None, |at| self.reaches[at])
     }
 
-    /// Whether anything but GPU code in it shows that it uses CUDA: a library of NVIDIA's that it needs, holds or opens, or
-    /// functions that are looked up by name.
+    /// Returns true if anything other than GPU code shows that the file uses CUDA: an NVIDIA library that it needs,
+    /// contains or opens, or the names of functions that it looks up.
     ///
     /// # Errors
-    /// Why the file cannot be read.
+    /// The reason why the file cannot be parsed.
     pub fn reaches_cuda(&self) -> Result<bool, String> {
         let named = |name: &str| {
             let stem = name.split(".so").next().and_then(|stem| stem.strip_prefix("lib")).unwrap_or(name);
@@ -309,7 +312,7 @@ impl Binary {
         Ok(FileStrings::from_elf(&elf).find_first_of_each(&CALLED).iter().any(Option::is_some))
     }
 
-    /// Its notes, each decoded, with what is wrong where it cannot be.
+    /// Decodes each note. An item is an error if the note is damaged.
     pub fn manifests(&self) -> impl Iterator<Item = Result<note::Note, String>> + '_ {
         self.notes.iter().map(FoundNote::decode)
     }
@@ -326,8 +329,8 @@ fn stronger_linkage(one: Linkage, other: Linkage) -> Linkage {
     if weight(other) > weight(one) { other } else { one }
 }
 
-/// Whether a file of type `ET_DYN` is a program. Linkers before 2016 set no mark; then a loader named, and no name of
-/// its own, make it one (libc.so.6 names a loader too).
+/// Returns true if a file of type `ET_DYN` is a program. Linkers before 2016 do not set the flag; a file without it is
+/// a program if it has an interpreter and no soname (libc.so.6 has both).
 fn is_program(elf: &Elf<'_>) -> bool {
     elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_PIE != 0)
         || (elf.interpreter().is_some() && elf.soname().is_none())
@@ -347,29 +350,32 @@ fn find_notes(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<FoundNote> 
 
 fn linkages(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
     let text = (elf.kind() != elf::kind::OBJECT).then(|| FileStrings::from_elf(elf));
-    // Some libraries define half a million symbols beside those that they want.
+    // Some libraries define half a million symbols in addition to those that they import.
     let wanted: Vec<&str> = elf.undefined_symbols().collect();
     vendor::ALL.map(|library| detect_linkage(library, elf, &wanted, text.as_ref()))
 }
 
-/// How a file reaches a library, by what stands in it, stripped or not. `None`: it holds no name of a function or an answer
-/// of the library's, so no code in it calls one. `Unknown`: it does, and nothing says how it comes by them.
+/// Returns how a file, stripped or not, reaches a library. `None`: the file contains no name of the library's functions
+/// or status codes, so no code in it calls the library. `Unknown`: it contains such a name, but nothing shows how it
+/// gets the library.
 ///
-/// Who asks `dlsym` for functions holds their names, each with its end. The shim of a guarded file speaks of the guarded
-/// library itself, by its file's name and by the function that tells its version, and opens libraries: these are no evidence.
+/// A program that calls `dlsym` contains the names of the functions, each terminated by NUL. The shim of a guarded file
+/// contains the file name of cuDNN and the name of its version function, and calls `dlopen`; these are not evidence.
 fn detect_linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Option<&FileStrings<'_>>) -> Linkage {
     let traces = &library.traces;
     if elf.needed().iter().any(|name| library.is_named(name)) {
         return Linkage::Linked;
     }
-    // Wanted, and from whom is not said: an object, or a library that brings it along for those that need it.
+    // The file imports the function, but nothing names the library: an object, or a library whose users link the
+    // dependency.
     let of_library = |name: &str| traces.functions.is_some_and(|start| name.starts_with(start));
     let of_object = |name: &str| text.is_none() && traces.wanted.contains(&name);
     if wanted.iter().any(|name| of_library(name) || of_object(name)) {
         return Linkage::Unknown;
     }
     let Some(text) = text else { return Linkage::None };
-    // Most files hold nothing of it, and their constants may be hundreds of megabytes: one look each for these.
+    // Most files contain neither, and their constants may take hundreds of megabytes, so one search for each comes
+    // first.
     let answers = traces.answers.is_some_and(|start| text.contains_bytes(start.as_bytes()));
     if !answers && traces.functions.is_some_and(|start| !text.contains_bytes(start.as_bytes())) {
         return Linkage::None;
@@ -389,7 +395,7 @@ fn detect_linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Optio
     if answers || text.occurrences(start.as_bytes()).any(function) { Linkage::Unknown } else { Linkage::None }
 }
 
-/// The version of a library whose code stands in this file, by the text that it brings along.
+/// Returns the version of a library whose code is in this file, from the text that the library contains.
 pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> {
     let text = FileStrings::from_elf(&Elf::parse(data).ok()?);
     let mark_version =
@@ -397,33 +403,34 @@ pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> 
     library.traces.inside.iter().find_map(mark_version)
 }
 
-/// The notes of a linked file or an object.
+/// Returns the notes of a linked file or an object.
 pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<FoundNote>, String> {
     Ok(find_notes(&Elf::parse(data)?, 0, None))
 }
 
-/// The packed version that a file exports as this symbol. A word without a plausible major is none.
+/// Returns the packed version that a file exports as this symbol. `None` if the major is not plausible.
 pub(crate) fn exported_version(data: &[u8], symbol: &str) -> Option<Version> {
     let version = Version::from_packed(Elf::parse(data).ok()?.exported_u32(symbol)?);
     (1..100).contains(&version.major).then_some(version)
 }
 
-/// Whether it can load libraries by name at run time.
+/// Returns true if the file can load libraries by name at run time.
 fn opens_libraries(elf: &Elf<'_>, wanted: &[&str]) -> bool {
     !elf.is_dynamic() || wanted.iter().any(|name| ["dlopen", "dlmopen"].contains(name))
 }
 
-/// The parts of a file that hold its constants: loaded, no code, no kernels, no notes (which speak of libraries themselves).
+/// The parts of a file that contain its constants: loaded, and neither code, kernels nor notes (notes contain names of
+/// libraries).
 struct FileStrings<'data> {
     parts: Vec<&'data [u8]>,
-    /// Where each of [`linkage_markers`] stands first, once that was asked.
+    /// First occurrence of each of [`linkage_markers`], computed on first use.
     traced: OnceCell<Vec<(&'static str, Option<Place>)>>,
 }
 
-/// A part, and a byte of it.
+/// Position in the file's parts: (index of the part, byte offset in it).
 type Place = (usize, usize);
 
-/// Every text by which [`detect_linkage`] tells a library.
+/// Returns every text by which [`detect_linkage`] detects a library.
 fn linkage_markers() -> Vec<&'static str> {
     let of_one = |library: &'static Library| {
         let Traces { functions, answers, opened_for, inside, .. } = &library.traces;
@@ -446,7 +453,7 @@ impl<'data> FileStrings<'data> {
                     && section.flags & SHF_EXECINSTR == 0
                     && !section.name.starts_with(".nv")
                     && !section.name.starts_with("__nv")
-                    // Of a large library half of what is loaded.
+                    // In a large library, half of the loaded bytes are in these sections.
                     && !elf::TABLES.contains(&section.name)
             })
             .collect();
@@ -475,12 +482,13 @@ impl<'data> FileStrings<'data> {
         Self::new(parts)
     }
 
-    /// Where each text stands first. One search for all of them: constants of large libraries are hundreds of megabytes.
+    /// Returns the first occurrence of each text. One search covers all texts, because the constants of large libraries
+    /// take hundreds of megabytes.
     fn find_first_of_each(&self, texts: &[&str]) -> Vec<Option<Place>> {
         let mut firsts = vec![None; texts.len()];
         let mut from = (0, 0);
         loop {
-            // Without those that were found: some stand in their own library a million times.
+            // Texts that were already found are excluded: a library may contain one of them a million times.
             let sought: Vec<usize> = (0..texts.len()).filter(|text| firsts[*text].is_none()).collect();
             let Some((text, place)) = self.first_of(&sought, texts, from) else { return firsts };
             firsts[text] = Some(place);
@@ -488,13 +496,13 @@ impl<'data> FileStrings<'data> {
         }
     }
 
-    /// The first place, from this one on, where any of these texts stands, and which it is.
+    /// Returns the first occurrence of any of these texts at or after this place, and the index of the text.
     fn first_of(&self, sought: &[usize], texts: &[&str], (part, at): Place) -> Option<(usize, Place)> {
         let words = || sought.iter().map(|text| texts[*text]);
-        // Several times as fast as an automaton; there is none for some processors.
+        // This searcher is several times as fast as an automaton, but some processors have none.
         let packed = packed::Searcher::new(words());
         let automaton = || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(words()).ok();
-        // Refused for more texts than there can be.
+        // Fails only for far more texts than there are.
         let automaton = if packed.is_none() && !sought.is_empty() { automaton() } else { None };
         let find =
             |data: &[u8]| packed.as_ref().map_or_else(|| automaton.as_ref()?.find(data), |packed| packed.find(data));
@@ -505,19 +513,19 @@ impl<'data> FileStrings<'data> {
         })
     }
 
-    /// From where on a text may stand; `None`: nowhere.
+    /// Returns the place where the search for a text starts. `None` if the text does not occur.
     fn find_start(&self, wanted: &[u8]) -> Option<Place> {
         let traced = self.traced.get_or_init(|| {
             let texts = linkage_markers();
             let firsts = self.find_first_of_each(&texts);
             texts.into_iter().zip(firsts).collect()
         });
-        // It stands nowhere before a text that it begins with.
+        // A text cannot occur earlier than any of its prefixes.
         let mut begins_with = traced.iter().filter(|(text, _)| wanted.starts_with(text.as_bytes()));
         begins_with.try_fold((0, 0), |from, (_, first)| first.map(|first| from.max(first)))
     }
 
-    /// What stands behind each occurrence of a text.
+    /// Returns the bytes that follow each occurrence of a text.
     fn occurrences<'text>(&'text self, wanted: &'text [u8]) -> impl Iterator<Item = &'data [u8]> + 'text {
         let finder = memmem::Finder::new(wanted);
         let parts = self.find_start(wanted).into_iter().flat_map(|(part, at)| {
@@ -534,7 +542,7 @@ impl<'data> FileStrings<'data> {
         })
     }
 
-    /// Whether it holds what a library's code brings along.
+    /// Returns true if the file contains this mark of a library's code.
     fn contains_mark(&self, mark: &CodeMark) -> bool {
         let is_match = |behind: &[u8]| mark.version.is_none() || behind.first().is_some_and(u8::is_ascii_digit);
         self.occurrences(mark.text.as_bytes()).any(is_match)
@@ -561,7 +569,7 @@ mod tests {
     }
 
     proptest! {
-        /// Texts that begin with each other or overlap, in several parts, empty ones among them.
+        /// Texts that begin with each other or overlap, in several parts, some of them empty.
         #[test]
         fn one_search_finds_what_one_for_each_finds(
             parts in collection::vec(collection::vec(select(b"cudnCm_v".to_vec()), 0..40), 0..4),

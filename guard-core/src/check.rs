@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
-/// Whether the program or library can run on this machine.
+/// Result of the guard's check: can the program or library run on this machine?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Status {
-    /// Nothing that the guard checked prevents it. [`CheckReport::not_judged`] lists what the guard could not check.
+    /// The guard found no problem. [`CheckReport::not_judged`] lists what the guard could not check.
     Compatible,
     /// Something prevents it. [`CheckReport::finding`] describes it.
     Incompatible,
@@ -66,7 +66,7 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// Whether the program or library can run on this machine.
+    /// Result of the check.
     pub status: Status,
     /// The finding that decided the status. `None` if nothing is wrong.
     pub finding: Option<CheckFinding>,
@@ -176,8 +176,9 @@ pub fn check() -> CheckReport {
     })
 }
 
-/// A weak reference, which Rust can only make in assembly: a program without the guard links all the same, and finds
-/// nothing. (A section that the shim would search for slots needs `__start_` symbols, which GNU ld exports.)
+/// Calls the guard through a weak reference, so a program without the guard also links, and the reference is null. Rust
+/// can create such a reference only in assembly. (A section that the shim searches for slots would need `__start_`
+/// symbols, which GNU ld exports.)
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[allow(unsafe_code)]
 mod shim {
@@ -188,7 +189,7 @@ mod shim {
 
     type VerdictFn = unsafe extern "C" fn(to: *mut CVerdict) -> c_int;
 
-    /// `struct cudaguard_verdict` of cudaguard.h: members are only ever added behind the last.
+    /// `struct cudaguard_verdict` of cudaguard.h. New members are only appended.
     #[repr(C)]
     struct CVerdict {
         size: usize,
@@ -205,8 +206,9 @@ mod shim {
         not_judged: [u8; 256],
     }
 
-    /// The address of `cudaguard_r1_verdict` of this very file; null where it has none. The name is hidden where it is
-    /// defined, and not here: gold takes a hidden weak name that nobody defines for the file's start.
+    /// Returns the address of `cudaguard_r1_verdict` in this file, or null if the file has none. The definition is
+    /// hidden, but this reference is not: gold resolves a hidden weak name without a definition to the start of the
+    /// file.
     fn verdict_address() -> *const () {
         let address: *const ();
         // SAFETY: loads one entry of this file's global offset table, which the linker fills with the symbol's address or,
@@ -238,7 +240,7 @@ mod shim {
         }
         // SAFETY: the name carries the revision of the shim, and in revision 1 it is a C function of this type.
         let verdict = unsafe { std::mem::transmute::<*const (), VerdictFn>(address) };
-        // An older shim leaves members that it does not know as they are here: empty.
+        // An older shim does not write members that it does not know, so they stay empty.
         let mut raw = CVerdict {
             size: size_of::<CVerdict>(),
             verdict: 0,

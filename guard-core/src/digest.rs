@@ -1,23 +1,23 @@
-//! The one digest: FNV-1a with 128 bits. It tells contents apart, it is no protection.
+//! The digest of this project: FNV-1a with 128 bits. It distinguishes contents; it is not cryptographic.
 
 use std::fmt;
 
-/// A digest of what it has been given so far.
+/// A digest of the bytes pushed so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(u128);
 
 impl Digest {
-    /// Of nothing.
+    /// Creates the digest of no bytes.
     pub const fn new() -> Self {
         Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
     }
 
-    /// Of these bytes.
+    /// Creates the digest of these bytes.
     pub const fn from_bytes(bytes: &[u8]) -> Self {
         Self::new().with_bytes(bytes)
     }
 
-    /// Gone on with these bytes, without their length.
+    /// Returns the digest extended by these bytes, without their length.
     #[must_use]
     pub const fn with_bytes(self, bytes: &[u8]) -> Self {
         let Self(mut state) = self;
@@ -29,28 +29,28 @@ impl Digest {
         Self(state)
     }
 
-    /// Goes on with these bytes, without their length: for parts of one whole.
+    /// Adds these bytes without their length, for the parts of one value.
     pub fn push_raw(&mut self, bytes: &[u8]) -> &mut Self {
         *self = self.with_bytes(bytes);
         self
     }
 
-    /// Goes on with a number.
+    /// Adds a number.
     pub fn push_number(&mut self, number: u64) -> &mut Self {
         self.push_raw(&number.to_le_bytes())
     }
 
-    /// Goes on with a whole, and its length.
+    /// Adds these bytes, preceded by their length.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.push_number(bytes.len() as u64).push_raw(bytes)
     }
 
-    /// Goes on with a text, and its length.
+    /// Adds this text, preceded by its length.
     pub fn push_text(&mut self, text: &str) -> &mut Self {
         self.push_bytes(text.as_bytes())
     }
 
-    /// Folded to 64 bits.
+    /// Returns the digest folded to 64 bits.
     #[allow(clippy::cast_possible_truncation)]
     pub const fn to_u64(self) -> u64 {
         (self.0 >> 64) as u64 ^ self.0 as u64

@@ -1,9 +1,10 @@
-//! The libraries that a file opens by name, as a note that other tools read too.
+//! The note that lists the libraries that a file opens by name.
 //!
-//! Such a library stands in no `DT_NEEDED`, so neither the loader nor a packager sees it. The note is the one of
+//! `DT_NEEDED` does not contain such a library, so neither the loader nor a packager sees it. The format is that of
 //! <https://systemd.io/ELF_DLOPEN_METADATA>: section `.note.dlopen`, owner `FDO`, type `0x407c0c0a`, a JSON array of
-//! objects, read by `systemd-analyze dlopen-metadata`, `dlopen-notes.py` and `dh_dlopenlibdeps`. What a crate can open is
-//! `suggested`: that does not say that the program does. What the policy declares is `recommended`, and `required` where it says so.
+//! objects. `systemd-analyze dlopen-metadata`, `dlopen-notes.py` and `dh_dlopenlibdeps` read it. A library that a crate
+//! can open is `suggested`, because the program may never open it. A library that the policy declares is `recommended`,
+//! or `required` if the policy requires it.
 
 use serde_json::{Value, json};
 
@@ -11,27 +12,27 @@ use crate::elf::Elf;
 use crate::manifest::{Linkage, Manifest, Opens, Requirement};
 use crate::vendor::CUDNN;
 
-/// The note's owner, without its NUL.
+/// Owner of the note, without its NUL.
 pub const OWNER: &str = "FDO";
-/// Its type.
+/// Type of the note.
 pub const TYPE: u32 = 0x407c_0c0a;
-/// Its section.
+/// Section of the note.
 pub const SECTION: &str = ".note.dlopen";
 
-/// One library in such a note.
+/// A library in such a note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DlopenEntry {
-    /// What for: the stem of a library without `lib`.
+    /// The feature that the library provides: the library's stem without `lib`.
     pub feature: String,
-    /// In words.
+    /// A description for people.
     pub description: String,
     /// `required`, `recommended` or `suggested`.
     pub priority: String,
-    /// The names, in the order in which they are tried.
+    /// The file names, in the order in which the program tries them.
     pub sonames: Vec<String>,
 }
 
-/// The note's text for a manifest; `None` where nothing is opened by name.
+/// Returns the text of the note for a manifest. `None` if the program opens no library by name.
 pub fn note_text(manifest: &Manifest) -> Option<String> {
     let declared = manifest.requires.iter().find_map(|row| match row {
         Requirement::Library { soname, linkage, required, .. } => Some((soname, *linkage, *required)),
@@ -53,7 +54,7 @@ pub fn note_text(manifest: &Manifest) -> Option<String> {
     let by_crates =
         manifest.opens.iter().flat_map(|opens| opens.libraries.iter().map(move |stem| by_crate(opens, stem)));
     let mut entries: Vec<Value> = by_crates.collect();
-    // Where the project opens it itself, only the policy knows.
+    // If the project opens the library itself, only the policy declares it.
     if let Some((soname, Linkage::Dlopened, _)) = declared {
         if entries.iter().all(|entry| entry["feature"] != CUDNN.key) {
             let priority = if required { "required" } else { "recommended" };
@@ -63,7 +64,8 @@ pub fn note_text(manifest: &Manifest) -> Option<String> {
     (!entries.is_empty()).then(|| Value::Array(entries).to_string())
 }
 
-/// What the notes of a file say, of whoever wrote them. One that is no such JSON says nothing.
+/// Returns the entries of all such notes in a file, whichever tool wrote them. A note that is not valid JSON of this
+/// form is ignored.
 pub fn read_notes(elf: &Elf<'_>) -> Vec<DlopenEntry> {
     let notes = elf.notes().filter(|note| note.owner == OWNER && note.kind == TYPE);
     notes.flat_map(|note| parse_entries(note.desc)).collect()

@@ -30,7 +30,7 @@ pub enum Chosen {
     Fixed,
     /// The building environment determines it.
     Found,
-    /// Nothing was found, and the crate uses the newest level that it knows.
+    /// The environment contains no toolkit, and the crate uses the newest level that it knows.
     Assumed,
 }
 
@@ -64,7 +64,7 @@ pub struct CrateHeaders {
     pub named: bool,
 }
 
-/// What selects the one architecture that a crate compiles for.
+/// Source of the one architecture that a crate compiles for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArchUse {
     /// A variable.
@@ -119,7 +119,7 @@ pub enum Stopped {
     },
 }
 
-/// What a crate would do.
+/// Behaviour of a crate in this environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrateUse {
     /// The crate.
@@ -132,7 +132,7 @@ pub struct CrateUse {
     pub compiler: Option<CrateCompiler>,
     /// The headers that it would pass to the compiler.
     pub headers: Option<CrateHeaders>,
-    /// What it would compile for.
+    /// The source of its architecture, if it compiles kernels.
     pub arch: Option<ArchUse>,
     /// Why its build script would stop.
     pub stopped: Option<Stopped>,

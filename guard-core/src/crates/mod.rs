@@ -38,7 +38,7 @@ pub struct Crate {
     pub path: Vec<String>,
     /// True if it runs in the build script of the crate before it in `path`. Otherwise it is linked.
     pub tool: bool,
-    /// Where a manifest of the workspace names it: `app/Cargo.toml:12`, relative to the workspace's root.
+    /// Line in a manifest of the workspace that names it: `app/Cargo.toml:12`, relative to the workspace's root.
     pub named_in: Vec<String>,
 }
 

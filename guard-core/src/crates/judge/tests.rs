@@ -48,7 +48,7 @@ fn fixed(level: &'static str) -> Option<(&'static str, &'static str, Chosen)> {
     (!level.is_empty()).then_some((level, "feature cuda-…", Chosen::Fixed))
 }
 
-/// Codes and weights of what is found.
+/// Returns code and severity of each finding.
 fn codes(policy: &Policy, toolchain: &Toolchain, uses: &[CrateUse]) -> Vec<String> {
     let found = check_crates(policy, toolchain, uses);
     for finding in &found {
@@ -65,16 +65,16 @@ const DRIVER: &[&str] = &["driver", "nvrtc", "dynamic-loading"];
 #[test]
 fn a_level_against_the_toolkit() {
     for (features, level, toolkit, expected) in [
-        // What belongs together.
+        // Matching versions.
         (LINKED, "13.0", "13.0.88", None),
         (LINKED, "13.0", "13.4.1", None),
         (LINKED, "12.2", "12.9.1", None),
         (LOADED, "13.4", "13.0.88", None),
         (LOADED, "12.2", "12.9.1", None),
-        // The driver's functions are of no toolkit's major.
+        // Driver functions do not depend on a toolkit's major.
         (DRIVER, "12.8", "13.0.88", None),
         (DRIVER, "13.0", "11.8.0", None),
-        // What does not.
+        // Mismatches.
         (LINKED, "12.8", "13.0.88", Some("CG150 error")),
         (LINKED, "13.0", "11.8.0", Some("CG150 error")),
         (LINKED, "13.4", "13.0.88", Some("CG150 warning")),
@@ -85,7 +85,7 @@ fn a_level_against_the_toolkit() {
         let expected: Vec<&str> = expected.into_iter().collect();
         assert_eq!(found, expected, "{features:?} {level} {toolkit}");
     }
-    // No toolkit, no level, or a version that nobody has read: nothing to say.
+    // No finding without a toolkit, without a level, or for a crate version that is not in the table.
     assert!(codes(&Policy::default(), &Toolchain::default(), &[cudarc("0.19.10", LINKED, fixed("12.8"))]).is_empty());
     assert!(codes(&Policy::default(), &toolchain("13.0.88", None), &[cudarc("0.19.10", LINKED, None)]).is_empty());
     assert!(
@@ -132,7 +132,8 @@ fn cudnn_against_the_one_in_use() {
         ("0.19.10", "dynamic-loading", (9, Some(21)), (9, 1, 0), None),
         ("0.19.10", "dynamic-loading", (8, Some(9)), (9, 15, 1), Some("CG151 error")),
         ("0.19.10", "dynamic-linking", (9, Some(21)), (8, 9, 7), Some("CG151 error")),
-        // All at once: 9.1 lacks one, 9.15 has all, in between nobody has looked.
+        // All functions are resolved when the library opens: 9.1 lacks one, 9.15 has all, releases between them are
+        // unknown.
         ("0.17.8", "dynamic-loading", (9, None), (9, 1, 0), Some("CG151 error")),
         ("0.17.8", "dynamic-loading", (9, None), (9, 10, 2), None),
         ("0.17.8", "dynamic-loading", (9, None), (9, 15, 1), None),
@@ -157,7 +158,7 @@ fn two_crates_of_one_program() {
         both(cudarc("0.17.8", LOADED, fixed("12.8")), cudarc("0.19.10", LOADED, fixed("13.0"))),
         ["CG152 error"]
     );
-    // Minors of one major run together, and the driver's functions are of no major.
+    // Minors of one major are compatible, and driver functions do not depend on a major.
     assert!(both(cudarc("0.17.8", LOADED, fixed("12.2")), cudarc("0.19.10", LINKED, fixed("12.8"))).is_empty());
     assert!(both(cudarc("0.17.8", DRIVER, fixed("12.8")), cudarc("0.19.10", LOADED, fixed("13.0"))).is_empty());
     let library = |version: &str, major| {
@@ -181,18 +182,18 @@ fn a_level_that_asks_for_a_driver() {
         ("12.3", "535", true),
         ("12.4", "535", true),
         ("12.4", "550", false),
-        // Nothing was added in 12.6.
+        // CUDA 12.6 added no function.
         ("12.6", "555", false),
         ("13.0", "550", true),
         ("13.0", "580", false),
-        // A branch or a level that no table knows.
+        // The tables do not contain this branch or level.
         ("13.4", "535", false),
         ("13.0", "9999", false),
     ] {
         let expected: &[&str] = if refused { &["CG153 error"] } else { &[] };
         assert_eq!(needs("0.17.8", DRIVER, level, fleet), expected, "{level} on {fleet}");
     }
-    // From 0.19.5 on, or linked, only what is called is looked up.
+    // From 0.19.5 on, or if linked, a function is resolved when it is called.
     assert!(needs("0.19.10", DRIVER, "13.0", "535").is_empty());
     assert!(needs("0.17.8", LINKED, "13.0", "535").is_empty());
     assert_eq!(needs("0.19.4", DRIVER, "13.0", "535"), ["CG153 error"]);
@@ -235,7 +236,7 @@ fn the_toolkit_that_a_crate_compiles_with() {
     let usual = "/usr/local/cuda/include";
     assert_eq!(found(tool("13.0.88", Some(("/usr/local/cuda/include/cuda.h", "12.4", usual)))), ["CG154 error"]);
     assert_eq!(found(tool("13.0.88", Some(("/cuda-12/include/cuda.h", "12.4", "CUDA_PATH")))), ["CG154 error"]);
-    // Of a build script that nobody has read it is only said.
+    // A build script that is not in the table gets a warning only.
     let mut unread = tool("13.0.88", Some(("/cuda-12/include/cuda.h", "12.4", "CUDA_PATH")));
     if let Some(headers) = &mut unread.headers {
         headers.named = false;
@@ -246,7 +247,7 @@ fn the_toolkit_that_a_crate_compiles_with() {
         assert!(found(tool("13.0.88", Some(("/usr/include/cuda.h", "12.4", by)))).is_empty());
     }
     assert_eq!(found(tool("11.8.89", None)), ["CG154 error"]);
-    // One tool of two crates is one tool.
+    // A tool of two crates is reported once.
     let mut farther = tool("11.8.89", None);
     farther.of.path.insert(1, "model 0.1.0".to_owned());
     let found = check_crates(&Policy::default(), &toolchain, &[farther, tool("11.8.89", None)]);
@@ -342,11 +343,11 @@ fn what_cargo_has_kept() {
     assert_eq!(check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", "")], true).len(), 1);
     assert!(check_stale_builds(std::slice::from_ref(&one), &[ran("11", "8", "")], true).is_empty());
     assert!(check_stale_builds(std::slice::from_ref(&one), &[], true).is_empty());
-    // For the host and for the target: only what both say is sure.
+    // The script ran for the host and for the target: only facts of both runs are certain.
     assert!(check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", ""), ran("11", "8", "")], true).is_empty());
     let found = check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", "")], true);
     assert_eq!(found[0].hint, "cargo clean -p cudarc@0.19.10 --release, then build again");
-    // A toolkit that it does not know would stop a fresh build.
+    // A fresh build would stop, because the crate does not know this toolkit.
     one.level = None;
     one.stopped = Some(Stopped::UnknownRelease {
         asked: CudaVersion::new(13, 5),
