@@ -21,55 +21,56 @@ use crate::policy::GpuNeed;
 use crate::vendor::{self, CUDNN};
 use crate::version::{CudaVersion, Version};
 
-/// What was seen, and what of it is wrong.
+/// Result of the diagnosis: the machine and its problems.
 #[derive(Debug)]
 pub struct Checkup {
     /// The machine.
     pub machine: Machine,
-    /// What becomes of the program, where one is named.
+    /// The verdict on the program; `None` if no program is named.
     pub verdict: Option<Verdict>,
-    /// Whether the program, or CUDA programs in general, can work here.
+    /// Status of the program, or of CUDA programs in general, on this machine.
     pub status: Status,
-    /// What could not be examined, and why. It is not empty if `status` is unknown.
+    /// Descriptions of what could not be examined, with the reason. Not empty if `status` is unknown.
     pub not_judged: Vec<String>,
-    /// What is wrong, or worth knowing: errors first.
+    /// The findings, errors first.
     pub findings: Vec<Finding>,
-    /// Every file that could stand for a library, by the library's name, in the loader's order.
+    /// Every candidate file for a library, grouped by library, in the loader's search order.
     pub choices: Vec<DriverCandidate>,
 }
 
-/// A file that could stand for a library.
+/// A candidate file for a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverCandidate {
-    /// The library's name: its soname.
+    /// Name of the library: its soname.
     pub name: String,
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// Its version, where its name or the files beside it say one.
+    /// Version of the file, if its name or the files next to it contain one.
     pub version: Option<String>,
-    /// What becomes of it.
+    /// The loader's decision on the file.
     pub fate: Fate,
-    /// Why: by what the loader comes upon it, what is wrong with it, what would make the loader look there.
+    /// Reason: the search path that finds the file, the problem of the file, or the setting that makes the loader
+    /// search there.
     pub why: String,
 }
 
-/// What becomes of a file that could stand for a library.
+/// The loader's decision on a candidate file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The loader takes it.
+    /// The loader picks it.
     Picked,
-    /// It would do, and another stands before it.
+    /// It is usable, but the loader finds another file first.
     Behind,
-    /// The loader passes over it.
+    /// The loader skips it.
     PassedOver,
-    /// The loader takes it and dies of it.
+    /// The loader picks it, and the program then fails to start.
     Fatal,
-    /// It lies in a usual folder that the loader does not look into.
+    /// It is in a common directory that the loader does not search.
     NotSearched,
 }
 
 impl Fate {
-    /// In reports and in JSON.
+    /// Returns the name in reports and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Picked => "picked",
@@ -82,7 +83,7 @@ impl Fate {
 }
 
 impl DriverCandidate {
-    /// As a JSON object.
+    /// Returns the candidate as a JSON object.
     pub fn to_json(&self) -> Value {
         let mut value = object([("name", self.name.as_str().into()), ("path", self.path.as_str().into())]);
         value.insert_some("version", self.version.as_deref());
@@ -92,7 +93,7 @@ impl DriverCandidate {
     }
 }
 
-/// Looks at this machine, for one program where one is named; an error says why that cannot be read.
+/// Diagnoses this machine, for one program if one is named. The error is the reason why the program cannot be read.
 pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result<Checkup, String> {
     let (machine, own) = look::with_graph(env, Some(asker));
     let mut not_judged = Vec::new();
@@ -130,7 +131,7 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
     let signs = Signs::from_candidates(&choices);
     let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
     let mut of_host = diagnose_host(&machine, &signs);
-    // The cause is the better finding: it has the fix.
+    // The cause replaces its consequence, because the cause has the fix.
     let cause = of_host
         .iter_mut()
         .find(|finding| matches!(finding.code, Code::DeviceDenied | Code::DriverNotWorking | Code::GpusHidden));
@@ -193,7 +194,7 @@ fn without_gpu(machine: &Machine, component: &str) -> Option<Finding> {
     none.then(|| MessageTemplate::GpuMissing.to_finding(&values).with_component(component))
 }
 
-/// Names of NVIDIA's libraries that the program is linked to or will load.
+/// Returns the names of the NVIDIA libraries that the program is linked to or will load.
 fn asked_for(graph: &LoadGraph, manifests: &[Manifest]) -> Vec<String> {
     let rows = manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
         Requirement::Library { soname, .. } => Some(soname.clone()),
@@ -215,7 +216,7 @@ fn driver_candidates(env: &Env, graph: &LoadGraph, name: &str) -> Vec<DriverCand
     // The object that requests the name decides which search paths apply: DT_RUNPATH counts for that object alone.
     let by = graph.requests.iter().find(|request| request.name == name).map_or(0, |request| request.by);
     for candidate in graph.candidates(by, name) {
-        // `/lib` is `/usr/lib` on most systems: one file under two names is one choice.
+        // `/lib` is `/usr/lib` on most systems, so one file may have two paths. It is listed once.
         let real = fs::canonicalize(&candidate.path).unwrap_or_else(|_| candidate.path.clone());
         if files.contains(&real) {
             continue;
@@ -259,18 +260,18 @@ fn inspect_candidate(env: &Env, files: &OpenFiles, name: &str, path: &Path, fate
     }
 }
 
-/// What the files of this machine show beside a [`Machine`].
+/// Facts about this machine's files that [`Machine`] does not contain.
 #[derive(Clone, Debug, Default)]
 struct Signs {
-    /// NVIDIA's GPUs on the PCI bus: their places.
+    /// PCI addresses of NVIDIA's GPUs.
     on_bus: Vec<String>,
-    /// Devices of GPUs that are there and that this process may not open.
+    /// Device files of GPUs that this process may not open.
     denied: Vec<String>,
-    /// The libcuda that is picked.
+    /// The libcuda that the loader picks.
     libcuda: Option<String>,
-    /// Device files of GPUs that this process may open.
+    /// True if this process may open the device file of a GPU.
     usable: bool,
-    /// The kernel module is the proprietary one.
+    /// True if the kernel module is the proprietary one.
     closed_module: bool,
 }
 
@@ -286,7 +287,8 @@ impl Signs {
         let holds =
             |path: &Path, start: &str| fs::read_to_string(path).is_ok_and(|text| text.trim().starts_with(start));
         let gpu = |path: &&PathBuf| {
-            // 0x03: display controllers, 3D controllers among them. A bus that names no class is taken at its vendor's word.
+            // Class 0x03: display controllers, including 3D controllers. If the bus has no class, the vendor alone
+            // decides.
             let class = path.join("class");
             holds(&path.join("vendor"), "0x10de") && (!class.exists() || holds(&class, "0x03"))
         };
@@ -312,7 +314,7 @@ impl Signs {
     }
 }
 
-/// What is wrong with a machine, whatever program runs on it.
+/// Returns the problems of a machine that do not depend on the program.
 fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     let mut found = Vec::new();
     let driver = machine.driver.clone().unwrap_or_default();
@@ -371,7 +373,7 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
             } else {
                 MessageTemplate::DriverNotWorkingNoGpu.to_finding(&values)
             };
-            // Without device files, this is a container that was started without GPUs, or a host that gives its GPUs to others.
+            // If there are no device files, this is a container that was started without GPUs, or a host that gives its GPUs
             let severity = if signs.usable { Severity::Error } else { Severity::Warning };
             found.push(finding.with_severity(severity));
         }
@@ -414,7 +416,8 @@ fn too_new_for(version: Version, gpus: &[(u8, u8)], values: &Values) -> Option<F
     Some(MessageTemplate::CudnnTooNewForGpu.to_finding(&values).with_severity(Severity::Warning))
 }
 
-/// A guarded library that is not whole harms whoever loads it; nobody may.
+/// Returns a finding if the files of this cuDNN are incomplete. It is a warning, because it is unknown whether any
+/// program loads this cuDNN.
 fn incomplete_cudnn_finding(library: &HostLibrary) -> Option<Finding> {
     let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
     let missing =
@@ -431,7 +434,7 @@ fn incomplete_cudnn_finding(library: &HostLibrary) -> Option<Finding> {
     })
 }
 
-/// What of a library is of another release than the rest of it.
+/// Returns a finding if parts of a library have another release than the library itself.
 fn mixed_parts_finding(library: &HostLibrary, parts: &[HostLibraryPart], values: &Values) -> Option<Finding> {
     let whole = library.version?;
     let of_loader = match library.loader {

@@ -1,7 +1,8 @@
-//! What the loader, and then the shim, would say of starting a program: without running it.
+//! Predicts, without running a program, what the loader and then the shim report when the program starts.
 //!
-//! For programs that die before a shim can speak: a missing library, one of another major, a file for another machine.
-//! What cannot be told is no finding: a false alarm costs more than a death that the loader explains by itself.
+//! This covers programs that fail before the shim can report anything: a missing library, a library of another major, a
+//! file for another machine. If something cannot be determined, there is no finding, because a false alarm costs more
+//! than a failure that the loader explains.
 
 mod symbols;
 
@@ -25,31 +26,32 @@ use crate::policy::{GpuNeed, Runtime};
 use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::Version;
 
-/// What would happen.
+/// Prediction for the start of a program.
 #[derive(Debug)]
 pub struct DryRun {
-    /// Everything that the loader would load.
+    /// All objects that the loader loads.
     pub graph: LoadGraph,
-    /// What the loader would die of.
+    /// Errors with which the loader ends the program.
     pub by_loader: Vec<Finding>,
-    /// What the shim would find where the loader lives, each with what an error of it does to the start.
+    /// Findings of the shim if the loader succeeds, each with the effect of an error on the start.
     pub by_shim: Vec<(AtStart, Finding)>,
-    /// What was seen of this machine's driver and GPUs; `None` where nothing asks for them.
+    /// Driver and GPUs of this machine; `None` if nothing needs them.
     pub machine: Option<Machine>,
-    /// What was judged: the program's own components first.
+    /// The manifests that were checked, those of the program first.
     pub manifests: Vec<Manifest>,
-    /// What of the program was not examined.
+    /// Parts of the program that were not examined.
     pub not_examined: Vec<NotExamined>,
 }
 
-/// What an error does to the start of a program, as `[runtime]` in its manifest says.
+/// Effect of an error on the start of a program, from `[runtime]` in its manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtStart {
-    /// It ends it.
+    /// The error ends the program.
     Ends,
-    /// It ends it under `CUDAGUARD=enforce` alone: `mismatch = "warn"`.
+    /// The error ends the program only if `CUDAGUARD=enforce` is set, because of `mismatch = "warn"`.
     Warns,
-    /// Never: it is about GPU or driver, and `gpu = "optional"` leaves those to `check()`.
+    /// The error never ends the program: it is about the GPU or driver, and `gpu = "optional"` defers such errors to
+    /// `check()`.
     LeftToCheck,
 }
 
@@ -64,7 +66,7 @@ impl AtStart {
 }
 
 impl DryRun {
-    /// NVIDIA's libraries among what the loader would load, and those beside it that the program opens by name.
+    /// Returns the NVIDIA libraries that the loader loads.
     pub fn loaded_libraries(&self) -> Vec<Loaded> {
         let loaded = |object: &Object| {
             let name = object.path.file_name()?.to_str()?;
@@ -78,12 +80,12 @@ impl DryRun {
                 path: object.path.clone(),
             })
         };
-        // A library is no answer to what it loads itself.
+        // The first object is the examined file, which may itself be a library.
         self.graph.objects.iter().skip(1).filter_map(loaded).collect()
     }
 
-    /// The findings of both, in the order in which they are told. The verdict goes by their weight, whatever `[runtime]` makes
-    /// of it at the start.
+    /// Returns the findings of loader and shim in report order. The verdict depends on their severities, not on
+    /// `[runtime]`.
     pub fn all_findings(&self) -> Vec<Finding> {
         let mut findings = self.by_loader.clone();
         findings.extend(self.by_shim.iter().map(|(_, finding)| finding.clone()));
@@ -92,14 +94,14 @@ impl DryRun {
     }
 }
 
-/// One of NVIDIA's libraries that a program gets.
+/// An NVIDIA library that a program gets.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// Which.
+    /// The library.
     pub library: &'static vendor::Library,
-    /// By its files; `None`: they do not tell.
+    /// Version in its files; `None` if they do not contain it.
     pub version: Option<Version>,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
 }
 
@@ -110,7 +112,7 @@ impl Loaded {
         format!("{}{version} ({})", self.library.name, self.path.display())
     }
 
-    /// As a JSON object.
+    /// Returns the library as a JSON object.
     pub fn to_json(&self) -> Value {
         let mut value = object([("library", self.library.key.into())]);
         value.insert_some("version", self.version.map(|version| version.to_string()));
@@ -119,14 +121,14 @@ impl Loaded {
     }
 }
 
-/// What would end the start of this program in this environment, before its own code runs: by the loader, or by the shim.
-/// Nothing, where the file is no program that can be read (a script, an absent file): starting it says more than this
-/// could. What the shim only warns of is left to the shim.
+/// Returns the findings that end this program in this environment before its own code runs, by the loader or by the
+/// shim. Returns nothing if the file is not a readable program (a script, a missing file): starting it gives a better
+/// message. Warnings of the shim are omitted.
 pub fn predict_start(program: &Path, env: &Env) -> Vec<Finding> {
     simulate(program, env).map(|seen| fatal_findings(env, seen)).unwrap_or_default()
 }
 
-/// What of it ends the start.
+/// Returns the findings that end the start.
 fn fatal_findings(env: &Env, predicted: DryRun) -> Vec<Finding> {
     let enforced = env.var("CUDAGUARD").as_deref() == Some("enforce");
     let ends = |at_start: AtStart| at_start == AtStart::Ends || (enforced && at_start == AtStart::Warns);
@@ -137,35 +139,36 @@ fn fatal_findings(env: &Env, predicted: DryRun) -> Vec<Finding> {
     findings
 }
 
-/// The same with what this machine's driver and GPUs make of it. The real driver is asked where its files alone would
-/// refuse, and only its own answer does: the ordinary good machine costs a few files.
+/// Does the same as [`predict_start`], but includes this machine's driver and GPUs. The driver is queried only if its
+/// files alone cause an error, and only its own answer can then refuse the program. On a machine without problems this
+/// reads only a few files.
 pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
     let of_files = |graph: &mut LoadGraph| Some(detect_for_graph(env, graph, None));
     let files = OpenFiles::default();
     let Ok(mut predicted) = simulate_loading(program, env, &files, None, of_files) else { return Vec::new() };
     let refuses =
         |finding: &Finding| Verdict::from_findings([finding]) == Verdict::Refused && finding.code.is_of_driver_or_gpu();
-    // Nobody waits for a driver that no refusal would rest on.
+    // The driver is not queried if no error depends on it.
     let asks = |(at_start, finding): &(AtStart, Finding)| *at_start != AtStart::LeftToCheck && refuses(finding);
     if predicted.by_shim.iter().any(asks) {
         let of_driver = |graph: &mut LoadGraph| Some(detect_for_graph(env, graph, Some(asker)));
         let Ok(asked) = simulate_loading(program, env, &files, None, of_driver) else { return Vec::new() };
         predicted = asked;
         if predicted.machine.as_ref().is_none_or(Machine::is_silent) {
-            // Left to the shim, which has more to go by: it is in the process.
+            // The shim checks this itself; it runs inside the process and has more information.
             predicted.by_shim.retain(|(_, finding)| !finding.code.is_of_driver_or_gpu());
         }
     }
     fatal_findings(env, predicted)
 }
 
-/// What would happen at the start of this program, in full; an error says why the file cannot be read.
+/// Predicts the start of this program, with all findings. The error is the reason why the file cannot be read.
 pub fn simulate(program: &Path, env: &Env) -> Result<DryRun, String> {
     simulate_loading(program, env, &OpenFiles::default(), None, |_| None)
 }
 
-/// What would become of this program or library here: the loader, the driver and the GPUs of this machine and every
-/// component judged, also those that would only keep their verdict, and what no note says read from the files.
+/// Checks this program or library on this machine: the loader, the driver, the GPUs and every component, including
+/// components that only report their result. Facts that no note contains are read from the files.
 pub fn simulate_and_check(
     program: &Binary,
     env: &Env,
@@ -176,8 +179,8 @@ pub fn simulate_and_check(
     simulate_loading(&program.path, env, files, Some(program), |graph| Some(detect_for_graph(env, graph, asker)))
 }
 
-/// `examined`: the program, if all manifests are judged, each completed by what its file shows. Without it those are
-/// judged that a guard would judge at the start, as they are.
+/// Simulates the loader, then checks the manifests. `examined`: the program, if all manifests are to be checked, each
+/// completed from its file. `None` checks only the manifests that a guard checks at start-up, unchanged.
 fn simulate_loading(
     program: &Path,
     env: &Env,
@@ -225,9 +228,9 @@ fn simulate_loading(
         return Ok(predicted);
     }
     let graph = &mut predicted.graph;
-    // A library that is too old often lacks a function, too: why, its version says.
+    // A library that is too old often lacks a function too; the finding about its version explains this.
     predicted.by_loader = symbols::symbol_findings(graph, completed).into_iter().map(of_component).collect();
-    // The host of one component is not that of another: each searches by the paths of its own file.
+    // Each component has its own host, because each file has its own search paths.
     let own = |(object, manifest): &(usize, Manifest)| {
         (resolve_cudnn(graph, *object, manifest), resolve_cudart(graph, manifest))
     };
@@ -249,7 +252,7 @@ fn simulate_loading(
         predicted.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
     }
     if completed && predicted.machine.as_ref().is_some_and(Machine::is_silent) {
-        // A refusal of this kind rests on the driver's own answer, and there is none.
+        // Such an error needs the driver's own answer, which is missing here.
         let mine = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
         for finding in mine.filter(|finding| finding.code.is_of_driver_or_gpu()) {
             finding.severity = finding.severity.min(Severity::Warning);
@@ -265,8 +268,8 @@ fn component_name(manifest: &Manifest) -> String {
     format!("{} {}", manifest.component.name, manifest.component.version)
 }
 
-/// The manifests that a guard would judge, with the number of the object that each stands in. The program's guard speaks
-/// for the libraries too; in a program without one only those libraries speak that are told to end the process.
+/// Returns the manifests that a guard would check, each with the index of the object that contains it. The guard of the
+/// program also checks the libraries. In a program without a guard, only libraries with `library_enforces` are checked.
 fn guarded_manifests(graph: &LoadGraph) -> Vec<(usize, Manifest)> {
     let mut found = Vec::new();
     for (index, object) in graph.objects.iter().enumerate() {
@@ -278,13 +281,13 @@ fn guarded_manifests(graph: &LoadGraph) -> Vec<(usize, Manifest)> {
     found
 }
 
-/// What this file asks of a machine, and what the libraries ask that carry notes of their own and that the loader would take
-/// for it: those beside a program go with it to the other machine.
+/// Returns the requirements of this file, and of the libraries with notes that the loader would load for it, because
+/// libraries next to a program are deployed with it.
 pub fn components_of(file: &Binary, env: &Env) -> Components {
     let mut all = Components::from_binary(&file.path, file);
     let files = OpenFiles::default();
     files.insert(&file.path, file.data());
-    // A file that no loader loads, an archive say, is judged by itself.
+    // A file that no loader loads, such as an archive, is checked alone.
     let Ok(graph) = loader::resolve_with(&file.path, env, &files) else { return all };
     for library in graph.objects.iter().skip(1).filter(|library| is_guarded(library)) {
         let Ok(binary) = Binary::from_contents(&library.path, library.data().clone()) else { continue };
@@ -299,7 +302,8 @@ fn is_guarded(object: &Object) -> bool {
     binary::notes_in(object.data()).is_ok_and(|notes| !notes.is_empty())
 }
 
-/// Every component of every object, with the number of the object, and what about their files cannot be told.
+/// Returns every component of every object with the index of the object, and findings about facts that could not be
+/// determined.
 fn all_components(graph: &LoadGraph, program: &Binary) -> (Vec<(usize, Manifest)>, Vec<Finding>) {
     let (mut found, mut findings) = (Vec::new(), Vec::new());
     for (index, object) in graph.objects.iter().enumerate() {
@@ -317,7 +321,7 @@ fn all_components(graph: &LoadGraph, program: &Binary) -> (Vec<(usize, Manifest)
     (found, findings)
 }
 
-/// A program for another processor. Where an emulator is registered for it, it can be started.
+/// Returns an error for a program of another processor, unless an emulator is registered for it.
 fn other_machine(graph: &LoadGraph) -> Option<Finding> {
     let program = graph.machine();
     let native = loader::native_machine()?;
@@ -327,7 +331,7 @@ fn other_machine(graph: &LoadGraph) -> Option<Finding> {
             .iter()
             .any(|path| Path::new(path).exists())
     };
-    // 64-bit x86 runs 32-bit x86; whether this aarch64 runs 32-bit arm, only the kernel knows.
+    // 64-bit x86 runs 32-bit x86. Only the kernel knows whether this aarch64 runs 32-bit arm.
     let same = matches!((native, program), (machine::X86_64, machine::X86) | (machine::AARCH64, machine::ARM));
     if program == native || same || emulated() {
         return None;
@@ -366,7 +370,7 @@ fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &LibraryReques
                 |foreign| elsewhere_only(foreign, values.clone()),
             )
         }
-        // It is fulfilled: nobody asks.
+        // Callers pass unresolved requests only.
         LoadOutcome::Object(..) => {
             MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", missing_library_hint(env, name)))
         }
@@ -382,7 +386,8 @@ fn elsewhere_only(foreign: &LibraryCandidate, values: Values) -> Finding {
     MessageTemplate::WrongMachineElsewhere.to_finding(&values)
 }
 
-/// What to do about a missing library: where it lies on this machine although the loader does not look there, first.
+/// Returns the hint for a missing library. If the file is on this machine outside of the search paths, the hint names
+/// its directory.
 fn missing_library_hint(env: &Env, name: &str) -> String {
     if let Some(folder) = find_elsewhere(env, name) {
         return MessageFragment::LiesElsewhere.render(&Values::default().with("folder", folder.display()));
@@ -395,12 +400,13 @@ fn missing_library_hint(env: &Env, name: &str) -> String {
     phrase.render(&Values::default())
 }
 
-/// A usual folder of NVIDIA's libraries that has a file of this name.
+/// Returns a common directory of NVIDIA's libraries that contains a file of this name.
 fn find_elsewhere(env: &Env, name: &str) -> Option<PathBuf> {
     in_usual_folders(env, name).next().and_then(|file| file.parent().map(Path::to_owned))
 }
 
-/// The files of this name in usual folders of NVIDIA's libraries, whether the loader looks there or not.
+/// Returns the files of this name in common directories of NVIDIA's libraries, whether the loader searches there or
+/// not.
 pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = PathBuf> + use<> {
     let of_libraries = vendor::ALL.into_iter().flat_map(|library| library.names.roots);
     let mut roots: Vec<PathBuf> = of_libraries
@@ -409,7 +415,7 @@ pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = Pa
         .map(PathBuf::from)
         .collect();
     roots.extend(["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/wsl"].map(PathBuf::from));
-    // Never `stubs`: what lies there is for the linker only.
+    // `stubs` is excluded: its files are for the linker only.
     let below = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
     let name = name.to_owned();
     roots
@@ -420,10 +426,10 @@ pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = Pa
         .filter(|file| file.is_file())
 }
 
-/// So many folders of one place are named.
+/// Maximum number of directories that are listed for each place.
 const SHOWN: usize = 3;
 
-/// Where the loader looked: each place once, in its order.
+/// Returns the places where the loader searched, each once, in search order.
 fn looked_in(looked: &[LibraryCandidate]) -> String {
     let mut places: Vec<(&'static str, Vec<String>)> = Vec::new();
     for candidate in looked {
@@ -446,7 +452,7 @@ fn looked_in(looked: &[LibraryCandidate]) -> String {
     let mut text = String::new();
     for (index, (place, entries)) in places.iter().enumerate() {
         let mut entries: Vec<_> = entries.iter().filter(|entry| !entry.is_empty()).map(String::as_str).collect();
-        // cargo puts its own folders before the user's: the last ones are those that people know.
+        // cargo puts its own directories first, so the last entries are those that the user set.
         let more = entries.len().saturating_sub(SHOWN);
         let left_out = format!("{more} more before:");
         if more > 0 {
@@ -496,8 +502,8 @@ fn absent_library(
     )
 }
 
-/// The shared libcudart that this component gets. No text or note in the file says its release (13.0 to 13.5): that stands in
-/// the code of `cudaRuntimeGetVersion` alone.
+/// Returns the shared libcudart that this component gets. The file contains its release (13.0 to 13.5) in no text or
+/// note, only in the code of `cudaRuntimeGetVersion`.
 fn resolve_cudart(graph: &LoadGraph, manifest: &Manifest) -> CudartState {
     let Some((soname, _)) = manifest.shared_cudart() else { return CudartState::Unknown };
     let is_it = |object: &&Object| {
@@ -510,7 +516,7 @@ fn resolve_cudart(graph: &LoadGraph, manifest: &Manifest) -> CudartState {
     })
 }
 
-/// The guarded library that this object gets, or would get: as the shim looks for it, by the files alone.
+/// Returns the cuDNN that this object gets or would get, found as the shim finds it, but from files alone.
 fn resolve_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest) -> CudnnState {
     let row = manifest.requires.iter().find_map(|requirement| match requirement {
         Requirement::Library { soname, linkage, .. } => Some((soname.clone(), *linkage)),
@@ -523,8 +529,8 @@ fn resolve_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest) -> C
         }
         _ => None,
     });
-    // A crate that opens it tries names in an order of its own, and takes the first that can be opened: what is loaded by that
-    // name, or found by it.
+    // A crate that opens cuDNN tries names in its own order and uses the first that opens, because it is already loaded
+    // or because the loader finds it.
     let names = manifest.library_names().unwrap_or_else(|| vec![soname.clone()]);
     let loaded = |graph: &LoadGraph, name: &str| graph.objects.iter().position(|object| object.is_named(name));
     let found = match linked {
@@ -538,7 +544,7 @@ fn resolve_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest) -> C
         if linkage != Linkage::Dlopened {
             return CudnnState::Unknown;
         }
-        // One that is there and cannot be loaded is none that works, and none that is absent.
+        // A file that exists but cannot be loaded is neither a working cuDNN nor an absent one.
         let broken = |name: &String| {
             let mut all = graph.candidates(object, name).into_iter();
             Some((all.find(|candidate| matches!(candidate.look, Inspection::Broken(_)))?, name.clone()))
@@ -559,14 +565,14 @@ fn resolve_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest) -> C
     };
     let path = graph.objects[index].path.clone();
     let by_name = in_name(CUDNN, &path);
-    // A name without a major, or a link of another major's name, is of the major that the file behind it is.
+    // If the name has no major, or is a link named after another major, the soname of the file decides.
     let own = graph.objects[index].soname.clone().filter(|own| CUDNN.major(own).is_some());
     let name = vendor::plain_name(&own.unwrap_or(name)).into_owned();
     let suffix = name.strip_prefix(CUDNN.stem).unwrap_or_default();
     let mut inner = Vec::new();
     for requirement in &manifest.requires {
         let Requirement::Part { file, symbol, .. } = requirement else { continue };
-        // Those of another major are not this one's.
+        // Parts of another major do not belong to this cuDNN.
         if suffix.is_empty() || !file.ends_with(suffix) {
             continue;
         }
@@ -577,7 +583,7 @@ fn resolve_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest) -> C
         }
     }
     let major = CUDNN.major(&name).unwrap_or_default();
-    // One of another major than the manifest's has parts that no row asks for, and they say which it is.
+    // A cuDNN of another major than the manifest's has parts without a row, and these contain its version.
     let own_word = |part: &vendor::Part| {
         let path = inner_file(graph, index, part.file, by_name)?;
         exported_version(graph.files(), &path, part.symbol)

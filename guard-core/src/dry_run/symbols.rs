@@ -1,19 +1,19 @@
-//! What is said of functions that a program binds and no library has.
+//! Findings about functions that a program binds but no library defines.
 
 use crate::finding::{Finding, MessageTemplate, Values};
 use crate::loader::{LoadGraph, MissingSymbol};
 use crate::symbols::{self, Releases};
 
-/// So many names are told of one file and one library.
+/// Maximum number of function names in a finding about one file and one library.
 const SHOWN: usize = 3;
 
-/// What the loader would stop the program for at its start; `later`: also at the first call of a function of a library
-/// whose functions the tables know.
+/// Returns the missing symbols that stop the program at its start. `later` adds functions of libraries in the symbol
+/// tables that fail only at their first call.
 pub(super) fn symbol_findings(graph: &LoadGraph, later: bool) -> Vec<Finding> {
     let mut groups: Vec<(Option<usize>, Vec<MissingSymbol>)> = Vec::new();
     for missing in graph.missing_symbols(later) {
         let owner = expected_owner(graph, &missing);
-        // What a library alone wants may be in the program that loads it, and a function may never be called.
+        // The program that loads the library may define the symbol, and a lazily bound function may never be called.
         if owner.is_none() && (graph.interpreter.is_none() || missing.lazy) {
             continue;
         }
@@ -30,7 +30,8 @@ pub(super) fn symbol_findings(graph: &LoadGraph, later: bool) -> Vec<Finding> {
     groups.iter().map(|(owner, missing)| missing_symbols_finding(graph, *owner, missing)).collect()
 }
 
-/// The library that should have it: whom its version names, or whom the tables know to have it in another release.
+/// Returns the library that should define the symbol: the one that its version names, or one that has it in another
+/// release according to the symbol tables.
 fn expected_owner(graph: &LoadGraph, missing: &MissingSymbol) -> Option<usize> {
     missing.of.or_else(|| {
         graph.objects.iter().position(|object| {
