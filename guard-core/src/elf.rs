@@ -1,8 +1,8 @@
-//! A reader of ELF files, 32 and 64 bits, little-endian: bounded, without a copy of the file, nothing executed.
-//! The one reader of the project: toolchain, seal, loader and kernels all look through it.
+//! A reader of little-endian ELF files, 32 and 64 bits. It does not copy or execute the file, and its work is bounded.
+//! The toolchain, seal, loader and kernel code all use it.
 //!
-//! Damage never panics and never loops: what does not lie within the file is not there, and [`Elf::find_damage`] says so.
-//! Rules: System V ABI, generic part; glibc's `elf/elf.h` for the names.
+//! Damaged files cause no panic and no endless loop: tables and sections outside of the file are treated as absent, and
+//! [`Elf::find_damage`] reports them. Formats: System V ABI, generic part; names from glibc's `elf/elf.h`.
 
 #[cfg(feature = "command")]
 mod links;
@@ -14,7 +14,7 @@ use std::ffi::CStr;
 #[cfg(feature = "command")]
 pub use links::{Links, Slot, SymbolImport, SymbolUse, SymbolVersion};
 
-/// What a file is: `e_type`.
+/// File types: `e_type`.
 pub mod kind {
     /// A relocatable object.
     pub const OBJECT: u16 = 1;
@@ -26,7 +26,7 @@ pub mod kind {
     pub const CORE: u16 = 4;
 }
 
-/// For which processor: `e_machine`.
+/// Processors: `e_machine`.
 pub mod machine {
     /// 32-bit x86.
     pub const X86: u16 = 3;
@@ -47,7 +47,7 @@ pub mod machine {
     /// S/390.
     pub const S390: u16 = 22;
 
-    /// As people call it.
+    /// Returns the processor's usual name.
     pub fn machine_name(machine: u16) -> std::borrow::Cow<'static, str> {
         match machine {
             X86 => "x86".into(),
@@ -64,20 +64,20 @@ pub mod machine {
     }
 }
 
-/// In `st_other` of a symbol: sealing has made it weak, and the guard answers for it where it is missing.
+/// Flag in `st_other` of a symbol that sealing has made weak. If the symbol is missing, the guard reports it.
 pub const MADE_WEAK: u8 = 8;
 
-/// Beside [`MADE_WEAK`]: the symbol asks for a version, which is called as its library.
+/// Flag in `st_other` next to [`MADE_WEAK`]: the reference has a symbol version, which is named after its library.
 #[cfg(feature = "command")]
 pub(crate) const HAS_VERSION: u8 = 16;
 
 /// Tags of the dynamic section.
 pub mod tag {
-    /// A needed library's name.
+    /// Name of a needed library.
     pub const NEEDED: u64 = 1;
-    /// Size of the relocations of calls.
+    /// Size of the relocations for calls.
     pub const PLTRELSZ: u64 = 2;
-    /// Hash table, the old kind.
+    /// Address of the System V hash table.
     pub const HASH: u64 = 4;
     /// Address of the string table.
     pub const STRTAB: u64 = 5;
@@ -89,41 +89,41 @@ pub mod tag {
     pub const RELASZ: u64 = 8;
     /// Size of the string table.
     pub const STRSZ: u64 = 10;
-    /// The library's own name.
+    /// Name of the library itself (soname).
     pub const SONAME: u64 = 14;
-    /// Folders to look into, the old kind: before `LD_LIBRARY_PATH`.
+    /// Search directories of the old kind, searched before `LD_LIBRARY_PATH`.
     pub const RPATH: u64 = 15;
     /// Address of the relocations without addends.
     pub const REL: u64 = 17;
     /// Their size.
     pub const RELSZ: u64 = 18;
-    /// Which kind the relocations of calls are: [`RELA`] or [`REL`].
+    /// Kind of the relocations for calls: [`RELA`] or [`REL`].
     pub const PLTREL: u64 = 20;
-    /// Address of the relocations of calls.
+    /// Address of the relocations for calls.
     pub const JMPREL: u64 = 23;
-    /// Everything is to be bound at the start.
+    /// All symbols are bound at start-up.
     pub const BIND_NOW: u64 = 24;
-    /// Folders to look into: after `LD_LIBRARY_PATH`.
+    /// Search directories, searched after `LD_LIBRARY_PATH`.
     pub const RUNPATH: u64 = 29;
-    /// Flags, the older ones: `BIND_NOW` and its like.
+    /// Older flags, such as `DF_BIND_NOW`.
     pub const FLAGS: u64 = 30;
-    /// Hash table, GNU's kind.
+    /// Address of the GNU hash table.
     pub const GNU_HASH: u64 = 0x6fff_fef5;
-    /// Address of the versions of the symbols, one for each.
+    /// Address of the symbols' version numbers, one for each symbol.
     pub const VERSYM: u64 = 0x6fff_fff0;
-    /// Flags: `nodeflib` and its like.
+    /// Flags such as `DF_1_NODEFLIB`.
     pub const FLAGS_1: u64 = 0x6fff_fffb;
-    /// Address of the versions that it defines.
+    /// Address of the versions that the file defines.
     pub const VERDEF: u64 = 0x6fff_fffc;
-    /// Address of the versions that it asks for.
+    /// Address of the versions that the file requires.
     pub const VERNEED: u64 = 0x6fff_fffe;
-    /// Filters: another object stands in for all of this one's symbols.
+    /// Filter: another object provides all symbols of this one.
     pub const FILTER: u64 = 0x7fff_ffff;
-    /// Filters: another object may stand in for some of this one's symbols.
+    /// Filter: another object may provide some symbols of this one.
     pub const AUXILIARY: u64 = 0x7fff_fffd;
 }
 
-/// Sections of every program that hold tables of the compiler's and the loader's, never anything embedded.
+/// Sections that contain tables for the compiler and the loader, and never embedded data.
 #[cfg(feature = "command")]
 pub(crate) const TABLES: [&str; 10] = [
     ".eh_frame",
@@ -149,11 +149,12 @@ const SHT_NOBITS: u32 = 8;
 const SHT_DYNSYM: u32 = 11;
 const PN_XNUM: u64 = 0xffff;
 const SHN_XINDEX: u64 = 0xffff;
-/// No symbol, soname or path that a tool writes is longer; a damaged table must not cost a walk over the whole file.
+/// Maximum length of a symbol, soname or path. Tools write none that is longer; the limit keeps the search for its end
+/// in a damaged table short.
 pub(crate) const LONGEST_TEXT: usize = 1 << 16;
-/// `CUDART_12.0_EXTENDED_AND_PRIVATE` and the like.
+/// Maximum length of a symbol version, for example `CUDART_12.0_EXTENDED_AND_PRIVATE`.
 const LONGEST_VERSION: usize = 256;
-/// libstdc++ has about sixty.
+/// Maximum number of symbol versions; libstdc++ has about sixty.
 const MOST_VERSIONS: usize = 4096;
 
 fn slice_at(data: &[u8], at: u64, size: u64) -> Option<&[u8]> {
@@ -173,12 +174,12 @@ fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(data.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-/// A number of the file's own word size.
+/// Reads a number of the file's word size.
 fn word_at(data: &[u8], at: usize, class64: bool) -> Option<u64> {
     if class64 { u64_at(data, at) } else { u32_at(data, at).map(u64::from) }
 }
 
-/// A NUL-terminated text in a table.
+/// Reads a NUL-terminated text in a table.
 fn text_at(table: &[u8], at: u64) -> Option<&[u8]> {
     text_within(table, at, LONGEST_TEXT)
 }
@@ -188,15 +189,16 @@ fn text_within(table: &[u8], at: u64, longest: usize) -> Option<&[u8]> {
     CStr::from_bytes_until_nul(&rest[..rest.len().min(longest)]).ok().map(CStr::to_bytes)
 }
 
-/// A table of names, of which so many will be read. In a damaged one names lie in each other: what is read of it stays in
-/// proportion to what it is long and to how many there are.
+/// A string table with a read limit. In a damaged file, names may overlap; the limit keeps the number of bytes read in
+/// proportion to the table's size and the number of names.
 struct StringTable<'data> {
     table: &'data [u8],
     left: usize,
 }
 
 impl<'data> StringTable<'data> {
-    /// Bytes of a name that its entry pays for, and how often linkers let names share their ends (`.rela.text.f`).
+    /// `PAID`: bytes that each entry adds to the limit. `SHARED`: how often linkers let names share their ends
+    /// (`.rela.text.f`).
     const PAID: usize = 64;
     const SHARED: usize = 8;
 
@@ -215,8 +217,9 @@ impl<'data> StringTable<'data> {
     }
 }
 
-/// How many bytes at the beginning of each piece of a file, (offset, length), lie in a piece before it: passing over them,
-/// each byte is read once. No linker lets sections overlap; a damaged file may have a thousand that do.
+/// Returns, for each piece of a file (offset, length), the number of bytes at its start that an earlier piece also
+/// contains. A caller that skips these reads each byte once. Linkers do not let sections overlap, but a damaged file
+/// may have a thousand overlapping sections.
 #[cfg(feature = "command")]
 pub(crate) fn read_before(pieces: &[(u64, usize)]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..pieces.len()).collect();
@@ -231,7 +234,7 @@ pub(crate) fn read_before(pieces: &[(u64, usize)]) -> Vec<usize> {
     known
 }
 
-/// Whether the NUL-terminated text at this place is `name`: without looking for its end.
+/// Returns true if the NUL-terminated text at this offset is `name`. Does not search for the end of the text.
 fn text_is(table: &[u8], at: u64, name: &[u8]) -> bool {
     usize::try_from(at)
         .ok()
@@ -239,7 +242,8 @@ fn text_is(table: &[u8], at: u64, name: &[u8]) -> bool {
         .is_some_and(|rest| rest.get(name.len()) == Some(&0) && rest.starts_with(name))
 }
 
-/// A table of the file: where, how many, how far apart. Made only where all of it lies within the file.
+/// A header table of the file: offset, number of entries and entry size. It is only created if the entire table is
+/// within the file.
 #[derive(Clone, Copy, Debug, Default)]
 struct HeaderTable {
     offset: u64,
@@ -280,12 +284,12 @@ pub struct Elf<'data> {
     names: u64,
 }
 
-/// One entry of the section table.
+/// An entry of the section table.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'data> {
-    /// Its number.
+    /// Index in the section table.
     pub index: u64,
-    /// Its name; empty where it cannot be read.
+    /// Name; empty if it cannot be read.
     pub name: &'data str,
     /// `sh_type`.
     pub kind: u32,
@@ -303,13 +307,13 @@ pub struct Section<'data> {
     pub info: u32,
     /// `sh_addralign`.
     pub align: u64,
-    /// Size of an entry, where it is a table.
+    /// Size of an entry if the section is a table.
     pub entsize: u64,
-    /// Its bytes; empty where it has none in the file, or lies outside of it.
+    /// Contents; empty if the section has none in the file or is outside of it.
     pub data: &'data [u8],
 }
 
-/// One program header.
+/// A program header.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'data> {
     /// `p_type`.
@@ -326,71 +330,71 @@ pub struct Segment<'data> {
     pub memory_size: u64,
     /// `p_align`.
     pub align: u64,
-    /// Its bytes; empty where it has none in the file, or lies outside of it.
+    /// Contents; empty if the segment has none in the file or is outside of it.
     pub data: &'data [u8],
 }
 
-/// One note.
+/// An ELF note.
 #[derive(Clone, Copy, Debug)]
 pub struct ElfNote<'data> {
-    /// Its owner: `GNU`, `cudaguard`; empty where that is no text.
+    /// Owner: `GNU`, `cudaguard`; empty if it is not UTF-8.
     pub owner: &'data str,
-    /// Its type.
+    /// Type.
     pub kind: u32,
-    /// Its descriptor.
+    /// Descriptor.
     pub desc: &'data [u8],
-    /// Where the descriptor stands in the file.
+    /// Offset of the descriptor in the file.
     pub offset: u64,
 }
 
-/// One symbol.
+/// An ELF symbol.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol<'data> {
     names: &'data [u8],
     name: u32,
-    /// Address, or offset in its section in an object.
+    /// Address; in an object, the offset in the section.
     pub value: u64,
     /// Size in bytes.
     pub size: u64,
-    /// Number of the section it is defined in: 0 where it is not.
+    /// Index of the section that defines the symbol; 0 if it is undefined.
     pub section: u16,
-    /// Local 0, global 1, weak 2.
+    /// 0: local, 1: global, 2: weak.
     pub binding: u8,
-    /// No type 0, object 1, function 2.
+    /// 0: no type, 1: object, 2: function.
     pub kind: u8,
-    /// Default 0, internal 1, hidden 2, protected 3.
+    /// 0: default, 1: internal, 2: hidden, 3: protected.
     pub visibility: u8,
 }
 
 impl<'data> Symbol<'data> {
-    /// Its name; `None` where it lies outside of the table or is no UTF-8.
+    /// Returns the name. `None` if it is outside of the table or not UTF-8.
     pub fn name(&self) -> Option<&'data str> {
         std::str::from_utf8(text_at(self.names, self.name.into())?).ok()
     }
 
-    /// Whether this is its name: cheaper than reading it.
+    /// Returns true if the symbol has this name; faster than reading the name.
     pub fn has_name(&self, name: &str) -> bool {
         text_is(self.names, self.name.into(), name.as_bytes())
     }
 
-    /// Defined here and visible to other objects.
+    /// Returns true if the symbol is defined here and visible to other objects.
     pub fn is_exported(&self) -> bool {
         self.section != 0 && self.binding != 0 && matches!(self.visibility, 0 | 3)
     }
 
-    /// Wanted from another object.
+    /// Returns true if the symbol must come from another object.
     pub fn is_undefined(&self) -> bool {
         self.section == 0 && self.binding != 0
     }
 }
 
 impl<'data> Elf<'data> {
-    /// Whether these bytes begin as an ELF file does.
+    /// Returns true if these bytes start with the ELF magic number.
     pub fn is_elf(data: &[u8]) -> bool {
         data.starts_with(b"\x7fELF")
     }
 
-    /// Reads the headers.
+    /// Parses the headers.
     pub fn parse(data: &'data [u8]) -> Result<Self, String> {
         if data.is_empty() {
             return Err("is empty".to_owned());
@@ -442,7 +446,7 @@ impl<'data> Elf<'data> {
         elf.names = u64::from(half(rest + 14));
         let section_stride = u64::from(half(rest + 10));
         if word(shoff) != 0 {
-            // Counts that do not fit their field stand in the first section header.
+            // Counts that do not fit into their header field are in the first section header.
             if let Some(first) = HeaderTable::new(data, word(shoff), 1, section_stride, section_least)
                 .and_then(|table| table.entry_at(data, 0))
                 .and_then(|entry| elf.section_header(entry))
@@ -475,43 +479,43 @@ impl<'data> Elf<'data> {
         Ok(elf)
     }
 
-    /// The bytes.
+    /// Returns the contents of the file.
     pub fn data(&self) -> &'data [u8] {
         self.data
     }
 
-    /// Whether it is a 64-bit file.
+    /// Returns true for a 64-bit file.
     pub fn is_64_bit(&self) -> bool {
         self.class64
     }
 
-    /// `e_machine`: [`machine`].
+    /// Returns `e_machine`; see [`machine`].
     pub fn machine(&self) -> u16 {
         self.machine
     }
 
-    /// `e_type`: [`kind`].
+    /// Returns `e_type`; see [`kind`].
     pub fn kind(&self) -> u16 {
         self.kind
     }
 
-    /// `e_flags`.
+    /// Returns `e_flags`.
     pub fn flags(&self) -> u32 {
         self.flags
     }
 
-    /// Byte 7 of the file: 0 System V, 3 Linux.
+    /// Returns byte 7 of the file: 0 for System V, 3 for Linux.
     pub fn os_abi(&self) -> u8 {
         self.os_abi
     }
 
-    /// Byte 8 of the file.
+    /// Returns byte 8 of the file.
     pub fn abi_version(&self) -> u8 {
         self.abi_version
     }
 
-    /// What in the file's own tables does not lie within the file: it has been cut off, or damaged. What can be read
-    /// is read all the same.
+    /// Describes a table, segment or section that is not within the file, because the file is cut off or damaged. The
+    /// other parts of the file can still be read.
     pub fn find_damage(&self) -> Option<String> {
         let size = self.data.len() as u64;
         if self.sections_lost && self.is_packed() {
@@ -540,7 +544,8 @@ impl<'data> Elf<'data> {
         None
     }
 
-    /// The bytes after everything that the file's tables describe: what a packer has added. Empty in a damaged file.
+    /// Returns the bytes after everything that the file's tables describe, such as data that a packer appended. Empty
+    /// if the section headers are missing or damaged.
     #[cfg(feature = "command")]
     pub(crate) fn trailing(&self) -> &'data [u8] {
         let of_table = |table: &HeaderTable| table.offset.saturating_add(table.count.saturating_mul(table.stride));
@@ -554,14 +559,14 @@ impl<'data> Elf<'data> {
         end.filter(|_| !self.sections_lost).and_then(|end| self.data.get(end..)).unwrap_or_default()
     }
 
-    /// Whether it ends with the mark of UPX, which leaves no sections.
+    /// Returns true if the file ends with the marker of UPX, which removes the sections.
     fn is_packed(&self) -> bool {
         const MARK: &[u8] = b"UPX!";
         let end = &self.data[self.data.len().saturating_sub(64)..];
         end.windows(MARK.len()).any(|bytes| bytes == MARK)
     }
 
-    /// How many headers its tables have, of segments and sections: what a look at all of it costs.
+    /// Returns the number of segment and section headers, which limits the cost of reading all of them.
     #[cfg(feature = "command")]
     pub(crate) fn header_count(&self) -> u64 {
         self.segments.count.saturating_add(self.sections.count)
@@ -593,7 +598,7 @@ impl<'data> Elf<'data> {
         })
     }
 
-    /// The section of this number.
+    /// Returns the section with this index.
     pub fn section_at(&self, index: u64) -> Option<Section<'data>> {
         self.section_called(index, &mut self.section_names())
     }
@@ -609,13 +614,13 @@ impl<'data> Elf<'data> {
         Some(Section { index, name: name.unwrap_or_default(), ..self.section_header(entry)? })
     }
 
-    /// The sections, the empty first one included; none where the file has no section headers.
+    /// Returns the sections, including the empty first one. Empty if the file has no section headers.
     pub fn sections(&self) -> impl Iterator<Item = Section<'data>> + use<'data> {
         let (elf, mut names) = (*self, self.section_names());
         (0..elf.sections.count).map_while(move |index| elf.section_called(index, &mut names))
     }
 
-    /// The first section of this name.
+    /// Returns the first section with this name.
     pub fn section_named(&self, name: &str) -> Option<Section<'data>> {
         self.sections().find(|section| section.name == name)
     }
@@ -638,13 +643,13 @@ impl<'data> Elf<'data> {
         })
     }
 
-    /// The program headers.
+    /// Returns the program headers.
     pub fn segments(&self) -> impl Iterator<Item = Segment<'data>> + use<'data> {
         let elf = *self;
         (0..elf.segments.count).map_while(move |index| elf.segment_at(index))
     }
 
-    /// The file's bytes from this address in memory to the end of the segment that holds it.
+    /// Returns the bytes from this memory address to the end of the segment that contains it.
     pub fn at_address(&self, address: u64) -> Option<&'data [u8]> {
         self.segments().filter(|segment| segment.kind == PT_LOAD).find_map(|segment| {
             let into = usize::try_from(address.checked_sub(segment.addr)?).ok()?;
@@ -652,7 +657,7 @@ impl<'data> Elf<'data> {
         })
     }
 
-    /// Where in the file stands what lies at this address in memory.
+    /// Returns the file offset of this memory address.
     pub fn offset_of(&self, address: u64) -> Option<usize> {
         self.segments().filter(|segment| segment.kind == PT_LOAD).find_map(|segment| {
             let into = address.checked_sub(segment.addr).filter(|into| *into < segment.file_size)?;
@@ -660,14 +665,14 @@ impl<'data> Elf<'data> {
         })
     }
 
-    /// The program that loads this one: `/lib64/ld-linux-x86-64.so.2`.
+    /// Returns the program interpreter: `/lib64/ld-linux-x86-64.so.2`.
     pub fn interpreter(&self) -> Option<&'data str> {
         let segment = self.segments().find(|segment| segment.kind == PT_INTERP)?;
         let text = segment.data.split(|byte| *byte == 0).next()?;
         std::str::from_utf8(text).ok().filter(|text| !text.is_empty())
     }
 
-    /// Whether it has a dynamic section: is loaded by ld.so, or loads others through it.
+    /// Returns true if the file has a dynamic section: ld.so loads it, or loads other files for it.
     pub fn is_dynamic(&self) -> bool {
         self.dynamic_data().is_some()
     }
@@ -681,7 +686,7 @@ impl<'data> Elf<'data> {
             .filter(|data| !data.is_empty())
     }
 
-    /// The entries of the dynamic section, (tag, value), up to its end mark.
+    /// Returns the entries of the dynamic section, (tag, value), up to its end marker.
     pub fn dynamic(&self) -> impl Iterator<Item = (u64, u64)> + use<'data> {
         let class64 = self.class64;
         let width = if class64 { 8 } else { 4 };
@@ -692,7 +697,7 @@ impl<'data> Elf<'data> {
             .take_while(|(tag, _)| *tag != 0)
     }
 
-    /// The value of the first entry of this tag.
+    /// Returns the value of the first entry with this tag.
     pub fn dynamic_value(&self, tag: u64) -> Option<u64> {
         self.dynamic().find(|(found, _)| *found == tag).map(|(_, value)| value)
     }
@@ -703,17 +708,17 @@ impl<'data> Elf<'data> {
             let size = self.dynamic_value(tag::STRSZ).and_then(|size| usize::try_from(size).ok()).unwrap_or(usize::MAX);
             return &table[..table.len().min(size)];
         }
-        // An object without program headers, or with a table that lies in no segment: its sections know.
+        // In an object without program headers, or if no segment contains the table, the sections locate it.
         let link = self.section_named(".dynamic").map(|section| section.link);
         link.and_then(|link| self.section_at(link.into())).map(|section| section.data).unwrap_or_default()
     }
 
-    /// The text at this place of the dynamic section's string table.
+    /// Returns the text at this offset of the dynamic section's string table.
     pub fn dynamic_string(&self, at: u64) -> Option<&'data [u8]> {
         text_at(self.dynamic_strings(), at)
     }
 
-    /// The texts of every entry of this tag, in order, as bytes: a path need not be UTF-8.
+    /// Returns the texts of all entries with this tag, in order, as bytes, because a path need not be UTF-8.
     pub fn dynamic_texts(&self, tag: u64) -> impl Iterator<Item = &'data [u8]> + use<'data> {
         let mut strings = StringTable::new(self.dynamic_strings(), 0);
         self.dynamic().filter(move |(found, _)| *found == tag).filter_map(move |(_, at)| strings.name_at(at))
@@ -723,28 +728,28 @@ impl<'data> Elf<'data> {
         self.dynamic_texts(tag).next().and_then(|text| std::str::from_utf8(text).ok())
     }
 
-    /// The libraries it needs, in order.
+    /// Returns the libraries in `DT_NEEDED`, in order.
     pub fn needed(&self) -> Vec<&'data str> {
         self.dynamic_texts(tag::NEEDED).filter_map(|text| std::str::from_utf8(text).ok()).collect()
     }
 
-    /// Its own name.
+    /// Returns `DT_SONAME`.
     pub fn soname(&self) -> Option<&'data str> {
         self.dynamic_text(tag::SONAME)
     }
 
-    /// `DT_RPATH`, as written.
+    /// Returns `DT_RPATH`, as written.
     pub fn rpath(&self) -> Option<&'data str> {
         self.dynamic_text(tag::RPATH)
     }
 
-    /// `DT_RUNPATH`, as written.
+    /// Returns `DT_RUNPATH`, as written.
     pub fn runpath(&self) -> Option<&'data str> {
         self.dynamic_text(tag::RUNPATH)
     }
 
-    /// The notes: those of the note segments first, then those of note sections that lie in none (objects, files whose
-    /// linker put notes of unlike alignment into one segment), each once.
+    /// Returns each note once: first the notes of the note segments, then those of note sections outside of all
+    /// segments (objects, and files whose linker put notes of different alignment into one segment).
     pub fn notes(&self) -> impl Iterator<Item = ElfNote<'data>> + use<'data> {
         let in_segments = self
             .segments()
@@ -755,7 +760,7 @@ impl<'data> Elf<'data> {
             .filter(|section| section.kind == SHT_NOTE)
             .map(|section| (section.data, section.offset, section.align));
         let mut seen = BTreeSet::new();
-        // Once as a segment and once as a section; where many lie in each other, the first are enough.
+        // A byte may be in one segment and one section. If many pieces overlap, only the first are read.
         let mut left = self.data.len().saturating_mul(4);
         in_segments
             .chain(in_sections)
@@ -770,7 +775,7 @@ impl<'data> Elf<'data> {
     /// Returns true if the guard finds this note at start-up. It reads the program headers in memory: a `PT_NOTE` must contain the
     /// note at a multiple of four bytes, and a readable `PT_LOAD` must map it.
     pub fn maps_note(&self, descriptor_offset: u64) -> bool {
-        /// The note's header and owner.
+        /// Size of the note's header and owner.
         const BEFORE_DESCRIPTOR: u64 = 24;
         let Some(start) = descriptor_offset.checked_sub(BEFORE_DESCRIPTOR) else { return false };
         let contains =
@@ -783,7 +788,7 @@ impl<'data> Elf<'data> {
     fn parse_symbol(&self, entry: &[u8], names: &'data [u8]) -> Option<Symbol<'data>> {
         let (value, size, info, other, section) = if self.class64 { (8, 16, 4, 5, 6) } else { (4, 8, 12, 13, 14) };
         let (info, other) = (*entry.get(info)?, *entry.get(other)?);
-        // What sealing made weak is wanted as firmly as ever: the guard answers for it.
+        // A symbol that sealing made weak counts as global, because the guard reports it if it is missing.
         let made_weak = other & MADE_WEAK != 0 && info >> 4 == 2;
         Some(Symbol {
             names,
@@ -799,7 +804,7 @@ impl<'data> Elf<'data> {
 
     fn symbols_of(&self, table: &'data [u8], names: &'data [u8]) -> impl Iterator<Item = Symbol<'data>> + use<'data> {
         let elf = *self;
-        // The first symbol is none.
+        // The first symbol is always empty.
         table
             .chunks_exact(if self.class64 { 24 } else { 16 })
             .skip(1)
@@ -811,7 +816,7 @@ impl<'data> Elf<'data> {
         Some((section.data, self.section_at(section.link.into())?.data))
     }
 
-    /// How many symbols the dynamic table has, told by its hash tables: nothing else says it without section headers.
+    /// Returns the number of dynamic symbols from the hash tables. Without section headers, only these contain it.
     fn dynamic_symbol_count(&self) -> Option<usize> {
         if let Some(table) = self.dynamic_value(tag::HASH).and_then(|address| self.at_address(address)) {
             return usize::try_from(u32_at(table, 4)?).ok();
@@ -842,26 +847,28 @@ impl<'data> Elf<'data> {
         Some((table.get(..size)?, self.dynamic_strings()))
     }
 
-    /// The symbols that the loader sees: of `.dynsym`, or of the dynamic section where there are no section headers.
+    /// Returns the symbols that the loader sees: those of `.dynsym`, or those of the dynamic section if there are no
+    /// section headers.
     pub fn dynamic_symbols(&self) -> impl Iterator<Item = Symbol<'data>> + use<'data> {
         let (table, names) = self.dynamic_symbol_table().unwrap_or_default();
         self.symbols_of(table, names)
     }
 
-    /// Every symbol: those of `.symtab` where it has not been stripped, else [`Elf::dynamic_symbols`].
+    /// Returns all symbols: those of `.symtab` if the file is not stripped, otherwise those of
+    /// [`Elf::dynamic_symbols`].
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'data>> + use<'data> {
         let (table, names) =
             self.symbol_section(SHT_SYMTAB).or_else(|| self.dynamic_symbol_table()).unwrap_or_default();
         self.symbols_of(table, names)
     }
 
-    /// Whether the file exports a symbol of this name.
+    /// Returns true if the file exports a symbol with this name.
     pub fn has_export(&self, name: &str) -> bool {
         self.dynamic_symbols().any(|symbol| symbol.is_exported() && symbol.has_name(name))
     }
 
-    /// The value of an exported 4-byte data object: how some libraries tell their version. Relocations are
-    /// not applied; a plain number has none.
+    /// Returns the value of an exported 4-byte data object, in which some libraries store their version. Relocations
+    /// are not applied, because a plain number has none.
     pub fn exported_u32(&self, name: &str) -> Option<u32> {
         const OBJECT: u8 = 1;
         let found = self.dynamic_symbols().find(|symbol| {
@@ -870,7 +877,7 @@ impl<'data> Elf<'data> {
         u32_at(self.at_address(found.value)?, 0)
     }
 
-    /// The machine code of an exported function.
+    /// Returns the machine code of an exported function.
     pub fn exported_code(&self, name: &str) -> Option<&'data [u8]> {
         const FUNCTION: u8 = 2;
         let found = self
@@ -879,7 +886,8 @@ impl<'data> Elf<'data> {
         self.at_address(found.value)?.get(..usize::try_from(found.size).ok()?)
     }
 
-    /// The symbol versions that this object asks for: (library, version), without the weak ones, which may be missing.
+    /// Returns the symbol versions that this object requires, (library, version). Weak ones are skipped, because they
+    /// may be missing.
     pub fn needed_versions(&self) -> impl Iterator<Item = (&'data str, &'data str)> + use<'data> {
         const WEAK: u16 = 2;
         let table = self.dynamic_value(tag::VERNEED).and_then(|address| self.at_address(address)).unwrap_or_default();
@@ -887,7 +895,7 @@ impl<'data> Elf<'data> {
         let text = move |at: u32| {
             text_within(strings, at.into(), LONGEST_VERSION).and_then(|text| std::str::from_utf8(text).ok())
         };
-        // A record names the library; its list of versions stands apart.
+        // A record contains the library; its list of versions is elsewhere in the table.
         let records = linked_records(table, Some(0), 12, 16).take(MOST_VERSIONS);
         records.flat_map(move |record| {
             let file = u32_at(record, 4).and_then(text);
@@ -899,7 +907,7 @@ impl<'data> Elf<'data> {
         })
     }
 
-    /// The symbol versions that this object defines.
+    /// Returns the symbol versions that this object defines.
     pub fn defined_versions(&self) -> impl Iterator<Item = &'data str> + use<'data> {
         let table = self.dynamic_value(tag::VERDEF).and_then(|address| self.at_address(address)).unwrap_or_default();
         let strings = self.dynamic_strings();
@@ -909,7 +917,7 @@ impl<'data> Elf<'data> {
         })
     }
 
-    /// Names wanted from other objects: of the dynamic symbols in a linked file, of all in an object.
+    /// Returns the names of undefined symbols: the dynamic ones of a linked file, or all of an object.
     pub fn undefined_symbols(&self) -> impl Iterator<Item = &'data str> + use<'data> {
         let (table, names) =
             if self.kind == kind::OBJECT { self.symbol_section(SHT_SYMTAB) } else { self.dynamic_symbol_table() }
@@ -920,8 +928,8 @@ impl<'data> Elf<'data> {
     }
 }
 
-/// Records of which each says at `link` how many bytes further the next one stands; 0 ends the list. Only forward, so it
-/// ends with the data.
+/// Iterates over records that contain, at offset `link`, the distance to the next record; 0 ends the list. The list
+/// only goes forward, so it ends with the data.
 fn linked_records(
     data: &[u8],
     start: Option<usize>,
@@ -968,24 +976,24 @@ impl<'data> Iterator for Notes<'data> {
     }
 }
 
-/// One member of an `ar` archive.
+/// A member of an `ar` archive.
 #[derive(Clone, Debug)]
 pub struct ArMember<'data> {
-    /// Its name.
+    /// Name of the member.
     pub name: Cow<'data, str>,
-    /// Its bytes; `None` in a thin archive, which only names the files.
+    /// Contents of the member; `None` in a thin archive, which contains only names.
     pub data: Option<&'data [u8]>,
-    /// Where its bytes start in the archive.
+    /// Offset of the contents in the archive.
     pub offset: u64,
 }
 
-/// Whether these bytes begin as an archive does, thin ones included.
+/// Returns true if these bytes start with the magic number of an archive or a thin archive.
 pub fn is_archive(data: &[u8]) -> bool {
     data.starts_with(b"!<arch>\n") || data.starts_with(b"!<thin>\n")
 }
 
-/// The members of an `ar` archive, in order, without its tables of symbols and names. GNU's and BSD's long names.
-/// Damage ends the walk with an error that says where.
+/// Returns the members of an `ar` archive, in order, without the archive's symbol and name tables. Supports the long
+/// names of GNU and BSD. Damage ends the iteration with an error that contains its position.
 pub fn archive_members(data: &[u8]) -> Result<impl Iterator<Item = Result<ArMember<'_>, String>> + use<'_>, String> {
     if !is_archive(data) {
         return Err("is not an archive".to_owned());
@@ -1001,7 +1009,7 @@ struct Archive<'data> {
 }
 
 impl<'data> Archive<'data> {
-    /// The next member; `Ok(None)` where it is one of the archive's own tables.
+    /// Reads the next member. `Ok(None)` if it is one of the archive's own tables.
     fn next_member(&mut self) -> Result<Option<ArMember<'data>>, String> {
         let at = self.at;
         let damaged = |what: &str| format!("is damaged or cut off: {what} at byte {at}");

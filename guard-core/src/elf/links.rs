@@ -1,7 +1,8 @@
-//! What the loader binds: the symbols that a linked file's relocations name, the versions that they ask for, and what a
-//! name stands for in a file. By the dynamic section alone, as the loader reads: section headers may be gone.
+//! The dynamic linking of a file: the symbols in its relocations, the symbol versions that they require, and the
+//! symbols that a file defines. Reads the dynamic section only, as the loader does, because section headers may be
+//! missing.
 //!
-//! Rules: the System V ABI with its supplements for processors; glibc, `elf/dynamic-link.h`, `elf/do-rel.h`,
+//! Rules: the System V ABI with its processor supplements; glibc, `elf/dynamic-link.h`, `elf/do-rel.h`,
 //! `elf/dl-lookup.c` and `elf/dl-version.c` (2.31 to 2.41); musl, `ldso/dynlink.c` (1.2).
 
 use std::collections::BTreeMap;
@@ -16,15 +17,15 @@ const STB_GLOBAL: u8 = 1;
 const STB_WEAK: u8 = 2;
 const STB_GNU_UNIQUE: u8 = 10;
 const STT_TLS: u8 = 6;
-/// No type, object, function, common, thread-local, indirect function: what defines code or data.
+/// Symbol types that define code or data: no type, object, function, common, thread-local, indirect function.
 const DEFINING_TYPES: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << STT_TLS | 1 << 10;
 const HIDDEN: u16 = 0x8000;
 const VERSION: u16 = 0x7fff;
 const VER_FLG_BASE: u16 = 1;
-/// A chain of a damaged hash table must end.
+/// Limit for the hash chains of a damaged file.
 const LONGEST_CHAIN: usize = 1 << 16;
 
-/// A symbol version, and of which library it is asked; of none where it is the file's own.
+/// A symbol version, and the library that it is required from. `None` for a version that the file itself defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SymbolVersion<'data> {
     /// `GLIBC_2.34`.
@@ -33,40 +34,40 @@ pub struct SymbolVersion<'data> {
     pub of: Option<&'data [u8]>,
 }
 
-/// How a place in a file uses a symbol.
+/// Kind of reference to a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SymbolUse {
-    /// A call through the table of procedures.
+    /// A call through the procedure linkage table.
     Call,
-    /// Its address is stored somewhere.
+    /// Its address is stored in data.
     Address,
-    /// The program has its own copy of a library's variable.
+    /// The program contains a copy of a library's variable.
     Copy,
 }
 
-/// A symbol that a file wants from others.
+/// A symbol that a file imports.
 #[derive(Clone, Copy, Debug)]
 pub struct SymbolImport<'data> {
-    /// Its name.
+    /// Name of the symbol.
     pub name: &'data [u8],
-    /// Its version.
+    /// Version of the symbol.
     pub version: Option<SymbolVersion<'data>>,
-    /// How it is used.
+    /// Kind of reference.
     pub by: SymbolUse,
-    /// Looked up at the first call, not at the start.
+    /// True if the symbol is resolved at the first call, not at start-up.
     pub lazy: bool,
-    /// It may be missing.
+    /// True if the symbol may be missing.
     pub weak: bool,
 }
 
-/// A function or variable whose address the loader stores at the start, and without which it starts nothing.
+/// A function or variable whose address the loader stores at start-up. If it is missing, the loader starts nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot<'data> {
-    /// Its name.
+    /// Name of the symbol.
     pub name: &'data [u8],
-    /// Its version.
+    /// Version of the symbol.
     pub version: Option<SymbolVersion<'data>>,
-    /// Where its symbol stands in the file.
+    /// Offset of the symbol table entry in the file.
     pub offset: usize,
 }
 
@@ -82,7 +83,7 @@ pub struct Links<'data> {
     hash: Option<&'data [u8]>,
 }
 
-/// GNU's hash table: a filter, and for each remainder of a hash the first symbol of a chain.
+/// A GNU hash table: a Bloom filter, and for each remainder of a hash the first symbol of a chain.
 #[derive(Debug)]
 struct GnuHash<'data> {
     class64: bool,
@@ -94,7 +95,7 @@ struct GnuHash<'data> {
 }
 
 impl<'data> Elf<'data> {
-    /// The file as the loader binds it; `None` where it has no symbols for that.
+    /// Returns the dynamic linking data of the file. `None` if the file has no dynamic symbols.
     pub fn dynamic_links(&self) -> Option<Links<'data>> {
         let at = |tag| self.at_address(self.dynamic_value(tag)?);
         Some(Links {
@@ -109,7 +110,7 @@ impl<'data> Elf<'data> {
     }
 }
 
-/// Every version that the file defines or asks for, by the number that its symbols carry.
+/// Returns every version that the file defines or requires, by version number.
 fn symbol_versions<'data>(elf: &Elf<'data>) -> BTreeMap<u16, SymbolVersion<'data>> {
     let table = |tag| elf.dynamic_value(tag).and_then(|address| elf.at_address(address)).unwrap_or_default();
     let strings = elf.dynamic_strings();
@@ -134,7 +135,7 @@ fn symbol_versions<'data>(elf: &Elf<'data>) -> BTreeMap<u16, SymbolVersion<'data
     found
 }
 
-/// Relocation types of a processor: a slot in the table of procedures, a copy of a variable.
+/// Returns the relocation types of a processor for a jump slot and for a copy of a variable.
 fn relocation_types(machine: u16) -> Option<(u32, u32)> {
     Some(match machine {
         machine::X86 | machine::X86_64 => (7, 5),
@@ -148,17 +149,18 @@ fn relocation_types(machine: u16) -> Option<(u32, u32)> {
 }
 
 impl<'data> Links<'data> {
-    /// Whether the file asks that everything be bound at the start.
+    /// Returns true if the file requires that all symbols are bound at start-up.
     pub fn binds_at_start(&self) -> bool {
         let flag = |tag, bit| self.elf.dynamic_value(tag).is_some_and(|flags| flags & bit != 0);
         self.elf.dynamic_value(tag::BIND_NOW).is_some() || flag(tag::FLAGS, DF_BIND_NOW) || flag(tag::FLAGS_1, DF_1_NOW)
     }
 
-    /// The symbols that come from other files. None where the processor's relocations are not known here.
+    /// Returns the symbols that come from other files. Empty if the relocation types of the processor are unknown.
     pub fn symbol_imports(&self, all_at_start: bool) -> Vec<SymbolImport<'data>> {
         let Some((slot, copy)) = relocation_types(self.elf.machine()) else { return Vec::new() };
         let lazily = !all_at_start && !self.binds_at_start();
-        // By symbol and use, whether every such use is lazy: large libraries have a million relocations.
+        // For each symbol and kind of reference: are all its references lazy? A vector, because large libraries have a
+        // million relocations.
         let mut uses: Vec<[Option<bool>; 3]> = Vec::new();
         let count = self.symbols.len() / self.symbol_size();
         for (of_calls, kind, symbol) in self.relocations() {
@@ -180,7 +182,7 @@ impl<'data> Links<'data> {
         }
         let wish = |(index, by, lazy): (u32, SymbolUse, Option<bool>)| {
             let (lazy, symbol) = (lazy?, self.symbol_at(index)?);
-            // A variable's copy is defined in the program itself, which is passed over in the search.
+            // The program itself defines the copy of a variable, and the search skips the program.
             let wanted = symbol.section == 0 || by == SymbolUse::Copy;
             if !wanted || symbol.binding == STB_LOCAL || is_hidden(&symbol) {
                 return None;
@@ -194,9 +196,9 @@ impl<'data> Links<'data> {
         (0..).zip(uses).flat_map(of_symbol).filter_map(wish).collect()
     }
 
-    /// What the loader stores before any code of the file runs, in places that a missing symbol would leave empty: by the
-    /// table of addresses or of procedures, or as data, of 64-bit x86 and Arm. What is looked up at its first call is not
-    /// among these, nor is a variable of which the program has a copy.
+    /// Returns the symbols whose addresses the loader stores before any code of the file runs, and whose slots a
+    /// missing symbol would leave empty: entries of the global offset table and jump slots, or pointers in data, on
+    /// x86-64 and aarch64. Symbols that are resolved at the first call, and copied variables, are excluded.
     pub fn startup_slots(&self) -> Vec<Slot<'data>> {
         let kinds: &[u32] = match self.elf.machine() {
             machine::X86_64 => &[1, 6, 7],
@@ -222,7 +224,7 @@ impl<'data> Links<'data> {
         found.into_iter().filter(|(_, (at_start, plain))| *at_start && *plain).filter_map(slot).collect()
     }
 
-    /// The symbols that sealing has made weak, by their names.
+    /// Returns the names of the symbols that sealing has made weak.
     pub fn made_weak(&self) -> Vec<&'data [u8]> {
         let size = if self.elf.is_64_bit() { 24 } else { 16 };
         let marked = |entry: &&[u8]| entry.get(5).is_some_and(|other| other & super::MADE_WEAK != 0);
@@ -235,12 +237,12 @@ impl<'data> Links<'data> {
         of.into_iter().filter(|index| entry(*index).is_some()).filter_map(name).collect()
     }
 
-    /// (it stands in the table of calls, type, symbol) of each relocation.
+    /// Returns (true if in the table of calls, type, symbol) for each relocation.
     fn relocations(&self) -> impl Iterator<Item = (bool, u32, u32)> + use<'_, 'data> {
         let value = |tag| self.elf.dynamic_value(tag);
         let calls = value(tag::JMPREL).zip(value(tag::PLTRELSZ));
         let explicit = value(tag::PLTREL) == Some(tag::RELA);
-        // Some linkers count the calls among the others as well.
+        // Some linkers also count the relocations of calls in the other table.
         let others = move |(start, size): (u64, u64)| match calls {
             Some((first, length)) if first >= start && start.saturating_add(size) == first.saturating_add(length) => {
                 (start, first - start)
@@ -283,12 +285,12 @@ impl<'data> Links<'data> {
         self.versions.get(&(number & VERSION)).copied()
     }
 
-    /// Whether its symbols have versions.
+    /// Returns true if the file's symbols have versions.
     pub fn has_versions(&self) -> bool {
         self.symbol_versions.is_some()
     }
 
-    /// Whether this file defines what is wished; `by_name_alone` where the loader knows nothing of versions.
+    /// Returns true if this file defines the imported symbol. `by_name_alone`: the loader ignores versions.
     pub fn defines(&self, wish: &SymbolImport<'_>, by_name_alone: bool) -> bool {
         let (mut versioned, mut count) = (None, 0);
         for index in self.symbols_named(wish.name) {
@@ -308,7 +310,7 @@ impl<'data> Links<'data> {
                     None => number & HIDDEN == 0,
                 },
                 (Some(number), None) if number & VERSION >= 3 => {
-                    // Where a file has but one symbol of that name, it stands for it, whatever its version.
+                    // A file with only one symbol of that name satisfies the import, whatever the symbol's version.
                     if number & HIDDEN == 0 {
                         count += 1;
                         versioned = versioned.or(Some(symbol));
@@ -324,7 +326,7 @@ impl<'data> Links<'data> {
         versioned.is_some_and(|symbol| count == 1 && is_for_others(&symbol))
     }
 
-    /// The symbols of this name, by the hash table.
+    /// Returns the symbols with this name, found in the hash table.
     fn symbols_named(&self, name: &[u8]) -> Vec<u32> {
         let found = match (&self.gnu_hash, self.hash) {
             (Some(table), _) => table.symbols_named(name),
@@ -356,7 +358,7 @@ impl<'data> GnuHash<'data> {
         Some(Self { class64, shift, first, filter, buckets, chains })
     }
 
-    /// The symbols whose hash is the name's.
+    /// Returns the symbols with the hash of this name.
     fn symbols_named(&self, name: &[u8]) -> Option<Vec<u32>> {
         let hash = name.iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
         let index = |number: u32| usize::try_from(number).ok();
@@ -383,7 +385,7 @@ impl<'data> GnuHash<'data> {
     }
 }
 
-/// The symbols of the name's chain in the old hash table.
+/// Returns the symbols in this name's chain of the System V hash table.
 fn sysv_symbols_named(table: &[u8], name: &[u8]) -> Option<Vec<u32>> {
     let hash = name.iter().fold(0_u32, |hash, byte| {
         let hash = (hash << 4).wrapping_add(u32::from(*byte));

@@ -47,7 +47,7 @@ fn library() -> &'static [u8] {
     })
 }
 
-/// The same file as `strip --strip-section-headers` of newer binutils leaves it.
+/// Removes the section headers, like `strip --strip-section-headers` of newer binutils.
 fn without_sections(data: &[u8]) -> Vec<u8> {
     let mut data = data.to_vec();
     data[40..48].fill(0);
@@ -189,7 +189,7 @@ fn what_is_no_such_file_says_why() {
     let elf = Elf::parse(cut).unwrap();
     assert!(elf.find_damage().unwrap().contains("section headers"), "{:?}", elf.find_damage());
     assert_eq!(elf.needed(), ["libm.so.6", "libc.so.6"], "what is there is read all the same");
-    // As UPX ends a file (mxnet's library of 2019 is such a one).
+    // UPX ends a file like this; an example is mxnet's library of 2019.
     let packed = [cut, b"UPX!", &[0; 32]].concat();
     assert!(Elf::parse(&packed).unwrap().find_damage().unwrap().contains("is packed by UPX"));
 }
@@ -249,7 +249,7 @@ proptest! {
     #[test]
     fn damage_never_panics(
         bare in any::<bool>(),
-        // Mostly in the headers, where damage bites.
+        // Most damage is in the headers, because they affect the parser most.
         hits in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, any::<u8>()), 1..12),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
