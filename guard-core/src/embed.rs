@@ -1,4 +1,4 @@
-//! The door of a build.rs.
+//! Build-script front end for `cudaguard::embed!()`.
 
 mod package;
 
@@ -22,7 +22,7 @@ use crate::policy;
 use crate::rebuild_stamp;
 use crate::sanitize;
 
-/// What [`embed!`](crate::embed!) does, with options.
+/// Options for [`embed!`](crate::embed!).
 ///
 /// ```no_run
 /// cudaguard::Embed::new().archs(["sm_80", "sm_90a", "compute_90"]).cudnn_include("vendor/cudnn/include").embed();
@@ -38,13 +38,13 @@ pub struct Embed {
 }
 
 impl Embed {
-    /// With everything as [`embed!`](crate::embed!) has it.
+    /// Creates the options with the defaults of [`embed!`](crate::embed!).
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The policy file, in place of the `cudaguard.toml` of the package or the workspace.
+    /// Sets the policy file. The default is the `cudaguard.toml` of the package or the workspace.
     ///
     /// ```no_run
     /// cudaguard::Embed::new().policy("../policies/inference.toml").embed();
@@ -55,39 +55,40 @@ impl Embed {
         self
     }
 
-    /// The folder of cuDNN's headers, where the build names one that cudaguard would not find. It goes before every variable and
-    /// folder of the machine.
+    /// Sets the directory of cuDNN's headers, for a build that uses headers which cudaguard would not find. It takes
+    /// precedence over all variables and directories of the machine.
     #[must_use]
     pub fn cudnn_include(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cudnn_include = Some(folder.into());
         self
     }
 
-    /// The archs that the build compiles for, in any spelling that a tool has: `sm_90a`, `90a`, `9.0+PTX`,
-    /// `compute_90`. They go before variables such as `CUDAARCHS`, and behind `[gpu] archs` of the policy; a word that is no arch
-    /// is a finding.
+    /// Sets the archs that the build compiles for, in the spelling of any tool: `sm_90a`, `90a`, `9.0+PTX`,
+    /// `compute_90`. They take precedence over variables such as `CUDAARCHS`; `[gpu] archs` of the policy takes
+    /// precedence over them. A text that is no arch is reported as a finding.
     #[must_use]
     pub fn archs<A: Into<String>>(mut self, archs: impl IntoIterator<Item = A>) -> Self {
         self.archs.extend(archs.into_iter().map(Into::into));
         self
     }
 
-    /// The component's name and version, in place of the package's: what findings and `inspect` call it.
+    /// Sets the component's name and version, which findings and `inspect` print. The default is the package's name and
+    /// version.
     #[must_use]
     pub fn component(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
         self.component = Some(Component { name: name.into(), version: version.into() });
         self
     }
 
-    /// Judges the toolchain, and tells cargo to link manifest and shim into whatever this package makes, and, from a
-    /// library, into whatever links it.
+    /// Checks the toolchain, and makes cargo link the manifest and the shim into everything that this package builds,
+    /// and, from a library, into everything that links the library.
     ///
-    /// Where the policy refuses this build, or the policy cannot be read, the reasons go to stderr and the build
-    /// script ends with status 1: cargo shows them as the reason of the failed build. The same where the manifest does not fit
-    /// into its note, or a file of the build cannot be written.
+    /// If the policy refuses this build or cannot be read, the build script prints the reasons to stderr and exits with
+    /// status 1; cargo shows them as the reason of the failed build. The same happens if the manifest does not fit into
+    /// its note, or a file of the build cannot be written.
     ///
-    /// A build without a guard is told by a warning: for a target without ELF, for docs.rs, for a procedural macro, without
-    /// a C compiler.
+    /// A build without a guard prints a warning: for a target without ELF, for docs.rs, for a procedural macro, or
+    /// without a C compiler.
     pub fn embed(self) {
         if let Err(error) = self.try_embed() {
             eprintln!("{error}");
@@ -114,8 +115,8 @@ impl Embed {
         Ok(())
     }
 
-    /// Returns the `cargo:` directives, or the error that fails the build. Nothing is printed before all is known: on a
-    /// failed build cargo shows what went to stdout as well, above the reason.
+    /// Returns the `cargo:` directives, or the error that fails the build. Nothing is printed before the result is
+    /// known, because cargo shows the stdout of a failed build script above the reason.
     fn cargo_directives(&self, env: &Env) -> Result<String, String> {
         let package = BuildScriptPackage::from_env(env)?;
         let component = self.component.clone().unwrap_or_else(|| package.component.clone());
@@ -188,7 +189,8 @@ impl Embed {
             profile: &package.profile,
             release: package.release,
             locked: None,
-            // The command looks into the linked file, and names the folder of stamps. An archive is linked by somebody else.
+            // `cargo cudaguard` examines the linked file, and sets the directory of stamps. Another project links an
+            // archive.
             sees_linked: env.var_os(env::STAMP_DIR_VAR).is_some() && archive_alone(package).is_none(),
             intent: if kernels { CudaIntent::Build } else { CudaIntent::Owner },
             archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
@@ -213,26 +215,26 @@ impl fmt::Display for EmbedError {
 
 impl Error for EmbedError {}
 
-/// Leaves the findings where the command, if it is the one that builds, looks for them: cargo has no message of its own
-/// for what a build script says. That they cannot be left stops nothing.
+/// Stores the findings in a file for `cargo cudaguard`, if it runs this build, because cargo has no message for the
+/// output of a build script. A write error is ignored.
 fn leave(env: &Env, component: &Component, findings: &[Finding]) {
     let Some(folder) = env.var_os(env::STAMP_DIR_VAR) else { return };
     let text = array(with_severity(findings).map(Finding::to_json)).to_string();
     let _ = fs::write(rebuild_stamp::findings_path(Path::new(&folder), component), text);
 }
 
-/// What cannot be done, and why.
+/// Returns the error message for a build that cannot be checked.
 fn render_error(env: &Env, why: &str) -> String {
     let annotation = if env.is_github_workflow() { format!("\n{}", annotated_error(why)) } else { String::new() };
     format!("error: {why}{annotation}")
 }
 
-/// Those that people are told of, in their order.
+/// Returns the findings that are printed, in report order: warnings and errors.
 fn with_severity(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     finding::sorted_unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
 }
 
-/// The findings of a build that may not go on, as people read them, and what else they can do.
+/// Returns the message for a refused build: its findings and the other options of the user.
 fn render_refusal(env: &Env, findings: &[Finding], component: &Component, release: bool) -> String {
     let mut text = String::new();
     for finding in with_severity(findings) {
@@ -247,7 +249,7 @@ fn render_refusal(env: &Env, findings: &[Finding], component: &Component, releas
     text
 }
 
-/// The package being built, as cargo tells its build script.
+/// The package being built, from the variables that cargo sets for its build script.
 struct BuildScriptPackage {
     folder: PathBuf,
     workspace: PathBuf,
@@ -266,7 +268,7 @@ impl BuildScriptPackage {
         };
         let text = |name: &str| given(name).map(|value| value.to_string_lossy().into_owned());
         let out_dir = PathBuf::from(given("OUT_DIR")?);
-        // cargo calls whatever inherits `release` so.
+        // cargo sets `PROFILE` to `release` for every profile that inherits from `release`.
         let release = text("PROFILE")? == "release";
         let folder = PathBuf::from(given("CARGO_MANIFEST_DIR")?);
         Ok(Self {
@@ -281,8 +283,8 @@ impl BuildScriptPackage {
     }
 }
 
-/// The profile's name. cargo tells build scripts only what it inherits; the folder has its own name
-/// (`target/bench-lto/build/package-hash/out`), with `debug` for `dev`.
+/// Returns the name of the profile. cargo passes only the inherited profile to build scripts, but `OUT_DIR` contains
+/// the name (`target/bench-lto/build/package-hash/out`), with `debug` for `dev`.
 fn profile_name(out_dir: &Path, release: bool) -> String {
     let names: Vec<_> = out_dir.iter().rev().take(4).map(|name| name.to_string_lossy()).collect();
     match &names[..] {
@@ -292,9 +294,10 @@ fn profile_name(out_dir: &Path, release: bool) -> String {
     }
 }
 
-/// The workspace's root, as cargo finds it: where the package's own manifest says, else the first folder from it upwards
-/// whose manifest is a workspace's and does not exclude it; without any, the package. Above a package that was fetched
-/// stands another one's project.
+/// Returns the root of the workspace, as cargo finds it: the path in the package's own manifest, otherwise the nearest
+/// directory upwards whose manifest defines a workspace that does not exclude the package, otherwise the package
+/// itself. The search stops at a package that cargo downloaded, because the directories above it belong to another
+/// project.
 fn workspace_root(package: &Path) -> PathBuf {
     let pointer = in_manifest(package, |table| {
         table.get("package")?.get_ref().get("workspace")?.get_ref().as_str().map(str::to_owned)
@@ -311,8 +314,8 @@ fn workspace_root(package: &Path) -> PathBuf {
         .to_owned()
 }
 
-/// Whether this manifest is a workspace's, and the package is not excluded from it. What is listed as a member is none of
-/// the excluded ones, whatever folder above it is.
+/// Returns true if this manifest defines a workspace that does not exclude the package. A listed member is never
+/// excluded, even if a directory above it is.
 fn is_root(folder: &Path, table: &DeTable<'_>, package: &Path) -> bool {
     let Some(workspace) = table.get("workspace") else { return false };
     let lists = |key: &str| {
@@ -323,7 +326,7 @@ fn is_root(folder: &Path, table: &DeTable<'_>, package: &Path) -> bool {
     lists("members") || !lists("exclude")
 }
 
-/// The path without `.` and `..`, by its words alone, as cargo reads them.
+/// Returns the path without `.` and `..`. Like cargo, this does not resolve links.
 fn without_dots(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, part| {
         match part {
@@ -347,7 +350,8 @@ fn is_proc_macro(package: &Path) -> bool {
     in_manifest(package, |table| table.get("lib").is_some_and(|library| says(library.get_ref()))).unwrap_or(false)
 }
 
-/// The archive that this package makes, where that is all that could carry its guard.
+/// Returns the name of the static library that this package builds, if no other target of the package can contain the
+/// guard.
 fn archive_alone(package: &BuildScriptPackage) -> Option<String> {
     let folder = &package.folder;
     let alone = |table: &DeTable<'_>| {
@@ -370,9 +374,10 @@ fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Opti
     Some(answer(table.get_ref()))
 }
 
-/// Both ways are needed: in a package with a library the archive reaches only the library, so that a binary that does
-/// not use its own library would go without; and only the archive reaches those who link the library. What both reach
-/// holds everything once, by the COMDAT groups of the objects.
+/// Prints the directives that link the note and the shim, as link arguments and as an archive. Both are needed: in a
+/// package with a library, the archive reaches only the library, so a binary that does not use the library would have
+/// no guard; and only the archive reaches the packages that link the library. A file that gets both contains each part
+/// once, because the objects use COMDAT groups.
 fn push_link_directives(
     env: &Env,
     cargo_lines: &mut String,
@@ -400,7 +405,8 @@ fn push_link_directives(
     Ok(())
 }
 
-/// Whatever can make this build untrue: the package's own files, what was looked at, what was asked for.
+/// Prints the directives that rerun the build script when an input changes: the package's files, the files that were
+/// read, and the variables that were accessed.
 fn announce_inputs(
     env: &Env,
     cargo_lines: &mut String,
@@ -412,12 +418,13 @@ fn announce_inputs(
     files.extend(judged.lock.clone());
     files.extend(judged.toolchain.read_files());
     if let Some(folder) = env.var_os(env::STAMP_DIR_VAR) {
-        // By the package, also where the builder names the component: the command knows no more.
+        // Uses the name of the package even if the builder sets a component, because the command knows only the
+        // package.
         files.push(rebuild_stamp::digest_file(Path::new(&folder), &package.component));
     }
     files.sort();
     files.dedup();
-    // cargo takes a file that is not there for one that has changed, each time.
+    // cargo treats a missing file as changed, every time.
     for file in files.iter().filter(|file| file.exists()) {
         push_directive(cargo_lines, "rerun-if-changed", utf8_path(file)?);
     }
@@ -434,7 +441,8 @@ fn utf8_path(path: &Path) -> Result<&str, String> {
         .ok_or_else(|| format!("cargo can only be told of paths that are UTF-8 text in one line: {}", path.display()))
 }
 
-/// `cargo:`, not `cargo::`: cargo refuses the newer form where the package's rust-version is older than 1.77.
+/// Prints a directive as `cargo:`, not `cargo::`: cargo rejects the newer form if the package's rust-version is older
+/// than 1.77.
 fn push_directive(cargo_lines: &mut String, key: &str, value: &str) {
     let _ = writeln!(cargo_lines, "cargo:{key}={value}");
 }

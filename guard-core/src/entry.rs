@@ -1,17 +1,17 @@
-//! A table of a data file that is compiled in, read key by key: an error names the file, the key and what was expected.
+//! A table of a compiled-in data file. Error messages contain the file, the key and the expected value.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::tables::kind_of;
 
-/// A table of such a file, with the key that leads to it.
+/// A table in a data file, with the path of its key.
 pub(crate) struct DataEntry<'a> {
-    /// The file's name.
+    /// Name of the file.
     pub(crate) file: &'static str,
-    /// The key that leads to it, with a dot behind it.
+    /// Path of the key in the file, with a trailing dot.
     pub(crate) key: String,
-    /// The table.
+    /// The parsed table.
     pub(crate) table: &'a DeTable<'a>,
 }
 

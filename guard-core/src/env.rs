@@ -1,5 +1,5 @@
-//! The environment: a value that is passed to whoever reads it, and that keeps a log of what was read. There is no other
-//! door (clippy.toml bans them), so that a build.rs, which announces the log to cargo, announces every variable.
+//! The environment, as a value that is passed to its readers and that logs every variable that is read. clippy.toml
+//! bans all other ways to read variables, so a build script that announces the log to cargo announces every variable.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,36 +8,37 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Names the folder of the files that tell cargo of what a guarded build was judged by. Every build script that embeds announces it.
+/// Variable with the directory of the stamp files, whose changes make cargo rerun the build scripts of guarded
+/// packages. Every build script that embeds a guard announces it.
 pub const STAMP_DIR_VAR: &str = "CUDAGUARD_STAMPS";
 
-/// The variables of a process and its current folder.
+/// The variables and the current directory of a process.
 #[derive(Clone)]
 pub struct Env {
-    /// `None`: this process's own.
+    /// `None`: the variables of this process.
     variables: Option<BTreeMap<String, OsString>>,
     folder: PathBuf,
     read: Rc<RefCell<BTreeSet<String>>>,
 }
 
 impl Env {
-    /// This process's own, and its current folder (empty where that is gone).
+    /// Returns the variables and current directory of this process. The directory is empty if it was deleted.
     #[allow(clippy::disallowed_methods)]
     pub fn from_process() -> Self {
         Self { variables: None, folder: std::env::current_dir().unwrap_or_default(), read: Rc::default() }
     }
 
-    /// These variables and no others: for tests, and for a program that is started in another environment than ours.
+    /// Creates an environment of only these variables, for tests and for a program that runs in another environment.
     pub fn from_variables(variables: BTreeMap<String, OsString>, folder: impl Into<PathBuf>) -> Self {
         Self { variables: Some(variables), folder: folder.into(), read: Rc::default() }
     }
 
-    /// No variables at all, in the folder above all others.
+    /// Creates an environment without variables, in the root directory.
     pub fn without_variables() -> Self {
         Self::from_variables(BTreeMap::new(), "/")
     }
 
-    /// The same with these variables laid over it. What is read of either stands in one log.
+    /// Returns a copy with additional or replaced variables. Both environments share one log.
     #[must_use]
     #[allow(clippy::disallowed_methods)]
     pub fn with_variables(&self, more: impl IntoIterator<Item = (String, OsString)>) -> Self {
@@ -48,23 +49,23 @@ impl Env {
         Self { variables: Some(variables), folder: self.folder.clone(), read: Rc::clone(&self.read) }
     }
 
-    /// The same with a log of its own, empty so far.
+    /// Returns a copy with a new, empty log.
     #[must_use]
     pub fn with_fresh_log(&self) -> Self {
         Self { read: Rc::default(), ..self.clone() }
     }
 
-    /// The current folder.
+    /// Returns the current directory.
     pub fn current_dir(&self) -> &Path {
         &self.folder
     }
 
-    /// The variable's value; unset and empty are the same: nothing.
+    /// Returns the value of a variable. `None` if it is unset or empty.
     pub fn var_os(&self, name: &str) -> Option<OsString> {
         self.var_os_raw(name).filter(|value| !value.is_empty())
     }
 
-    /// The variable's value where it is set, empty or not: `CUDA_VISIBLE_DEVICES=` hides every GPU.
+    /// Returns the value of a variable if it is set, even if it is empty: `CUDA_VISIBLE_DEVICES=` hides every GPU.
     #[allow(clippy::disallowed_methods)]
     pub fn var_os_raw(&self, name: &str) -> Option<OsString> {
         self.read.borrow_mut().insert(name.to_owned());
@@ -74,43 +75,43 @@ impl Env {
         }
     }
 
-    /// The variable's value as text; what is not UTF-8 keeps what can be read.
+    /// Returns the value of a variable as text. Bytes that are not UTF-8 are replaced.
     pub fn var(&self, name: &str) -> Option<String> {
         self.var_os(name).map(|value| value.to_string_lossy().into_owned())
     }
 
-    /// The folders or files that a variable lists as `PATH` does; empty entries are left out.
+    /// Returns the paths in a variable with the format of `PATH`, without empty entries.
     pub fn path_list(&self, name: &str) -> Vec<PathBuf> {
         let value = self.var_os(name).unwrap_or_default();
         std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect()
     }
 
-    /// Whether this process itself has these variables as we have them: what a library reads of it is then what we would
-    /// tell that library.
+    /// Returns true if these variables have the same values in this process. A library that reads them from the process
+    /// then gets the values of this environment.
     #[allow(clippy::disallowed_methods)]
     pub(crate) fn matches_process(&self, names: &[&str]) -> bool {
         let same = |name: &&str| self.var_os_raw(name) == std::env::var_os(name);
-        // Each is asked for, so that each is in the log.
+        // Every variable is read, so that the log contains all of them.
         names.iter().filter(|name| same(name)).count() == names.len()
     }
 
-    /// Whether this is a job of GitHub's, whose runner makes annotations of lines that begin with `::`.
+    /// Returns true in a GitHub job, whose runner turns lines that begin with `::` into annotations.
     pub fn is_github_workflow(&self) -> bool {
         self.var("GITHUB_ACTIONS").as_deref() == Some("true")
     }
 
-    /// Every variable asked for so far, sorted.
+    /// Returns the variables that were read, sorted.
     pub fn accessed(&self) -> Vec<String> {
         self.read.borrow().iter().cloned().collect()
     }
 
-    /// The variables that a child process gets in place of ours; `None`: it inherits them.
+    /// Returns the variables for a child process. `None`: it inherits those of this process.
     pub fn for_child(&self) -> Option<BTreeMap<String, OsString>> {
         self.variables.clone()
     }
 }
 
-/// Without what is in it: some variables hold secrets.
+/// Prints no variables, because some contain secrets.
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Env").finish_non_exhaustive()

@@ -1,8 +1,9 @@
-//! The package's own files, as a build script announces them.
+//! Finds the package's own files, which the build script announces to cargo.
 //!
-//! cargo looks at every file of a package until its build script announces the first one; from then on only at those.
-//! So they are announced again here, a folder as one where cargo may look at all that is in it, or else by what it
-//! holds. As with cargo's own rule, what git ignores, the target folder and nested packages do not count.
+//! cargo watches all files of a package until its build script announces a file, and then only the announced ones. So
+//! the package's files must be announced too: a directory as one path if cargo may watch everything in it, otherwise
+//! the paths in it. As in cargo's own rule, files that git ignores, the target directory and nested packages do not
+//! count.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,13 +13,14 @@ use crate::files;
 
 /// The package's own files.
 pub(super) struct Own {
-    /// What to announce, sorted. A file that is added later is seen where its folder is announced as one.
+    /// The paths to announce, sorted. If a directory is announced as one path, cargo also sees files that are added
+    /// later.
     pub(super) announced: Vec<PathBuf>,
-    /// Whether there are sources of kernels among them.
+    /// True if they include CUDA sources.
     pub(super) kernels: bool,
 }
 
-/// Those of the package in `root`. `out_dir` is where this build script writes.
+/// Finds the files of the package in `root`. `out_dir` is the directory that this build script writes to.
 pub(super) fn package_files(root: &Path, out_dir: &Path) -> Own {
     let mut walk = PackageWalk {
         out_dir: out_dir.canonicalize().unwrap_or_else(|_| out_dir.to_owned()),
@@ -43,9 +45,9 @@ enum DirState {
 struct PackageWalk {
     root: PathBuf,
     out_dir: PathBuf,
-    /// Rules of the folders from the repository's top down to the one being read; `None` outside of a repository.
+    /// Rules of the directories from the top of the repository to the current one. `None` outside of a repository.
     ignores: Option<Vec<Ignore>>,
-    /// The real paths of the folders being read, so that a link back to one of them is not followed.
+    /// Real paths of the directories that are being read, so that a link back to one of them is not followed.
     inside: BTreeSet<PathBuf>,
     kernels: bool,
 }
@@ -81,7 +83,7 @@ impl PackageWalk {
         if whole { DirState::ArtifactReport } else { DirState::Parts(parts) }
     }
 
-    /// `None`: not the package's, or not to be looked at.
+    /// Returns `None` if the path does not belong to the package or must be skipped.
     fn visit_entry(&mut self, path: &Path) -> Option<DirState> {
         let name = path.file_name()?;
         if name.as_encoded_bytes().starts_with(b".") {
@@ -114,23 +116,24 @@ impl PackageWalk {
     }
 }
 
-/// One `.gitignore`. Classes (`[a-z]`) are not read: a file too many costs a rebuild, one too few would lose one.
+/// A `.gitignore` file. Patterns with classes (`[a-z]`) are not supported and ignore nothing: an additional file costs
+/// a rebuild, but a missing file would make the build stale.
 struct Ignore {
     folder: PathBuf,
-    /// In the file's order: the last one that matches decides.
+    /// The rules in file order. The last rule that matches decides.
     rules: Vec<IgnoreRule>,
 }
 
 struct IgnoreRule {
     segments: Vec<String>,
-    /// Matches from this folder on, rather than at any depth.
+    /// True if the pattern matches from this directory only, false if it matches at any depth.
     anchored: bool,
     only_folders: bool,
     ignored: bool,
 }
 
 impl Ignore {
-    /// Those of the folders from the repository's top down to `root`; `None` where there is no repository.
+    /// Reads the files of all directories from the top of the repository to `root`. `None` if there is no repository.
     fn from_ancestors(root: &Path) -> Option<Vec<Self>> {
         let top = root.ancestors().find(|folder| folder.join(".git").exists())?;
         let mut folders: Vec<&Path> = root.ancestors().take_while(|folder| folder.starts_with(top)).collect();
@@ -191,7 +194,7 @@ fn path_matches(patterns: &[&str], names: &[&str]) -> bool {
     }
 }
 
-/// `*` and `?`, in time that grows with the product of both lengths at most.
+/// Matches `*` and `?`. The time is at most proportional to the product of both lengths.
 fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -267,7 +270,7 @@ mod tests {
         assert_eq!(package.announced(""), ["Cargo.toml", "build.rs", "kernels/a.cu", "src"]);
     }
 
-    /// A scratch package somewhere under `target`: its own files count all the same.
+    /// A package in a directory below `target`: its own files count.
     #[test]
     fn a_package_inside_a_target_folder() {
         let package = PackageFiles::new(&[("target/scratch/p/Cargo.toml", ""), ("target/scratch/p/src/lib.rs", "")]);
