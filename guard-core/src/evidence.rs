@@ -1,7 +1,7 @@
-//! What a linked file itself shows of the tools that made it, whatever the environment of its build said: the release of the
-//! toolkit that compiled its kernels, of the cudart that stands in it, and the compilers of its host code.
+//! Facts in a linked file about the tools that built it, independent of the build's environment: the releases of the
+//! toolkits that compiled its kernels, the release of the cudart in it, and the compilers of its host code.
 //!
-//! `docs/internals/evidence.md` says what each fact rests on. What a file does not tell is absent.
+//! `docs/internals/evidence.md` describes the evidence for each fact. A fact that the file does not contain is absent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,26 +25,26 @@ pub use host::HostCode;
 pub use included::{Included, included_headers};
 pub use seen::{Kernel, LinkEvidence};
 
-/// The facts of one file.
+/// The build facts of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// What made its kernels, each with the number of its container.
+    /// Provenance of the kernels, each with the number of its container.
     pub kernels: Vec<(usize, Provenance)>,
-    /// The releases of the cudarts that stand in it: one, but for files that were linked from several.
+    /// Releases of the cudarts in the file: one, unless several were linked into it.
     pub cudart: Vec<CudaVersion>,
-    /// The compilers of its host code, in their own words.
+    /// Compilers of the host code, as `.comment` names them.
     pub compilers: Vec<String>,
 }
 
 impl Evidence {
-    /// Looks at a file that has been read, and whose kernels have.
+    /// Collects the facts of a file from its contents and its kernels.
     pub fn from_binary(binary: &Binary, kernels: &Kernels) -> Self {
-        // The code of a large library is looked through only where a cudart stands in it.
+        // The code of a large library is searched only if the library contains a cudart.
         let linked = matches!(binary.kind, BinaryKind::Executable | BinaryKind::SharedLibrary);
         Self::from_data(binary.data(), kernels, !linked || binary.linkage(&CUDART) == Linkage::Static)
     }
 
-    /// The same from bytes already at hand.
+    /// Collects the facts from the bytes of a file.
     pub fn in_bytes(data: &[u8], kernels: &Kernels) -> Self {
         Self::from_data(data, kernels, true)
     }
@@ -67,7 +67,7 @@ impl Evidence {
         }
     }
 
-    /// What made its kernels, and in how many containers.
+    /// Returns each provenance of the kernels with its number of containers.
     pub fn kernel_makers(&self) -> Vec<(Provenance, usize)> {
         let mut counts = BTreeMap::new();
         for (_, made) in &self.kernels {
@@ -76,7 +76,7 @@ impl Evidence {
         counts.into_iter().collect()
     }
 
-    /// `inspect`'s `evidence`; `None` where the file tells nothing.
+    /// Returns the `evidence` object of `inspect`. `None` if the file contains no facts.
     pub fn to_json(&self) -> Option<Value> {
         let release = |(major, minor): (u32, u32)| format!("{major}.{minor}");
         let made = |(made, containers): &(Provenance, usize)| {
@@ -99,10 +99,10 @@ impl Evidence {
     }
 }
 
-/// How often each constant stands in code where a cudart keeps its release.
+/// Number of occurrences of each constant in code of the form in which a cudart stores its release.
 type Counts = BTreeMap<u32, usize>;
 
-/// More than a file has; the table of a damaged one must not fill the memory.
+/// Limits above what real files contain, because the table of a damaged file must not fill the memory.
 const MOST_COMPILERS: usize = 16;
 const LONGEST_COMPILER: usize = 200;
 
@@ -132,14 +132,14 @@ fn collect_evidence(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &
     let parts: Vec<(u64, &[u8])> = if sections.is_empty() { segments() } else { sections };
     let places: Vec<_> = parts.iter().map(|(offset, data)| (*offset, data.len())).collect();
     for ((_, data), known) in parts.iter().zip(elf::read_before(&places)) {
-        // What overlaps is of no linker.
+        // Code that overlaps other code was not written by a linker.
         if known == 0 {
             count(data, cudart);
         }
     }
 }
 
-/// `movl $13000, (%rdi)`: `cudaRuntimeGetVersion` stores its release, in two copies of the code.
+/// Counts `movl $13000, (%rdi)`: `cudaRuntimeGetVersion` stores its release this way, in two copies of the code.
 fn on_x86_64(code: &[u8], counts: &mut Counts) {
     for at in memmem::find_iter(code, b"\xc7\x07") {
         if let Some(value) = code.get(at + 2..at + 6).and_then(|bytes| bytes.try_into().ok()) {
@@ -151,8 +151,8 @@ fn on_x86_64(code: &[u8], counts: &mut Counts) {
     }
 }
 
-/// `mov w19, #13000` beside `mov w25, #13003`: nothing but a cudart has the two. They count for two, as the two stores on the
-/// other processor do.
+/// Counts `mov w19, #13000` next to `mov w25, #13003`, which only a cudart contains. The pair counts twice, like the
+/// two stores on x86-64.
 fn on_aarch64(code: &[u8], counts: &mut Counts) {
     const MOVE: u32 = 0x5280_0000 >> 21;
     let constant = |word: &[u8]| {
@@ -171,9 +171,9 @@ fn on_aarch64(code: &[u8], counts: &mut Counts) {
     }
 }
 
-/// Those that stand there as often as a cudart has them, and that there are: other code stores such a number once by chance.
+/// Returns the existing releases that occur as often as in a cudart. Other code may store such a number once by chance.
 fn likely_releases(counts: &Counts) -> Vec<CudaVersion> {
-    // Of what is older or newer than the tables, any that may be.
+    // Any release that is older or newer than the tables may exist.
     let known: Vec<_> = tables::toolkit_rows().iter().map(|row| row.version).collect();
     let exists = |version: &CudaVersion| {
         known.contains(version) || known.iter().all(|row| row > version) || known.iter().all(|row| row < version)

@@ -1,4 +1,5 @@
-//! What of an artifact was not examined. An answer such as "runs" or "none" holds only if this is empty.
+//! Parts of an artifact that were not examined. Results such as "runs" or "none" are valid only if there are no such
+//! parts.
 
 use std::fmt;
 
@@ -11,14 +12,14 @@ use crate::json::Value;
 /// A part of an artifact that was not examined.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NotExamined {
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The file, or the member of an archive.
+    /// Name of the file, or of the archive member.
     pub name: String,
 }
 
 impl NotExamined {
-    /// With this name and reason.
+    /// Creates a part with this name and reason.
     pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { name: name.into(), reason: reason.into() }
     }
@@ -36,7 +37,7 @@ impl From<&NotExamined> for Value {
     }
 }
 
-/// The verdict that these findings give on an artifact: `runs` only if all of it was examined.
+/// Returns the verdict of these findings on an artifact: `runs` only if all of it was examined.
 pub fn verdict(findings: &[Finding], not_examined: &[NotExamined]) -> Verdict {
     match Verdict::from_findings(findings) {
         Verdict::Runs if !not_examined.is_empty() => Verdict::Unknown,
@@ -44,19 +45,22 @@ pub fn verdict(findings: &[Finding], not_examined: &[NotExamined]) -> Verdict {
     }
 }
 
-/// AMD's processor of GPU code: `e_machine`.
+/// AMD's processor for GPU code: `e_machine`.
 const AMDGPU: u16 = 224;
-/// What clang writes for AMD's GPUs, and for others than NVIDIA's: a bundle, plain and compressed.
+/// Magic numbers of a bundle, uncompressed and compressed, that clang writes for AMD's GPUs and for others except
+/// NVIDIA's.
 const BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED_BUNDLE: &[u8] = b"CCOB";
-/// What clang's newer driver writes for any GPU.
+/// Section that clang's newer driver writes for any GPU.
 const OFFLOADING: &str = ".llvm.offloading";
 
-/// Why this file or member is not examined, by its first bytes and its name; `None` if it may be, or if it can hold no code.
+/// Returns the reason why this file or member is not examined, from its first bytes and its name. `None` if it can be
+/// examined or cannot contain code.
 pub fn by_head(name: &str, head: &[u8]) -> Option<&'static str> {
     const MACH_O: [[u8; 4]; 4] =
         [[0xfe, 0xed, 0xfa, 0xce], [0xce, 0xfa, 0xed, 0xfe], [0xfe, 0xed, 0xfa, 0xcf], [0xcf, 0xfa, 0xed, 0xfe]];
-    // Classes of Java begin in the same way; the number of architectures is where they have their version.
+    // Java class files start with the same bytes, but have their version where this format has the number of
+    // architectures.
     let fat =
         head.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) && head.get(4..8).is_some_and(|count| count < &[0, 0, 0, 20][..]);
     if is_pe(name, head) {
@@ -72,7 +76,7 @@ pub fn by_head(name: &str, head: &[u8]) -> Option<&'static str> {
 
 const AMD: &str = "GPU code for AMD";
 
-/// Whether this is a program or library for Windows.
+/// Returns true for a Windows program or library.
 fn is_pe(name: &str, head: &[u8]) -> bool {
     let offset = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes")) as usize;
     let header = || head.get(60..64).map(offset);
@@ -82,7 +86,7 @@ fn is_pe(name: &str, head: &[u8]) -> bool {
             || header().is_some_and(|at| at >= head.len() || head[at..].starts_with(b"PE\0\0")))
 }
 
-/// Whether this is a Windows program, not a library: launchers of them lie in every Python environment.
+/// Returns true for a Windows program, not a library. Every Python environment contains such launchers.
 pub fn is_windows_program(head: &[u8]) -> bool {
     const DLL: u16 = 0x2000;
     let offset = head.get(60..64).and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize));
@@ -91,17 +95,17 @@ pub fn is_windows_program(head: &[u8]) -> bool {
     head.starts_with(b"MZ") && flags.is_some_and(|flags| flags & DLL == 0)
 }
 
-/// How many bytes of one piece are to be searched again with the next: no trace is longer.
+/// Number of bytes of one piece that are searched again with the next piece: the maximum length of a trace.
 pub const LONGEST_TRACE: usize = 8;
 
-/// Whether these bytes name a library of NVIDIA's or hold a container of its GPU code. A file of any format without such
-/// a trace does not use CUDA.
+/// Returns true if these bytes contain the name of an NVIDIA library or a container of its GPU code. A file of any
+/// format without such a trace does not use CUDA.
 pub fn has_trace_of_cuda(bytes: &[u8]) -> bool {
     const TRACES: [&[u8]; 6] = [b"cuda", b"CUDA", b"nv_fatb", b"nvrtc", b"cudnn", b"\x50\xed\x55\xba"];
     TRACES.iter().any(|trace| memmem::find(bytes, trace).is_some())
 }
 
-/// What of a linked file or an object is not examined.
+/// Returns the reasons why parts of a linked file or an object are not examined.
 pub(crate) fn of_elf(elf: &Elf<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     let is_amd = |name: &str| name == ".hip_fatbin" || name.starts_with("__CLANG_OFFLOAD_BUNDLE__");
@@ -119,7 +123,7 @@ pub(crate) fn of_elf(elf: &Elf<'_>) -> Vec<String> {
     reasons
 }
 
-/// What follows an ELF image, as far as its marks tell.
+/// Describes the data after an ELF image by its magic numbers.
 fn kind(data: &[u8]) -> &'static str {
     let end = &data[data.len().saturating_sub(4096)..];
     if memmem::find(end, b"MEI\x0c\x0b\x0a\x0b\x0e").is_some() {
@@ -142,7 +146,8 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Members of a static library that are not examined: all but what `rustc` adds for itself.
+/// Returns the reason for members of a static library that are not examined. The metadata that `rustc` adds does not
+/// count.
 pub(crate) fn of_archive(unread: &[(String, String)]) -> Vec<String> {
     let others = unread.iter().filter(|(name, _)| name != "lib.rmeta").collect::<Vec<_>>();
     let Some((name, why)) = others.first() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Which compilers made the host's code of a build: its objects name them, whatever `CXX` or `PATH` suggest.
+//! Detects the host compilers of a build from its objects, whatever `CXX` or `PATH` contain.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,29 +8,29 @@ use crate::kernels::SECTIONS;
 use crate::mapped_file::OpenFiles;
 use crate::toolchain::HostCompiler;
 
-/// The compilers of the host's code in what a build has made.
+/// The compilers of the host code in the outputs of a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostCode {
     /// `gcc 12.2.0`, `clang 14.0.6`.
     pub compilers: Vec<String>,
-    /// Whether they compiled what stands beside GPU code: then nvcc has called them.
+    /// True if they compiled host code that is in one object with GPU code, which means that nvcc called them.
     pub beside_kernels: bool,
 }
 
 impl HostCode {
-    /// The one compiler; of several nobody can say which is meant.
+    /// Returns the compiler if there is only one. If there are several, it is unknown which one was intended.
     pub fn only_compiler(&self) -> Option<&String> {
         self.compilers.first().filter(|_| self.compilers.len() == 1)
     }
 
-    /// The one that nvcc called.
+    /// Returns the host compiler that nvcc called.
     pub fn nvcc_host_compiler(&self) -> Option<&String> {
         self.only_compiler().filter(|_| self.beside_kernels)
     }
 
-    /// What a build's objects and static libraries name. Where some of these hold GPU code, which nvcc hands to its host
-    /// compiler, those alone count. What an earlier build has left among them counts only where the linked file may have
-    /// been made from it.
+    /// Collects the compilers of a build's objects and static libraries. If some of these contain GPU code, for which
+    /// nvcc calls its host compiler, only these count. Objects of an earlier build count only if the linked file may
+    /// have been built from them.
     pub fn from_objects(linked: &[u8], objects: &[PathBuf], files: &OpenFiles) -> Self {
         let mut found = ScannedObjects::default();
         for data in objects.iter().filter_map(|object| files.open(object).ok()) {
@@ -44,7 +44,7 @@ impl HostCode {
         }
         let beside_kernels = !found.with_kernels.is_empty();
         let mut all = if beside_kernels { found.with_kernels } else { found.others };
-        // One that is not stripped lists the compilers of everything in it.
+        // A linked file that is not stripped lists the compilers of all its parts.
         let listed = Some(linked).filter(|_| !all.is_empty()).and_then(|data| {
             let elf = Elf::parse(data).ok()?;
             let listed: BTreeSet<String> = comment_strings(&elf).filter_map(HostCompiler::in_comment).collect();
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(named_compilers(&both, &[&plain]), ["gcc 12.2.0"]);
         assert_eq!(named_compilers(&both, &[&plain, &kernels]), ["clang 14.0.6"]);
         assert_eq!(named_compilers(&both, &[&plain, &other]), ["clang 14.0.6", "gcc 12.2.0"]);
-        // An object that the linker did not take, and a linked file that was stripped.
+        // An object that the linker did not use, and a stripped linked file.
         let gcc = write("gcc", object(GCC, false));
         assert_eq!(named_compilers(&gcc, &[&plain, &other]), ["gcc 12.2.0"]);
         assert_eq!(named_compilers(&gcc, &[&kernels]), [""; 0]);

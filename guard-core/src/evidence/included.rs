@@ -1,5 +1,5 @@
-//! Which headers of the guarded library a build has compiled with. A `-I` stands in no object: what is looked through is
-//! what build scripts and compilers leave besides.
+//! Detects the cuDNN headers that a build compiled with. Objects do not contain `-I` options, so this reads other
+//! outputs of build scripts and compilers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,24 +14,25 @@ use crate::toolchain::{LibraryHeaders, include_flags};
 use crate::vendor::CUDNN;
 use crate::version::Version;
 
-/// Headers that were included, and what tells of them.
+/// Included headers, and the evidence for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Included {
-    /// Their release.
+    /// Release of the headers.
     pub version: Version,
-    /// The header that says so, or the bindings that were made of it.
+    /// The header that contains the release, or the bindings that were generated from it.
     pub path: PathBuf,
-    /// The file that shows it: a compiler's list of what it read, a build script's output, an object.
+    /// The file that contains the evidence: a compiler's dependency file, the output of a build script, or an object.
     pub by: PathBuf,
 }
 
-/// A larger file is no list of a compiler's, and no script's output.
+/// Maximum size in bytes of a dependency file or a script's output. A larger file is something else.
 const LARGEST: u64 = 64 << 20;
 
-/// Enough for the objects of a large library.
+/// Maximum number of files per directory; enough for the objects of a large library.
 const MOST_FILES: usize = 20_000;
 
-/// What the scripts left that wrote to these folders (`OUT_DIR`s), and their objects: each release once.
+/// Returns the headers found in the output directories of build scripts (`OUT_DIR`s) and in these objects. Each release
+/// is listed once.
 pub fn included_headers(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenFiles) -> Vec<Included> {
     let mut found: Vec<Included> = Vec::new();
     let mut add = |included: Included| {
@@ -42,7 +43,7 @@ pub fn included_headers(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenF
     for folder in out_dirs {
         let mut left = MOST_FILES;
         walk_files(folder, &mut left, &mut |file: &Path| scan_file(file, &mut add));
-        // cargo keeps what a script has said beside the folder that it wrote to.
+        // cargo stores the output of a script in a sibling of `OUT_DIR`.
         if let Some(output) = folder.parent().map(|folder| folder.join("output")) {
             scan_paths(&output, parse_script_output, &mut add);
         }
@@ -72,7 +73,7 @@ fn walk_files(folder: &Path, left: &mut usize, look: &mut impl FnMut(&Path)) {
 fn scan_file(file: &Path, add: &mut impl FnMut(Included)) {
     match file.extension().and_then(|ending| ending.to_str()) {
         Some("d") => scan_paths(file, parse_depfile, add),
-        // What bindgen makes of the macros.
+        // Bindings: bindgen converts the macros to constants.
         Some("rs") => {
             let version = text_of(file).as_deref().and_then(parse_bindings_version);
             if let Some(version) = version {
@@ -88,7 +89,7 @@ fn text_of(file: &Path) -> Option<String> {
     fits.then(|| fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))?
 }
 
-/// The headers whose paths a text holds.
+/// Adds the headers whose paths are in a text file.
 fn scan_paths(file: &Path, paths: fn(&str) -> Vec<PathBuf>, add: &mut impl FnMut(Included)) {
     let Some(text) = text_of(file) else { return };
     let folders: BTreeSet<PathBuf> = paths(&text).into_iter().collect();
@@ -116,7 +117,7 @@ fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Includ
     }
 }
 
-/// What the headers of this folder say, where they are those that were there when `by` was written.
+/// Adds the headers of this directory if they did not change after `by` was written.
 fn add_folder(folder: &Path, by: &Path, add: &mut impl FnMut(Included)) {
     let Some(LibraryHeaders { path, version: Some(version) }) = LibraryHeaders::in_folder(folder) else { return };
     let written = fs::metadata(by).map(|about| (about.mtime(), about.mtime_nsec()));
@@ -125,8 +126,8 @@ fn add_folder(folder: &Path, by: &Path, add: &mut impl FnMut(Included)) {
     }
 }
 
-/// Whether a file has come to this path, or a link on the way to it, after this time. A file's own time may be older than
-/// its coming; the time at which its inode changed is not.
+/// Returns true if a file, or a link on its path, was placed there after this time. The modification time of a file may
+/// be older than that, but the change time of its inode is not.
 fn changed_since(path: &Path, written: (i64, i64)) -> bool {
     path.ancestors().any(|part| {
         fs::symlink_metadata(part).is_ok_and(|about| {
@@ -146,7 +147,7 @@ fn folder_of_header(path: &str) -> Option<PathBuf> {
     path.parent().filter(|folder| named && folder.is_absolute()).map(Path::to_owned)
 }
 
-/// The folders in a rule for make, as compilers write it (`-MD`): blanks in names stand behind a backslash.
+/// Returns the header directories in a make rule that a compiler wrote (`-MD`), in which a backslash escapes a space.
 fn parse_depfile(text: &str) -> Vec<PathBuf> {
     if !text.contains(CUDNN.key) {
         return Vec::new();
@@ -156,15 +157,16 @@ fn parse_depfile(text: &str) -> Vec<PathBuf> {
     words.filter_map(|word| folder_of_header(&word)).collect()
 }
 
-/// The folders in a build script's output: files that it announces, as bindgen's callbacks do for all that clang reads, and
-/// the calls that older releases of the cc crate tell. One that embeds the guard announces what that has looked at, used or not.
+/// Returns the header directories in the output of a build script: announced files, which bindgen's callbacks print for
+/// every file that clang reads, and the compiler calls that older releases of the cc crate print. If the script embeds
+/// a guard, its announcements are ignored, because the guard announces every header that it read, used or not.
 fn parse_script_output(text: &str) -> Vec<PathBuf> {
     let embeds = text.contains(env::STAMP_DIR_VAR);
     let announced = |line: &str| {
         let rest = line.strip_prefix("cargo:").filter(|_| !embeds)?;
         folder_of_header(rest.strip_prefix(':').unwrap_or(rest).strip_prefix("rerun-if-changed=")?)
     };
-    // The first of the folders that has any is what the compiler takes.
+    // The compiler uses the first directory that contains the headers.
     let called = |line: &str| {
         let words: Vec<String> =
             line.strip_prefix("running: ")?.split('"').skip(1).step_by(2).map(str::to_owned).collect();
@@ -174,7 +176,7 @@ fn parse_script_output(text: &str) -> Vec<PathBuf> {
     text.lines().filter_map(|line| announced(line).or_else(|| called(line))).collect()
 }
 
-/// The release in `pub const …_MAJOR: u32 = 9;` and its like.
+/// Returns the release in bindings: `pub const …_MAJOR: u32 = 9;` and the two constants that follow.
 fn parse_bindings_version(text: &str) -> Option<Version> {
     let number = |name: &str| {
         let (_, rest) = text.split_once(&format!("const {name}"))?;

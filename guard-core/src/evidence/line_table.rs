@@ -12,7 +12,8 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 const COMPRESSED: u64 = 0x800;
 
-/// The files of all units whose names `wanted` takes, with their directories as far as the compiler names them.
+/// Returns the source files of all units whose file name `wanted` accepts, with the directories that the compiler
+/// recorded. Relative paths are skipped.
 pub(super) fn files(elf: &Elf<'_>, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let section = |name: &str| elf.section_named(name).filter(|section| section.flags & COMPRESSED == 0);
     let texts = |name: &str| section(name).map_or(&[][..], |section| section.data);
@@ -48,7 +49,7 @@ pub(super) fn files(elf: &Elf<'_>, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf
     found.into_iter().collect()
 }
 
-/// Where the unit at this place ends; `None` if it does not lie within the table.
+/// Returns the end of the unit at this offset. `None` if the unit is not within the table.
 fn end_of_unit(lines: &[u8], at: usize) -> Option<usize> {
     let number = |from: usize, width: usize| {
         let bytes = lines.get(from..from.checked_add(width)?)?;
@@ -61,13 +62,13 @@ fn end_of_unit(lines: &[u8], at: usize) -> Option<usize> {
     start.checked_add(usize::try_from(length).ok()?).filter(|end| *end <= lines.len())
 }
 
-/// The table as the linker would write it: in an object the offsets of texts are the addends of `Elf64_Rela` entries.
+/// Applies the relocations like the linker: in an object, the offsets of texts are the addends of `Elf64_Rela` entries.
 fn relocated<'a>(lines: &'a [u8], relocations: &[u8], processor: u16) -> Cow<'a, [u8]> {
     let word = |entry: &[u8], at: usize| Some(u64::from_le_bytes(entry.get(at..at + 8)?.try_into().ok()?));
     let mut lines = Cow::Borrowed(lines);
     for entry in relocations.chunks_exact(24) {
         let (Some(at), Some(info), Some(addend)) = (word(entry, 0), word(entry, 8), word(entry, 16)) else { continue };
-        // R_X86_64_64 and R_AARCH64_ABS64; the others that occur here are of 32 bits.
+        // R_X86_64_64 and R_AARCH64_ABS64. The other types that occur here have 32 bits.
         let width = match (processor, info & 0xffff_ffff) {
             (machine::X86_64, 1) | (machine::AARCH64, 257) => 8,
             _ => 4,
@@ -80,7 +81,7 @@ fn relocated<'a>(lines: &'a [u8], relocations: &[u8], processor: u16) -> Cow<'a,
     lines
 }
 
-/// The tables of texts that a table of lines refers to.
+/// The string tables that a line table refers to.
 struct Texts<'a> {
     line: DebugLineStr<Slice<'a>>,
     plain: DebugStr<Slice<'a>>,
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn tables_of_two_kinds() {
         let older = b"/a\0/b\0\0other.h\0\x01\0\0wanted.h\0\x02\0\0wanted_too.h\0\x00\0\0\0";
-        // Folders by offset; files by offset, the number of their folder and a digest.
+        // Directories by offset; files by offset, number of their directory and digest.
         let mut newer = vec![1, 1, 0x1f, 2];
         newer.extend([0, 0, 0, 0, 3, 0, 0, 0]);
         newer.extend([3, 1, 0x1f, 2, 0x0b, 5, 0x1e, 1]);

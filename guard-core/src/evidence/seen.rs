@@ -1,4 +1,4 @@
-//! What the tools of a linked file tell of the toolkit that it was built with.
+//! Evidence in a linked file about the toolkit that built it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,42 +11,42 @@ use crate::toolchain::{LibraryFile, Toolchain};
 use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::{CudaVersion, Version};
 
-/// The releases that a linked file shows.
+/// Releases that a linked file shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkEvidence {
-    /// Of its kernels.
+    /// The kernels and their releases.
     pub kernels: Vec<Kernel>,
-    /// Of the cudarts that stand in it.
+    /// Releases of the cudarts in the file.
     pub cudart: Vec<CudaVersion>,
-    /// In the name of the libcudart that it needs; the second number is always 0 from 12 on.
+    /// Release in the name of the libcudart that it needs; from 12 on, the second number is always 0.
     pub cudart_named: Option<CudaVersion>,
-    /// The release of the libcudart that the linker took, and its file.
+    /// Release and path of the libcudart that the linker resolved.
     pub cudart_taken: Option<(CudaVersion, PathBuf)>,
-    /// The guarded library that the linker took.
+    /// The cuDNN that the linker resolved.
     pub library_taken: Option<LibraryFile>,
-    /// The compilers of the host's code in what this build has made; `None` where nobody has looked.
+    /// Compilers of the host code in this build's outputs; `None` if they were not examined.
     pub host: Option<HostCode>,
 }
 
-/// A container whose code tells the release that made it.
+/// A container whose code shows the release that compiled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Its number: [`Kernels::containers`].
+    /// Index in [`Kernels::containers`].
     pub container: usize,
-    /// Of the toolkit that made it.
+    /// Release of the toolkit that compiled it.
     pub release: CudaVersion,
-    /// How that is known.
+    /// Evidence for the release.
     pub known: Known,
-    /// This very build is known to have made it.
+    /// True if it is known that this build compiled it.
     pub own: bool,
-    /// An image without a fatbin around it: no cudart registers it, and it may have come with the sources.
+    /// True for an image that is not in a fatbin: no cudart registers it, and it may come from the source tree.
     pub bare: bool,
 }
 
 impl LinkEvidence {
-    /// Looks at a file that has been read, and whose kernels have. Where it does not show the toolkit on record alone, `own`
-    /// tells of each container whether this build is known to have made it, by the file's bytes. `searched` is where the
-    /// linker looked for libraries, in its order.
+    /// Collects the releases from a linked file and its kernels. If the file shows any toolkit other than `recorded`,
+    /// `own` is called with the contents of the file and returns, for each container, whether this build is known to
+    /// have compiled it. `searched` lists the directories in which the linker searched for libraries, in order.
     pub fn from_linked_file(
         binary: &Binary,
         kernels: &Kernels,
@@ -65,7 +65,7 @@ impl LinkEvidence {
         }
         let library = binary.needed.iter().find(|name| CUDNN.is_named(name));
         seen.library_taken = library.and_then(|soname| Toolchain::library_taken(soname, searched));
-        // Kernels may be of it, and the cudart of another: objects that were kept when the toolkit was switched.
+        // Kernels and cudart may be from different toolkits, because objects were reused after the toolkit was changed.
         if !recorded.is_some_and(|release| seen.shows_only(release)) && !seen.kernels.is_empty() {
             let own = own(binary.data());
             for kernel in &mut seen.kernels {
@@ -76,7 +76,7 @@ impl LinkEvidence {
     }
 
     fn from_evidence(evidence: &Evidence, kernels: &Kernels) -> Self {
-        // An ISA says no more than that the release is not older.
+        // An ISA version shows only the oldest possible release.
         let exact = evidence.kernels.iter().filter(|(_, made)| made.known != Known::Isa);
         let kernel = |(at, made): &(usize, crate::kernels::Provenance)| Kernel {
             container: *at,
@@ -92,35 +92,35 @@ impl LinkEvidence {
         self.kernels.iter().filter(|kernel| of(kernel)).map(|kernel| kernel.release).collect()
     }
 
-    /// The toolkits that compiled what this build is known to have made.
+    /// Returns the toolkits of the kernels that this build is known to have compiled.
     pub fn own_kernel_releases(&self) -> BTreeSet<CudaVersion> {
         self.kernel_releases(|kernel| kernel.own)
     }
 
-    /// Those of the kernels that a cudart registers.
+    /// Returns the toolkits of the kernels that a cudart registers.
     pub fn registered_releases(&self) -> BTreeSet<CudaVersion> {
         self.kernel_releases(|kernel| !kernel.bare)
     }
 
-    /// Those of images without a fatbin around them.
+    /// Returns the toolkits of images that are not in a fatbin.
     pub fn bare_image_releases(&self) -> BTreeSet<CudaVersion> {
         self.kernel_releases(|kernel| kernel.bare)
     }
 
-    /// The releases of the cudarts that it was linked with, as far as they are known.
+    /// Returns the known releases of the cudarts that the file was linked with.
     pub fn cudart_releases(&self) -> BTreeSet<CudaVersion> {
         self.cudart.iter().copied().chain(self.cudart_taken.iter().map(|(release, _)| *release)).collect()
     }
 
-    /// Whether its cudart is of this release, or may be.
+    /// Returns true if its cudart has this release, or may have it.
     pub fn may_take_cudart_of(&self, release: CudaVersion) -> bool {
         let by_name =
             self.cudart_taken.is_none() && self.cudart_named.is_some_and(|named| named.major == release.major);
         by_name || self.cudart_releases().contains(&release)
     }
 
-    /// The one toolkit of which both its kernels and its cudart are; `None` where there are several, or where anything
-    /// does not tell.
+    /// Returns the toolkit if all kernels and the cudart come from one. `None` if there are several, or if the kernels
+    /// or the cudart do not show their release.
     pub fn only_toolkit(&self) -> Option<CudaVersion> {
         let (mut all, cudarts) = (self.registered_releases(), self.cudart_releases());
         if all.is_empty() || cudarts.is_empty() {
@@ -131,8 +131,8 @@ impl LinkEvidence {
         all.first().copied().filter(|_| all.len() == 1)
     }
 
-    /// The toolkit that it was built with, where the file shows one: the one in use where that took part, else the newest
-    /// of those that did.
+    /// Returns the toolkit that built the file, if the file shows one: the toolkit in use if it took part, otherwise
+    /// the newest one that did.
     pub fn built_with(&self, in_use: Option<CudaVersion>) -> Option<CudaVersion> {
         let one_of = |releases: &BTreeSet<CudaVersion>| {
             let in_use = in_use.filter(|release| releases.contains(release));
@@ -142,7 +142,7 @@ impl LinkEvidence {
         if !own.is_empty() {
             return one_of(&own);
         }
-        // Kernels of others, linked to the cudart of the toolkit in use.
+        // Kernels from elsewhere, linked to the cudart of the toolkit in use.
         let cudarts = self.cudart_releases();
         if let Some(release) = in_use.filter(|release| cudarts.contains(release)) {
             return Some(release);
@@ -155,29 +155,29 @@ impl LinkEvidence {
         one_of(&registered).or_else(|| one_of(&cudarts)).or_else(|| one_of(&self.bare_image_releases()))
     }
 
-    /// Whether it shows no other release than this one.
+    /// Returns true if the file shows no release other than this one.
     pub fn shows_only(&self, release: CudaVersion) -> bool {
         self.kernels.iter().all(|kernel| kernel.release == release)
             && self.cudart_releases().iter().all(|one| *one == release)
     }
 
-    /// The other toolkits whose code stands in it, oldest first.
+    /// Returns the other toolkits whose code is in the file, oldest first.
     pub fn other_toolkits(&self, toolkit: Option<CudaVersion>) -> Vec<CudaVersion> {
         self.kernel_releases(|_| true).into_iter().filter(|release| Some(*release) != toolkit).collect()
     }
 
-    /// The release of the guarded library that the linker took.
+    /// Returns the release of the cuDNN that the linker resolved.
     pub fn cudnn_version(&self) -> Option<Version> {
         Some(self.library_taken.as_ref()?.version.as_ref()?.value)
     }
 
-    /// The release of its cudart: of several the one that asks most of a driver.
+    /// Returns the newest release of its cudarts, which has the highest driver requirement.
     pub fn newest_cudart(&self) -> Option<CudaVersion> {
         self.cudart_releases().last().copied()
     }
 }
 
-/// The library of this soname that a linker finds first.
+/// Returns release and path of the library with this soname that a linker finds first.
 fn resolve_library(soname: &str, searched: &[PathBuf]) -> Option<(CudaVersion, PathBuf)> {
     let names = [CUDART.link_name(), soname.to_owned()];
     let files = searched.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));

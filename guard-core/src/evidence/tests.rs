@@ -6,7 +6,7 @@ fn image(kind: u16, version: (u16, u16), payload: Vec<u8>) -> Image {
     Image { kind, arch: 90, version, flags: 0, payload, unpacked: None, options: Vec::new(), name: String::new() }
 }
 
-/// A cubin that says its release as ABI 7 does.
+/// A cubin that stores its release in the header, as ABI 7 does.
 fn cubin(release: u32) -> Vec<u8> {
     let mut bytes = writer::cubin(90, 7, &["k"]);
     bytes[20..24].copy_from_slice(&release.to_le_bytes());
@@ -37,7 +37,7 @@ fn made(bytes: &[u8]) -> Vec<String> {
 #[test]
 fn each_image_says_who_made_it() {
     let lz4 = |bytes: &[u8]| {
-        // Literals alone.
+        // Literals only.
         let mut block = vec![0xf0];
         let mut rest = bytes.len() - 15;
         while rest >= 255 {
@@ -72,7 +72,7 @@ fn each_image_says_who_made_it() {
     assert_eq!(made(&noted("13.0")), ["cubin 13.0 note 1"]);
     assert_eq!(made(&cubin(118)), ["cubin 11.8 elf header 1"]);
     assert_eq!(made(&evidence), ["ptx 12.5 comment 1"]);
-    // A number that no release has is none.
+    // A number that is not a release is ignored.
     assert!(made(&cubin(1)).is_empty() && made(&cubin(u32::MAX)).is_empty());
 }
 
@@ -96,7 +96,7 @@ fn a_static_cudart_says_its_release() {
         (&[13000, 13000, 13000], &[]),
         (&[9000, 9000, 9000, 9000, 6940], &["9.0"]),
         (&[11080, 12090, 11080, 12090], &["11.8", "12.9"]),
-        // Releases that there never were, and one that may come.
+        // Releases that never existed, and a future one.
         (&[12730, 12730, 9660, 9660, 12100, 12100, 13005, 13005, 7, 7], &[]),
         (&[99010, 99010], &["99.1"]),
     ] {
@@ -113,6 +113,6 @@ fn a_static_cudart_says_its_release() {
     ] {
         assert_eq!(stores(elf::machine::AARCH64, &words.concat()), expected);
     }
-    // Another processor's code is not looked at.
+    // Code of another processor is ignored.
     assert!(stores(elf::machine::X86, &store(13000).repeat(2)).is_empty());
 }
