@@ -1,30 +1,30 @@
-//! Files that people or tools wrote for others to read: a header, a lock, a build script. What has such a file's name may be
-//! anything, and reading it must come to an end. And writing those that others look at meanwhile.
+//! Bounded reading of files such as headers, locks and build scripts, and atomic writing. A path may name anything (a
+//! FIFO, a huge file), and reading it must end.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// No such file is larger.
+/// Maximum size of a file in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// Opens a file, and nothing that could keep us waiting for ever, or never ends: a FIFO, a socket, a device.
+/// Opens a file or directory. Rejects a FIFO, a socket or a device, which could block forever or never end.
 ///
 /// # Errors
-/// As [`File::open`], and where it is no file.
+/// The errors of [`File::open`], or an error if the path is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let about = fs::metadata(path)?;
-    // Of a folder the system says so itself.
+    // For a directory, the system's error follows when it is read.
     if about.is_file() || about.is_dir() { File::open(path) } else { Err(no_file()) }
 }
 
-/// A file's bytes.
+/// Reads the bytes of a file.
 ///
 /// # Errors
-/// As [`open_regular`], and where it is too large for what it is taken for.
+/// The errors of [`open_regular`], or an error if the file has more than 16 MiB.
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // Files of /proc say of themselves that they are empty.
+    // Files in /proc have a length of 0, so the length does not decide.
     open_regular(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         return Err(io::Error::other("is larger than 16 MiB: some other file"));
@@ -32,19 +32,19 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file's text.
+/// Reads the text of a file.
 ///
 /// # Errors
-/// As [`read_bytes`], and where it is not UTF-8.
+/// The errors of [`read_bytes`], or an error if the file is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read_bytes(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "is not UTF-8 text"))
 }
 
-/// Writes a file, and nothing that waits for a reader who may never come. A pipe without a name is one that the caller holds open
-/// for us, as a shell's `>(…)` does.
+/// Writes a file. Rejects a named FIFO, because a write would wait for a reader that may never come. An unnamed pipe is
+/// accepted, because the caller holds it open, like a shell's `>(…)`.
 ///
 /// # Errors
-/// As [`fs::write`], and where it is a FIFO.
+/// The errors of [`fs::write`], or an error if the path is a FIFO.
 pub fn write_regular(path: &Path, text: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|about| is_fifo(&about)) && fs::canonicalize(path).is_ok() {
         return Err(no_file());
@@ -68,11 +68,11 @@ fn no_file() -> io::Error {
     io::Error::other("is not a regular file")
 }
 
-/// Writes the file, whole or not at all, unless it holds just that already; says whether it wrote. Folders above it are
-/// made.
+/// Writes the file atomically unless it already has this content, and returns true if it wrote. Creates missing parent
+/// directories.
 ///
 /// # Errors
-/// With the file's name and why.
+/// The path and the reason.
 pub fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
     if read_bytes(path).is_ok_and(|old| old == content) {
         return Ok(false);
@@ -82,7 +82,7 @@ pub fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
         return Err(fail(io::ErrorKind::InvalidInput.into()));
     };
     fs::create_dir_all(folder).map_err(fail)?;
-    // Beside it and renamed: who looks at this moment sees the old one or the new one.
+    // Written under a temporary name and renamed, so that readers see the old file or the new one.
     let beside = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
     fs::write(&beside, content).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
         let _ = fs::remove_file(&beside);

@@ -1,6 +1,6 @@
-//! Findings: one thing that is wrong, or that cannot be told. Codes are stable; words may improve.
+//! Findings: problems, and facts that cannot be determined. Codes are stable; texts may change.
 //!
-//! Codes, weights and words stand in `data/findings.toml`; `finding/codes.rs` is written from it.
+//! `data/findings.toml` contains codes, severities and texts; `finding/codes.rs` is generated from it.
 
 mod values;
 
@@ -9,48 +9,49 @@ use std::fmt;
 pub use crate::check::Severity;
 use crate::sanitize;
 
-/// One finding.
+/// A problem, or a fact that cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-// `non_exhaustive` would let this crate's own judges compose one.
+// `non_exhaustive` would still let code in this crate construct a finding directly.
 #[allow(clippy::manual_non_exhaustive)]
 pub struct Finding {
-    /// Which, stable.
+    /// The stable code.
     pub code: Code,
-    /// How much it weighs here.
+    /// The severity in this build or on this machine.
     pub severity: Severity,
-    /// The package whose manifest it concerns, `name version`; empty where it concerns none.
+    /// The package whose manifest the finding concerns, `name version`; empty if there is none.
     pub component: String,
-    /// What it is about: a library, "toolkit", a file, an arch.
+    /// The subject: a library, "toolkit", a file, an arch.
     pub subject: String,
-    /// What happened, built with what, found what and where: one sentence on the first line, facts on the next.
+    /// The problem in one sentence, then one fact per line, such as the built and the found version.
     pub message: String,
-    /// What to do.
+    /// The action to take.
     pub hint: String,
-    /// Nobody else makes one: every word of a finding stands in the table.
+    /// Private, so that findings are only created from the texts in the table.
     by_the_table: (),
 }
 
 impl Finding {
-    /// One that was said before, as [`Self::to_json`] wrote it down.
+    /// Restores a recorded finding that [`Self::to_json`] wrote.
     pub fn from_record(code: Code, severity: Severity, [component, subject, message, hint]: [String; 4]) -> Self {
         Self { code, severity, component, subject, message, hint, by_the_table: () }
     }
 
-    /// The same, about this component.
+    /// Sets the component.
     #[must_use]
     pub fn with_component(mut self, component: impl Into<String>) -> Self {
         self.component = component.into();
         self
     }
 
-    /// The same, of another weight.
+    /// Sets the severity.
     #[must_use]
     pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }
 
-    /// As people read it: `error[CG101]: …`, the facts indented, the hint last, and nothing that a terminal would obey.
+    /// Formats the finding for people: `error[CG101]: …`, the facts indented, the hint last. Control characters are
+    /// escaped.
     pub fn render(&self) -> String {
         use fmt::Write as _;
         let mut lines = self.message.lines();
@@ -64,13 +65,14 @@ impl Finding {
         sanitize::sanitize_text(&text).into_owned()
     }
 
-    /// Message and hint as one text, for readers that know no hints.
+    /// Returns message and hint as one text, for formats without a field for the hint.
     pub fn text(&self) -> String {
         if self.hint.is_empty() { self.message.clone() } else { format!("{}\nhint: {}", self.message, self.hint) }
     }
 
-    /// As a workflow command of GitHub's, which its runner shows as an annotation: one line, whatever stands in it. Blanks
-    /// may go before it, as cargo puts them before what a build script says.
+    /// Formats the finding as a GitHub workflow command, which the runner shows as an annotation. The result is one
+    /// line, whatever the texts contain. Leading blanks are allowed; cargo puts them before the output of a build
+    /// script.
     pub fn github_annotation(&self) -> String {
         let level = match self.severity {
             Severity::Error => "error",
@@ -93,35 +95,35 @@ impl Finding {
     }
 }
 
-/// The workflow command of GitHub's that shows an error which is no finding: what could not be read, and why.
+/// Formats an error that is not a finding as a GitHub workflow command.
 pub fn annotated_error(text: &str) -> String {
     format_annotation("error", "cudaguard", text)
 }
 
 fn format_annotation(level: &str, title: &str, text: &str) -> String {
-    // As the runner undoes it (`ActionCommand`): `%` first, and what ends a line; in a property `:` and `,` too.
+    // The runner's `ActionCommand` decodes these escapes: `%` and line ends; in a property also `:` and `,`.
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let line = format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text));
     sanitize::sanitize_line(&line).into_owned()
 }
 
-/// What a finding does to the verdict.
+/// Effect of a finding on the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// An error of this code refuses.
+    /// An error with this code refuses the program.
     Refuses,
     /// The verdict is at best "unknown".
     Open,
-    /// Nothing.
+    /// No effect.
     Informs,
 }
 
 macro_rules! codes {
     ($($number:literal $name:ident $severity:ident $effect:ident $rank:literal $title:literal $text:literal;)*) => {
-        /// A finding's code: `CG` and three digits. 1xx the build, 2xx the start of a program, 3xx GPU and driver,
-        /// 4xx kernels, 5xx cannot tell.
+        /// Code of a finding: `CG` and three digits. 1xx: build, 2xx: start of a program, 3xx: GPU and driver, 4xx:
+        /// kernels, 5xx: unknown facts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        // `enum_variant_names`: the names are those of the table, CannotTell… among them.
+        // `enum_variant_names`: the names come from the table, including `CannotTell…`.
         #[allow(missing_docs, clippy::enum_variant_names)]
         pub enum Code { $($name = $number,)* }
 
@@ -129,27 +131,27 @@ macro_rules! codes {
             /// Every code, in order.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The weight that the judge gives it where nothing else is said.
+            /// Returns the default severity.
             pub const fn severity(self) -> Severity {
                 match self { $(Self::$name => Severity::$severity,)* }
             }
 
-            /// What it does to the verdict.
+            /// Returns the effect on the verdict.
             pub const fn effect(self) -> Effect {
                 match self { $(Self::$name => Effect::$effect,)* }
             }
 
-            /// Of several findings of one weight the lower is told first.
+            /// Returns the order among findings of one severity; lower ranks are printed first.
             pub const fn rank(self) -> u8 {
                 match self { $(Self::$name => $rank,)* }
             }
 
-            /// What it says, in a few words.
+            /// Returns the title: a short description.
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
             }
 
-            /// What it means, why it matters and what to do, at length: `cargo cudaguard explain`.
+            /// Returns the long text of `cargo cudaguard explain`: meaning, consequence and action.
             pub const fn explanation(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
@@ -159,31 +161,31 @@ macro_rules! codes {
 
 macro_rules! words {
     ($($name:ident $code:ident $subject:literal $message:literal $hint:literal;)*) => {
-        /// The words of a finding, of which a code may have several.
+        /// The message of a finding. A code may have several.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum MessageTemplate { $($name,)* }
 
         impl MessageTemplate {
-            /// All of them.
+            /// All templates.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Whose words they are.
+            /// Returns the code that the message belongs to.
             pub const fn code(self) -> Code {
                 match self { $(Self::$name => Code::$code,)* }
             }
 
-            /// What it is about, to be filled in.
+            /// Returns the template of the subject.
             pub const fn subject(self) -> &'static str {
                 match self { $(Self::$name => $subject,)* }
             }
 
-            /// The sentence and its lines, to be filled in.
+            /// Returns the template of the sentence and its fact lines.
             pub const fn message(self) -> &'static str {
                 match self { $(Self::$name => $message,)* }
             }
 
-            /// What to do, to be filled in.
+            /// Returns the template of the hint.
             pub const fn hint(self) -> &'static str {
                 match self { $(Self::$name => $hint,)* }
             }
@@ -193,13 +195,13 @@ macro_rules! words {
 
 macro_rules! phrases {
     ($($name:ident $text:literal;)*) => {
-        /// Words that stand for a value of several findings.
+        /// A text for a value that several findings share.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum MessageFragment { $($name,)* }
 
         impl MessageFragment {
-            /// To be filled in.
+            /// Returns the template.
             const fn template(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
@@ -211,19 +213,19 @@ include!("finding/codes.rs");
 
 pub use values::Values;
 
-/// What becomes of a program on a machine.
+/// Result for a program on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// It runs: everything that was asked of the machine is there.
+    /// It runs: the machine fulfils all requirements.
     Runs,
-    /// It cannot be told.
+    /// Unknown, because a fact cannot be determined.
     Unknown,
-    /// It does not run, or would not start.
+    /// It does not start, or it does not work.
     Refused,
 }
 
 impl Verdict {
-    /// Of these findings: the one rule, which the shim has from the same table.
+    /// Returns the verdict of these findings. The shim applies the same rule, generated from the same table.
     pub fn from_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
         let one = |finding: &Finding| match finding.code.effect() {
             Effect::Refuses if finding.severity == Severity::Error => Self::Refused,
@@ -233,7 +235,7 @@ impl Verdict {
         findings.into_iter().map(one).max().unwrap_or(Self::Runs)
     }
 
-    /// To people: `runs`, `cannot tell`, `refused`.
+    /// Returns the name for people, which differs from [`Self::name`] for `unknown`.
     pub const fn display_name(self) -> &'static str {
         match self {
             Self::Unknown => "cannot tell",
@@ -241,7 +243,7 @@ impl Verdict {
         }
     }
 
-    /// `runs`, `unknown`, `refused`: in reports and in JSON.
+    /// Returns the name in reports and in JSON: `runs`, `unknown`, `refused`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Runs => "runs",
@@ -251,17 +253,17 @@ impl Verdict {
     }
 }
 
-/// In the order in which they are told: what weighs more first, and of that what has to be mended before the rest matters.
+/// Sorts findings in report order: by severity, then by rank, so that a cause precedes its consequences.
 pub fn sort_findings(findings: &mut [Finding]) {
     findings.sort_by_key(sort_key);
 }
 
-/// The place of a finding among those of one answer: see [`sort_findings`].
+/// Returns the sort key of a finding for [`sort_findings`].
 pub fn sort_key(finding: &Finding) -> impl Ord + use<> {
     (std::cmp::Reverse(finding.severity), finding.code.rank(), finding.code)
 }
 
-/// What is printed of them: each once, whichever packages it is about, in the order in which they are told.
+/// Returns the findings to print: each once, even if several packages have it, in report order.
 pub fn sorted_unique(findings: &[Finding]) -> Vec<&Finding> {
     let mut unique: Vec<&Finding> = Vec::new();
     for finding in findings {
@@ -275,19 +277,20 @@ pub fn sorted_unique(findings: &[Finding]) -> Vec<&Finding> {
 }
 
 impl Code {
-    /// Whether the toolchain alone tells it, before anything is compiled; other codes wait for the linked file or the
-    /// machine.
+    /// Returns true if the toolchain alone determines this code, before anything is compiled. Other codes need the
+    /// linked file or the machine.
     pub const fn is_of_the_toolchain(self) -> bool {
-        // A stub folder may stand in a variable or, where a build script put it, only in the file.
+        // A stub directory may be in a variable, or in the file only if a build script added it.
         (self as u16) < 128 && !matches!(self, Self::NoPtx | Self::StubInRuntimePath)
     }
 
-    /// Whether it is about driver and GPU: refusals of this kind rest on the real driver's own answer.
+    /// Returns true if the code is about driver and GPU. A refusal with such a code needs the answer of the real
+    /// driver.
     pub const fn is_of_driver_or_gpu(self) -> bool {
         matches!(self as u16, 300..=399)
     }
 
-    /// Whether it is about the release of the guarded library alone.
+    /// Returns true if the code is only about the release of cuDNN.
     pub const fn is_of_library(self) -> bool {
         matches!(self as u16, 201..=207) || matches!(self, Code::CudnnCannotTell)
     }
@@ -322,7 +325,7 @@ mod tests {
         );
         let info = sample(Code::ToolkitMixed, Severity::Info, "m", "h");
         assert!(info.starts_with("::notice ") && info.ends_with("::m%0Ahint: h"), "{info}");
-        // A title with what ends a property.
+        // A title that contains a comma, which ends a property.
         let code = Code::ALL.iter().find(|code| code.title().contains(',')).expect("some title has a comma");
         assert!(sample(*code, Severity::Error, "m", "").split("::").nth(1).unwrap().contains("%2C"));
     }

@@ -1,4 +1,5 @@
-//! Facts of the run side, as the run judge wants them: gathered by whoever looks, invented by nobody.
+//! Facts about the machine that runs a program, as input for the run-time checks. A fact that was not determined is
+//! unknown.
 
 use std::path::PathBuf;
 
@@ -8,74 +9,74 @@ use crate::version::{CudaVersion, DriverRelease, Version};
 /// A machine, or a process on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// The guarded library that the program gets, or would get.
+    /// The cuDNN that the program gets or would get.
     pub library: CudnnState,
     /// The driver.
     pub driver: DriverState,
-    /// The GPUs that the driver drives; `None`: nobody looked, or looking failed.
+    /// The GPUs that the driver supports; `None` if they were not determined.
     pub gpus: Option<Vec<HostGpu>>,
-    /// Whether the driver can compile PTX, and may.
+    /// PTX compilation by the driver.
     pub jit: Jit,
-    /// The shared libcudart that the program gets, where it needs one.
+    /// The shared libcudart that the program gets, if it needs one.
     pub cudart: CudartState,
-    /// Whether somebody describes it: what is lacking could be named.
+    /// True if the machine is described, for example by a host file, so that the user can add missing facts.
     pub described: bool,
 }
 
-/// What was found of a shared libcudart.
+/// State of a shared libcudart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CudartState {
-    /// Nobody looked, or the program needs none.
+    /// Not determined, or the program needs none.
     #[default]
     Unknown,
-    /// There.
+    /// It exists.
     Found {
-        /// Its file.
+        /// Path of the file.
         path: PathBuf,
-        /// By the file's name; `None`: that says the major alone, as in pip's packages.
+        /// Version in the file name. `None` if the name contains only the major, as in pip's packages.
         version: Option<Version>,
     },
 }
 
-/// What was found of the driver.
+/// State of the driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DriverState {
-    /// Nobody looked, or looking failed: cannot tell.
+    /// Not determined.
     #[default]
     Unknown,
-    /// Looked everywhere: there is no libcuda.
+    /// All places were searched: there is no libcuda.
     Absent,
-    /// There.
+    /// It exists.
     Found(HostDriver),
 }
 
 /// A driver: libcuda and the kernel module under it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostDriver {
-    /// The file of libcuda.
+    /// Path of libcuda.
     pub library: Option<String>,
-    /// Release of libcuda, by its file's name.
+    /// Release of libcuda, from its file name.
     pub user: Option<DriverRelease>,
-    /// Release of the kernel module, by `/proc/driver/nvidia/version`.
+    /// Release of the kernel module, from `/proc/driver/nvidia/version`.
     pub kernel: Option<DriverRelease>,
-    /// CUDA version that libcuda supports, as `cuDriverGetVersion` says it.
+    /// CUDA version that libcuda supports, from `cuDriverGetVersion`.
     pub cuda: Option<CudaVersion>,
-    /// What `cuInit` answered: 0 is right, 100 no GPU, 803 libcuda and kernel module of different releases. `None`:
-    /// nobody asked.
+    /// Result of `cuInit`: 0: success, 100: no GPU, 803: libcuda and kernel module have different releases. `None` if
+    /// it was not called.
     pub init: Option<u32>,
-    /// Whether this libcuda may stand over an older kernel module: asked only where nobody asked `cuInit`.
+    /// Support for an older kernel module; only determined if `cuInit` was not called.
     pub compat: CompatState,
 }
 
-/// What a libcuda's file says of forward compatibility, in its ELF note `.note.cuda.fwd_compatibility`.
+/// Forward compatibility of a libcuda, from its ELF note `.note.cuda.fwd_compatibility`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CompatState {
-    /// Nobody read the file; or it has no note and lies in a cuda-compat folder (packages up to 2025 had none).
+    /// The file was not read, or it is in a cuda-compat directory and has no note (packages up to 2025 had none).
     #[default]
     Unknown,
-    /// It has no such note: the libcuda of an ordinary driver.
+    /// The file has no such note: the libcuda of an ordinary driver.
     Ordinary,
-    /// It is cuda-compat's, and these are the branches of kernel modules that it works on; empty where it names none
+    /// A libcuda of cuda-compat, with the branches of kernel modules that it supports; empty if the note contains none
     /// (Jetson).
     Branches(Vec<u32>),
 }
@@ -83,88 +84,89 @@ pub enum CompatState {
 /// A GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostGpu {
-    /// Compute capability, where known.
+    /// Compute capability, if known.
     pub cc: Option<(u8, u8)>,
-    /// The product's name, where known: `NVIDIA GeForce RTX 4090`.
+    /// Product name, if known: `NVIDIA GeForce RTX 4090`.
     pub name: Option<String>,
-    /// `GPU-…`, where known.
+    /// `GPU-…`, if known.
     pub uuid: Option<String>,
-    /// Whether the process can use it: its device can be opened and `CUDA_VISIBLE_DEVICES` does not hide it.
+    /// True if the process can use the GPU: its device can be opened and `CUDA_VISIBLE_DEVICES` does not hide it.
     pub visible: bool,
-    /// Why the driver does not drive it: then it is not counted.
+    /// The reason why the driver does not support the GPU, which is then not counted.
     pub undriven: Option<DriverMismatch>,
-    /// It is not known whether the driver drives it: these are sure to.
+    /// It is unknown if the driver supports the GPU; drivers from this floor on certainly do.
     pub sure_from: Option<Floor>,
 }
 
-/// Why a driver drives no GPUs of a compute capability, as far as its release tells.
+/// The reason why a driver does not support GPUs of a compute capability, according to its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriverMismatch {
-    /// This branch was the last that did.
+    /// This branch was the last that supported them.
     NoLonger(u32),
-    /// These were the first that did.
+    /// The first drivers that supported them.
     NotYet(Floor),
 }
 
-/// Whether the driver can compile PTX, and may.
+/// PTX compilation by the driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jit {
-    /// `CUDA_FORCE_PTX_JIT=1`: machine code is passed over.
+    /// True if `CUDA_FORCE_PTX_JIT=1` is set: machine code is ignored.
     pub forced: bool,
-    /// `CUDA_DISABLE_PTX_JIT=1`: PTX is not compiled.
+    /// True if `CUDA_DISABLE_PTX_JIT=1` is set: PTX is not compiled.
     pub disabled: bool,
-    /// Whether `libnvidia-ptxjitcompiler.so.1` is to be found. `None`: nobody looked; a whole driver has it.
+    /// True if `libnvidia-ptxjitcompiler.so.1` can be found. `None` if it was not searched; a complete driver has it.
     pub compiler: Option<bool>,
 }
 
-/// What was found of the guarded library.
+/// State of cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CudnnState {
-    /// Nobody looked, or looking failed: cannot tell.
+    /// Not determined.
     #[default]
     Unknown,
-    /// Looked everywhere: not there.
+    /// All places were searched: there is no cuDNN.
     Absent,
-    /// There.
+    /// It exists.
     Found {
-        /// The loader library's file.
+        /// Path of `libcudnn.so.*`.
         path: PathBuf,
-        /// Why that file and no other, where it is known; in the shim's words.
+        /// The reason why the loader picks this file, if known, in the wording of the shim.
         picked_by: Option<String>,
-        /// Its major, by soname.
+        /// Major version, from the soname.
         major: u32,
-        /// By the inner library's exported word, the file name or a child's answer; `None`: cannot tell.
+        /// Version, from the inner library's exported number, the file name or the answer of a child process. `None` if
+        /// unknown.
         version: Option<Version>,
-        /// Inner libraries of which the manifest's rows ask: file name → what was found.
+        /// State of the inner libraries that have rows in the manifest.
         inner: Vec<Inner>,
-        /// What the loader library's own file says of its release.
+        /// Release of `libcudnn.so.*` itself, from its own file.
         loader: LoaderVersion,
-        /// The release of the cudart that it was made with: it has its own inside.
+        /// Release of the cudart that cuDNN was built with; cuDNN contains its own cudart.
         made_with: Option<CudaVersion>,
     },
 }
 
-/// What the file of a library that opens its parts by itself says of its own release.
+/// Release of a library that opens its parts by itself, from its own file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LoaderVersion {
-    /// Nothing.
+    /// Unknown.
     #[default]
     Unknown,
-    /// By its name.
+    /// Release in the file name.
     Version(Version),
-    /// Major and minor, as a host file says.
+    /// Major and minor, from a host file.
     Minor(u32, u32),
 }
 
-/// One of its parts.
+/// An inner library of cuDNN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inner {
-    /// Its file's name.
+    /// Name of the file.
     pub file: String,
-    /// Whether it is there.
+    /// True if the file exists.
     pub present: bool,
-    /// Its own version, where it exports one.
+    /// Version that the file exports, if any.
     pub version: Option<Version>,
-    /// Its file, where known.
+    /// Path of the file, if known.
     pub path: Option<PathBuf>,
 }

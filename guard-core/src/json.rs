@@ -1,13 +1,13 @@
-//! A JSON writer: what the manifest and every report need, and no more, so that a build.rs pulls in nothing for it.
+//! A minimal JSON writer for the manifest and the reports, so that a build.rs needs no JSON dependency.
 
 use std::fmt::{self, Write as _};
 
-/// A JSON value. Objects keep the order in which they were made.
+/// A JSON value. Objects keep the order of their members.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `true`, `false`.
     Bool(bool),
-    /// A whole number.
+    /// A non-negative integer.
     Number(u64),
     /// Text.
     Text(String),
@@ -17,21 +17,21 @@ pub enum Value {
     Object(Vec<(String, Value)>),
 }
 
-/// An object of these members, in this order.
+/// Creates an object of these members, in this order.
 pub fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Value)>) -> Value {
     Value::Object(members.into_iter().map(|(key, value)| (key.into(), value)).collect())
 }
 
-/// An array of these items.
+/// Creates an array of these items.
 pub fn array<V: Into<Value>>(items: impl IntoIterator<Item = V>) -> Value {
     Value::Array(items.into_iter().map(Into::into).collect())
 }
 
 impl Value {
-    /// Adds a member to an object, where there is a value: a missing fact is absent, never null.
+    /// Adds a member to an object if there is a value. A missing fact is absent, never null.
     ///
     /// # Panics
-    /// If this is not an object: a mistake in the caller.
+    /// If this is not an object, which is a bug in the caller.
     pub fn insert_some(&mut self, key: &str, value: Option<impl Into<Self>>) {
         let Self::Object(members) = self else { panic!("put into what is no object") };
         if let Some(value) = value {
@@ -39,7 +39,7 @@ impl Value {
         }
     }
 
-    /// Over several lines, two blanks a level: for people.
+    /// Formats the value over several lines, indented by two blanks per level, for people.
     pub fn to_pretty_string(&self) -> String {
         let mut out = String::new();
         self.write_pretty(&mut out, 0);
@@ -85,7 +85,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// On one line, without blanks.
+    /// Formats the value on one line, without blanks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool(value) => write!(f, "{value}"),

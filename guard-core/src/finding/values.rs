@@ -1,18 +1,19 @@
-//! Words filled in with what was found: the template language of `data/findings.toml`, as the shim reads it, too.
+//! Inserts values into messages: the template language of `data/findings.toml`, which the shim also implements.
 
 use super::{FIELDS, Finding, MessageFragment, MessageTemplate};
 use crate::sanitize;
 
-/// The fields that may be of several lines, which stand indented under the sentence. A newline in any other comes from
-/// outside, and must not look like a line of ours.
+/// The fields that may have several lines, which are indented under the sentence. A newline in any other field comes
+/// from outside and is escaped, because it must not look like a line of the message.
 const OF_LINES: &[&str] = &["dangling", "kernels", "open", "others", "sources", "why"];
 
-/// Values for the placeholders of words. What is not known is not put in, and left out of the words.
+/// Values for the placeholders of a message. Unknown values are absent; the template then omits the text that contains
+/// them.
 #[derive(Clone, Debug, Default)]
 pub struct Values(Vec<(&'static str, String)>);
 
 impl Values {
-    /// With this value, in the place of an earlier one.
+    /// Sets a value and replaces an earlier one.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)]
     pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
@@ -24,7 +25,7 @@ impl Values {
         self
     }
 
-    /// With this value, where it is known.
+    /// Sets a value if it is known.
     #[must_use]
     pub fn with_known(self, name: &'static str, value: Option<impl ToString>) -> Self {
         match value {
@@ -33,14 +34,14 @@ impl Values {
         }
     }
 
-    /// This value; empty where it is not known.
+    /// Returns a value; empty if it is unknown.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 }
 
 impl MessageTemplate {
-    /// The finding in these words, of its code's own weight.
+    /// Creates the finding with the default severity of its code.
     pub fn to_finding(self, values: &Values) -> Finding {
         let text = |template| fill_template(template, values).text;
         let (sentence, lines) = self.message().split_once('\n').unwrap_or((self.message(), ""));
@@ -59,13 +60,13 @@ impl MessageTemplate {
 }
 
 impl MessageFragment {
-    /// The phrase with these values.
+    /// Formats the text with these values.
     pub fn render(self, values: &Values) -> String {
         fill_template(self.template(), values).text
     }
 }
 
-/// What stands behind a tab, in one column.
+/// Aligns the texts after the tabs in one column.
 fn in_columns(text: &str) -> String {
     let names = text.lines().filter_map(|line| Some(line.split_once('\t')?.0.chars().count()));
     let width = names.max().unwrap_or_default();
@@ -76,20 +77,20 @@ fn in_columns(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A template with its values.
+/// A template after the insertion of its values.
 #[derive(Default)]
 struct Filled {
     text: String,
-    /// Whether any value is there.
+    /// True if any of its values is known.
     any: bool,
-    /// Whether one is not there that stands outside of `[ ]`.
+    /// True if a value outside of `[ ]` is unknown.
     lacks: bool,
 }
 
 fn fill_template(template: &str, values: &Values) -> Filled {
     let mut filled = Filled::default();
     for (at, piece) in template.split('[').enumerate() {
-        // The first piece stands before any `[`.
+        // The first piece precedes every `[`.
         let (inside, outside) = if at == 0 { ("", piece) } else { piece.split_once(']').unwrap_or((piece, "")) };
         if at > 0 && !inside.contains('{') {
             filled.text = filled.text + "[" + inside + "]";
@@ -106,7 +107,7 @@ fn fill_template(template: &str, values: &Values) -> Filled {
     filled
 }
 
-/// A text without `[ ]`.
+/// Inserts values into a text without `[ ]`.
 fn substitute(text: &str, values: &Values) -> Filled {
     let mut filled = Filled::default();
     for (at, piece) in text.split('{').enumerate() {
