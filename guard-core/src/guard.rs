@@ -1,7 +1,7 @@
 //! The guard as object files: the note of a component, and the shim.
 //!
-//! The note is assembly, because no C compiler lets a section be a note in a COMDAT group that the linker may not
-//! collect. Nothing here depends on a path or a time: equal inputs give equal bytes.
+//! The note is written in assembly, because no C compiler can create a note section in a COMDAT group that the linker
+//! must not discard. Nothing here depends on a path or a time: equal inputs give equal bytes.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -15,29 +15,29 @@ use crate::env::Env;
 use crate::manifest::Component;
 use crate::note::{OWNER, SECTION, SIZE, TYPE};
 
-/// What [`compile_guard`] made.
+/// Result of [`compile_guard`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GuardObjects {
-    /// Two objects to link, both of them, each as often as one likes.
+    /// Two objects that must both be linked. Linking them several times is allowed.
     Objects {
         /// The component's note.
         note: PathBuf,
         /// The shim.
         shim: PathBuf,
     },
-    /// Nothing can be embedded: why, in one line.
+    /// There is no guard; the reason, in one line.
     Unguarded(String),
 }
 
-/// What follows the objects as one more argument for the linker, where the C library is linked into the program. rustc
-/// puts such objects behind all libraries, and bfd and gold do not look back for what they need; lld and mold do. By its
-/// file's name, because by then the linker has been told to take shared libraries again.
+/// Linker argument that must follow the objects if the C library is linked statically. rustc puts the objects after all
+/// libraries, and bfd and gold do not search earlier libraries again (lld and mold do). It uses the file name, because
+/// rustc has already switched the linker back to shared libraries.
 pub const LIBC_LINK_ARG: &str = "-l:libc.a";
 
-/// Whether the C library is linked into programs of this target, so that [`LIBC_LINK_ARG`] is needed. `said` is what the
-/// flags say of it ([`crt_static`]). Where they say nothing the compiler is asked, for musl only: musl's own targets are
-/// static, those of distributions built on musl are not. (cargo's `CARGO_CFG_TARGET_FEATURE` does not name this one unless
-/// flags do: cargo asks for all kinds of crates at once, and procedural macros are never static.)
+/// Returns true if programs of this target link the C library statically, so that [`LIBC_LINK_ARG`] is needed. `stated`
+/// is the setting in the flags ([`crt_static`]). If the flags contain none, rustc is queried, but only for musl: musl's
+/// own targets are static, and the targets of distributions that use musl are not. (`CARGO_CFG_TARGET_FEATURE` contains
+/// this feature only if flags set it: cargo queries all crate types at once, and procedural macros are never static.)
 pub fn is_static(target: &str, stated: Option<bool>, rustc: &OsStr) -> bool {
     if stated.is_some() || !target.contains("musl") {
         return stated == Some(true);
@@ -52,7 +52,7 @@ pub fn is_static(target: &str, stated: Option<bool>, rustc: &OsStr) -> bool {
     })
 }
 
-/// What a flag of the compiler, or its value, says of the C library: `-Ctarget-feature=+avx2,+crt-static`.
+/// Parses the setting for the C library from a compiler flag or its value: `-Ctarget-feature=+avx2,+crt-static`.
 pub fn crt_static(flag: &str) -> Option<bool> {
     let (_, features) = flag.split_once("target-feature=")?;
     features.rsplit(',').find_map(|feature| match feature {
@@ -62,7 +62,7 @@ pub fn crt_static(flag: &str) -> Option<bool> {
     })
 }
 
-/// The shim's parts, as `templates/shim.c` names them.
+/// The parts of the shim, with the names that `templates/shim.c` includes.
 macro_rules! parts {
     ($($name:literal)*) => {
         &[$((
@@ -81,14 +81,15 @@ const PARTS: &[(&str, &str)] = parts!(
 
 const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"));
 
-/// The shim's text: `templates/shim.c` with its parts in their places.
+/// Returns the source of the shim: `templates/shim.c` with its parts inserted.
 pub fn shim_source() -> String {
-    // Beside inline assembly gcc writes the file's path, and spells no quote that stands in it: the assembler stops there.
+    // A fixed name: for inline assembly gcc writes the path of the file without escaping quotes, and the assembler
+    // fails on these.
     "#line 2 \"cudaguard.c\"\n".to_owned() + &inline_includes(WHOLE)
 }
 
-/// The digest of the shim's text, computed when this crate is compiled: a build of fifty small programs would compute it
-/// fifty times.
+/// Digest of the shim's source. It is computed when this crate is compiled, because a build of fifty small programs
+/// would compute it fifty times.
 pub const SOURCE_DIGEST: Digest = {
     let mut digest = Digest::from_bytes(WHOLE.as_bytes());
     let mut rest = PARTS;
@@ -99,7 +100,7 @@ pub const SOURCE_DIGEST: Digest = {
     digest
 };
 
-/// A text with every part that it includes in the place of the first `#include` of it, and whatever that one includes.
+/// Replaces the first `#include` of every part with its text, recursively.
 fn inline_includes(text: &str) -> String {
     fn append(text: &str, joined: &mut String, included: &mut Vec<&'static str>) {
         for line in text.lines() {
@@ -125,14 +126,14 @@ fn inline_includes(text: &str) -> String {
     joined
 }
 
-/// The C compiler that a build system has chosen, with what makes it compile for the target.
+/// The C compiler that a build system has selected, with the flags for the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     /// A C or C++ compiler that understands gcc's flags.
     pub program: PathBuf,
     /// Flags of the target alone: `--target=…`, `--sysroot=…`.
     pub flags: Vec<String>,
-    /// Where to keep what does not differ from component to component, so that it is made once; only the command does.
+    /// Directory that caches the objects which all components share. Only the command sets it.
     pub kept: Option<PathBuf>,
 }
 
@@ -186,12 +187,16 @@ impl Shim {
     }
 }
 
-/// Compiles the note of this descriptor and the shim into `folder`, which must exist, for the target triple. If `shared` names
-/// a directory, the shim is taken from there, or compiled there first.
+/// Compiles the note of this descriptor and the shim into `folder`, which must exist, for the target triple. If
+/// `shared` names a directory, the shim is taken from there, or compiled there first.
 ///
-/// Inside a build script and outside of one alike. The C compiler is the one that the `cc` crate would take, with the
-/// project's `CFLAGS` but for those that code before `main` cannot have (sanitizers, LTO, coverage). An error is a folder that cannot be written to; whatever is wrong with the target or its compiler leaves
-/// the build [`GuardObjects::Unguarded`], for a guard that fails other people's builds gets removed.
+/// Works the same inside and outside of a build script. The C compiler is the one that the `cc` crate selects, with the
+/// project's `CFLAGS` except those that code which runs before `main` cannot use (sanitizers, LTO, coverage). An
+/// unsupported target or a compiler error gives [`GuardObjects::Unguarded`], because a guard that breaks builds would
+/// be removed.
+///
+/// # Errors
+/// If the directory cannot be written to.
 pub fn compile_guard(
     env: &Env,
     descriptor: &[u8; SIZE],
@@ -218,7 +223,7 @@ pub fn compile_guard(
     compiler.compile_guard(descriptor, component, folder)
 }
 
-/// The same with this compiler: no variable is asked for one, nor for flags.
+/// Does the same as [`compile_guard`] with this compiler. No variable selects the compiler or its flags.
 pub fn compile_with(
     tool: &Tool,
     descriptor: &[u8; SIZE],
@@ -237,7 +242,8 @@ pub fn compile_with(
     compiler.compile_guard(descriptor, component, folder)
 }
 
-/// The whole guard as one text in C, for those who compile it themselves: the shim, and the note of this descriptor.
+/// Returns the complete guard as one C source, the shim and the note of this descriptor, for users who compile it
+/// themselves.
 pub fn guard_source(descriptor: &[u8; SIZE], component: &Component) -> String {
     full_source(descriptor, component, Keep::Anchor)
 }
@@ -253,10 +259,11 @@ fn full_source(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> St
     text
 }
 
-/// The whole guard as one object. The inner error is why there can be none, in one line; the object is empty then.
+/// Compiles the complete guard as one object. The inner error is the reason why there is no guard, in one line; the
+/// object is then empty.
 ///
 /// # Errors
-/// Where the folder cannot be written to, or the compiler compiles nothing at all.
+/// If the directory cannot be written to, or the compiler cannot even compile an empty file.
 pub fn compile_whole(
     tool: &Tool,
     descriptor: &[u8; SIZE],
@@ -303,7 +310,7 @@ fn guard_objects(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -
     }
 }
 
-/// Whether the guard can live in files of this target; an error is why not, in one line.
+/// Checks whether files of this target can contain the guard. The error is the reason, in one line.
 pub fn check_target(target: &str) -> Result<(), String> {
     const BIG_ENDIAN: [&str; 10] =
         ["s390", "powerpc-", "powerpc64-", "sparc", "mips-", "mips64-", "mipsisa32r6-", "mipsisa64r6-", "m68k", "hppa"];
@@ -324,17 +331,18 @@ pub fn check_target(target: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What keeps the note where the linker collects sections that nobody refers to.
+/// The method that keeps the note if the linker discards sections without references.
 #[derive(Clone, Copy)]
 enum Keep {
-    /// `SHF_GNU_RETAIN`: binutils 2.36 and LLVM 13 on.
+    /// `SHF_GNU_RETAIN`, supported since binutils 2.36 and LLVM 13.
     Retain,
-    /// For older assemblers: an empty `.init_array` section in the same group. Linkers keep those, and a group is kept
-    /// or dropped as a whole. (bfd, gold, lld and mold; without it bfd and lld collect the note.)
+    /// An empty `.init_array` section in the same group, for older assemblers. Linkers keep such a section, and keep or
+    /// drop a group as a unit. (Tested with bfd, gold, lld and mold; without it bfd and lld discard the note.)
     Anchor,
 }
 
-/// The note's section, in a group of the component's own: linked twice, it stands there once.
+/// Returns the assembly of the note's section. Each component has its own group, so that an object which is linked
+/// twice gives one note.
 fn note_assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
     let group = note_group(component);
     let flags = match keep {
@@ -359,7 +367,7 @@ fn note_assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> 
     text
 }
 
-/// Lines of the assembler that put these bytes where they stand.
+/// Writes these bytes as assembler directives.
 fn write_bytes(text: &mut String, bytes: &[u8]) {
     let digit = |number: u8| char::from(b'0' + number % 8);
     for line in bytes.chunks(32) {
@@ -371,8 +379,8 @@ fn write_bytes(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// The section in which other tools find the libraries that are opened by name; in the same group, so that it shares the
-/// other note's fate. Only the command knows of any.
+/// Returns the assembly of the note with the libraries that are opened by name, for other tools. It is in the same
+/// group, so that both notes are kept or dropped. Only the command has the list.
 #[cfg(feature = "command")]
 fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
     use crate::dlopen_note::{OWNER, SECTION, TYPE, note_text};
@@ -397,7 +405,7 @@ fn dlopen_note(_: &[u8; SIZE], _: &str, _: &str) -> String {
     String::new()
 }
 
-/// `cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1`: a symbol name of the component's own.
+/// Returns a symbol name for the component: `cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1`.
 pub(crate) fn note_group(component: &Component) -> String {
     let mut name = "cudaguard_note_".to_owned();
     for part in [&component.name, "@", &component.version] {
@@ -412,8 +420,8 @@ pub(crate) fn note_group(component: &Component) -> String {
     name
 }
 
-/// A static archive of these objects, made here so that nobody needs an `ar` for the target. It has no symbol index:
-/// it is for linking whole.
+/// Writes a static archive of these objects, so that no `ar` for the target is needed. It has no symbol index, because
+/// it is linked with `whole-archive`.
 pub(crate) fn write_archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, data) in members {
@@ -437,11 +445,12 @@ struct GuardCompiler {
 }
 
 impl GuardCompiler {
-    /// The one that the `cc` crate would take; an error is why there is none, in one line.
+    /// Finds the compiler that the `cc` crate selects. The error is the reason why there is none, in one line.
     fn detect(env: &Env, target: &str, folder: &Path) -> Result<Self, String> {
         announce_variables(env, target);
         let host = env.var("HOST").unwrap_or_else(|| {
-            // Only whether it equals the target counts: that decides between `cc` and a cross compiler's name.
+            // The value only decides between `cc` and the name of a cross compiler, depending on whether it equals the
+            // target.
             let ours = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
             if same_machine(&ours, target) { target.to_owned() } else { ours }
         });
@@ -488,14 +497,14 @@ impl GuardCompiler {
         }
     }
 
-    /// The flags for a text in this language that come after those of the project.
+    /// Returns the flags for this language that follow those of the project.
     fn own_flags(&self, language: &str) -> Vec<&'static str> {
         let mut flags = vec!["-Os", "-g0", "-w", "-fPIC", "-c"];
         let for_size: &[&str] = if self.is_clang {
-            // Its -Os inlines and widens far more than gcc's: ten KiB.
+            // clang's -Os inlines and vectorizes far more than gcc's, which costs ten KiB.
             &["-Oz", "-fno-plt", "-fno-slp-vectorize"]
         } else {
-            // What gcc's -Os does all the same, and what costs three quarters of a KiB.
+            // gcc's -Os applies these optimizations, which cost three quarters of a KiB.
             &[
                 "-fno-inline-functions-called-once",
                 "-fno-tree-sra",
@@ -505,10 +514,10 @@ impl GuardCompiler {
             ]
         };
         flags.extend(for_size);
-        // Nothing unwinds through the shim; the tables are a fifth of its size.
+        // The unwind tables would be a fifth of the shim, and no exception passes through it.
         flags.extend(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
         if language == "c" {
-            // Some compilers are built to do these unasked.
+            // Some compilers enable these by default.
             flags.extend(["-x", "c", "-std=gnu11", "-fvisibility=hidden", "-fno-lto", "-fno-sanitize=all"]);
         }
         flags
@@ -539,7 +548,8 @@ impl GuardCompiler {
             }
         };
         if output.status.success() {
-            // Flags may make anything else of it: nothing at all, assembly, bitcode, code of another kind.
+            // Flags can make the compiler write something else: nothing, assembly, bitcode, or code for another
+            // processor.
             let made = if text.is_empty() { object.is_file() } else { is_object(&object, &self.target) };
             let flags = self.flags.iter().map(|flag| flag.to_string_lossy()).collect::<Vec<_>>().join(" ");
             let other =
@@ -547,7 +557,7 @@ impl GuardCompiler {
             return Ok(if made { Ok(object) } else { Err(other()) });
         }
         let stated = String::from_utf8_lossy(&output.stderr);
-        // The assembler's begins with a capital letter.
+        // The assembler's message starts with a capital letter.
         let line = stated
             .lines()
             .find(|line| line.contains("error") || line.contains("Error"))
@@ -557,7 +567,7 @@ impl GuardCompiler {
     }
 }
 
-/// Whether a file is what a linker for this target takes: an ELF object of 64 bits, little-endian, of its machine.
+/// Returns true if a linker for this target accepts the file: a 64-bit little-endian ELF object for its processor.
 fn is_object(file: &Path, target: &str) -> bool {
     let Ok(bytes) = fs::read(file) else { return false };
     let machine = [("x86_64", 62), ("aarch64", 183)].into_iter().find(|(arch, _)| target.starts_with(arch));
@@ -566,7 +576,8 @@ fn is_object(file: &Path, target: &str) -> bool {
         && machine.is_none_or(|(_, machine)| bytes.get(18..20) == Some(&[machine, 0]))
 }
 
-/// `x86_64-unknown-linux-gnu` and `x86_64-pc-linux-gnu` are one machine, `…-musl` is another.
+/// Returns true if two triples mean the same machine: `x86_64-unknown-linux-gnu` and `x86_64-pc-linux-gnu` do, `…-musl`
+/// is another.
 fn same_machine(one: &str, other: &str) -> bool {
     let ends = |triple: &str| {
         let mut parts = triple.split('-');
@@ -575,8 +586,8 @@ fn same_machine(one: &str, other: &str) -> bool {
     ends(one) == ends(other)
 }
 
-/// Flags of `CFLAGS` that are about the program's own code: they would give the guard a runtime that is not ready before
-/// `main`, bytes that differ from build to build, or errors for what is no fault.
+/// Returns true for flags in `CFLAGS` that concern the program's own code. In the guard they would require a runtime
+/// that is not ready before `main`, make the bytes differ from build to build, or turn harmless code into errors.
 fn is_of_others(flag: &str) -> bool {
     const WHOLE: [&str; 6] = ["--coverage", "-coverage", "-pg", "-p", "-pedantic", "-pedantic-errors"];
     const STARTS: [&str; 12] = [
@@ -602,7 +613,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The `cc` crate reads its variables past our door; asking for them here is what announces them.
+/// The `cc` crate reads its variables without [`Env`], so this reads them too, to log them for cargo.
 fn announce_variables(env: &Env, target: &str) {
     let underscored = target.replace(['-', '.'], "_");
     for name in ["CC", "CFLAGS"] {
@@ -715,8 +726,8 @@ mod tests {
         assert_eq!(members.len(), 2);
     }
 
-    /// Both ways to keep the note, under each linker that is here: linked twice with `--gc-sections` and stripped, it
-    /// stands in the program once.
+    /// Tests both ways to keep the note with each installed linker: a program that links it twice with `--gc-sections`,
+    /// and is stripped, contains it once.
     #[test]
     fn notes_are_kept_and_stand_once() {
         let folder = tempfile::tempdir().unwrap();

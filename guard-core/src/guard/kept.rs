@@ -1,6 +1,6 @@
-//! Objects that are made once for many components: the shim, which is the same for all of one compiler's, and a note that
-//! is filled in for each without asking an assembler again. In a build of fifty small programs they would take most of the
-//! time.
+//! Cached objects for many components: the shim, which is the same for all components of one compiler, and a note that
+//! is filled in for each component without running the assembler again. In a build of fifty small programs, compiling
+//! these would take most of the time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::digest::Digest;
 use crate::manifest::Component;
 use crate::note::SIZE;
 
-/// A directory of such objects.
+/// A directory of cached objects.
 #[derive(Clone, Debug)]
 pub(super) struct Kept(SharedDir);
 
@@ -20,7 +20,7 @@ impl Kept {
         Self(SharedDir::new(folder))
     }
 
-    /// The guard of a component in `folder`, with what is kept here.
+    /// Writes the guard of a component into `folder`, from the cache if possible.
     pub(super) fn cached_guard(
         &self,
         compiler: &GuardCompiler,
@@ -32,7 +32,7 @@ impl Kept {
         Ok(guard_objects(self.note_or_assemble(compiler, descriptor, component, folder)?, shim))
     }
 
-    /// The note of this descriptor, as `folder/cudaguard-note.o`. The inner error is the compiler's.
+    /// Writes the note of this descriptor to `folder/cudaguard-note.o`. The inner error is the compiler's.
     pub(super) fn note_or_assemble(
         &self,
         compiler: &GuardCompiler,
@@ -46,19 +46,19 @@ impl Kept {
         }
     }
 
-    /// The shim, as `folder/cudaguard-shim.o`. The inner error is the compiler's.
+    /// Writes the shim to `folder/cudaguard-shim.o`. The inner error is the compiler's.
     fn cached_shim(&self, compiler: &GuardCompiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
         let made = match self.0.shim(compiler)? {
             Ok(made) => made,
             failed @ Err(_) => return Ok(failed),
         };
         let shim = folder.join("cudaguard-shim.o");
-        // A copy, not a link: build tools go by its time.
+        // A copy, not a link, because build tools compare its modification time.
         fs::copy(&made, &shim).map_err(|error| format!("cannot write {}: {error}", shim.display()))?;
         Ok(Ok(shim))
     }
 
-    /// The note of this descriptor, as `folder/cudaguard-note.o`; `None` where it has to be assembled on its own.
+    /// Writes the note of this descriptor to `folder/cudaguard-note.o`. `None` if it must be assembled separately.
     fn cached_note(
         &self,
         compiler: &GuardCompiler,
@@ -84,12 +84,12 @@ impl Kept {
     }
 }
 
-/// The component whose note is filled in.
+/// The component of the blank note.
 fn blank_component() -> Component {
     Component { name: "nobody".to_owned(), version: "0".to_owned() }
 }
 
-/// What stands in its note: bytes that no object holds by chance.
+/// The descriptor of the blank note: bytes that no object contains by chance.
 fn blank_descriptor() -> [u8; SIZE] {
     std::array::from_fn(|at| (at * 131 + at / 256 + 17).to_le_bytes()[0])
 }
@@ -98,9 +98,9 @@ const SYMBOLS: u32 = 2;
 const SECTION_HEADER: usize = 64;
 const SYMBOL: usize = 24;
 
-/// The blank note's object with this descriptor, in a group of this name; `None` where it is of a form that is not known.
+/// Replaces the descriptor and the group name in the blank note's object. `None` if its format is unexpected.
 ///
-/// The name is put behind the names that are there, which move to the object's end for it.
+/// The group name is appended to the string table, which is moved to the end of the object for this.
 fn fill_note(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> Option<Vec<u8>> {
     let at = memchr::memmem::find(&object, &blank_descriptor())?;
     object[at..at + SIZE].copy_from_slice(descriptor);
@@ -110,7 +110,7 @@ fn fill_note(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> 
     let wide =
         |object: &[u8], at: usize| usize::try_from(u64::from_le_bytes(object.get(at..at + 8)?.try_into().ok()?)).ok();
     let (headers, count) = (wide(&object, 0x28)?, half(&object, 0x3c)?);
-    // What is written to below lies within.
+    // All later writes are within this range.
     let within = |start: usize, length: usize| start.checked_add(length).is_some_and(|end| end <= object.len());
     if !within(headers, count * SECTION_HEADER) {
         return None;
@@ -155,7 +155,8 @@ mod tests {
         Component { name: name.to_owned(), version: "0.3.1".to_owned() }
     }
 
-    /// Notes and shim as those that are made for each component alone: the linker keeps one note of each.
+    /// Cached notes and shims equal those that are compiled for one component only, and the linker keeps one note of
+    /// each component.
     #[test]
     fn what_is_kept_is_as_good_as_new() {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);

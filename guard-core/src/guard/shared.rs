@@ -1,8 +1,8 @@
 //! Objects that are compiled once for each compiler, target and flags, in a directory that many builds share.
 //!
-//! An object's name is a digest of everything that it depends on, so a new policy, profile or version of cudaguard finds the
-//! old object. It is compiled in a directory of its own and renamed into place: a process that ends in between leaves no
-//! half-written object.
+//! The name of an object is a digest of everything that it depends on, so a new policy, profile or version of cudaguard
+//! finds the old object. It is compiled in a temporary directory and renamed into place, so a process that ends early
+//! does not produce an incomplete object.
 
 use std::fs;
 use std::io;
@@ -63,7 +63,7 @@ impl SharedDir {
                     thread::sleep(Duration::from_millis(5));
                     continue;
                 }
-                // The process that began it is gone, or hangs.
+                // The process that began it has ended, or it hangs.
                 Err(_) => fs::write(&mark, &own).map_err(fail)?,
             }
             let made = Self::compile(object, &compile);
@@ -88,8 +88,8 @@ impl SharedDir {
     }
 }
 
-/// Returns true unless the process that left this mark is known to have ended. A process that has not written its number
-/// yet is at work.
+/// Returns true unless the process that wrote this mark is known to have ended. A process that has not written its
+/// process id yet counts as running.
 fn is_at_work(mark: &Path) -> bool {
     let number = fs::read_to_string(mark).ok().and_then(|text| text.parse::<u32>().ok());
     let gone = |number: u32| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{number}")).exists();

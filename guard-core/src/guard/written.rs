@@ -1,5 +1,5 @@
-//! The parts of the shim that are written from what stands elsewhere in this library.
-//! `CUDAGUARD_BLESS=1 cargo test -p cudaguard --all-features --lib written` writes them anew.
+//! Generates the parts of the shim that depend on other data in this library. To rewrite the files, run
+//! `CUDAGUARD_BLESS=1 cargo test -p cudaguard --all-features --lib written`.
 
 use std::fmt::{Display, Write as _};
 use std::fs;
@@ -32,7 +32,7 @@ fn c_constants<T: Display>(list: &[(&str, T)]) -> String {
     format!("enum {{\n{}}};\n", all.concat())
 }
 
-/// A header of this name, with its include guard after its first comment.
+/// Formats a header with this name, with its include guard after its first comment.
 fn header(name: &str, comment: &str, body: &str) -> String {
     let guard = format!("CUDAGUARD_{}", name.to_uppercase().replace('.', "_"));
     format!("{comment}\n#ifndef {guard}\n#define {guard}\n\n{}\n\n#endif\n", body.trim())
@@ -86,10 +86,11 @@ fn arch_makers() -> String {
     header("archs.h", comment, &text)
 }
 
-/// What the shim must know to judge by kernels that nobody has sealed: floors of drivers, and the GPUs that the general rule
-/// leaves out.
+/// Generates the tables that the shim needs to check unsealed kernels: oldest drivers, and the GPUs outside of the
+/// general rule.
 fn kernel_tables() -> String {
-    // Each by a number of its own kind, so that one search serves all: the first row that is not below it.
+    // Each kind uses its own range of numbers, so that one search serves all: the first row that is not below the
+    // number.
     let mut floors: Vec<(u32, Floor)> = Vec::new();
     for major in [12, 13] {
         floors.push((major, tables::zstandard_floor(major).expect("a floor")));
@@ -100,7 +101,7 @@ fn kernel_tables() -> String {
     isas.dedup();
     let ptx: Vec<_> = isas.iter().map(|isa| (isa.0 << 8 | isa.1, tables::ptx_floor(*isa))).collect();
     for (at, (of, floor)) in ptx.iter().enumerate() {
-        // A row stands for all below it, too.
+        // A row also applies to all numbers below it.
         if ptx.get(at + 1).is_none_or(|(_, next)| next != floor) {
             floors.push((*of, *floor));
         }
@@ -111,7 +112,7 @@ fn kernel_tables() -> String {
         _ => floors.push((of, floor)),
     };
     let released = tables::toolkit_rows().iter().map(|row| row.version);
-    // Those that are not released yet have the floor of their major.
+    // Releases that do not exist yet have the floor of their major.
     let later = (11..=13).map(|major| CudaVersion::new(major, 99));
     let mut cudarts: Vec<CudaVersion> = released.filter(|version| version.major <= 13).chain(later).collect();
     cudarts.sort_unstable();
@@ -153,7 +154,7 @@ fn kernel_tables() -> String {
     header("tables.h", comment, &text)
 }
 
-/// The library that a manifest has rows for, as the shim looks for it and asks it.
+/// Generates the facts about cuDNN that the shim needs to find it and to query its version.
 fn guarded_library() -> String {
     let asked = CUDNN.asked.as_ref().expect("it can be asked");
     let scales = asked.scales.iter().map(|(from, scale)| match from {
