@@ -127,7 +127,7 @@ fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findin
     if !unclear.is_empty() {
         open.push(MessageFragment::OpenGpus.render(&about(&unclear)));
     }
-    // One crate keeps PTX next to its machine code, another does not; only the dependency graph shows the crates.
+    // Some crates keep PTX next to their machine code; only the dependency graph shows which crates compile here.
     let beside = |cc: Cc| {
         let by_crates = strongest.is_some_and(|declared| declared.source == "CUDA_COMPUTE_CAP");
         by_crates
@@ -185,7 +185,7 @@ impl<'a> FleetDriver<'a> {
         self.supports.covers(floor.cuda).filter(|serves| floor.exact || !serves)
     }
 
-    /// The same for code of this GPU. A machine with the GPU has a driver for it, however old the fleet's oldest
+    /// Does the same for code of this GPU. A machine with the GPU has a driver for it, however old the fleet's oldest
     /// driver is.
     pub(super) fn serves_on(self, floor: Floor, cc: Cc) -> Option<bool> {
         let first = tables::first_of_generation(cc);

@@ -1,7 +1,8 @@
-//! (policy, manifest, linked file) → findings: whether what came out is what was declared.
+//! Pure: (policy, manifest, linked file) → findings: whether the linked file matches the declarations.
 //!
-//! Kernels of other packages and of NVIDIA's static libraries are no business of `[gpu] archs`: only containers that are
-//! known to be the package's own are held against it. The whole file is held against `[gpu] fleet`.
+//! `[gpu] archs` does not concern kernels of other packages and of NVIDIA's static libraries, so only containers that
+//! are known to come from the package are checked against it. All containers of the file are checked against
+//! `[gpu] fleet`.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -24,42 +25,42 @@ mod seen;
 
 pub use seen::still_holds;
 
-/// What was seen in a linked file.
+/// Facts about a linked file.
 #[derive(Clone, Copy, Debug)]
 pub struct Linked<'a> {
-    /// What people call it: the name of the program or library.
+    /// Name of the program or library, for messages.
     pub name: &'a str,
-    /// Whether it is for others to run: paths of the building machine are the very point of a dev build.
+    /// True for a build that is distributed. In a dev build, paths of the building machine are intended.
     pub release: bool,
-    /// Its GPU code.
+    /// GPU code of the file.
     pub kernels: &'a Kernels,
-    /// What names the archs that the manifest declares, where that is meant for this package.
+    /// Source of the archs that the manifest declares, if it concerns this package.
     pub declared_by: Option<&'a str>,
-    /// For each container whether it is known to be of the package's own sources; empty where nobody has looked.
+    /// For each container, true if it is known to come from the package's own sources. Empty if this was not
+    /// determined.
     pub own: &'a [bool],
-    /// What its tools tell of the toolkit.
+    /// Evidence in the file about the toolkit.
     pub seen: &'a LinkEvidence,
-    /// The releases of the toolkits that were looked up, and what told them: the one in use first, then those that variables
-    /// name besides.
+    /// Releases and sources of the detected toolkits: first the one in use, then others that variables name.
     pub in_use: &'a [Sourced<Version>],
-    /// Whether CMake builds: what to do is said in its words.
+    /// The build system, which selects the wording of hints.
     pub by: BuildSystem,
     /// `DT_NEEDED`.
     pub needed: &'a [String],
-    /// How it reaches cudart.
+    /// How the file reaches cudart.
     pub cudart: Linkage,
-    /// How it reaches the guarded library.
+    /// How the file reaches cuDNN.
     pub library: Linkage,
     /// `DT_RPATH`, as written.
     pub rpath: Option<&'a str>,
     /// `DT_RUNPATH`, as written.
     pub runpath: Option<&'a str>,
-    /// Folders that only the building machine has, each with what it is: `cargo's target folder`.
+    /// Directories that exist on the building machine only, each with a description: `cargo's target folder`.
     pub folders: &'a [(PathBuf, &'a str)],
 }
 
-/// What is wrong with the file under this policy. `manifest` is what was recorded before it was linked. Severities are the
-/// codes' own, or as said there; the policy's `[build]` and `[allow]` are applied after.
+/// Returns the problems of the file under this policy. `manifest` is the record from before linking. Severities are
+/// those of the codes, or as documented for the code; the policy's `[build]` and `[allow]` are applied later.
 pub fn check_linked(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut shown = manifest.clone();
@@ -80,7 +81,7 @@ pub fn check_linked(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -
     findings
 }
 
-/// What a container is called: its source or object, else where it stands.
+/// Returns the name of a container: its source or object, otherwise its position.
 fn container_label(kernels: &Kernels, container: &Container) -> String {
     match &container.origin {
         Some(origin) => origin.clone(),
@@ -91,14 +92,14 @@ fn container_label(kernels: &Kernels, container: &Container) -> String {
     }
 }
 
-/// A group's containers that are the package's own.
+/// Returns the containers of a group that come from the package.
 fn own_containers<'a>(linked: &'a Linked<'_>, group: &'a Group) -> impl Iterator<Item = &'a Container> {
     let is_own = |at: &&usize| linked.own.get(**at).copied().unwrap_or(false);
     group.containers.iter().filter(is_own).filter_map(|at| linked.kernels.containers().get(*at))
 }
 
-/// The archs that the package's own kernels must be; none where the policy names none, or in words that this toolkit
-/// does not tell.
+/// Returns the archs that the package's own kernels must have. Empty if the policy names none, or uses names that need
+/// a toolkit and its release is unknown.
 fn demanded_targets(policy: &Policy, manifest: &Manifest) -> Vec<Target> {
     let mut demanded = match manifest.toolkit {
         Some(toolkit) => policy.archs_by(toolkit),
@@ -110,12 +111,14 @@ fn demanded_targets(policy: &Policy, manifest: &Manifest) -> Vec<Target> {
     demanded
 }
 
-/// What containers of this group lack, as far as they can be read.
+/// Returns the required targets that the containers of this group lack. Empty if the group could not be read
+/// completely.
 fn missing_targets<'a>(group: &Group, demanded: &'a [Target]) -> Vec<&'a Target> {
     demanded.iter().filter(|target| group.whole && !group.targets.contains(target)).collect()
 }
 
-/// What nobody asked for. `-arch=sm_80` brings PTX of the same arch along, in the spelling that everyone uses.
+/// Returns the targets that are not required. PTX of a required arch does not count, because the usual `-arch=sm_80`
+/// adds it.
 fn surplus_targets<'a>(group: &'a Group, demanded: &[Target]) -> Vec<&'a Target> {
     let along = |target: &Target| {
         matches!(target, Target::Ptx(_)) && demanded.iter().any(|other| other.base_arch() == target.base_arch())
@@ -157,14 +160,14 @@ fn check_archs(
     }
 }
 
-/// Kernels of the package's own without anything of an arch that a variable, a build script or a target's property names.
+/// Reports own kernels without code for an arch that a variable, a build script or a target's property declares.
 fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
     let Some(source) = linked.declared_by else { return };
     for group in groups.iter().filter(|group| group.whole) {
         let mine: Vec<String> =
             own_containers(linked, group).map(|container| container_label(linked.kernels, container)).collect();
-        // Machine code and PTX of one arch both run on its GPUs: which of the two was meant, names do not always tell. A builder
-        // may take an arch with all its own features (sm_90a) where the plain number was named.
+        // Machine code and PTX of an arch both run on its GPUs, and names often do not show which of them was intended.
+        // A builder may compile arch-specific code (sm_90a) for a plain number.
         let there = |target: &&Target| {
             let wanted = target.base_arch();
             let is_it = |made: &Target| match wanted.suffix {
@@ -190,7 +193,8 @@ fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], f
     }
 }
 
-/// Kernels with other archs than the policy asks for, in a file none of whose kernels is known to be the package's own.
+/// Reports kernels with other archs than the policy requires, in a file in which no kernel is known to come from the
+/// package.
 fn check_foreign_archs(
     policy: &Policy,
     demanded: &[Target],
@@ -231,14 +235,14 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
         );
     }
     if named.is_empty() {
-        // Of own kernels with other archs than they should have it is but a consequence.
+        // If own kernels have wrong archs, this is only a consequence.
         if findings.iter().any(|finding| matches!(finding.code, Code::ArchMissing | Code::ArchSurplus)) {
             return;
         }
         partial_without_fleet(policy, manifest, linked, findings);
         return;
     }
-    // Those that leave out the same containers are told together.
+    // GPUs that lack the same containers are reported together.
     let mut reported: Vec<(Vec<u64>, Named<'_>)> = Vec::new();
     for (name, cc) in by(Coverage::Partial) {
         let lacking: Vec<u64> = kernels.containers_without(cc).map(|container| container.offset).collect();
@@ -254,14 +258,14 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
         let values = values.with("without", containers_without(kernels, *cc)).with("archs", join_cures(&partial));
         let mut finding = words.to_finding(&values);
         if policy.partial_refuse {
-            // It would refuse to start there.
+            // The program would refuse to start on these GPUs.
             finding.severity = Severity::Error;
         }
         findings.push(finding);
     }
 }
 
-/// The oldest driver of the fleet against what the file asks of one.
+/// Compares the driver requirement of the file with the oldest driver of the fleet.
 fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let Some(oldest) = FleetDriver::from_policy(policy) else { return };
     let named = linked.needed.iter().find_map(|name| cudart_named(name));
@@ -270,13 +274,13 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
         let words = if inside { MessageTemplate::DriverFleetOlderInside } else { MessageTemplate::DriverFleetOlder };
         findings.extend(fleet::check_cudart(policy, oldest, cudart, words, ("file", linked.name)));
     }
-    // The library's own cudart asks the same of a driver, whatever the program holds.
+    // The cudart inside cuDNN has the same driver requirement, whatever the program contains.
     let reported = findings.iter().any(|finding| finding.code == Code::DriverFleetOlder);
     if let Some(library) = linked.seen.library_taken.as_ref().filter(|_| !reported && linked.library == Linkage::Linked)
     {
         findings.extend(fleet::check_library(policy, oldest, library, linked.name));
     }
-    // Those that the same code keeps out are told together.
+    // GPUs that the same code excludes are reported together.
     let mut reported: Vec<(GpuSupport, Named<'_>)> = Vec::new();
     for (name, cc) in policy.fleet_ccs() {
         let service = linked.kernels.gpu_support(cc);
@@ -306,8 +310,8 @@ fn containers_without(kernels: &Kernels, cc: Cc) -> String {
     join_unique(kernels.containers_without(cc).map(|container| container_label(kernels, container)).collect())
 }
 
-/// Nobody has said what it must run on. That the archs that were asked for, or else those that there is any code for, are
-/// served in some containers and not in others is worth a word, and no more: libraries do so on purpose.
+/// Reports containers that serve only some GPUs if the policy names no fleet. The GPUs are those of the required archs,
+/// or else those of all archs in the file. The severity is low, because libraries do this on purpose.
 fn partial_without_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let kernels = linked.kernels;
     let mut asked = demanded_targets(policy, manifest);
@@ -332,7 +336,7 @@ fn partial_without_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'
     });
 }
 
-/// A compute capability that is newer than every arch there can be a name for.
+/// A compute capability that is newer than every possible arch.
 const LATER: Cc = (99, 0);
 
 fn check_ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
@@ -362,7 +366,7 @@ fn check_ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: 
     findings.push(words.to_finding(&values.with_known("targets", declared.iter().find(of_newest))));
 }
 
-/// Folders of a runtime path; an empty one means the folder in which the program is started.
+/// Returns the directories in the runtime paths. An empty entry means the directory in which the program is started.
 fn runtime_path_entries<'a>(linked: &Linked<'a>) -> impl Iterator<Item = (&'static str, &'a str)> {
     let of = |name: &'static str, list: Option<&'a str>| {
         list.filter(|list| !list.is_empty())
@@ -385,7 +389,7 @@ fn runtime_paths(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What of the building machine a folder is; `None` where any machine may have it.
+/// Returns a description of a directory of the building machine. `None` if any machine may have it.
 fn build_machine_dir<'a>(linked: &Linked<'a>, path: &Path) -> Option<&'a str> {
     if !path.is_absolute() {
         return None;
@@ -399,7 +403,7 @@ fn build_machine_dir<'a>(linked: &Linked<'a>, path: &Path) -> Option<&'a str> {
 }
 
 fn check_cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
-    // Where the library itself was looked at, it has been held against the kernels.
+    // If the library itself was examined, its release was already compared with the kernels.
     let reported = findings.iter().any(|finding| finding.code == Code::CudartOfOtherToolkit);
     if linked.cudart != Linkage::Linked || reported {
         return;
@@ -416,7 +420,7 @@ fn check_cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Fin
         MessageTemplate::NotAsRecordedOptions,
     );
     let finding = words.to_finding(&values.with("built_major", toolkit.major));
-    // Without a kernel nothing of the toolkit's need be in it.
+    // A file without kernels needs nothing from the toolkit.
     findings.push(if linked.kernels.has_kernels() { finding } else { finding.with_severity(Severity::Warning) });
 }
 
@@ -432,7 +436,7 @@ fn check_library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, find
         phrase.render(&Values::default())
     };
     let declared = policy.library_linkage.unwrap_or_default();
-    // Opened by name it leaves no trace that must be found, and the names of functions alone do not open it.
+    // A library that is opened by name may leave no evidence, and function names alone do not open a library.
     let no_trace =
         matches!((declared, linked.library), (Linkage::Dlopened, Linkage::None) | (Linkage::None, Linkage::Dlopened));
     let reported = declared != Linkage::Unknown && linked.library != Linkage::Unknown;
@@ -448,7 +452,7 @@ fn check_library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, find
         );
         let finding =
             linked.by.choose(words.0, words.1, words.2).to_finding(&values.with("linkage", describe(linked.library)));
-        // One that is not used asks for nothing.
+        // A library that is not used has no requirements.
         findings.push(if linked.library == Linkage::None { finding.with_severity(Severity::Warning) } else { finding });
         return;
     }

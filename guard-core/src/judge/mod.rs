@@ -1,4 +1,4 @@
-//! The judges: pure functions of facts. No file, environment, process or clock in here.
+//! The checks: pure functions from facts to findings. They use no file, environment, process or clock.
 
 pub mod build;
 pub mod fleet;

@@ -12,7 +12,8 @@ fn policy(text: &str) -> Policy {
     Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "demo").unwrap()
 }
 
-/// A toolchain by its facts: a toolkit's release, what `CUDAARCHS` says, cuDNN's version and CUDA major. Empty: none.
+/// Builds a toolchain from a toolkit's release, the value of `CUDAARCHS`, and cuDNN's version and CUDA major. Empty:
+/// none.
 fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Toolchain {
     let request = DetectOptions {
         system_root: "/nowhere".into(),
@@ -50,7 +51,7 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Tool
     toolchain
 }
 
-/// Some crates leave PTX beside the machine code that this variable asks for: newer GPUs may well be served.
+/// Some crates keep PTX next to the machine code that this variable requests, so newer GPUs may be served.
 #[test]
 fn what_crates_make_of_one_arch() {
     let policy = policy("[gpu]\nfleet = [\"T4\", \"H100\"]\n");
@@ -64,7 +65,7 @@ fn what_crates_make_of_one_arch() {
     }
 }
 
-/// What is said: code, severity and first sentence of each finding.
+/// Returns code, severity and first sentence of each finding.
 fn expected_codes(policy_text: &str, toolkit: &str, archs: &str, library: &str) -> Vec<String> {
     let policy = policy(policy_text);
     let toolchain = toolchain(&policy, toolkit, archs, library);
@@ -96,17 +97,17 @@ fn gpus_against_the_declared_archs() {
         ("[gpu]\nfleet = [\"10.0\"]\n", "90a", unserved("10.0")),
         ("[gpu]\nfleet = [\"8.7\"]\n", "80", vec![]),
         ("[gpu]\nfleet = [\"8.7\"]\n", "80-real", unserved("8.7")),
-        // Told by other findings: nobody can read it, or it means another GPU on each machine.
+        // An unreadable arch, and one that means another GPU on each machine: other findings report these.
         (t4, "hopper", vec![]),
         (t4, "native", vec![]),
-        // Nobody has said anything.
+        // No archs are declared.
         (t4, "", vec!["info[CG139]: whether this build serves the whole fleet cannot be told here.".to_owned()]),
         ("[gpu]\nfleet = []\n", "80", vec![]),
         ("", "80", vec![]),
     ] {
         assert_eq!(expected_codes(policy, "12.4", archs, ""), expected, "{policy} {archs}");
     }
-    // The policy against itself.
+    // The policy's archs contradict its own fleet.
     let both = "[gpu]\narchs = [\"sm_80\"]\nfleet = [\"T4\"]\n";
     assert_eq!(expected_codes(both, "12.4", "75", "")[0], unserved("T4 (7.5)")[0].replace("warning", "error"));
 }
@@ -166,18 +167,18 @@ fn drivers_against_the_toolkit() {
         ("535.261.03", "13.5", older("535.261.03", 13)),
         ("575", "13.0", older("575", 13)),
         ("580", "13.0", vec![]),
-        // Minor version compatibility: an older driver of the same major does.
+        // Minor version compatibility: an older driver of the same major suffices.
         ("580", "13.5", vec![]),
         ("525", "12.9", vec![]),
         ("520", "12.0", older("520", 12)),
         ("450", "11.8", vec![]),
         ("440", "11.0", older("440", 11)),
-        // Nobody knows them yet: newer drivers are always fine.
+        // Future drivers are always new enough.
         ("700", "13.0", vec![]),
-        // By the rule of all majors.
+        // The rule for all majors applies.
         ("580", "14.1", older("580", 14)),
         ("535", "14.1", older("535", 14)),
-        // No document tells what they support: between those beside it.
+        // No document contains the CUDA version of these branches; it is between those of their neighbours.
         ("577", "13.0", open.clone()),
         ("577", "12.9", vec![]),
         ("300", "13.0", older("300", 13)),
@@ -205,12 +206,12 @@ fn drivers_against_ptx() {
         ("\"H100\", \"L4\"", "535", "12.9", "80-virtual", cannot("535", "12.9", "H100 (9.0), L4 (8.9)")),
         ("\"H100\"", "535", "12.2", "80", vec![]),
         ("\"H100\"", "550", "12.4", "80", vec![]),
-        // 12.6 writes what 12.5 does.
+        // 12.6 writes the same PTX version as 12.5.
         ("\"H100\"", "555", "12.6", "80", vec![]),
         ("\"H100\"", "550", "12.6", "80", cannot("550", "12.6", "H100 (9.0)")),
         // Machine code needs no compiler.
         ("\"H100\"", "535", "12.4", "80;90", vec![]),
-        // Who has one has no driver of 535, which does not drive it.
+        // A machine with this GPU cannot have driver 535, which does not support it.
         ("\"B200\"", "535", "12.8", "80", vec![]),
         ("\"B200\"", "535", "12.9", "80", cannot("535", "12.9", "B200 (10.0)")),
         ("\"B200\", \"H100\"", "535", "12.4", "80", cannot("535", "12.4", "H100 (9.0)")),
@@ -222,7 +223,7 @@ fn drivers_against_ptx() {
             "{gpus} {driver} {toolkit} {archs}"
         );
     }
-    // A CUDA 13 has both against it, and machine code is of use to who does without cudart.
+    // CUDA 13 gives both findings, because machine code helps a program without cudart.
     assert_eq!(expected_codes(&text("\"H100\"", "535"), "13.0", "80", "").len(), 2);
 }
 
@@ -270,16 +271,16 @@ fn cudnn_against_the_gpus() {
         ("P100", "9.10.2 for 12", None),
         ("T4", "9.15.1 for 13", None),
         ("K80", "8.8.0 for 11", left),
-        // Newer than the release: served from 9 for CUDA 12 on, not known before.
+        // Newer than the release: served from 9 for CUDA 12 on, and unknown to builds for older ones.
         ("B200", "9.1.0 for 12", None),
         ("B200", "9.1.0 for 11", before),
         ("H100", "8.5.0 for 11", before),
         ("A100", "8.5.0 for 11", None),
         // Its sm_86 serves a later GPU of that major.
         ("L40S", "8.5.0 for 11", None),
-        // Of Tegras no table tells.
+        // The tables do not contain Tegra GPUs.
         ("7.2", "9.15.1 for 12", None),
-        // Of releases that no table knows, neither.
+        // The tables do not contain these releases.
         ("P100", "9.40.0 for 12", left),
         ("P100", "10.0.0 for 14", None),
     ] {

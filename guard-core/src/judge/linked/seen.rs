@@ -1,4 +1,4 @@
-//! The releases that a linked file shows, against the toolkit that was looked up, and against each other.
+//! Compares the releases that a linked file shows with the detected toolkit and with each other.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::version::{CudaVersion, Version};
 
 type Releases = BTreeSet<CudaVersion>;
 
-/// `recorded` is the toolkit that was judged before linking.
+/// Checks the releases. `recorded` is the toolkit that was checked before linking.
 pub(super) fn check_toolkit_evidence(
     policy: &Policy,
     recorded: Option<Version>,
@@ -28,21 +28,21 @@ pub(super) fn check_toolkit_evidence(
     check_required_toolkit(policy, recorded, linked, findings);
 }
 
-/// Whether what was said before linking still holds. Of two toolkits that variables name, the file may show that one made
-/// all of it: then the other is no ground to refuse.
+/// Returns true if a finding from before linking is still valid. If variables name two toolkits and the file shows that
+/// one of them built all of it, the other is no reason to refuse the build.
 pub fn still_holds(finding: &Finding, seen: &LinkEvidence, in_use: &[Sourced<Version>]) -> bool {
     let Some(release) = seen.only_toolkit() else { return true };
     let is = |fact: &Sourced<Version>| CudaVersion::from(fact.value) == release;
     match finding.code {
         Code::ToolkitMixed | Code::CudartMixed => !in_use.iter().any(is),
-        // What was used is judged by itself.
+        // The toolkit that was used is checked separately.
         Code::ToolkitNotAllowed => in_use.first().is_none_or(is),
         Code::ToolkitMissing => false,
         _ => true,
     }
 }
 
-/// The toolkit in use: of several that are named the one that made all of the file, else the one that was looked up first.
+/// Returns the toolkit in use: the named toolkit that built the entire file, otherwise the first detected one.
 fn in_use_fact<'a>(linked: &Linked<'a>) -> Option<&'a Sourced<Version>> {
     let shown = linked.seen.only_toolkit();
     let made_it = |fact: &&Sourced<Version>| Some(CudaVersion::from(fact.value)) == shown;
@@ -57,7 +57,7 @@ fn join_releases(releases: &Releases) -> String {
     releases.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
 }
 
-/// Values that name what the file shows: of these releases the kernels.
+/// Returns values that describe the evidence in the file, with the kernels of these releases.
 fn evidence_args(linked: &Linked<'_>, releases: &Releases) -> Values {
     let kernels = &linked.seen.kernels;
     let line = |release: &CudaVersion| {
@@ -88,7 +88,7 @@ fn cudart_in_words(linked: &Linked<'_>) -> Option<String> {
     needed.filter(|_| linked.cudart == Linkage::Linked).cloned()
 }
 
-/// The cudart in the file against the kernels that it registers.
+/// Compares the cudart in the file with the kernels that it registers.
 fn check_cudart_release(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let seen = linked.seen;
     let (kernels, cudarts) = (seen.registered_releases(), seen.cudart_releases());
@@ -97,7 +97,7 @@ fn check_cudart_release(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     if others.is_empty() {
         return;
     }
-    // Objects that an older toolkit of the same major made elsewhere are promised to work.
+    // CUDA guarantees that objects of an older toolkit of the same major work.
     let promised = |release: &CudaVersion| release.major == newest.major && *release < newest;
     let of_this_build =
         seen.own_kernel_releases().iter().chain(&current_toolkit(linked)).any(|release| others.contains(release));
@@ -112,7 +112,8 @@ fn check_cudart_release(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     findings.push(if fine { finding.with_severity(Severity::Warning) } else { finding });
 }
 
-/// What was looked up against what the file shows. `told` is whether the kernels of another release have been named.
+/// Compares the detected toolkit with the evidence in the file. `is_known` is true if kernels of another release were
+/// reported already.
 fn in_use(linked: &Linked<'_>, is_known: bool, findings: &mut Vec<Finding>) {
     let Some(now) = current_toolkit(linked) else { return };
     let seen = linked.seen;
@@ -152,7 +153,7 @@ fn in_use(linked: &Linked<'_>, is_known: bool, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `[toolkit] require` is about what was used, not only about what was looked up, which has been judged.
+/// Checks `[toolkit] require` against the toolkits that were used. The detected one was checked before.
 fn check_required_toolkit(
     policy: &Policy,
     recorded: Option<Version>,

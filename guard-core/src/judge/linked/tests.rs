@@ -73,7 +73,7 @@ fn own_kernels_are_held_against_the_archs() {
             "warning[CG129]: kernels of this package in demo are built for sm_75, which the policy does not ask for.",
         ]
     );
-    // Of other packages, or nobody has looked.
+    // Containers of other packages, or ownership that was not determined.
     for own in [&[true, false][..], &[true], &[]] {
         let found = check_linked(&archs, &manifest(), &linked(&kernels, own));
         assert_eq!(found, [], "{own:?}");
@@ -128,7 +128,7 @@ fn an_arch_that_is_declared_and_not_in_the_file_is_told() {
     assert_eq!(on(&[], variable, &[true, true]), [""; 0]);
 }
 
-/// A build script that deletes its objects, or a package without kernels of its own: nobody can tell which.
+/// The owner of the kernels is unknown: a build script deletes its objects, or the package has no own kernels.
 #[test]
 fn where_no_kernel_is_known_to_be_the_packages_own() {
     let archs = policy("[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n");
@@ -171,7 +171,7 @@ fn the_whole_file_is_held_against_the_fleet() {
         ]
     );
     assert_eq!(judged("[gpu]\nfleet = [\"H100\"]\npartial = \"refuse\"\n")[0].severity, Severity::Error);
-    // A file without kernels says nothing about GPUs.
+    // A file without kernels gives no finding about GPUs.
     let none = plain(&[]);
     assert_eq!(
         check_linked(&policy("[gpu]\nfleet = [\"T4\"]\narchs = [\"sm_80\"]\n"), &manifest(), &linked(&none, &[])),
@@ -191,12 +191,12 @@ fn the_oldest_driver_of_the_fleet() {
     let cudart = ["error[CG133]: demo will not run on driver 535, the oldest of the fleet: CUDA 13 needs a newer one."];
     assert_eq!(on(new, Linkage::Static, oldest), cudart);
     assert_eq!(on(old, Linkage::Static, oldest), [""; 0]);
-    // The driver API alone asks for nothing, whatever the toolkit.
+    // The driver API alone has no requirement, whatever the toolkit.
     assert_eq!(on(new, Linkage::None, oldest), [""; 0]);
     let fleet = |gpus: &str| format!("[gpu]\nfleet = [{gpus}]\n{oldest}");
     assert_eq!(
         on(old, Linkage::None, &fleet("\"A100\", \"H100\", \"10.0\"")),
-        // No machine with a GPU of 10.0 has a driver of 535, which does not drive it.
+        // A machine with a GPU of 10.0 cannot have driver 535, which does not support it.
         ["error[CG135]: driver 535, the oldest of the fleet, cannot compile the PTX that demo has for H100 (9.0)."]
     );
     let newer = plain(&[fatbin(&[sm(80), compute(80, (8, 8))])]);
@@ -303,7 +303,7 @@ fn the_linkage_that_the_policy_declares() {
     }
 }
 
-/// Containers of these archs: even numbers machine code, odd ones PTX.
+/// Builds containers of these archs: even numbers are machine code, odd ones PTX.
 fn containers_of(archs: &[Vec<u8>]) -> Kernels {
     const ARCHS: [u32; 6] = [75, 80, 86, 90, 100, 120];
     let entry = |number: &u8| {
@@ -338,8 +338,8 @@ proptest! {
         }
     }
 
-    /// A file that is just what was declared: what plain cargo says of the fleet by the declaration is what the command says
-    /// by the file.
+    /// For a file that matches its declarations, the fleet check of plain cargo (declarations) equals that of the
+    /// command (file).
     #[test]
     fn what_is_declared_and_what_is_linked_are_judged_alike(
         cubins in prop::collection::btree_set(prop::sample::select(vec![70u32, 75, 80, 86, 87, 90, 100]), 0..4),
@@ -368,7 +368,7 @@ proptest! {
 
         let by_file = check_linked(&policy, &Manifest { toolkit: Some(toolkit), ..manifest() }, &linked(&kernels, &[]));
         let by_declaration = fleet::check_declared_fleet(&policy, &toolchain);
-        // Which GPUs findings are about stands in their first sentences; the file has one for each PTX.
+        // The first sentence of a finding contains its GPUs; the file check has one finding for each PTX.
         let about = |findings: &[Finding], code: Code| -> BTreeSet<String> {
             let named = |finding: &Finding| {
                 let first = finding.message.lines().next().unwrap_or_default().to_owned();
@@ -385,7 +385,7 @@ proptest! {
         prop_assert_eq!(older(&by_declaration), older(&by_file));
     }
 
-    /// A policy that asks for what the file holds, and a fleet of the GPUs that all of it serves.
+    /// A policy that requires the archs in the file, and a fleet of GPUs that all containers serve, give no findings.
     #[test]
     fn a_file_is_right_by_its_own_facts(archs in prop::collection::vec(0u8..12, 1..5), count in 1usize..4) {
         let kernels = containers_of(&vec![archs; count]);
@@ -405,7 +405,7 @@ proptest! {
     }
 }
 
-/// What was looked up, the kernels and the cudart in a file, against each other.
+/// Compares the detected toolkit, the kernels and the cudart in a file with each other.
 #[test]
 fn releases_that_do_not_belong_together() {
     use crate::evidence::Kernel;
@@ -440,7 +440,7 @@ fn releases_that_do_not_belong_together() {
         ("13.0", &["13.0", "13.0"], &["13.0"], ""),
         ("", &["13.0"], &["13.0"], ""),
         ("13.0", &[], &[], ""),
-        // One that a variable names besides, and nothing but that one.
+        // A second toolkit that a variable names, and only that one in the file.
         ("13.0 11.8", &["11.8"], &["11.8"], ""),
         ("13.0 11.8", &["own 11.8"], &["13.0"], "error CG144, error CG145"),
         ("13.0", &["own 11.8"], &["11.8"], "error CG144"),
@@ -465,11 +465,11 @@ fn releases_that_do_not_belong_together() {
     assert_eq!(judged("13.0", &["own 11.8"], &["11.8"], ">=13"), "error CG103, error CG144");
     assert_eq!(judged("", &["11.8"], &["11.8"], ">=13"), "error CG103");
     assert_eq!(judged("", &["13.0"], &["13.0"], "=13.0.88"), "", "which build of 13.0 it was, nothing tells");
-    // What was looked up has been judged before.
+    // The detected toolkit was checked before.
     assert_eq!(judged("13.0", &["13.0"], &["13.0"], "<13"), "");
 }
 
-/// What is declared is not what there is: nobody is told to add what stands there already.
+/// The hint does not suggest an arch that is already declared.
 #[test]
 fn ptx_that_is_declared_and_not_there() {
     let kernels = plain(&[fatbin(&[sm(80)])]);
