@@ -1,8 +1,8 @@
-//! Records what a CUDA program was built with, and refuses to start it where that cannot work.
+//! Records what a CUDA program was built with, and refuses to start it on a machine where it cannot work.
 //!
-//! In a build.rs: `cudaguard::embed!()`, or `cudaguard::Embed` with options. In the program, only where it wants the answer
-//! itself: [`check()`]. That is all that is promised: the rest is for the `cargo cudaguard` command, which depends on exactly
-//! the library's version.
+//! In a build.rs, use `cudaguard::embed!()`, or `cudaguard::Embed` for options. A program that wants the result itself
+//! calls [`check()`]. Only these are stable API: everything else is for the `cargo cudaguard` command, which depends on
+//! exactly this version of the library.
 //!
 //! # In a build.rs
 //!
@@ -10,16 +10,16 @@
 //! cudaguard::embed!();
 //! ```
 //!
-//! It finds the toolkit, libraries and host compiler that this build uses, holds them against `cudaguard.toml`, and links a note
-//! with these facts and a small guard into what the package makes. A release build whose parts do not belong together fails
-//! with the reasons. Any other build goes on: where there is no guard to be had (a target without ELF, no C compiler,
-//! docs.rs), a warning of cargo's says so.
+//! It detects the toolkit, libraries and host compiler that this build uses, checks them against `cudaguard.toml`, and
+//! links a note with these facts and a small guard into everything that the package builds. A release build with
+//! mismatching parts fails and prints the reasons. Other builds continue; if no guard can be built (a target without
+//! ELF, no C compiler, docs.rs), cargo prints a warning.
 //!
 //! # In the program
 //!
-//! Nothing is needed: before `main` the guard looks at the machine, and ends a program that cannot work there with
-//! status 78 and the reason on stderr. A program that can do without the GPU says `gpu = "optional"` under `[runtime]` in
-//! `cudaguard.toml`, depends on this crate with `default-features = false`, and asks:
+//! No code is needed: before `main`, the guard checks the machine, and ends a program that cannot work there with
+//! status 78 and the reason on stderr. A program that can run without the GPU sets `gpu = "optional"` under `[runtime]`
+//! in `cudaguard.toml`, depends on this crate with `default-features = false`, and calls:
 //!
 //! ```
 //! use cudaguard::Status;
@@ -38,7 +38,7 @@
 //! `command` is for the `cargo cudaguard` command.
 
 #![deny(unsafe_code)]
-// What the command alone uses is compiled for a build.rs too, where its modules are private.
+// Code that only the command uses is also compiled for a build.rs, where its modules are private.
 #![cfg_attr(not(feature = "command"), allow(dead_code, unreachable_pub, unused_imports))]
 
 mod check;
@@ -49,7 +49,7 @@ pub use check::{CheckFinding, CheckReport, Severity, Status, check};
 #[cfg(feature = "build")]
 pub use embed::{Embed, EmbedError};
 
-/// What the command is made of: nobody else sees these modules, so that they may change at any time.
+/// The modules of the command. They are not public API and may change at any time.
 #[cfg(feature = "build")]
 #[path = "."]
 mod inside {
@@ -119,13 +119,13 @@ mod inside {
 #[cfg(feature = "command")]
 #[doc(hidden)]
 pub use inside::*;
-// As above, so that `crate::name` means the same with and without the command.
+// Also without the command, so that `crate::name` works in both cases.
 #[cfg(all(feature = "build", not(feature = "command")))]
 #[allow(clippy::wildcard_imports)]
 use inside::*;
 
-/// In a build.rs: records what this package is built with, and guards every executable, example and `cdylib` of it and
-/// whatever links its library. [`Embed`] has the options.
+/// Records what this package is built with, and guards all its executables, examples and `cdylib`s, and everything that
+/// links its library. Call it in a build.rs. [`Embed`] has options.
 ///
 /// ```no_run
 /// cudaguard::embed!();

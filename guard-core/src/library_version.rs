@@ -1,4 +1,4 @@
-//! Which version a library is, told by its file: nothing is loaded.
+//! Detects the version of a library from its file, without loading it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,8 @@ use crate::mapped_file::OpenFiles;
 use crate::vendor::{InCode, Library, Part, VersionGetter};
 use crate::version::{CudaVersion, Version};
 
-/// The version of the library whose file this is: by its real name, else by a part beside it, else by its own text.
+/// Returns the version of this library file: from its real file name, otherwise from one of its parts in the same
+/// directory, otherwise from its contents.
 pub(crate) fn file_version(files: &OpenFiles, library: &Library, file: &Path) -> Option<Version> {
     let major = || library.major(file.file_name()?.to_str()?);
     let by_part = || {
@@ -24,19 +25,21 @@ pub(crate) fn file_version(files: &OpenFiles, library: &Library, file: &Path) ->
         .or_else(|| library.own_text.then(|| binary::version_inside(library, &files.open(file).ok()?))?)
 }
 
-/// The version in the name of the file behind every link.
+/// Returns the version in the name of the file, after all links are resolved.
 pub(crate) fn in_name(library: &Library, file: &Path) -> Option<Version> {
     numbers_in_name(file, &format!("{}.so.", library.stem))
 }
 
-/// The version behind this stem in the name of the file behind every link; three numbers, or it is none.
+/// Returns the version that follows this stem in the name of the file, after all links are resolved. `None` if it has
+/// fewer than three numbers.
 pub(crate) fn numbers_in_name(file: &Path, stem: &str) -> Option<Version> {
     let real = std::fs::canonicalize(file).ok()?;
     let numbers = real.file_name()?.to_str()?.strip_prefix(stem)?;
     (numbers.split('.').count() >= 3).then(|| numbers.parse().ok()).flatten()
 }
 
-/// The version of an inner library: by its word, else by its real name, else by its code.
+/// Returns the version of an inner library: from its exported number, otherwise from its real file name, otherwise from
+/// its code.
 pub(crate) fn part_version(
     files: &OpenFiles,
     library: &Library,
@@ -50,7 +53,7 @@ pub(crate) fn part_version(
     exported_version(files, file, symbol).or_else(by_name).or_else(|| in_code(files, library, part()?, file))
 }
 
-/// The packed version that an inner library exports.
+/// Returns the packed version that an inner library exports.
 pub(crate) fn exported_version(files: &OpenFiles, file: &Path, symbol: &str) -> Option<Version> {
     if symbol.is_empty() {
         return None;
@@ -58,8 +61,8 @@ pub(crate) fn exported_version(files: &OpenFiles, file: &Path, symbol: &str) -> 
     binary::exported_version(&files.open(file).ok()?, symbol)
 }
 
-/// The part of this name that a library, the object `index`, would open: it asks for its own full version
-/// first, then for shorter ones.
+/// Returns the file of this name that a library, the object `index`, would open. The library tries its own full version
+/// first, then shorter ones.
 pub(crate) fn inner_file(graph: &LoadGraph, index: usize, file: &str, version: Option<Version>) -> Option<PathBuf> {
     let (stem, _) = file.split_once(".so")?;
     let names = version
@@ -71,10 +74,10 @@ pub(crate) fn inner_file(graph: &LoadGraph, index: usize, file: &str, version: O
         .map(|candidate| candidate.path)
 }
 
-/// So much of a function's code is read, as the shim does (measured: up to 461 bytes).
+/// Number of bytes of a function's code that are searched, as in the shim (measured: up to 461 bytes are needed).
 const LOOKED_AT: usize = 2048;
 
-/// The release of the cudart that this part was made with, as its getter answers.
+/// Returns the release of the cudart that this part was built with, which its getter returns.
 pub(crate) fn made_with(files: &OpenFiles, library: &Library, part: &Path) -> Option<CudaVersion> {
     let data = files.open(part).ok()?;
     let number = returned_constant(&Elf::parse(&data).ok()?, library.made_with?)?;
@@ -129,7 +132,7 @@ fn returned_by_aarch64(words: &[u32]) -> Option<u32> {
     None
 }
 
-/// The version of a part by its code, where that says one of its major.
+/// Returns the version of a part from its code, if the code contains a release of its major.
 fn in_code(files: &OpenFiles, library: &Library, part: &Part, file: &Path) -> Option<Version> {
     const EXECUTABLE: u64 = 4;
     let asked = library.asked.as_ref()?;
@@ -154,13 +157,13 @@ fn in_code(files: &OpenFiles, library: &Library, part: &Part, file: &Path) -> Op
     only_value(found.into_iter().filter(|version| version.major == part.major))
 }
 
-/// Releases that functions of this code compare with the one that they are called with, two ways of 9.0 to 9.25 and of 9.26 and
-/// later: `mov $1002, %eax` and `cmp $91501, %edi` beside each other; or a division by 10000, and behind it
-/// `mov $1, %r9d` or `xor %r9d, %r9d` and then `movabs $0x1a00000009, %r8`.
+/// Returns the releases that functions in this code compare with their argument. Versions 9.0 to 9.25 have
+/// `mov $1002, %eax` and `cmp $91501, %edi` next to each other. From 9.26 on, a division by 10000 precedes
+/// `mov $1, %r9d` or `xor %r9d, %r9d`, and then `movabs $0x1a00000009, %r8`.
 fn compared_releases(code: &[u8], asked: &VersionGetter) -> Vec<Version> {
     const MISMATCH: [u8; 4] = 1002u32.to_le_bytes();
     const BY_10_000: [u8; 4] = 0xd1b7_1759_u32.to_le_bytes();
-    /// So much stands between the two, and behind the division, at most (measured: 4 and 79 bytes).
+    /// Maximum number of bytes between the two instructions, and after the division (measured: 4 and 79 bytes).
     const GAP: usize = 8;
     const REST: usize = 128;
     let whole = |at: usize| {
@@ -187,7 +190,7 @@ fn compared_releases(code: &[u8], asked: &VersionGetter) -> Vec<Version> {
     ways.chain(memmem::find_iter(code, &BY_10_000).filter_map(apart)).collect()
 }
 
-/// What the file of the library itself says of its release by its name, which may not be that of its parts.
+/// Returns the release in the file name of the library itself, which may differ from that of its parts.
 pub(crate) fn loader_version(library: &Library, file: &Path) -> LoaderVersion {
     in_name(library, file).map_or(LoaderVersion::Unknown, LoaderVersion::Version)
 }
@@ -200,7 +203,7 @@ fn read_u32(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
-/// What all of them say; nothing where they disagree.
+/// Returns the value that all items have. `None` if they differ or if there is none.
 fn only_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)

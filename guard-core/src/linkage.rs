@@ -1,23 +1,23 @@
-//! How a program reaches a library.
+//! The ways in which a program reaches a library.
 
-/// How a program reaches a library.
+/// The way in which a program reaches a library.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Linkage {
     /// Not known before linking.
     #[default]
     Unknown,
-    /// In `DT_NEEDED`.
+    /// The library is in `DT_NEEDED`.
     Linked,
-    /// Inside the file.
+    /// The library's code is in the file.
     Static,
-    /// By name at run time.
+    /// The program opens the library by name at run time.
     Dlopened,
-    /// Not at all.
+    /// The program does not use the library.
     None,
 }
 
 impl Linkage {
-    /// `linked`, `static`, `dlopened`, `none`: in reports and in JSON. `None` where it is not known.
+    /// Returns the name in reports and in JSON: `linked`, `static`, `dlopened`, `none`. `None` if it is unknown.
     pub const fn name(self) -> Option<&'static str> {
         match self {
             Self::Unknown => None,
@@ -28,7 +28,7 @@ impl Linkage {
         }
     }
 
-    /// The reverse of [`Linkage::name`]; a word that nobody knows is not known.
+    /// Parses the result of [`Linkage::name`]. Other texts give [`Linkage::Unknown`].
     pub fn from_name(name: &str) -> Self {
         [Self::Linked, Self::Static, Self::Dlopened, Self::None]
             .into_iter()

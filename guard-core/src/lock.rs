@@ -303,7 +303,7 @@ impl LockReader<'_> {
             }
             Some((_, Some(FORMAT))) => {}
             Some((item, Some(newer))) if newer > FORMAT => {
-                // Other keys are not validated here.
+                // The other keys of a newer format are not validated.
                 self.push_error(
                     item.span().start,
                     format!(

@@ -1,4 +1,4 @@
-//! `/etc/ld.so.cache`, as glibc's ldconfig writes it: `glibc-ld.so.cache1.1`, alone or behind the old format.
+//! Reads `/etc/ld.so.cache` as glibc's ldconfig writes it: `glibc-ld.so.cache1.1`, alone or after the old format.
 //!
 //! Source of the rules: glibc, `elf/cache.c`, `elf/dl-cache.c` and `sysdeps/generic/dl-cache.h`.
 
@@ -8,19 +8,19 @@ const HEADER: usize = 48;
 const ENTRY: usize = 24;
 const EXTENSION_MAGIC: u32 = 0xeaa4_2174;
 const HWCAPS_TAG: u32 = 1;
-/// The entry is from a `glibc-hwcaps` folder; the low half says which.
+/// The entry is in a `glibc-hwcaps` directory; the low half is the index of its name.
 const HWCAP_EXTENSION: u64 = 1 << 62;
 
-/// One line of `ldconfig -p`.
+/// An entry of the cache: one line of `ldconfig -p`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CacheEntry<'data> {
-    /// The file.
+    /// Path of the file.
     pub(super) path: &'data [u8],
-    /// For which kind of program: `FLAG_ELF_LIBC6` and the machine's own bits.
+    /// Kind of program that can load the file: `FLAG_ELF_LIBC6` and the bits of the machine.
     pub(super) flags: u32,
-    /// The folder below `glibc-hwcaps` that it stands in.
+    /// Name of the directory below `glibc-hwcaps` that contains the file.
     pub(super) hwcaps: Option<&'data [u8]>,
-    /// Bits of the old kind of hardware folders.
+    /// Bits of the hardware directories of the old kind.
     pub(super) legacy: u64,
 }
 
@@ -40,7 +40,7 @@ fn text_is(data: &[u8], at: u32, name: &[u8]) -> bool {
         .is_some_and(|rest| rest.starts_with(name) && rest.get(name.len()) == Some(&0))
 }
 
-/// The part in the new format.
+/// Returns the part in the new format.
 fn new_format(data: &[u8]) -> Option<&[u8]> {
     if data.starts_with(MAGIC) {
         return Some(data);
@@ -54,7 +54,7 @@ fn new_format(data: &[u8]) -> Option<&[u8]> {
     data.get(end..).filter(|rest| rest.starts_with(MAGIC))
 }
 
-/// The names of the folders below `glibc-hwcaps`, by number.
+/// Returns the name of the directory below `glibc-hwcaps` with this index.
 fn hwcaps_name(data: &[u8], wanted: u32) -> Option<&[u8]> {
     let at = usize::try_from(u32_at(data, 32)?).ok()?;
     if at == 0 || u32_at(data, at)? != EXTENSION_MAGIC {
@@ -70,11 +70,11 @@ fn hwcaps_name(data: &[u8], wanted: u32) -> Option<&[u8]> {
     text_at(data, u32_at(data, usize::try_from(offset.checked_add(wanted.checked_mul(4)?)?).ok()?)?)
 }
 
-/// The entries for a name, in the cache's order; none where the file is no cache.
+/// Returns the entries for a name, in cache order. Empty if the file is not a cache.
 pub(super) fn lookup_entries<'data>(data: &'data [u8], name: &[u8]) -> Vec<CacheEntry<'data>> {
     let Some(data) = new_format(data) else { return Vec::new() };
     let count = u32_at(data, 20).and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
-    // The cache is sorted by a comparison of its own; a walk over a few thousand entries needs none.
+    // The cache is sorted in a special order; a linear search of a few thousand entries does not depend on it.
     data.get(HEADER..)
         .unwrap_or_default()
         .chunks_exact(ENTRY)
@@ -98,7 +98,7 @@ pub(super) fn lookup_entries<'data>(data: &'data [u8], name: &[u8]) -> Vec<Cache
 mod tests {
     use super::*;
 
-    /// A cache of these (name, path, flags, hwcaps) entries.
+    /// Builds a cache of these (name, path, flags, hwcaps) entries.
     fn written(entries: &[(&str, &str, u32, Option<u32>)], hwcaps: &[&str]) -> Vec<u8> {
         let mut strings = Vec::new();
         let base = HEADER + entries.len() * ENTRY;

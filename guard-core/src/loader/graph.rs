@@ -1,4 +1,4 @@
-//! The graph of everything that is loaded, in the loader's own order.
+//! The graph of all objects that the loader loads, in load order.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -14,23 +14,24 @@ use crate::mapped_file::{Contents, OpenFiles};
 
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
-/// `DT_FLAGS_1`: the folders of the system are not for this object.
+/// Flag of `DT_FLAGS_1`: the loader does not search the system's directories for this object.
 const DF_1_NODEFLIB: u64 = 0x800;
-/// The loader maps whole pages; the smallest page there is.
+/// Smallest page size; the loader maps complete pages.
 const PAGE: u64 = 4096;
 
-/// One file in the process.
+/// A file that is loaded into the process.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// The file, by the path under which the loader opens it.
+    /// Path under which the loader opens the file.
     pub path: PathBuf,
-    /// The name under which it was first asked for; empty for the program.
+    /// Name under which the file was first requested; empty for the program.
     pub name: String,
-    /// Which object asked for it first, by its number in [`LoadGraph::objects`]; none asks for the program and the loader.
+    /// Index in [`LoadGraph::objects`] of the object that first requested the file. `None` for the program and the
+    /// loader.
     pub wanted_by: Option<usize>,
-    /// Why the loader takes this file.
+    /// Source of the path.
     pub place: SearchSource,
-    /// Its own name.
+    /// `DT_SONAME`.
     pub soname: Option<String>,
     names: Vec<Vec<u8>>,
     rpath: Option<Vec<u8>>,
@@ -45,51 +46,51 @@ pub struct Object {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Want {
     Needed,
-    /// May be missing.
+    /// It may be missing.
     Auxiliary,
 }
 
-/// One object's wish for a library, and what comes of it.
+/// An object's request for a library, and its result.
 #[derive(Clone, Debug)]
 pub struct LibraryRequest {
-    /// The number of the object that wishes.
+    /// Index of the requesting object.
     pub by: usize,
-    /// The name.
+    /// Requested name.
     pub name: String,
-    /// What comes of it.
+    /// Result of the request.
     pub answer: LoadOutcome,
 }
 
-/// What comes of a name.
+/// Result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadOutcome {
-    /// This object of [`LoadGraph::objects`], because of this.
+    /// The loader uses this object of [`LoadGraph::objects`], found in this place.
     Object(usize, SearchSource),
-    /// Nothing: these were looked at.
+    /// The loader found nothing; these files were tried.
     Absent(Vec<LibraryCandidate>),
-    /// A file on which the loader dies, and why.
+    /// The loader ends the program because of this file.
     Broken(LibraryCandidate),
 }
 
 #[derive(Clone, Debug)]
 enum Rules {
     Glibc(System),
-    /// The folders of its path file, or those compiled in.
+    /// The directories in its path file, or the compiled-in ones.
     Musl(Vec<(PathBuf, Option<PathBuf>)>),
 }
 
-/// Everything that is loaded to start a program.
+/// All objects that are loaded to start a program.
 #[derive(Debug)]
 pub struct LoadGraph {
-    /// The files, in the order in which they are loaded; the program first.
+    /// The files in load order; the program is the first.
     pub objects: Vec<Object>,
-    /// Every wish, in the order in which the loader fulfils them.
+    /// All requests, in the order in which the loader resolves them.
     pub requests: Vec<LibraryRequest>,
-    /// Preloaded names that are ignored, with the reason: the loader says so and goes on.
+    /// Preloaded names that the loader reports and ignores, with the reason.
     pub ignored: Vec<(String, String)>,
-    /// The loader: what the program names as its interpreter; `None` for a static program.
+    /// Path of the loader: the interpreter of the program. `None` for a static program.
     pub interpreter: Option<PathBuf>,
-    /// Why that cannot start anything.
+    /// The reason why the loader cannot start the program.
     pub interpreter_problem: Option<String>,
     machine: u16,
     class64: bool,
@@ -97,15 +98,15 @@ pub struct LoadGraph {
     environment: Environment,
     folders: RefCell<HashMap<PathBuf, bool>>,
     cache: Option<Arc<Contents>>,
-    /// Every file that was looked at.
+    /// All files that were read.
     files: OpenFiles,
 }
 
-/// Where to look next.
+/// A step of the search for a library.
 enum SearchStep {
-    /// In these folders.
+    /// Search these directories.
     List(Vec<(PathBuf, SearchSource)>),
-    /// At this file.
+    /// Try this file.
     File(PathBuf, SearchSource),
 }
 
@@ -121,11 +122,12 @@ fn file_id(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// Whether the kernel starts this program with more rights than its user has: the loader then ignores the environment.
+/// Returns true if the kernel starts this program with more privileges than the user has. The loader then ignores the
+/// environment.
 #[cfg(unix)]
 fn is_setuid(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    // The folder belongs to who the process is.
+    // The owner of this directory is the user of this process.
     let Ok(me) = std::fs::metadata("/proc/self") else { return metadata.mode() & 0o6000 != 0 };
     (metadata.mode() & 0o4000 != 0 && metadata.uid() != me.uid())
         || (metadata.mode() & 0o2010 == 0o2010 && metadata.gid() != me.gid())
@@ -173,12 +175,12 @@ impl Object {
         })
     }
 
-    /// Its bytes.
+    /// Returns the contents of the file.
     pub(crate) fn data(&self) -> &Arc<Contents> {
         &self.data
     }
 
-    /// Whether it stands for this name: its own, or one that it was asked for by.
+    /// Returns true if this is the object's soname or a name under which it was requested.
     pub fn is_named(&self, name: &str) -> bool {
         self.is_called(name.as_bytes())
     }
@@ -195,7 +197,7 @@ impl LoadGraph {
         mut environment: Environment,
         files: OpenFiles,
     ) -> Result<Self, String> {
-        // Without the `./` by which it was called.
+        // Removes the `./` in the path of the program.
         let path: PathBuf = environment.folder.join(program).components().collect();
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let data = files.open(&path)?;
@@ -204,7 +206,7 @@ impl LoadGraph {
             return Err(fail(&"is not a program"));
         }
         let mut main = Object::from_file(&files, path.clone(), b"", None, SearchSource::Program)?;
-        // The kernel's own link to the program, not the path it was called by, is what `$ORIGIN` starts from.
+        // `$ORIGIN` starts from the kernel's link to the program, not from the path under which it was started.
         let real = std::fs::canonicalize(&path).map_err(|error| fail(&error))?;
         main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
         main.names = vec![Vec::new()];
@@ -226,7 +228,7 @@ impl LoadGraph {
             files,
             interpreter,
         };
-        // A library is judged as if a program of its kind had been started with it.
+        // A library is handled as if a program of its kind had loaded it.
         let loader = match graph.interpreter.clone() {
             Some(loader) => loader,
             None if elf.is_dynamic() && !elf.needed().is_empty() => graph.usual_loader(),
@@ -236,7 +238,7 @@ impl LoadGraph {
         Ok(graph)
     }
 
-    /// The loader of programs of this kind: a library names none.
+    /// Returns the usual loader for programs of this kind, because a library has no interpreter.
     fn usual_loader(&self) -> PathBuf {
         match (self.machine, self.class64) {
             (machine::X86_64, true) => "/lib64/ld-linux-x86-64.so.2".into(),
@@ -288,12 +290,12 @@ impl LoadGraph {
         self.load_needed(queue);
     }
 
-    /// Loads what these objects want, and what that wants: breadth first.
+    /// Loads the dependencies of these objects and their dependencies, breadth first.
     fn load_needed(&mut self, mut queue: VecDeque<usize>) {
         while let Some(by) = queue.pop_front() {
             for (name, want) in self.objects[by].wants.clone() {
                 let name = match &self.rules {
-                    // A needed name may hold tokens, also without a slash.
+                    // A needed name may contain tokens even without a slash.
                     Rules::Glibc(system) => expand_tokens(&name, &self.objects[by].origin, system).unwrap_or(name),
                     Rules::Musl(_) => name,
                 };
@@ -314,7 +316,7 @@ impl LoadGraph {
         }
     }
 
-    /// Names to load before everything, and who says so.
+    /// Returns the names to load before all others, each with its source.
     fn preload_names(&self) -> Vec<(Vec<u8>, &'static str)> {
         let variable = self.environment.preload.as_deref().map(bytes_of).unwrap_or_default();
         let musl = self.is_of_musl();
@@ -359,7 +361,7 @@ impl LoadGraph {
         }
     }
 
-    /// The object of this name that is loaded already.
+    /// Returns the index of the loaded object with this name.
     fn find_loaded(&self, name: &[u8]) -> Option<usize> {
         match &self.rules {
             Rules::Glibc(_) => self.objects.iter().position(|object| object.is_called(name)),
@@ -368,7 +370,7 @@ impl LoadGraph {
                 if is_musl_itself(name) {
                     return loader;
                 }
-                // Only names that were searched for count, not the objects' own.
+                // Only requested names count, not the sonames of the objects.
                 (!name.contains(&b'/'))
                     .then(|| {
                         self.objects.iter().position(|object| {
@@ -381,8 +383,9 @@ impl LoadGraph {
         }
     }
 
-    /// The file that the loader would take for this name if the object `from` asked for it when everything else is
-    /// loaded (by `dlopen`, for example): usable, or one that it dies of. `None`: there is none.
+    /// Returns the file that the loader would pick for this name if the object `from` requested it after everything
+    /// else is loaded, for example with `dlopen`. The file is usable, or it ends the program. `None` if there is no
+    /// such file.
     pub fn resolve_file(&self, from: usize, name: &str) -> Option<LibraryCandidate> {
         if let Some(index) = self.find_loaded(name.as_bytes()) {
             let object = &self.objects[index];
@@ -395,9 +398,9 @@ impl LoadGraph {
         self.search_candidates(from, name.as_bytes(), false).pop().filter(LibraryCandidate::is_selected)
     }
 
-    /// Loads this name as `dlopen`, called by the object `from`, would: with what it needs. The number of the object in
-    /// [`LoadGraph::objects`]; wishes that stay unfulfilled then stand in [`LoadGraph::requests`]. `None` where there is no such
-    /// file, or a broken one.
+    /// Loads this name and its dependencies like `dlopen`, called by the object `from`. Returns the index of the object
+    /// in [`LoadGraph::objects`]. Dependencies that are missing are added to [`LoadGraph::requests`]. `None` if the
+    /// file is missing or broken.
     pub fn dlopen_library(&mut self, from: usize, name: &str) -> Option<usize> {
         let mut queue = VecDeque::new();
         let LoadOutcome::Object(index, _) = self.load_library(from, name.as_bytes(), &mut queue) else { return None };
@@ -405,18 +408,18 @@ impl LoadGraph {
         Some(index)
     }
 
-    /// Every file that was looked at.
+    /// Returns all files that were read.
     pub(crate) fn files(&self) -> &OpenFiles {
         &self.files
     }
 
-    /// The machine that the program is for: [`elf::machine`].
+    /// Returns the processor of the program; see [`elf::machine`].
     pub fn machine(&self) -> u16 {
         self.machine
     }
 
-    /// Every file that could stand for this name, in the loader's order, also behind the one that it takes: the first
-    /// that is usable (or broken) is the one taken, the others are shadowed. Files that are not there are left out.
+    /// Returns every existing file for this name, in search order. The loader picks the first one that is usable or
+    /// broken; it shadows the following ones.
     pub fn candidates(&self, from: usize, name: &str) -> Vec<LibraryCandidate> {
         let mut seen = BTreeSet::new();
         let mut found = self.search_candidates(from, name.as_bytes(), true);
@@ -424,8 +427,8 @@ impl LoadGraph {
         found
     }
 
-    /// Whether a file of this name may stand where this process cannot look: the loader passes over it, and nobody knows that
-    /// it is not there.
+    /// Returns true if a file of this name may be in a place that this process cannot access. The loader skips it, but
+    /// it is unknown whether it exists.
     pub fn is_shut(&self, from: usize, name: &str) -> bool {
         use std::io::ErrorKind::{NotADirectory, NotFound};
         let denied = |path: &Path| {
@@ -438,22 +441,22 @@ impl LoadGraph {
             .any(|one| matches!(one.look, Inspection::Missing | Inspection::Stopped(_)) && denied(&one.path))
     }
 
-    /// Wishes that are not fulfilled: of these the program dies before any of its code runs.
+    /// Returns the requests without a result. Because of these, the program ends before any of its code runs.
     pub fn unresolved_requests(&self) -> impl Iterator<Item = &LibraryRequest> + '_ {
         self.requests.iter().filter(|request| !matches!(request.answer, LoadOutcome::Object(..)))
     }
 
-    /// Whether musl's loader starts the program.
+    /// Returns true if musl's loader starts the program.
     pub(super) fn is_of_musl(&self) -> bool {
         matches!(self.rules, Rules::Musl(_))
     }
 
-    /// Whether the environment asks for everything to be bound at the start.
+    /// Returns true if the environment requests that all symbols are bound at start-up.
     pub(super) fn binds_at_start(&self) -> bool {
         self.environment.bind_now
     }
 
-    /// The number of the object that this name stands for, among those loaded.
+    /// Returns the index of the loaded object with this name.
     pub(super) fn object_index(&self, name: &[u8]) -> Option<usize> {
         self.objects.iter().position(|object| object.is_called(name))
     }
@@ -467,7 +470,7 @@ impl LoadGraph {
         found
     }
 
-    /// Looks at one file after the other, up to the one that is taken (`all`: to the end).
+    /// Tries one file after the other, up to the one that the loader picks. `all`: continues to the end.
     fn search_candidates(&self, by: usize, name: &[u8], all: bool) -> Vec<LibraryCandidate> {
         let mut candidates = Vec::new();
         let nothing = [String::new()];
@@ -528,7 +531,8 @@ impl LoadGraph {
         }
         let mut steps = Vec::new();
         if object.runpath.is_none() {
-            // The object that asks, who asked for it, and so on up; then the program, where it was not among them.
+            // The RPATHs of the requesting object, of the object that requested it, and so on, then that of the
+            // program.
             let mut next = Some(by);
             let mut with_program = false;
             while let Some(index) = next {
@@ -586,7 +590,7 @@ impl LoadGraph {
     ) -> SearchStep {
         let mut folders: Vec<(PathBuf, SearchSource)> = Vec::new();
         for entry in entries {
-            // An entry that is nothing from the start is the folder of the process.
+            // An entry that is empty before its expansion means the current directory.
             let Some(folder) = expand_tokens(entry, origin, system) else { continue };
             let folder = self.absolute_path(&folder);
             if !folders.iter().any(|(known, _)| *known == folder) {
@@ -600,7 +604,7 @@ impl LoadGraph {
         self.environment.folder.join(path_of(bytes))
     }
 
-    /// The cache's file for this name: of the right kind of program, from the best hardware folder.
+    /// Returns the cache's file for this name: for this kind of program, in the best hardware directory.
     fn find_in_cache(&self, system: &System, object: &Object, name: &[u8]) -> Option<PathBuf> {
         let known = match (self.machine, self.class64) {
             (machine::X86_64, true) => Some(0x303),
@@ -612,7 +616,7 @@ impl LoadGraph {
         let entries = cache::lookup_entries(self.cache.as_ref()?, name);
         let fits = |entry: &&cache::CacheEntry<'_>| match known {
             Some(flags) => entry.flags == flags || entry.flags == 1,
-            // Of another machine's bits the file itself tells.
+            // The bits of other machines are unknown, so the file itself decides.
             None => entry.flags & 0xff == 3 && self.inspect_file(&path_of(entry.path)) == Inspection::Usable,
         };
         let level = |entry: &cache::CacheEntry<'_>| match entry.hwcaps {
@@ -648,7 +652,7 @@ impl LoadGraph {
         let mut next = Some(by);
         while let Some(index) = next {
             let object = &self.objects[index];
-            // Both kinds are one, and both are inherited.
+            // musl treats both kinds of paths the same, and inherits both.
             let (text, place): (_, fn(PathBuf, String) -> SearchSource) = match (&object.runpath, &object.rpath) {
                 (Some(text), _) => (Some(text), SearchSource::Runpath),
                 (None, text) => (text.as_ref(), SearchSource::Rpath),
@@ -671,8 +675,9 @@ impl LoadGraph {
         steps
     }
 
-    /// What the loader makes of a file (`open_verify` and the first checks of `_dl_map_object_from_fd`; musl's
-    /// `map_library` checks less and dies where glibc looks on).
+    /// Returns what the loader does with a file (`open_verify` and the first checks of `_dl_map_object_from_fd` in
+    /// glibc). musl's `map_library` has fewer checks, and ends the program in cases in which glibc continues its
+    /// search.
     fn inspect_file(&self, path: &Path) -> Inspection {
         use std::io::ErrorKind::{NotFound, PermissionDenied};
         let metadata = match std::fs::metadata(path) {
@@ -689,12 +694,12 @@ impl LoadGraph {
         if metadata.len() == 0 {
             return Inspection::Broken("is empty: file too short".to_owned());
         }
-        // Gone meanwhile, or not for this user.
+        // The file was deleted in the meantime, or this user may not read it.
         let Ok(data) = self.files.open(path) else { return Inspection::Missing };
         self.check_loadable(&data).unwrap_or(Inspection::Usable)
     }
 
-    /// What is wrong with a file; nothing where it can be loaded.
+    /// Returns the problem of a file. `None` if the loader can load it.
     fn check_loadable(&self, data: &[u8]) -> Option<Inspection> {
         let broken = |why: &str| Some(Inspection::Broken(why.to_owned()));
         let musl = self.is_of_musl();
@@ -729,7 +734,7 @@ impl LoadGraph {
         if !elf.segments().any(|segment| segment.kind == PT_DYNAMIC) {
             return broken("object file has no dynamic section");
         }
-        // A page of which the file holds nothing is a bus error at the first touch.
+        // An access to a page that is completely beyond the end of the file is a bus error.
         let pages = |size: u64| size.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
         let end = elf
             .segments()
@@ -747,12 +752,12 @@ impl LoadGraph {
 }
 
 impl LibraryCandidate {
-    /// Whether the loader looks no further.
+    /// Returns true if the loader ends its search at this file.
     pub fn is_selected(&self) -> bool {
         matches!(self.look, Inspection::Usable | Inspection::Broken(_))
     }
 
-    /// What is wrong with it, in words; empty where nothing is.
+    /// Describes the problem of the file; empty if there is none.
     pub fn problem(&self) -> String {
         match &self.look {
             Inspection::Usable => String::new(),
@@ -762,14 +767,14 @@ impl LibraryCandidate {
     }
 }
 
-/// musl is its own libc, libm, libpthread and so on, whatever number stands behind.
+/// Returns true for names that musl itself provides, such as libc, libm and libpthread, with any version number.
 fn is_musl_itself(name: &[u8]) -> bool {
     const RESERVED: [&[u8]; 7] = [b"c.", b"pthread.", b"rt.", b"m.", b"dl.", b"util.", b"xnet."];
     name.strip_prefix(b"lib").is_some_and(|rest| RESERVED.iter().any(|reserved| rest.starts_with(reserved)))
 }
 
-/// glibc's `$ORIGIN`, `$LIB` and `$PLATFORM`, also in braces; another `$` is a letter like others. Nothing where the
-/// result is nothing, though the entry was not.
+/// Expands glibc's `$ORIGIN`, `$LIB` and `$PLATFORM`, also in braces. Any other `$` is an ordinary character. `None` if
+/// the result is empty but the entry was not.
 fn expand_tokens(text: &[u8], origin: &Path, system: &System) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -794,7 +799,7 @@ fn expand_tokens(text: &[u8], origin: &Path, system: &System) -> Option<Vec<u8>>
     (text.is_empty() || !out.is_empty()).then_some(out)
 }
 
-/// What stands behind this token, where it is one.
+/// Returns the text after this token. `None` if the text does not start with it.
 fn strip_token<'text>(text: &'text [u8], name: &[u8]) -> Option<&'text [u8]> {
     if let Some(inner) = text.strip_prefix(b"{") {
         return inner.strip_prefix(name)?.strip_prefix(b"}");
@@ -804,7 +809,7 @@ fn strip_token<'text>(text: &'text [u8], name: &[u8]) -> Option<&'text [u8]> {
     (!goes_on).then_some(behind)
 }
 
-/// musl's `$ORIGIN`: with any other `$` the whole path counts for nothing.
+/// Expands musl's `$ORIGIN`. `None` if the text contains any other `$`, because musl then ignores the entire path.
 fn origin_alone(text: &[u8], origin: &Path) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut rest = text;

@@ -1,8 +1,9 @@
-//! Which file the loader would take for a name, and why: the rules of glibc's ld.so and of musl, applied to files,
-//! nothing executed.
+//! Determines which file the loader would pick for a name, and the reason. Applies the rules of glibc's ld.so and of
+//! musl to files, without executing anything.
 //!
-//! Sources: glibc, `elf/dl-load.c` and `elf/dl-deps.c` (2.31 to 2.41); musl, `ldso/dynlink.c` (1.2). Not followed, since
-//! nothing on disk tells of them: `LD_AUDIT`, `GLIBC_TUNABLES`, file capabilities, a loader called by hand with options.
+//! Sources: glibc, `elf/dl-load.c` and `elf/dl-deps.c` (2.31 to 2.41); musl, `ldso/dynlink.c` (1.2). Not supported,
+//! because files do not show them: `LD_AUDIT`, `GLIBC_TUNABLES`, file capabilities, and a loader that is started
+//! directly with options.
 
 mod cache;
 mod graph;
@@ -21,16 +22,16 @@ pub use graph::{LibraryRequest, LoadGraph, LoadOutcome, Object};
 pub use symbols::MissingSymbol;
 pub use versions::MissingVersion;
 
-/// What of a process's environment its loader obeys.
+/// The variables of a process that its loader reads.
 #[derive(Clone, Debug)]
 struct Environment {
     /// `LD_LIBRARY_PATH`.
     library_path: Option<OsString>,
     /// `LD_PRELOAD`.
     preload: Option<OsString>,
-    /// `LD_BIND_NOW`: every symbol is bound at the start.
+    /// True if `LD_BIND_NOW` is set: all symbols are bound at start-up.
     bind_now: bool,
-    /// The folder it is started in: where relative entries start.
+    /// The current directory, to which relative entries refer.
     folder: PathBuf,
 }
 
@@ -45,33 +46,33 @@ impl Environment {
     }
 }
 
-/// By what a file came, or would come, into the process.
+/// The place in which the loader finds a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SearchSource {
-    /// It is the program.
+    /// The file is the program.
     Program,
-    /// It is the loader itself.
+    /// The file is the loader itself.
     Loader,
-    /// An object of this name is loaded already.
+    /// An object with this name is already loaded.
     Loaded,
-    /// The name is a path.
+    /// The requested name is a path.
     Path,
-    /// `DT_RPATH` of this object: with this entry.
+    /// This entry in `DT_RPATH` of this object.
     Rpath(PathBuf, String),
-    /// `LD_LIBRARY_PATH`: with this entry.
+    /// This entry in `LD_LIBRARY_PATH`.
     LibraryPath(String),
-    /// `DT_RUNPATH` of this object: with this entry.
+    /// This entry in `DT_RUNPATH` of this object.
     Runpath(PathBuf, String),
-    /// The cache that ldconfig writes: this file.
+    /// This cache file, which ldconfig writes.
     Cache(PathBuf),
-    /// A folder that the loader always looks into.
+    /// A directory that the loader always searches.
     System,
-    /// A folder named in musl's path file.
+    /// A directory in this path file of musl.
     PathFile(PathBuf),
 }
 
 impl SearchSource {
-    /// Without the entry of a list, as the shim says it.
+    /// Describes the place without the entry of a list, in the wording of the shim.
     pub fn in_short(&self) -> String {
         match self {
             Self::Rpath(of, _) => format!("RPATH of {}", of.display()),
@@ -100,44 +101,44 @@ impl fmt::Display for SearchSource {
     }
 }
 
-/// What the loader makes of a file that it looks at.
+/// The loader's reaction to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inspection {
-    /// It takes it.
+    /// The loader picks it.
     Usable,
-    /// There is none, or it may not be read: it looks on.
+    /// The file is missing or not readable: the loader continues its search.
     Missing,
-    /// It is for another machine: it looks on.
+    /// The file is for another machine: the loader continues its search.
     Foreign(String),
-    /// It cannot even be asked for (a loop of links): the rest of this list is passed over.
+    /// The file cannot be accessed (a loop of links): the loader skips the rest of this list.
     Stopped(String),
-    /// It takes it, and dies of it.
+    /// The loader picks it and ends the program.
     Broken(String),
 }
 
-/// One file that the loader looks at for a name.
+/// A file that the loader tries for a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryCandidate {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Why it looks there.
+    /// The place that contains it.
     pub place: SearchSource,
-    /// What it makes of it.
+    /// The loader's reaction to it.
     pub look: Inspection,
 }
 
-/// Everything that the loader would load to start this program in this environment. An error: no program that can be
-/// read. A program without a loader (static) gives a graph of itself alone.
+/// Returns everything that the loader would load to start this program in this environment. For a static program, that
+/// is only the program. The error is the reason why the file cannot be read as a program.
 pub fn resolve_program(program: &Path, env: &Env) -> Result<LoadGraph, String> {
     resolve_with(program, env, &OpenFiles::default())
 }
 
-/// The same with files that the command has open.
+/// Does the same as [`resolve_program`] with files that the command has opened.
 pub(crate) fn resolve_with(program: &Path, env: &Env, files: &OpenFiles) -> Result<LoadGraph, String> {
     LoadGraph::new_for_program(program, Environment::from_env(env), files.clone())
 }
 
-/// The processor that this is running on: [`crate::elf::machine`]; `None` where that is not known by name.
+/// Returns the processor of this machine ([`crate::elf::machine`]). `None` if it is none of the known ones.
 pub fn native_machine() -> Option<u16> {
     Some(system::native_machine()).filter(|machine| *machine != 0)
 }

@@ -1,44 +1,46 @@
-//! Symbols that a file binds and no loaded file has: of these the loader stops a program when everything is found.
+//! Symbols that a file binds and no loaded file defines. The loader ends the program because of them even if it finds
+//! all files.
 //!
 //! Rules: glibc, `_dl_lookup_symbol_x` and `do_lookup_x` in `elf/dl-lookup.c`; musl, `find_sym` in `ldso/dynlink.c`.
 
 use super::graph::LoadGraph;
 use crate::elf::{Elf, Links, SymbolImport, SymbolUse};
 
-/// A symbol that a file binds and that none has.
+/// A symbol that a file binds and no loaded file defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingSymbol {
-    /// Its name.
+    /// Name of the symbol.
     pub name: String,
-    /// Its version.
+    /// Version of the symbol.
     pub version: Option<String>,
-    /// The file that binds it: its number in [`LoadGraph::objects`].
+    /// Index in [`LoadGraph::objects`] of the file that binds it.
     pub by: usize,
-    /// The file that it is asked of, where its version says that.
+    /// Index of the file that its version names, if any.
     pub of: Option<usize>,
-    /// It is looked up at the first call: the program starts without it.
+    /// True if the symbol is resolved at the first call, so the program starts without it.
     pub lazy: bool,
-    /// That file has it, and no versions at all: the loader takes that for a mistake, and stops.
+    /// True if that file defines the symbol but has no versions at all, which the loader treats as an error.
     pub unversioned: bool,
 }
 
-/// What a search comes to.
+/// Result of a search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SymbolSearch {
     Found,
-    /// In a file without versions, of which a version is asked.
+    /// Defined in a file without versions, although the reference has a version.
     Unversioned,
     Nothing,
 }
 
 impl LoadGraph {
-    /// What the loader would not find, with everything loaded that [`LoadGraph::unresolved_requests`] does not name; `lazy` ones only
-    /// where they are asked for. Of a library alone also what the program that loads it may have.
+    /// Returns the symbols that the loader would not find after it has loaded everything except
+    /// [`LoadGraph::unresolved_requests`]. `lazy` includes symbols that are resolved at the first call. For a library,
+    /// the result also contains symbols that the program which loads it may define.
     pub fn missing_symbols(&self, lazy: bool) -> Vec<MissingSymbol> {
         let elves = self.objects.iter().map(|object| Elf::parse(object.data()).ok());
         let files: Vec<Option<Links<'_>>> = elves.map(|elf| elf.and_then(|elf| elf.dynamic_links())).collect();
         let mut missing = Vec::new();
-        // Last come, first bound.
+        // The object that is loaded last is bound first.
         for (by, links) in files.iter().enumerate().rev() {
             let Some(links) = links else { continue };
             let symbol_imports = links.symbol_imports(self.is_of_musl() || self.binds_at_start());
@@ -62,11 +64,11 @@ impl LoadGraph {
         missing
     }
 
-    /// Any file may have it, also another than the one that its version is asked of (glibc since 2.30).
+    /// Searches all files, including those that the version does not name (as glibc does since 2.30).
     fn find_definition(&self, files: &[Option<Links<'_>>], of: Option<usize>, wish: &SymbolImport<'_>) -> SymbolSearch {
         let musl = self.is_of_musl();
         for (index, links) in files.iter().enumerate().skip(usize::from(wish.by == SymbolUse::Copy)) {
-            // What cannot be read may have everything.
+            // A file that cannot be parsed may define every symbol.
             let Some(links) = links else { return SymbolSearch::Found };
             if links.defines(wish, musl) {
                 let unversioned = !musl && of == Some(index) && !links.has_versions();

@@ -1,5 +1,5 @@
-//! What a machine's glibc has compiled in, read from the file of its loader: distributions differ, and the file is the
-//! only one that knows.
+//! Settings that are compiled into a machine's glibc, read from its loader's file. They differ between distributions,
+//! and no other file contains them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,25 +7,25 @@ use super::path_of;
 use crate::elf::machine;
 use crate::files;
 
-/// A glibc.
+/// The settings of a glibc.
 #[derive(Clone, Debug)]
 pub(super) struct System {
-    /// The folders that it always looks into, in order.
+    /// Directories that it always searches, in order.
     pub(super) folders: Vec<PathBuf>,
-    /// What `$LIB` stands for.
+    /// Value of `$LIB`.
     pub(super) lib: String,
-    /// What `$PLATFORM` stands for.
+    /// Value of `$PLATFORM`.
     pub(super) platform: String,
-    /// The cache that ldconfig writes.
+    /// Path of the cache that ldconfig writes.
     pub(super) cache: PathBuf,
-    /// Folders below `glibc-hwcaps` that this processor may use, best first.
+    /// Directories below `glibc-hwcaps` that this processor supports, best first.
     pub(super) hwcaps: Vec<String>,
-    /// What is put behind each folder, best first; the last is nothing.
+    /// Subdirectories that are searched in each directory, best first; the last one is empty.
     pub(super) below: Vec<String>,
 }
 
 impl System {
-    /// From the loader's bytes.
+    /// Reads the settings from the contents of the loader.
     pub(super) fn from_loader(loader: &[u8], for_machine: u16) -> Self {
         let texts: Vec<&str> = loader
             .split(|byte| *byte == 0)
@@ -46,7 +46,7 @@ impl System {
             .find(|text| text.starts_with('/') && text.ends_with("/ld.so.cache"))
             .unwrap_or("/etc/ld.so.cache")
             .into();
-        // Only the processor that this runs on can be asked; another's machine code is started by an emulator.
+        // The level of this processor is only valid for native programs; an emulator runs the others.
         let native = for_machine == native_machine();
         let level = if native { psabi_level() } else { 1 };
         let hwcaps: Vec<String> = texts()
@@ -71,7 +71,7 @@ fn parse_glibc_release(text: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The compiled-in list: texts one behind the other, each a folder with a slash at its end.
+/// Returns the compiled-in list: consecutive texts, each a directory that ends with a slash.
 fn builtin_dirs<'text>(texts: impl Iterator<Item = &'text str>) -> Option<Vec<PathBuf>> {
     let mut run = Vec::new();
     for text in texts {
@@ -107,7 +107,7 @@ pub(super) const fn native_machine() -> u16 {
     }
 }
 
-/// The level of the x86-64 psABI that this processor has.
+/// Returns the x86-64 psABI level of this processor.
 #[cfg(target_arch = "x86_64")]
 fn psabi_level() -> u8 {
     macro_rules! all { ($($feature:tt)*) => { $(is_x86_feature_detected!($feature))&&* } }
@@ -122,8 +122,9 @@ const fn psabi_level() -> u8 {
     1
 }
 
-/// Folders of the old kind, which glibc had up to 2.36: `tls`, the platform and the important hardware capabilities, in
-/// every combination (`_dl_important_hwcaps`). Intel's processors have a platform of their own (`cpu_features.c`).
+/// Returns the hardware directories of the old kind, which glibc supported up to 2.36: all combinations of `tls`, the
+/// platform and the important hardware capabilities (`_dl_important_hwcaps`). Intel's processors have other platform
+/// names (`cpu_features.c`).
 fn legacy_dirs(for_machine: u16, native: bool, platform: &mut String) -> Vec<String> {
     let mut names = Vec::new();
     if for_machine == machine::X86_64 {
@@ -147,9 +148,9 @@ fn legacy_dirs(for_machine: u16, native: bool, platform: &mut String) -> Vec<Str
         .collect()
 }
 
-/// What musl has: the file with its folders, or the folders compiled in.
+/// Returns musl's directories, each with the path file that lists it; without a path file, the compiled-in ones.
 pub(super) fn musl_folders(interpreter: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
-    // `/lib/ld-musl-x86_64.so.1` reads `/etc/ld-musl-x86_64.path`, below the folder in which its `lib` stands.
+    // `/lib/ld-musl-x86_64.so.1` reads `/etc/ld-musl-x86_64.path`: `etc` and `lib` have the same parent directory.
     let name = interpreter.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let arch = name.strip_prefix("ld-musl-").and_then(|rest| rest.split('.').next()).unwrap_or_default();
     let prefix = interpreter.parent().and_then(Path::parent).unwrap_or(Path::new("/"));

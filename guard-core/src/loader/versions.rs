@@ -1,5 +1,5 @@
-//! Symbol versions: what an object asks of a library (`.gnu.version_r`), against what the library defines
-//! (`.gnu.version_d`). Rule: glibc, `elf/dl-version.c`: a library that defines no versions at all is let through.
+//! Compares the symbol versions that an object requires (`.gnu.version_r`) with those that the library defines
+//! (`.gnu.version_d`). Rule: glibc, `elf/dl-version.c`: a library that defines no versions at all is accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use crate::elf::Elf;
 pub struct MissingVersion {
     /// `GLIBC_2.38`.
     pub version: String,
-    /// The library that lacks it.
+    /// The library without that version.
     pub library: PathBuf,
-    /// The object that asks for it.
+    /// The object that requires it.
     pub by: PathBuf,
 }
 
 impl LoadGraph {
-    /// Symbol versions that an object asks of a library and that this library does not have: the program dies of them
-    /// as well.
+    /// Returns the symbol versions that an object requires from a library and that the library does not define. The
+    /// loader also ends the program because of these.
     pub fn missing_versions(&self) -> Vec<MissingVersion> {
         let mut defined: BTreeMap<PathBuf, Option<BTreeSet<String>>> = BTreeMap::new();
         let mut missing = Vec::new();
@@ -40,7 +40,7 @@ impl LoadGraph {
     }
 }
 
-/// The versions that a file defines; `None` where it has none, or cannot be read.
+/// Returns the versions that a file defines. `None` if there are none, or if the file cannot be parsed.
 fn defined_versions(data: &[u8]) -> Option<BTreeSet<String>> {
     let elf = Elf::parse(data).ok()?;
     let names: BTreeSet<_> = elf.defined_versions().map(str::to_owned).collect();
