@@ -70,7 +70,7 @@ pub struct CheckReport {
     pub status: Status,
     /// The finding that decided the status. `None` if nothing is wrong.
     pub finding: Option<CheckFinding>,
-    /// The parts of the file that the guard could not check, such as `GPU code that stands as plain data`.
+    /// The parts of the file that the guard could not check, such as GPU code that is stored as plain data.
     pub not_judged: Vec<String>,
 }
 

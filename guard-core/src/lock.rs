@@ -419,7 +419,7 @@ pub struct Scope {
     pub host_compiler: bool,
     /// The cuDNN headers.
     pub library: bool,
-    /// True if this is one target of many: a fact that it does not have is no drift.
+    /// True for one target of many: a locked fact that this target does not have is no drift.
     pub only_what_it_has: bool,
 }
 
@@ -528,7 +528,7 @@ pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> boo
     finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
 }
 
-/// Returns true if a linked file supersedes this drift, which was held back before linking.
+/// Returns true if a linked file supersedes this drift, whose report was deferred until after linking.
 #[cfg(feature = "command")]
 pub(crate) fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
     let toolkit = || finding.subject == TOOLKIT && seen.built_with(None).is_some();

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use super::{GuardCompiler, SOURCE_DIGEST, shim_source};
 use crate::digest::Digest;
 
-/// Longer than any compiler needs for the shim. A process that has waited longer compiles its own.
+/// Maximum waiting time for another process that compiles the object; far longer than any compiler needs. After that,
+/// this process compiles its own.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory of shared objects.
@@ -41,7 +42,8 @@ impl SharedDir {
         self.0.join(format!("cudaguard-{name}-{}.o", key(compiler, language, text)))
     }
 
-    /// Compiles an object unless it exists. Of several processes that want it at the same time, one compiles it.
+    /// Compiles an object unless it exists. If several processes need it at the same time, one of them compiles it and
+    /// the others wait.
     pub(super) fn object(
         &self,
         object: &Path,

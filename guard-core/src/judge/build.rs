@@ -156,7 +156,7 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
         }
     }
     let Some(require) = policy.toolkit.as_ref().filter(|_| !silent) else { return };
-    // A root without a compiler is no toolkit to build with: wheels before CUDA 13, runtime containers.
+    // A root without a compiler cannot build anything: wheels before CUDA 13, runtime containers.
     let unused = toolchain.toolkits.iter().find(|toolkit| toolkit.nvcc.is_some());
     let values = policy_args(policy).with("require", &require.text).with("dangling", dangling);
     let values =

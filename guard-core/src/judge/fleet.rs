@@ -106,7 +106,7 @@ fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findin
     }
     let strongest = archs.declared.iter().find(|declared| !declared.adds);
     if archs.in_force.is_empty() {
-        // Unreadable archs, and `native` without a GPU, are findings of their own.
+        // Unreadable archs, and `native` without a GPU, have separate findings.
         if strongest.is_none() {
             open.push(MessageFragment::OpenArchs.render(&Values::default()));
         }
