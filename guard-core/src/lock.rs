@@ -48,7 +48,7 @@ const FORMAT: i64 = 1;
 /// The target for which the command needs no `--target`; most builders for CUDA have it.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
-/// The CMake target that writes the file.
+/// Header comment of the file.
 const HEAD: &str = "# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.\n";
 
 /// The contents of a lock file.

@@ -174,8 +174,8 @@ pub fn is_known(name: &str) -> bool {
     table().crates.iter().any(|row| row.name == name)
 }
 
-/// Returns the CUDA version that a driver must support to have every function of this level, from the newest row that
-/// is not newer. `None` outside of the table.
+/// Returns the CUDA version that a driver must support to have every function of this level. `None` if the table has no
+/// row for the level.
 pub fn driver_level(level: CudaVersion) -> Option<&'static DriverLevel> {
     table().driver.iter().find(|row| row.level == level)
 }

@@ -28,7 +28,7 @@ pub struct Included {
 /// Maximum size in bytes of a dependency file or a script's output. A larger file is something else.
 const LARGEST: u64 = 64 << 20;
 
-/// Maximum number of files per directory; enough for the objects of a large library.
+/// Maximum number of files per output directory; enough for the objects of a large library.
 const MOST_FILES: usize = 20_000;
 
 /// Returns the headers found in the output directories of build scripts (`OUT_DIR`s) and in these objects. Each release
