@@ -1,4 +1,5 @@
-//! Which GPUs the code of a file serves, by what, and what driver that needs. Pure: counts what the reader found.
+//! Computes which GPUs the code of a file supports, by machine code or PTX, and which driver that needs. Uses only what
+//! the reader found, without I/O.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,37 +13,37 @@ use crate::served::{
 use crate::tables::{self, Floor};
 use crate::version::CudaVersion;
 
-/// A compute capability with its service.
+/// The GPU support for one compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cover {
     /// The compute capability.
     pub cc: (u8, u8),
-    /// How it is served.
+    /// The support by machine code or PTX.
     pub service: GpuSupport,
 }
 
-/// Containers that are built alike.
+/// Containers that are built for the same targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What for, sorted.
+    /// The targets, sorted.
     pub targets: Vec<Target>,
-    /// Whether that is all; else something in there cannot be read, or is shared in a way that no file tells.
+    /// False if some code cannot be read, or if the file does not show which device link it belongs to.
     pub whole: bool,
-    /// Their numbers in [`Kernels::containers`].
+    /// Indices in [`Kernels::containers`].
     pub containers: Vec<usize>,
 }
 
-/// What containers that hold the same kinds of code are to a GPU.
+/// The device code that containers of the same contents offer to a GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct LinkUnit {
     codes: Vec<DeviceCode>,
-    /// Relocatable code that a device linker has seen: the PTX of all of these together serves newer GPUs.
+    /// Relocatable code that a device linker has processed: the PTX that all of these inputs have supports newer GPUs.
     inputs: Arc<[Vec<DeviceCode>]>,
-    /// Several device links in one file: which inputs are whose, no file says.
+    /// True if the file contains several device links: it does not record which inputs belong to which link.
     shared: bool,
 }
 
-/// The distinct units of a file, and which of them each container belongs to.
+/// The distinct units of a file, and the unit of each container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Units {
     distinct: Vec<LinkUnit>,
@@ -68,7 +69,7 @@ impl Units {
             }
         };
 
-        // Bare images of the same kernels are alternatives: the program picks one of them for its GPU.
+        // Bare images of the same kernels are alternatives: the program selects one of them for its GPU.
         let mut alternatives: HashMap<u64, (Vec<usize>, Vec<DeviceCode>)> = HashMap::new();
         for (at, container) in all().filter(with(Role::Kernels)) {
             if container.kernels == 0 {
@@ -106,9 +107,9 @@ impl Units {
     }
 }
 
-/// Which CUDA major compressed an entry: its driver floor depends on it, and no field says it.
+/// The CUDA major that compressed an entry: its minimum driver depends on it, and no field stores it.
 struct Majors {
-    /// What the file as a whole speaks for.
+    /// The major that applies to the entire file.
     file: u32,
 }
 
@@ -117,12 +118,12 @@ impl Majors {
         let mut stated = kernels.containers.iter().filter_map(|container| Self::said_by(kernels, container));
         let first = stated.next();
         let agreed = first.is_some() && stated.all(|major| Some(major) == first);
-        // Undecided: the lower floor, which never refuses a machine that works.
+        // If undecided, the lower minimum driver is used, which never rejects a machine that works.
         Self { file: first.filter(|_| agreed).unwrap_or(12) }
     }
 
-    /// PTX ISA 9 came with CUDA 13, and so did ELF ABI 8 below arch 100, and archs 88, 107 and 110; arch 101 ended with
-    /// CUDA 12.
+    /// Infers the CUDA major from a container's images. PTX ISA 9 came with CUDA 13, and so did ELF ABI 8 below arch
+    /// 100, and archs 88, 107 and 110; arch 101 ended with CUDA 12.
     fn said_by(kernels: &Kernels, container: &Container) -> Option<u32> {
         kernels.entries_of(container).iter().find_map(|entry| match entry.kind {
             ImageKind::Ptx | ImageKind::RelocatablePtx => Some(if entry.version.0 >= 9 { 13 } else { 12 }),
@@ -190,7 +191,8 @@ impl LinkUnit {
         if [cubin, ptx, linked].contains(&BestCode::Unknown) { BestCode::Unknown } else { BestCode::Nothing }
     }
 
-    /// All inputs must have PTX for it: the driver links them anew.
+    /// Returns the best code that the driver can produce by linking the inputs again. All of them must have PTX for the
+    /// GPU.
     fn served_by_linking(&self, cc: (u8, u8)) -> BestCode {
         let mut all = BestCode::Nothing;
         let mut missing = false;
@@ -223,33 +225,34 @@ impl LinkUnit {
 }
 
 impl Kernels {
-    /// Whether any container holds a kernel. A file without says nothing about GPUs.
+    /// Returns true if any container has a kernel. Without kernels, a file has no GPU requirements.
     pub fn has_kernels(&self) -> bool {
         !self.units.distinct.is_empty()
     }
 
-    /// Whether machine code serves GPUs of this compute capability, at least in part.
+    /// Returns true if there is machine code for GPUs of this compute capability, at least for some kernels.
     pub fn has_machine_code(&self, cc: (u8, u8)) -> bool {
         let is_machine_code =
             |unit: &LinkUnit| matches!(unit.for_gpu(cc), BestCode::Run { target: Target::Cubin(_), .. });
         self.units.distinct.iter().any(is_machine_code)
     }
 
-    /// Of a library of NVIDIA's that stands in a package: which GPUs others in there serve by machine code. Code of anybody else's is
-    /// judged by itself.
+    /// Records the compute capabilities for which other libraries of the same package have machine code. Applies to
+    /// NVIDIA's libraries only; other code is checked by itself.
     pub fn mark_fallback(&mut self, others: impl Fn((u8, u8)) -> bool) {
         if self.published {
             self.served_beside = served::all_ccs(&self.built_targets()).filter(|cc| others(*cc)).collect();
         }
     }
 
-    /// What containers are to a GPU.
+    /// Returns a function that selects the best code of a unit for a GPU of this compute capability.
     ///
-    /// Of NVIDIA's libraries machine code decides where it serves, in the library or in others of its package. Beside it stand
-    /// single containers that have nothing but PTX for a GPU, some by oversight and some for what is compiled for a caller (one of
-    /// 1686 in cuBLASLt 12.6, 34 of 170 in cuSPARSE 11.7), and whole libraries that are loaded when they are wanted. A driver of the
-    /// same major that is older than this PTX runs the libraries all the same, as NVIDIA promises, but for the functions that need
-    /// it. PTX that every driver of its major compiles counts as ever.
+    /// In NVIDIA's libraries, machine code is decisive if this library or another one of its package has some for the
+    /// GPU. Next to it there are single containers that have only PTX for the GPU, some by oversight and some for code
+    /// that is compiled for a caller (one of 1686 in cuBLASLt 12.6, 34 of 170 in cuSPARSE 11.7), and entire libraries
+    /// that are loaded on demand. A driver of the same major that is older than this PTX runs the libraries
+    /// nevertheless, as NVIDIA guarantees, except for the functions that need the PTX. PTX that every driver of its
+    /// major compiles counts as usual.
     fn for_gpu(&self, cc: (u8, u8)) -> impl Fn(&LinkUnit) -> BestCode {
         let decides = self.published && (self.served_beside.contains(&cc) || self.has_machine_code(cc));
         move |unit| match unit.for_gpu(cc) {
@@ -262,7 +265,7 @@ impl Kernels {
         }
     }
 
-    /// How GPUs of this compute capability are served.
+    /// Returns the support for GPUs of this compute capability.
     pub fn gpu_support(&self, cc: (u8, u8)) -> GpuSupport {
         let for_gpu = self.for_gpu(cc);
         let (mut served, mut left_out, mut unknown) = (false, false, false);
@@ -295,7 +298,7 @@ impl Kernels {
             (_, _, true) => Coverage::Unknown,
             (true, ..) if matches!(weakest, Some(Target::Ptx(_))) => Coverage::Ptx,
             (true, ..) => Coverage::Cubin,
-            // It has PTX, which does not count where others of its package have machine code.
+            // It has PTX, which is ignored because other libraries of its package have machine code.
             _ if self.units.distinct.iter().any(|unit| unit.for_gpu(cc) != BestCode::Nothing) => Coverage::Partial,
             _ => Coverage::Nothing,
         };
@@ -306,7 +309,7 @@ impl Kernels {
         GpuSupport { by, code: weakest, isa: newest, floor, sure_from, beside }
     }
 
-    /// The containers that hold nothing for GPUs of this compute capability, or nothing that counts.
+    /// Iterates over the containers that have no code for GPUs of this compute capability, or none that counts.
     pub fn containers_without(&self, cc: (u8, u8)) -> impl Iterator<Item = &Container> {
         let for_gpu = self.for_gpu(cc);
         let lacking: Vec<bool> = self.units.distinct.iter().map(|unit| for_gpu(unit) == BestCode::Nothing).collect();
@@ -316,8 +319,8 @@ impl Kernels {
             .filter_map(move |(container, unit)| unit.filter(|unit| lacking[*unit as usize]).map(|_| container))
     }
 
-    /// Every compute capability that is known, or that the file has code for, with its service; none for a file without
-    /// kernels.
+    /// Returns the support for every compute capability that is known or for which the file has code; empty for a file
+    /// without kernels.
     pub fn coverage_by_cc(&self) -> Vec<Cover> {
         if !self.has_kernels() {
             return Vec::new();
@@ -329,9 +332,8 @@ impl Kernels {
         ccs.into_iter().map(|cc| Cover { cc, service: self.gpu_support(cc) }).collect()
     }
 
-    /// The containers that hold kernels, in groups that are built alike, each with what it is built for. Images of the
-    /// same kernels that stand alone are one group, and so is what a device linker made, with the PTX that all of its
-    /// inputs have.
+    /// Groups the containers with kernels by their targets. Bare images of the same kernels are one group, and so is
+    /// the output of a device linker together with the PTX that all of its inputs have.
     pub fn container_groups(&self) -> Vec<Group> {
         let containers =
             |unit: u32| (0..self.containers.len()).filter(move |at| self.units.of.get(*at) == Some(&Some(unit)));
@@ -343,8 +345,8 @@ impl Kernels {
         self.units.distinct.iter().zip(0u32..).map(group).collect()
     }
 
-    /// What the file is built for, sorted: the code that counts, so that of a device link its results and the PTX that
-    /// all its inputs have.
+    /// Returns the targets that the file is built for, sorted. For a device link, these are the targets of its output
+    /// and the PTX that all of its inputs have.
     pub fn built_targets(&self) -> Vec<Target> {
         let mut targets: Vec<Target> = self.units.distinct.iter().flat_map(LinkUnit::unit_targets).collect();
         targets.sort_unstable();
@@ -352,9 +354,10 @@ impl Kernels {
         targets
     }
 
-    /// One row for each interval of compute capabilities that is served alike. None for a file without kernels.
+    /// Returns one row for each interval of compute capabilities with the same support; empty for a file without
+    /// kernels.
     ///
-    /// What nobody can tell is [`GpuCoverage::Unknown`](crate::manifest::GpuCoverage): never refused.
+    /// An undetermined interval is [`GpuCoverage::Unknown`](crate::manifest::GpuCoverage), which is never rejected.
     pub fn requirement_rows(&self) -> Vec<Requirement> {
         if !self.has_kernels() {
             return Vec::new();

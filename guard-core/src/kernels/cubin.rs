@@ -1,26 +1,29 @@
-//! Cubins that stand alone: ELF images for a GPU, without a container around them.
+//! Parses bare cubins: ELF images for a GPU that are not in a container.
 
 use crate::arch::{Arch, Suffix};
 use crate::digest::Digest;
 use crate::elf::{Elf, machine};
 
-/// What a cubin's own headers say.
+/// The facts from a cubin's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cubin {
     pub(super) arch: Arch,
-    /// Version of its ELF ABI, the second number of the pair that a container's entry holds: 7 up to CUDA 12, 8 since.
+    /// Version of its ELF ABI, the second number of the version in a container's entry: 7 up to CUDA 12, 8 since CUDA
+    /// 13.
     pub(super) abi: u16,
     pub(super) debug: bool,
     /// Bytes from its beginning to the end of its last table or section.
     pub(super) size: usize,
-    /// Of its kernels' names: equal for images that hold the same kernels for other GPUs.
+    /// Hash of its kernel names: equal for images that contain the same kernels for other GPUs.
     pub(super) kernels: u64,
 }
 
-/// Reads the cubin that begins `data`, which may go on behind it. Where it is none, or is cut off: the headers that were
-/// looked at to learn that.
+/// Reads the cubin at the beginning of `data`, which may continue after it.
+///
+/// # Errors
+/// If it is not a complete cubin, returns the number of headers that were examined.
 pub(super) fn read_cubin(data: &[u8]) -> Result<Cubin, u64> {
-    // Checked before anything is parsed: in a scan, most of what begins like ELF is something else.
+    // Checked before parsing, because in a scan most data that begins like ELF is not a cubin.
     if data.get(18..20) != Some(&machine::CUDA.to_le_bytes()[..]) {
         return Err(0);
     }
@@ -44,7 +47,8 @@ fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
     }
     let flags = elf.flags();
     let accelerated = |number: u32, flag: u32| number >= FIRST_ACCELERATED && flags & flag != 0;
-    // Where the arch stands in the flags depends on the ABI (measured: ptxas 11.8 to 12.9 write 7, 13.0 to 13.5 write 8).
+    // The position of the arch in the flags depends on the ABI (measured: ptxas 11.8 to 12.9 write 7, 13.0 to 13.5
+    // write 8).
     let (number, flag) = if elf.abi_version() >= 8 {
         (flags >> 8 & 0xff, FLAG_ACCELERATED_8)
     } else {
@@ -65,13 +69,14 @@ fn read_complete(data: &[u8], elf: &Elf) -> Option<Cubin> {
     })
 }
 
-// Of machine code, set in `sm_90a`; sources: LLVM's `ELF.h`, EF_CUDA_ACCELERATORS. Newer archs say it in their notes only.
-// Before arch 90, the first that has such a letter, the bit is about something else: CUPTI 12.6 has an `sm_60` with it.
+// Flags of machine code that are set for `sm_90a`; source: EF_CUDA_ACCELERATORS in LLVM's `ELF.h`. Newer archs record
+// the suffix in their notes only. Before arch 90, the first with such a suffix, the bit has another meaning: CUPTI 12.6
+// has an `sm_60` with it.
 const FIRST_ACCELERATED: u32 = 90;
 const FLAG_ACCELERATED_7: u32 = 0x800;
 const FLAG_ACCELERATED_8: u32 = 0x8;
 
-/// Where the header tables end.
+/// Returns the offset of the end of the header tables.
 fn tables_end(data: &[u8], class64: bool) -> Option<u64> {
     let half = |at| super::fatbin::u16_at(data, at).map(u64::from);
     let word = |at| super::fatbin::u32_at(data, at).map(u64::from);
@@ -82,7 +87,7 @@ fn tables_end(data: &[u8], class64: bool) -> Option<u64> {
     Some(segments_end.max(sections_end))
 }
 
-/// `-arch sm_100f` in the command line that ptxas 13 and later leave in `.note.nv.tkinfo`.
+/// Extracts the suffix from `-arch sm_100f` in the command line that ptxas 13 and later store in `.note.nv.tkinfo`.
 fn suffix_in(desc: &[u8]) -> Option<Suffix> {
     let mark = b"-arch sm_";
     let at = desc.windows(mark.len()).position(|window| window == mark)?;
@@ -95,7 +100,7 @@ fn suffix_in(desc: &[u8]) -> Option<Suffix> {
     })
 }
 
-/// Whether a cubin's bytes hold a kernel: code of its own. A cubin that cannot be read is taken to hold one.
+/// Returns true if a cubin contains a kernel, or if it cannot be read.
 pub(super) fn has_kernels(image: &[u8]) -> bool {
     match Elf::parse(image) {
         Ok(elf) if elf.sections().next().is_some() => elf.sections().any(|section| section.name.starts_with(".text.")),
@@ -103,7 +108,7 @@ pub(super) fn has_kernels(image: &[u8]) -> bool {
     }
 }
 
-/// A mark of a kernel's name; the sum of several does not depend on their order.
+/// Hashes a kernel name; the sum of several hashes does not depend on their order.
 pub(super) fn name_mark(name: &[u8]) -> u64 {
     Digest::from_bytes(name).to_u64()
 }

@@ -1,11 +1,11 @@
-//! Fatbin containers and their entries: the headers, read in place. Payloads are never unpacked here.
+//! Parses the headers of fatbin containers and their entries in place. Payloads are not unpacked here.
 //!
-//! Source of the layout: bytes written by nvcc 11.8, 13.0, 13.2 and 13.5, and shipped libraries of CUDA 10 to 13.
-//! Every length comes from the file itself, every kind is let through: the sets are open.
+//! Source of the layout: bytes written by nvcc 11.8, 13.0, 13.2 and 13.5, and shipped libraries of CUDA 10 to 13. Every
+//! length is read from the file, and unknown kinds are accepted, because NVIDIA adds new ones.
 
 use crate::arch::{Arch, Suffix};
 
-/// How a container begins.
+/// Magic bytes at the start of a container.
 pub(super) const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 const CONTAINER_HEADER: usize = 16;
 const ENTRY_HEADER: usize = 64;
@@ -22,7 +22,7 @@ pub(super) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(data.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-/// A length of the file as an index; what does not fit lies outside of any file.
+/// Converts a length from the file to an index. A value that does not fit is outside of any file.
 fn to_index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
@@ -30,16 +30,16 @@ fn to_index(value: u64) -> usize {
 /// The header of a container.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
-    /// 1, until there is another.
+    /// Format version; only 1 is known.
     pub(super) version: u16,
     /// Bytes of the header: 16 in version 1.
     pub(super) length: usize,
-    /// Bytes of the entries behind it.
+    /// Bytes of the entries after the header.
     pub(super) payload: usize,
 }
 
 impl Header {
-    /// The header at the beginning of `data`, whatever its version.
+    /// Reads the header at the beginning of `data`, of any version.
     pub(super) fn read(data: &[u8]) -> Option<Self> {
         if !data.starts_with(&MAGIC) {
             return None;
@@ -52,13 +52,14 @@ impl Header {
         (header.length >= CONTAINER_HEADER).then_some(header)
     }
 
-    /// Header and entries.
+    /// Bytes of the header and the entries.
     pub(super) fn total_size(self) -> usize {
         self.length.saturating_add(self.payload)
     }
 }
 
-/// The container at the beginning of `data`, if these bytes can only be that: for places where anything may stand.
+/// Reads the header at the beginning of `data` if the bytes cannot be anything else. Used in sections with arbitrary
+/// contents.
 pub(super) fn read_header(data: &[u8]) -> Option<Header> {
     let header = Header::read(data)?;
     if header.version != 1 || header.length != CONTAINER_HEADER || header.total_size() > data.len() {
@@ -72,7 +73,7 @@ pub(super) fn read_header(data: &[u8]) -> Option<Header> {
     (first.version == 0x0101).then_some(header)
 }
 
-/// One entry, as it stands in a container, or one image of a concatenated entry.
+/// An entry of a container, or an image of a concatenated entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FatbinEntry<'data> {
     /// 1 PTX, 2 cubin, 8 LTO-IR, …
@@ -81,7 +82,7 @@ pub(super) struct FatbinEntry<'data> {
     pub(super) version: u16,
     /// The header with its options and names.
     pub(super) header: &'data [u8],
-    /// The image, packed or not, with padding; empty for an image of a concatenated entry.
+    /// The image, compressed or not, with padding; empty for an image of a concatenated entry.
     pub(super) payload: &'data [u8],
     /// Bytes of the image in the file.
     pub(super) size: u64,
@@ -89,13 +90,13 @@ pub(super) struct FatbinEntry<'data> {
     pub(super) code_version: (u16, u16),
     pub(super) arch: u32,
     pub(super) flags: u64,
-    /// Bytes of the image unpacked; `size` where it is stored as it is.
+    /// Size of the unpacked image in bytes; equals `size` if the image is not compressed.
     pub(super) unpacked: u64,
-    /// Where its header stands in the container's payload.
+    /// Offset of its header in the container's payload.
     pub(super) at: usize,
 }
 
-/// Entry kinds with a meaning here.
+/// Known entry kinds.
 pub(super) mod kind {
     pub(crate) const PTX: u16 = 1;
     pub(crate) const CUBIN: u16 = 2;
@@ -112,16 +113,16 @@ const ZSTD: u64 = 0x8000;
 const SPECIFIC: u64 = 0x10_0000;
 const FAMILY: u64 = 0x20_0000;
 
-/// How an image is packed.
+/// Compression of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Compression {
-    /// Stored as it is.
+    /// Not compressed.
     None,
     /// LZ4: every driver unpacks it.
     Lz4,
     /// Zstandard: drivers since 550.54.14 unpack it.
     Zstd,
-    /// By a scheme that this reader does not know.
+    /// A scheme that this reader does not know.
     Unknown,
 }
 
@@ -144,7 +145,7 @@ impl<'data> FatbinEntry<'data> {
         })
     }
 
-    /// The arch with its letter; `None` where its number is none.
+    /// Returns the arch with its suffix, or `None` if its number is impossible.
     pub(super) fn arch(&self) -> Option<Arch> {
         let suffix = match self.flags & (SPECIFIC | FAMILY) {
             0 => Suffix::None,
@@ -167,7 +168,7 @@ impl<'data> FatbinEntry<'data> {
         }
     }
 
-    /// The name of a source, where the compiler left one (`-G`, `--ident`).
+    /// Returns the name of the source if the compiler stored one (`-G`, `--ident`).
     pub(super) fn name(&self) -> Option<&'data str> {
         let (at, length) = (u32_at(self.header, 32)? as usize, u32_at(self.header, 36)? as usize);
         if at < ENTRY_HEADER || length == 0 {
@@ -178,7 +179,8 @@ impl<'data> FatbinEntry<'data> {
         std::str::from_utf8(name).ok().filter(|name| !name.is_empty())
     }
 
-    /// The images of a concatenated entry: their headers stand in clear in its own.
+    /// Iterates over the images of a concatenated entry. Their headers are stored uncompressed in the header of the
+    /// entry.
     pub(super) fn images(&self) -> Images<'data> {
         let at = u32_at(self.header, 20).map_or(usize::MAX, |at| at as usize);
         let table = self.header.get(at..).unwrap_or_default();
@@ -189,13 +191,14 @@ impl<'data> FatbinEntry<'data> {
     }
 }
 
-/// Whether there may ever be a GPU of this number: 10 was the first, and the digits before the last are the major of its
-/// compute capability.
+/// Returns true if a GPU of this number can exist: 10 was the first, and the digits before the last one are the major
+/// of the compute capability.
 pub(super) fn is_possible_arch(arch: u16) -> bool {
     (10..1000).contains(&arch)
 }
 
-/// The entries of a container's payload. Ends behind the first that does not lie within it: lengths chain.
+/// The entries of a container's payload. Iteration ends after the first entry that exceeds the payload, because each
+/// length determines the position of the next entry.
 pub(super) struct Entries<'data> {
     payload: &'data [u8],
     at: usize,
@@ -221,7 +224,7 @@ impl<'data> Entries<'data> {
 }
 
 impl<'data> Iterator for Entries<'data> {
-    /// The entry, or how far into the payload one stands that is damaged.
+    /// The entry, or the offset of a damaged one in the payload.
     type Item = Result<FatbinEntry<'data>, usize>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -234,7 +237,7 @@ impl<'data> Iterator for Entries<'data> {
             return Some(Ok(entry));
         }
         self.at = self.payload.len();
-        // What is too short for a header, and zero, is padding.
+        // Bytes that are too few for a header and all zero are padding.
         let rest = &self.payload[at..];
         (rest.len() >= ENTRY_HEADER || rest.iter().any(|byte| *byte != 0)).then_some(Err(at))
     }
@@ -249,7 +252,8 @@ pub(super) struct Images<'data> {
 }
 
 impl<'data> Images<'data> {
-    /// The length is written nowhere: 64, or up to the end of the name, or of the options, whichever is there.
+    /// Computes the length of an image's header, which is not stored: 64 bytes, or up to the end of the name or of the
+    /// options.
     fn image_length(header: &[u8]) -> Option<usize> {
         let word = |at| u32_at(header, at).map(|value| value as usize);
         let (options, name, name_length) = (word(20)?, word(32)?, word(36)?);
@@ -273,14 +277,14 @@ impl<'data> Images<'data> {
             return None;
         }
         let image = FatbinEntry::read(header, self.outer.at + self.at)?;
-        // Packed together: the size and the scheme are those of the whole.
+        // The images are compressed together: the size and the scheme are those of the outer entry.
         let flags = image.flags & !(LZ4 | ZSTD) | self.outer.flags & (LZ4 | ZSTD);
         Some((FatbinEntry { flags, ..image }, self.at.checked_add(length)?))
     }
 }
 
 impl<'data> Iterator for Images<'data> {
-    /// The image, or where its header should stand in the outer entry's table.
+    /// The image, or the offset in the outer entry's table at which its header was expected.
     type Item = Result<FatbinEntry<'data>, usize>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,19 +1,19 @@
-//! LTO-IR by itself, as `nvcc -dlto -ltoir` writes it: only its head is read.
+//! Parses the header of bare LTO-IR, as `nvcc -dlto -ltoir` writes it.
 //!
 //! Source of the layout: files that nvcc 13.0 and 13.5 wrote for archs 75 to 121.
 
 use super::fatbin;
 use crate::arch::{Arch, Suffix};
 
-/// How it begins.
+/// Magic bytes at the start.
 pub(super) const MAGIC: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
-/// The arch, times ten.
+/// Offset of the arch, which is stored times ten.
 const ARCH: usize = 26;
-/// An option and its value stand here for `lto_90a` only.
+/// Offset of an option and its value, which are present for `lto_90a` only.
 const OPTION: usize = 32;
 const SPECIFIC: u32 = 0x0001_0020;
 
-/// For which arch it is; `None` where this is no LTO-IR.
+/// Returns the arch, or `None` if the data is not LTO-IR.
 pub(super) fn read_lto_arch(data: &[u8]) -> Option<Arch> {
     if !data.starts_with(&MAGIC) {
         return None;

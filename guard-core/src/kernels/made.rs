@@ -1,7 +1,8 @@
-//! Which release of the toolkit made the code of a file: what its images say of that themselves.
+//! Detects which toolkit release compiled the code of a file, from its images.
 //!
-//! Measured on images of nvcc 11.8 to 13.5 and on shipped libraries: up to ELF ABI 7 a cubin's `e_version` is the release
-//! times ten, since ABI 8 a note of the assembler's names it; PTX names it in a comment, where nobody removed that.
+//! Measured on images of nvcc 11.8 to 13.5 and on shipped libraries: up to ELF ABI 7, the `e_version` of a cubin is the
+//! release times ten; since ABI 8, a note of the assembler names it; PTX names it in a comment, unless a tool removed
+//! it.
 
 use memchr::memmem;
 
@@ -10,21 +11,21 @@ use super::{Container, ImageForm, ImageKind, Kernels, Role, unpack};
 use crate::elf::Elf;
 use crate::tables;
 
-/// How the release of an image is known.
+/// The origin of the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Known {
-    /// It stands in the header of the cubin.
+    /// The header of the cubin.
     Header,
-    /// A note in the cubin says it.
+    /// A note in the cubin.
     Note,
-    /// A comment in the PTX says it.
+    /// A comment in the PTX.
     Comment,
-    /// Older toolkits do not write this PTX ISA: it is of this release or a newer one.
+    /// The PTX ISA: older toolkits do not write it, so the release is this one or a newer one.
     Isa,
 }
 
 impl Known {
-    /// For people.
+    /// Returns the name for messages.
     pub const fn display_name(self) -> &'static str {
         match self {
             Self::Header => "its header",
@@ -34,7 +35,7 @@ impl Known {
         }
     }
 
-    /// In JSON.
+    /// Returns the name for JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Header => "elf header",
@@ -45,43 +46,43 @@ impl Known {
     }
 }
 
-/// Images that the same release made.
+/// Images that were compiled by the same release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Provenance {
     /// Cubins or PTX.
     pub kind: ImageKind,
     /// (major, minor) of the toolkit.
     pub release: (u32, u32),
-    /// How that is known.
+    /// The origin of the release.
     pub known: Known,
 }
 
-/// Bytes that may be unpacked of one file to learn who made it: a large library says the same a thousand times, and unpacking them
-/// costs more than all else that is done with it.
+/// Maximum number of bytes to unpack per file: a large library names the same release a thousand times, and unpacking
+/// the images costs more than all other checks of the file.
 const MOST_UNPACKED: u64 = 1 << 20;
-/// Of Zstandard a block, of this size at most, is unpacked for the first byte of it.
+/// Maximum size of a Zstandard block, which is unpacked completely even for its first byte.
 const BLOCK: usize = 128 << 10;
-/// More than stands before the comment in any PTX.
+/// Upper bound of the bytes that precede the comment in PTX.
 const HEAD_OF_PTX: usize = 1024;
-/// An ELF header.
+/// Size of an ELF header.
 const HEAD_OF_CUBIN: usize = 64;
 
-/// Who writes the assembler's note, and within how many bytes the release stands behind that.
+/// The owner of the assembler's note, and the number of bytes after it that contain the release.
 const ASSEMBLER: &[u8] = b"NVIDIA Corp\0";
 const NOTE_OF_ASSEMBLER: usize = 256;
 
 const RELEASE: &[u8] = b"Cuda compilation tools, release ";
 
 impl Kernels {
-    /// Which releases made the images of this file, whose bytes these are, each with the number of its container; of each
-    /// container one cubin and one PTX are asked, since one call of nvcc makes a container. What does not tell is not among
-    /// them.
+    /// Returns the release that compiled each image of this file, with the index of its container. `data`: the bytes of
+    /// the file. Inspects one cubin and one PTX image of each container, because one call of nvcc writes a container.
+    /// Images whose release is unknown are omitted.
     pub fn provenance(&self, data: &[u8]) -> Vec<(usize, Provenance)> {
         let mut left = MOST_UNPACKED;
         let asked = |container: &Container| !matches!(container.role, Role::Empty | Role::DeviceRuntime);
         let mut containers: Vec<(usize, &Container)> =
             self.containers.iter().enumerate().filter(|(_, container)| asked(container)).collect();
-        // The cheapest first, so that as many as may be are asked.
+        // The cheapest containers first, to inspect as many as possible.
         let cost = |container: &Container| self.entries_of(container).iter().map(|entry| entry.unpacked).min();
         containers.sort_by_key(|(_, container)| cost(container));
         let mut made = Vec::new();
@@ -101,7 +102,7 @@ impl Kernels {
             ImageForm::Cubin => cubin_provenance(bytes).into_iter().collect(),
             ImageForm::Ptx => {
                 let isa = self.entries_of(container).first().map_or((0, 0), |entry| entry.version);
-                // It begins with its first directive; the compiler's comment stands before that.
+                // The image begins with its first directive; the compiler's comment precedes it.
                 let before = data.get(..usize::try_from(container.offset).unwrap_or_default()).unwrap_or_default();
                 let before = &before[before.len().saturating_sub(HEAD_OF_PTX)..];
                 let start = before.iter().rposition(|byte| matches!(byte, 0 | b'}' | b';')).map_or(0, |at| at + 1);
@@ -123,7 +124,8 @@ impl Kernels {
                     self::cubin_provenance(&unpack_image(&entry, None, left)?)
                 });
                 let ptx = smallest(fatbin::kind::PTX).and_then(|entry| {
-                    // Those who compress by it have removed the comment, as a rule: a block more for nothing, where the cubin told.
+                    // Tools that use this compression usually remove the comment. If the cubin names the release, do
+                    // not unpack a block for it.
                     let dear = cubin.is_some() && entry.compression() == Compression::Zstd;
                     let head = if dear { None } else { unpack_image(&entry, Some(HEAD_OF_PTX), left) };
                     self::ptx_provenance(head.as_deref().unwrap_or_default(), entry.code_version)
@@ -134,7 +136,7 @@ impl Kernels {
     }
 }
 
-/// The image of an entry, or so many bytes of its beginning; `None` where it cannot be unpacked, or enough has been.
+/// Returns an image, or the first `head` bytes of it; `None` if it cannot be unpacked or the limit is reached.
 fn unpack_image(entry: &fatbin::FatbinEntry, head: Option<usize>, left: &mut u64) -> Option<Vec<u8>> {
     let packed = entry.payload.get(..usize::try_from(entry.size).ok()?)?;
     let whole = usize::try_from(entry.unpacked).ok()?;
@@ -150,7 +152,7 @@ fn unpack_image(entry: &fatbin::FatbinEntry, head: Option<usize>, left: &mut u64
     }
 }
 
-/// Of a cubin, or of no more than its header.
+/// Detects the release of a cubin, of which only the header may be given.
 fn cubin_provenance(image: &[u8]) -> Option<Provenance> {
     let made = |release, known| Provenance { kind: ImageKind::Cubin, release, known };
     if !Elf::is_elf(image) {
@@ -166,8 +168,8 @@ fn cubin_provenance(image: &[u8]) -> Option<Provenance> {
     Some(made(whole.or_else(|| header_release(image))?, Known::Note))
 }
 
-/// The same of a cubin whose end, and with it the table that says where its notes stand, has not been unpacked: they stand before
-/// its code.
+/// Detects the release of a cubin whose end is not unpacked. The table of its notes is missing then, but the notes
+/// precede its code.
 fn header_release(beginning: &[u8]) -> Option<(u32, u32)> {
     memmem::find_iter(beginning, ASSEMBLER).find_map(|at| {
         let behind = &beginning[at..];
@@ -175,7 +177,7 @@ fn header_release(beginning: &[u8]) -> Option<(u32, u32)> {
     })
 }
 
-/// Of the beginning of PTX, and the ISA that it is written in.
+/// Detects the release of PTX from its beginning, or from the ISA version.
 fn ptx_provenance(text: &[u8], (major, minor): (u16, u16)) -> Option<Provenance> {
     let made = |release, known| Provenance { kind: ImageKind::Ptx, release, known };
     let head = &text[..text.len().min(HEAD_OF_PTX)];
@@ -186,7 +188,7 @@ fn ptx_provenance(text: &[u8], (major, minor): (u16, u16)) -> Option<Provenance>
     Some(made((floor.cuda.major, floor.cuda.minor), Known::Isa)).filter(|made| made.release.0 > 0)
 }
 
-/// 13.2 in `Cuda compilation tools, release 13.2, V13.2.86`.
+/// Extracts 13.2 from `Cuda compilation tools, release 13.2, V13.2.86`.
 fn release_in(text: &[u8]) -> Option<(u32, u32)> {
     let rest = &text[memmem::find(text, RELEASE)? + RELEASE.len()..];
     let end = rest.iter().position(|byte| *byte == b',')?;
@@ -194,7 +196,7 @@ fn release_in(text: &[u8]) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Whether a release of a toolkit may have this number: no closed list, since there will be more.
+/// Returns true if a toolkit release may have this number. The list is open, since there will be newer releases.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_plausible_release(release: &(u32, u32)) -> bool {
     (4..100).contains(&release.0)
@@ -218,7 +220,7 @@ mod tests {
         };
         assert_eq!(cubin(&note("13.5")), Some(((13, 5), Known::Note)));
         assert_eq!(cubin(&[vec![1; 5000], note("13.0"), vec![0; 500]].concat()), Some(((13, 0), Known::Note)));
-        // Cut off within the note, and a text that is no assembler's.
+        // Cut off within the note, and a string without an assembler's note.
         assert_eq!(cubin(&note("13.5")[..70]), None);
         assert_eq!(cubin(b"Cuda compilation tools, release 13.5, V13.5.88\0"), None);
         let far = [b"NVIDIA Corp\0".as_slice(), &[0; NOTE_OF_ASSEMBLER], &note("13.5")[28..]].concat();

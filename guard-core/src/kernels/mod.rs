@@ -1,12 +1,12 @@
-//! GPU code in any file: what is there, and which GPUs it serves.
+//! Reads the GPU code of any file and computes which GPUs it supports.
 //!
-//! Reads ELF programs, libraries, objects and archives, and bare `.fatbin`, `.cubin`, `.ptx` and `.ltoir` files, without any tool
-//! of NVIDIA's. Headers are read in place; an image is unpacked only where it is small and nothing else tells whether
-//! it holds a kernel at all.
+//! Reads ELF programs, libraries, objects and archives, and bare `.fatbin`, `.cubin`, `.ptx` and `.ltoir` files,
+//! without any NVIDIA tool. Headers are read in place; an image is unpacked only if it is small and its headers do not
+//! show whether it contains a kernel.
 //!
-//! [`Kernels::entries`] lists every image. What serves a GPU is told per container, as the runtime loads them
-//! ([`Kernels::gpu_support`]): a container is one translation unit's code, and one that has nothing for a GPU fails there
-//! whatever the others hold.
+//! [`Kernels::entries`] lists every image. GPU support is computed per container, as the CUDA runtime loads them
+//! ([`Kernels::gpu_support`]): a container is the code of one translation unit, and if it has nothing for a GPU, it
+//! fails there, whatever the other containers have.
 
 mod cover;
 mod cubin;
@@ -44,106 +44,108 @@ pub struct Kernels {
     places: Vec<KernelPlace>,
     doubts: Vec<String>,
     units: cover::Units,
-    /// Of a library that NVIDIA publishes.
+    /// True for a library that NVIDIA publishes.
     published: bool,
-    /// The compute capabilities that others of the same package serve by machine code.
+    /// The compute capabilities for which other files of the same package have machine code.
     served_beside: BTreeSet<(u8, u8)>,
 }
 
-/// One image.
+/// An image: the code of a container for one arch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelImage {
-    /// What it is.
+    /// The kind of code.
     pub kind: ImageKind,
-    /// For which arch.
+    /// The arch that it is compiled for.
     pub arch: Arch,
-    /// (major, minor): of PTX, the ISA it is written in; of a cubin, the ELF ABI; of others as the file says.
+    /// (major, minor): the ISA of PTX, the ELF ABI of a cubin, and for other kinds the numbers in the file.
     pub version: (u16, u16),
-    /// Compiled for debugging (`-G`).
+    /// True if compiled for debugging (`-G`).
     pub debug: bool,
-    /// How it is packed.
+    /// The compression.
     pub compression: Compression,
-    /// Bytes in the file. Images packed together have their unpacked size here.
+    /// Bytes in the file. Images that are compressed together have their unpacked size here.
     pub size: u64,
-    /// Bytes unpacked.
+    /// Size of the unpacked image in bytes.
     pub unpacked: u64,
-    /// Where it stands in the file: its header, or a bare image's first byte.
+    /// Offset in the file of its header, or of the first byte of a bare image.
     pub offset: u64,
-    /// The number of its container: [`Kernels::containers`].
+    /// Index of its container in [`Kernels::containers`].
     pub container: u32,
 }
 
-/// What an image is. An open set: NVIDIA adds to it.
+/// The kind of an image. NVIDIA adds new kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ImageKind {
-    /// PTX: the driver compiles it.
+    /// PTX, which the driver compiles.
     Ptx,
     /// Machine code.
     Cubin,
-    /// Intermediate code that a device linker turns into machine code; runs nowhere by itself.
+    /// Intermediate code that a device linker translates to machine code; no GPU can run it directly.
     LtoIr,
-    /// PTX that is to be linked with others (`-reloc-ptx`).
+    /// PTX to be linked with other PTX (`-reloc-ptx`).
     RelocatablePtx,
-    /// Tile IR: the driver compiles it.
+    /// Tile IR, which the driver compiles.
     TileIr,
-    /// A kind without a name here, by its number.
+    /// An unknown kind, by its number.
     Other(u16),
 }
 
-/// What a container is wrapped in.
+/// The format of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ImageForm {
     /// A fatbin.
     Fatbin,
-    /// A cubin by itself.
+    /// A bare cubin.
     Cubin,
-    /// A text in PTX.
+    /// Bare PTX text.
     Ptx,
-    /// LTO-IR by itself.
+    /// Bare LTO-IR.
     LtoIr,
 }
 
-/// What a container is there for.
+/// The role of a container in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Code that the program runs.
     Kernels,
-    /// Code that the program runs, made by the device linker of [`Role::Input`]s.
+    /// Code that the program runs, linked by the device linker from [`Role::Input`]s.
     Linked,
-    /// Relocatable code that went into a [`Role::Linked`]: only its PTX counts, for newer GPUs.
+    /// Relocatable code that was linked into a [`Role::Linked`]: only its PTX counts, for newer GPUs.
     Input,
-    /// Holds no kernel: a source file without any, or what nvcc's device linker leaves in every program.
+    /// No kernel: from a source file without any, or the empty container that nvcc's device linker adds to every
+    /// program.
     Empty,
-    /// libcudadevrt, of which every toolkit links all it has.
+    /// libcudadevrt, which every toolkit links completely.
     DeviceRuntime,
-    /// Nothing but LTO-IR: the program has machine code made of it when it runs, and for which GPUs no file says.
+    /// Only LTO-IR: the program has it compiled to machine code at run time, and the file does not record for which
+    /// GPUs.
     LinkTime,
-    /// A bare image as data beside fatbins that hold kernels: a helper, which decides nothing.
+    /// A bare image in the data of a file whose fatbins have kernels: a helper, which does not affect GPU support.
     Aside,
 }
 
 /// A container: images of the same code for several GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
-    /// What it is wrapped in.
+    /// The format.
     pub form: ImageForm,
-    /// What it is there for.
+    /// The role.
     pub role: Role,
-    /// Where it stands in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// Bytes, headers included.
+    /// Size in bytes, including headers.
     pub size: u64,
-    /// The source or object that it comes from, where that can be told: `kernels.cu`.
+    /// The source or object that it was built from, if known: `kernels.cu`.
     pub origin: Option<String>,
     place: u32,
     entries: Range<u32>,
-    /// Of a bare image, the mark of its kernels' names; 0 elsewhere.
+    /// Hash of the kernel names of a bare image; 0 for other formats.
     kernels: u64,
     damaged: bool,
 }
 
 impl Container {
-    /// One of which nothing is known yet.
+    /// Returns a container with default values.
     fn unknown() -> Self {
         Self {
             form: ImageForm::Fatbin,
@@ -159,10 +161,10 @@ impl Container {
     }
 }
 
-/// A section.
+/// The location of a container: section and archive member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct KernelPlace {
-    /// Of an archive.
+    /// The member, if the file is an archive.
     member: Option<String>,
     /// Empty in a file without sections.
     section: String,
@@ -195,7 +197,7 @@ impl std::fmt::Display for ImageKind {
 }
 
 impl KernelImage {
-    /// The arch as toolkits name it: `sm_90a`, `compute_90`, `lto_80`.
+    /// Returns the name that toolkits use for the arch: `sm_90a`, `compute_90`, `lto_80`.
     pub fn arch_name(&self) -> String {
         let prefix = match self.kind {
             ImageKind::Ptx | ImageKind::RelocatablePtx => "compute",
@@ -205,12 +207,12 @@ impl KernelImage {
         format!("{prefix}_{}", self.arch)
     }
 
-    /// The PTX ISA; `None` for what is not PTX.
+    /// Returns the PTX ISA, or `None` if the image is not PTX.
     pub fn ptx_isa(&self) -> Option<(u16, u16)> {
         matches!(self.kind, ImageKind::Ptx | ImageKind::RelocatablePtx).then_some(self.version)
     }
 
-    /// As code that a GPU may run by itself.
+    /// Returns the target if a GPU or its driver can run the image without a link step.
     pub fn runnable_target(&self) -> Option<Target> {
         match self.kind {
             ImageKind::Cubin => Some(Target::Cubin(self.arch)),
@@ -248,17 +250,18 @@ impl Role {
 /// Reads the GPU code of the file at this path.
 ///
 /// # Errors
-/// With the path, where the file cannot be read or is no file that can hold GPU code. A file without any is no error.
+/// Returns a message with the path if the file cannot be read or its format cannot contain GPU code. A file without GPU
+/// code is not an error.
 pub fn read_kernels(path: &Path) -> Result<Kernels, String> {
     read_contents(path, &Contents::open(path)?)
 }
 
-/// The same of a file that is open.
+/// Reads the GPU code of an open file. Errors are those of [`read_kernels`].
 pub fn read_contents(path: &Path, data: &Contents) -> Result<Kernels, String> {
     read::read_data(data, data.as_mapping()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Whether these bytes begin as GPU code does that stands in a file by itself: a fatbin, a cubin, PTX or LTO-IR.
+/// Returns true if the data begins like a bare file of GPU code: a fatbin, a cubin, PTX or LTO-IR.
 pub fn are_bare(data: &[u8]) -> bool {
     data.starts_with(&fatbin::MAGIC)
         || data.starts_with(&lto::MAGIC)
@@ -266,46 +269,46 @@ pub fn are_bare(data: &[u8]) -> bool {
         || ptx::find_version(data).is_some()
 }
 
-/// Reads the GPU code of a file's bytes. Reads nothing outside of them, and never panics on them.
+/// Reads the GPU code in these bytes. Does no I/O and never panics.
 ///
 /// # Errors
-/// Where the bytes are of no kind that can hold GPU code; the text goes on behind the file's name.
+/// Returns a message if the format cannot contain GPU code; it is written to follow the file's name.
 pub fn read_bytes(data: &[u8]) -> Result<Kernels, String> {
     read::read_data(data, None)
 }
 
 impl Kernels {
-    /// Every image, container by container.
+    /// Returns every image, in the order of the containers.
     pub fn entries(&self) -> &[KernelImage] {
         &self.entries
     }
 
-    /// The containers, in the order of the file.
+    /// Returns the containers, in the order of the file.
     pub fn containers(&self) -> &[Container] {
         &self.containers
     }
 
-    /// The images of a container.
+    /// Returns the images of a container.
     pub fn entries_of(&self, container: &Container) -> &[KernelImage] {
         self.entries.get(container.entries.start as usize..container.entries.end as usize).unwrap_or_default()
     }
 
-    /// What could not be read, in words.
+    /// Returns messages about the parts that could not be read.
     pub fn warnings(&self) -> &[String] {
         &self.doubts
     }
 
-    /// The section that holds a container, `.nv_fatbin`; empty in a file without sections.
+    /// Returns the section of a container, such as `.nv_fatbin`; empty in a file without sections.
     pub fn section_name(&self, container: &Container) -> &str {
         self.places.get(container.place as usize).map_or("", |place| &place.section)
     }
 
-    /// The member of an archive that holds a container.
+    /// Returns the archive member that contains a container.
     pub fn member_name(&self, container: &Container) -> Option<&str> {
         self.places.get(container.place as usize)?.member.as_deref()
     }
 
-    /// `inspect`'s `kernels`: `{entries, covers}`, and the containers beside them.
+    /// Returns the `kernels` object of `inspect --json`: `entries`, `covers` and the containers.
     pub fn to_json(&self) -> Value {
         let entries = self.containers.iter().flat_map(|container| {
             self.entries_of(container).iter().map(move |entry| {

@@ -1,35 +1,35 @@
-//! PTX as plain text: in files, and in the data of programs that compile it themselves at run time.
+//! Parses PTX text in files, and in the data of programs that compile it at run time.
 
 use crate::arch::{Arch, Suffix};
 
-/// What the text says of itself.
+/// The facts from the text of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ptx {
     pub(super) arch: Arch,
     pub(super) isa: (u16, u16),
     pub(super) debug: bool,
-    /// Where its first directive stands.
+    /// Offset of its first directive.
     pub(super) start: usize,
-    /// Behind its last line.
+    /// Offset of the end of its last line.
     pub(super) end: usize,
-    /// How far the text has been read: nothing else begins before.
+    /// Offset up to which the text has been read; no other module begins before it.
     pub(super) read: usize,
-    /// Of its kernels' names, as in [`super::cubin::Cubin`]; 0 where it has none.
+    /// Hash of its kernel names, as in [`super::cubin::Cubin`]; 0 if it has none.
     pub(super) kernels: u64,
-    /// Whether anything stands behind the lines that every PTX begins with.
+    /// True if there is anything after the lines that every PTX module begins with.
     pub(super) declares: bool,
 }
 
-/// Reads the PTX module whose `.version` stands at `at`. `None` where that is something else, such as a compiler's
-/// message, or a text whose numbers are filled in at run time.
+/// Reads the PTX module whose `.version` is at offset `at`. Returns `None` if the text is not a module, such as a
+/// message of a compiler, or a template whose numbers are filled in at run time.
 pub(super) fn read_module(data: &[u8], at: usize) -> Option<Ptx> {
-    // Bounded: what only begins like PTX must not cost a walk through the file.
+    // Bounded, so that text that only begins like PTX does not cost a walk through the file.
     let mut lexer = Lexer { data: &data[..data.len().min(at.saturating_add(LONGEST_HEAD))], at };
     if lexer.next_word()? != b".version" {
         return None;
     }
     let isa = lexer.read_version()?;
-    // `.target` is the next directive, by the PTX manual; comments may stand between.
+    // According to the PTX manual, `.target` is the next directive; comments may precede it.
     if lexer.next_word()? != b".target" {
         return None;
     }
@@ -40,17 +40,17 @@ pub(super) fn read_module(data: &[u8], at: usize) -> Option<Ptx> {
     Some(Ptx { arch, isa, debug, start: at, end: end.max(body), read: lexer.at.max(body), kernels, declares })
 }
 
-/// Bytes from `.version` to the end of `.target`, comments included.
+/// Maximum number of bytes from `.version` to the end of `.target`, including comments.
 const LONGEST_HEAD: usize = 1024;
 
-/// Whether this looks like a text in PTX from its beginning: `.version` comes first, behind nothing but comments.
+/// Returns the offset of `.version` if the data begins like PTX: only blanks and comments may precede it.
 pub(super) fn find_version(data: &[u8]) -> Option<usize> {
     let mut lexer = Lexer { data, at: 0 };
     lexer.skip_blank();
     data[lexer.at..].starts_with(b".version").then_some(lexer.at)
 }
 
-/// What stands behind the head of a module.
+/// The contents of a module after its head.
 struct Module {
     end: usize,
     kernels: u64,
@@ -67,7 +67,7 @@ impl<'data> Lexer<'data> {
         self.data.get(self.at..).unwrap_or_default()
     }
 
-    /// Passes blanks and comments.
+    /// Skips blanks and comments.
     fn skip_blank(&mut self) {
         loop {
             let rest = self.remaining();
@@ -76,7 +76,8 @@ impl<'data> Lexer<'data> {
             } else if rest.starts_with(b"//") {
                 self.at += rest.iter().position(|byte| matches!(byte, b'\n' | 0)).unwrap_or(rest.len());
             } else if rest.starts_with(b"/*") {
-                // To its end, or to the end of the text; whatever comes first, so that comments cost what they are long.
+                // Skip to the end of the comment or of the text, whichever is first, so that the cost is proportional
+                // to the comment.
                 let body = &rest[2..];
                 let stop = body.iter().enumerate().position(|(at, byte)| *byte == 0 || body[at..].starts_with(b"*/"));
                 self.at += 2 + match stop {
@@ -90,8 +91,8 @@ impl<'data> Lexer<'data> {
         }
     }
 
-    /// The next directive, modifier or name; `None` where something else comes. A dot begins one and is in none, so that
-    /// no blank need stand before it.
+    /// Reads the next directive, modifier or name; `None` if there is something else. A dot begins a word and is never
+    /// inside one, so no blank is needed before it.
     fn next_word(&mut self) -> Option<&'data [u8]> {
         self.skip_blank();
         let rest = self.remaining();
@@ -101,14 +102,15 @@ impl<'data> Lexer<'data> {
         (length > 0).then(|| &rest[..length])
     }
 
-    /// `8.5`.
+    /// Reads a version such as `8.5`.
     fn read_version(&mut self) -> Option<(u16, u16)> {
         let major = std::str::from_utf8(self.next_word()?).ok()?;
         let minor = std::str::from_utf8(self.remaining().strip_prefix(b".").and_then(|_| self.next_word())?).ok()?;
         Some((major.parse().ok()?, minor.strip_prefix('.')?.parse().ok()?))
     }
 
-    /// Passes what stands behind a directive that no semicolon ends, to the end of its line or to the next directive.
+    /// Skips the operands of a directive that does not end with a semicolon, to the end of its line or to the next
+    /// directive.
     fn skip_operands(&mut self) {
         loop {
             let rest = self.remaining();
@@ -124,7 +126,7 @@ impl<'data> Lexer<'data> {
         }
     }
 
-    /// `sm_90a, debug`; `compute_90` is accepted as assemblers do.
+    /// Reads `sm_90a, debug`; `compute_90` is accepted because assemblers accept it.
     fn read_target(&mut self) -> Option<(Arch, bool)> {
         let word = std::str::from_utf8(self.next_word()?).ok()?;
         let name = word.strip_prefix("sm_").or_else(|| word.strip_prefix("compute_"))?;
@@ -146,9 +148,9 @@ impl<'data> Lexer<'data> {
         }
     }
 
-    /// The rest of the module: where it ends, and the mark of its kernels. A module ends at a NUL, at what is no text,
-    /// at the next module, or where at the outermost level something comes that is no directive (texts of a Rust
-    /// program follow each other without anything between).
+    /// Reads the rest of the module and returns its end and the hash of its kernels. A module ends at a NUL, at a byte
+    /// that is not text, at the next module, or at the outermost level at anything but a directive (texts of a Rust
+    /// program follow each other without a separator).
     fn read_rest(&mut self) -> Module {
         let (mut end, mut kernels, mut depth) = (self.at, 0u64, 0usize);
         let mut declares = false;
@@ -201,7 +203,7 @@ impl<'data> Lexer<'data> {
                         break;
                     }
                     if depth == 0 && !statement {
-                        // These end without a semicolon.
+                        // The directives that end without a semicolon.
                         statement = !matches!(word, b".address_size" | b".file" | b".loc");
                         declares |= statement;
                         if !statement {
@@ -228,7 +230,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'@')
 }
 
-/// Whether PTX text holds a kernel.
+/// Returns true if PTX text contains a kernel.
 pub(super) fn has_kernels(text: &[u8]) -> bool {
     text.windows(6).any(|window| window == b".entry")
 }

@@ -112,7 +112,7 @@ struct SectionPiece<'data> {
 }
 
 impl<'data> KernelReader<'data> {
-    /// One file, or one member of an archive.
+    /// Reads one file, or one member of an archive.
     fn read_image(&mut self, data: &'data [u8], base: u64, member: Option<&str>) -> Result<(), String> {
         let whole = |reader: &mut Self| SectionPiece { data, base, place: reader.add_place(member, "") };
         if data.starts_with(&fatbin::MAGIC) {
@@ -174,7 +174,7 @@ impl<'data> KernelReader<'data> {
         u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// A program, a library or an object of the host's processor.
+    /// Reads a program, a library or an object for the processor of the host.
     fn read_host_file(&mut self, elf: &Elf<'data>, base: u64, member: Option<&str>) {
         if let Some(damage) = elf.find_damage() {
             self.push_warning(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
@@ -373,12 +373,13 @@ impl<'data> KernelReader<'data> {
         if let Some(damage) = &damaged {
             self.push_warning(format!("{damage} (at {base:#x})"));
         }
-        // The guard's own container, with which the shim finds the others.
+        // An empty container is the guard's own, which the shim uses to find the others.
         if first == self.entries.len() && damaged.is_none() {
             self.read.fetch_add(1, Ordering::Relaxed);
             return size.max(1);
         }
-        // One image represents all, because they come from one source; machine code is cheaper to read than PTX.
+        // The largest image represents all, because they come from one source; machine code is cheaper to read than
+        // PTX.
         let kernels = damaged.is_some()
             || largest.or(largest_ptx).is_some_and(|entry| self.holds_kernels(&entry, piece.data.len()));
         let container = Container {
@@ -424,10 +425,10 @@ impl<'data> KernelReader<'data> {
         kernels
     }
 
-    /// Lists an entry, or the images in it.
+    /// Adds an entry, or the images in it.
     ///
     /// # Errors
-    /// The problem of the entry.
+    /// Returns a description of the problem of the entry.
     fn read_entry(&mut self, entry: &fatbin::FatbinEntry, base: u64) -> Result<(), String> {
         let container = self.next_container_index();
         let mut push = |image: &fatbin::FatbinEntry, compression: Compression| {
@@ -655,8 +656,8 @@ impl<'data> KernelReader<'data> {
             !container.damaged && !entries.is_empty() && entries.iter().all(|entry| entry.kind == ImageKind::LtoIr)
         };
         let inputs = self.containers.iter().any(is_input);
-        // Objects that no device linker has processed are judged by their contents, and so is code whose link was
-        // lost.
+        // Objects that no device linker has processed, and code whose link records were lost, are checked by their
+        // contents.
         let linked = !self.links.is_empty()
             && (self.containers.iter().any(is_linked)
                 || !self.containers.iter().any(|container| is_input(container) && cubins(container)));
@@ -747,7 +748,7 @@ fn remove_overlaps(tasks: &mut [Task]) {
 impl<'data> Task<'data> {
     fn run_task(&self, outer: &KernelReader<'data>) -> KernelReader<'data> {
         let mut reader = KernelReader { map: outer.map, read: outer.read.clone(), ..KernelReader::default() };
-        // Alignment is relative to the file; a section may begin anywhere (`.ldata` of cuFFT 11.3.3).
+        // Alignment is relative to the file; a section may begin at any offset (`.ldata` of cuFFT 11.3.3).
         let skipped = match self.marks {
             Some(scan::Marks::Aligned) => self.base.wrapping_neg() % scan::ALIGNED,
             _ => 0,
@@ -869,7 +870,8 @@ struct RelocationTarget {
     addend: u64,
 }
 
-/// The value that the linker or the dynamic linker writes to each address. The first of several counts.
+/// Returns the value that the linker or the dynamic linker writes to each address. If there are several, the first one
+/// is used.
 fn relocation_targets(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, RelocationTarget> {
     let wanted: HashSet<Address> = records.iter().map(|(place, _)| *place).collect();
     let object = elf.kind() == elf::kind::OBJECT;

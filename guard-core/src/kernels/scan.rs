@@ -1,45 +1,47 @@
-//! Looks through data for GPU code that no section's name announces, at the speed of memory.
+//! Searches data for GPU code that is not in a section for it, at the speed of memory.
 
 use std::ops::Range;
 
-/// What may begin at a place: to be looked at closely.
+/// The kind of mark that was found. The caller must parse what follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hit {
-    /// The mark of a fatbin container.
+    /// The magic bytes of a fatbin container.
     Fatbin,
-    /// The mark of an ELF image.
+    /// The magic bytes of an ELF image.
     Elf,
     /// `.version` and a blank.
     Ptx,
 }
 
-/// Where to look.
+/// The positions to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// At every byte: `include_bytes!` and `.incbin` align nothing.
+    /// Every byte: `include_bytes!` and `.incbin` do not align data.
     Anywhere,
-    /// Fatbins and ELF images at multiples of [`ALIGNED`], no texts.
+    /// Multiples of [`ALIGNED`], for fatbins and ELF images only; no text.
     Aligned,
 }
 
-/// What compilers and assemblers align containers to, at least.
+/// Minimum alignment of the containers that compilers and assemblers write.
 pub(super) const ALIGNED: u64 = 4;
 
-/// Long enough that the comparisons of a block become vector instructions without a rest.
+/// Block size: a multiple of the vector width, so that the comparisons compile to vector instructions without a
+/// remainder.
 const BLOCK: usize = 256;
 
-/// A search through a section that may be mapped from a file, from its beginning to its end.
+/// A search through a section, from its beginning to its end. The section may be mapped from a file.
 pub(super) struct MarkSearch<'data> {
     data: &'data [u8],
     marks: Marks,
-    /// The mapping, and where in it the section begins.
+    /// The mapping, and the offset of the section in it.
     map: Option<(&'data memmap2::Mmap, usize)>,
-    /// How far the pages are there, and how many bytes of them to ask for next.
+    /// End of the pages that were populated, and the number of bytes to populate next.
     present: usize,
     ahead: usize,
 }
 
-/// Bytes of pages to ask for at once: few behind a container, since another may follow, which is passed over unread.
+/// Number of bytes to populate at once: few after a container, because another one may follow, which is skipped without
+/// reading it.
 const AHEAD: Range<usize> = 64 << 10..4 << 20;
 
 impl<'data> MarkSearch<'data> {
@@ -47,7 +49,7 @@ impl<'data> MarkSearch<'data> {
         Self { data, marks, map, present: 0, ahead: AHEAD.start }
     }
 
-    /// The next place at or after `from` where one of the marks stands.
+    /// Returns the next position at or after `from` of one of the marks.
     pub(super) fn next_hit(&mut self, from: usize) -> Option<(usize, Hit)> {
         let Some((map, base)) = self.map else { return next_hit(self.data, from..self.data.len(), self.marks) };
         let mut at = from;
@@ -70,16 +72,16 @@ impl<'data> MarkSearch<'data> {
     }
 }
 
-/// Has the pages of a range mapped in one go: page faults, one for every few pages, cost more than looking through them.
+/// Maps the pages of a range in one call: page faults, one for every few pages, cost more than the search.
 fn populate_pages(map: &memmap2::Mmap, at: usize, length: usize) {
-    // Where that is refused, as by Linux before 5.14, faults fetch the pages.
+    // If the kernel does not support it (Linux before 5.14), page faults load the pages.
     #[cfg(target_os = "linux")]
     let _ = map.advise_range(memmap2::Advice::PopulateRead, at, length);
     #[cfg(not(target_os = "linux"))]
     let _ = (map, at, length);
 }
 
-/// The first place in a range where one of the marks begins; its end may lie behind the range.
+/// Returns the first position in a range at which a mark begins; the mark may end after the range.
 pub(super) fn next_hit(data: &[u8], range: Range<usize>, marks: Marks) -> Option<(usize, Hit)> {
     let to = range.end.min(data.len());
     let mut at = match marks {
@@ -97,20 +99,19 @@ pub(super) fn next_hit(data: &[u8], range: Range<usize>, marks: Marks) -> Option
     None
 }
 
-/// Passes blocks without anything suspicious. Returns where the first other one begins, or the rest that is too short
+/// Skips blocks without a suspicious pair. Returns the start of the first other block, or of the rest that is too short
 /// for a block.
 fn skip_clean_blocks(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has been asked for what the function needs.
+        // SAFETY: the processor supports AVX2, which the function requires.
         #[allow(unsafe_code)]
         return unsafe { pass_wide(data, range, marks) };
     }
     pass_blocks(data, range, marks)
 }
 
-/// [`pass_blocks`] in vectors of twice the width; for processors with AVX2 only. (Rust before 1.86 wants the word `unsafe`
-/// here.)
+/// Runs [`pass_blocks`] with AVX2, which doubles the vector width. (Rust before 1.86 requires `unsafe` here.)
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[allow(unsafe_code)]
@@ -118,11 +119,11 @@ unsafe fn pass_wide(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
     pass_blocks(data, range, marks)
 }
 
-// Inlined into each caller: it is compiled for the processor that its caller is compiled for.
+// Inlined into each caller, so that it is compiled for the processor features of the caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn pass_blocks(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
-    // One byte more than a block: pairs may stand across its end.
+    // Includes the byte after the block, because a pair may cross its end.
     let data = &data[..range.end.saturating_add(1).min(data.len())];
     let mut at = range.start;
     while let Some(block) = data.get(at..).and_then(|rest| rest.get(..=BLOCK)) {
@@ -138,8 +139,8 @@ fn pass_blocks(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
     at
 }
 
-/// Whether the first two bytes of a mark stand in the block: pairs that are rare in code and text. Without branches, so
-/// that it becomes vector code.
+/// Returns true if the block contains the first two bytes of a mark, pairs that are rare in code and text. Has no
+/// branches, so that it compiles to vector code.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn pair_within(block: &[u8]) -> bool {
@@ -153,7 +154,7 @@ fn pair_within(block: &[u8]) -> bool {
     found != 0
 }
 
-/// Whether a mark stands at a multiple of four in the block.
+/// Returns true if the block contains a mark at a multiple of four.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn word_within(block: &[u8]) -> bool {

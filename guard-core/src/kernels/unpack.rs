@@ -1,10 +1,10 @@
-//! Unpacks small images, where only their inside tells whether they hold a kernel.
+//! Unpacks small images whose headers do not show whether they contain a kernel.
 
 use std::io::Read as _;
 
 use super::fatbin::Compression;
 
-/// The image, if it is packed by a known scheme and is as long as its header says.
+/// Unpacks an image. Returns `None` if the compression is unknown or the unpacked size differs from `length`.
 pub(super) fn unpack_image(packed: &[u8], compression: Compression, length: usize) -> Option<Vec<u8>> {
     let image = match compression {
         Compression::None => packed.to_vec(),
@@ -20,7 +20,7 @@ pub(super) fn unpack_image(packed: &[u8], compression: Compression, length: usiz
     (image.len() == length).then_some(image)
 }
 
-/// So many bytes of the beginning of an image that has more.
+/// Unpacks the first `length` bytes of an image that is longer.
 pub(super) fn unpack_beginning(packed: &[u8], compression: Compression, length: usize) -> Option<Vec<u8>> {
     let image = match compression {
         Compression::None => packed.get(..length)?.to_vec(),
@@ -36,8 +36,8 @@ pub(super) fn unpack_beginning(packed: &[u8], compression: Compression, length: 
     (image.len() == length).then_some(image)
 }
 
-/// A raw LZ4 block. Source: lz4 1.9's description of its block format.
-/// `cut`: the image may go on behind `length`.
+/// Unpacks a raw LZ4 block. Source: the description of the block format in lz4 1.9. `cut`: the image may continue after
+/// `length`.
 fn unpack_lz4(packed: &[u8], length: usize, cut: bool) -> Option<Vec<u8>> {
     let mut image = Vec::with_capacity(length);
     let mut input = packed.iter();
@@ -55,7 +55,7 @@ fn unpack_lz4(packed: &[u8], length: usize, cut: bool) -> Option<Vec<u8>> {
         let distance = usize::from(u16::from_le_bytes([*input.next()?, *input.next()?]));
         let copied = within(read_long_length(token & 0xf, &mut input)?.checked_add(4)?, length - image.len())?;
         let from = image.len().checked_sub(distance).filter(|_| distance != 0)?;
-        // Byte by byte: a copy may overlap what it writes.
+        // Copied byte by byte because the source and the destination may overlap.
         for at in from..from + copied {
             image.push(image[at]);
         }
@@ -63,7 +63,7 @@ fn unpack_lz4(packed: &[u8], length: usize, cut: bool) -> Option<Vec<u8>> {
     Some(image)
 }
 
-/// A length that goes on in further bytes where its four bits are full.
+/// Reads a length. If its four bits are all set, further bytes are added to it.
 fn read_long_length(bits: u8, input: &mut std::slice::Iter<'_, u8>) -> Option<usize> {
     let mut length = usize::from(bits);
     if bits == 15 {

@@ -15,7 +15,7 @@ fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {
     Image { kind, arch, version, flags, payload, unpacked: None, options: Vec::new(), name: String::new() }
 }
 
-/// A cubin with a kernel.
+/// Returns a cubin entry with a kernel.
 pub(crate) fn sm(arch: u32) -> Vec<u8> {
     writer::entry(&image(2, arch, 0, cubin(arch, 7, &["k"])))
 }
@@ -64,7 +64,7 @@ fn coverage_is_per_container() {
     assert_eq!(kernels.containers_without((7, 5)).count(), 2);
 }
 
-/// Where one container has nothing but PTX for a GPU, what that asks of the driver holds whatever other containers hold.
+/// If a container has only PTX for a GPU, its minimum driver applies, whatever other containers have.
 #[test]
 fn partial_code_keeps_its_floor() {
     let row = |containers: &[Vec<u8>], cc: (u8, u8)| {
@@ -89,7 +89,8 @@ fn partial_code_keeps_its_floor() {
     }
 }
 
-/// In NVIDIA's libraries it does not, where machine code serves the GPU: cuBLASLt 12.6 has one such container of 1686.
+/// In NVIDIA's libraries it does not apply if machine code supports the GPU: cuBLASLt 12.6 has one such container of
+/// 1686.
 #[test]
 fn machine_code_decides_in_published_libraries() {
     let containers = [fatbin(&[compute(52, (8, 4))]), fatbin(&[sm(75), sm(90)]), fatbin(&[sm(80)])];
@@ -98,7 +99,7 @@ fn machine_code_decides_in_published_libraries() {
         (true, (7, 5), Coverage::Partial, None, 2),
         (true, (9, 0), Coverage::Partial, None, 2),
         (true, (8, 6), Coverage::Partial, None, 2),
-        // Nothing else serves these.
+        // GPUs that no other code supports.
         (true, (7, 0), Coverage::Partial, Some("12.4"), 2),
         (false, (7, 0), Coverage::Partial, Some("12.4"), 2),
         (true, (5, 0), Coverage::Nothing, None, 3),
@@ -108,7 +109,8 @@ fn machine_code_decides_in_published_libraries() {
         let actual =
             (service.by, service.floor.map(|floor| floor.cuda.to_string()), kernels.containers_without(cc).count());
         assert_eq!(actual, (expected, floor.map(str::to_owned), without), "{published} {cc:?}");
-        // Others of its package have machine code for Volta, and for Maxwell, where this one has nothing at all.
+        // The package has other libraries with machine code for Volta, and for Maxwell, for which this one has no code
+        // at all.
         kernels.mark_fallback(|cc| [(7, 0), (5, 0)].contains(&cc));
         let service = kernels.gpu_support(cc);
         let floor = floor.filter(|_| !published);
@@ -120,7 +122,7 @@ fn machine_code_decides_in_published_libraries() {
     }
 }
 
-/// PTX that every driver of its major compiles leaves nobody out, and is told as ever.
+/// PTX that every driver of its major compiles excludes no driver and is reported as usual.
 #[test]
 fn ptx_of_the_first_of_a_major_counts_in_published_libraries() {
     for (isa, by) in
@@ -133,7 +135,7 @@ fn ptx_of_the_first_of_a_major_counts_in_published_libraries() {
     }
 }
 
-/// `CUDA_FORCE_PTX_JIT=1` passes over the machine code of other containers, too.
+/// `CUDA_FORCE_PTX_JIT=1` makes the driver ignore the machine code of other containers, too.
 #[test]
 fn ptx_serves_beside_machine_code_elsewhere() {
     let (old, new) = (|| compute(80, (8, 0)), || compute(80, (8, 4)));
@@ -165,7 +167,7 @@ fn containers_without_kernels_do_not_count() {
 
 #[test]
 fn packed_images_are_unpacked_only_where_they_are_small() {
-    // An LZ4 block of literals alone: the token, the length's further bytes, the bytes.
+    // An LZ4 block of literals only: the token, further bytes of the length, the bytes.
     let pack = |image: &[u8]| {
         let mut block = vec![0xf0];
         let mut rest = image.len() - 15;
@@ -221,11 +223,11 @@ fn bare_images_in_data_and_their_alternatives() {
     let kernels = read_bytes(&program(&[data(".rodata", false, &rodata)])).unwrap();
     assert_eq!(archs(&kernels), ["sm_80", "sm_90", "compute_75"]);
     assert_eq!(kernels.entries()[2].size, (text.len() - text.find(".version").unwrap() - 1) as u64);
-    // The same kernel for three GPUs: the program picks one.
+    // Alternatives of a kernel for three GPUs: the program selects one.
     assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
     assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
     assert_eq!(by(&kernels, (7, 5)), Coverage::Ptx);
-    // Another kernel for one GPU only.
+    // A different kernel for one GPU only.
     rodata.extend(cubin(90, 7, &["other"]));
     let kernels = read_bytes(&program(&[data(".rodata", false, &rodata)])).unwrap();
     assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
@@ -252,7 +254,7 @@ fn fatbins_wherever_they_are_put() {
     assert_eq!(sections, [".rodata", ".data", ".cask_resource", ".ldata"]);
 }
 
-/// What is aligned is so in the file: a section that holds it begins anywhere, as `.ldata` of cuFFT 11.3.3 does.
+/// Alignment is relative to the file: the section may begin at any offset, as `.ldata` of cuFFT 11.3.3 does.
 #[test]
 fn large_data_that_begins_anywhere() {
     let mut large = vec![0u8; 5 << 20];
@@ -321,7 +323,7 @@ fn kinds_are_an_open_set() {
     assert!(!kernels.has_kernels(), "LTO-IR runs nowhere by itself");
 }
 
-/// Found by mutation: tables whose addresses or offsets lie at the end of all numbers.
+/// Found by mutation: tables whose addresses or offsets are close to the maximum of the integer type.
 #[test]
 fn addresses_at_the_end_of_all_numbers() {
     let container = fatbin(&[sm(80)]);
@@ -341,7 +343,7 @@ fn addresses_at_the_end_of_all_numbers() {
     }
 }
 
-/// A number of 8 bytes at a field of a section's header.
+/// Writes an 8-byte value to a field of a section header.
 fn set(file: &mut [u8], section: usize, field: usize, value: u64) {
     let headers = usize::try_from(u64::from_le_bytes(file[40..48].try_into().unwrap())).unwrap();
     file[headers + section * 64 + field..][..8].copy_from_slice(&value.to_le_bytes());
@@ -352,7 +354,7 @@ fn get(file: &[u8], section: usize, field: usize) -> u64 {
     u64::from_le_bytes(file[headers + section * 64 + field..][..8].try_into().unwrap())
 }
 
-/// Each byte is read once, however many headers lay claim to it: or a small file would fill the memory.
+/// Each byte is read once, even if many headers claim it. Otherwise a small file would fill the memory.
 #[test]
 fn sections_that_lie_in_each_other_are_read_once() {
     let container = fatbin(&[sm(80), sm(90)]);
@@ -366,14 +368,14 @@ fn sections_that_lie_in_each_other_are_read_once() {
     }
     let kernels = read_bytes(&file).unwrap();
     assert_eq!(archs(&kernels), ["sm_80", "sm_90", "sm_80", "sm_90"]);
-    // One that begins in the middle of another, and goes on behind it.
+    // A section that begins in the middle of another one and ends after it.
     let later = get(&file, 1, 24) + container.len() as u64;
     set(&mut file, 4, 24, later);
     assert_eq!(archs(&read_bytes(&file).unwrap()).len(), 6, "the first copy of `.data` is behind the first section");
 }
 
-/// Headers of images that all point to one large table, damaged at its end: to look through it for each would take as
-/// long as the file is large, squared.
+/// Headers of images that all point to one large table, which is damaged at its end: searching it for each header would
+/// take quadratic time.
 #[test]
 fn images_that_share_their_tables_are_given_up() {
     let image = cubin(90, 7, &["k"]);
@@ -394,7 +396,7 @@ fn images_that_share_their_tables_are_given_up() {
     assert_eq!(kernels.entries(), []);
     let [doubt] = kernels.warnings() else { panic!("{:?}", kernels.warnings()) };
     assert!(doubt.contains("cubins were not looked for"), "{doubt}");
-    // One that is damaged, as any may be, keeps nobody from the next.
+    // A single damaged image does not prevent the reader from finding the next one.
     let mut broken = image.clone();
     broken.truncate(image.len() - 70);
     let both = [&broken[..], &image].concat();
@@ -402,8 +404,8 @@ fn images_that_share_their_tables_are_given_up() {
     assert_eq!((archs(&kernels), kernels.warnings().len()), (vec!["sm_90".to_owned()], 0));
 }
 
-/// Thousands of records of device links, tables of relocations, names and notes that all lay claim to the same bytes: what
-/// they cost together must stay in proportion to the file.
+/// Thousands of device link records, relocation tables, names and notes that all claim the same bytes: their total cost
+/// must be proportional to the size of the file.
 #[test]
 fn tables_that_lie_in_each_other_cost_what_the_file_is_long() {
     const MANY: usize = 2000;
@@ -436,12 +438,12 @@ fn tables_that_lie_in_each_other_cost_what_the_file_is_long() {
         assert_eq!(archs(&read_bytes(&file).unwrap()), ["sm_80"]);
         let contents = std::sync::Arc::new(crate::mapped_file::Contents::from(file.clone()));
         let _ = crate::binary::Binary::from_contents(std::path::Path::new("crafted"), contents).unwrap();
-        // A guard against quadratic time, 250 times as long as it takes without optimization.
+        // Protects against quadratic time: 250 times the duration without optimization.
         assert!(started.elapsed().as_secs() < 50, "{:?} for {} bytes", started.elapsed(), file.len());
     }
 }
 
-/// A file of nothing but images fills no memory: it is refused, whatever they are wrapped in.
+/// A file that consists only of images must not fill the memory: it is rejected in every format.
 #[test]
 fn more_images_than_any_file_has() {
     let container = fatbin(&[writer::entry(&image(2, 80, 0, Vec::new()))]);
@@ -457,25 +459,25 @@ fn more_images_than_any_file_has() {
         let error = read_bytes(&program(&[data(section, false, &many)])).unwrap_err();
         assert!(error.contains("holds more than 262144 images"), "{error}");
     }
-    // Words about PTX are none.
+    // Text about PTX is not PTX.
     let many = ".version 8.0 .target sm_80 ".repeat(300_000);
     let kernels = read_bytes(&program(&[data(".rodata", false, many.as_bytes())])).unwrap();
     assert_eq!((kernels.entries().len(), kernels.warnings().len()), (0, 0));
-    // What is wrong with each is not worth a line each.
+    // Problems above the limit are counted, not listed.
     let damaged = [&writer::program(&[])[..4], &[0x50, 0xed, 0x55, 0xba, 2, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     let kernels = read_bytes(&program(&[data(".nv_fatbin", false, &damaged.repeat(1000))])).unwrap();
     assert_eq!(kernels.warnings().len(), 65);
     assert_eq!(kernels.warnings()[64], "and 1936 more of the kind");
 }
 
-/// nvcc's section holds fatbins and zeros: all else may have been one.
+/// nvcc's section contains fatbins and zeros: other bytes may have been a fatbin.
 #[test]
 fn what_is_no_fatbin_in_their_section_is_a_doubt() {
     let (one, two) = (fatbin(&[sm(80)]), fatbin(&[sm(80), sm(90)]));
     let section = [&one[..], &[0; 24], &two, &[0; 8]].concat();
     let whole = plain(std::slice::from_ref(&section));
     assert_eq!((whole.warnings().len(), by(&whole, (9, 0))), (0, Coverage::Partial));
-    // A byte of the magic of each, of its version, of its header's length and of its own.
+    // A byte of the magic of each, of its version, of the length of its header and of its total length.
     for start in [0, one.len() + 24] {
         for at in [0, 1, 2, 3, 4, 6, 8] {
             let mut section = section.clone();
@@ -485,7 +487,7 @@ fn what_is_no_fatbin_in_their_section_is_a_doubt() {
             assert!(kernels.warnings().iter().any(|doubt| doubt.contains("fatbin")), "{:?}", kernels.warnings());
         }
     }
-    // Alone, it is not nothing.
+    // A damaged fatbin without others is not the same as no code.
     let mut flipped = one.clone();
     flipped[0] ^= 1;
     for section in [".nv_fatbin", "__nv_relfatbin"] {
@@ -495,7 +497,7 @@ fn what_is_no_fatbin_in_their_section_is_a_doubt() {
     }
     let tail = plain(&[[&one[..], b"x"].concat()]);
     assert!(tail.warnings()[0].starts_with("1 bytes that are no fatbin"), "{:?}", tail.warnings());
-    // Elsewhere anything may stand, and what is still whole of it is seen by itself.
+    // Sections of other names may contain anything, and an intact cubin in a damaged fatbin is found by itself.
     let elsewhere = read_bytes(&program(&[data(".rodata", false, &flipped)])).unwrap();
     assert_eq!((elsewhere.warnings().len(), elsewhere.containers()[0].form), (0, ImageForm::Cubin));
 }
@@ -521,7 +523,7 @@ fn an_arch_that_cannot_be() {
     assert!(read_bytes(b".version 8.0 .target sm_65535 .entry k(){}").is_err());
 }
 
-/// LTO-IR is no kernel: machine code is made of it when the program runs.
+/// LTO-IR is not a kernel: machine code is compiled from it at run time.
 #[test]
 fn lto_ir_neither_serves_nor_lacks_a_gpu() {
     let lto = || writer::entry(&image(8, 80, 0, vec![0; 8]));
@@ -536,13 +538,13 @@ fn lto_ir_neither_serves_nor_lacks_a_gpu() {
     assert_eq!(roles(&beside), [Role::LinkTime, Role::Kernels, Role::Kernels]);
     let plainly = plain(&[fatbin(&[sm(90)]), fatbin(&[sm(80)])]);
     assert_eq!(beside.coverage_by_cc(), plainly.coverage_by_cc(), "the second container lacks 9.0, the first nothing");
-    // Cut off, it may have held anything.
+    // If it is cut off, it may have contained anything.
     let mut cut = fatbin(&[lto(), sm(80)]);
     cut.truncate(cut.len() - 200);
     assert_eq!(by(&read_bytes(&cut).unwrap(), (8, 0)), Coverage::Unknown);
 }
 
-/// A helper text of a compiler that a program holds beside its kernels says nothing of these.
+/// A helper text of a compiler in a program with kernels does not affect their GPU support.
 #[test]
 fn bare_images_beside_fatbins_decide_nothing() {
     let texts = [writer::ptx("4.0", "sm_50", "helper").into_bytes(), cubin(70, 7, &["other"])].concat();
@@ -552,14 +554,14 @@ fn bare_images_beside_fatbins_decide_nothing() {
     let beside = file(&[fatbin(&[sm(90)])]);
     assert_eq!(archs(&beside), ["sm_90", "compute_50", "sm_70"], "they are told");
     assert_eq!(beside.coverage_by_cc(), plain(&[fatbin(&[sm(90)])]).coverage_by_cc());
-    // Without kernels in fatbins, they are the kernels.
+    // If the fatbins have no kernels, the bare images are the kernels.
     for fatbins in [&[][..], &[fatbin(&[])], &[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]] {
         let alone = file(fatbins);
         assert_eq!((by(&alone, (9, 0)), by(&alone, (7, 5))), (Coverage::Partial, Coverage::Ptx));
     }
 }
 
-/// ptxas asks for no blank before a dot, and for no line's end.
+/// ptxas requires neither a blank before a dot nor a line break.
 #[test]
 fn ptx_that_is_glued_together() {
     for (text, kernels) in [
@@ -594,7 +596,8 @@ fn ptx_that_is_glued_together() {
     }
 }
 
-/// A bit of the flags that means an `a` from arch 90 on, and something else before: CUPTI 12.6 has such an `sm_60`.
+/// A flag bit that means the suffix `a` from arch 90 on, and has another meaning before: CUPTI 12.6 has such an
+/// `sm_60`.
 #[test]
 fn letters_of_bare_cubins() {
     for (arch, flags, name) in [(60, 0x3c_0d3c_u32, "sm_60"), (90, 0x5a_0d5a, "sm_90a"), (90, 0x5a_055a, "sm_90")] {
@@ -635,10 +638,10 @@ fn json_of_a_small_file() {
     assert!(text.contains(r#"{"cc":"12.0","by":"ptx","code":"compute_90"}"#), "{text}");
 }
 
-/// PTX or not, number, letter's flag, PTX ISA.
+/// PTX or not, number, suffix flag, PTX ISA.
 type Code = (bool, u32, u64, (u16, u16));
 
-/// Any entry that means something to a GPU.
+/// Generates any entry that a GPU can use.
 fn any_code() -> impl Strategy<Value = Code> {
     let number =
         select(vec![50u32, 60, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121, 130]);
@@ -692,7 +695,7 @@ proptest! {
         prop_assert_eq!(read, wrote);
     }
 
-    /// A slow judge, straight from the words of the rule: each container serves, or does not.
+    /// Compares with a slow implementation of the rule: each container supports the GPU or does not.
     #[test]
     fn coverage_is_what_the_rule_says(file in any_file()) {
         let kernels = plain(&written(&file));
@@ -720,7 +723,7 @@ proptest! {
         }
     }
 
-    /// The rows say of every GPU what the file does, and leave none out.
+    /// The rows agree with the file for every GPU and cover all of them.
     #[test]
     fn rows_cover_every_gpu(file in any_file()) {
         let kernels = plain(&written(&file));
@@ -746,7 +749,7 @@ proptest! {
         prop_assert_eq!(next, None);
     }
 
-    /// Another image never takes a GPU away.
+    /// An additional image never removes support for a GPU.
     #[test]
     fn more_code_serves_more(file in any_file(), at in any::<prop::sample::Index>(), code in any_code()) {
         let before = plain(&written(&file));

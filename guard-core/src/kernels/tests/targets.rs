@@ -1,4 +1,4 @@
-//! What a file is said to be built for: the one rule, which the note, the policy and `inspect` go by.
+//! Tests the targets of a file, which the note, the policy and `inspect` use.
 
 use super::writer::{data, entry, fatbin, program};
 use super::*;
@@ -11,11 +11,11 @@ fn ptx(arch: u32) -> Vec<u8> {
     compute(arch, (8, 5))
 }
 
-/// A program with these containers: whole ones, results of device links, and relocatable ones.
+/// Builds a program with these containers: complete ones, outputs of device links, and relocatable ones.
 fn built(whole: &[Vec<u8>], linked: &[Vec<u8>], relocatable: &[Vec<u8>]) -> Kernels {
     let (mut section, mut records) = (Vec::new(), Vec::new());
     for container in linked {
-        // Written as the first section, it begins behind the file's header; a linked container's record has version 2.
+        // The first section begins after the file's header; the record of a linked container has version 2.
         let address = 64 + section.len() as u64;
         records.extend([0x5062_43b1u32, 2].into_iter().flat_map(u32::to_le_bytes));
         records.extend([address, 0].into_iter().flat_map(u64::to_le_bytes));
@@ -42,13 +42,14 @@ fn a_file_is_built_for_the_code_that_counts() {
         ("LTO-IR only", built(&[fatbin(&[lto(80)])], &[], &[]), ""),
         ("LTO-IR beside machine code", built(&[fatbin(&[lto(90), sm(80)])], &[], &[]), "sm_80"),
         ("linked: the inputs' PTX counts", built(&[], &[fatbin(&[sm(75)])], &[both(), both()]), "sm_75 compute_75"),
-        // The inputs' own machine code is relocatable: no GPU runs it, and what the linker made of it stands beside it.
+        // The machine code of the inputs is relocatable, so no GPU runs it; the linker's output is in another
+        // container.
         (
             "linked for fewer archs than the inputs have",
             built(&[], &[fatbin(&[sm(75)])], &[fatbin(&[sm(75), sm(90), ptx(90)]), fatbin(&[sm(75), ptx(90)])]),
             "sm_75 compute_90",
         ),
-        // The driver links all inputs anew, or none.
+        // The driver links either all inputs or none.
         ("linked, one input without PTX", built(&[], &[fatbin(&[sm(75)])], &[both(), fatbin(&[sm(75)])]), "sm_75"),
         ("linked out of LTO-IR", built(&[], &[fatbin(&[sm(80)])], &[fatbin(&[lto(80)]), fatbin(&[lto(80)])]), "sm_80"),
         (
@@ -57,7 +58,7 @@ fn a_file_is_built_for_the_code_that_counts() {
             "sm_80 compute_80",
         ),
         ("linked from PTX only", built(&[], &[fatbin(&[])], &[fatbin(&[ptx(75)])]), "compute_75"),
-        // No device linker has seen them: they are what they hold.
+        // No device linker has processed them, so their own contents count.
         ("not linked yet", built(&[], &[], &[both(), fatbin(&[sm(90)])]), "sm_75 sm_90 compute_75"),
         ("not linked yet, LTO-IR", built(&[], &[], &[fatbin(&[lto(80)])]), ""),
         (
@@ -70,13 +71,13 @@ fn a_file_is_built_for_the_code_that_counts() {
         assert_eq!(kernels.warnings(), [""; 0], "{name}");
         let targets: Vec<String> = kernels.built_targets().iter().map(Target::to_string).collect();
         assert_eq!(targets.join(" "), *expected, "{name}: {:?}", kernels.containers());
-        // The groups that [gpu] archs is held against say no more and no less.
+        // The groups that are compared with [gpu] archs have exactly the same targets.
         let mut of_groups: Vec<Target> =
             kernels.container_groups().into_iter().flat_map(|group| group.targets).collect();
         of_groups.sort_unstable();
         of_groups.dedup();
         assert_eq!(of_groups, kernels.built_targets(), "{name}");
-        // And each of them serves the GPU of its number.
+        // Each target supports the GPU of its number.
         for target in kernels.built_targets() {
             assert_ne!(by(kernels, target.base_arch().cc()), Coverage::Nothing, "{name}: {target}");
         }

@@ -1,6 +1,7 @@
-//! Writes what the reader reads: fatbins, cubins, ELF files and archives, from nothing but the description of the format.
+//! Writes the files that the reader reads: fatbins, cubins, ELF files and archives, from the description of the format
+//! only.
 
-/// An entry of a fatbin, or an image of a concatenated one.
+/// An entry of a fatbin, or an image of a concatenated entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
     pub(crate) kind: u16,
@@ -8,9 +9,9 @@ pub(crate) struct Image {
     /// (major, minor).
     pub(crate) version: (u16, u16),
     pub(crate) flags: u64,
-    /// As it is stored.
+    /// The payload as it is stored.
     pub(crate) payload: Vec<u8>,
-    /// Bytes unpacked; `None`: stored as it is.
+    /// Unpacked size in bytes; `None` if it is not compressed.
     pub(crate) unpacked: Option<u64>,
     pub(crate) options: Vec<u8>,
     pub(crate) name: String,
@@ -76,7 +77,7 @@ pub(crate) fn entry(image: &Image) -> Vec<u8> {
     bytes
 }
 
-/// Several cubins in one entry, their headers in clear.
+/// Builds an entry of several cubins, with uncompressed headers.
 pub(crate) fn concatenated(images: &[Image], stream: &[u8], unpacked: u64) -> Vec<u8> {
     let mut table = Vec::new();
     let mut offset = 0u32;
@@ -110,7 +111,7 @@ pub(crate) fn concatenated(images: &[Image], stream: &[u8], unpacked: u64) -> Ve
     bytes
 }
 
-/// A container of these entries.
+/// Builds a container of these entries.
 pub(crate) fn fatbin(entries: &[Vec<u8>]) -> Vec<u8> {
     let payload = entries.concat();
     let mut bytes = vec![0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
@@ -119,7 +120,7 @@ pub(crate) fn fatbin(entries: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// A section to be.
+/// A section to write.
 pub(crate) struct Section<'data> {
     pub(crate) name: &'data str,
     pub(crate) kind: u32,
@@ -127,12 +128,12 @@ pub(crate) struct Section<'data> {
     pub(crate) data: &'data [u8],
 }
 
-/// Data that is loaded: read-only, or writable.
+/// Returns a section of loaded data, read-only or writable.
 pub(crate) const fn data<'data>(name: &'data str, writable: bool, data: &'data [u8]) -> Section<'data> {
     Section { name, kind: 1, flags: if writable { 3 } else { 2 }, data }
 }
 
-/// An ELF file of these sections; addresses are offsets.
+/// Builds an ELF file of these sections; addresses equal offsets.
 pub(crate) fn elf(kind: u16, machine: u16, flags: u32, abi: u8, sections: &[Section]) -> Vec<u8> {
     let mut bytes = vec![0u8; 64];
     put(&mut bytes, 0, &[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, abi]);
@@ -176,12 +177,12 @@ pub(crate) fn elf(kind: u16, machine: u16, flags: u32, abi: u8, sections: &[Sect
     bytes
 }
 
-/// A program of the machine's own processor.
+/// Builds a program for the host's processor.
 pub(crate) fn program(sections: &[Section]) -> Vec<u8> {
     elf(3, 62, 0, 0, sections)
 }
 
-/// A cubin with these kernels, in the flag layout of its ABI: 7 or 8.
+/// Builds a cubin with these kernels, in the flag layout of its ABI, 7 or 8.
 pub(crate) fn cubin(arch: u32, abi: u8, kernels: &[&str]) -> Vec<u8> {
     let names: Vec<String> = kernels.iter().map(|kernel| format!(".text.{kernel}")).collect();
     let sections: Vec<Section> =
@@ -190,7 +191,7 @@ pub(crate) fn cubin(arch: u32, abi: u8, kernels: &[&str]) -> Vec<u8> {
     elf(2, 190, flags, abi, &sections)
 }
 
-/// An archive of these members, in GNU's format.
+/// Builds an archive of these members in GNU format.
 pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, data) in members {
@@ -203,7 +204,7 @@ pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// PTX of one kernel.
+/// Returns PTX with one kernel.
 pub(crate) fn ptx(isa: &str, target: &str, kernel: &str) -> String {
     format!(
         "//\n// written by a test\n//\n\n.version {isa}\n.target {target}\n.address_size 64\n\n\
