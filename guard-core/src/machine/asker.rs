@@ -1,4 +1,5 @@
-//! Asking the real libcuda, in a child process: a call that hangs or crashes costs a bounded wait, and "cannot tell".
+//! Probes the real libcuda in a child process, so that a call that hangs or crashes costs a bounded time and the result
+//! is "unknown".
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -8,30 +9,31 @@ use crate::env::Env;
 use crate::subprocess;
 use crate::version::CudaVersion;
 
-/// The first argument by which a program that can ask is told to: see [`super::run_probe_child`].
+/// The first argument that makes a program act as the probe child: see [`super::run_probe_child`].
 pub(super) const MODE: &str = "__ask-libcuda";
 
-/// A program that asks in this process's place: itself, started again ([`super::run_probe_child`] is what it then does).
+/// The program that is started as the probe child and then calls [`super::run_probe_child`], usually the current
+/// program.
 #[derive(Clone, Debug)]
 pub struct DriverProbe {
     program: PathBuf,
     patience: Duration,
 }
 
-/// What a driver said of itself.
+/// The answer of a driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
-    /// `cuDriverGetVersion`.
+    /// Result of `cuDriverGetVersion`.
     pub(super) cuda: Option<CudaVersion>,
-    /// `cuInit`.
+    /// Result of `cuInit`.
     pub(super) init: Option<u32>,
-    /// Every GPU that the process may use; `None` where it did not come to that.
+    /// Every GPU that the process may use; `None` if they were not listed.
     pub(super) gpus: Option<Vec<Device>>,
-    /// What went wrong, in words.
+    /// The error message.
     pub(super) trouble: Option<String>,
 }
 
-/// One GPU.
+/// A GPU that the driver lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Device {
     pub(super) cc: Option<(u8, u8)>,
@@ -41,30 +43,30 @@ pub(super) struct Device {
 }
 
 impl DriverProbe {
-    /// This very program, even where its file has been replaced meanwhile. Its `main` must begin with [`super::run_probe_child`].
+    /// Uses the current program, even if its file was replaced. Its `main` must begin with [`super::run_probe_child`].
     pub fn with_current_exe() -> Self {
         Self::with_program("/proc/self/exe".into())
     }
 
-    /// Another program whose `main` begins with [`super::run_probe_child`].
+    /// Uses another program, whose `main` begins with [`super::run_probe_child`].
     pub fn with_program(program: PathBuf) -> Self {
-        // As long as the shim waits: many GPUs that nobody keeps awake take seconds to wake.
+        // The same timeout as the shim: many GPUs without persistence mode take seconds to initialize.
         Self { program, patience: Duration::from_secs(10) }
     }
 
-    /// The same with another patience.
+    /// Sets the timeout.
     #[must_use]
     pub fn with_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Asks the libcuda at this path, in this environment.
+    /// Probes the libcuda at this path, in this environment.
     pub(super) fn probe_library(&self, env: &Env, library: &Path) -> Said {
         let (say, hear) = channel();
         let (program, library, patience) = (self.program.clone(), library.to_owned(), self.patience);
         let variables = env.for_child();
-        // Not joined: a child that hangs in the kernel cannot even be killed, and whoever waits for it hangs with it.
+        // Not joined: a child that hangs in the kernel cannot be killed, and joining it would hang as well.
         std::thread::spawn(move || {
             let seconds = patience.as_secs().max(1).to_string();
             let library = library.as_os_str();
@@ -87,7 +89,7 @@ impl DriverProbe {
     }
 }
 
-/// The child's lines: each fact on its own, so that what was said before a crash is kept.
+/// Parses the output of the child: one fact per line, so that facts before a crash are retained.
 fn parse_answer(text: &str) -> Said {
     let mut probe_answer = Said::default();
     let mut ended = false;
@@ -110,18 +112,18 @@ fn parse_answer(text: &str) -> Said {
             _ => "after cuInit",
         };
         probe_answer.trouble = Some(format!("libcuda crashed or did not answer in time, {when}"));
-        // A list that was broken off is none.
+        // An incomplete list is discarded.
         probe_answer.gpus = None;
     }
     probe_answer
 }
 
-/// `8 0 0000:3b:00.0 GPU-… NVIDIA A100`, `-` for what is not known.
+/// Parses `8 0 0000:3b:00.0 GPU-… NVIDIA A100`, with `-` for unknown fields.
 fn parse_device(text: &str) -> Device {
     let mut words = text.splitn(5, ' ');
     let mut word = || words.next().filter(|word| !matches!(*word, "" | "-"));
     let cc = word().zip(word()).and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-    // None has that: the driver does not say.
+    // No GPU has 0.0: the driver did not report it.
     let cc = cc.filter(|cc| *cc != (0, 0));
     let mut text = || word().map(str::to_owned);
     Device { cc, pci: text(), uuid: text(), name: text() }

@@ -1,4 +1,5 @@
-//! What somebody can do so that a machine takes files which it refuses: the fewest changes, each asked of the judge.
+//! Finds the fewest changes to a machine or to files after which the machine no longer refuses the files. Each
+//! candidate is verified with the checks.
 
 use std::collections::HashMap;
 
@@ -9,28 +10,28 @@ use crate::tables;
 use crate::vendor::CUDNN;
 use crate::version::{DriverRelease, Version};
 
-/// The fewest changes after which a machine refuses none of the files; what is `None` stays as it is.
+/// The fewest changes after which a machine refuses none of the files. A `None` field needs no change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// A driver of this branch, or a newer one.
+    /// Driver of this branch or newer.
     pub driver: Option<u32>,
-    /// This release of the guarded library, or a newer one of its major.
+    /// cuDNN of this release or a newer one of its major.
     pub library: Option<Version>,
-    /// Code for this compute capability.
+    /// Device code for this compute capability.
     pub code: Option<(u8, u8)>,
 }
 
-/// What is refused after some changes.
+/// Errors that remain after some changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     Nothing,
-    /// For want of code alone.
+    /// Only errors for missing device code.
     Code,
     Other,
 }
 
 impl Change {
-    /// `driver 550 or newer`, `driver 580 or newer, and code for 7.5 (sm_75)`.
+    /// Describes the changes: `driver 550 or newer`, `driver 580 or newer, and code for 7.5 (sm_75)`.
     pub fn describe(self) -> String {
         let driver = self.driver.map(|branch| format!("driver {branch} or newer"));
         let library = self.library.map(|version| format!("{} {version} or newer", CUDNN.name));
@@ -38,16 +39,17 @@ impl Change {
         [driver, library, code].into_iter().flatten().collect::<Vec<_>>().join(", and ")
     }
 
-    /// How much has to be done.
+    /// Returns the number of changes.
     pub fn change_count(self) -> usize {
         usize::from(self.driver.is_some()) + usize::from(self.library.is_some()) + usize::from(self.code.is_some())
     }
 
-    /// Of the changes that do, the first of the fewest: a driver before a library before code, and the oldest driver. `None`:
-    /// nothing is refused, or no such change helps.
+    /// Returns the smallest set of changes that suffices. Among sets of the same size, it prefers the oldest driver,
+    /// and a change of the driver to one of the library to one of the code. Returns `None` if nothing is refused or no
+    /// such change suffices.
     pub(super) fn fewest_changes(files: &[&Components], machine: &Machine, findings: &[Finding]) -> Option<Self> {
         let refusing: Vec<&Finding> = findings.iter().filter(|finding| is_refusal(finding)).collect();
-        // A driver that does not work is mended by other means than a newer one.
+        // A newer driver does not fix a driver that does not work, so only codes about an old or missing driver count.
         let too_old = |code: Code| {
             matches!(
                 code,
@@ -96,13 +98,13 @@ fn is_refusal(finding: &Finding) -> bool {
     Verdict::from_findings([finding]) == Verdict::Refused
 }
 
-/// The oldest release of the guarded library that none of the files finds too old.
+/// Returns the oldest cuDNN release that is new enough for all files.
 fn oldest_library(files: &[&Components]) -> Option<Version> {
     let rows = files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires);
     rows.filter_map(|row| if let Requirement::Library { min, .. } = row { Some(*min) } else { None }).max()
 }
 
-/// What is still refused with that driver and that library.
+/// Returns the errors that remain with the driver and library of `change`.
 fn remaining_errors(files: &[&Components], machine: &Machine, change: Change) -> Left {
     let mut machine = machine.clone();
     if let Some(branch) = change.driver {

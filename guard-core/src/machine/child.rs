@@ -1,5 +1,5 @@
-//! The child that asks libcuda: a process of its own, so that nothing of NVIDIA's ever runs in ours. The unsafe code of
-//! looking at a machine is here and nowhere else.
+//! The child process that calls libcuda, so that no NVIDIA code runs in the parent. All unsafe code of the host
+//! detection is in this file.
 
 #![allow(unsafe_code)]
 
@@ -18,8 +18,8 @@ use super::asker::MODE;
 const CC_MAJOR: c_int = 75;
 const CC_MINOR: c_int = 76;
 
-/// What `main` begins with: where this process was started to ask libcuda ([`super::DriverProbe`]), it asks, and the status is what it
-/// ends with. `None`: it was started for something else.
+/// Calls libcuda if this process was started as a probe child ([`super::DriverProbe`]), and returns the exit status of
+/// the process; `None` if it was started for another purpose. `main` must call this first.
 pub fn run_probe_child() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != MODE {
@@ -30,21 +30,22 @@ pub fn run_probe_child() -> Option<ExitCode> {
     Some(if answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether this process may open a file for reading and writing; it is not opened, which would wake a GPU.
+/// Returns true if this process may open a file for reading and writing. Does not open it, because that would wake a
+/// GPU.
 pub(super) fn may_open(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: a text that ends with NUL and lives through the call; nothing is written.
+    // SAFETY: the string ends with NUL and outlives the call, which writes nothing.
     unsafe { libc::access(path.as_ptr(), libc::R_OK | libc::W_OK) == 0 }
 }
 
 fn probe_driver(library: &OsString, seconds: u32) -> Option<()> {
-    // The answer goes to where stdout was; what a driver prints goes nowhere.
+    // The answer is written to a copy of stdout; output of the driver is discarded.
     let mut out = File::from(stdout().as_fd().try_clone_to_owned().ok()?);
     be_a_child(seconds)?;
     let mut say = |line: &str| out.write_all(format!("{line}\n").as_bytes()).ok();
     let library = CString::new(library.as_bytes()).ok()?;
-    // SAFETY: the path ends with NUL. Loading runs the library's own code, for which this process is there: whatever it does
-    // to it, nobody else is harmed.
+    // SAFETY: the path ends with NUL. Loading runs the code of the library, which is the purpose of this process: it
+    // cannot affect other processes.
     let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
     if handle.is_null() {
         say(&format!("trouble libcuda.so.1 is there, and cannot be loaded: {}", last_error()))?;
@@ -55,11 +56,11 @@ fn probe_driver(library: &OsString, seconds: u32) -> Option<()> {
     say("end")
 }
 
-/// Leaves no core file, ends with its parent and after so many seconds, and is silent.
+/// Configures this process: no core file, silent, and killed together with its parent or after `seconds`.
 fn be_a_child(seconds: u32) -> Option<()> {
     let null = File::options().read(true).write(true).open("/dev/null").ok()?;
-    // SAFETY: none of these touches memory of ours; the descriptors are open, 1 and 2 are replaced and not closed, and
-    // nothing in this process has cached what they were: Rust's stdout has been given nothing yet.
+    // SAFETY: these calls do not access memory of this process; the descriptors are open, 1 and 2 are replaced and not
+    // closed, and nothing has cached them: Rust's stdout has not been written to.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::prctl(libc::PR_SET_DUMPABLE, 0);
@@ -71,8 +72,8 @@ fn be_a_child(seconds: u32) -> Option<()> {
 }
 
 fn last_error() -> String {
-    // SAFETY: dlerror returns null or a text of its own that ends with NUL and stays until the next dl call of this thread;
-    // it is copied here at once.
+    // SAFETY: dlerror returns null or a string that ends with NUL and is valid until the next dl call of this thread;
+    // it is copied immediately.
     let text = unsafe {
         let text = libc::dlerror();
         if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
@@ -86,12 +87,12 @@ struct OpenDriver {
 
 impl OpenDriver {
     fn load_symbol(&self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the handle is dlopen's and never closed; the name ends with NUL.
+        // SAFETY: the handle comes from dlopen and is never closed; the name ends with NUL.
         let symbol = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
         (!symbol.is_null()).then_some(symbol)
     }
 
-    /// Says what it can. `None`: nobody listens any more.
+    /// Reports the facts of the driver. Returns `None` if the parent no longer reads.
     fn report_facts(&self, say: &mut impl FnMut(&str) -> Option<()>) -> Option<()> {
         type Init = unsafe extern "C" fn(c_uint) -> c_int;
         type Number = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -104,8 +105,8 @@ impl OpenDriver {
         ) else {
             return say("trouble the libcuda that was found lacks functions that every libcuda has");
         };
-        // SAFETY: cuda.h declares these four so, unchanged since CUDA 2.0; the addresses are those that the library exports
-        // under their names.
+        // SAFETY: cuda.h declares these four functions with these types, unchanged since CUDA 2.0; the addresses are
+        // those that the library exports under their names.
         let (version, init, count, device) = unsafe {
             (
                 std::mem::transmute::<*mut c_void, Number>(version),
@@ -115,21 +116,21 @@ impl OpenDriver {
             )
         };
         let mut number = 0;
-        // SAFETY: a place for one int, alive through the call. It needs no cuInit.
+        // SAFETY: the pointer refers to an int that outlives the call. The function does not require cuInit.
         if unsafe { version(&raw mut number) } == 0 {
             say(&format!("version {number}"))?;
         }
-        // SAFETY: 0 is the only flag there is.
+        // SAFETY: 0 is the only valid flag.
         let answer = unsafe { init(0) };
         say(&format!("init {answer}"))?;
-        // SAFETY: as above.
+        // SAFETY: the pointer refers to an int that outlives the call.
         if answer != 0 || unsafe { count(&raw mut number) } != 0 {
             return Some(());
         }
         say("gpus")?;
         for index in 0..number.clamp(0, 1024) {
             let mut handle = 0;
-            // SAFETY: a place for one int, alive through the call; the index is below the count.
+            // SAFETY: the pointer refers to an int that outlives the call; the index is less than the count.
             if unsafe { device(&raw mut handle, index) } == 0 {
                 say(&format!("gpu {}", self.describe_device(handle)))?;
             } else {
@@ -144,7 +145,8 @@ impl OpenDriver {
         type Text = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
         type Uuid = unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int;
         let attribute = |which: c_int| {
-            // SAFETY: declared so in every cuda.h; a place for one int, a device that cuDeviceGet gave.
+            // SAFETY: every cuda.h declares the function with this type; the pointer refers to an int, the device comes
+            // from cuDeviceGet.
             unsafe {
                 let ask = std::mem::transmute::<*mut c_void, Attribute>(self.load_symbol(c"cuDeviceGetAttribute")?);
                 let mut value = 0;
@@ -153,8 +155,9 @@ impl OpenDriver {
         };
         let text = |name: &CStr| {
             let mut buffer = [0_u8; 256];
-            // SAFETY: cuDeviceGetName and cuDeviceGetPCIBusId are declared so (text, its size, device); they write at most as
-            // many bytes as they are told there are, and one less is told, so that a NUL always stands at the end.
+            // SAFETY: cuDeviceGetName and cuDeviceGetPCIBusId have this type (text, its size, device); they write at
+            // most as many bytes as the size argument, which is one less than the buffer, so that the buffer always
+            // ends with NUL.
             unsafe {
                 let ask = std::mem::transmute::<*mut c_void, Text>(self.load_symbol(name)?);
                 (ask(buffer.as_mut_ptr().cast(), 255, device) == 0).then_some(())?;
@@ -165,7 +168,7 @@ impl OpenDriver {
         };
         let uuid = || {
             let mut bytes = [0_u8; 16];
-            // SAFETY: CUuuid is 16 bytes, and there is room for them.
+            // SAFETY: CUuuid has 16 bytes, the size of the buffer.
             unsafe {
                 let ask = std::mem::transmute::<*mut c_void, Uuid>(self.load_symbol(c"cuDeviceGetUuid")?);
                 (ask(&raw mut bytes, device) == 0).then_some(())?;
@@ -174,7 +177,7 @@ impl OpenDriver {
         };
         let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         let number = |which| known(attribute(which).map(|value| value.to_string()));
-        // An id is one word in a line of words.
+        // The fields of the line are separated by blanks, so the id must not contain one.
         let pci = text(c"cuDeviceGetPCIBusId").map(|id| id.to_ascii_lowercase().replace(' ', ""));
         format!(
             "{} {} {} {} {}",
@@ -187,7 +190,7 @@ impl OpenDriver {
     }
 }
 
-/// As nvidia-smi and `CUDA_VISIBLE_DEVICES` spell it.
+/// Formats a UUID as nvidia-smi and `CUDA_VISIBLE_DEVICES` write it.
 fn format_uuid(uuid: [u8; 16]) -> String {
     let mut text = "GPU".to_owned();
     for (index, byte) in uuid.iter().enumerate() {

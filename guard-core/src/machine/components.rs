@@ -1,7 +1,7 @@
-//! The components of a file, as the judge of a run wants them: read once, judged against many machines.
+//! The components of a file as the runtime checks use them: read once, checked against many machines.
 //!
-//! A note that was never sealed does not say what its file asks of driver and GPU. The file does, so here it is looked at:
-//! what sealing would write into the note is put beside it in memory.
+//! A note that was never sealed does not contain the requirements of its file for driver and GPU. They are derived from
+//! the file here, as sealing would do, and added to the manifest in memory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,62 +24,64 @@ use crate::toolchain::Toolchain;
 use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::Version;
 
-/// What a file asks of a machine.
+/// The requirements of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Components {
-    /// One manifest for each component; of a file without notes what its own code asks, where that is anything.
+    /// A manifest for each component. A file without notes has one that is derived from its code, if it uses CUDA.
     pub manifests: Vec<Manifest>,
-    /// What about the file itself cannot be told, on any machine.
+    /// Findings about facts of the file that are unknown on every machine.
     pub findings: Vec<Finding>,
-    /// The newest function of each of NVIDIA's libraries that the file binds.
+    /// The newest function of each NVIDIA library that the file binds.
     pub bound: Vec<Bound>,
-    /// The driver's library and those that have a descriptor, by the names under which the file needs them.
+    /// The libraries that the file needs by soname: the driver's library and those with a descriptor.
     pub needed: Vec<Needed>,
     /// The file's name.
     pub file: String,
     /// The processor that the file is for, by name; empty where that is not known.
     pub processor: String,
-    /// Of several files that belong together: what one of them is enough for.
+    /// For several files of one package: the groups of which one member is sufficient.
     pub enough: Enough,
-    /// What of the file was not examined.
+    /// The parts of the file that were not examined.
     pub not_examined: Vec<NotExamined>,
 }
 
-/// Where one of several components is enough.
+/// Groups of components of which one member is sufficient.
 #[derive(Clone, Debug, Default)]
 pub struct Enough {
-    /// Manifests of which a program takes those of one group alone, by their places in [`Components::manifests`]: the same library
-    /// for each of several CUDA majors.
+    /// Groups of manifests, as indices in [`Components::manifests`], of which a program uses only one group: the same
+    /// library for each of several CUDA majors.
     pub one_of: Vec<Vec<usize>>,
-    /// Manifests of what may have nothing for a GPU that one of [`Self::serving`] serves: then it is served in part.
+    /// Manifests that may lack code for a GPU that one of [`Self::serving`] supports: the GPU is then partially
+    /// supported.
     pub in_part: Vec<usize>,
-    /// Manifests whose code is what the whole is for.
+    /// Manifests of the package's main code.
     pub serving: Vec<usize>,
 }
 
 /// A library that a file needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needed {
-    /// By this name.
+    /// The soname.
     pub soname: String,
-    /// Whether the file says by itself where it may lie.
+    /// True if the file contains an rpath or runpath, in which the library may be.
     pub by_own_path: bool,
 }
 
 impl Components {
-    /// Of a file that has been read. Where it holds neither a note nor anything of CUDA: nothing, and no finding.
+    /// Derives the components of a parsed file. If the file has no note and does not use CUDA, there are no components
+    /// and no findings.
     pub fn from_binary(path: &Path, binary: &Binary) -> Self {
         Self::from_parts(path, binary, None)
     }
 
-    /// The same, where what its kernels show has been read, too.
+    /// Derives the components like [`Self::from_binary`], with evidence that was already read from its kernels.
     pub fn with_evidence(path: &Path, binary: &Binary, evidence: &Evidence) -> Self {
         Self::from_parts(path, binary, Some(evidence))
     }
 
     fn from_parts(path: &Path, binary: &Binary, evidence: Option<&Evidence>) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        // What runs on a GPU alone, and an archive without any object, are for every processor.
+        // GPU code and an archive without objects work on every processor.
         let processor = match binary.machine {
             0 | machine::CUDA => String::new(),
             other => machine::machine_name(other).into_owned(),
@@ -99,7 +101,8 @@ impl Components {
                 }
             }
         }
-        // What the kernels of a sealed file ask stands in that note; others are of libraries that were linked into it.
+        // The note of a sealed file contains the requirements of its kernels; other kernels are from libraries that
+        // were linked in.
         if !components.manifests.iter().any(|manifest| manifest.sealed) {
             components.add_file(&name, binary, evidence);
         }
@@ -112,8 +115,8 @@ impl Components {
         components
     }
 
-    /// The same without manifests that ask the same as another one, whatever their components are called: a map or a placement
-    /// judges each of them hundreds of times.
+    /// Returns a copy without manifests whose requirements equal those of another one, whatever the names of their
+    /// components. A map or a placement checks each manifest hundreds of times.
     pub(super) fn without_repeats(&self) -> Self {
         let mut kept: Vec<Manifest> = Vec::new();
         let mut places: HashMap<(String, Vec<bool>), usize> = HashMap::new();
@@ -138,10 +141,10 @@ impl Components {
         Self { manifests: kept, enough, ..self.clone() }
     }
 
-    /// What is wrong with running it on this machine; the loader of that machine cannot be asked. `place` names the machine
-    /// where a library has no path.
+    /// Checks the file on this machine, whose loader is not available. `place` names the machine for libraries without
+    /// a path.
     pub fn check_on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
-        // Which GPUs a variable shows is not known, and no matter where each of them comes to the same.
+        // It is unknown which GPUs a variable selects. That does not matter if all of them have the same result.
         let mut alone = machine.each_alone().into_iter().map(|machine| self.check_on(&machine, place));
         if let Some(first) = alone.next() {
             let verdict = Verdict::from_findings(&first);
@@ -154,7 +157,7 @@ impl Components {
         {
             return vec![self.wrong_machine(&self.processor, other)];
         }
-        // Files with a processor are ELF files, which Linux loads.
+        // Files with a processor are ELF files, which only Linux loads.
         if let Some(other) = machine.foreign_platform().filter(|_| !self.processor.is_empty()) {
             return vec![self.wrong_machine(&format!("{}-linux", self.processor), other)];
         }
@@ -184,7 +187,8 @@ impl Components {
         MessageTemplate::WrongMachine.to_finding(&values)
     }
 
-    /// Libraries that the file needs, and that machine is known not to have. The guarded library has a row of its own.
+    /// Reports libraries that the file needs and that the machine is known to lack. cuDNN is checked by its row in the
+    /// manifest.
     fn missing_libraries(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
         self.needed.iter().filter_map(|Needed { soname, by_own_path }| {
             let cure = if soname.starts_with(DRIVER) {
@@ -211,8 +215,8 @@ impl Components {
         })
     }
 
-    /// Functions that the file binds, and that a library of that machine is too old for. The guarded library and the driver
-    /// have rows of their own in the manifest.
+    /// Reports functions that the file binds and for which a library of the machine is too old. cuDNN and the driver
+    /// are checked by their rows in the manifest.
     fn missing_functions(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
         let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
         others.filter_map(|library| {
@@ -253,7 +257,7 @@ impl Components {
             let words = if bare_code { MessageTemplate::NoManifestGpuCode } else { MessageTemplate::NoManifest };
             self.findings.push(words.to_finding(&file));
         }
-        // The code of a cudart that stands in the file tells its release, whoever recorded it or not.
+        // The code of a static cudart contains its release, even if no note records it.
         let inside = kernels.filter(|_| binary.linkage(&CUDART) == Linkage::Static);
         let reported = inside.map(|kernels| match evidence {
             Some(evidence) => evidence.cudart.clone(),
@@ -262,7 +266,7 @@ impl Components {
         let observed = LinkObservation {
             seen: LinkEvidence { cudart: reported.unwrap_or_default(), ..LinkEvidence::default() },
             archs: kernels.map(Kernels::built_targets),
-            // Where nothing is seen of kernels that were declared, their owner's word stands.
+            // If no kernels are detected but the project declares some, the declaration counts.
             gpus: kernels.filter(|kernels| kernels.has_kernels()).map(Kernels::requirement_rows),
             ..LinkObservation::from_binary(binary)
         };
@@ -274,7 +278,7 @@ impl Components {
 }
 
 impl Enough {
-    /// What one of several does not do, and another one does, is no ground to refuse.
+    /// Downgrades errors of a component if another one of its group is sufficient.
     fn downgrade_optional(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
         let refused = |findings: &[Finding]| Verdict::from_findings(findings) == Verdict::Refused;
         let reported = |finding: &mut Finding| {
@@ -297,10 +301,11 @@ impl Enough {
     }
 }
 
-/// How the name of the driver's library begins.
+/// Prefix of the names of the driver's library.
 const DRIVER: &str = "libcuda.so";
 
-/// What wheel repair renamed lies beside the file that needs it.
+/// Returns the needed libraries that are checked. Libraries that wheel repair renamed are skipped: they are in the
+/// package of the file.
 fn needed_libraries(binary: &Binary) -> Vec<Needed> {
     let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
     let known = |name: &&String| {
@@ -312,7 +317,7 @@ fn needed_libraries(binary: &Binary) -> Vec<Needed> {
     binary.needed.iter().filter(known).map(|name| Needed { soname: name.clone(), by_own_path }).collect()
 }
 
-/// Whether a cudart is inside whose driver floor nobody knows.
+/// Returns true if a cudart with an unknown minimum driver is linked in.
 fn has_unknown_cudart(manifest: &Manifest) -> bool {
     let is_floor =
         |row: &Requirement| matches!(row, Requirement::Driver { because, .. } if because.starts_with(CUDART.stem));
@@ -327,8 +332,8 @@ fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
         || binary.needed.iter().any(|name| name.starts_with(DRIVER))
 }
 
-/// What a file without a manifest is judged by, before its own code has been looked at. Of a library that it is linked to,
-/// its soname tells the major, and the newest function that it binds the oldest release.
+/// Returns the manifest of a file without a note, before its code is examined. For a linked library, the soname shows
+/// the major, and the newest function that the file binds shows the oldest release.
 fn manifest_without_note(name: &str, binary: &Binary) -> Manifest {
     let mut manifest =
         Manifest::from_build(Component::unrecorded(name), "", "", &Policy::default(), &Toolchain::default());
@@ -341,7 +346,7 @@ fn manifest_without_note(name: &str, binary: &Binary) -> Manifest {
     manifest
 }
 
-/// What of a note a later cudaguard wrote is not judged.
+/// Reports a note of a later cudaguard, of which unknown parts are not checked.
 fn newer_note_finding(note: &Note) -> Option<Finding> {
     let values = Values::default().with("component", &note.manifest.component);
     if u32::from(note.revision) > REVISION {

@@ -1,5 +1,5 @@
-//! Many machines against few files: the files are read once, each machine's line once, and machines of one kind are judged
-//! once. Memory does not grow with the length of the list.
+//! Checks many machines against few files. Files are read once, each machine's line once, and machines with equal facts
+//! are checked once. Memory use does not depend on the length of the list.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,47 +11,48 @@ use super::{Components, Machine, ParseError};
 use crate::examined;
 use crate::finding::{Finding, Verdict};
 
-/// This many kinds of machines are cached. A fleet has few; one with more is judged, too, but more slowly.
+/// Maximum number of cached machines. A fleet has few different ones; a fleet with more is checked more slowly.
 const KINDS: usize = 1024;
-/// Machines of longer lines and of more GPUs are not cached, so that the cache has a bounded size.
+/// Machines with longer lines or more GPUs are not cached, to bound the size of the cache.
 const LONGEST: usize = 16 * 1024;
 const MOST_GPUS: usize = 64;
 
-/// What becomes of one file on one machine.
+/// The result for one file on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetOutcome {
     /// The verdict.
     pub verdict: Verdict,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// Where it is refused: the fewest changes after which it would not be, where there are such.
+    /// If it is refused, the fewest changes that fix it, if there are any.
     pub change: Option<Change>,
 }
 
-/// What becomes of all of them on one machine.
+/// The results for all files on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcomes {
-    /// Each file, in their order.
+    /// The result of each file, in their order.
     pub each: Vec<FleetOutcome>,
-    /// Where one is refused: the fewest changes after which none would be, where there are such.
+    /// If a file is refused, the fewest changes after which none is, if there are any.
     pub change: Option<Change>,
 }
 
-/// Files to be judged against many machines. `T` is what the caller makes of the outcomes, once for each kind of machine.
+/// Files to check against many machines. `T` is the type that the caller derives from the outcomes, once for each
+/// cached machine.
 pub struct Fleet<T, F> {
     files: Vec<Components>,
     made_of: F,
     known: HashMap<Machine, Rc<T>, BuildHasherDefault<Quick>>,
 }
 
-/// A hash of few multiplications: the map is small and is emptied when it is full, so a list that makes everything collide
-/// makes itself slow and nothing else.
+/// A hash with few multiplications. The map is small and is cleared when it is full, so a list that is crafted to
+/// collide only slows down its own check.
 #[derive(Default)]
 struct Quick(u64);
 
 impl Quick {
     fn add(&mut self, word: u64) {
-        // The constant of Firefox's hasher: the golden ratio's.
+        // The constant of Firefox's hasher, derived from the golden ratio.
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 }
@@ -89,12 +90,12 @@ impl Hasher for Quick {
 }
 
 impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
-    /// For these files.
+    /// Creates a fleet check of these files.
     pub fn new(files: Vec<Components>, made_of: F) -> Self {
         Self { files, made_of, known: HashMap::default() }
     }
 
-    /// One machine's line: its label where it has one, and what was made of the outcomes.
+    /// Checks the machine on one line. Returns its label, if it has one, and the value derived from the outcomes.
     pub fn judge_line<'line>(&mut self, line: &'line str) -> Result<(Option<Cow<'line, str>>, Rc<T>), ParseError> {
         let (name, machine) = Machine::read_for_judging(line)?;
         let made =
@@ -102,7 +103,7 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
         Ok((name, made))
     }
 
-    /// The same of a machine that has been read; what no judge looks at should not be in it.
+    /// Checks a parsed machine. It should not have facts that the checks do not use, because they defeat the cache.
     pub fn judge_machine(&mut self, mut machine: Machine) -> (Option<String>, Rc<T>) {
         let name = machine.name.take();
         if let Some(known) = self.known.get(&machine) {
@@ -191,7 +192,7 @@ mod tests {
         Change { driver: Some(branch), ..Change::default() }
     }
 
-    /// Needs a newer driver, and code for a GPU that it has none for.
+    /// The machine needs a newer driver, and code for a GPU that the file has none for.
     #[test]
     fn more_than_one_change() {
         let mut asks = cudart_13();
@@ -233,9 +234,9 @@ mod tests {
         };
         assert_eq!(change(r#"{"user": "535.261.03", "kernel": "535.261.03"}"#), Some(driver(580)));
         assert_eq!(change(r#"{"user": "580.95.05", "kernel": "580.95.05"}"#), None);
-        // It is new enough: the kernel module is to be loaded anew.
+        // The driver is new enough: its kernel module must be reloaded.
         assert_eq!(change(r#"{"user": "590.44.01", "kernel": "580.95.05"}"#), None);
-        // Their driver lists these GPUs, and a newer one may not.
+        // The driver lists these GPUs, which a newer one may no longer support.
         let mut of = |gpu: &str, driver: &str| {
             let line = format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{gpu}]}}"#);
             fleet.judge_line(&line).unwrap().1.each[0].change

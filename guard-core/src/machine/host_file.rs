@@ -1,7 +1,7 @@
-//! The host file: what `probe` writes, and what people write by hand for machines that they know.
+//! Reads the host file, which `probe` writes and which users can write manually.
 //!
-//! Unknown keys are ignored, and so is what a newer revision adds. A known key with a value of the wrong type or form is an
-//! error, so that a typing mistake does not silently become an unknown fact.
+//! Unknown keys are ignored, including those of newer revisions. A known key with a value of the wrong type or form is
+//! an error, so that a typing mistake does not silently become an unknown fact.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,21 +15,21 @@ use crate::host::LoaderVersion;
 use crate::vendor;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
-/// An array or object of a host file has at most this many entries.
+/// Maximum number of entries of an array or object in a host file.
 const MOST: usize = 4096;
 
 const A_HOST_FILE: &str = "a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it";
 
-/// What is wrong with a host file, and where.
+/// An error in a host file and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The line, from 1.
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
-    /// The keys that lead to the value, outermost first: `gpus[2].cc`. Empty at the top.
+    /// Path of the keys of the value, outermost first: `gpus[2].cc`. Empty at the top level.
     pub key: String,
-    /// What was found and what was expected.
+    /// The message: the actual and the expected value.
     pub what: String,
 }
 
@@ -49,14 +49,14 @@ impl ParseError {
         let (line, column) = (error.line(), error.column().max(1));
         let what = error.to_string();
         let place = format!(" at line {line} column {}", error.column());
-        // Serde quotes a whole text.
+        // Serde quotes the complete string.
         let what = shorten(what.strip_suffix(&place).unwrap_or(&what), 240);
-        // Where no key was read, the path ends with a question mark.
+        // If no key was read, the path ends with a question mark.
         let key = if key == "." { String::new() } else { shorten(key.trim_end_matches(['.', '?']), 120) };
         Self { line, column, key, what }
     }
 
-    /// The error of a text that does not begin with an object.
+    /// Returns the error for a text that does not begin with an object.
     fn of_start(text: &str) -> Self {
         let rest = text.trim_start();
         let before = &text[..text.len() - rest.len()];
@@ -77,8 +77,8 @@ fn shorten(text: &str, most: usize) -> String {
     }
 }
 
-/// A driver's release as people and packages write it: `535.261.03`, `580.65.06-1`, `R535`, `v550.54.15`. With the branch
-/// alone the rest is 0.
+/// Parses a driver release in the usual notations: `535.261.03`, `580.65.06-1`, `R535`, `v550.54.15`. If there is only
+/// the branch, the other numbers are 0.
 pub fn parse_release(text: &str) -> Option<DriverRelease> {
     let text = text.trim().trim_start_matches(['R', 'r', 'V', 'v']);
     let number = text.split(['-', '+', '~', ' ']).next().unwrap_or_default();
@@ -88,14 +88,14 @@ pub fn parse_release(text: &str) -> Option<DriverRelease> {
     number.parse().ok().filter(|release: &DriverRelease| release.is_one())
 }
 
-/// A compute capability: `8.6`.
+/// Parses a compute capability such as `8.6`.
 pub(super) fn parse_cc(text: &str) -> Option<(u8, u8)> {
     let (major, minor) = text.split_once('.')?;
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     Some((number(major)?, number(minor)?))
 }
 
-/// Two numbers come from code, three from a file's name.
+/// Parses the version of a loader library: two numbers come from its code, three from its file name.
 fn loader(text: &str) -> Option<LoaderVersion> {
     let version: Version = text.parse().ok()?;
     let whole = text.matches('.').count() > 1;
@@ -110,8 +110,8 @@ impl Machine {
         Ok((file.machine(true), revision))
     }
 
-    /// Parses a host file without the facts that no judge reads, so that machines of one kind are equal. Returns the
-    /// machine's label, which is not in the machine, too.
+    /// Parses a host file without the facts that the checks do not use, so that machines with equal relevant facts
+    /// compare equal. Returns the label separately from the machine.
     pub(super) fn read_for_judging(text: &str) -> Result<(Option<Cow<'_, str>>, Self), ParseError> {
         let mut file = HostFile::parse(text, false)?;
         let name = file.name.take().map(|name| name.0);
@@ -329,7 +329,7 @@ struct PartEntry<'a> {
     version: Option<Version>,
 }
 
-/// Reads the value of a key that an object has once; `null` is an absent value.
+/// Reads the value of a key that may occur once in an object; `null` is an absent value.
 fn member<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
     map: &mut A,
     key: &'static str,
@@ -342,7 +342,7 @@ fn member<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
     Ok(())
 }
 
-/// Reads a host file. `shown`: with the facts that are only shown.
+/// Reads a host file. `shown`: with the facts that are only displayed.
 #[derive(Clone, Copy)]
 struct Members {
     shown: bool,
@@ -400,7 +400,7 @@ impl<'a> HostFile<'a> {
             if !text.trim_start().starts_with('{') {
                 return ParseError::of_start(text);
             }
-            // Tracking the keys takes time, so it is done only for a message.
+            // Tracking the keys takes time, so it is done only for an error message.
             let mut track = serde_path_to_error::Track::new();
             let mut json = serde_json::Deserializer::from_str(text);
             let tracked = Members { shown }.deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track));
@@ -409,7 +409,7 @@ impl<'a> HostFile<'a> {
         })
     }
 
-    /// `whole`: with the facts that are only shown.
+    /// Converts the file to a machine. `whole`: with the facts that are only displayed.
     fn machine(self, whole: bool) -> Machine {
         let variables = self.variables.map(Pairs::owned).unwrap_or_default();
         // A GPU's id matters only if a variable selects GPUs by it.
@@ -418,7 +418,7 @@ impl<'a> HostFile<'a> {
         let gpu = |gpu: GpuEntry<'_>| Gpu {
             name: owned(gpu.name),
             cc: gpu.cc,
-            // Only the driver knows these.
+            // Only the driver reports these, so it supports the GPU.
             listed: gpu.uuid.is_some() || gpu.pci.is_some(),
             uuid: owned(gpu.uuid.filter(|_| ids)),
             pci: owned(gpu.pci.filter(|_| whole)),
@@ -439,7 +439,7 @@ impl<'a> HostFile<'a> {
         Machine {
             name: owned(self.name),
             platform: owned(self.platform),
-            // The driver of a kind that is not known yet is judged as any other.
+            // A driver of an unknown kind is checked like any other.
             kind: self.kind.and_then(|kind| MachineKind::from_name(&kind.0)),
             driver: self.driver.map(|driver| driver.driver(whole)),
             gpus: self.gpus.map(|gpus| gpus.0.into_iter().map(gpu).collect()),

@@ -1,5 +1,5 @@
-//! Looking at this machine: files first, then the real libcuda in a child. The rules: docs/internals/decisions, *Drivers* and
-//! *GPUs*. Where a file says nothing the fact stays unknown.
+//! Detects the facts of this machine: from files first, then from the real libcuda in a child process. The rules are in
+//! docs/internals/decisions, *Drivers* and *GPUs*. If a file does not contain a fact, the fact is unknown.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,19 +20,19 @@ use crate::version::DriverRelease;
 
 pub(crate) const LIBCUDA: &str = "libcuda.so.1";
 const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
-/// Text files of the kernel's are short; what is longer is none of them.
+/// Maximum size of a text file of the kernel. Longer files are ignored.
 const ENOUGH: u64 = 64 * 1024;
 
-/// Looks at this machine as a program that is started here would see it: by the loader's own rules, in this environment.
-/// Without an asker the real driver is not asked.
+/// Detects this machine as a program that is started here would see it: by the rules of the loader, in this
+/// environment. Without a probe, the real driver is not called.
 pub fn detect_machine(env: &Env, asker: Option<&DriverProbe>) -> Machine {
     with_graph(env, asker).0
 }
 
-/// The same, with the graph of the program by which it looked.
+/// Detects this machine, and returns the load graph of the program that was used for it.
 pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Option<LoadGraph>) {
     let mut machine = Machine::default();
-    // A static program of ours has no loader: then a program that every system has stands for the others.
+    // A static build of this program has no loader. Use a program that every system has instead.
     let graph = ["/proc/self/exe", "/bin/sh", "/usr/bin/env"]
         .iter()
         .filter_map(|program| loader::resolve_program(Path::new(program), env).ok())
@@ -55,8 +55,8 @@ pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Op
     (machine, Some(graph))
 }
 
-/// Driver and GPUs as the program of this graph would see them; without an asker by files alone. What libcuda needs is
-/// loaded into the graph.
+/// Detects driver and GPUs as the program of this graph would see them; without a probe, from files only. The
+/// dependencies of libcuda are loaded into the graph.
 pub(crate) fn detect_for_graph(env: &Env, graph: &mut LoadGraph, asker: Option<&DriverProbe>) -> Machine {
     let mut machine = Machine::default();
     detect_libraries(env, &mut machine, &Root::default(), graph, asker);
@@ -76,7 +76,7 @@ fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut L
             read_libcuda(env, machine, &mut driver, graph.files(), &path);
             if let Some(index) = graph.dlopen_library(0, LIBCUDA) {
                 let there = graph.resolve_file(index, PTX_COMPILER).is_some_and(|file| file.look == Inspection::Usable);
-                // On WSL it lies in the driver's store, where libcuda alone finds it.
+                // On WSL it is in the driver store, in which only libcuda finds it.
                 driver.ptx_compiler = Some(there).filter(|there| *there || machine.kind.is_none());
             }
             driver.library = Some(redact_home(env, &path.display()));
@@ -96,7 +96,7 @@ fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut L
     }
     machine.driver = Some(driver);
     for variable in VARIABLES {
-        // An empty list hides every GPU, so set and empty is not the same as unset.
+        // An empty list hides every GPU, so an empty variable differs from an unset one.
         if let Some(value) = env.var_os_raw(variable) {
             machine.variables.push((variable.to_owned(), value.to_string_lossy().into_owned()));
         }
@@ -113,7 +113,7 @@ fn push_note(machine: &mut Machine, key: &str, source: impl Into<String>) {
     machine.sources.push((key.to_owned(), source.into()));
 }
 
-/// A text as it may be shown to others: the home folder's name is its user's.
+/// Replaces the home directory in a text that may be published, because it contains the user's name.
 pub(crate) fn redact_home(env: &Env, text: &dyn std::fmt::Display) -> String {
     let text = text.to_string();
     let home = env.var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
@@ -121,15 +121,15 @@ pub(crate) fn redact_home(env: &Env, text: &dyn std::fmt::Display) -> String {
     sanitize::replace_word(&text, home.trim_end_matches('/'), "~")
 }
 
-/// The release behind `libcuda.so.` in the name of the file behind every link. On WSL and Jetson it is libcuda.so.1.1, and a
-/// stub has no number: no release has a branch below 100.
+/// Extracts the release after `libcuda.so.` from the file name that all links resolve to. On WSL and Jetson the name is
+/// libcuda.so.1.1, and a stub has no number: no release has a branch below 100.
 pub(crate) fn release_in_name(path: &Path) -> Option<DriverRelease> {
     let real = fs::canonicalize(path).ok()?;
     let release: DriverRelease = real.file_name()?.to_str()?.strip_prefix("libcuda.so.")?.parse().ok()?;
     (release.branch >= 100).then_some(release)
 }
 
-/// What libcuda's file says.
+/// Reads the facts in libcuda's file.
 fn read_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, files: &OpenFiles, path: &Path) {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     driver.user = release_in_name(path).filter(|_| machine.kind.is_none());
@@ -146,12 +146,12 @@ fn read_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, files: &O
     driver.ordinary = driver.compat.is_none() && !in_compat_folder(path) && !in_compat_folder(&real);
 }
 
-/// `/usr/local/cuda-12.4/compat/libcuda.so.1`: packages of cuda-compat up to 2025 had no note.
+/// Recognizes `/usr/local/cuda-12.4/compat/libcuda.so.1`: packages of cuda-compat up to 2025 had no note.
 pub(super) fn in_compat_folder(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str().to_str().is_some_and(|part| part.contains("compat")))
 }
 
-/// `{"format":1,"CUDA version":"12.9","driver":[535,550,…],"device":[…]}`.
+/// Parses `{"format":1,"CUDA version":"12.9","driver":[535,550,…],"device":[…]}`.
 fn parse_compat_note(note: &[u8]) -> Option<CompatPackage> {
     let text = std::str::from_utf8(note).ok()?.trim_end_matches('\0');
     let value: serde_json::Value = serde_json::from_str(text).ok()?;
@@ -162,7 +162,8 @@ fn parse_compat_note(note: &[u8]) -> Option<CompatPackage> {
     })
 }
 
-/// What the real driver said, over what the files say: it honours every variable, and knows MIG, WSL, Jetson and cuda-compat.
+/// Applies the answer of the real driver, which has precedence over the files: it honours every variable, and supports
+/// MIG, WSL, Jetson and cuda-compat.
 fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Said) {
     const ASKED: &str = "libcuda, asked in a child process";
     driver.cuda = answer.cuda;
@@ -175,7 +176,7 @@ fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Sa
     }
     machine.doubts.extend(answer.trouble.map(|trouble| redact_home(env, &trouble)));
     let Some(devices) = answer.gpus else { return };
-    // Those that it shows come first and in its order; what the kernel module has beside them is hidden.
+    // The visible GPUs come first, in the driver's order. Other GPUs of the kernel module are hidden.
     let mut hidden = machine.gpus.take().unwrap_or_default();
     let mut gpus = Vec::new();
     for device in devices {
@@ -198,7 +199,7 @@ fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Sa
     push_note(machine, "gpus", ASKED);
 }
 
-/// `00000000:3B:00.0` and `0000:3b:00.0` are one place.
+/// Normalizes a PCI address: `00000000:3B:00.0` and `0000:3b:00.0` are equal.
 fn normalize_slot(id: &str) -> String {
     let id = id.to_ascii_lowercase();
     match id.split_once(':') {
@@ -207,7 +208,8 @@ fn normalize_slot(id: &str) -> String {
     }
 }
 
-/// Every file that the loader looks at for this library's names: the first usable one is taken, the others stand behind it.
+/// Returns every file that the loader considers for this library's sonames. The first usable one is resolved, the
+/// others follow it.
 fn library_candidates(env: &Env, graph: &LoadGraph, library: &vendor::Library) -> Vec<HostLibrary> {
     let mut found = Vec::new();
     for name in library.sonames() {
@@ -230,8 +232,8 @@ fn library_candidates(env: &Env, graph: &LoadGraph, library: &vendor::Library) -
     found
 }
 
-/// The parts of a library that tell a version or that it does not work without: those that are there; and what they and the
-/// library's own file say of its release.
+/// Reads the parts of a library that exist and that are required or contain a version, and the release in the library's
+/// own file.
 fn read_parts(graph: &mut LoadGraph, library: &vendor::Library, file: &mut HostLibrary) {
     let Some(soname) = file.soname.as_deref() else { return };
     let (Some(index), Some(major)) = (graph.dlopen_library(0, soname), library.major(soname)) else { return };
@@ -246,7 +248,7 @@ fn read_parts(graph: &mut LoadGraph, library: &vendor::Library, file: &mut HostL
             version: part_version(graph.files(), library, &own, part.file, part.symbol),
         });
     }
-    // What its parts say counts; its own file is told of where that says another release.
+    // The version of the parts counts. The release of the library's own file is reported if it differs.
     file.version = found.iter().find_map(|part| part.version).or(file.version);
     let loader = library_version::loader_version(library, &path);
     let same = match (loader, file.version) {
@@ -258,7 +260,7 @@ fn read_parts(graph: &mut LoadGraph, library: &vendor::Library, file: &mut HostL
     file.parts = Some(found);
 }
 
-/// Where the kernel's files stand: `/`, or a folder laid out like it.
+/// The root of the kernel's file systems: `/`, or a directory with the same layout.
 struct Root(PathBuf);
 
 impl Default for Root {
@@ -279,7 +281,7 @@ impl Root {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Everything but libcuda.
+    /// Detects everything except libcuda.
     fn detect_hardware(&self, machine: &mut Machine) {
         machine.kind = self.detect_kind();
         let mut driver = Driver::default();
@@ -305,8 +307,8 @@ impl Root {
         (self.path_in_root("/etc/nv_tegra_release").exists() || tegra()).then_some(MachineKind::Jetson)
     }
 
-    /// The GPUs that the kernel module drives; `None` where it does not list them (WSL, Jetson, a container that hides
-    /// them, no module).
+    /// Detects the GPUs that the kernel module supports; `None` if it does not list them (WSL, Jetson, a container that
+    /// hides them, no module).
     fn detect_gpus(&self) -> Option<Vec<Gpu>> {
         let folder = fs::read_dir(self.path_in_root("/proc/driver/nvidia/gpus")).ok()?;
         let mut slots: Vec<String> =
@@ -328,10 +330,10 @@ impl Root {
         let id = id.and_then(|id| u16::from_str_radix(id.trim().strip_prefix("0x")?, 16).ok());
         let device = minor.map(|minor| self.path_in_root(&format!("/dev/nvidia{minor}")));
         Gpu {
-            // It says `Unknown` of a board that it has no name for.
+            // The kernel module writes `Unknown` for a board without a name.
             name: fact("Model").filter(|name| name != "Unknown"),
             cc: id.and_then(crate::tables::pci::compute_capability),
-            // Question marks stand in it before the GPU has been woken.
+            // It contains question marks until the GPU has been initialized.
             uuid: fact("GPU UUID").filter(|uuid| uuid.starts_with("GPU-") && !uuid.contains('?')),
             pci: Some(slot.to_owned()),
             visible: device.filter(|device| !may_open(device)).map(|_| false),
@@ -350,8 +352,8 @@ pub(crate) fn may_open(path: &Path) -> bool {
     path.exists()
 }
 
-/// The release in the line of the kernel module: `… Kernel Module  535.129.03  <date>`, `… Open Kernel Module for x86_64
-/// 595.91.07  Release Build …`.
+/// Extracts the release from the kernel module's line: `… Kernel Module  535.129.03  <date>`, `… Open Kernel Module for
+/// x86_64  595.91.07  Release Build …`.
 fn kernel_module(text: &str) -> Option<DriverRelease> {
     let line = text.lines().find(|line| line.starts_with("NVRM version:"))?;
     let (_, behind) = line.split_once("Kernel Module")?;

@@ -1,7 +1,7 @@
-//! What becomes of files on every GPU of the tables with every branch of drivers.
+//! Shows the result of files on every GPU of the tables with every driver branch.
 //!
-//! No rule of its own: each cell is what the judge of a run says of a machine with that GPU and that driver, and with the oldest
-//! release of the guarded library that the files take.
+//! Contains no rules of its own: each cell is the result of the runtime checks for a machine with that GPU and driver,
+//! and with the oldest cuDNN release that the files accept.
 
 use super::placement::PlacementQuery;
 use super::{Components, Driver, Gpu, Machine};
@@ -10,21 +10,21 @@ use crate::judge::run::answer::Service;
 use crate::tables;
 use crate::version::{CudaVersion, DriverRelease};
 
-/// GPUs by branches of drivers.
+/// A table of GPUs by driver branches.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// The processor that the files are for; empty where they are for any.
+    /// The processor that the files are built for; empty if they run on any.
     pub processor: String,
-    /// The branches, oldest first: from the last one on that runs the files on no GPU.
+    /// The branches, oldest first. Starts with the last branch that runs the files on no GPU.
     pub branches: Vec<Branch>,
-    /// The GPUs, oldest first: those that one of the branches drives.
+    /// The GPUs that one of the branches supports, oldest first.
     pub rows: Vec<MapRow>,
 }
 
-/// A branch of drivers.
+/// A driver branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// The number before the first dot of its releases.
+    /// The first number of its releases.
     pub number: u32,
     /// The CUDA version that it supports.
     pub cuda: CudaVersion,
@@ -35,25 +35,25 @@ pub struct Branch {
 pub struct MapRow {
     /// The compute capability.
     pub cc: (u8, u8),
-    /// Products, the best known first.
+    /// Product names, the best known first.
     pub names: &'static [String],
-    /// For each branch.
+    /// The cell of each branch.
     pub cells: Vec<Cell>,
 }
 
-/// A GPU with a branch.
+/// The result for a GPU with a driver branch.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// What becomes of the files.
+    /// The state of the files.
     pub state: State,
-    /// What that rests on, where it does not run, or not by machine code alone.
+    /// The reason, if they do not run or need more than machine code.
     pub why: Option<Finding>,
 }
 
-/// What becomes of files.
+/// The result of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// They run: by machine code, or without kernels.
+    /// They run, with machine code or without kernels.
     Native,
     /// They run, and the driver compiles PTX.
     Jit,
@@ -61,29 +61,32 @@ pub enum State {
     Partial,
     /// They are refused.
     Refused,
-    /// It cannot be told.
+    /// Unknown.
     Unknown,
-    /// No driver of that branch drives the GPU.
+    /// No driver of that branch supports the GPU.
     NotDriven,
 }
 
 impl State {
-    /// All, as a legend has them.
+    /// All states, in the order of the legend.
     pub const ALL: [Self; 6] = [Self::Native, Self::Jit, Self::Partial, Self::Refused, Self::Unknown, Self::NotDriven];
 
-    /// Whether the files run there.
+    /// Returns true if the files run.
     pub const fn is_running(self) -> bool {
         matches!(self, Self::Native | Self::Jit | Self::Partial)
     }
 }
 
 impl Map {
-    /// Of these files together; an error says in words why nothing can be said.
+    /// Checks these files together.
+    ///
+    /// # Errors
+    /// Returns a message if the files cannot be checked together.
     pub fn from_components(files: &[Components]) -> Result<Self, String> {
         let files: Vec<Components> = files.iter().map(Components::without_repeats).collect();
         let asked = PlacementQuery::from_components(&files)?;
         let processor = asked.processor_name()?;
-        // Jetsons have one processor.
+        // Jetsons have only one kind of processor.
         let can_be = |cc: &(u8, u8)| processor == "aarch64" || !tables::is_tegra(*cc);
         let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).filter(can_be).collect();
         ccs.dedup();
@@ -98,7 +101,7 @@ impl Map {
             },
         };
         let mut rows: Vec<MapRow> = ccs.iter().map(row).collect();
-        // What every older driver says as well stands there once.
+        // Older drivers with the same result are shown once.
         let first = (0..all.len()).find(|at| rows.iter().any(|row| row.cells[*at].state.is_running()));
         let from = first.unwrap_or(all.len().saturating_sub(4)).saturating_sub(1);
         for row in &mut rows {

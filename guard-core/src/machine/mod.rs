@@ -1,7 +1,7 @@
-//! A machine's own facts: gathered here ([`detect_machine()`]), read from a host file ([`Machine::read`]) or given by hand, and made
-//! into the [`Host`] that the run judge wants of each component. A fact that nobody knows is absent, never invented.
+//! The facts of a machine: detected ([`detect_machine()`]), read from a host file ([`Machine::read`]) or specified by
+//! the caller, and converted to the [`Host`] that the runtime checks use for each component. Unknown facts are absent.
 //!
-//! `docs/reference/host-file.md` has the host file's keys.
+//! `docs/reference/host-file.md` documents the keys of the host file.
 
 mod asker;
 mod change;
@@ -34,48 +34,48 @@ use crate::tables::{self, Floor};
 use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
-/// The revision of the host file that is written here.
+/// The revision of the host file that this version writes.
 pub const REVISION: u32 = 1;
 
-/// Variables that change what a driver shows or does; nothing else of the environment goes into a host file.
+/// Variables that change what a driver lists or does; a host file contains no other variables.
 pub const VARIABLES: [&str; 4] =
     ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"];
 
-/// What is known of a machine.
+/// The known facts of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Machine {
-    /// A label for people, of whoever keeps a list of machines; [`detect_machine()`] gives none.
+    /// A label from the list of machines; [`detect_machine()`] sets none.
     pub name: Option<String>,
-    /// Processor and system: `x86_64-linux`.
+    /// Processor and operating system: `x86_64-linux`.
     pub platform: Option<String>,
-    /// What is special about it.
+    /// The kind of machine, if drivers follow other rules on it.
     pub kind: Option<MachineKind>,
-    /// The driver; `None`: nobody looked.
+    /// The driver; `None`: not checked.
     pub driver: Option<Driver>,
-    /// The GPUs; `None`: nobody looked, or looking failed.
+    /// The GPUs; `None`: not checked, or the check failed.
     pub gpus: Option<Vec<Gpu>>,
-    /// By the key of their descriptor, the files of each library in the order in which the loader would find them; a key that
-    /// is not there: nobody looked.
+    /// The files of each library in the order of the loader, by the key of the library's descriptor. Libraries that
+    /// were not checked have no entry.
     pub libraries: BTreeMap<&'static str, Vec<HostLibrary>>,
-    /// Which of [`VARIABLES`] are set.
+    /// The [`VARIABLES`] that are set, with their values.
     pub variables: Vec<(String, String)>,
-    /// Where each fact comes from: the key of the fact, and the place.
+    /// The source of each fact: the key of the fact, and the location.
     pub sources: Vec<(String, String)>,
-    /// What could not be found out, and why: in words.
+    /// Messages about facts that could not be determined.
     pub doubts: Vec<String>,
 }
 
 /// A machine on which drivers follow other rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MachineKind {
-    /// Windows' subsystem for Linux: libcuda comes from Windows, and its file's name says no release.
+    /// Windows Subsystem for Linux: libcuda comes from Windows, and its file name contains no release.
     Wsl2,
     /// A Jetson or another Tegra: the driver is a part of the system.
     Jetson,
 }
 
 impl MachineKind {
-    /// As the host file spells it.
+    /// Returns the name that the host file uses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wsl2 => "wsl2",
@@ -91,7 +91,7 @@ impl MachineKind {
 /// A driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Driver {
-    /// Looked everywhere: there is no libcuda.
+    /// True if a search found no libcuda.
     pub absent: bool,
     /// The file of libcuda.
     pub library: Option<String>,
@@ -101,22 +101,22 @@ pub struct Driver {
     pub kernel: Option<DriverRelease>,
     /// The CUDA version that libcuda supports.
     pub cuda: Option<CudaVersion>,
-    /// What `cuInit` answered; `None`: nobody asked, or it did not answer.
+    /// Result of `cuInit`; `None`: not called, or it did not return.
     pub init: Option<u32>,
-    /// Whether the library that compiles PTX is there: `libnvidia-ptxjitcompiler.so.1`.
+    /// True if `libnvidia-ptxjitcompiler.so.1`, which compiles PTX, is installed.
     pub ptx_compiler: Option<bool>,
-    /// What libcuda's own note says of forward compatibility: it is of cuda-compat.
+    /// Contents of libcuda's note about forward compatibility, which only cuda-compat has.
     pub compat: Option<CompatPackage>,
-    /// Its file was read, has no such note, and lies in no folder of cuda-compat.
+    /// True if libcuda's file was read, has no such note, and is not in a cuda-compat directory.
     pub ordinary: bool,
 }
 
 /// The note of a cuda-compat libcuda.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CompatPackage {
-    /// The CUDA version that it brings.
+    /// The CUDA version that it supports.
     pub cuda: Option<CudaVersion>,
-    /// The branches of kernel modules that it works on; empty where it names none.
+    /// The branches of kernel modules that it supports; empty if it lists none.
     pub branches: Vec<u32>,
 }
 
@@ -125,19 +125,19 @@ pub struct CompatPackage {
 pub struct Gpu {
     /// The product's name.
     pub name: Option<String>,
-    /// Compute capability.
+    /// The compute capability.
     pub cc: Option<(u8, u8)>,
     /// `GPU-…`.
     pub uuid: Option<String>,
-    /// Where it stands on the PCI bus: `0000:3b:00.0`.
+    /// The PCI address: `0000:3b:00.0`.
     pub pci: Option<String>,
-    /// Whether a process can use it; `None`: not known where `CUDA_VISIBLE_DEVICES` is set, and visible where it is not.
+    /// True if a process can use it. `None`: unknown if `CUDA_VISIBLE_DEVICES` is set, otherwise visible.
     pub visible: Option<bool>,
-    /// Its driver is known to have listed it, so that it drives it.
+    /// True if the driver listed the GPU and therefore supports it.
     pub listed: bool,
 }
 
-/// A library that was found, and what its files say of its version.
+/// A library that was found, and the version in its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HostLibrary {
     /// The name it was found under: its soname.
@@ -146,24 +146,25 @@ pub struct HostLibrary {
     pub version: Option<Version>,
     /// The file.
     pub path: Option<String>,
-    /// Whether the loader takes this one for its name: what stands behind another, or where no loader looks, is not taken.
+    /// True if the loader resolves the soname to this file; false if another file precedes it, or if the loader does
+    /// not search its directory.
     pub taken: bool,
-    /// By what the loader finds it: `LD_LIBRARY_PATH: /opt/lib`.
+    /// The search rule of the loader: `LD_LIBRARY_PATH: /opt/lib`.
     pub by: Option<String>,
-    /// The libraries that it loads by itself and that are there; `None`: nobody looked.
+    /// The libraries that it loads with dlopen and that exist; `None`: not checked.
     pub parts: Option<Vec<HostLibraryPart>>,
-    /// What its own file says of its release, where that may be another than its parts say.
+    /// The release in the library's own file, which can differ from that of its parts.
     pub loader: LoaderVersion,
-    /// The release of the cudart that it was made with, where it has one inside.
+    /// The release of the cudart that is linked into it, if any.
     pub cuda: Option<CudaVersion>,
 }
 
-/// A library that another one opens by itself.
+/// A library that another one loads with dlopen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HostLibraryPart {
-    /// Its file's name.
+    /// The file name.
     pub file: String,
-    /// Its version, where it tells one.
+    /// The version, if known.
     pub version: Option<Version>,
 }
 
@@ -171,13 +172,14 @@ impl Driver {
     fn compat_state(&self) -> host::CompatState {
         match &self.compat {
             Some(compat) => host::CompatState::Branches(compat.branches.clone()),
-            // Only who has read the file knows that it has no note, and packages up to 2025 had none.
+            // Only if the file was read is it known to have no note, and packages up to 2025 had none.
             None if self.ordinary => host::CompatState::Ordinary,
             None => self.compat_of_table().map_or(host::CompatState::Unknown, host::CompatState::Branches),
         }
     }
 
-    /// A libcuda of a cuda-compat by its folder, where the table knows that it works on this kernel module.
+    /// Returns the branches of a cuda-compat libcuda, identified by its directory, if the table lists this kernel
+    /// module for it.
     fn compat_of_table(&self) -> Option<Vec<u32>> {
         let (user, kernel) = (self.user?, self.kernel?);
         let in_folder = self.library.as_deref().is_some_and(|path| look::in_compat_folder(Path::new(path)));
@@ -186,15 +188,15 @@ impl Driver {
         (in_folder && user > kernel && branches.contains(&kernel.branch)).then(|| branches.to_vec())
     }
 
-    /// The CUDA version, by libcuda's own answer, else by its release where the table knows that branch. The number of a
-    /// release on WSL is that of Windows' driver, which counts in another way.
+    /// Returns the CUDA version that libcuda reported, or that of its release if the table has the branch. On WSL, the
+    /// release is that of the Windows driver, which is numbered differently.
     pub(crate) fn cuda_version(&self, kind: Option<MachineKind>) -> Option<CudaVersion> {
         let by_release = || tables::driver_supports(self.user.filter(|_| kind.is_none())?).exact_version();
         self.cuda.or_else(by_release)
     }
 
-    /// The newest CUDA version that libcuda and kernel module may both support: what they know of GPUs is as old as that. A
-    /// Tegra's know theirs from the first.
+    /// Returns the newest CUDA version that both libcuda and the kernel module may support; they know no GPUs that are
+    /// newer. The drivers of a Tegra support its GPU from the first release on.
     fn supports_at_most(&self, kind: Option<MachineKind>) -> Option<CudaVersion> {
         let of = |release| tables::driver_supports(release).most;
         let (user, kernel) = agreed_release(self.user, self.kernel);
@@ -203,7 +205,7 @@ impl Driver {
             Some(MachineKind::Wsl2) => self.cuda,
             None => {
                 let by_libcuda = self.cuda.or_else(|| user.and_then(of));
-                // Its own answer goes before what the table says of its release.
+                // libcuda's own answer has precedence over the table entry of its release.
                 let other = kernel.filter(|_| self.cuda.is_none() || user != kernel);
                 by_libcuda.into_iter().chain(other.and_then(of)).min()
             }
@@ -215,8 +217,8 @@ fn hides_all(list: &str) -> bool {
     matches!(list, "" | "-1")
 }
 
-/// Which of the GPUs a list of `CUDA_VISIBLE_DEVICES` shows: what is no GPU of theirs hides those behind it. `None` where that cannot
-/// be told: numbers count by an order that is not known, a GPU is named twice, MIG.
+/// Returns which of the GPUs a `CUDA_VISIBLE_DEVICES` list selects: an invalid entry hides all GPUs that follow it.
+/// Returns `None` if that is unknown: indices with an unknown order of the GPUs, a GPU that is listed twice, MIG.
 fn visible_gpus(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> {
     let mut shown = vec![false; gpus.len()];
     if hides_all(list) {
@@ -251,7 +253,7 @@ fn visible_gpus(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> 
     (!numbers || in_order || !some).then_some(shown)
 }
 
-/// Two releases of which one is a branch alone: within one branch they are taken for the same.
+/// Treats two releases of one branch as equal if one of them is only the branch number.
 fn agreed_release(
     user: Option<DriverRelease>,
     kernel: Option<DriverRelease>,
@@ -265,12 +267,12 @@ fn agreed_release(
 }
 
 impl Machine {
-    /// The machine as the judge of this component wants it. `place` names it where a library has no path.
+    /// Converts the machine to the host for this component. `place` names the machine for libraries without a path.
     pub fn host_for(&self, manifest: &Manifest, place: &str) -> Host {
         Host { cudart: self.cudart_state(manifest), ..self.host_with(self.cudnn_state(manifest, place)) }
     }
 
-    /// The same for a component whose guarded library is known already, and without a cudart.
+    /// Converts the machine to a host with this cuDNN and without a cudart.
     pub(crate) fn host_with(&self, library: CudnnState) -> Host {
         Host {
             library,
@@ -282,7 +284,7 @@ impl Machine {
         }
     }
 
-    /// The libcudart that the loader finds under the name that this component needs.
+    /// Returns the libcudart that the loader finds under the soname that this component needs.
     fn cudart_state(&self, manifest: &Manifest) -> CudartState {
         let Some((soname, built)) = manifest.shared_cudart() else { return CudartState::Unknown };
         let named = |library: &&HostLibrary| match &library.soname {
@@ -296,12 +298,12 @@ impl Machine {
         })
     }
 
-    /// The files of a library, in the order in which the loader would find them; `None`: nobody looked.
+    /// Returns the files of a library, in the order of the loader; `None`: not checked.
     pub fn library_files(&self, library: &vendor::Library) -> Option<&[HostLibrary]> {
         self.libraries.get(library.key).map(Vec::as_slice)
     }
 
-    /// The processor, by name: what stands before the first dash of the platform.
+    /// Returns the processor: the part of the platform before the first dash.
     fn processor_name(&self) -> Option<&str> {
         self.platform.as_deref()?.split('-').next().filter(|name| !name.is_empty())
     }
@@ -329,12 +331,13 @@ impl Machine {
         }
     }
 
-    /// Those of the GPUs that are known.
+    /// Returns the GPUs, or an empty list if they are unknown.
     pub fn known_gpus(&self) -> Vec<host::HostGpu> {
         self.visible_gpu_list().unwrap_or_default()
     }
 
-    /// The GPUs, with what `CUDA_VISIBLE_DEVICES` makes of them where nobody has looked. `None` where it may be any of them.
+    /// Returns the GPUs. If their visibility was not checked, it is derived from `CUDA_VISIBLE_DEVICES`. Returns `None`
+    /// if that does not determine which GPUs are visible.
     fn visible_gpu_list(&self) -> Option<Vec<host::HostGpu>> {
         let variable =
             |name: &str| self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
@@ -344,7 +347,7 @@ impl Machine {
         }
         let gpus = self.gpus.as_ref()?;
         let cc = |gpu: &Gpu| gpu.cc.or_else(|| tables::gpu_cc(gpu.name.as_deref()?));
-        // A driver that answered has said by itself which GPUs it drives.
+        // If the driver answered, it has already reported which GPUs it supports.
         let driver = self.driver.as_ref().filter(|driver| driver.init.is_none());
         let release = driver.filter(|_| self.kind.is_none()).and_then(|driver| driver.kernel.or(driver.user));
         let most = driver.and_then(|driver| driver.supports_at_most(self.kind));
@@ -381,7 +384,8 @@ impl Machine {
         Some(gpus.iter().map(gpu).collect())
     }
 
-    /// Where a list of numbers shows some of its GPUs, and which is not known: the machine with each of them alone. Else none.
+    /// If the list in `CUDA_VISIBLE_DEVICES` selects an unknown subset of the GPUs, returns the machine once for each
+    /// GPU, with only that one visible; otherwise returns an empty list.
     pub(crate) fn each_alone(&self) -> Vec<Self> {
         let list = self.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES").map(|(_, list)| list);
         let (Some(list), Some(gpus), None) = (list, &self.gpus, self.visible_gpu_list()) else { return Vec::new() };
@@ -403,7 +407,7 @@ impl Machine {
         (0..gpus.len()).map(with_one).collect()
     }
 
-    /// Whether `CUDA_FORCE_PTX_JIT=1` is set.
+    /// Returns true if `CUDA_FORCE_PTX_JIT=1` is set.
     pub fn passes_over_machine_code(&self) -> bool {
         self.jit_state().forced
     }
@@ -411,13 +415,13 @@ impl Machine {
     fn jit_state(&self) -> Jit {
         let on = |name: &str| self.variables.iter().any(|(variable, value)| variable == name && value == "1");
         let driver = self.driver.as_ref();
-        // A libcuda whose file names no release (WSL, Jetson) knows by itself where its parts are.
+        // A libcuda without a release in its file name (WSL, Jetson) finds its parts without the loader.
         let named = |driver: &Driver| driver.user.is_some() && self.kind.is_none();
         let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || named(driver)));
         Jit { forced: on("CUDA_FORCE_PTX_JIT"), disabled: on("CUDA_DISABLE_PTX_JIT"), compiler }
     }
 
-    /// The same with another driver, of which nobody knows whether it lists these GPUs.
+    /// Returns a copy with another driver, which is not known to list these GPUs.
     fn with_driver(&self, driver: Driver) -> Self {
         let mut other = Self { driver: Some(driver), ..self.clone() };
         for gpu in other.gpus.iter_mut().flatten() {
@@ -426,7 +430,7 @@ impl Machine {
         other
     }
 
-    /// The guarded library that this component would get: by the name that it asks for.
+    /// Returns the cuDNN that this component would load, by the soname that it needs.
     fn cudnn_state(&self, manifest: &Manifest, place: &str) -> CudnnState {
         let row = manifest.requires.iter().find_map(|requirement| match requirement {
             Requirement::Library { built, linkage, .. } => Some((built.major, *linkage)),
@@ -439,7 +443,8 @@ impl Machine {
         let own = taken().find(|library| library.major() == Some(wanted));
         let found = match (own, linkage) {
             (Some(own), _) => own,
-            // The loader finds nothing under the name that the file asks for; what it finds under others is the reason.
+            // The loader finds nothing under the soname that the file needs; another release of the library is the
+            // reason.
             (None, Linkage::Linked) => match taken().next_back() {
                 Some(other) => other,
                 None => return CudnnState::Absent,
@@ -469,19 +474,19 @@ impl Machine {
         }
     }
 
-    /// Whether there is a libcuda, and it has not answered to cuInit: nobody asked, or it crashed or hung.
+    /// Returns true if there is a libcuda without a known result of `cuInit`: not called, or it crashed or hung.
     pub fn is_silent(&self) -> bool {
         self.driver.as_ref().is_none_or(|driver| !driver.absent && driver.init.is_none())
     }
 
-    /// The finding that says what could not be found out; `None` where everything could.
+    /// Returns the finding about facts that could not be determined; `None` if there are none.
     pub fn unknowns_finding(&self) -> Option<Finding> {
         let (first, rest) = self.doubts.split_first()?;
         let why = rest.iter().fold(first.clone(), |text, doubt| text + "\n" + doubt);
         Some(MessageTemplate::MachineUnreadable.to_finding(&Values::default().with("why", why)))
     }
 
-    /// The host file. Folders below `home` are written with `~`: they hold the user's name.
+    /// Returns the host file. `home` directories are written as `~`, because they contain the user's name.
     pub fn to_json(&self) -> Value {
         let mut value = object([("revision", REVISION.into())]);
         value.insert_some("name", self.name.as_deref());
@@ -542,7 +547,7 @@ impl Gpu {
 }
 
 impl HostLibrary {
-    /// By its version, else by the name it was found under.
+    /// Returns the major of its version, or of its soname if the version is unknown.
     pub fn major(&self) -> Option<u32> {
         let by_name = || vendor::major_of(self.soname.as_deref()?);
         self.version.map(|version| version.major).or_else(by_name)

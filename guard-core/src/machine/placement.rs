@@ -1,8 +1,8 @@
-//! What a machine must have so that files run on it: which GPUs, with which driver at least, with which release of the
-//! guarded library.
+//! Derives what a machine must have to run files: the GPUs, the oldest driver for each, and the cuDNN releases.
 //!
-//! No rule of its own: the judge of a run is asked about every compute capability at which its rows change or that the tables
-//! know, with every CUDA version that a driver of the tables supports. What it calls `runs` is fit; what it cannot tell is not.
+//! Contains no rules of its own. It runs the runtime checks for every compute capability at which the rows change or
+//! that the tables know, with every CUDA version that a driver of the tables supports. Only GPUs with the verdict
+//! `runs` are suitable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,75 +15,78 @@ use crate::tables;
 use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
-/// What files ask of a machine that is to run all of them.
+/// The requirements of a machine that is to run all files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The processor that they are for; empty where they are for any.
+    /// The processor; empty if the files run on any.
     pub processor: String,
-    /// The GPUs that run them, the oldest first; neighbours that come to the same stand together.
+    /// The GPUs that run the files, oldest first. Adjacent compute capabilities with the same result are merged.
     pub fit: Vec<GpuRange>,
-    /// The others, and why.
+    /// The other GPUs, with the reason.
     pub unfit: Vec<Unfit>,
-    /// Whether a driver must be there at all.
+    /// True if a driver is required.
     pub needs_driver: bool,
-    /// The guarded library, where they need it or can use it.
+    /// The cuDNN requirement, if the files need or can use cuDNN.
     pub library: Option<OfLibrary>,
 }
 
-/// GPUs of compute capabilities from here to there, both included.
+/// An inclusive range of compute capabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuRange {
-    /// From here on.
+    /// The first compute capability.
     pub from: (u8, u8),
-    /// To here; a minor of 255 stands for the whole major; `None`: and whatever is newer.
+    /// The last compute capability; a minor of 255 is the entire major; `None`: no upper bound.
     pub to: Option<(u8, u8)>,
-    /// How they are served; `None`: there are no kernels, so that any GPU will do.
+    /// The GPU support; `None` if there are no kernels, so that any GPU is suitable.
     pub by: Option<Service>,
-    /// The oldest driver; `None`: any that drives the GPU.
+    /// The oldest driver; `None`: any that supports the GPU.
     pub driver: Option<OldestDriver>,
 }
 
-/// A driver, in both currencies.
+/// A driver, as CUDA version and as release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OldestDriver {
-    /// It supports this CUDA version.
+    /// The CUDA version that it must support.
     pub cuda: CudaVersion,
-    /// The first release that is known to; `None`: none is.
+    /// The first release that is known to support it; `None` if no such release is known.
     pub release: Option<DriverRelease>,
 }
 
-/// GPUs that do not run them, or of which that cannot be told.
+/// GPUs that do not run the files, or for which that is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// From here on.
+    /// The first compute capability.
     pub from: (u8, u8),
-    /// To here, as in [`GpuRange`].
+    /// The last compute capability, as in [`GpuRange`].
     pub to: Option<(u8, u8)>,
-    /// What the judge says of them with the newest driver of the tables.
+    /// The finding of the check with the newest driver of the tables.
     pub why: Finding,
 }
 
-/// What they ask of the guarded library.
+/// The cuDNN requirement of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfLibrary {
-    /// This release or newer.
+    /// The oldest release.
     pub min: Version,
-    /// And older than this one.
+    /// The first newer release that is too new.
     pub below: Version,
-    /// Whether they do not run without it.
+    /// True if the files do not run without cuDNN.
     pub needed: bool,
-    /// The first release in between that leaves one of the fit GPUs behind.
+    /// The first release in between that does not support one of the suitable GPUs.
     pub leaves_behind: Option<Version>,
 }
 
-/// A compute capability's interval, on the way to a row.
+/// An interval of compute capabilities, from which a row is built.
 type Interval = ((u8, u8), Option<(u8, u8)>);
 
 impl Placement {
-    /// For these files together; an error says in words why nothing can be derived.
+    /// Derives the placement of these files together.
+    ///
+    /// # Errors
+    /// Returns a message if the requirements cannot be derived.
     pub fn from_components(files: &[Components]) -> Result<Self, String> {
         let processor = common_processor(files)?;
-        // What cannot be told of a file cannot be told on any machine.
+        // A fact about a file that is unknown is unknown on every machine.
         for file in files {
             if let Some(doubt) =
                 file.findings.iter().find(|finding| Verdict::from_findings([*finding]) != Verdict::Runs)
@@ -119,42 +122,42 @@ impl Placement {
         Ok(Self { processor, fit, unfit, needs_driver, library })
     }
 
-    /// Whether nothing is asked of driver or GPU.
+    /// Returns true if there are no requirements for driver and GPU.
     pub fn asks_nothing(&self) -> bool {
         !self.needs_driver && self.unfit.is_empty() && self.fit.iter().all(|gpus| gpus.driver.is_none())
     }
 
-    /// Whether any GPU will do, of whatever compute capability.
+    /// Returns true if any GPU is suitable, whatever its compute capability.
     pub fn any_gpu(&self) -> bool {
         self.unfit.is_empty()
     }
 }
 
-/// Whether a compute capability lies between these, both included.
+/// Returns true if a compute capability is in this inclusive range.
 fn is_within(cc: (u8, u8), from: (u8, u8), to: Option<(u8, u8)>) -> bool {
     from <= cc && to.is_none_or(|to| cc <= to)
 }
 
 impl Unfit {
-    /// Whether a GPU of this compute capability is one of these.
+    /// Returns true if a compute capability is in this range.
     pub fn contains(&self, cc: (u8, u8)) -> bool {
         is_within(cc, self.from, self.to)
     }
 }
 
 impl GpuRange {
-    /// Whether a GPU of this compute capability is one of these.
+    /// Returns true if a compute capability is in this range.
     pub fn contains(&self, cc: (u8, u8)) -> bool {
         is_within(cc, self.from, self.to)
     }
 
-    /// The first compute capability behind these; `None`: there is none.
+    /// Returns the first compute capability after the range; `None` if it has no upper bound.
     pub fn upper_bound(&self) -> Option<(u8, u8)> {
         self.to.and_then(next_cc)
     }
 }
 
-/// Files, and a guarded library that is to be found beside them.
+/// The input of the checks: the files and their cuDNN requirement.
 pub(super) struct PlacementQuery<'a> {
     files: &'a [Components],
     library: Option<OfLibrary>,
@@ -171,7 +174,7 @@ impl<'a> PlacementQuery<'a> {
 
     pub(super) fn sample_machine(&self, cc: Option<(u8, u8)>, cuda: Option<CudaVersion>) -> Machine {
         let gpus = cc.map(|cc| vec![Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() }]);
-        // A GPU that is offered is one that its driver drives: `cuInit` answered.
+        // The driver of a sample machine supports its GPU: `cuInit` succeeded.
         let driver = cuda.map(|cuda| Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() });
         let libraries = self.library.map(|library| library_map(library.min)).unwrap_or_default();
         Machine { driver, gpus, libraries, ..Machine::default() }
@@ -185,7 +188,7 @@ impl<'a> PlacementQuery<'a> {
         Verdict::from_findings(&self.findings_on(machine))
     }
 
-    /// How a GPU is served and its oldest driver, or why no driver will do.
+    /// Returns the GPU support and the oldest driver, or the reason why no driver is suitable.
     fn support_for_gpu(
         &self,
         cc: (u8, u8),
@@ -206,7 +209,8 @@ impl<'a> PlacementQuery<'a> {
         };
         let manifests = self.files.iter().flat_map(|file| &file.manifests);
         let driver = oldest.map(|cuda| {
-            // The release that the rows name for it: the judge goes by the CUDA version wherever that is known.
+            // Use the release that the rows name for the CUDA version: the checks compare CUDA versions if they are
+            // known.
             let named = manifests.flat_map(|manifest| cuda_releases(&manifest.requires));
             let release = named.filter(|(of, _)| *of == cuda).map(|(_, release)| release).max();
             OldestDriver { cuda, release }
@@ -214,7 +218,7 @@ impl<'a> PlacementQuery<'a> {
         Ok((self.worst_support(cc), driver))
     }
 
-    /// How a GPU is served by the worst of the files; `None`: there are no kernels.
+    /// Returns the worst GPU support of the files; `None` if there are no kernels.
     pub(super) fn worst_support(&self, cc: (u8, u8)) -> Option<Service> {
         let gpu = [host::HostGpu { cc: Some(cc), visible: true, ..host::HostGpu::default() }];
         let manifests = self.files.iter().flat_map(|file| &file.manifests);
@@ -222,7 +226,7 @@ impl<'a> PlacementQuery<'a> {
         all.iter().map(|answer| answer.service).max_by_key(|service| support_rank(*service))
     }
 
-    /// Of the library's releases, the first that a file takes and that leaves a GPU behind which runs it otherwise.
+    /// Returns the first accepted cuDNN release that does not support one of the GPUs in `fit`.
     fn leaves_behind(&self, fit: &[GpuRange]) -> Option<Version> {
         let library = self.library?;
         let newest = *known_cuda_versions().last()?;
@@ -239,7 +243,7 @@ impl<'a> PlacementQuery<'a> {
     }
 }
 
-/// The worse the greater.
+/// Ranks the GPU support: a greater number is worse.
 fn support_rank(service: Service) -> u8 {
     match service {
         Service::Native => 0,
@@ -250,7 +254,7 @@ fn support_rank(service: Service) -> u8 {
     }
 }
 
-/// What rows name as the release that first supports a CUDA version.
+/// Returns the driver releases that rows name as the first ones to support a CUDA version.
 fn cuda_releases(rows: &[Requirement]) -> impl Iterator<Item = (CudaVersion, DriverRelease)> + '_ {
     let known = |(_, release): &(CudaVersion, DriverRelease)| release.branch != 0;
     let pairs = rows.iter().flat_map(|row| match row {
@@ -270,7 +274,10 @@ fn library_map(version: Version) -> BTreeMap<&'static str, Vec<HostLibrary>> {
     BTreeMap::from([(CUDNN.key, vec![library])])
 }
 
-/// The one processor that all of them are for.
+/// Returns the only processor that the files are built for.
+///
+/// # Errors
+/// Returns a message if the files are built for different processors.
 fn common_processor(files: &[Components]) -> Result<String, String> {
     let mut named = files.iter().filter(|file| !file.processor.is_empty());
     let Some(first) = named.next() else { return Ok(String::new()) };
@@ -283,7 +290,7 @@ fn common_processor(files: &[Components]) -> Result<String, String> {
     }
 }
 
-/// The interval of the guarded library: the judge is asked about every release at which a row changes.
+/// Returns the interval of suitable cuDNN releases. The checks run for every release at which a row changes.
 fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
     let mut points = BTreeSet::new();
     for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
@@ -297,7 +304,7 @@ fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
     let verdict = |libraries: BTreeMap<&'static str, Vec<HostLibrary>>| {
         let machine = Machine { libraries, ..Machine::default() };
         let all = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
-        // Of driver and GPU nothing is known here, and nothing is asked.
+        // This machine has no known driver or GPU, so only the findings about the library count.
         let mine: Vec<Finding> = all.filter(|finding| finding.code.is_of_library()).collect();
         Verdict::from_findings(&mine)
     };
@@ -307,12 +314,12 @@ fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
         return Err(format!("no release of {} serves all of it", CUDNN.name));
     };
     let needed = verdict(BTreeMap::from([(CUDNN.key, Vec::new())])) != Verdict::Runs;
-    // Whatever release is there, and none as well: it stands in the file itself.
+    // Every release is suitable, and so is a machine without cuDNN: the library is linked into the file.
     let Some((below, _)) = runs[first..].iter().find(|(_, runs)| !*runs) else { return Ok(None) };
     Ok(Some(OfLibrary { min: runs[first].0, below: *below, needed, leaves_behind: None }))
 }
 
-/// Every CUDA version that some driver may support, and one that is older than all.
+/// Returns every CUDA version that a driver may support, and one that is older than all of them.
 fn known_cuda_versions() -> Vec<CudaVersion> {
     let of_branches = tables::branch_rows().iter().flat_map(|row| [Some(row.least), row.most]).flatten();
     let of_toolkits = tables::toolkit_rows().iter().map(|row| row.version);
@@ -320,7 +327,7 @@ fn known_cuda_versions() -> Vec<CudaVersion> {
     all.into_iter().collect()
 }
 
-/// Intervals in each of which every compute capability comes to the same.
+/// Returns intervals of compute capabilities in each of which the checks have the same result.
 fn cc_intervals(files: &[Components]) -> Vec<Interval> {
     let mut starts = BTreeSet::from([(0, 0)]);
     for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
@@ -334,7 +341,7 @@ fn cc_intervals(files: &[Components]) -> Vec<Interval> {
     starts.iter().enumerate().map(|(at, from)| (*from, to(at))).collect()
 }
 
-/// The compute capability behind this one; a minor of 255 ends its major.
+/// Returns the compute capability after this one; a minor of 255 ends its major.
 fn next_cc((major, minor): (u8, u8)) -> Option<(u8, u8)> {
     match (major.checked_add(1), minor.checked_add(1)) {
         (_, Some(minor)) => Some((major, minor)),

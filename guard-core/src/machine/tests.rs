@@ -67,7 +67,7 @@ prop_compose! {
     }
 }
 
-/// No name stands twice.
+/// Generates pairs with unique names.
 fn texts() -> impl Strategy<Value = Vec<(String, String)>> {
     proptest::collection::hash_map(any::<String>(), any::<String>(), 0..4).prop_map(|map| map.into_iter().collect())
 }
@@ -89,10 +89,10 @@ proptest! {
     fn a_host_file_says_what_was_written(machine in machine(), pretty: bool) {
         let value = machine.to_json();
         let text = if pretty { value.to_pretty_string() } else { value.to_string() };
-        // Others read it too.
+        // Other JSON readers parse it too.
         prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
         prop_assert_eq!(Machine::read(&text).expect(&text), (machine.clone(), REVISION));
-        // What a judge looks at is the same in both ways of reading: paths are only shown.
+        // The facts that the checks use are equal in both ways of reading: paths are only displayed.
         let judged = |machine: &Machine| {
             let driver = machine.driver.clone().map(|driver| Driver { library: None, ..driver });
             let machine = Machine { driver, ..machine.clone() };
@@ -172,7 +172,7 @@ fn releases_as_people_write_them() {
         ("", None),
         ("R", None),
         ("latest", None),
-        // What it supports.
+        // The CUDA version that the driver supports.
         ("12.4", None),
         ("12", None),
         ("535.", None),
@@ -212,7 +212,7 @@ fn which_gpus_a_process_sees() {
     let (t4, a100) = ((Some((7, 5)), true), (Some((8, 0)), true));
     assert_eq!(seen(r#"{"gpus": [{"name": "Tesla T4"}, {"cc": "8.0"}]}"#), Some(vec![t4, a100]));
     assert_eq!(seen(r#"{"gpus": [{"name": "a card of next year"}]}"#), Some(vec![(None, true)]));
-    // A variable chooses, and nobody has said which.
+    // A variable selects GPUs, and the visibility of each is unknown.
     let chosen = r#""variables": {"CUDA_VISIBLE_DEVICES": "1"}"#;
     assert_eq!(seen(&format!(r#"{{"gpus": [{{"cc": "7.5"}}, {{"cc": "8.0"}}], {chosen}}}"#)), None);
     assert_eq!(
@@ -259,9 +259,9 @@ fn the_cudnn_that_a_component_gets() {
         (Linkage::Linked, r#"{"cudnn": [{"version": "9.1.0"}]}"#, &["CG202 error"]),
         (Linkage::Linked, r#"{"cudnn": [{"version": "8.9.7"}]}"#, &["CG201 error"]),
         (Linkage::Dlopened, r#"{"cudnn": [{"version": "8.9.7"}]}"#, &["CG205 info"]),
-        // By its name first: another major beside it harms nobody.
+        // The name has precedence: an additional library of another major is harmless.
         (Linkage::Linked, r#"{"cudnn": [{"version": "8.9.7"}, {"version": "9.28.0"}]}"#, &[]),
-        // What stands behind another is not taken.
+        // A library that follows another one is not used.
         (
             Linkage::Linked,
             r#"{"cudnn": [{"version": "9.1.0"}, {"version": "9.28.0", "taken": false}]}"#,
@@ -348,7 +348,7 @@ fn what_cuda_visible_devices_shows() {
         (alike, "1,7", "", &[], &[]),
         (alike, "0,0", "", &["CG505 info"], &["CG505 info"]),
         (alike, "MIG-1", "", &["CG505 info"], &["CG505 info"]),
-        // The order of unlike GPUs is the driver's secret, unless a variable says it.
+        // The order of different GPUs is unknown, unless a variable specifies it.
         (unlike, "0", "", &["CG505 info"], &["CG505 info"]),
         (unlike, "1,0", "", &["CG303 info"], &["CG303 info"]),
         (unlike, "0", r#", "CUDA_DEVICE_ORDER": "PCI_BUS_ID""#, &["CG303 error"], &["CG303 error"]),
@@ -366,12 +366,12 @@ fn what_cuda_visible_devices_shows() {
             (of_auto.iter().map(ToString::to_string).collect(), of_required.iter().map(ToString::to_string).collect()),
             "{host}"
         );
-        // A fleet reads the same.
+        // A fleet check reads the same facts.
         let (whole, _) = Machine::read(&host).unwrap();
         let line = Machine::read_for_judging(&host).unwrap().1;
         assert_eq!(line.host_for(&auto, "x").gpus, whole.host_for(&auto, "x").gpus, "{host}");
     }
-    // Which of two unlike ones it is, is no matter where both come to the same.
+    // If two GPUs have the same result, it does not matter which of them is selected.
     let components = super::Components { manifests: vec![auto], ..super::Components::default() };
     for (gpus, list, expected) in [
         (r#"{"cc": "8.0"}, {"cc": "9.0"}"#, "0", "runs"),
@@ -389,7 +389,7 @@ fn what_cuda_visible_devices_shows() {
         assert_eq!(crate::finding::Verdict::from_findings(&findings).name(), expected, "{gpus} {list}: {findings:?}");
     }
     let auto = &components.manifests[0];
-    // 804 is not foretold for a GPU that is hidden.
+    // Error 804 is not predicted for a hidden GPU.
     let compat = |list: &str| {
         format!(
             r#"{{"driver": {{"user": "580.65.06", "kernel": "535.261.03", "compat": {{"branches": [535]}}}}, "variables": {{"CUDA_VISIBLE_DEVICES": "{list}", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}},
@@ -403,8 +403,8 @@ fn what_cuda_visible_devices_shows() {
     assert_eq!(judged(&required, unknown), ["CG310 error"]);
 }
 
-/// The first releases of NVIDIA's open kernel modules whose README lists a GPU (515.43.04 to 595.45.04), and where that is a new
-/// generation the last one before: no driver is said not to drive what it drives.
+/// First releases of the open kernel modules whose README lists a GPU (515.43.04 to 595.45.04), and for a new
+/// generation the last release before: no driver is reported as unsuitable for a GPU that it supports.
 #[test]
 fn drivers_drive_what_they_list() {
     let manifest = with_kernels(crate::manifest::GpuCoverage::Ptx, (3, 0), None);
@@ -454,28 +454,28 @@ fn gpus_that_the_driver_does_not_drive() {
         ("470.256.02", r#"{"cc": "3.5"}"#, &[]),
         ("565.57.01", r#"{"name": "RTX 5090"}"#, &["CG317 error"]),
         ("570.86.15", r#"{"name": "RTX 5090"}"#, &[]),
-        // An update of 570 may know it, as an update of 450 knew an A10.
+        // An update of 570 may support it, as an update of 450 supported an A10.
         ("570.124.06", r#"{"cc": "10.3"}"#, &["CG505 info"]),
         ("450.119.03", r#"{"name": "A10"}"#, &["CG505 info"]),
         ("450.119.03", r#"{"name": "A10"}, {"name": "A100"}"#, &[]),
         ("470.256.02", r#"{"name": "RTX 4090"}"#, &["CG505 info"]),
         ("525.60.13", r#"{"name": "RTX 4090"}"#, &[]),
         ("580.65.06", r#"{"cc": "10.7"}"#, &["CG505 info"]),
-        // Who else would know this of it?
+        // Only a driver that supports the GPU reports its UUID.
         ("450.119.03", r#"{"name": "A10", "uuid": "GPU-5c6e1fb4"}"#, &[]),
-        // A Tegra's driver counts in its own way.
+        // The drivers of a Tegra are numbered differently.
         ("560.35.03", r#"{"cc": "10.1"}"#, &[]),
         ("418.226.00", r#"{"cc": "8.0"}"#, &["CG317 error"]),
         ("418.226.00", r#"{"cc": "8.0"}, {"cc": "3.5"}"#, &[]),
         ("590.44.01", r#"{"cc": "7.0"}, {"cc": "3.5"}"#, &["CG317 error", "CG317 error"]),
-        // What its branch supports is between 6.5 and 9.1.
+        // The CUDA version of its branch is between 6.5 and 9.1.
         ("361.93.02", r#"{"cc": "6.0"}"#, &[]),
-        // A Tegra's driver counts in its own way.
+        // The drivers of a Tegra are numbered differently.
         ("590.44.01", r#"{"cc": "7.2"}"#, &[]),
     ] {
         assert_eq!(judged(&manifest, &host(driver, gpus)), expected, "{driver} {gpus}");
     }
-    // By what libcuda supports, where that is all that is known; and where the table says otherwise of its release.
+    // If only libcuda's CUDA version is known, or if the table has another one for its release.
     for (facts, expected) in [
         (r#""driver": {"cuda": "12.4"}, "gpus": [{"cc": "12.0"}]"#, &["CG317 error"][..]),
         (r#""kind": "wsl2", "driver": {"user": "566.36", "cuda": "12.7"}, "gpus": [{"cc": "12.0"}]"#, &["CG317 error"]),
@@ -483,7 +483,7 @@ fn gpus_that_the_driver_does_not_drive() {
         (r#""kind": "wsl2", "driver": {"user": "566.36"}, "gpus": [{"cc": "12.0"}]"#, &[]),
         (r#""kind": "jetson", "driver": {"user": "540.4.0", "cuda": "12.6"}, "gpus": [{"cc": "11.0"}]"#, &[]),
         (r#""driver": {"user": "565.57.01", "kernel": "565.57.01", "cuda": "12.8"}, "gpus": [{"cc": "12.0"}]"#, &[]),
-        // The kernel module drives it, and cuda-compat brings what that supports.
+        // The kernel module supports the GPU, and cuda-compat must support it too.
         (r#""driver": {"kernel": "550.54.14", "cuda": "13.0"}, "gpus": [{"cc": "12.0"}]"#, &["CG317 error"]),
         (r#""driver": {"user": "580.65.06", "cuda": "12.4"}, "gpus": [{"cc": "9.0"}]"#, &[]),
     ] {
@@ -491,10 +491,10 @@ fn gpus_that_the_driver_does_not_drive() {
             judged(&manifest, &format!("{{{facts}}}")).into_iter().filter(|code| !code.starts_with("CG506")).collect();
         assert_eq!(found, expected, "{facts}");
     }
-    // It drives what it has listed itself.
+    // The driver supports the GPUs that it has listed.
     let host_text = r#"{"driver": {"user": "590.44.01", "kernel": "590.44.01", "init": 0}, "gpus": [{"cc": "7.0", "visible": true}]}"#;
     assert_eq!(judged(&manifest, host_text), [""; 0]);
-    // One that it does not drive foretells no 804.
+    // A GPU that the driver does not support predicts no error 804.
     let beside = r#"{"driver": {"user": "580.65.06", "kernel": "535.261.03", "compat": {"branches": [535]}},
         "gpus": [{"cc": "9.0", "name": "NVIDIA H200"}, {"cc": "3.5", "name": "NVIDIA GeForce GT 710"}]}"#;
     assert_eq!(judged(&manifest, beside), [""; 0]);
@@ -547,7 +547,8 @@ fn a_branch_that_no_table_has() {
     assert_eq!(super::parse_release("595.45.04").unwrap().to_string(), "595.45.04");
 }
 
-/// docs/internals/decisions, decision 2: packages of cuda-compat up to 2025 had no note; their folder tells what they are.
+/// docs/internals/decisions, decision 2: packages of cuda-compat up to 2025 had no note; they are identified by their
+/// directory.
 #[test]
 fn a_compat_without_a_note_by_its_folder() {
     let manifest = with_kernels(crate::manifest::GpuCoverage::Ptx, (3, 0), Some(CudaVersion::new(13, 0)));
@@ -561,7 +562,7 @@ fn a_compat_without_a_note_by_its_folder() {
         ("580.65.06", "535.261.03", compat, h100, &[][..]),
         ("580.65.06", "570.172.08", compat, h100, &[]),
         ("580.65.06", "535.261.03", compat, "NVIDIA GeForce RTX 4090", &["CG305 error"]),
-        // No document lists it, and some note might.
+        // No document lists it, and a note might.
         ("580.65.06", "520.61.05", compat, h100, &["CG505 info"]),
         ("580.65.06", "535.261.03", "/opt/lib", h100, &["CG505 info"]),
         // An older one never works.

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A folder laid out like the root of a machine; removed on drop.
+/// A directory laid out like the root of a machine; removed on drop.
 struct Fake(tempfile::TempDir);
 
 impl Fake {
@@ -52,7 +52,7 @@ fn gpus_by_the_kernel_modules_files() {
         ("proc/driver/nvidia/gpus/0000:3b:00.0/information", INFORMATION),
         ("sys/bus/pci/devices/0000:3b:00.0/device", "0x20b0\n"),
         ("dev/nvidia0", ""),
-        // Of an id that no table knows, and whose device this process has not been given.
+        // A GPU with an unknown id, and whose device is not accessible to this process.
         (
             "proc/driver/nvidia/gpus/0000:af:00.0/information",
             "Model: \t Unknown\nGPU UUID: \t GPU-????\nDevice Minor: 1\n",
@@ -83,7 +83,7 @@ fn other_kinds_of_machines() {
     assert_eq!(Fake::new(&[("etc/nv_tegra_release", "# R36")]).look().kind, Some(MachineKind::Jetson));
     let tree = "nvidia,p3737-0000+p3701-0005\0nvidia,p3701-0005\0nvidia,tegra234\0";
     assert_eq!(Fake::new(&[("proc/device-tree/compatible", tree)]).look().kind, Some(MachineKind::Jetson));
-    // In a container the folder can be there and empty.
+    // In a container the directory can exist and be empty.
     let masked = Fake::new(&[("proc/driver/nvidia/version", "what?\n"), ("proc/driver/nvidia/gpus/x/information", "")]);
     assert_eq!(masked.look().doubts, ["/proc/driver/nvidia/version names no release"]);
     assert_eq!(masked.look().gpus.unwrap()[0].cc, None);
@@ -94,7 +94,7 @@ fn notes_of_cuda_compat() {
     let note = parse_compat_note(b"{\"format\":1,\"CUDA version\":\"12.9\",\"driver\":[535,550],\"device\":[1,2]}\0\0")
         .unwrap();
     assert_eq!((note.cuda.unwrap().to_string(), note.branches), ("12.9".to_owned(), vec![535, 550]));
-    // Of Orin: no list of branches.
+    // The note of Orin has no list of branches.
     assert_eq!(parse_compat_note(b"{\"format\":1,\"CUDA version\":\"13.2\"}").unwrap().branches, [0; 0]);
     assert_eq!(parse_compat_note(b"\xff{"), None);
 }
