@@ -12,10 +12,10 @@ use crate::version::{CudaVersion, DriverRelease, Version};
 
 pub use crate::linkage::Linkage;
 
-/// The revision of the note's format that is written here.
+/// The revision of the note's format that this version writes.
 pub const REVISION: u32 = 1;
 
-/// What one component says of its build. Holds no path, no user name and no time.
+/// The facts and requirements of one component. Contains no path, no user name and no time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     /// The package that embedded it.
@@ -24,58 +24,58 @@ pub struct Manifest {
     pub cudaguard: String,
     /// The target triple.
     pub target: String,
-    /// cargo's profile, as cargo names it: `release`, `dev`, or a custom one's name where that is known. Of CMake the
-    /// configuration, in lower case (CMake makes no difference); `none` where there is none.
+    /// cargo's profile by its name: `release`, `dev`, or the name of a custom one if known. For CMake, the
+    /// configuration in lower case (CMake ignores case); `none` if there is none.
     pub profile: String,
-    /// The toolkit's release: by the code in the linked file, where that shows it; else by nvcc, else by `cuda.h`.
+    /// The toolkit's release: from the code in the linked file if it contains one, else from nvcc, else from `cuda.h`.
     pub toolkit: Option<Version>,
-    /// How that is known; `None` where there is none, and in what older releases of cudaguard wrote.
+    /// The origin of the toolkit's release; `None` if there is none, and in manifests of older releases of cudaguard.
     pub toolkit_known: Option<KnownBy>,
-    /// Other toolkits whose code stands in the linked file, oldest first.
+    /// Additional toolkits that compiled code in the linked file, oldest first.
     pub toolkits_besides: Vec<CudaVersion>,
-    /// The guarded library's headers.
+    /// cuDNN as the program was built with it.
     pub library: Option<BuiltWith>,
-    /// How its release is known, where that is not by the headers.
+    /// The origin of the cuDNN release, if it does not come from the headers.
     pub library_known: Option<KnownBy>,
-    /// The release of the guarded library that the linker took, where it is another than its headers'.
+    /// The cuDNN release that the linker resolved, if it differs from the headers.
     pub library_linked: Option<Version>,
-    /// cudart; `None` until it is sealed.
+    /// The CUDA runtime; `None` until the file is sealed.
     pub cudart: Option<RecordedCudart>,
-    /// Archs as declared: by the policy, variables or the builder.
+    /// Archs that the policy, variables or the build system declare.
     pub declared: Vec<Target>,
-    /// Archs as found in the linked file; `None` until it is sealed.
+    /// Archs in the linked file; `None` until the file is sealed.
     pub observed: Option<Vec<Target>>,
-    /// `gcc 12.2.0`: the host compiler, where known.
+    /// The host compiler, if known: `gcc 12.2.0`.
     pub host_compiler: Option<String>,
-    /// What the shim does with a mismatch.
+    /// The `[runtime]` settings of the policy, which the shim applies.
     pub runtime: Runtime,
-    /// `[gpu] partial = "refuse"`.
+    /// True for `[gpu] partial = "refuse"`.
     pub partial_refuse: bool,
-    /// Each allow of the policy, with its reason.
+    /// Entries of the policy's `[allow]`, with their reasons.
     pub allow: Vec<(Code, String)>,
-    /// Libraries that crates in it open by name when it runs.
+    /// Libraries that crates of the component load with dlopen.
     pub opens: Vec<Opens>,
-    /// Whether linkage and kernels were observed in the linked file.
+    /// True if linkage and kernels were observed in the linked file.
     pub sealed: bool,
-    /// What a host must have.
+    /// The requirements for a host.
     pub requires: Vec<Requirement>,
 }
 
-/// How a fact of a manifest is known.
+/// The origin of a fact in a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownBy {
-    /// Variables, files and compilers of the building machine say so.
+    /// Declared by variables, files and compilers of the build machine.
     Declared,
-    /// The linked file shows it.
+    /// Observed in the linked file.
     LinkObservation,
-    /// It is that of the library which the linker took.
+    /// The release of the library that the linker resolved.
     Linked,
-    /// It is the first that has all the functions which the file binds.
+    /// The first release with all functions that the file binds.
     Symbols,
 }
 
 impl KnownBy {
-    /// In JSON, and to people.
+    /// Returns the name for JSON and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Declared => "declared",
@@ -85,7 +85,7 @@ impl KnownBy {
         }
     }
 
-    /// The one with this name.
+    /// Returns the variant with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Declared, Self::LinkObservation, Self::Linked, Self::Symbols]
             .into_iter()
@@ -102,39 +102,39 @@ pub struct Component {
     pub version: String,
 }
 
-/// The libraries that one crate opens by name, and the names that it tries.
+/// The libraries that one crate loads with dlopen, and the names that it tries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opens {
     /// The crate: `cudarc 0.19.10`.
     pub by: String,
-    /// Their stems, without `lib`.
+    /// The names of the libraries without `lib` and ending.
     pub libraries: Vec<String>,
-    /// What is put behind each, in this order: `.so`, `.so.13`.
+    /// The endings that it appends to each name, in this order: `.so`, `.so.13`.
     pub endings: Vec<String>,
 }
 
-/// The guarded library as built with.
+/// cuDNN as the program was built with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltWith {
-    /// By the headers.
+    /// The version in the headers.
     pub version: Version,
-    /// How the program reaches it.
+    /// How the program links or loads it.
     pub linkage: Linkage,
 }
 
-/// cudart as the linked file has it.
+/// The CUDA runtime of the linked file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedCudart {
-    /// How the program reaches it.
+    /// How the program links or loads it.
     pub linkage: Linkage,
-    /// Of which CUDA version; `None` where nothing tells.
+    /// The CUDA version; `None` if unknown.
     pub version: Option<CudaVersion>,
 }
 
-/// One row: what a host must have.
+/// A requirement for the host: one row of the note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirement {
-    /// The guarded library in [min, below).
+    /// A cuDNN release in [min, below).
     Library {
         /// Lowest version, inclusive.
         min: Version,
@@ -144,83 +144,84 @@ pub enum Requirement {
         built: Version,
         /// Its soname.
         soname: String,
-        /// How it is reached.
+        /// How the program links or loads it.
         linkage: Linkage,
-        /// Older patches are refused as well.
+        /// True if older patch releases are refused, too.
         patch_refuse: bool,
-        /// Refuse when absent although loaded at run time.
+        /// True if the program is refused without it although it loads the library at run time.
         required: bool,
     },
-    /// A library that the guarded one opens by name.
+    /// A library that cuDNN loads with dlopen.
     Part {
-        /// Its file's name.
+        /// The file name.
         file: String,
-        /// The exported data symbol with its packed version; empty where it has none.
+        /// The exported data symbol that contains its packed version; empty if it has none.
         symbol: String,
-        /// The guarded one does not work without it.
+        /// True if cuDNN does not work without it.
         needed: bool,
     },
-    /// What the driver must support whatever the GPU.
+    /// The driver requirement that does not depend on the GPU.
     Driver {
-        /// CUDA version.
+        /// The CUDA version that the driver must support.
         cuda: CudaVersion,
-        /// The release where that is all that is known; 0.0.0 where no document names one.
+        /// The oldest driver release, used if only the release of a driver is known; 0.0.0 if no document names one.
         release: DriverRelease,
-        /// What needs it: `libcudart 13.0`.
+        /// The code that requires it: `libcudart 13.0`.
         because: String,
     },
-    /// What serves the GPUs of an interval of compute capabilities.
+    /// The coverage of the GPUs in an interval of compute capabilities.
     Gpu {
         /// Lowest cc, inclusive.
         from: (u8, u8),
         /// Highest cc, inclusive; `None`: no end.
         to: Option<(u8, u8)>,
-        /// By what.
+        /// The kind of coverage.
         by: GpuCoverage,
-        /// The code: `sm_90a`, `compute_90`; empty where none.
+        /// The code: `sm_90a`, `compute_90`; empty if there is none.
         code: String,
-        /// CUDA version that the driver must support for it.
+        /// The CUDA version that the driver must support for it.
         cuda: Option<CudaVersion>,
-        /// The release where that is all that is known.
+        /// The oldest driver release, used if only the release of a driver is known.
         release: Option<DriverRelease>,
-        /// From which driver on it is sure that its machine code loads; what an older one makes of it, no document says
+        /// The driver from which its machine code certainly loads; no document describes the behaviour of older ones
         /// (docs/internals/decisions, decision 24).
         sure_from: Option<(CudaVersion, DriverRelease)>,
-        /// What is left of it where a variable has machine code passed over.
+        /// The coverage if `CUDA_FORCE_PTX_JIT=1` disables machine code.
         beside: PtxFallback,
     },
 }
 
-/// The PTX beside machine code, which `CUDA_FORCE_PTX_JIT=1` has the driver compile in its place.
+/// The PTX next to machine code, which the driver compiles instead if `CUDA_FORCE_PTX_JIT=1` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PtxFallback {
-    /// There is none. In a row that PTX serves: some of the machine code there has none, or it cannot be told.
+    /// There is none. In a row with PTX coverage: some of the machine code has no PTX, or that is unknown.
     Nothing,
-    /// Wherever machine code serves, there is some, and a driver that compiles this ISA compiles all of it.
+    /// All machine code has PTX, and a driver that compiles this ISA compiles all of it.
     Isa((u8, u8)),
-    /// Some has it and some has not, or it cannot be told. In a row that PTX serves: nothing but what is compiled anyway.
+    /// Some of the machine code has PTX, or that is unknown. In a row with PTX coverage: only the PTX that is compiled
+    /// anyway.
     Untold,
 }
 
-/// How GPUs of an interval are served.
+/// The coverage of the GPUs in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GpuCoverage {
     /// Machine code in every container.
     Cubin,
     /// PTX, compiled by the driver, in at least one container.
     Ptx,
-    /// Some containers serve it, some do not.
+    /// Code in some containers.
     Partial,
-    /// The same, and one that serves it has nothing but PTX for it.
+    /// Code in some containers, in at least one only PTX.
     PartialPtx,
-    /// None.
+    /// No code.
     Nothing,
-    /// It cannot be told.
+    /// Unknown.
     Unknown,
 }
 
 impl GpuCoverage {
-    /// `cubin`, `ptx`, `partial`, `partial-ptx`, `none`: in reports and in JSON.
+    /// Returns the name in reports and JSON: `cubin`, `ptx`, `partial`, `partial-ptx`, `none`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cubin => "cubin",
@@ -239,32 +240,32 @@ impl fmt::Display for Component {
     }
 }
 
-/// What stands for the version of a component whose build nobody recorded.
+/// The version of a component without a manifest.
 const UNRECORDED: &str = "(no manifest)";
 
 impl Component {
-    /// A file that carries no manifest.
+    /// Returns the component of a file without a manifest.
     pub(crate) fn unrecorded(name: &str) -> Self {
         Self { name: name.to_owned(), version: UNRECORDED.to_owned() }
     }
 
-    /// Whether it is one: what it was built with is then known as a lower bound only.
+    /// Returns true if the component has no manifest. The versions that it was built with are then known as lower
+    /// bounds only.
     pub(crate) fn is_unrecorded(&self) -> bool {
         self.version == UNRECORDED
     }
 }
 
 impl Manifest {
-    /// Asks for this release of the guarded library, which the file is linked to: what is known where nobody recorded a build.
+    /// Adds a requirement for this cuDNN release, to which a file without a manifest is linked.
     pub(crate) fn require_cudnn(&mut self, version: Version) {
         self.requires.extend(BuiltWith { version, linkage: Linkage::Linked }.requirement_rows(&Policy::default()));
     }
 
-    /// The manifest of a component built by this toolchain under this policy: pure, nothing is looked up.
+    /// Builds the manifest of a component from its toolchain and policy. Does no I/O.
     ///
-    /// What only the linked file can tell (kernels, cudart, how the guarded library is reached) is left open until it is sealed.
-    /// A linkage that the policy declares is taken at its word: `none` means that the headers on this machine
-    /// are no business of the program.
+    /// Facts that only the linked file shows (kernels, cudart, linkage of cuDNN) are added when it is sealed. A linkage
+    /// that the policy declares is not verified: with `none`, the headers on this machine are ignored.
     pub fn from_build(
         component: Component,
         target: &str,
@@ -305,8 +306,8 @@ impl Manifest {
         }
     }
 
-    /// The shared libcudart that the program is linked to, by soname, and the version that it was built with; `None` where
-    /// it is linked otherwise, not at all, or to one of another major than the toolkit's.
+    /// Returns the soname of the shared libcudart that the program is linked to, and the version that it was built
+    /// with; `None` if it is linked statically, not linked, or of another major than the toolkit.
     pub fn shared_cudart(&self) -> Option<(String, CudaVersion)> {
         let RecordedCudart { linkage: Linkage::Linked, version: Some(version) } = self.cudart? else { return None };
         let CudaVersion { major, minor } = version;
@@ -318,7 +319,7 @@ impl Manifest {
         Some((soname, version))
     }
 
-    /// The CUDA that the program was made with: its toolkit's, else its cudart's.
+    /// Returns the CUDA version that the program was built with: that of the toolkit, else that of its cudart.
     pub fn cuda_version(&self) -> Option<CudaVersion> {
         let cudart = |row: &Requirement| match row {
             Requirement::Driver { cuda, because, .. } if because.starts_with(vendor::CUDART.stem) => Some(*cuda),
@@ -327,14 +328,14 @@ impl Manifest {
         self.toolkit.map(CudaVersion::from).or_else(|| self.requires.iter().find_map(cudart))
     }
 
-    /// The names by which the program opens the guarded library when it runs, in the order in which it tries them; `None` where no crate is
-    /// known to do so, and the soname alone counts.
+    /// Returns the names that the program tries to load cuDNN with dlopen, in this order; `None` if no crate is known
+    /// to do so, and only the soname counts.
     pub fn library_names(&self) -> Option<Vec<String>> {
         let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == CUDNN.key));
         by_crate.map(|opens| opens.candidate_names(CUDNN.key))
     }
 
-    /// What its kernels are built for, in words: `sm_80, compute_90`. Empty where nobody has looked.
+    /// Describes the targets of the kernels: `sm_80, compute_90`. Empty if they are unknown.
     pub fn built_for(&self) -> String {
         let mut names: Vec<String> = match &self.observed {
             Some(observed) => observed.iter().map(ToString::to_string).collect(),
@@ -351,8 +352,8 @@ impl Manifest {
         names.join(", ")
     }
 
-    /// How the archs are known: `observed`, `declared` or `unsealed`. Where archs are declared and the file shows none, the
-    /// declaration is all there is: the code may be packed, or stand elsewhere.
+    /// Returns the origin of the archs: `observed`, `declared` or `unsealed`. If archs are declared and the file
+    /// contains none, the declaration is used: the code may be compressed, or in another file.
     pub fn archs_known(&self) -> &'static str {
         match (&self.observed, self.declared.is_empty()) {
             (Some(observed), declared_none) if declared_none || !observed.is_empty() => "observed",
@@ -361,15 +362,15 @@ impl Manifest {
         }
     }
 
-    /// What of a file that was read whole no rule has judged, in the shim's words (templates/shim/judge.h): where its owner gave
-    /// his word for what cannot be seen, that counts.
+    /// Describes the part of a completely read file that no rule checks, in the shim's terms (templates/shim/judge.h):
+    /// the user's declaration is used for code that was not found.
     pub fn not_judged(&self) -> Option<&'static str> {
         let rows = self.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let unseen = self.observed.is_some() && self.archs_known() == "declared" && !rows;
         unseen.then_some("GPU code that was declared and not found")
     }
 
-    /// The JSON text of the note; keys as MANIFEST.md lists them. Absent is what nobody knows.
+    /// Returns the JSON of the note, with the keys that MANIFEST.md lists. Unknown facts are absent.
     pub fn to_json(&self) -> Value {
         let names = |targets: &[Target]| array(targets.iter().map(ToString::to_string));
         let mut archs = object([("known", self.archs_known().into()), ("declared", names(&self.declared))]);
@@ -430,7 +431,7 @@ impl Manifest {
 }
 
 impl Opens {
-    /// The names that are tried for one of them, in order.
+    /// Returns the file names that are tried for one of the libraries, in order.
     pub fn candidate_names(&self, stem: &str) -> Vec<String> {
         self.endings.iter().map(|ending| format!("lib{stem}{ending}")).collect()
     }
@@ -446,8 +447,8 @@ impl Opens {
 }
 
 impl BuiltWith {
-    /// NVIDIA's rule: the same major, the same minor or a newer one; patches are interchangeable both ways, unless the
-    /// policy wants no older one.
+    /// Returns the rows by NVIDIA's rule: the same major, and the same minor or a newer one; patches are
+    /// interchangeable, unless the policy refuses older ones.
     pub(crate) fn requirement_rows(&self, policy: &Policy) -> Vec<Requirement> {
         let Version { major, minor, .. } = self.version;
         let whole = Requirement::Library {
@@ -464,12 +465,12 @@ impl BuiltWith {
 }
 
 impl Requirement {
-    /// The row that asks for a library which the guarded one opens by itself.
+    /// Returns the row for a library that cuDNN loads with dlopen.
     pub fn for_part(part: &vendor::Part) -> Self {
         Self::Part { file: part.file.to_owned(), symbol: part.symbol.to_owned(), needed: part.needed }
     }
 
-    /// The row as a JSON object, told apart by its `kind`.
+    /// Returns the row as a JSON object, with its type in `kind`.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Library { min, below, built, soname, linkage, patch_refuse, required } => {

@@ -1,4 +1,4 @@
-//! A file's bytes, and the files that a command has open.
+//! Reads files by mapping them, and caches the files that a command has open.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A file's bytes: mapped where that works, read otherwise.
+/// The bytes of a file: mapped if possible, read otherwise.
 pub struct Contents(MappedBytes);
 
 enum MappedBytes {
@@ -19,13 +19,16 @@ enum MappedBytes {
 }
 
 impl Contents {
-    /// Opens a regular file; an error names it. What could block or never end (a FIFO, a device, a folder) is not
-    /// opened at all.
+    /// Opens a regular file. A FIFO, a device or a directory is not opened, because reading it could block or never
+    /// end.
+    ///
+    /// # Errors
+    /// Returns a message with the path.
     pub fn open(path: &Path) -> Result<Self, String> {
         Self::from_file(open_regular(path)?, path)
     }
 
-    /// The bytes of an open file; `path` names it in errors.
+    /// Reads the bytes of an open file; `path` names it in errors.
     pub fn from_file(mut file: File, path: &Path) -> Result<Self, String> {
         let fail = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
         if file.metadata().map_err(|error| fail(&error))?.len() == 0 {
@@ -39,7 +42,7 @@ impl Contents {
         Ok(Self(MappedBytes::Read(data)))
     }
 
-    /// The mapping that all of the bytes are, where they are one.
+    /// Returns the mapping, if the bytes are mapped.
     pub(crate) fn as_mapping(&self) -> Option<&memmap2::Mmap> {
         match &self.0 {
             MappedBytes::Mapped(map) => Some(map),
@@ -54,7 +57,7 @@ impl From<Vec<u8>> for Contents {
     }
 }
 
-/// The number of bytes, not the bytes.
+/// Writes the number of bytes, not the bytes.
 impl fmt::Debug for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.len())
@@ -72,7 +75,10 @@ impl Deref for Contents {
     }
 }
 
-/// Opens a regular file for reading; an error names it and says why it is none.
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// Returns a message with the path if the file cannot be opened or is not a regular file.
 pub fn open_regular(path: &Path) -> Result<File, String> {
     let fail = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let regular = |metadata: &Metadata| {
@@ -90,15 +96,15 @@ pub fn open_regular(path: &Path) -> Result<File, String> {
     Ok(file)
 }
 
-/// The files that a command reads: each is opened once, whatever path leads to it.
+/// The files that a command reads. Each is opened once, even if several paths refer to it.
 #[derive(Clone, Debug, Default)]
 pub struct OpenFiles(Rc<RefCell<HashMap<FileId, Arc<Contents>>>>);
 
-/// Device and inode.
+/// Device and inode numbers.
 type FileId = (u64, u64);
 
 impl OpenFiles {
-    /// The bytes of the file at this path, as [`Contents::open`].
+    /// Returns the bytes of the file at this path. Errors are those of [`Contents::open`].
     pub fn open(&self, path: &Path) -> Result<Arc<Contents>, String> {
         let Some(id) = id(path) else { return Contents::open(path).map(Arc::new) };
         if let Some(known) = self.0.borrow().get(&id) {
@@ -109,7 +115,7 @@ impl OpenFiles {
         Ok(contents)
     }
 
-    /// Adds a file that is open already.
+    /// Adds a file that is already open.
     pub fn insert(&self, path: &Path, contents: &Arc<Contents>) {
         if let Some(id) = id(path) {
             self.0.borrow_mut().insert(id, Arc::clone(contents));
@@ -131,10 +137,10 @@ fn id(_: &Path) -> Option<FileId> {
 
 #[allow(unsafe_code)]
 fn map_file(file: &File) -> Option<memmap2::Mmap> {
-    // SAFETY: the file is mapped read-only, and nothing but bytes is made of it, so any content is valid. Another process
-    // may write to the file meanwhile: the bytes may then change between two reads, and the reader checks each number
-    // where it uses it. If another process shortens the file, the kernel sends SIGBUS: the command handles that signal,
-    // names the file and ends with status 2 (`signals.rs` of cargo-cudaguard). A linker replaces its output under a new
-    // inode and does neither. A copy of a library of many hundred megabytes would cost every user instead.
+    // SAFETY: the file is mapped read-only and used as bytes only, so any content is valid. Another process may write
+    // to the file meanwhile: the bytes may then change between two reads, and the reader checks each number where it
+    // uses it. If another process shortens the file, the kernel sends SIGBUS: the command handles that signal, names
+    // the file and ends with status 2 (`signals.rs` of cargo-cudaguard). A linker replaces its output under a new inode
+    // and does neither. The alternative, a copy of a library of many hundred megabytes, would slow down every user.
     unsafe { memmap2::Mmap::map(file) }.ok()
 }

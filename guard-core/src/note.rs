@@ -1,4 +1,4 @@
-//! The manifest as the bytes of MANIFEST.md, and back.
+//! Encodes the manifest as the bytes that MANIFEST.md describes, and decodes it.
 
 pub(crate) mod layout;
 
@@ -15,28 +15,30 @@ use layout::{
     NO_PTX, ROW_DRIVER, ROW_GPU, ROW_LIBRARY, ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
 };
 
-/// Size of a note's descriptor.
+/// Size of a note's descriptor in bytes.
 pub const SIZE: usize = 4096;
 
-/// The note's owner, as it stands in the file: with its NUL.
+/// The note's owner, including the final NUL.
 pub const OWNER: &[u8; 10] = b"cudaguard\0";
 
 /// The note's type.
 pub const TYPE: u32 = 1;
 
-/// The section.
+/// The name of the note's section.
 pub const SECTION: &str = ".note.cudaguard";
 
 const MAGIC: &[u8; 8] = b"cudagrd\0";
 const NO_END: u32 = 0xffff;
 
-/// The longest text of a note, in bytes: the shim has a buffer of this size for each, and treats a note with a longer one as
-/// damaged. The JSON text has no such limit.
+/// Maximum length of a string in a note, in bytes: the shim has a buffer of this size for each, and treats a note with
+/// a longer string as damaged. The JSON text has no such limit.
 const LONGEST_TEXT: usize = 255;
 
-/// The descriptor; an error says which entry to shorten.
+/// Encodes the descriptor. If the JSON text does not fit with `requires`, that key is omitted, since the rows contain
+/// the same data.
 ///
-/// Where the JSON text would not fit with `requires`, it goes without: the rows hold the same.
+/// # Errors
+/// Returns a message that names the entry to shorten.
 pub fn encode(manifest: &Manifest) -> Result<Box<[u8; SIZE]>, String> {
     let mut json = manifest.to_json();
     let bytes = assemble_note(manifest, &json.to_string())?;
@@ -58,7 +60,7 @@ fn pad_to_size(mut bytes: Vec<u8>) -> Box<[u8]> {
     bytes.into()
 }
 
-/// The entry that takes most room is the one whose shortening helps most.
+/// Names the longest entry, because shortening it saves the most space.
 fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
     let component = &manifest.component;
     let mut entries = vec![
@@ -95,7 +97,10 @@ fn too_long(manifest: &Manifest, text: &str) -> String {
     )
 }
 
-/// The bytes, as many as there are. An error is a number or a text that no field holds.
+/// Encodes the note without padding.
+///
+/// # Errors
+/// Returns a message if a number or a string does not fit into its field.
 fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
     let rows_end = head::SIZE + ROW_SIZE * manifest.requires.len();
     let mut out = Writer { bytes: vec![0; rows_end], manifest };
@@ -148,7 +153,7 @@ impl Writer<'_> {
         self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// A text that already stands among the texts is not written again.
+    /// Writes a string. If the string table already contains it, the existing one is used.
     fn write_text(&mut self, at: usize, text: &str) -> Result<(), String> {
         if text.is_empty() {
             return Ok(());
@@ -174,7 +179,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// From which driver on a library with a cudart of the two newest majors works: it may be of either.
+    /// Writes the oldest drivers for a library with a cudart of one of the two newest majors.
     fn write_floors(&mut self, at: usize) -> Result<(), String> {
         let [older, newer] = tables::newest_cudart_floors();
         for (floor, cuda, release) in [
@@ -275,7 +280,7 @@ fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-/// As many of them as the shim keeps of a text; what stands at the end where that is not all.
+/// Joins as many entries as fit into a string of the note, followed by `rest` if some are omitted.
 fn truncate_list(list: &[String], separator: &str, rest: &str) -> String {
     let whole = list.join(separator);
     if whole.len() <= LONGEST_TEXT {
@@ -305,19 +310,19 @@ const fn served_flag(by: GpuCoverage) -> u16 {
     }
 }
 
-/// 90 for `sm_90a`; 0 where there is none.
+/// Extracts 90 from `sm_90a`; 0 if there is no number.
 fn arch_number(code: &str) -> u32 {
     let digits = code.trim_start_matches(|c: char| !c.is_ascii_digit());
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     digits[..end].parse().unwrap_or(0)
 }
 
-/// What a reader got out of a descriptor.
+/// A decoded descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The note's revision.
     pub revision: u16,
-    /// The manifest: fixed fields and rows, and from the JSON text what only that holds.
+    /// The manifest: the fixed fields and rows, and the facts that only the JSON text contains.
     pub manifest: Manifest,
     /// Kinds of rows that this reader does not know.
     pub unknown_rows: Vec<u16>,
@@ -325,7 +330,10 @@ pub struct Note {
     pub json: String,
 }
 
-/// Reads a descriptor; an error says what is damaged, and where.
+/// Decodes a descriptor.
+///
+/// # Errors
+/// Returns a message with the damage and its position.
 #[cfg(feature = "command")]
 pub fn decode(descriptor: &[u8]) -> Result<Note, String> {
     read::decode_note(descriptor)
@@ -366,7 +374,7 @@ mod read {
         let (requires, unknown_rows) = decode_rows(note)?;
         let mut manifest = from_json(&facts);
         manifest.requires = requires;
-        // Only what stands before byte 20 keeps its place in later revisions.
+        // Only the fields before byte 20 have the same offset in later revisions.
         if u32::from(revision) == REVISION {
             manifest.runtime = Runtime {
                 mismatch_warns: note.read_choice(head::MISMATCH, "[runtime] mismatch", &[true, false])?,
@@ -394,7 +402,7 @@ mod read {
         Ok(Note { revision, manifest, unknown_rows, json: json.to_owned() })
     }
 
-    /// A descriptor whose every read is within it.
+    /// A descriptor with bounds-checked reads.
     #[derive(Clone, Copy)]
     struct Bytes<'a>(&'a [u8]);
 
@@ -469,7 +477,7 @@ mod read {
 
     fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, String> {
         let _whole: [u8; ROW_SIZE] = note.read_array(at)?;
-        // At one place in the rows of every kind that has any.
+        // The flags have the same offset in all kinds of rows with flags.
         let flags = note.read_u16(at + library_row::FLAGS)?;
         let text = |offset: usize, what: &str| {
             note.read_text(at + offset, &format!("{what} of the row at byte {at}")).map(str::to_owned)
@@ -540,7 +548,8 @@ mod read {
         })
     }
 
-    /// What the text tells; what it does not tell, or tells in words that this reader does not know, stays empty.
+    /// Reads the facts in the JSON text. Facts that are missing, or have values that this reader does not know, stay
+    /// empty.
     fn from_json(facts: &Value) -> Manifest {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let policy = &facts["policy"];
@@ -613,7 +622,7 @@ mod read {
         value.as_str().and_then(|text| Version::from_str(text).ok())
     }
 
-    /// `sm_90a`, `compute_90`, as the writer spells them.
+    /// Parses a target as the writer formats it: `sm_90a`, `compute_90`.
     fn parse_target(name: &str) -> Option<Target> {
         let arch = |text: &str| {
             let (digits, suffix) = match text.as_bytes().last()? {
@@ -796,7 +805,7 @@ mod tests {
         assert!(encode(&manifest).unwrap_err().contains("driver 535.261.03"));
     }
 
-    /// Every arch that one toolkit makes: the rows alone hold them all.
+    /// Every arch that one toolkit supports: only the rows contain all of them.
     #[test]
     fn texts_longer_than_the_shim_reads_are_rejected() {
         let longest = "v".repeat(LONGEST_TEXT);
@@ -861,7 +870,7 @@ mod tests {
             assert!(note.unknown_rows.is_empty());
         }
 
-        /// Revision 2 with longer rows, one of a new kind, and fixed fields in other places.
+        /// Revision 2 with longer rows, one of a new kind, and other offsets of fixed fields.
         #[test]
         fn a_newer_revision_is_read_as_far_as_it_is_known() {
             let manifest = rich();

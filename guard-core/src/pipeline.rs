@@ -1,8 +1,9 @@
-//! The walk of a build: look → judge → lock → weigh → record → note.
+//! The steps of a build: detect the toolchain, check it, compare it with the lock, apply the policy, write the
+//! manifest.
 //!
-//! Every door (a build.rs, the command, CMake) hands over its [`BuildInputs`] and prints what comes back in its own manner. What
-//! is looked at, in which order it is judged and how much each finding weighs is settled here, for all of them. After
-//! linking the walk goes on: the file is held against the policy, and the note sealed.
+//! Each front end (a build.rs, the command, CMake) passes its [`BuildInputs`] and prints the results in its own format.
+//! The detection, the order of the checks and the severity of each finding are the same for all of them. After linking,
+//! the file is checked against the policy and its note is sealed.
 
 use std::path::{Path, PathBuf};
 
@@ -37,96 +38,98 @@ use crate::toolchain::LibraryHeaders;
 use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, Toolchain};
 use crate::vendor::CUDNN;
 
-/// Why a file is not guarded from whose note the linker, or a step after it, has left nothing.
+/// The reason that a file is reported as unguarded if the linker, or a later step, removed its note.
 #[cfg(feature = "command")]
 pub const NOTE_MISSING: &str = "it is not in the file";
 
-/// Who has said that a build is about CUDA.
+/// Evidence that a package uses CUDA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CudaIntent {
-    /// Nobody: what the machine has is none of its business, unless the linked file shows otherwise.
+    /// No evidence: the installed toolchain is not checked, unless the linked file uses CUDA.
     #[default]
     Nobody,
-    /// Its owner, who does not say whether anything is compiled for GPUs.
+    /// The user declared that it uses CUDA, but not whether anything is compiled for GPUs.
     Owner,
-    /// What is built: kernels among its sources, a crate that reaches CUDA, a build system that knows.
+    /// The build shows it: kernels among the sources, a crate that uses CUDA, or a build system that knows.
     Build,
 }
 
-/// What a door knows of a build.
+/// The facts that a front end knows about a build.
 #[derive(Clone, Debug)]
 pub struct BuildInputs<'a> {
-    /// What findings and note are about.
+    /// The component that findings and note refer to.
     pub component: Component,
-    /// The package's name: policy and lock may say something of it alone.
+    /// The package's name: policy and lock may have sections for it.
     pub package: &'a str,
-    /// Its folder.
+    /// The package's directory.
     pub folder: &'a Path,
-    /// The project's top: no policy is looked for above it, and the lock stands there.
+    /// The project's root: no policy is searched above it, and the lock is in it.
     pub top: &'a Path,
-    /// The policy file, where one is named.
+    /// The policy file, if one was specified.
     pub policy: Option<PathBuf>,
     /// The target triple.
     pub target: &'a str,
-    /// The profile or configuration, as the manifest has it.
+    /// The profile or configuration, as recorded in the manifest.
     pub profile: &'a str,
-    /// Whether it is built for others.
+    /// True for a release build.
     pub release: bool,
-    /// Whether any drift from the lock is an error; `None`: as [`lock::LOCKED`] says.
+    /// True if any drift from the lock is an error; `None`: as [`lock::LOCKED`] specifies.
     pub locked: Option<bool>,
-    /// The linked file will be looked at, which tells more than what is declared.
+    /// True if the linked file will be inspected, which shows more facts than declarations do.
     pub sees_linked: bool,
-    /// Who has said that it is about CUDA, as far as the door knows.
+    /// Evidence of the front end that the package uses CUDA.
     pub intent: CudaIntent,
-    /// Archs that a build script names.
+    /// Archs that a build script specifies.
     pub archs: Option<String>,
-    /// The folder of the guarded library's headers that a build script names.
+    /// The directory of the cuDNN headers that a build script specifies.
     pub headers: Option<PathBuf>,
-    /// What a build system has settled.
+    /// Facts that the build system has determined.
     pub given: Option<BuildSystemFacts>,
-    /// The C compiler that a build system has chosen.
+    /// The C compiler that the build system has selected.
     pub tool: Option<&'a Tool>,
-    /// The crates in it that reach CUDA.
+    /// The crates of the package that use CUDA.
     #[cfg(feature = "command")]
     pub crates: &'a [Crate],
 }
 
-/// A build judged: what it is made with, and what is wrong with that, as it weighs in this build.
+/// The result of the checks of a build: the toolchain, and the findings with their severity in this build.
 #[derive(Debug)]
 pub struct BuildCheck {
-    /// The policy that holds for it.
+    /// The policy that applies to it.
     pub policy: Policy,
-    /// What it is made with.
+    /// The toolchain that it is built with.
     pub toolchain: Toolchain,
-    /// What is wrong with that.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// The same where nobody has said that the build is about CUDA: kept back until the linked file tells.
+    /// Findings that are deferred until the linked file shows whether they apply.
     pub deferred: Vec<Finding>,
-    /// Allows that nothing was found for.
+    /// Entries of `[allow]` without a finding.
     pub stale_allows: Vec<Code>,
-    /// The environment that was looked at, with the log of what was read.
+    /// The environment that was inspected, with the log of accessed variables and files.
     pub env: Env,
-    /// Where the project's lock stands, or would stand; `None` where nobody builds by one.
+    /// The path of the project's lock, even if there is none; `None` if locks are not used.
     pub lock: Option<PathBuf>,
-    /// What its crates would do.
+    /// The CUDA usage of its crates.
     #[cfg(feature = "command")]
     pub uses: Vec<CrateUse>,
-    /// What is wrong with those.
+    /// The findings about those.
     #[cfg(feature = "command")]
     pub of_crates: Vec<Finding>,
 }
 
 impl BuildInputs<'_> {
-    /// The first half of the walk: look, judge, lock, weigh.
+    /// Runs the steps before linking: detects the toolchain, checks it, compares it with the lock and applies the
+    /// policy.
     ///
     /// # Errors
-    /// Why it cannot be judged: a policy or lock that cannot be read, a folder without what it is named for.
+    /// Returns a message if the build cannot be checked: a policy or lock that cannot be read, or a specified directory
+    /// without the headers.
     pub fn check(&self, env: &Env) -> Result<BuildCheck, String> {
         let policy = self.read_policy()?;
         let toolchain = self.detect_toolchain(env, &policy, &[]);
         self.named_headers_are_used(&toolchain)?;
         let intent = match self.cuda_intent(&policy) {
-            // A build system knows of each target, whatever it is about.
+            // A build system reports every target, whether it uses CUDA or not.
             CudaIntent::Build
                 if toolchain.by == BuildSystem::CMake && toolchain.is_empty() && !policy.constrains_cuda() =>
             {
@@ -145,7 +148,7 @@ impl BuildInputs<'_> {
         let mut insist = false;
         if let Some(file) = &place {
             if let Some(lock) = Lock::read(file)? {
-                // A build.rs announces the variable: where there is no lock, it does not matter.
+                // A build.rs tracks the variable for cargo. Without a lock, it does not matter.
                 insist = self.locked.unwrap_or_else(|| lock::is_locked(env));
                 findings.extend(lock::check_lock(&lock, file, self.package, &policy, &toolchain, self.lock_scope()));
             }
@@ -154,7 +157,7 @@ impl BuildInputs<'_> {
         if insist {
             lock::enforce_locked(&mut weighed.findings, &policy);
         }
-        // Which of several toolkits the build used, the linked file may tell.
+        // The linked file may show which of several toolkits the build used.
         let tells = self.sees_linked && self.intent == CudaIntent::Nobody && intent == CudaIntent::Owner;
         let tells = tells && toolchain.named_releases().len() > 1;
         let of_toolkit = |finding: &Finding| {
@@ -164,8 +167,8 @@ impl BuildInputs<'_> {
         let drift = |finding: &Finding| lock::is_told_by_linked(finding, &toolchain);
         #[cfg(not(feature = "command"))]
         let drift = |_: &Finding| false;
-        // A library may be named to the linker alone, and nvcc's compiler by an option. Who is told all by options need not
-        // name the objects later.
+        // Only the linker options may name a library, and only an nvcc option may name its host compiler. If all facts
+        // come from options, the user need not specify the objects later.
         let open = |finding: &Finding| {
             self.sees_linked
                 && toolchain.by != BuildSystem::Options
@@ -190,8 +193,8 @@ impl BuildInputs<'_> {
         })
     }
 
-    /// Who has said that this build is about CUDA: the door, a crate of the graph, or the package's own policy. One for a
-    /// whole workspace speaks of those members that reach CUDA.
+    /// Returns the evidence that this build uses CUDA: from the front end, a crate of the graph, or the package's own
+    /// policy. A policy for an entire workspace applies to the members that use CUDA.
     fn cuda_intent(&self, policy: &Policy) -> CudaIntent {
         #[cfg(feature = "command")]
         if self.crates.iter().any(Crate::reaches_cuda) {
@@ -217,10 +220,10 @@ impl BuildInputs<'_> {
         self.cuda_intent(policy) != CudaIntent::Nobody || self.owns(policy) && policy.asks_for_guard()
     }
 
-    /// The policy: the named file, or the nearest from the package's folder up to the project's top.
+    /// Reads the policy: the specified file, or the nearest one from the package's directory up to the project's root.
     ///
     /// # Errors
-    /// With file and line, where it cannot be read.
+    /// Returns a message with file and line if it cannot be read.
     pub fn read_policy(&self) -> Result<Policy, String> {
         let read = match &self.policy {
             Some(file) => Policy::from_file(file, self.package),
@@ -229,9 +232,9 @@ impl BuildInputs<'_> {
         read.map_err(|error| error.to_string())
     }
 
-    /// What it is made with. `libraries` are folders that the linker has searched before all others.
+    /// Detects the toolchain of the build. `libraries` are directories that the linker searches before all others.
     pub fn detect_toolchain(&self, env: &Env, policy: &Policy, libraries: &[Sourced<PathBuf>]) -> Toolchain {
-        // Named by a build script, it goes before whatever the machine names.
+        // A directory from a build script has precedence over those of the machine.
         let variable = format!("{}_INCLUDE_DIR", CUDNN.key.to_uppercase());
         let include = self.headers.iter().map(|folder| (variable.clone(), folder.into()));
         let env = if self.headers.is_some() { env.with_variables(include) } else { env.clone() };
@@ -261,18 +264,18 @@ impl BuildInputs<'_> {
         Err(format!("{by} names {}, where there is no {key}_version.h or {key}.h", folder.display()))
     }
 
-    /// What of the lock concerns this build.
+    /// Returns the parts of the lock that apply to this build.
     pub fn lock_scope(&self) -> Scope {
         match &self.given {
-            // A target is held against the lock in what it has: without kernels there are neither archs nor an nvcc that
-            // calls a host compiler, and one that takes no such library has none that could be another.
+            // Only the parts that the target has are compared with the lock: without kernels it has neither archs nor
+            // an nvcc with a host compiler, and without cuDNN there is no release that could differ.
             Some(given) => Scope {
                 archs: given.compiles || given.archs.is_some(),
                 host_compiler: given.compiles,
                 library: true,
                 only_what_it_has: true,
             },
-            // What a build script says by itself is kept with the source.
+            // The values that a build script specifies are already in the source.
             None => Scope {
                 archs: self.archs.is_none(),
                 host_compiler: true,
@@ -282,17 +285,17 @@ impl BuildInputs<'_> {
         }
     }
 
-    /// Findings as they weigh in this build, about this component: the one place where that is settled.
+    /// Applies the policy to findings about this component. This is the only function that sets their severity.
     pub fn apply_policy(&self, policy: &Policy, findings: Vec<Finding>) -> policy::PolicyResult {
         let component = self.component.to_string();
         let findings = findings.into_iter().map(|finding| finding.with_component(&component)).collect();
         policy.apply_to(findings, self.release)
     }
 
-    /// Its guard as objects in this folder, which must exist. `shared` is a directory with compiled shims.
+    /// Compiles the guard as objects in this directory, which must exist. `shared` is a directory with compiled shims.
     ///
     /// # Errors
-    /// Where the folder cannot be written to.
+    /// Returns a message if the directory is not writable.
     pub fn compile_guard(
         &self,
         env: &Env,
@@ -308,16 +311,16 @@ impl BuildInputs<'_> {
 }
 
 impl BuildCheck {
-    /// Whether the build may not go on.
+    /// Returns true if the build must fail.
     pub fn is_refused(&self) -> bool {
         fails_build(&self.findings)
     }
 
-    /// Records: what the note says of this build.
+    /// Builds the manifest of this build.
     pub fn to_manifest(&self, facts: &BuildInputs<'_>) -> Manifest {
         let mut manifest =
             Manifest::from_build(facts.component.clone(), facts.target, facts.profile, &self.policy, &self.toolchain);
-        // An allow whose reason has gone is no fact of this build.
+        // An allow entry without a finding is not recorded.
         manifest.allow.retain(|(code, _)| !self.stale_allows.contains(code));
         if !facts.sees_linked {
             manifest.requires.extend(self.declared_kernels());
@@ -329,48 +332,49 @@ impl BuildCheck {
         manifest
     }
 
-    /// What the project's own archs ask of a host, where nobody will look at the linked file: a guard that sees its program's
-    /// kernels at start-up goes by those, and where they are plain data, by the owner's word.
+    /// Returns the requirements of the project's own archs if nothing will inspect the linked file. At startup, the
+    /// shim uses the kernels of the program instead if it finds any; if they are plain data, it uses these rows.
     fn declared_kernels(&self) -> Vec<Requirement> {
         let isa = self.toolchain.toolkit_version().and_then(tables::ptx_isa).unwrap_or_default();
         let declared = self.toolchain.archs.declared.iter().find(|one| one.is_of_project());
         declared.map(|one| served::declared_rows(&one.targets, isa)).unwrap_or_default()
     }
 
-    /// The note's payload.
+    /// Encodes the descriptor of the note.
     ///
     /// # Errors
-    /// Which entry is too long.
+    /// Returns a message that names the entry that is too long.
     pub fn encode_note(&self, facts: &BuildInputs<'_>) -> Result<Box<[u8; SIZE]>, String> {
         note::encode(&self.to_manifest(facts))
     }
 }
 
-/// Whether it says that the policy asks for a guarded library, and that none was found.
+/// Returns true if the finding reports that the policy requires cuDNN and none was found.
 fn is_library_absent(finding: &Finding, toolchain: &Toolchain) -> bool {
     let found = toolchain.library_headers_used().is_some() || toolchain.library_used().is_some();
     finding.code == Code::CudnnNotAllowed && !found
 }
 
-/// Whether any of them fails the build: what it weighs decides, which policy and lock have settled.
+/// Returns true if any finding fails the build. Policy and lock have already set the severities.
 pub fn fails_build(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
 }
 
-/// What was linked, as the doors come to know it.
+/// Steps after linking.
 #[cfg(feature = "command")]
 impl BuildInputs<'_> {
-    /// Whether a linked file, and everything that was said before it, has nothing of CUDA: it is not judged then.
+    /// Returns true if a linked file does not use CUDA and nothing indicates that it should. Such a file is not
+    /// checked.
     ///
     /// # Errors
-    /// Why the file cannot be read.
+    /// Returns a message if the file cannot be read.
     pub fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
         Ok(self.cuda_intent(policy) == CudaIntent::Nobody && !kernels.has_kernels() && !binary.reaches_cuda()?)
     }
 
-    /// The guarded library that a linked file needs, where nobody can tell which headers it was compiled with: the release
-    /// of the library that the linker took stands for theirs, since they come in one package; else the first release that
-    /// has all the functions that the file binds. With it the finding that says so.
+    /// Determines the cuDNN release of a linked file if the headers that it was compiled with are unknown. Uses the
+    /// release of the library that the linker resolved, since one package contains both; else the first release that
+    /// has all functions that the file binds. Also returns the finding about that.
     pub fn resolve_cudnn(
         &self,
         policy: &Policy,
@@ -386,7 +390,7 @@ impl BuildInputs<'_> {
         let is_judged = known.is_some_and(|(_, path)| judged.is_some() && path.canonicalize().ok() == judged);
         let by_policy = policy.library_built.map(|version| (version, KnownBy::Declared));
         if let Some(recorded) = &manifest.library {
-            // Headers of the system, and a library from elsewhere: these need not be its headers.
+            // The headers of the system and a library from another directory need not belong together.
             let other = known.is_some_and(|(version, _)| version != recorded.version && !is_judged);
             let of_system = manifest.library_known.is_none() && toolchain.has_library_headers_of_system() && other;
             if !of_system && manifest.library_known != Some(KnownBy::Declared) {
@@ -420,7 +424,7 @@ impl BuildInputs<'_> {
             );
             findings.push(words.to_finding(&values));
         }
-        // What policy and toolkit say of it; a build system's way to it has been followed.
+        // Check the library against policy and toolkit. If a build system selected it, that was already done.
         if let Some(library) = library.filter(|_| !is_judged && toolchain.by == BuildSystem::Cargo) {
             let taken = toolchain.with_library_taken(library);
             findings.extend(judge::build::recheck_linked_cudnn(policy, toolchain, &taken));
@@ -428,9 +432,9 @@ impl BuildInputs<'_> {
         (taken, findings)
     }
 
-    /// The guarded library's headers that the code of a linked file was compiled with, where the build has left something that
-    /// shows them: whatever is named elsewhere, the record is of these, and they are held against the library that the linker
-    /// took. Of several the newest is recorded. Nothing where the file needs no such library, or nothing shows its headers.
+    /// Checks the cuDNN headers that the code of a linked file was compiled with against the library that the linker
+    /// resolved. They have precedence over other sources for the manifest; if there are several, the newest is
+    /// recorded. Returns `None` if the build's files show no headers.
     pub fn compiled_with(
         &self,
         policy: &Policy,
@@ -457,7 +461,7 @@ impl BuildInputs<'_> {
         Some((ResolvedCudnn { version: newest, known: None, rows: built.requirement_rows(policy) }, findings))
     }
 
-    /// What was kept back before linking, and holds now that the file has shown what was used.
+    /// Returns the deferred findings that apply to the linked file.
     pub fn deferred_findings(&self, judged: &BuildCheck, seen: &LinkEvidence, binary: &Binary) -> Vec<Finding> {
         let takes_library = binary.needed.iter().any(|name| CUDNN.is_named(name));
         let named = judged.toolchain.named_releases();
@@ -468,8 +472,8 @@ impl BuildInputs<'_> {
         judged.deferred.iter().filter(holds).cloned().collect()
     }
 
-    /// Holds the linked file against the policy and what was recorded before, and weighs. `library` is what is
-    /// wrong with the guarded library that it turned out to need.
+    /// Checks the linked file against the policy and the recorded manifest, and applies the policy to the findings.
+    /// `library` are findings about the cuDNN that it needs.
     pub fn judge_linked(
         &self,
         policy: &Policy,
@@ -487,11 +491,10 @@ impl BuildInputs<'_> {
         self.apply_policy(policy, findings).findings
     }
 
-    /// Holds the linked file against the lock. `kept_back` is what was not said before linking, `insist` whether any drift is
-    /// an error.
+    /// Compares the linked file with the lock. `kept_back` are the deferred findings; `insist`: any drift is an error.
     ///
     /// # Errors
-    /// Where the lock cannot be read.
+    /// Returns a message if the lock cannot be read.
     pub fn lock_drift(
         &self,
         policy: &Policy,
@@ -511,12 +514,13 @@ impl BuildInputs<'_> {
         Ok(weighed)
     }
 
-    /// Seals its notes in the file, or in `to`, which becomes a copy of it: the manifests that stand in it then. `seen` is what its tools tell; `None` where it has
-    /// nothing of CUDA; `judged` is the build, where its crates and variables are its own. The inner error is why the file does not carry this package's guard, though one was given to the
-    /// linker: what [`Self::not_guarded`] takes.
+    /// Seals the notes in the file, or in `to`, which becomes a copy of it. Returns the resulting manifests. `seen` is
+    /// the evidence of its toolkit; `None` if the file does not use CUDA. `judged` is the build, if its crates and
+    /// variables apply to the file. The inner error is the reason why the file does not contain the guard that was
+    /// passed to the linker, for [`Self::not_guarded`].
     ///
     /// # Errors
-    /// Why the file cannot be read or written.
+    /// Returns a message if the file cannot be read or written.
     pub fn seal_file(
         &self,
         binary: &Binary,
@@ -534,11 +538,11 @@ impl BuildInputs<'_> {
             }
         }
         let of_file = LinkObservation::from_binary(binary);
-        // The file names functions of the library's, and who looks them up is known from the graph.
+        // The file contains names of cuDNN functions, and the crate graph shows which crate looks them up.
         let opened = binary.linkage(CUDNN) == Linkage::Unknown && uses.iter().any(|one| one.opens_library(CUDNN.key));
         let observed = LinkObservation {
             looked_up,
-            // cargo hands a file on only where its compiler has ended well, and runs it again where it has not.
+            // cargo uses a file only if its compiler succeeded, and runs the compiler again otherwise.
             fresh: self.given.is_none(),
             nothing: seen.is_none(),
             archs_of_nobody: judged.is_some_and(|judged| judged.toolchain.archs.named_by().is_none()),
@@ -557,7 +561,7 @@ impl BuildInputs<'_> {
         Ok(Ok(manifests))
     }
 
-    /// What to say of a file that does not carry the guard which the linker was given, as it weighs in this build.
+    /// Returns the finding about a file without the guard that was passed to the linker, with the policy applied.
     pub fn not_guarded(&self, policy: &Policy, name: &str, file: &Path, why: &str) -> Vec<Finding> {
         let values = Values::default().with("file", name).with("path", file.display());
         let values = values.with("component", &self.component).with("why", why);

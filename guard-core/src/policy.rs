@@ -122,10 +122,10 @@ pub struct Runtime {
 /// `[runtime] gpu`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GpuNeed {
-    /// Without a GPU: continue without a message.
+    /// If there is no GPU, continue without a message.
     #[default]
     Auto,
-    /// Without a GPU: refuse.
+    /// If there is no GPU, refuse.
     Required,
     /// Never refuse because of a GPU or driver.
     Optional,
@@ -844,7 +844,7 @@ CG122 = "Hopper only, no PTX on purpose"
         assert_eq!(policy.runtime.gpu, GpuNeed::Auto);
         let other = Policy::parse(Path::new("p"), text.as_bytes(), "other").unwrap();
         assert_eq!((other.runtime.gpu, other.archs.len(), other.library.is_some()), (GpuNeed::Required, 1, true));
-        // The other way round.
+        // The opposite order.
         let text = "[cudnn]\nlinkage = \"none\"\n[package.demo.cudnn]\nrequire = \"^9\"\n";
         let policy = read(text).unwrap();
         assert_eq!((policy.library.is_some(), policy.library_linkage), (true, None));
@@ -1036,7 +1036,7 @@ CG122 = "Hopper only, no PTX on purpose"
             [member.join(FILE), top.join("crates").join(FILE), top.join(FILE)]
         );
         assert_eq!(Policy::candidate_paths(&top, &top), [top.join(FILE)]);
-        // A member that lies elsewhere.
+        // A member outside of the directory.
         let other = folder.path().join("elsewhere");
         assert_eq!(Policy::candidate_paths(&other, &top), [other.join(FILE), top.join(FILE)]);
         assert_eq!(Policy::for_package(&other, &top, "other").unwrap().path, Some(top.join(FILE)));
@@ -1133,7 +1133,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     proptest! {
-        /// One slip of the finger in any key: its line, its full key and the key that was meant.
+        /// A typing mistake in any key is reported with its line, its full key and a suggestion.
         #[test]
         fn a_mistyped_key_is_told_with_what_was_meant(
             section in prop::sample::select(SECTIONS.iter().filter(|(_, keys)| !keys.is_empty()).collect::<Vec<_>>()),
@@ -1153,7 +1153,7 @@ CG122 = "Hopper only, no PTX on purpose"
             let error = read(&format!("{}[{section}]\n{typed} = \"x\"\n", "\n".repeat(lines))).unwrap_err();
             let error_line = format!("cudaguard.toml:{}: `{section}.{typed}`: no such key", lines + 2);
             prop_assert!(error.starts_with(&error_line), "{error}");
-            // Where two keys are as near, either may be meant.
+            // If two keys are equally similar, either may be suggested.
             let suggestion = keys.iter().any(|key| error.ends_with(&format!("; did you mean `{key}`?")));
             prop_assert!(suggestion || key.len() < 3, "{error}");
         }

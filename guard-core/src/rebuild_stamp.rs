@@ -1,8 +1,8 @@
-//! Whether a build is still true: contents, not times.
+//! Detects whether a guard must be rebuilt, by contents instead of times.
 //!
-//! cargo looks at the times of files and the values of variables. A toolkit that was replaced by an older package has
-//! older times, and cargo keeps what it had. So `cargo cudaguard` digests what a guard depends on before each build and
-//! rewrites a stamp file where the digest differs; `embed!()` announces that file.
+//! cargo compares the times of files and the values of variables. A toolkit that was replaced by an older package has
+//! older times, so cargo does not rebuild. Therefore `cargo cudaguard` computes a digest of the dependencies of a guard
+//! before each build and rewrites a stamp file if the digest differs; `embed!()` makes cargo watch that file.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,18 @@ pub use digest::Stamp;
 
 use crate::manifest::Component;
 
-/// Where the stamp of a component stands in the folder that [`STAMP_DIR_VAR`](crate::env::STAMP_DIR_VAR) names.
+/// Returns the path of a component's stamp in the directory that [`STAMP_DIR_VAR`](crate::env::STAMP_DIR_VAR) names.
 pub fn digest_file(folder: &Path, component: &Component) -> PathBuf {
     folder.join(format!("{}.stamp", crate::guard::note_group(component)))
 }
 
-/// Where `embed!()` leaves its findings for who is to tell them further: beside the stamp.
+/// Returns the path of the findings file that `embed!()` writes next to the stamp.
 pub fn findings_path(folder: &Path, component: &Component) -> PathBuf {
     digest_file(folder, component).with_extension("said")
 }
 
-/// Whether cargo itself sets this variable for build scripts. cargo rebuilds by itself where these matter, and outside
-/// of a build script they say nothing.
+/// Returns true if cargo itself sets this variable for build scripts. cargo rebuilds if one of these changes, and
+/// outside of a build script they have no meaning.
 pub(crate) fn given_by_cargo(name: &str) -> bool {
     const OTHERS: [&str; 11] = [
         "CARGO",
@@ -43,7 +43,7 @@ pub(crate) fn given_by_cargo(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// A build.rs only announces stamps; who writes them is the command.
+/// A build.rs only makes cargo watch stamps; the command writes them.
 #[cfg(feature = "command")]
 mod digest {
     use std::fmt;
@@ -59,20 +59,21 @@ mod digest {
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
 
-    /// Up to this size a file is digested whole. Compilers and libraries are larger: of those the two ends, which hold the
-    /// build id and the section table, the size and the time stand for the rest, or digesting would cost more than cargo.
+    /// Size up to which a file is digested completely. Compilers and libraries are larger: their two ends, which
+    /// contain the build id and the section table, their size and their time are digested instead, because a complete
+    /// digest would take longer than cargo.
     pub(super) const WHOLE: u64 = 1 << 20;
     const END: u64 = 1 << 16;
 
-    /// A digest of everything a guard depends on.
+    /// A digest of all dependencies of a guard.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Stamp(Digest);
 
     impl Stamp {
-        /// Of this toolchain, policy and lock: the contents of every file that they were read from, the variables that this
-        /// environment was asked for, the target, and cudaguard's version.
+        /// Computes the stamp of this toolchain, policy and lock: the contents of every file that they were read from,
+        /// the accessed variables of the environment, the target, and cudaguard's version.
         ///
-        /// A file that cannot be read counts as absent, which is a state like any other.
+        /// A file that cannot be read counts as absent, which is a valid state.
         pub fn from_toolchain(env: &Env, policy: &Policy, lock: Option<&Path>, toolchain: &Toolchain) -> Self {
             let mut files = toolchain.read_files();
             files.extend(policy.path.clone());
@@ -93,15 +94,15 @@ mod digest {
             Self(digest)
         }
 
-        /// Of the contents of these files, whatever their order.
+        /// Computes the stamp of the contents of these files, in any order.
         pub fn from_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
             let mut digest = Digest::new();
             digest_files(&mut digest, files.into_iter().collect());
             Self(digest)
         }
 
-        /// Writes the stamp into its file where that says otherwise, or is not there; folders above are made. Answers
-        /// whether it wrote: whether cargo will now see a change.
+        /// Writes the stamp if the file is missing or has other contents, and creates its parent directories. Returns
+        /// true if it wrote the file, so that cargo will detect a change.
         pub fn write_if_changed(self, file: &Path) -> Result<bool, String> {
             write_where_new(file, format!("{self}\n").as_bytes())
         }

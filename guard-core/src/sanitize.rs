@@ -1,21 +1,22 @@
-//! What was found, made fit to be shown: names, paths, notes and what other programs say are written by others, and a
-//! terminal obeys some of what can stand in them.
+//! Makes untrusted text safe to print: names, paths, notes and output of other programs can contain control sequences
+//! that a terminal interprets.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a terminal does something for it other than showing it: moves, colours, deletes, turns the reading direction.
+/// Returns true if a terminal interprets the character instead of displaying it: moving the cursor, changing colours,
+/// deleting, changing the text direction.
 fn is_terminal_control(c: char) -> bool {
-    // Tabs and newlines are told apart below. The last are the bidirectional marks, overrides and isolates, and the
-    // separators that some take for the end of a line.
+    // The callers handle tabs and newlines. The last ranges are the bidirectional marks, overrides and isolates, and
+    // the separators that some programs treat as line ends.
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// What begins a command of GitHub's runner: `::` after blanks at the start of a line, `##[` anywhere.
+/// Prefixes of workflow commands of GitHub's runner: `::` after blanks at the start of a line, `##[` anywhere.
 const RUNNER: [(&str, &str); 2] = [("::", "\\u003a:"), ("##[", "\\u0023#[")];
 
-/// Spells what the runner of GitHub's workflows would obey in a line that names of others may begin.
+/// Escapes workflow commands of GitHub's runner in a line that may contain untrusted names.
 fn without_workflow_commands(line: &str) -> Cow<'_, str> {
     let [(start, spelled), (anywhere, instead)] = RUNNER;
     let mut line = Cow::Borrowed(line);
@@ -33,7 +34,7 @@ fn escape_chars(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if spell(c) {
-            // As JSON spells it, so that JSON stays the same JSON.
+            // Escaped as in JSON, so that JSON text keeps its value.
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         } else {
             out.push(c);
@@ -42,12 +43,12 @@ fn escape_chars(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A text of any number of lines: what a terminal would obey is spelled out, `\u001b`.
+/// Escapes a text of several lines: control characters become `\u001b`.
 pub fn sanitize_text(text: &str) -> Cow<'_, str> {
     escape_chars(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// The same of a text that begins no command of a workflow: a name in it may look like one.
+/// Escapes a text of several lines that contains no intended workflow command: a name in it may look like one.
 pub fn output(output: &str) -> Cow<'_, str> {
     let spelled = sanitize_text(output);
     let obeyed = |line: &str| !matches!(without_workflow_commands(line), Cow::Borrowed(_));
@@ -57,21 +58,21 @@ pub fn output(output: &str) -> Cow<'_, str> {
     spelled.split_inclusive('\n').map(without_workflow_commands).collect::<String>().into()
 }
 
-/// A text that stands within a line: newlines and tabs are spelled out, too.
+/// Escapes a text within a line, including newlines and tabs.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     escape_chars(text, |_| false)
 }
 
-/// A text within a line as far as it comes from others; what it has of lines is ours. Tabs part names from values.
+/// Escapes untrusted text that was joined into one line. Tabs, which separate names from values, are retained.
 pub(crate) fn sanitize_joined(text: &str) -> Cow<'_, str> {
     escape_chars(text, |c| c == '\t')
 }
 
-/// The text with `written` for each `word` that stands by itself: `al` is not in `alice`, `bea-1` or `libal.so`, and `/home/al` is
-/// in `-L/home/al/lib`, and not in `/home/al.fredo`.
+/// Replaces each separate occurrence of `word` by `written`: `al` does not occur in `alice`, `bea-1` or `libal.so`, and
+/// `/home/al` occurs in `-L/home/al/lib` but not in `/home/al.fredo`.
 pub fn replace_word(text: &str, word: &str, written: &str) -> String {
     let letter = |c: &char| c.is_alphanumeric() || *c == '_';
-    // A dot or a hyphen goes on with a name where a letter follows, and ends a sentence where none does.
+    // A dot or a hyphen continues a name if a letter follows; otherwise it ends a sentence.
     let goes_on = |next: &mut dyn Iterator<Item = char>| match next.next() {
         Some('.' | '-') => next.next().as_ref().is_some_and(letter),
         other => other.as_ref().is_some_and(letter),

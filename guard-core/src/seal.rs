@@ -1,8 +1,8 @@
-//! Writes the observed truth into the notes of a linked file: after linking, before cargo copies the file on.
+//! Writes the observed facts into the notes of a linked file: after linking, before cargo copies the file.
 //!
-//! Either the old file or the new one is whole at every moment: the new one is written beside the old, under a hidden
-//! name, and renamed over it. A running program, another hard link and a process killed in the middle keep the old one;
-//! nothing is synced to disk, as no linker does either.
+//! The file is replaced atomically: the new one is written to the same directory under a hidden name and renamed over
+//! the old one. A running program, another hard link and a process that is killed meanwhile keep the old file. Nothing
+//! is synced to disk, as linkers do not do it either.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
@@ -22,45 +22,47 @@ use crate::tables;
 use crate::vendor::{CUDART, CUDNN, cudart_named};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
-/// What was seen in a linked file.
+/// The facts observed in a linked file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkObservation {
-    /// The package whose notes to seal; `None`: every note in the file. Those of other packages stay as they are: what
-    /// they say was true of their own files, and the shim judges them by what is loaded.
+    /// The package whose notes are sealed; `None`: every note in the file. Notes of other packages are not changed:
+    /// their facts were true of their own files, and the shim compares them with the loaded libraries.
     pub component: Option<String>,
-    /// How the file reaches the guarded library. `Unknown` leaves what the note says.
+    /// How the file links or loads cuDNN. With `Unknown` the fact in the note is not changed.
     pub library: Linkage,
-    /// The major in the name of that library, where it needs it.
+    /// The major in the soname of cuDNN, if the file needs it.
     pub library_named: Option<u32>,
-    /// How it reaches cudart.
+    /// How it links or loads cudart.
     pub cudart: Linkage,
-    /// The version in the name of the libcudart that it needs: `libcudart.so.13`. The second number is the library's own
-    /// up to 10.2, and always 0 after that.
+    /// The version in the name of the libcudart that it needs: `libcudart.so.13`. The second number is the library's
+    /// minor up to 10.2, and always 0 after that.
     pub cudart_named: Option<CudaVersion>,
-    /// The archs that there are kernels for; `None` where nobody has looked.
+    /// The targets of its kernels; `None` if it was not searched for kernels.
     pub archs: Option<Vec<Target>>,
-    /// Rows of what its kernels ask of GPUs ([`crate::kernels::Kernels::requirement_rows`]); `None` where nobody has looked.
+    /// The GPU rows of its kernels ([`crate::kernels::Kernels::requirement_rows`]); `None` if it was not searched for
+    /// kernels.
     pub gpus: Option<Vec<Requirement>>,
-    /// What the driver's functions that are looked up in it at once ask of a driver: the CUDA version that brought the
-    /// newest, and who looks it up ([`crate::crates::driver_floors`]).
+    /// Driver requirements of functions that it looks up at startup: the CUDA version that introduced the newest one,
+    /// and the crate that looks it up ([`crate::crates::driver_floors`]).
     pub looked_up: Vec<(CudaVersion, String)>,
-    /// What its tools tell of the toolkit.
+    /// The evidence of its toolkit.
     pub seen: LinkEvidence,
-    /// The release of the guarded library's headers, where it is another than was recorded, and the rows that follow from it.
+    /// The cuDNN release, if it differs from the recorded one, and the rows that follow from it.
     pub taken: Option<ResolvedCudnn>,
-    /// The newest of the driver's functions that the file binds, and the CUDA version that brought it.
+    /// The newest function of the driver that the file binds, and the CUDA version that introduced it.
     pub bound: Option<(CudaVersion, String)>,
-    /// Nobody has the file yet, and one that was left half written would be made anew: it is written to where it stands, since
-    /// a copy of a large one takes longer than all the rest.
+    /// True if the linker output is not published yet and a crash triggers a rebuild. It is patched in place then,
+    /// because copying a large file takes longer than all other steps.
     pub fresh: bool,
-    /// It has nothing of CUDA, and nobody has said that it should: what the machine has was not used.
+    /// True if it does not use CUDA and nothing indicates that it should: the toolkit of the machine was not used.
     pub nothing: bool,
-    /// What the note declares of archs is a list that is there for everybody: where the file shows no code, there is none.
+    /// True if the declared archs in the note are a general list that is not specific to this package. If the file
+    /// contains no code, they are removed.
     pub archs_of_nobody: bool,
 }
 
 impl LinkObservation {
-    /// What a file says of itself; kernels are for who can read them.
+    /// Collects the facts that the parsed file shows, without those about its kernels.
     pub fn from_binary(binary: &Binary) -> Self {
         Self {
             component: None,
@@ -85,20 +87,19 @@ impl LinkObservation {
     }
 }
 
-/// The release of the guarded library's headers, as the build's own files show them, or what stands for them where nothing
-/// does.
+/// The cuDNN release that the build's files show, or a substitute if they show none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedCudnn {
     /// The release.
     pub version: Version,
-    /// How it is known; `None`: by the headers themselves.
+    /// The origin of the release; `None`: the headers.
     pub known: Option<KnownBy>,
-    /// What follows from it.
+    /// The rows that follow from it.
     pub rows: Vec<Requirement>,
 }
 
 impl ResolvedCudnn {
-    /// Writes it into a manifest, in the place of what was taken for its headers.
+    /// Writes it into a manifest, replacing the recorded headers.
     pub(crate) fn record_in(&self, manifest: &mut Manifest) {
         manifest.library = Some(BuiltWith { version: self.version, linkage: Linkage::Linked });
         manifest.library_known = self.known;
@@ -109,35 +110,38 @@ impl ResolvedCudnn {
     }
 }
 
-/// What came of it.
+/// The result of sealing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SealResult {
-    /// Notes written anew.
+    /// Number of changed notes.
     pub written: usize,
-    /// Notes that said the same already.
+    /// Number of notes that were already up to date.
     pub same: usize,
-    /// Notes that cannot be written, each with the reason: damaged, or of a cudaguard that knows more.
+    /// Notes that cannot be sealed, each with the reason: damaged, or written by a newer cudaguard.
     pub left: Vec<String>,
 }
 
-/// Seals the notes of a file: in its place, where a file without notes, or whose notes say the same already, is not touched,
-/// or as a new file `to` that replaces what stands there. An error says what stopped it; both are then as they were.
+/// Seals the notes of a file, in place or into a new file `to`, which replaces an existing one. In place, a file
+/// without notes or with up-to-date notes is not modified.
+///
+/// # Errors
+/// Returns a message with the cause; both files are unchanged then.
 pub fn seal_file(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Result<SealResult, String> {
     seal_open(&Binary::read(file)?, to, observed).map(|(sealed, _)| sealed)
 }
 
-/// The same of a file that is open; with the result, the manifests that the sealed file carries.
+/// Seals an open file. Also returns the manifests in the sealed file.
 pub(crate) fn seal_open(
     binary: &Binary,
     to: Option<&Path>,
     observed: &LinkObservation,
 ) -> Result<(SealResult, Vec<Manifest>), String> {
-    // Behind a link stands the file to replace, not the link.
+    // If the path is a link, its target is replaced, not the link.
     let file = fs::canonicalize(&binary.path).map_err(|error| format!("{}: {error}", binary.path.display()))?;
     let mut sealed = SealResult::default();
     let mut manifests = Vec::new();
     if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
-        // What it will be linked to, nobody knows yet.
+        // The libraries that it will be linked to are not known yet.
         return Ok((sealed, manifests));
     }
     let mut changes: Vec<Change> = Vec::new();
@@ -155,7 +159,8 @@ pub(crate) fn seal_open(
             manifests.push(manifest);
             continue;
         }
-        // Only what comes back as it was can be written without losing what this cudaguard does not know of.
+        // A note is rewritten only if encoding it again yields the same bytes. Otherwise data of a newer cudaguard
+        // would be lost.
         if note::encode(&manifest).ok().is_none_or(|again| again[..] != found.descriptor[..]) {
             sealed.left.push(format!(
                 "the note of {}, written by cudaguard {}, which knows more than this one",
@@ -194,15 +199,15 @@ pub(crate) fn seal_open(
     Ok((sealed, manifests))
 }
 
-/// Makes `to` a copy of a file that has no note to seal.
+/// Copies a file that has no note to seal to `to`.
 ///
 /// # Errors
-/// With the name of what cannot be written.
+/// Returns a message with the path that cannot be written.
 pub fn copy_file(file: &Path, to: &Path) -> Result<(), String> {
     replace_file(to, file, &[]).map_err(|error| format!("cannot write {}: {error}", to.display()))
 }
 
-/// The manifest as the linked file shows it.
+/// Updates the manifest with the observed facts.
 pub(crate) fn observed_manifest(mut manifest: Manifest, observed: &LinkObservation) -> Manifest {
     manifest.sealed = true;
     if observed.nothing {
@@ -232,7 +237,7 @@ pub(crate) fn observed_manifest(mut manifest: Manifest, observed: &LinkObservati
     if let Some(rows) = &observed.gpus {
         manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Gpu { .. }));
         manifest.requires.extend(rows.iter().cloned());
-        // A driver that the program starts on at all is then new enough for its machine code.
+        // A driver that is new enough to start the program is then new enough for its machine code.
         let newest = manifest.requires.iter().filter_map(|requirement| match requirement {
             Requirement::Driver { cuda, .. } => Some(*cuda),
             _ => None,
@@ -243,13 +248,13 @@ pub(crate) fn observed_manifest(mut manifest: Manifest, observed: &LinkObservati
                 *sure_from = sure_from.filter(|(cuda, _)| newest.is_none_or(|newest| newest < *cuda));
             }
         }
-        // What differed in nothing else is told together.
+        // Neighbouring rows that have become equal are merged.
         manifest.requires.dedup_by(|next, row| served::merge_rows(row, next));
     }
     manifest
 }
 
-/// The toolkit that the file shows, in the place of the one that was looked up.
+/// Replaces the detected toolkit by the one that the file shows.
 pub(crate) fn set_toolkit(manifest: &mut Manifest, seen: &LinkEvidence) {
     let recorded = manifest.toolkit.map(CudaVersion::from);
     if let Some(shown) = seen.built_with(recorded) {
@@ -266,13 +271,13 @@ pub(crate) fn set_toolkit(manifest: &mut Manifest, seen: &LinkEvidence) {
 fn set_cudnn(manifest: &mut Manifest, observed: &LinkObservation) {
     let Some(library) = &mut manifest.library else { return };
     library.linkage = match (library.linkage, observed.library) {
-        // Declared to be loaded by name, it leaves no trace that must be found.
+        // A library that is declared as dlopened need not leave a trace in the file.
         (declared, Linkage::Unknown) | (declared @ Linkage::Dlopened, Linkage::None) => declared,
         (_, seen) => seen,
     };
     let seen = library.linkage;
-    // Headers were there when it was built, and the file uses nothing of them, or another major's library: what they say is
-    // asked of no host.
+    // The headers existed when it was built, but the file does not use them, or uses the library of another major: they
+    // impose no requirements on the host.
     let other = observed.library_named.is_some_and(|major| major != library.version.major);
     manifest.requires.retain(|requirement| {
         seen != Linkage::None && !other
@@ -285,8 +290,9 @@ fn set_cudnn(manifest: &mut Manifest, observed: &LinkObservation) {
     }
 }
 
-/// The version whose driver floor a cudart in a file has, where `shown` is what the file and its linker show of it: it asks for a driver of its own major, however it got there. One
-/// that is opened by name may be of any.
+/// Returns the version that determines the minimum driver of a cudart in a file: it needs a driver of the same major,
+/// whatever way it is linked. `shown` is the version that the file and its linker show. A dlopened cudart may be of any
+/// version.
 pub(crate) fn cudart_speaks_for(
     manifest: &Manifest,
     linkage: Linkage,
@@ -299,7 +305,7 @@ pub(crate) fn cudart_speaks_for(
             let known = shown.or(toolkit).filter(|known| known.major == named.major);
             known.or(Some(named))
         }
-        // Where its code does not tell: what nvcc links without being told otherwise.
+        // If its code does not show the version, assume that nvcc linked its default.
         (Linkage::Static, _) => shown.or(toolkit),
         _ => None,
     }
@@ -325,17 +331,17 @@ fn set_cudart(manifest: &mut Manifest, observed: &LinkObservation) {
             None => format!("libcudart {cudart}"),
         },
     };
-    // Before the rows of GPUs, as MANIFEST.md numbers them.
+    // Driver rows precede GPU rows, as MANIFEST.md specifies.
     let at = manifest.requires.iter().position(|requirement| matches!(requirement, Requirement::Gpu { .. }));
     manifest.requires.insert(at.unwrap_or(manifest.requires.len()), row);
 }
 
-/// Functions that must all be there ask for a driver that has them, whatever cudart asks for.
+/// Adds the driver requirements of functions that must all exist, in addition to those of cudart.
 fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
     let kept =
         |row: &Requirement| !matches!(row, Requirement::Driver { because, .. } if !because.starts_with("libcudart"));
     manifest.requires.retain(kept);
-    // The loader, too, wants every function that is bound, now or at its first call.
+    // The loader requires every bound function, at startup or at its first call.
     let bound_cuda = observed.bound.as_ref().map(|(cuda, _)| cuda);
     let floor = |row: &Requirement| matches!(row, Requirement::Driver { cuda, .. } if Some(cuda) >= bound_cuda);
     let bound = observed.bound.as_ref().filter(|_| !manifest.requires.iter().any(floor));
@@ -351,7 +357,7 @@ fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
     }
 }
 
-/// A file that is removed where it has not become something else.
+/// A file that is removed on drop, unless it was renamed.
 struct Temporary(Option<PathBuf>);
 
 impl Drop for Temporary {
@@ -362,10 +368,10 @@ impl Drop for Temporary {
     }
 }
 
-/// Bytes, and where they go.
+/// The offset in the file, and the new bytes.
 type Change = (u64, Vec<u8>);
 
-/// Makes `file` what `from` is with the changes; they may be one.
+/// Replaces `file` by a changed copy of `from`; both may be the same file.
 fn replace_file(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> {
     let metadata = fs::metadata(from)?;
     let (folder, name) = (file.parent(), file.file_name());
@@ -375,7 +381,7 @@ fn replace_file(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> 
     let mut temporary = create_temporary(folder, &prefix)?;
     let Some(path) = temporary.0.clone() else { return Err(io::ErrorKind::NotFound.into()) };
     fs::copy(from, &path)?;
-    // A copy of a read-only file is read-only.
+    // The copy of a read-only file is read-only.
     set_writable(&path)?;
     write_changes(&path, changes)?;
     keep_owner(&path, &metadata);
@@ -407,8 +413,8 @@ fn create_temporary(folder: &Path, prefix: &str) -> io::Result<Temporary> {
     }
 }
 
-/// Names the processes among which a process id is unique: those of one boot and one PID namespace. Containers that share a
-/// directory do not see each other's processes.
+/// Identifies the processes among which a process id is unique: those of one boot and one PID namespace. Containers
+/// that share a directory do not see each other's processes.
 fn process_space() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -416,7 +422,7 @@ fn process_space() -> String {
     format!("{}.{digits}-", boot.get(..8).unwrap_or_default())
 }
 
-/// Removes what processes that were killed in the middle have left. Those of a living process are its own business.
+/// Removes temporary files of processes that were killed. Files of running processes are not removed.
 fn remove_leftovers(folder: &Path, prefix: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -428,7 +434,7 @@ fn remove_leftovers(folder: &Path, prefix: &str) {
     }
 }
 
-/// Under a second name it may be somebody's already: a cache's, for one.
+/// Returns true if the file has only one hard link. With several, another program such as a cache may use the file.
 #[cfg(unix)]
 fn has_one_name(file: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -454,7 +460,8 @@ fn set_writable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-/// Before the mode is set: a change of owner takes rights away. Only root can, and only for root does it matter.
+/// Sets the owner before the mode, because changing the owner clears mode bits. Only root can do this, and only for
+/// root it is necessary.
 #[cfg(unix)]
 fn keep_owner(path: &Path, metadata: &fs::Metadata) {
     use std::os::unix::fs::MetadataExt as _;

@@ -53,7 +53,7 @@ pub struct GpuSupport {
     pub beside: PtxFallback,
 }
 
-/// One piece of code that a GPU may use, with the inputs of its driver requirement.
+/// Code that a GPU may use, with the inputs of its driver requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum DeviceCode {
     Run {

@@ -1,25 +1,25 @@
-//! Which GPU runs what.
+//! Rules for which GPU can run which code.
 
 use crate::arch::{Suffix, Target};
 use crate::tables;
 
-/// Whether a GPU runs code.
+/// The compatibility of code with a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Compatibility {
-    /// It does not.
+    /// Incompatible.
     No,
-    /// Neither documents nor measurements say.
+    /// Unknown: neither documents nor measurements show it.
     CannotTell,
-    /// It does.
+    /// Compatible.
     Yes,
 }
 
 impl Target {
-    /// Whether a GPU of this cc runs it, as far as architecture goes; whether the driver compiles that PTX is a
-    /// question of [`tables::ptx_floor`].
+    /// Returns whether a GPU of this cc can run the code by its architecture. Whether a driver compiles the PTX is
+    /// determined by [`tables::ptx_floor`].
     ///
-    /// The rules of NVIDIA's CUDA C++ programming guide, 6.1 (binary and PTX compatibility), and of families as ptxas
-    /// 12.9 to 13.5 assembles them:
+    /// The rules are those of NVIDIA's CUDA C++ programming guide, 6.1 (binary and PTX compatibility), and of families
+    /// as ptxas 12.9 to 13.5 assembles them:
     /// - machine code: same major, minor not smaller, discrete GPUs only; on a Tegra exactly its own;
     /// - PTX: any GPU that is not older;
     /// - `a`, both kinds: exactly that cc; `f`: its family, minor not smaller.
@@ -30,7 +30,8 @@ impl Target {
         match (self, arch.suffix) {
             (Self::Ptx(_), Suffix::None) if made_for <= cc => Compatibility::Yes,
             _ if made_for == cc => Compatibility::Yes,
-            // One chip under two names: CUDA 12 calls it 10.1, CUDA 13 11.0; whether code crosses over is in no document.
+            // A chip with two names: CUDA 12 calls it 10.1, CUDA 13 11.0. It is undocumented if code for one runs on the
+            // other.
             _ if tables::same_chip(made_for, cc) => Compatibility::CannotTell,
             (_, Suffix::Specific) | (Self::Ptx(_), Suffix::None) => Compatibility::No,
             (Self::Cubin(_), Suffix::None) => {
@@ -63,7 +64,7 @@ mod tests {
             ("sm_89", (8, 6), No),
             ("sm_80", (9, 0), No),
             ("sm_80", (7, 5), No),
-            // An arch that no document names, judged as a discrete GPU.
+            // An arch that is in no document is treated as a discrete GPU.
             ("sm_86", (8, 8), Yes),
             ("sm_130", (13, 4), Yes),
             ("sm_130", (14, 0), No),
@@ -96,7 +97,7 @@ mod tests {
             ("sm_130f", (13, 1), CannotTell),
             ("sm_130f", (13, 0), Yes),
             ("sm_131f", (13, 0), No),
-            // One chip, two names.
+            // Two names of one chip.
             ("sm_101", (11, 0), CannotTell),
             ("sm_110", (10, 1), CannotTell),
             ("sm_101a", (11, 0), CannotTell),
@@ -122,7 +123,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is not known: exactly its own GPU always runs it, an older one never.
+        /// An unknown arch always runs on its own GPU and never on an older one.
         #[test]
         fn own_gpu_and_older_ones(arch in any_arch(), older in 1u16..40) {
             for target in [Target::Cubin(arch), Target::Ptx(arch)] {

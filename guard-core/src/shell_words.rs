@@ -1,6 +1,6 @@
-//! Words as a shell splits them, of flags in variables and in what compilers print.
+//! Splits strings into arguments like a shell, for flags in variables and for output of compilers.
 
-/// The words of a text. A quote that is left open ends with the text, and so does a backslash.
+/// Splits a string into arguments. An unclosed quote and a final backslash end with the string.
 pub fn split_words(text: &str) -> Vec<String> {
     let dangling = text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
     let text = text.get(..text.len() - usize::from(dangling)).unwrap_or_default();
@@ -19,7 +19,7 @@ mod tests {
             ("a'b c'd", &["ab cd"]),
             (r#""a \" b" '' c\ d"#, &["a \" b", "", "c d"]),
             (r#"a\ b "c \" d" '' e"#, &["a b", "c \" d", "", "e"]),
-            // Within double quotes only a few characters are escaped.
+            // Inside double quotes only a few characters are escaped.
             (r#""-DWHERE=C:\cuda""#, &[r"-DWHERE=C:\cuda"]),
             ("'open a", &["open a"]),
             ("\"open 'a", &["open 'a"]),

@@ -1,4 +1,4 @@
-//! Asking a program for a line of text: bounded in time and in size, whatever the program does.
+//! Runs a program and captures its output, bounded in time and in size.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,23 +10,25 @@ use std::time::{Duration, Instant};
 
 use crate::env::Env;
 
-/// As much as is read of an answer; nvcc's longest is a fiftieth of it.
+/// Maximum size of the captured output; nvcc's longest is a fiftieth of it.
 const ENOUGH: u64 = 256 * 1024;
 
-/// What a program said.
+/// The output of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessOutput {
     /// Standard output.
     pub(crate) out: String,
     /// Standard error.
     pub(crate) err: String,
-    /// Where it did not end well, how: `exit status 3`, `signal 9 (SIGKILL)`.
+    /// The kind of failure: `exit status 3`, `signal 9 (SIGKILL)`; `None` if it succeeded.
     pub(crate) failed: Option<String>,
 }
 
-/// Runs the program and waits at most `patience` for its answer. `variables`: as [`crate::env::Env::for_child`] gives them.
-/// The error says in words, after the program's name, what happened: `cannot be started: …`, `did not answer within
-/// 10 s`.
+/// Runs the program and waits at most `patience` for its end. `variables`: the environment, as from
+/// [`crate::env::Env::for_child`].
+///
+/// # Errors
+/// Returns a message to append to the program's name: `cannot be started: …`, `did not answer within 10 s`.
 pub(crate) fn run_with_timeout<A: AsRef<OsStr>>(
     program: &Path,
     arguments: &[A],
@@ -41,7 +43,7 @@ pub(crate) fn run_with_timeout<A: AsRef<OsStr>>(
     }
     // gcc translates even its version line.
     command.env("LC_ALL", "C");
-    // A group of its own, so that what a wrapper script started ends with it.
+    // A separate process group, so that the timeout also ends children of a wrapper script.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = spawn(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
@@ -72,8 +74,8 @@ fn timeout_message(patience: Duration) -> String {
     format!("did not answer within {} s", patience.as_secs_f32())
 }
 
-/// Starts it; a script that another thread of this process has just written can still be open for writing in a child
-/// forked meanwhile (`ETXTBSY`), which passes.
+/// Starts the program. Retries on `ETXTBSY`, which passes: if another thread has just written a script, a child that
+/// was forked meanwhile may still have it open for writing.
 fn spawn(command: &mut Command) -> std::io::Result<Child> {
     for _ in 0..20 {
         match command.spawn() {
@@ -88,7 +90,7 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
 
 fn read_in_thread(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (say, hear) = channel();
-    // Not joined: a grandchild may keep the pipe open for good.
+    // Not joined, because a grandchild may keep the pipe open forever.
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
@@ -115,13 +117,13 @@ fn kill_and_wait(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The program of this name in `PATH`, as the shell of this system finds it: the first file that we may execute.
+/// Searches a program in `PATH` like the shell of this system: the first file that this process may execute.
 #[cfg(feature = "command")]
 pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
     which::which_in(name, Some(env.var_os("PATH")?), env.current_dir()).ok()
 }
 
-/// The same, as far as a build.rs needs it: what somebody may execute.
+/// Searches a program in `PATH`, in the simpler way that a build.rs needs: the first file with an execute permission.
 #[cfg(not(feature = "command"))]
 pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
     env.path_list("PATH")
@@ -130,14 +132,14 @@ pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
-/// Whether this is a file that we may execute.
+/// Returns true if this is a file that this process may execute.
 #[cfg(feature = "command")]
 pub(crate) fn is_executable(file: &Path) -> bool {
     let here = Path::new(".");
     which::which_in(here.join(file), None::<&OsStr>, here).is_ok()
 }
 
-/// Whether this is a file that somebody may execute.
+/// Returns true if this is a file with an execute permission for any user.
 #[cfg(not(feature = "command"))]
 pub(crate) fn is_executable(file: &Path) -> bool {
     let Ok(data) = file.metadata() else { return false };
@@ -173,7 +175,7 @@ mod tests {
             ("kill -SEGV $$", Some("signal 11 (SIGSEGV)")),
         ] {
             let failure = run_shell(script, LONG).unwrap().failed;
-            // Whether a core was written is the machine's setting.
+            // The system's configuration determines whether a core file is written.
             let failure = failure.map(|failure| failure.replace(" (core dumped)", ""));
             assert_eq!(failure.as_deref(), failed, "{script}");
         }
@@ -185,7 +187,7 @@ mod tests {
             run_shell("sleep 600 & wait", Duration::from_millis(50)).unwrap_err(),
             "did not answer within 0.05 s"
         );
-        // Closes its streams and stays.
+        // Closes its streams and continues to run.
         assert!(run_shell("exec >&- 2>&-; sleep 600", Duration::from_millis(50)).is_err());
     }
 

@@ -1,14 +1,14 @@
-//! Where each value stands in a descriptor (MANIFEST.md): the writer and the reader take their offsets from here, and the
-//! shim's structs are made of it.
+//! The layout of a note's descriptor (MANIFEST.md): the writer and the reader use these offsets, and the shim's structs
+//! are generated from them.
 
-/// How a value is written; little-endian.
+/// The encoding of a value; integers are little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Magic,
     U8,
     U16,
     U32,
-    /// Where its bytes start, and how many there are.
+    /// A string: the offset of its bytes, and their number.
     Text,
 }
 
@@ -23,9 +23,9 @@ impl Kind {
     }
 }
 
-/// A value, by the name that the shim knows it by.
+/// A field of a structure, with its name in the shim.
 pub(crate) struct Field {
-    #[cfg_attr(not(test), allow(dead_code))] // Only the shim's header says it.
+    #[cfg_attr(not(test), allow(dead_code))] // Used only for the shim's header.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
 }
@@ -39,7 +39,7 @@ const fn offset(fields: &[Field], of: usize) -> usize {
     at
 }
 
-/// One module for each structure: the offset of every value, and all of them in their order.
+/// Defines a module for each structure, with the offset of every field and the list of all fields.
 macro_rules! layout {
     ($($module:ident { $($name:ident $field:literal $kind:ident,)* })*) => {$(
         #[allow(dead_code)]
@@ -56,7 +56,7 @@ macro_rules! layout {
     )*};
 }
 
-// Values called `unused` are zero. What stands before `mismatch` keeps its place in every revision.
+// Fields named `unused` are zero. Fields that precede `mismatch` have the same offset in every revision.
 layout! {
     head {
         MAGIC "magic" Magic,
@@ -136,7 +136,7 @@ layout! {
     }
 }
 
-/// Numbers with a name, as constants and as a list.
+/// Defines named numbers, as constants and as a list.
 macro_rules! numbers {
     ($($(#[$doc:meta])* $list:ident: $type:ty { $($name:ident = $value:literal,)* })*) => {$(
         $(#[$doc])*
@@ -148,7 +148,7 @@ macro_rules! numbers {
 
 numbers! {
     ROW_KINDS: u16 { ROW_LIBRARY = 1, ROW_PART = 2, ROW_DRIVER = 3, ROW_GPU = 4, }
-    /// None of the first three: it is not known.
+    /// If none of the first three is set, the linkage is unknown.
     LIBRARY_FLAGS: u16 { LIBRARY_LINKED = 1, LIBRARY_DLOPENED = 2, LIBRARY_STATIC = 4, LIBRARY_PATCH = 8, LIBRARY_REQUIRED = 16, }
     GPU_FLAGS: u16 { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, BY_UNKNOWN = 16, NO_PTX = 32, PTX_ISA = 256, }
     MISMATCHES: u8 { MISMATCH_WARNS = 0, MISMATCH_REFUSES = 1, }
@@ -158,7 +158,7 @@ numbers! {
     PARTIALS: u8 { PARTIAL_SILENT = 0, PARTIAL_REFUSES = 1, }
 }
 
-/// Of every row.
+/// Size of every row.
 pub(crate) const ROW_SIZE: usize = gpu_row::SIZE;
 
 const _: () = assert!(

@@ -1,5 +1,5 @@
-//! The schema that editors read (`templates/cudaguard.schema.json`) against the parser: same keys, and a file that the
-//! schema refuses is one that the parser refuses.
+//! Compares the schema for editors (`templates/cudaguard.schema.json`) with the parser: both have the same keys, and
+//! the parser rejects every file that the schema rejects.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn resolve_reference<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     }
 }
 
-/// What of JSON Schema this schema uses, and nothing else: a word that is not known here is a mistake there.
+/// Implements the part of JSON Schema that this schema uses. An unknown keyword is an error.
 fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
     let schema = resolve_reference(root, schema);
     schema.as_object().expect("a schema is an object").iter().all(|(word, rule)| match word.as_str() {
@@ -172,7 +172,7 @@ fn the_schema_agrees_with_the_parser() {
         let (parser, schema) = judge(bad);
         assert!(parser.is_err() && !schema, "{bad}: parser {parser:?}, schema {schema}");
     }
-    // What only the parser can know.
+    // Mistakes that only the parser can detect.
     for bad in ["[toolkit]\nrequire = \"new\"\n", "[gpu]\nfleet = [\"T5\"]\n", "[allow]\nCG000 = \"x\"\n"] {
         let (parser, schema) = judge(bad);
         assert!(parser.is_err() && schema, "{bad}: parser {parser:?}, schema {schema}");

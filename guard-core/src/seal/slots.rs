@@ -1,9 +1,10 @@
-//! Functions of NVIDIA's libraries are made weak in a program, so that one which an older library lacks is told by the guard
-//! and not by the loader, which would end the program before any code of ours runs. The guard that is linked into the same
-//! file answers for their slots (`templates/shim/weak_symbols.h`): none that stayed empty is ever called.
+//! Makes references to functions of NVIDIA's libraries weak in a program, so that the guard reports a function that an
+//! older library lacks. Otherwise the loader would end the program before any code of the shim runs. The guard in the
+//! same file provides the slots (`templates/shim/weak_symbols.h`): an empty slot is never called.
 //!
-//! Only what the loader wants at the start: of what it looks up at the first call it says itself that it is missing, then.
-//! Only in programs: a library that lacks a function fails in `dlopen`, which no code of ours could make fail later.
+//! Changes only references that the loader resolves at startup: for the others, the loader reports a missing function
+//! at its first call. Changes only programs: `dlopen` of a library that lacks a function fails immediately, which the
+//! shim cannot delay.
 
 use memchr::memmem;
 
@@ -13,13 +14,13 @@ use crate::mapped_file::Contents;
 use crate::symbols::{self, Releases};
 use crate::vendor;
 
-/// Weak, in the place of global.
+/// The binding and type field of a weak symbol.
 const WEAK: u8 = 2 << 4;
-/// The shim's variable that counts them begins so; here with each byte turned over, so that no other program has it.
+/// Prefix of the shim's counter variable, with all bits inverted here, so that this program does not contain it.
 const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b's', !b'l', !b'o', !b't', !b's', !0x95];
 const DRIVER: &str = "libcuda.so.1";
 
-/// What to change in this file, which is a program. Nothing where it holds no guard that would answer for them.
+/// Returns the changes to this program. Empty if it contains no guard that handles the weak references.
 pub(super) fn slot_changes(data: &Contents) -> Vec<Change> {
     let Ok(elf) = Elf::parse(data) else { return Vec::new() };
     let known = matches!(elf.machine(), machine::X86_64 | machine::AARCH64) && elf.is_64_bit();
@@ -51,14 +52,15 @@ fn is_guarded(soname: &str) -> bool {
 }
 
 struct Whose {
-    /// Where the library's name stands among the file's texts.
+    /// Offset of the library's name in the string table.
     name_at: u64,
-    /// The first release that has the function, packed; 0 where nobody knows.
+    /// The first release that has the function, packed; 0 if unknown.
     first: u32,
 }
 
-/// The guarded library that a symbol is asked of. NVIDIA's versions are called as their library, and the guard says both by
-/// that one name. Without a version only a function that the table knows says whose it is.
+/// Returns the checked library that a symbol belongs to. The symbol versions of NVIDIA's libraries are named like the
+/// library, and the guard uses that name for both. A function without a version is assigned only if the symbol table
+/// lists it.
 fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
     let name = std::str::from_utf8(slot.name).ok()?;
     let asked = |soname: &str| match slot.version {
@@ -78,7 +80,7 @@ fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
     )
 }
 
-/// Where the shim's copies in this file count them.
+/// Returns the offsets of the shim's counters in this file.
 fn counter_offsets(data: &[u8]) -> Vec<usize> {
     let mark = MARK.map(|byte| !byte);
     memmem::find_iter(data, &mark).map(|at| at + mark.len()).filter(|at| data.len() >= at + 4).collect()

@@ -145,7 +145,7 @@ fn cudart_asks_for_a_driver() {
         (r#"{"linkage":"linked"}"#.into(), row("12.0", "525.60.13", "libcudart 12"))
     );
     assert_eq!(sealed(Linkage::Linked, "libcudart.so.10.2", None).1, row("10.2", "440.33", "libcudart 10.2"));
-    // Nobody knows what such a cudart will want, but there is no reason to invent it.
+    // The requirements of such a cudart are unknown, so no more than its major is recorded.
     assert_eq!(
         sealed(Linkage::Linked, "libcudart.so.17", None).1,
         r#"{"kind":"driver","cuda":"17.0","because":"libcudart 17"}"#
@@ -157,7 +157,7 @@ fn cudart_asks_for_a_driver() {
     }
 }
 
-/// What the code in the file tells goes before what was looked up, and asks for its own driver.
+/// The release in the file's code has precedence over the detected one, and requires its own driver.
 #[test]
 fn the_toolkit_is_the_one_that_the_file_shows() {
     use crate::evidence::Kernel;
@@ -173,13 +173,13 @@ fn the_toolkit_is_the_one_that_the_file_shows() {
     let foreign = |release| kernel(release, false, false);
     let own = |release| kernel(release, true, false);
     let recorded = Version::new(13, 0, 88);
-    // The kernels, the cudart inside, and what is recorded then.
+    // The kernels, the cudart that is linked in, and the recorded toolkit.
     for (kernels, inside, toolkit, besides) in [
         (vec![], vec![], "13.0.88 declared", vec![]),
         (vec![foreign(new)], vec![new], "13.0.88 observed", vec![]),
         (vec![foreign(old)], vec![old], "11.8.0 observed", vec![]),
         (vec![], vec![old], "11.8.0 observed", vec![]),
-        // Kernels of others, and the cudart of the toolkit in use.
+        // Kernels of other packages, and the cudart of the detected toolkit.
         (vec![foreign(old)], vec![new], "13.0.88 observed", vec!["11.8"]),
         (vec![own(old)], vec![new], "11.8.0 observed", vec![]),
         (vec![own(new), foreign(old), foreign(newer)], vec![], "13.0.88 observed", vec!["11.8", "13.2"]),
@@ -205,7 +205,7 @@ fn the_toolkit_is_the_one_that_the_file_shows() {
         assert_eq!(others, besides, "{shown}");
         assert_eq!(truth.cudart.and_then(|cudart| cudart.version), cudart.first().copied(), "{shown}");
     }
-    // Without any toolkit in use, and with a shared cudart of which the name tells the major alone.
+    // No toolkit is detected, and there is a shared cudart whose soname shows only the major.
     let seen = |kernels: Vec<Kernel>, named: u32| LinkObservation {
         cudart: Linkage::Linked,
         cudart_named: Some(CudaVersion::new(named, 0)),
@@ -239,7 +239,7 @@ fn rows_of_older_seals_are_replaced() {
     assert!(!last.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. })));
 }
 
-/// Every arch that a toolkit makes, in every kind: the rows and the text of what a host must have still fit.
+/// The note has enough space for every arch of a toolkit, in every kind.
 #[test]
 fn what_every_arch_asks_for_fits() {
     let toolkit = Version::new(13, 5, 0);
@@ -262,7 +262,7 @@ fn what_every_arch_asks_for_fits() {
     assert!(sealed.requires.iter().filter(|row| matches!(row, Requirement::Gpu { .. })).count() > 10);
     let note = note::encode(&sealed).unwrap();
     assert_eq!(note::decode(&note[..]).unwrap().manifest, sealed);
-    // A release that no field holds is an error that names it.
+    // A release that does not fit into its field is an error that names it.
     let row = Requirement::Driver {
         cuda: CudaVersion::new(13, 0),
         release: DriverRelease::new(580, 300, 1),
@@ -290,14 +290,14 @@ fn functions_that_are_looked_up_at_once_ask_for_a_driver() {
         observed_manifest(Manifest { toolkit: Some(Version::new(12, 9, 1)), ..manifest(Linkage::Unknown) }, &seen);
     let expected = ["12.0 525.60.13 libcudart 12.9", "12.4 550.54.14 cudarc 0.17.8 (cuCtxFromGreenCtx)"];
     assert_eq!(drivers(&sealed), expected);
-    // Sealed again it stays as it is; where the crate's code has gone, so has the row.
+    // Sealing is idempotent; if the crate no longer looks up the functions, the row is removed.
     assert_eq!(drivers(&observed_manifest(sealed.clone(), &seen)), expected);
     let gone = LinkObservation { looked_up: Vec::new(), ..seen };
     assert_eq!(drivers(&observed_manifest(sealed, &gone)), expected[..1]);
 }
 
 mod hosts {
-    //! From the file to the verdict: what is sealed into the note, and what the run judge makes of it.
+    //! Tests the verdict of the runtime checks on sealed notes.
 
     use proptest::prelude::*;
     use proptest::sample::{Index, select};
@@ -313,7 +313,7 @@ mod hosts {
     use crate::vendor::CUDNN;
     use crate::version::{CudaVersion, Version};
 
-    /// A number and letter of an arch, PTX or not, and whether it is compressed with Zstandard.
+    /// The number and suffix of an arch, PTX or not, and whether it is compressed with Zstandard.
     type Code = (u32, u64, bool, bool);
 
     fn any_toolkit() -> impl Strategy<Value = Version> {
@@ -328,7 +328,8 @@ mod hosts {
         prop::collection::vec(prop::collection::vec(code, 1..5), 1..4)
     }
 
-    /// What this toolkit would make of it: the archs that it knows, in its own PTX ISA, ELF ABI and compression.
+    /// Returns the code as this toolkit would compile it: the archs that it supports, in its PTX ISA, ELF ABI and
+    /// compression.
     fn compiled(file: &[Vec<Code>], toolkit: Version) -> Kernels {
         // Source: libraries of 12.8 and later have it, those of 12.6 do not.
         let has_zstd = (toolkit.major, toolkit.minor) >= (12, 8);
@@ -357,7 +358,7 @@ mod hosts {
                 version,
                 flags: letter | if zstd { 0x8000 } else { 0 },
                 payload,
-                // Too large to be looked into.
+                // Too large for the reader to unpack.
                 unpacked: zstd.then_some(1 << 20),
                 options: Vec::new(),
                 name: String::new(),
@@ -394,7 +395,7 @@ mod hosts {
         HostGpu { cc: Some(cc), visible: true, ..HostGpu::default() }
     }
 
-    /// cuDNN as it stood there when the program was built.
+    /// Returns the cuDNN that the program was built with.
     fn built_with() -> CudnnState {
         let version = Version::new(9, 15, 1);
         let file = "libcudnn_graph.so.9".to_owned();
@@ -415,15 +416,15 @@ mod hosts {
     }
 
     proptest! {
-        /// The machine that a program is built on, with a GPU that all of its code is for: the driver that came with the
-        /// toolkit, by the version that it supports and by its release alone.
+        /// The machine that a program is built on, with a GPU that all of its code supports: the driver that came with
+        /// the toolkit, by its CUDA version or only by its release.
         #[test]
         fn a_host_of_the_builds_own_facts_is_never_refused(
             file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(), library in any_linkage(),
         ) {
             let kernels = compiled(&file, toolkit);
             let served = kernels.coverage_by_cc().into_iter().filter(|cover| matches!(cover.service.by, Coverage::Cubin | Coverage::Ptx));
-            // No cuDNN 9.15 was made for CUDA 11, and those that there are leave old GPUs to older ones.
+            // There is no cuDNN 9.15 for CUDA 11, and releases for newer CUDA versions do not support old GPUs.
             let library = if toolkit.major < 12 { Linkage::None } else { library };
             let manifest = sealed(&kernels, toolkit, cudart, library);
             let oldest = CUDNN.release_table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| library != Linkage::None);
@@ -451,7 +452,7 @@ mod hosts {
             }
         }
 
-        /// Whatever is known of the driver, and of whatever file.
+        /// For all known facts about the driver, and all files.
         #[test]
         fn a_newer_driver_never_refuses_what_ran(
             file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(),
@@ -459,7 +460,7 @@ mod hosts {
             ccs in prop::collection::vec(select(vec![(6u8, 0u8), (7, 5), (8, 0), (8, 6), (8, 7), (9, 0), (10, 0), (12, 0), (13, 0)]), 1..4),
         ) {
             let manifest = sealed(&compiled(&file, toolkit), toolkit, cudart, Linkage::None);
-            // Tegra's numbers do not rise with the others'.
+            // The releases of Tegra drivers are not ordered like the others.
             let branches: Vec<_> = branch_rows().iter().filter(|row| row.exact || row.most.is_some()).collect();
             let (one, other) = (drivers.0.index(branches.len()), drivers.1.index(branches.len()));
             let host = |branch: usize| {
