@@ -63,8 +63,8 @@ pub enum Dialect {
     Cmake,
     /// `TORCH_CUDA_ARCH_LIST`: `9.0` is `sm_90`; generations have names (`Ampere`).
     Torch,
-    /// `CUDA_COMPUTE_CAP`: `90` names a GPU. Crates compile machine code, PTX or both (`cudaforge` compiles
-    /// `sm_90a`), so it means the minimum that all of them serve: `sm_90`.
+    /// `CUDA_COMPUTE_CAP`: `90` names a GPU. Crates compile machine code, PTX or both (`cudaforge` compiles `sm_90a`),
+    /// so it means the minimum that all of them support: `sm_90`.
     ComputeCap,
     /// `[gpu] archs` and the builder: plain numbers as in CMake, `9.0` as in PyTorch.
     Policy,
@@ -352,12 +352,12 @@ fn push_unique(requests: &mut Vec<ArchRequest>, request: ArchRequest) {
 /// The requests of nvcc's flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NvccFlags {
-    /// Targets and symbolic words, each once, in the order of first mention.
+    /// Targets and symbolic requests, each once, in the order of first mention.
     pub requests: Vec<ArchRequest>,
     /// Additional PTX of nvcc 13 for an `-arch` with a suffix and no `-code`: without the suffix (`compute_90` for
     /// `-arch=sm_90a`; measured with 13.0, 13.2 and 13.5). See [`NvccFlags::requests_by`].
     pub besides_from_13: Option<Target>,
-    /// `lto_90`: link-time code, which serves no GPU until nvlink compiles it.
+    /// `lto_90`: link-time code, which no GPU can run until nvlink compiles it.
     pub lto: Vec<Arch>,
     /// `--options-file`: files with more flags.
     pub options_files: Vec<String>,
@@ -419,8 +419,8 @@ const TEXT_FOLLOWS: &[(&str, &str)] = &[
     ("--x", "-x"),
 ];
 
-/// Parses nvcc's flags (`NVCC_PREPEND_FLAGS`, `NVCC_APPEND_FLAGS`, the words after the compiler in `CUDACXX`):
-/// `-arch`, `-code`, `-gencode` and their long forms, with `=` or a blank, quoted or not. Other words are ignored.
+/// Parses nvcc's flags (`NVCC_PREPEND_FLAGS`, `NVCC_APPEND_FLAGS`, the arguments after the compiler in `CUDACXX`):
+/// `-arch`, `-code`, `-gencode` and their long forms, with `=` or a blank, quoted or not. Other arguments are ignored.
 ///
 /// As in nvcc 13.0, `-arch` and `-gencode` add up, the last of several `-arch` counts, `-arch=sm_90` alone is machine
 /// code and PTX, and only a virtual `-arch` is valid together with `-code`.
@@ -752,7 +752,7 @@ mod tests {
 
     const DIALECTS: [Dialect; 4] = [Dialect::Cmake, Dialect::Torch, Dialect::ComputeCap, Dialect::Policy];
 
-    /// Words that are close enough to valid ones to reach every branch.
+    /// Strings that are similar enough to valid ones to reach every branch.
     const NEAR: &str = "((sm_|compute_|lto_)?[0-9]{0,4}(\\.[0-9]{0,2})?[afb]?(-real|-virtual|\\+PTX)?|all|all-major|native|OFF|Ampere)";
     const NEAR_FLAGS: &str = "(-gencode|--generate-code|-arch|-code|--gpu-code|-Xcompiler|-optf)?[= ]?(arch=|code=)?[\\[\"',= ]{0,2}(sm_90|compute_90|lto_90|all)[\\]\"', ]{0,2}(arch=|code=)?(sm_80|compute_8)?";
 

@@ -1,20 +1,20 @@
-//! What somebody who made a typing error most probably meant.
+//! Suggestions for typing mistakes.
 
-/// The candidate that a mistyped word most probably means: at most every third letter wrong.
+/// Returns the candidate that a mistyped word most probably means: at most a third of its letters may differ.
 pub fn closest_match<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    // A word this long is no slip of the finger, and comparing it would take long.
+    // A word of this length is not a typing mistake, and comparing it would take long.
     if word.len() > 64 {
         return None;
     }
     candidates
         .map(|candidate| (edit_distance(&word.to_ascii_lowercase(), &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(3).min(3))
-        // Of two as near, the one that has something behind it: `A10G` is nearer to `A10` than to `A100`.
+        // If two candidates have the same distance, prefer a prefix of the word: for `A10G`, `A10` rather than `A100`.
         .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(candidate)))
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be added, dropped or changed to make one word the other.
+/// Returns the edit distance: the number of letters to insert, delete or replace.
 pub(crate) fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,5 +1,5 @@
-//! In which release a function of an NVIDIA library first appeared: `data/symbols.txt`, whose format and limits
-//! `docs/internals/symbols.md` has.
+//! The first release of each function of NVIDIA's libraries, from `data/symbols.txt`. `docs/internals/symbols.md`
+//! documents the format and the limits of that file.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -12,17 +12,17 @@ use crate::version::Version;
 
 const TEXT: &str = include_str!("../data/symbols.txt");
 
-/// The releases of a library that have a function; those of libcuda are the CUDA versions that they bring.
+/// The releases of a library that have a function. For libcuda, these are CUDA versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Releases {
-    /// The first; `None` where every release of this name that was looked at has it, up to the last.
+    /// The first one; `None` if every inspected release of the library's major up to the last one has it.
     pub first: Option<Version>,
-    /// The last, where a later one lacks it.
+    /// The last one, if a later release lacks the function.
     pub last: Option<Version>,
 }
 
 impl Releases {
-    /// Whether this release has it. What came back in a release between these was not looked at.
+    /// Returns true if this release has the function. Gaps between the first and the last release are not recorded.
     pub fn contains(&self, release: Version) -> bool {
         self.first.is_none_or(|first| first <= release) && self.last.is_none_or(|last| release <= last)
     }
@@ -60,23 +60,24 @@ fn parse_table(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, S
     Ok(table)
 }
 
-/// Whether functions of the library of this soname are listed: to read the whole table takes as long as to seal a small program.
+/// Returns true if the table has functions of this library. Parsing the complete table takes as long as sealing a small
+/// program.
 fn is_listed(soname: &str) -> bool {
     memmem::find(TEXT.as_bytes(), format!("\n={soname}\n").as_bytes()).is_some()
 }
 
-/// The releases of the library of this soname that have this function; `None` where all have it, or none, or nobody has
-/// looked.
+/// Returns the releases of the library that have this function; `None` if all or no releases have it, or it was not
+/// inspected.
 pub fn releases_with(soname: &str, name: &str) -> Option<Releases> {
     symbol_table().get(&*plain_name(soname))?.get(name).copied()
 }
 
-/// Every function of the library of this soname that is listed.
+/// Iterates over the functions of this library in the table.
 pub fn library_functions(soname: &str) -> impl Iterator<Item = (&'static str, Releases)> + use<> {
     symbol_table().get(&*plain_name(soname)).into_iter().flatten().map(|(name, releases)| (*name, *releases))
 }
 
-/// A function that a file binds, of a library whose first releases lack it.
+/// A function that a file binds and that the first releases of its library lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The library's soname.
@@ -87,7 +88,8 @@ pub struct Bound {
     pub first: Version,
 }
 
-/// The newest function of each library that a linked file binds: neither weak nor looked up by name.
+/// Returns the newest function of each library that a linked file binds; weak references and dlsym lookups do not
+/// count.
 pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
     let needed = elf.needed().into_iter().map(|name| plain_name(name).into_owned());
     let needed: Vec<String> = needed.filter(|soname| is_listed(soname)).collect();
@@ -98,7 +100,7 @@ pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
     let symbol_imports = elf.dynamic_links().map(|links| links.symbol_imports(false)).unwrap_or_default();
     for wish in symbol_imports.iter().filter(|wish| !wish.weak) {
         let Ok(name) = std::str::from_utf8(wish.name) else { continue };
-        // By the version that it asks for, a symbol says whose it is.
+        // The version of a symbol shows its library.
         let of = wish.version.and_then(|version| std::str::from_utf8(version.of?).ok()).map(plain_name);
         let fits = |soname: &&String| of.as_ref().is_none_or(|of| of == soname.as_str());
         for soname in needed.iter().filter(fits) {

@@ -1,8 +1,9 @@
-//! What is known of toolkits, architectures and drivers: the tables in `data/`, and the questions asked of them.
+//! The tables of toolkits, architectures and drivers in `data/`, and functions that query them.
 //!
-//! Each table is compiled in, read when it is first asked and then kept. Every row names its source, every source its
-//! date. Releases and archs that no table knows are judged by the general rule, so that news never becomes an error:
-//! a toolkit newer than all makes what the newest makes, and of the rest the answer is "cannot tell".
+//! Each table is compiled in, parsed at its first use and cached. Every row has a source, and every source a date.
+//! Releases and archs that are not in the tables are handled by the general rules, so that a new release never causes
+//! an error: a toolkit that is newer than all rows supports what the newest one supports, and everything else is
+//! unknown.
 
 pub(crate) mod pci;
 
@@ -20,7 +21,7 @@ use crate::version::{CudaVersion, DriverRelease, Version};
 /// A compute capability: (major, minor).
 pub type Cc = (u8, u8);
 
-/// A table's text is not what its reader expects: says the file, the full key and what was expected.
+/// A table with unexpected contents: the message contains the file, the full key and the expected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableError(String);
 
@@ -32,53 +33,54 @@ impl fmt::Display for TableError {
 
 impl std::error::Error for TableError {}
 
-/// Whether a toolkit makes code of an arch.
+/// The support of a toolkit for an arch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CcSupport {
-    /// It does.
+    /// The toolkit compiles code for it.
     Made,
-    /// Not yet.
+    /// The arch is too new for the toolkit.
     TooNew {
-        /// The first release that does; `None`: none that the table knows, up to and with its newest.
+        /// The first release that supports it; `None`: the table has none, up to and including its newest.
         first: Option<CudaVersion>,
     },
-    /// No longer.
+    /// The toolkit no longer supports it.
     Dropped {
-        /// The last release that did; `None`: older than the table.
+        /// The last release that supported it; `None`: older than the table.
         last: Option<CudaVersion>,
     },
-    /// Cannot tell: neither the toolkit nor the arch is in the table.
+    /// Unknown: neither the toolkit nor the arch is in the table.
     Unknown,
 }
 
-/// The oldest driver for something, in both currencies. Where the CUDA version of a driver is known, it decides.
+/// The oldest driver for something, as CUDA version and as release. If the CUDA version of a driver is known, it is
+/// decisive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floor {
     /// The CUDA version that the driver must support.
     pub cuda: CudaVersion,
-    /// The oldest Linux release known to support it; `None` where no document names one yet.
+    /// The oldest Linux release that is known to support it; `None` if no document names one yet.
     pub release: Option<DriverRelease>,
-    /// Whether the floor is known exactly; otherwise it is a lower bound: what lies below does not serve, what lies above
-    /// cannot be told.
+    /// True if the requirement is exact. Otherwise it is a lower bound: older drivers are unsuitable, and newer ones
+    /// unknown.
     pub exact: bool,
 }
 
-/// What a driver release supports, as far as it is known.
+/// The known CUDA support of a driver release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Supports {
-    /// At least this CUDA version.
+    /// It supports at least this CUDA version.
     pub least: Option<CudaVersion>,
-    /// At most this one.
+    /// It supports at most this CUDA version.
     pub most: Option<CudaVersion>,
 }
 
 impl Supports {
-    /// The version, where it is known exactly.
+    /// Returns the version, if it is known exactly.
     pub fn exact_version(self) -> Option<CudaVersion> {
         self.least.filter(|_| self.least == self.most)
     }
 
-    /// Whether it supports `need`; `None`: cannot tell.
+    /// Returns true if it supports `need`; `None` if unknown.
     pub fn covers(self, need: CudaVersion) -> Option<bool> {
         if self.least.is_some_and(|least| least >= need) {
             Some(true)
@@ -90,12 +92,12 @@ impl Supports {
     }
 }
 
-/// Host compilers that an nvcc takes. What is not known is not limited.
+/// The host compilers that an nvcc accepts. `None` means no known limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostLimits {
-    /// The newest gcc major that it takes.
+    /// The newest gcc major that it accepts.
     pub gcc_newest: Option<u32>,
-    /// The first clang major that it refuses.
+    /// The first clang major that it rejects.
     pub clang_below: Option<u32>,
 }
 
@@ -106,11 +108,11 @@ pub struct ArchRow {
     pub arch: Arch,
     /// The compute capability of the GPUs it is named after.
     pub cc: Cc,
-    /// The first release that makes it; 7.0 stands for that and older.
+    /// The first release that supports it; 7.0 means 7.0 or older.
     pub first: CudaVersion,
-    /// The last one; `None`: the newest still does.
+    /// The last release that supports it; `None`: the newest still does.
     pub last: Option<CudaVersion>,
-    /// Part of a Jetson or Drive.
+    /// True for a part of a Jetson or Drive.
     pub tegra: bool,
 }
 
@@ -121,13 +123,13 @@ pub struct ToolkitRow {
     pub version: CudaVersion,
     /// The PTX ISA that its nvcc writes.
     pub ptx: (u32, u32),
-    /// The driver that it came with.
+    /// The driver that was released with it.
     pub driver: Option<DriverRelease>,
-    /// What nvcc makes where nobody says.
+    /// The default arch of nvcc.
     pub default_arch: Option<Arch>,
-    /// Host compilers.
+    /// The accepted host compilers.
     pub host: HostLimits,
-    /// A number that a driver has and no toolkit.
+    /// True for a CUDA version that a driver reports but that no toolkit has.
     pub unreleased: bool,
 }
 
@@ -136,11 +138,11 @@ pub struct ToolkitRow {
 pub struct BranchRow {
     /// The number before the first dot.
     pub branch: u32,
-    /// The CUDA version that it supports at least.
+    /// The oldest CUDA version that it supports.
     pub least: CudaVersion,
-    /// Whether that is also the most.
+    /// True if that is also the newest.
     pub exact: bool,
-    /// The most, where that is known to be more.
+    /// The newest, if it is known to be newer.
     pub most: Option<CudaVersion>,
 }
 
@@ -153,7 +155,8 @@ struct ArchTable {
 struct GpuTable {
     products: Vec<(Cc, Vec<String>)>,
     chips: Vec<(Cc, Vec<String>)>,
-    /// By the words of its name, the compute capability of each product and chip, those of [`PRODUCTS`] included.
+    /// The compute capability of each product and chip, including those of [`PRODUCTS`], by
+    /// its normalized name ([`gpu_words`]).
     by_words: HashMap<String, Cc>,
 }
 
@@ -170,7 +173,7 @@ struct Drivers {
     compat: Vec<(CudaVersion, Vec<u32>)>,
 }
 
-/// The compiled-in texts: (file, text).
+/// The compiled-in tables: (file, contents).
 const ARCHS: (&str, &str) = ("archs.toml", include_str!("../data/archs.toml"));
 const GPUS: (&str, &str) = ("gpus.toml", include_str!("../data/gpus.toml"));
 /// NVIDIA's list of products by PCI device id.
@@ -178,7 +181,7 @@ const PRODUCTS: &str = include_str!("../data/products.tsv");
 const TOOLKITS: (&str, &str) = ("toolkits.toml", include_str!("../data/toolkits.toml"));
 const DRIVERS: (&str, &str) = ("drivers.toml", include_str!("../data/drivers.toml"));
 
-/// Reads a compiled-in table. That its text is right is proven by the tests, so a mistake in it is one in this crate.
+/// Returns a parsed compiled-in table. The tests parse all of them, so an error is a bug in this crate.
 pub(crate) fn compiled_in<T>(read: Result<T, TableError>) -> T {
     read.unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}"))
 }
@@ -197,17 +200,17 @@ kept!(gpu_table, GpuTable, GPUS);
 kept!(toolkit_table, Toolkits, TOOLKITS);
 kept!(driver_table, Drivers, DRIVERS);
 
-/// Every arch in the table, oldest first.
+/// Returns every arch in the table, oldest first.
 pub fn arch_rows() -> &'static [ArchRow] {
     &arch_table().rows
 }
 
-/// Every toolkit in the table, oldest first; with the one that was never released.
+/// Returns every toolkit in the table, oldest first, including the one that was never released.
 pub fn toolkit_rows() -> &'static [ToolkitRow] {
     &toolkit_table().rows
 }
 
-/// The date of the newest fact in the tables.
+/// Returns the date of the newest fact in the tables.
 pub fn date() -> &'static str {
     const CUDNN: &str = include_str!("../data/cudnn.toml");
     let dates = [ARCHS.1, GPUS.1, TOOLKITS.1, DRIVERS.1, CUDNN].into_iter().flat_map(|file| {
@@ -216,12 +219,13 @@ pub fn date() -> &'static str {
     dates.max().unwrap_or_default()
 }
 
-/// Every driver branch in the table, oldest first.
+/// Returns every driver branch in the table, oldest first.
 pub fn branch_rows() -> &'static [BranchRow] {
     &driver_table().branches
 }
 
-/// Whether the toolkit makes machine code, or PTX, of an arch. (So far each release makes both or neither.)
+/// Returns whether the toolkit compiles machine code, or PTX, for an arch. (So far each release supports both or
+/// neither.)
 pub fn can_make(toolkit: Version, target: Target) -> CcSupport {
     let toolkit = CudaVersion::from(toolkit);
     let arch = target.base_arch();
@@ -246,7 +250,8 @@ pub fn can_make(toolkit: Version, target: Target) -> CcSupport {
     }
 }
 
-/// The toolkits that make code for GPUs of all these compute capabilities, first and last; `None`: no such end is known.
+/// Returns the first and the last toolkit that compile code for GPUs of all these compute capabilities; `None`: no
+/// limit.
 pub fn compiling_toolkits(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVersion>, Option<CudaVersion>) {
     let (mut from, mut to) = (None, None);
     for cc in ccs {
@@ -259,7 +264,7 @@ pub fn compiling_toolkits(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVers
     (from, to)
 }
 
-/// The archs without suffix that the toolkit makes, oldest first.
+/// Returns the archs without suffix that the toolkit supports, oldest first.
 fn plain_archs(toolkit: Version) -> impl DoubleEndedIterator<Item = Arch> {
     arch_rows()
         .iter()
@@ -267,20 +272,20 @@ fn plain_archs(toolkit: Version) -> impl DoubleEndedIterator<Item = Arch> {
         .filter(move |&arch| arch.suffix == Suffix::None && can_make(toolkit, Target::Cubin(arch)) == CcSupport::Made)
 }
 
-/// The newest PTX of this toolkit that a GPU of this cc compiles: what remains for a GPU whose machine code the toolkit
-/// cannot make. `None`: not even that.
+/// Returns the newest PTX of this toolkit that the driver can compile for a GPU of this cc, for GPUs for which the
+/// toolkit cannot compile machine code; `None` if there is none.
 pub fn only_ptx(toolkit: Version, cc: Cc) -> Option<Arch> {
     plain_archs(toolkit).rfind(|arch| arch.cc() <= cc)
 }
 
-/// What `all` means to this toolkit (nvcc's `-arch=all`, CMake's `all`): machine code of every arch without suffix, PTX
-/// of the newest major's first. Measured with nvcc 11.8, 13.0, 13.2 and 13.5.
+/// Returns the meaning of `all` for this toolkit (nvcc's `-arch=all`, CMake's `all`): machine code of every arch
+/// without suffix, and PTX of the first arch of the newest major. Measured with nvcc 11.8, 13.0, 13.2 and 13.5.
 pub fn expand_all(toolkit: Version) -> Vec<Target> {
     with_newest_ptx(toolkit, plain_archs(toolkit).collect())
 }
 
-/// What `all-major` means to this toolkit: the oldest arch, the first of each major, PTX of the newest major's first.
-/// Measured as [`expand_all`].
+/// Returns the meaning of `all-major` for this toolkit: the oldest arch, the first of each major, and PTX of the first
+/// arch of the newest major. Measured like [`expand_all`].
 pub fn expand_all_major(toolkit: Version) -> Vec<Target> {
     let oldest = plain_archs(toolkit).next();
     with_newest_ptx(toolkit, plain_archs(toolkit).filter(|&arch| arch.cc().1 == 0 || Some(arch) == oldest).collect())
@@ -292,33 +297,35 @@ fn with_newest_ptx(toolkit: Version, archs: Vec<Arch>) -> Vec<Target> {
     archs.into_iter().map(Target::Cubin).chain(ptx.map(Target::Ptx)).collect()
 }
 
-/// The toolkit's own row.
+/// Returns the row of exactly this toolkit.
 fn toolkit_row(toolkit: CudaVersion) -> Option<&'static ToolkitRow> {
     toolkit_rows().iter().find(|row| row.version == toolkit)
 }
 
-/// What nvcc makes where nobody says: machine code and PTX of this arch. A toolkit newer than the table: as the newest.
+/// Returns the arch for which nvcc compiles machine code and PTX by default. A toolkit that is newer than the table has
+/// the default of the newest one.
 pub fn default_arch(toolkit: Version) -> Option<Arch> {
     toolkit_rows().iter().rev().filter(|row| row.version <= toolkit.into()).find_map(|row| row.default_arch)
 }
 
-/// The host compilers that the toolkit's nvcc takes; a toolkit that is not in the table limits nothing.
+/// Returns the host compilers that the toolkit's nvcc accepts. A toolkit that is not in the table has no limits.
 pub fn host_compiler(toolkit: Version) -> HostLimits {
     toolkit_row(toolkit.into()).map(|row| row.host).unwrap_or_default()
 }
 
-/// The PTX ISA that the toolkit's nvcc writes; `None` where it is not in the table.
+/// Returns the PTX ISA that the toolkit's nvcc writes; `None` if the toolkit is not in the table.
 pub fn ptx_isa(toolkit: Version) -> Option<(u32, u32)> {
     toolkit_row(toolkit.into()).map(|row| row.ptx)
 }
 
-/// The driver that compiles PTX of this ISA: the oldest CUDA version whose toolkit writes it. A newer ISA than the table
-/// knows needs a driver that is newer than every row, which is all that can be said (docs/internals/decisions, decision 38).
+/// Returns the driver that compiles PTX of this ISA: the oldest CUDA version whose toolkit writes it. An ISA that is
+/// newer than the table needs a driver that is newer than every row; nothing else is known (docs/internals/decisions,
+/// decision 38).
 pub fn ptx_floor(isa: (u32, u32)) -> Floor {
     let table = toolkit_table();
     let oldest = table.rows.first().map_or((0, 0), |row| row.ptx);
     if isa < oldest {
-        // Every driver that can be met speaks the oldest of these; there is no floor below.
+        // Every driver in use supports the oldest ISA of the table.
         let cuda = table.older_ptx.iter().find(|(known, _)| *known >= isa).map(|&(_, cuda)| cuda);
         if let Some(cuda) = cuda {
             return Floor { cuda, release: release_for(cuda), exact: true };
@@ -327,12 +334,13 @@ pub fn ptx_floor(isa: (u32, u32)) -> Floor {
     if let Some(row) = table.rows.iter().find(|row| row.ptx >= isa) {
         return Floor { cuda: row.version, release: row.driver, exact: true };
     }
-    // No driver of the table's compiles it; the next one may.
+    // No driver of the table compiles it; the next one may.
     let newest = table.rows.last().map_or(CudaVersion::new(0, 0), |row| row.version);
     Floor { cuda: CudaVersion::new(newest.major, newest.minor + 1), release: None, exact: false }
 }
 
-/// The oldest PTX ISA whose driver supports this CUDA version; `None`: no table has it, or it is none that PTX could have.
+/// Returns the oldest PTX ISA whose driver supports this CUDA version; `None` if the table has none, or if it is not a
+/// valid ISA.
 pub fn isa_of_driver(cuda: CudaVersion) -> Option<(u8, u8)> {
     let table = toolkit_table();
     let rows = table.older_ptx.iter().copied().chain(table.rows.iter().map(|row| (row.ptx, row.version)));
@@ -340,17 +348,17 @@ pub fn isa_of_driver(cuda: CudaVersion) -> Option<(u8, u8)> {
     Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)).filter(|(major, minor)| *major < 16 && *minor < 16)
 }
 
-/// From which driver on PTX is sure to be compiled that is newer than the tables: none that anybody knows
-/// (docs/internals/decisions, decision 38).
+/// The driver from which PTX that is newer than the tables certainly compiles: none is known (docs/internals/decisions,
+/// decision 38).
 pub const NO_DRIVER_KNOWN: (CudaVersion, DriverRelease) = (CudaVersion::new(99, 0), DriverRelease::new(0, 0, 0));
 
-/// The driver that supports all of a toolkit's own version: the floor of its PTX where the ISA is not known.
+/// Returns the driver that supports the complete version of a toolkit: the minimum for its PTX if the ISA is unknown.
 pub fn toolkit_floor(toolkit: Version) -> Floor {
     let cuda = toolkit.into();
     Floor { cuda, release: release_for(cuda), exact: true }
 }
 
-/// The oldest release that is known to support a CUDA version.
+/// Returns the oldest release that is known to support a CUDA version.
 fn release_for(cuda: CudaVersion) -> Option<DriverRelease> {
     if let Some(row) = toolkit_row(cuda) {
         return row.driver;
@@ -359,12 +367,12 @@ fn release_for(cuda: CudaVersion) -> Option<DriverRelease> {
     Some(DriverRelease::new(branch.branch, 0, 0))
 }
 
-/// The driver that a libcudart starts on: any of its own major (minor version compatibility), for CUDA 10 and older the
-/// very release. A major that the table does not know: `major.0`, by the same rule.
+/// Returns the driver that a libcudart needs: any of the same major (minor version compatibility); for CUDA 10 and
+/// older, the exact version. A major that is not in the table needs `major.0`, by the same rule.
 pub fn cudart_floor(cudart: CudaVersion) -> Floor {
     if let Some(&(_, floor)) = driver_table().cudart.iter().find(|(major, _)| *major == cudart.major) {
-        // The driver that came with this very release starts it, also where that is older than what NVIDIA names for all of
-        // the major: 450.51.05 for 11.0, and 450.80.02 for 11.x.
+        // The driver that was released with this cudart starts it, even if it is older than the one that NVIDIA
+        // documents for the major: 450.51.05 for 11.0, and 450.80.02 for 11.x.
         let own = toolkit_row(cudart).and_then(|row| row.driver);
         Floor { release: own.into_iter().chain(floor.release).min(), ..floor }
     } else if cudart.major < 11 {
@@ -374,19 +382,19 @@ pub fn cudart_floor(cudart: CudaVersion) -> Floor {
     }
 }
 
-/// The floors of the two newest majors of cudart, the older one first.
+/// Returns the minimum drivers of the two newest majors of cudart, the older one first.
 pub fn newest_cudart_floors() -> [Floor; 2] {
     let newest = driver_table().cudart.iter().map(|(major, _)| *major).max().unwrap_or_default();
     [newest.saturating_sub(1), newest].map(|major| cudart_floor(CudaVersion::new(major, 0)))
 }
 
-/// The driver that unpacks Zstandard-compressed entries which a toolkit of this major wrote; `None`: cannot tell.
+/// Returns the driver that unpacks Zstandard-compressed entries of a toolkit of this major; `None` if unknown.
 pub fn zstandard_floor(toolkit_major: u32) -> Option<Floor> {
     driver_table().zstandard.iter().find(|(major, _)| *major == toolkit_major).map(|&(_, floor)| floor)
 }
 
-/// The CUDA version that a driver release supports: what its branch is known for, otherwise bounded by the branches
-/// beside it, since what branches support only grows.
+/// Returns the CUDA version that a driver release supports: that of its branch, or an interval from the neighbouring
+/// branches, because newer branches never support less.
 pub fn driver_supports(release: DriverRelease) -> Supports {
     let rows = branch_rows();
     if let Some(row) = rows.iter().find(|row| row.branch == release.branch) {
@@ -397,46 +405,46 @@ pub fn driver_supports(release: DriverRelease) -> Supports {
     Supports { least: older.map(|row| row.least), most: newer.map(|row| row.least) }
 }
 
-/// The last branch that drives GPUs of this cc; `None` where the newest still does, or where they are Tegra's.
+/// Returns the last branch that supports GPUs of this cc; `None` if the newest does, or for a Tegra.
 pub fn last_branch(gpu: Cc) -> Option<u32> {
     let left = driver_table().left.iter().filter(|_| !is_tegra(gpu));
     left.filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
 }
 
-/// The first drivers that drive GPUs of this cc: those that support the CUDA version whose toolkit first made code for them, since
-/// the compiler of PTX in a driver is that toolkit's. `None`: every driver that can be met does, no table has the cc, or it is
-/// Tegra's.
+/// Returns the first drivers that support GPUs of this cc: those of the CUDA version whose toolkit first compiled code
+/// for them, since the PTX compiler of a driver is that of the toolkit. `None` if all drivers in use support them, if
+/// the cc is not in the table, or for a Tegra.
 pub fn first_driver(gpu: Cc) -> Option<Floor> {
     let first = arch_rows().iter().filter(|row| row.cc == gpu && !row.tegra).map(|row| row.first).min()?;
-    // The table begins there: "or older".
+    // The first version of the table means "or older".
     let begin = arch_rows().iter().map(|row| row.first).min();
     (Some(first) > begin).then(|| Floor { cuda: first, release: release_for(first), exact: true })
 }
 
-/// The first drivers that drive any GPU of this one's generation. Within one, updates of a branch may have brought more than its
-/// first release drove.
+/// Returns the first drivers that support any GPU of this one's generation. Within a generation, updates of a branch
+/// may have added GPUs that its first release does not support.
 pub fn first_of_generation(gpu: Cc) -> Option<Floor> {
     first_driver((gpu.0, 0)).filter(|_| !is_tegra(gpu))
 }
 
-/// The branches of kernel modules on which NVIDIA says that cuda-compat of this CUDA version works. Others may: the list leaves
-/// out those that are no longer supported.
+/// Returns the branches of kernel modules for which NVIDIA documents cuda-compat of this CUDA version. Others may work:
+/// the list omits branches that are no longer supported.
 pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {
     driver_table().compat.iter().find(|(known, _)| *known == cuda).map_or(&[], |(_, kernels)| kernels)
 }
 
-/// Whether GPUs of this cc are parts of a Tegra, which stand outside binary compatibility. One that no table knows is
-/// taken for a discrete GPU.
+/// Returns true for GPUs of a Tegra, to which binary compatibility does not apply. An unknown cc counts as a discrete
+/// GPU.
 pub fn is_tegra(cc: Cc) -> bool {
     arch_rows().iter().any(|row| row.tegra && row.cc == cc)
 }
 
-/// Whether two cc's are one chip under two names.
+/// Returns true if two cc's are names of the same chip.
 pub fn same_chip(one: Cc, other: Cc) -> bool {
     arch_table().renamed.iter().any(|&pair| pair == (one, other) || pair == (other, one))
 }
 
-/// The other name of a chip, where it has one: 10.1 → 11.0.
+/// Returns the other name of a chip, if it has one: 10.1 → 11.0.
 pub fn other_name(cc: Cc) -> Option<Cc> {
     arch_table().renamed.iter().find_map(|&(old, new)| {
         if old == cc {
@@ -449,14 +457,14 @@ pub fn other_name(cc: Cc) -> Option<Cc> {
     })
 }
 
-/// Whether two cc's share `f` code; `None`: one of them is in no family that the table knows.
+/// Returns true if two cc's share `f` code; `None` if one of them is in no family of the table.
 pub fn same_family(one: Cc, other: Cc) -> Option<bool> {
     let family = |cc| arch_table().families.iter().position(|members| members.contains(&cc));
     Some(family(one)? == family(other)?)
 }
 
-/// The compute capability of a GPU as people name it: `8.6`, `sm_86`, a product (`T4`, `NVIDIA A100-SXM4-80GB`), a chip
-/// (`GA102`). `None`: no table knows it.
+/// Returns the compute capability of a GPU in the usual notations: `8.6`, `sm_86`, a product (`T4`, `NVIDIA
+/// A100-SXM4-80GB`), a chip (`GA102`). `None` if it is in no table.
 pub fn gpu_cc(name: &str) -> Option<Cc> {
     let name = name.trim();
     if let Some((major, minor)) = name.split_once('.') {
@@ -471,12 +479,12 @@ pub fn gpu_cc(name: &str) -> Option<Cc> {
     gpu_table().by_words.get(&words).copied()
 }
 
-/// Products of this compute capability, the best known first; empty where the table has none.
+/// Returns products of this compute capability, the best known first; empty if the table has none.
 pub fn gpu_examples(cc: Cc) -> &'static [String] {
     gpu_table().products.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| names)
 }
 
-/// A GPU as people name it on a command line: `8.6`, `sm_86`, `A100`.
+/// Parses a GPU as users write it on a command line: `8.6`, `sm_86`, `A100`.
 pub fn gpu_typed(text: &str) -> Option<Cc> {
     let number = |text: &str| text.parse::<u8>().ok();
     let dotted = || text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
@@ -488,14 +496,14 @@ pub fn gpu_typed(text: &str) -> Option<Cc> {
     dotted().or_else(arch).or_else(|| gpu_cc(text))
 }
 
-/// Every product and chip that [`gpu_cc`] knows by name.
+/// Iterates over every product and chip that [`gpu_cc`] knows by name.
 fn gpu_names() -> impl Iterator<Item = &'static str> {
     let table = gpu_table();
     let rows = table.products.iter().chain(&table.chips).flat_map(|(_, names)| names);
     rows.map(String::as_str).chain(products().map(|(_, name)| name))
 }
 
-/// PCI device ids and names of [`PRODUCTS`].
+/// Iterates over the PCI device ids and names of [`PRODUCTS`].
 fn products() -> impl Iterator<Item = (u16, &'static str)> {
     let lines = PRODUCTS.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| {
@@ -504,7 +512,7 @@ fn products() -> impl Iterator<Item = (u16, &'static str)> {
     })
 }
 
-/// What a name that [`gpu_cc`] does not know most probably means: a slip of the finger, or one word of it (`Orin`).
+/// Suggests a GPU for a name that [`gpu_cc`] does not know: a typing mistake, or a single word of a name (`Orin`).
 pub fn gpu_meant(name: &str) -> Option<&'static str> {
     let typed = gpu_words(name).concat();
     let known: Vec<(String, &str)> = gpu_names().map(|name| (gpu_words(name).concat(), name)).collect();
@@ -513,7 +521,7 @@ pub fn gpu_meant(name: &str) -> Option<&'static str> {
     by_letters.or_else(|| gpu_names().find(|name| gpu_words(name).contains(&typed)))
 }
 
-/// The words of a product's name that tell it from others: without its lines' names, its form and its memory.
+/// Splits a product name into the parts that distinguish it from others: without product line, form factor and memory.
 fn gpu_words(name: &str) -> Vec<String> {
     const SHARED: &[&str] = &[
         "nvidia",
@@ -543,7 +551,7 @@ fn gpu_words(name: &str) -> Vec<String> {
     };
     name.to_ascii_lowercase()
         .split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'))
-        // What stands behind is a part of that GPU: `MIG 1g.5gb`.
+        // The text that follows denotes a part of the GPU: `MIG 1g.5gb`.
         .take_while(|word| *word != "mig")
         .filter(|word| {
             let shared = SHARED.contains(word) || word.starts_with("sxm") || word.starts_with("hbm");
@@ -553,7 +561,7 @@ fn gpu_words(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// One row of a table, with its full key.
+/// A row of a table, with its full key.
 pub(crate) struct TableRow<'a> {
     file: &'a str,
     key: String,
@@ -574,7 +582,7 @@ impl<'a> TableRow<'a> {
         self.table.get(key).map(Spanned::get_ref)
     }
 
-    /// The value of `key`, read by `read`; `None` where it is absent.
+    /// Reads the value of `key` with `read`; `None` if it is absent.
     pub(crate) fn read_optional<T>(
         &self,
         key: &str,
@@ -595,7 +603,7 @@ impl<'a> TableRow<'a> {
         self.read_optional(key, expected, read)?.ok_or_else(|| self.table_error(key, expected, None))
     }
 
-    /// No other keys than these, and a source that the file explains.
+    /// Checks that the row has only these keys, and a source that the file defines.
     fn check_known_keys(self, keys: &[&str], sources: &[String]) -> Result<Self, TableError> {
         for key in self.table.keys() {
             let key: &str = key.get_ref();
@@ -615,23 +623,23 @@ impl<'a> TableRow<'a> {
     }
 }
 
-/// Where a text is no TOML, and why.
+/// Returns the position and the cause of a TOML syntax error.
 pub(crate) fn not_toml(text: &str, error: &toml::de::Error) -> (usize, String) {
     let message = error.message().lines().collect::<Vec<_>>().join("; ");
-    // Which key that is, the parser leaves to its picture of the line.
+    // The parser's message does not contain the duplicate key.
     let key = error.span().and_then(|span| text.get(span)).filter(|_| message == "duplicate key");
     let key = key.map(|key| format!(" `{key}`")).unwrap_or_default();
     (error.span().map_or(0, |span| span.start), format!("is not TOML: {message}{key}"))
 }
 
-/// What a value is, in words: "an integer".
+/// Describes the type of a value: "an integer".
 pub(crate) fn kind_of(value: &DeValue<'_>) -> String {
     let kind = value.type_str();
     let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     format!("{article} {kind}")
 }
 
-/// A file's tables, its sources read and dated.
+/// The tables of a file. Their sources and dates are checked.
 pub(crate) struct TableFile<'a> {
     name: &'a str,
     table: &'a DeTable<'a>,
@@ -665,7 +673,7 @@ impl<'a> TableFile<'a> {
         Ok(Self { name, table: table("table")?, sources })
     }
 
-    /// Reads an array of rows, which have these keys and a source.
+    /// Reads an array of rows with these keys and a source.
     pub(crate) fn read_rows<T>(
         &self,
         key: &str,
@@ -699,7 +707,7 @@ fn is_date(text: &str) -> bool {
             .all(|(index, b)| if matches!(index, 4 | 7) { b == b'-' } else { b.is_ascii_digit() })
 }
 
-/// Parses a file and reads it by `read`.
+/// Parses a file and converts it with `read`.
 pub(crate) fn read_file<T>(
     name: &str,
     text: &str,
@@ -890,12 +898,12 @@ mod tests {
             ("13.0", "sm_107", too_new("13.4")),
             ("10.2", "sm_30", CcSupport::Made),
             ("9.0", "sm_70", CcSupport::Made),
-            // No release known makes these.
+            // No known release supports these.
             ("13.0", "sm_91", CcSupport::TooNew { first: None }),
             ("13.5", "sm_990", CcSupport::TooNew { first: None }),
             ("12.4", "sm_80a", CcSupport::TooNew { first: None }),
             ("12.4", "sm_20", CcSupport::Dropped { last: None }),
-            // News: a toolkit that the table does not know makes what the newest makes, and who knows what else.
+            // A toolkit that is newer than the table supports what the newest one supports, and possibly more.
             ("14.2", "sm_90a", CcSupport::Made),
             ("14.2", "sm_70", dropped("12.9")),
             ("14.2", "sm_150a", CcSupport::Unknown),
@@ -915,14 +923,14 @@ mod tests {
     #[test]
     fn symbolic_archs() {
         let text = |targets: Vec<Target>| targets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        // As `nvcc --dryrun -arch=…` of 13.0.88 and 11.8.89 lists them.
+        // The output of `nvcc --dryrun -arch=…` of 13.0.88 and 11.8.89.
         assert_eq!(
             text(expand_all(toolkit("13.0"))),
             "sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121 compute_120"
         );
         assert_eq!(text(expand_all_major(toolkit("13.0"))), "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120");
         assert_eq!(text(expand_all_major(toolkit("11.8"))), "sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90");
-        // News: what the newest that the table knows makes.
+        // A toolkit that is newer than the table is treated like the newest one in it.
         let newest = toolkit_rows().last().expect("a toolkit").version;
         assert_eq!(expand_all(toolkit("99.0")), expand_all(toolkit(&newest.to_string())));
     }
@@ -955,7 +963,7 @@ mod tests {
         ] {
             assert_eq!(ptx_floor(isa), wanted, "PTX {isa:?}");
         }
-        // News: above every row.
+        // An ISA that is newer than every row.
         let newest = toolkit_rows().last().expect("a toolkit");
         assert_eq!(ptx_floor(newest.ptx), Floor { cuda: newest.version, release: newest.driver, exact: true });
         let newest = newest.version;
@@ -989,7 +997,7 @@ mod tests {
             ("304.1", "", "6.5"),
             ("430.50", "10.1", "10.2"),
             ("425.10", "10.1", "10.2"),
-            // JetPack 6 says 12.6 for it.
+            // JetPack 6 reports 12.6 for it.
             ("540.4.0", "12.2", ""),
             ("541.0", "12.2", "12.3"),
         ] {
@@ -1017,7 +1025,7 @@ mod tests {
             ("geforce rtx 2080 super", (7, 5)),
             ("RTX 6000 Ada Generation", (8, 9)),
             ("NVIDIA H100 PCIe", (9, 0)),
-            // As nvidia-smi says them.
+            // Names as nvidia-smi prints them.
             ("NVIDIA H100 80GB HBM3", (9, 0)),
             ("NVIDIA H100 SXM5 64GB", (9, 0)),
             ("NVIDIA H20-3e", (9, 0)),
@@ -1093,7 +1101,7 @@ mod tests {
     #[test]
     fn tables_are_sorted_unique_monotone_and_whole() {
         let archs = arch_table();
-        // By number, then plain, `a`, `f`.
+        // Ordered by number, then without suffix, `a`, `f`.
         rising("archs", archs.rows.iter().map(|row| (row.arch.number, row.arch.to_string())));
         for row in &archs.rows {
             assert_eq!(row.cc, row.arch.cc(), "sm_{}", row.arch);
@@ -1132,7 +1140,7 @@ mod tests {
         );
         for row in toolkits.rows.iter().filter(|row| !row.unreleased) {
             assert!(row.default_arch.is_some(), "{}", row.version);
-            // Of the newest, too: whoever adds a toolkit adds its driver.
+            // This includes the newest: a new toolkit is added together with its driver.
             let driver = row.driver.unwrap_or_else(|| panic!("toolkit {} has no driver", row.version));
             assert_eq!(driver_supports(driver).exact_version(), Some(row.version), "the driver of {}", row.version);
             let default = Target::Cubin(row.default_arch.unwrap());

@@ -1,10 +1,10 @@
-//! Versions, each kind a type of its own, so that a driver's release cannot be compared with the CUDA version it
-//! supports, nor a toolkit with a library.
+//! Version types. Each kind of version has a separate type, so that a driver's release cannot be compared with the CUDA
+//! version that it supports, nor a toolkit with a library.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Three numbers: a toolkit's, nvcc's or a library's release. A missing number is 0.
+/// Three numbers: the release of a toolkit, of nvcc or of a library. A missing number is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// First number.
@@ -16,19 +16,19 @@ pub struct Version {
 }
 
 impl Version {
-    /// `major.minor.patch`.
+    /// Creates the version `major.minor.patch`.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self { major, minor, patch }
     }
 
-    /// As NVIDIA's inner libraries export it and the manifest's rows hold it: `major << 16 | minor << 8 | patch`.
-    /// `None` where a number does not fit.
+    /// Packs the version as NVIDIA's inner libraries export it and the manifest's rows store it: `major << 16 | minor
+    /// << 8 | patch`. Returns `None` if a number does not fit.
     pub fn packed(self) -> Option<u32> {
         (self.major <= 0xffff && self.minor <= 0xff && self.patch <= 0xff)
             .then_some(self.major << 16 | self.minor << 8 | self.patch)
     }
 
-    /// The reverse of [`Version::packed`].
+    /// Unpacks the result of [`Version::packed`].
     pub const fn from_packed(packed: u32) -> Self {
         Self::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
     }
@@ -40,7 +40,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The text is not a version.
+/// The error of a text that is not a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseVersionError(String);
 
@@ -70,14 +70,14 @@ impl FromStr for Version {
     fn from_str(text: &str) -> Result<Self, ParseVersionError> {
         match numbers(text)?[..] {
             [major, minor] => Ok(Self::new(major, minor, 0)),
-            // A fourth number (`9.15.1.9`) is the package's build, in no macro and no rule.
+            // A fourth number (`9.15.1.9`) is the package's build. No macro contains it, and no rule uses it.
             [major, minor, patch] | [major, minor, patch, _] => Ok(Self::new(major, minor, patch)),
             _ => Err(ParseVersionError(text.to_owned())),
         }
     }
 }
 
-/// The CUDA version that a toolkit has, a libcudart speaks or a driver supports: two numbers.
+/// The CUDA version of a toolkit or libcudart, or that a driver supports: two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CudaVersion {
     /// First number.
@@ -87,22 +87,22 @@ pub struct CudaVersion {
 }
 
 impl CudaVersion {
-    /// `major.minor`.
+    /// Creates the version `major.minor`.
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { major, minor }
     }
 
-    /// From `CUDA_VERSION`, `cuDriverGetVersion`, …: `major * 1000 + minor * 10`.
+    /// Converts from `CUDA_VERSION`, `cuDriverGetVersion`, …: `major * 1000 + minor * 10`.
     pub const fn from_int(number: u32) -> Self {
         Self::new(number / 1000, number % 1000 / 10)
     }
 
-    /// Whether a number is written as CUDA writes its releases: 13000, 13010, …
+    /// Returns true if a number is in the format of CUDA releases: 13000, 13010, …
     pub const fn is_plausible(number: u32) -> bool {
         number >= 7000 && number < 100_000 && number % 10 == 0 && number % 1000 < 100
     }
 
-    /// The reverse of [`CudaVersion::from_int`].
+    /// Converts to the format that [`CudaVersion::from_int`] reads.
     pub const fn to_int(self) -> u32 {
         self.major * 1000 + self.minor * 10
     }
@@ -131,7 +131,7 @@ impl FromStr for CudaVersion {
     }
 }
 
-/// A driver's release, `535.261.03`: what the kernel module and libcuda's file name say. The third number is
+/// The release of a driver, `535.261.03`, from the kernel module or from libcuda's file name. The third number is
 /// written with two digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriverRelease {
@@ -139,27 +139,29 @@ pub struct DriverRelease {
     pub branch: u32,
     /// Second number.
     pub minor: u32,
-    /// Third number, 0 where the release has only two.
+    /// Third number; 0 if the release has only two.
     pub patch: u32,
 }
 
 impl DriverRelease {
-    /// `branch.minor.patch`.
+    /// Creates the release `branch.minor.patch`.
     pub const fn new(branch: u32, minor: u32, patch: u32) -> Self {
         Self { branch, minor, patch }
     }
 
-    /// Whether the branch has three digits, as each has that drives a GPU of today's. `12.4` is what a driver supports.
+    /// Returns true if the branch has three digits, as for every driver of a current GPU. `12.4` is a CUDA version
+    /// instead.
     pub const fn is_one(self) -> bool {
         self.branch >= 100
     }
 
-    /// As the manifest's rows hold it: `branch << 16 | minor << 8 | patch`, where each number fits.
+    /// Packs the release as the manifest's rows store it: `branch << 16 | minor << 8 | patch`. Returns `None` if a
+    /// number does not fit.
     pub fn packed(self) -> Option<u32> {
         Version::new(self.branch, self.minor, self.patch).packed()
     }
 
-    /// The reverse of [`DriverRelease::packed`].
+    /// Unpacks the result of [`DriverRelease::packed`].
     pub const fn from_packed(packed: u32) -> Self {
         Self::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
     }
@@ -168,9 +170,9 @@ impl DriverRelease {
 impl fmt::Display for DriverRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // A whole branch, where nothing more is known.
+            // Only the branch is known.
             Self { branch, minor: 0, patch: 0 } => write!(f, "{branch}"),
-            // As Tegra's drivers are called; the others have two digits at least.
+            // The format of Tegra drivers; the minor of others has at least two digits.
             Self { branch, minor: minor @ 0..10, patch: 0 } => write!(f, "{branch}.{minor}.0"),
             Self { branch, minor, patch: 0 } => write!(f, "{branch}.{minor:02}"),
             Self { branch, minor, patch } => write!(f, "{branch}.{minor:02}.{patch:02}"),

@@ -50,7 +50,7 @@ impl DriverProbe {
 
     /// Uses another program, whose `main` begins with [`super::run_probe_child`].
     pub fn with_program(program: PathBuf) -> Self {
-        // The same timeout as the shim: many GPUs without persistence mode take seconds to initialize.
+        // Equal to the timeout of the shim: many GPUs without persistence mode take seconds to initialize.
         Self { program, patience: Duration::from_secs(10) }
     }
 

@@ -352,8 +352,8 @@ pub(crate) fn may_open(path: &Path) -> bool {
     path.exists()
 }
 
-/// Extracts the release from the kernel module's line: `… Kernel Module  535.129.03  <date>`, `… Open Kernel Module for
-/// x86_64  595.91.07  Release Build …`.
+/// Extracts the release from the kernel module's line: `… Kernel Module  535.129.03  <date>`,
+/// `… Open Kernel Module for x86_64  595.91.07  Release Build …`.
 fn kernel_module(text: &str) -> Option<DriverRelease> {
     let line = text.lines().find(|line| line.starts_with("NVRM version:"))?;
     let (_, behind) = line.split_once("Kernel Module")?;

@@ -1,6 +1,6 @@
 //! Shows the result of files on every GPU of the tables with every driver branch.
 //!
-//! Contains no rules of its own: each cell is the result of the runtime checks for a machine with that GPU and driver,
+//! Adds no rules: each cell is the result of the runtime checks for a machine with that GPU and driver,
 //! and with the oldest cuDNN release that the files accept.
 
 use super::placement::PlacementQuery;

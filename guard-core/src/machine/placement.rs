@@ -1,6 +1,6 @@
 //! Derives what a machine must have to run files: the GPUs, the oldest driver for each, and the cuDNN releases.
 //!
-//! Contains no rules of its own. It runs the runtime checks for every compute capability at which the rows change or
+//! Adds no rules. It runs the runtime checks for every compute capability at which the rows change or
 //! that the tables know, with every CUDA version that a driver of the tables supports. Only GPUs with the verdict
 //! `runs` are suitable.
 

@@ -89,7 +89,7 @@ proptest! {
     fn a_host_file_says_what_was_written(machine in machine(), pretty: bool) {
         let value = machine.to_json();
         let text = if pretty { value.to_pretty_string() } else { value.to_string() };
-        // Other JSON readers parse it too.
+        // Standard JSON parsers read it too.
         prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
         prop_assert_eq!(Machine::read(&text).expect(&text), (machine.clone(), REVISION));
         // The facts that the checks use are equal in both ways of reading: paths are only displayed.

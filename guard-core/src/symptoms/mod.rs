@@ -13,12 +13,12 @@ mod pattern;
 
 use pattern::{NormalizedText, Pattern};
 
-/// An error as people see it.
+/// An error as users see it.
 #[derive(Clone, Debug)]
 pub struct Symptom {
     /// The name that `explain` accepts.
     pub name: String,
-    /// A few words.
+    /// A short title.
     pub title: String,
     /// The numbers of this error.
     pub numbers: Vec<Number>,
@@ -26,7 +26,7 @@ pub struct Symptom {
     pub names: Vec<String>,
     /// Patterns of the message, in the syntax of the data file.
     pub texts: Vec<String>,
-    /// What happened.
+    /// A description of what happened.
     pub means: String,
     /// Public pages that show it.
     pub sources: Vec<String>,
@@ -38,13 +38,13 @@ pub struct Symptom {
 /// A cause of a symptom.
 #[derive(Clone, Debug)]
 pub struct Cause {
-    /// One sentence.
+    /// The cause, in one sentence.
     pub why: String,
     /// The findings that detect it.
     pub codes: Vec<Code>,
     /// The command that shows whether it is this cause.
     pub see: String,
-    /// What to do.
+    /// The action to take.
     pub fix: String,
 }
 
@@ -154,7 +154,7 @@ fn find_own_codes(text: &str) -> Vec<Code> {
     codes
 }
 
-/// Parses a number with nothing but words that name its family: `209`, `CUDA error 35`, `exit status 78`.
+/// Parses a number that is accompanied only by the name of its family: `209`, `CUDA error 35`, `exit status 78`.
 fn parse_bare_number(text: &str) -> Option<(u32, Vec<&'static String>)> {
     let mut words: Vec<String> = text
         .split(|c: char| !c.is_ascii_alphanumeric())

@@ -9,11 +9,11 @@ const ANYTHING: usize = 200;
 /// A text without the characters that are ignored.
 pub(super) struct NormalizedText {
     bytes: Vec<u8>,
-    /// What was skipped before each byte.
+    /// The ignored characters before each byte.
     gaps: Vec<Gap>,
 }
 
-/// What was skipped before a byte.
+/// The kind of ignored characters before a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     Nothing,
@@ -114,7 +114,7 @@ pub(super) struct Pattern {
     whole_line: bool,
 }
 
-/// Where a pattern matches.
+/// A match of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Match {
     start: usize,

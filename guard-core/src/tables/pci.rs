@@ -1,15 +1,15 @@
-//! PCI device ids of NVIDIA's GPUs: which compute capability an id has. An id that no range holds is not known.
+//! PCI device ids of NVIDIA GPUs and their compute capabilities. An id outside of the ranges is unknown.
 
 use std::sync::OnceLock;
 
 use toml::de::{DeTable, DeValue};
 
-/// One range of ids: first, last, compute capability.
+/// A range of ids: first, last, compute capability.
 pub(crate) type Range = (u16, u16, (u8, u8));
 
 pub(crate) fn device_ranges() -> &'static [Range] {
     static TABLE: OnceLock<Vec<Range>> = OnceLock::new();
-    // That the text can be read is proven by the tests, so a mistake in it is one in this crate.
+    // The tests parse the table, so an error is a bug in this crate.
     TABLE.get_or_init(|| {
         parse_ranges(include_str!("../../data/pci.toml")).unwrap_or_else(|| unreachable!("data/pci.toml"))
     })
@@ -30,7 +30,7 @@ fn parse_range(row: &DeTable<'_>) -> Option<Range> {
     Some((id("first")?, id("last")?, (major.parse().ok()?, minor.parse().ok()?)))
 }
 
-/// The compute capability of this device id of vendor 0x10de, as `/sys/bus/pci/devices/*/device` says it.
+/// Returns the compute capability of a device id of vendor 0x10de, as in `/sys/bus/pci/devices/*/device`.
 pub fn compute_capability(device: u16) -> Option<(u8, u8)> {
     device_ranges().iter().find(|(first, last, _)| (*first..=*last).contains(&device)).map(|(.., cc)| *cc)
 }

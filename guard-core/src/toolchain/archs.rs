@@ -46,7 +46,8 @@ impl Declared {
         self.requests.as_ref().is_ok_and(|requests| requests.contains(&word))
     }
 
-    /// Returns true if the project itself declares them for its own kernels. A variable applies to every build.
+    /// Returns true if the project itself declares them for the kernels of the package. A variable applies to every
+    /// build.
     pub fn is_of_project(&self) -> bool {
         [POLICY, BUILDER].contains(&self.source.as_str())
     }
@@ -85,7 +86,7 @@ pub struct DeclaredArchs {
     pub in_force: Vec<Target>,
 }
 
-/// nvcc's flags outside of build scripts: each source with its words.
+/// nvcc's flags that do not come from a build script: the source and the text of each.
 #[derive(Debug, Default)]
 pub(super) struct ProjectNvccFlags(Vec<(String, String)>);
 

@@ -1,4 +1,4 @@
-//! What was found, in words: the pieces that findings and reports share.
+//! Formats detected facts for findings and reports.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use super::{CompilerFamily, HostCompiler, Install, LibraryFile, LinkedCudart, To
 use crate::vendor::CUDNN;
 
 impl Toolchain {
-    /// The release of the toolkit in use as it is known: `13.0.88`, and `13.0` where only `cuda.h` speaks.
+    /// Returns the known part of the release of the toolkit in use: `13.0.88`, or `13.0` if it is only known from
+    /// `cuda.h`.
     pub fn release_text(&self) -> Option<String> {
         let toolkit = self.compiling_toolkit().filter(|toolkit| toolkit.version().is_some());
         toolkit.or_else(|| self.including_toolkit())?.release_text()
@@ -14,7 +15,7 @@ impl Toolchain {
 }
 
 impl LinkedCudart {
-    /// `13.0.96`, `13`, or `of an unknown release`.
+    /// Returns `13.0.96`, `13`, or `of an unknown release`.
     pub fn version_text(&self) -> String {
         match (&self.version, self.major) {
             (Some(version), _) => version.value.to_string(),
@@ -25,7 +26,7 @@ impl LinkedCudart {
 }
 
 impl HostCompiler {
-    /// `gcc 12.2.0`, or the program's name.
+    /// Returns `gcc 12.2.0`, or the file name of the program.
     pub fn describe(&self) -> String {
         match (self.family, self.version) {
             (CompilerFamily::Gcc | CompilerFamily::Clang, Some(version)) => format!("{} {version}", self.family.name()),
@@ -35,7 +36,7 @@ impl HostCompiler {
 }
 
 impl Toolkit {
-    /// Its release as it is known: `12.4.131`, or `12.4` where nothing tells the third number.
+    /// Returns the known part of its release: `12.4.131`, or `12.4` if the third number is unknown.
     pub fn release_text(&self) -> Option<String> {
         let version = self.version()?.value;
         Some(match version.patch {
@@ -44,7 +45,7 @@ impl Toolkit {
         })
     }
 
-    /// `CUDA 12.4.131`, or what of a toolkit is there.
+    /// Describes the toolkit: `CUDA 12.4.131`, or the parts of it that exist.
     pub fn describe(&self) -> String {
         match (self.release_text(), &self.cudart) {
             (Some(release), _) => format!("CUDA {release}"),
@@ -53,14 +54,14 @@ impl Toolkit {
         }
     }
 
-    /// `/usr/local/cuda-12.4 (CUDA_HOME, /usr/local/cuda)`.
+    /// Describes the location: `/usr/local/cuda-12.4 (CUDA_HOME, /usr/local/cuda)`.
     pub fn describe_place(&self) -> String {
         format!("{} ({})", self.root.display(), self.found.join(", "))
     }
 }
 
 impl LibraryFile {
-    /// `9.15.1`, with the CUDA major where it is known; or the major.
+    /// Describes the library: `9.15.1`, with the CUDA major if it is known; or its major.
     pub fn describe(&self) -> String {
         let version = self.version.as_ref().map_or(self.major.to_string(), |version| version.value.to_string());
         match &self.cuda_major {
@@ -71,14 +72,14 @@ impl LibraryFile {
 }
 
 impl Install {
-    /// Name and version, by its headers or its library.
+    /// Returns name and version, from the headers or the library.
     pub fn describe(&self) -> String {
         let headers = self.headers.as_ref().and_then(|headers| headers.version).map(|version| version.to_string());
         let library = self.library.as_ref().map(LibraryFile::describe);
         format!("{} {}", CUDNN.name, headers.or(library).unwrap_or_else(|| "of an unknown version".to_owned()))
     }
 
-    /// The folder and what led there.
+    /// Describes the directory and its origins.
     pub fn describe_place(&self) -> String {
         let headers = self.headers.as_ref().map(|headers| &headers.path);
         let file = headers.or(self.library.as_ref().map(|library| &library.path));

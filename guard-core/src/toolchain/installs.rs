@@ -16,7 +16,7 @@ use crate::version::Version;
 /// A place with headers, a library, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Install {
-    /// The origin of the path: a variable, `beside the toolkit`, `/usr/include`, …
+    /// The origins of the path: a variable, a toolkit, `/usr/include`, …
     pub found: Vec<String>,
     /// Its headers.
     pub headers: Option<CudnnHeaders>,
@@ -27,7 +27,7 @@ pub struct Install {
 /// The header that contains the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudnnHeaders {
-    /// One of [`crate::vendor::LibraryNames::headers`].
+    /// The path: a file of [`crate::vendor::LibraryNames::headers`].
     pub path: PathBuf,
     /// Its version; `None` if it contains none.
     pub version: Option<Version>,

@@ -1,5 +1,5 @@
-//! What a shared library's file tells of itself: read by position, since the parts of some have up to 600 MB of
-//! which a question needs some hundred KB.
+//! Reads facts from the file of a shared library. Reads only the required ranges, because some libraries have up to 600
+//! MB, of which a query needs some hundred KB.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,18 +8,21 @@ use std::path::Path;
 use crate::elf::{Elf, tag};
 use crate::files;
 
-/// A larger `.rodata` is not searched: of the libraries asked here only one (24 MB) exceeds it.
+/// Size limit for a search in `.rodata`: only one of the queried libraries exceeds it (24 MB).
 const MOST_RODATA: u64 = 4 << 20;
 
-/// A library in memory with holes: as long as its file, but read only where somebody asked; the rest is zeros that the
-/// system never has to provide.
+/// A sparse image of a library in memory: it has the length of the file, but only the queried ranges are read. The rest
+/// is zero pages, which the system never allocates.
 pub(super) struct LibraryImage {
     file: File,
     bytes: Vec<u8>,
 }
 
 impl LibraryImage {
-    /// Reads the headers and the tables of names. The error says in words what is wrong with the file.
+    /// Reads the headers and the tables of names.
+    ///
+    /// # Errors
+    /// Returns a message that describes the problem of the file.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let file = files::open_regular(path).map_err(|error| error.to_string())?;
         let length = file.metadata().map_err(|error| error.to_string())?.len();
@@ -27,7 +30,7 @@ impl LibraryImage {
         let mut image = Self { file, bytes: vec![0; length] };
         image.load_range(0, 4096)?;
         let elf = Elf::parse(&image.bytes).map_err(|_| "is not an ELF file".to_owned());
-        // The section table stands at the end; where it does is in the first bytes.
+        // The section table is at the end of the file; its offset is in the header.
         let at = u64::from_le_bytes(image.bytes.get(40..48).and_then(|at| at.try_into().ok()).unwrap_or_default());
         if elf?.is_64_bit() {
             image.load_range(at, (length as u64).saturating_sub(at).min(64 << 10))?;
@@ -61,7 +64,7 @@ impl LibraryImage {
         Ok(())
     }
 
-    /// The value of an exported 4-byte object.
+    /// Returns the value of an exported 4-byte object.
     pub(super) fn exported_u32(&mut self, name: &str) -> Option<u32> {
         let elf = self.as_elf()?;
         let address = elf.dynamic_symbols().find(|symbol| symbol.is_exported() && symbol.has_name(name))?.value;
@@ -74,17 +77,18 @@ impl LibraryImage {
         self.as_elf()?.exported_u32(name)
     }
 
-    /// Its `DT_NEEDED`, `RPATH` and `RUNPATH`.
+    /// Returns its `DT_NEEDED`, `RPATH` and `RUNPATH` entries.
     pub(super) fn dynamic_texts(&self) -> Vec<String> {
         let Some(elf) = self.as_elf() else { return Vec::new() };
-        // The strings may lie in a segment whose section was not read; then there is nothing.
+        // If the strings are in a segment whose section was not read, the result is empty.
         [tag::NEEDED, tag::RPATH, tag::RUNPATH]
             .into_iter()
             .flat_map(|tag| elf.dynamic_texts(tag).map(|text| String::from_utf8_lossy(text).into_owned()))
             .collect()
     }
 
-    /// The number that follows `before` in the texts of `.rodata`: 12 for `libcublas.so.` and `libcublas.so.12`.
+    /// Returns the number that follows `before` in the strings of `.rodata`: 12 for `libcublas.so.` and
+    /// `libcublas.so.12`.
     pub(super) fn number_after(&mut self, before: &str) -> Option<u32> {
         let (at, size) = self
             .as_elf()?
@@ -100,15 +104,16 @@ impl LibraryImage {
         })
     }
 
-    /// The PTX ISA of the first PTX among its kernels, (major, minor). Headers only, nothing is unpacked (the format:
-    /// containers of entries, each entry's header 64 bytes and more).
+    /// Returns the ISA of the first PTX among its kernels, (major, minor). Reads only headers and unpacks nothing (the
+    /// format: containers of entries with headers of at least 64 bytes).
     pub(super) fn ptx_isa(&mut self) -> Option<(u16, u16)> {
         const CONTAINER: u32 = 0xba55_ed50;
         const PTX: u16 = 1;
         let section = self.as_elf()?.section_named(".nv_fatbin")?;
         let end = section.offset.checked_add(section.size)?;
         let mut at = section.offset;
-        // Of the core libraries met so far the eighth entry at the latest is PTX; a file that has none is not walked through.
+        // In the known core libraries, one of the first eight entries is PTX. The limit avoids a walk through a file
+        // without PTX.
         for _ in 0..64 {
             let container = self.read_header(at, end)?;
             if u32_of(&container, 0) != CONTAINER {
@@ -167,7 +172,7 @@ mod tests {
         assert!(LibraryImage::open(Path::new(file!())).is_err());
     }
 
-    /// Any ELF file will do: the test's own.
+    /// Uses the test program, since any ELF file is suitable.
     #[test]
     fn holes_do_not_matter() {
         let image = LibraryImage::open(&std::env::current_exe().unwrap()).unwrap();

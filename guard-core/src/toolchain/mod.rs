@@ -858,7 +858,7 @@ impl Detector<'_> {
         if self.request.given.is_some() { Vec::new() } else { rust_flags(&self.request.env, &self.request.target) }
     }
 
-    /// Returns the directories that the linker searches before a toolkit's: the user's own.
+    /// Returns the directories that the user specifies, which the linker searches before those of a toolkit.
     fn link_first(&self) -> Vec<SearchDir> {
         let given = self.request.given.as_ref();
         let mut folders: Vec<SearchDir> = given.map(BuildSystemFacts::link_first).unwrap_or_default();

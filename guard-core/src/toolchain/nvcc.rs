@@ -1,4 +1,4 @@
-//! nvcc: which one, of which release, out of which root. What runs it stands apart from what reads its answers.
+//! Parses the output of nvcc: its release and its root. Another module runs the program.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use crate::version::Version;
 /// An nvcc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nvcc {
-    /// As named: by a variable, or as found in a folder.
+    /// The path as specified by a variable, or as found in a directory.
     pub path: PathBuf,
     /// Its release, `V13.0.88`: the third number is the compiler's build, not the toolkit's update.
     pub version: Option<Version>,
-    /// The root it compiles with, where it had to be asked (`TOP` of `nvcc --dryrun`): that of a wrapper.
+    /// The root that it compiles with (`TOP` of `nvcc --dryrun`), if it was queried, as for a wrapper.
     pub top: Option<PathBuf>,
-    /// The folder or compiler that its `nvcc.profile` sets as `compiler-bindir`.
+    /// The directory or compiler that its `nvcc.profile` sets as `compiler-bindir`.
     pub compiler_bindir: Option<PathBuf>,
-    /// Why its release is not known, after its name: `did not answer within 10 s`.
+    /// The reason why its release is unknown, to append to its name: `did not answer within 10 s`.
     pub trouble: Option<String>,
 }
 
-/// The release in what `nvcc --version` prints: `Cuda compilation tools, release 12.4, V12.4.131`.
+/// Parses the release in the output of `nvcc --version`: `Cuda compilation tools, release 12.4, V12.4.131`.
 pub(super) fn parse_version(text: &str) -> Result<Version, String> {
     for line in text.lines() {
         let Some((_, rest)) = line.split_once("release ") else { continue };
@@ -52,16 +52,16 @@ pub(super) fn clip_line(line: &str) -> String {
     out
 }
 
-/// What `nvcc --dryrun` says of its root: `TOP` and the folders of `INCLUDES`, as written.
+/// The paths in the output of `nvcc --dryrun`: `TOP` and the directories of `INCLUDES`, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dryrun {
     /// `TOP`: the toolkit's root.
     pub(super) top: Option<PathBuf>,
-    /// Folders where it looks for `cuda.h`.
+    /// The directories that it searches for `cuda.h`.
     pub(super) includes: Vec<PathBuf>,
 }
 
-/// Reads the lines `#$ NAME=value` of `nvcc --dryrun`.
+/// Parses the lines `#$ NAME=value` of `nvcc --dryrun`.
 pub(super) fn parse_dryrun(text: &str) -> Dryrun {
     let mut parsed = Dryrun::default();
     for line in text.lines() {
@@ -79,13 +79,13 @@ pub(super) fn parse_dryrun(text: &str) -> Dryrun {
     parsed
 }
 
-/// What a wrapper script calls: the last absolute path of an `nvcc` in its text. Only for where nvcc itself says nothing:
-/// without a host compiler that it takes, `--dryrun` fails before it tells its root.
+/// Returns the program that a wrapper script calls: the last absolute path of an `nvcc` in its text. Used only if nvcc
+/// does not print its root: without an accepted host compiler, `--dryrun` fails before that.
 pub(super) fn parse_wrapper(script: &str) -> Option<PathBuf> {
     let around = |c: char| matches!(c, '\'' | '"' | ';' | '=' | '`' | '(' | ')');
     let wanted = |word: &&str| word.starts_with('/') && word.ends_with("/nvcc");
     let in_word = |word: &str| {
-        // A path in quotes may have blanks; a command in quotes has them around the path.
+        // A quoted path may contain blanks; in a quoted command, blanks surround the path.
         let whole = word.split(around).rfind(wanted);
         whole.or_else(|| word.split(|c| around(c) || c.is_whitespace()).rfind(wanted)).map(PathBuf::from)
     };
@@ -94,7 +94,7 @@ pub(super) fn parse_wrapper(script: &str) -> Option<PathBuf> {
         .then(|| script.lines().rev().find_map(|line| split_words(line).iter().rev().find_map(|word| in_word(word))))?
 }
 
-/// `compiler-bindir` of an `nvcc.profile` (Debian's names a folder with an older gcc there).
+/// Returns `compiler-bindir` of an `nvcc.profile` (Debian's is a directory with an older gcc).
 pub(super) fn parse_profile(text: &str, here: &Path) -> Option<PathBuf> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
@@ -103,8 +103,9 @@ pub(super) fn parse_profile(text: &str, here: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The program and its flags in a variable such as `CUDACXX="ccache /opt/cuda/bin/nvcc -ccbin g++-11"`. A value that is
-/// one file's name, blanks and all, is that file; so is a path of which no part is a file, unless flags follow.
+/// Splits a variable such as `CUDACXX="ccache /opt/cuda/bin/nvcc -ccbin g++-11"` into program and flags. A value that
+/// is the name of an existing file, including blanks, is that file; so is a path of which no prefix is a file, unless
+/// flags follow.
 pub(super) fn parse_command(value: &str, is_file: impl Fn(&Path) -> bool) -> Option<(PathBuf, Vec<String>)> {
     let words = split_words(value);
     let gone = value.starts_with('/')
@@ -122,7 +123,7 @@ pub(super) fn parse_command(value: &str, is_file: impl Fn(&Path) -> bool) -> Opt
     Some((program, words.collect()))
 }
 
-/// What `-ccbin` (or `--compiler-bindir`) among nvcc's flags names; the last one wins.
+/// Returns the value of `-ccbin` (or `--compiler-bindir`) in nvcc's flags; the last one wins.
 pub(super) fn find_ccbin(flags: &[String]) -> Option<String> {
     let mut found = None;
     let mut flags = flags.iter();
@@ -144,7 +145,7 @@ pub(super) fn find_ccbin(flags: &[String]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Real: printed by nvcc of the wheels and of Debian.
+    /// Real output of nvcc from the wheels and from Debian.
     const REAL: &[(&str, &str)] = &[
         ("11.8.89", include_str!("transcripts/real-nvcc-11.8.txt")),
         ("13.0.88", include_str!("transcripts/real-nvcc-13.0.txt")),
@@ -165,7 +166,7 @@ mod tests {
         let error = parse_version("clang version 14.0.6\n").unwrap_err();
         assert!(error.contains("`clang version 14.0.6`"), "{error}");
         assert!(parse_version("release , V").is_err());
-        // No build, or one that contradicts: the release counts.
+        // The release counts if there is no build number, or if it contradicts the release.
         assert_eq!(parse_version("release 14.1"), Ok(Version::new(14, 1, 0)));
         assert_eq!(parse_version("release 14.1, V9.9.9"), Ok(Version::new(14, 1, 0)));
     }
@@ -178,8 +179,8 @@ mod tests {
         assert_eq!(parse_dryrun("nvcc fatal   : Unknown option"), Dryrun::default());
     }
 
-    /// As 12.6.20 prints these two lines, shown in github.com/mozilla/sccache/pull/2247 (an older one, in pull/1047 there,
-    /// prints the same).
+    /// The output of 12.6.20 for these two lines, as shown in github.com/mozilla/sccache/pull/2247 (an older release in
+    /// pull/1047 prints the same).
     #[test]
     fn dryrun_of_12_6_as_people_have_shown_it() {
         let parsed = parse_dryrun(

@@ -1,5 +1,5 @@
-//! Toolkits and guarded libraries that `.pc` files name: by pkg-config's own rules wherever the program is there (sysroot, cross
-//! builds, `${…}`), else as far as the file can be read here.
+//! Finds toolkits and cuDNN in `.pc` files: with pkg-config if it is installed (sysroot, cross builds, `${…}`),
+//! otherwise by parsing simple files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,22 +7,22 @@ use super::places::{Layout, Precedence, ToolkitPlace, entries_with_prefix, name_
 use crate::env::Env;
 use crate::files;
 
-/// What the program reads of its environment, without what is for one target alone.
+/// The variables that pkg-config reads, without those for a single target.
 const READ: &[&str] =
     &["PATH", "PKG_CONFIG", "PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "PKG_CONFIG_SYSROOT_DIR", "PKG_CONFIG_ALLOW_CROSS"];
 
-/// What one `.pc` file tells.
+/// The facts in one `.pc` file.
 #[derive(Debug)]
 pub(super) struct PkgConfigPackage {
-    /// The file's name.
+    /// The file name.
     pub(super) file: String,
-    /// The folder above its headers and libraries.
+    /// The parent directory of its headers and libraries.
     pub(super) root: Option<PathBuf>,
     pub(super) includes: Vec<PathBuf>,
     pub(super) libraries: Vec<PathBuf>,
 }
 
-/// The toolkits that it knows.
+/// Returns the toolkits in `.pc` files.
 pub(super) fn toolkit_places(env: &Env, system_root: &Path, layout: &Layout) -> Vec<ToolkitPlace> {
     let packages = find_packages(env, system_root, layout, "cuda").into_iter();
     let places = packages.filter_map(|package| {
@@ -32,8 +32,8 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path, layout: &Layout) -> 
     places.filter(|place| place.root.is_dir()).collect()
 }
 
-/// The packages whose names begin so, in the folders that `PKG_CONFIG_PATH` (or `PKG_CONFIG_LIBDIR`) names and in those
-/// where pkg-config looks by itself. What stands below the system's root means a path below it.
+/// Finds the packages with this prefix in the directories that `PKG_CONFIG_PATH` (or `PKG_CONFIG_LIBDIR`) lists and in
+/// the default directories of pkg-config. Paths in files below the system root are relative to that root.
 pub(super) fn find_packages(env: &Env, system_root: &Path, layout: &Layout, prefix: &str) -> Vec<PkgConfigPackage> {
     let triplets = entries_with_prefix(&path_below(system_root, "/usr/lib"), "").into_iter();
     let triplets = triplets.filter(|folder| layout.triplets.iter().any(|triplet| folder.ends_with(triplet)));
@@ -45,7 +45,7 @@ pub(super) fn find_packages(env: &Env, system_root: &Path, layout: &Layout, pref
     let files = named
         .chain(usual)
         .flat_map(|(folder, system)| entries_with_prefix(&folder, prefix).into_iter().map(move |file| (file, system)))
-        // The program would wait for what is no file.
+        // pkg-config would block on something that is not a regular file.
         .filter(|(file, _)| {
             file.extension().is_some_and(|extension| extension == "pc") && files::read_bytes(file).is_ok()
         });
@@ -53,7 +53,7 @@ pub(super) fn find_packages(env: &Env, system_root: &Path, layout: &Layout, pref
     let mut flags: Vec<String> = Vec::new();
     for (file, system) in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        // Of several files of one name it takes the first.
+        // If several files have the same name, pkg-config uses the first one.
         if flags.contains(&name) {
             continue;
         }
@@ -69,20 +69,21 @@ pub(super) fn find_packages(env: &Env, system_root: &Path, layout: &Layout, pref
     packages
 }
 
-/// The crate asks the program in this process's own environment: that has to be the one that we look in, and where the
-/// target is another one's, the build script's, whose `TARGET` it goes by.
+/// Returns true if pkg-config may be run. The crate runs it in the environment of this process, so that environment
+/// must be the inspected one. For another target, this must be a build script, because the crate reads `TARGET`.
 fn may_be_asked(env: &Env, layout: &Layout) -> bool {
     env.matches_process(READ) && (!layout.cross || env.var_os("TARGET").is_some())
 }
 
 fn query_pkg_config(file: &Path, name: &str) -> Option<PkgConfigPackage> {
-    // It would announce variables to cargo by itself, on a standard output that may be a report's.
+    // By default, the crate prints cargo directives to the standard output, which may be a report.
     let flags = pkg_config::Config::new().cargo_metadata(false).env_metadata(false).probe(name).ok()?;
     let root = flags.include_paths.iter().chain(&flags.link_paths).find_map(|folder| installation_root(folder));
     Some(PkgConfigPackage { file: name_of(file), root, includes: flags.include_paths, libraries: flags.link_paths })
 }
 
-/// The root that a folder of headers or libraries belongs to: `<root>/include`, `<root>/targets/x86_64-linux/lib/stubs`.
+/// Returns the root of a directory with headers or libraries: `<root>/include`,
+/// `<root>/targets/x86_64-linux/lib/stubs`.
 fn installation_root(folder: &Path) -> Option<PathBuf> {
     let parts = ["include", "lib", "lib64"];
     let folder = folder.ancestors().find(|folder| parts.iter().any(|part| folder.ends_with(part)))?;
@@ -105,8 +106,8 @@ fn read_pc_file(file: &Path, system_root: Option<&Path>) -> PkgConfigPackage {
     }
 }
 
-/// The value of a line of a `.pc` file: `Version: 12.9`, `cudaroot=/usr/local/cuda-12.9`; `None` where it refers to
-/// other variables.
+/// Returns the value of a line in a `.pc` file: `Version: 12.9`, `cudaroot=/usr/local/cuda-12.9`; `None` if it refers
+/// to other variables.
 pub(super) fn field_value(text: &str, key: &str) -> Option<String> {
     let value = text.lines().find_map(|line| line.strip_prefix(key))?.trim();
     (!value.is_empty() && !value.contains("${")).then(|| value.to_owned())

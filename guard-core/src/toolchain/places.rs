@@ -1,5 +1,5 @@
-//! Where toolkits and their parts stand: variables, usual folders, layouts of packages. The orders follow what build
-//! scripts do (`cudaforge`, `cudarc`, `bindgen_cuda`, `PyTorch`, CMake's `FindCUDAToolkit`).
+//! The locations of toolkits and their parts: variables, default directories, layouts of packages. The search orders
+//! follow build scripts (`cudaforge`, `cudarc`, `bindgen_cuda`, `PyTorch`, CMake's `FindCUDAToolkit`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,29 +11,28 @@ use crate::elf::machine;
 use crate::env::Env;
 use crate::files;
 
-/// Folder names that depend on the target.
+/// Directory names that depend on the target.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Folders below a toolkit's `targets/`.
+    /// Directories below a toolkit's `targets/`.
     pub(super) targets: &'static [&'static str],
     /// Debian's multiarch names.
     pub(super) triplets: &'static [&'static str],
-    /// The target is not the building machine's kind: then only the target's own tree counts.
+    /// True if the target differs from the build machine: then only the target's own tree counts.
     pub(super) cross: bool,
-    /// The target's machine as ELF numbers it, where there is CUDA for it.
+    /// The ELF machine number of the target, if CUDA supports it.
     machine: Option<u16>,
-    /// What stands in each folder of libraries that was looked into: `/usr/lib/x86_64-linux-gnu` takes longer to list than all
-    /// else that is looked for.
+    /// Cached listings of library directories: listing `/usr/lib/x86_64-linux-gnu` takes longer than all other lookups.
     listed: RefCell<BTreeMap<PathBuf, Vec<OsString>>>,
 }
 
 impl Layout {
-    /// Of a target triple, seen from a machine of this architecture (`std::env::consts::ARCH`).
+    /// Returns the layout for a target triple on a build machine of this architecture (`std::env::consts::ARCH`).
     pub(super) fn for_target(target: &str, built_on: &str) -> Self {
         let arch = target.split('-').next().unwrap_or_default();
         let (targets, triplets): (&[&str], &[&str]) = match arch {
             "x86_64" => (&["x86_64-linux"], &["x86_64-linux-gnu"]),
-            // Servers and Jetson have a tree each.
+            // Servers and Jetson have separate trees.
             "aarch64" => (&["sbsa-linux", "aarch64-linux"], &["aarch64-linux-gnu"]),
             "powerpc64le" => (&["ppc64le-linux"], &["powerpc64le-linux-gnu"]),
             "armv7" | "arm" => (&["armv7-linux-gnueabihf"], &["arm-linux-gnueabihf"]),
@@ -54,7 +53,7 @@ impl Layout {
         }
     }
 
-    /// The files of a folder of libraries whose names begin so, sorted; the folder is listed once.
+    /// Returns the files of a library directory with this prefix, sorted. Each directory is listed once.
     pub(super) fn libraries_in(&self, folder: &Path, prefix: &str) -> Vec<PathBuf> {
         let mut listed = self.listed.borrow_mut();
         names_with_prefix(listed.entry(folder.to_owned()).or_insert_with(|| entry_names(folder)), folder, prefix)
@@ -69,7 +68,7 @@ impl Layout {
         !elf || self.machine.is_none_or(|machine| u16::from_le_bytes([head[18], head[19]]) == machine)
     }
 
-    /// Folders with headers in a toolkit's root, or in `/usr`, best first.
+    /// Returns the header directories in a toolkit's root, or in `/usr`, best first.
     pub(super) fn include_dirs(&self, root: &Path) -> Vec<PathBuf> {
         let mut folders: Vec<_> =
             self.targets.iter().map(|name| root.join("targets").join(name).join("include")).collect();
@@ -80,7 +79,7 @@ impl Layout {
         folders
     }
 
-    /// Folders with libraries in a toolkit's root, or in `/usr`, best first.
+    /// Returns the library directories in a toolkit's root, or in `/usr`, best first.
     pub(super) fn library_dirs(&self, root: &Path) -> Vec<PathBuf> {
         let mut folders: Vec<_> = self.targets.iter().map(|name| root.join("targets").join(name).join("lib")).collect();
         folders.extend(self.triplets.iter().map(|name| root.join("lib").join(name)));
@@ -91,39 +90,40 @@ impl Layout {
     }
 }
 
-/// How surely a build looks at a place by itself.
+/// The likelihood that a build uses a location without an explicit path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Precedence {
     /// A variable names it.
     Named,
-    /// Build scripts try it without being told.
+    /// A default location that build scripts try.
     Usual,
-    /// No build script of cargo's world looks there: listed, never in use unless something else leads there.
+    /// A location that no build script of the cargo ecosystem searches: listed, and in use only if another fact refers
+    /// to it.
     Listed,
 }
 
-/// A folder that may be a toolkit's root.
+/// A directory that may be a toolkit's root.
 #[derive(Clone, Debug)]
 pub(super) struct ToolkitPlace {
-    /// The folder.
+    /// The directory.
     pub(super) root: PathBuf,
-    /// What led to it.
+    /// The origin of the path.
     pub(super) source: String,
-    /// How surely it is looked at.
+    /// The likelihood that a build uses it.
     pub(super) reach: Precedence,
 }
 
-/// Variables that name a toolkit's root, in the order of most build scripts. The first is of NVIDIA's own Rust crates
-/// (cuda-bindings, cutile), and nobody else reads it.
+/// Variables that name a toolkit's root, in the order of most build scripts. The first one is read only by NVIDIA's own
+/// Rust crates (cuda-bindings, cutile).
 pub(super) const ROOTS: &[&str] =
     &["CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CUDAToolkit_ROOT"];
 
-/// The folder below the system's root: `/usr/local/cuda` → `<system_root>/usr/local/cuda`.
+/// Returns a path below the system root: `/usr/local/cuda` → `<system_root>/usr/local/cuda`.
 pub(super) fn path_below(system_root: &Path, path: &str) -> PathBuf {
     system_root.join(path.trim_start_matches('/'))
 }
 
-/// Entries of a folder whose names begin so, sorted by name; none where the folder cannot be read.
+/// Returns the entries of a directory with this prefix, sorted by name; empty if the directory cannot be read.
 pub(super) fn entries_with_prefix(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     names_with_prefix(&entry_names(folder), folder, prefix)
 }
@@ -132,7 +132,7 @@ fn entry_names(folder: &Path) -> Vec<OsString> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
 }
 
-/// Those of a folder's names that begin so, as paths, sorted.
+/// Returns the names with this prefix as paths, sorted.
 fn names_with_prefix(names: &[OsString], folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let begins = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
     let mut found: Vec<PathBuf> = names.iter().filter(begins).map(|name| folder.join(name)).collect();
@@ -140,21 +140,21 @@ fn names_with_prefix(names: &[OsString], folder: &Path, prefix: &str) -> Vec<Pat
     found
 }
 
-/// The version at the end of a folder's name: `cuda-12.9` → [12, 9].
+/// Parses the version at the end of a directory name: `cuda-12.9` → [12, 9].
 pub(super) fn version_in_name(folder: &Path) -> Vec<u32> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
     digits.split('.').map_while(|part| part.parse().ok()).collect()
 }
 
-/// Sorted with the newest first, by the versions in their names.
+/// Sorts directories by the versions in their names, newest first.
 fn newest_first(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
     folders.sort_by_key(|folder| std::cmp::Reverse(version_in_name(folder)));
     folders
 }
 
-/// `site-packages` with wheels of NVIDIA's, of the virtual environment and of conda's own Python, where one is active;
-/// each with the variable that names it.
+/// Returns the `site-packages` directories of the active virtual environment and of conda's Python, which may contain
+/// NVIDIA wheels, each with the variable that names it.
 pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
     let mut found: Vec<(&str, PathBuf)> = Vec::new();
     for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
@@ -169,8 +169,8 @@ pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
     found
 }
 
-/// Every folder that may be a toolkit's root, the surest first, but for those that pkg-config knows. A variable may name what is not there; every other
-/// place exists.
+/// Returns every directory that may be a toolkit's root, the most certain first, except those from pkg-config. The path
+/// in a variable may be missing; all other locations exist.
 pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace> {
     let mut places: Vec<ToolkitPlace> = ROOTS
         .iter()
@@ -195,7 +195,8 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
         add(PathBuf::from(conda), "CONDA_PREFIX".to_owned(), Precedence::Listed);
     }
     for (variable, site) in site_packages(env) {
-        // cu13 is one merged root; before, each package has a folder and the compiler's has no nvcc.
+        // cu13 has one merged root. In older wheels, each package has its own directory, and the compiler's contains no
+        // nvcc.
         for merged in
             entries_with_prefix(&site.join("nvidia"), "cu").into_iter().filter(|folder| folder.join("include").is_dir())
         {
@@ -218,7 +219,8 @@ pub(super) fn toolkit_places(env: &Env, system_root: &Path) -> Vec<ToolkitPlace>
     places
 }
 
-/// Releases of the HPC SDK: the one whose module is loaded, then those in their usual place, the newest first.
+/// Returns the releases of the HPC SDK: the one whose module is loaded, then those in the default location, newest
+/// first.
 fn hpc_sdks(env: &Env, system_root: &Path) -> Vec<PathBuf> {
     let loaded = env.var_os("NVHPC_ROOT").map(PathBuf::from);
     let machines = entries_with_prefix(&path_below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_");
@@ -246,7 +248,7 @@ mod tests {
             ["/r/targets/sbsa-linux/include", "/r/targets/aarch64-linux/include", "/r/include/aarch64-linux-gnu"]
                 .map(PathBuf::from)
         );
-        // A target that nobody knows has no tree, and nothing breaks.
+        // An unknown target has no tree and causes no error.
         assert!(Layout::for_target("loongarch64-unknown-linux-gnu", "x86_64").include_dirs(Path::new("/r")).is_empty());
     }
 

@@ -1,4 +1,4 @@
-//! What was found, for `check`: as JSON and as text.
+//! Formats the detected toolchain for `check`, as JSON and as text.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn fact_value<T: ToString>(fact: &Sourced<T>) -> Value {
 }
 
 impl Toolchain {
-    /// Everything found, each with its source. What is not known is absent.
+    /// Returns all detected facts with their sources. Unknown facts are absent.
     pub fn to_json(&self) -> Value {
         let mut all = object([("target", self.target.as_str().into()), ("release", self.release.into())]);
         all.insert_some(
@@ -114,7 +114,7 @@ impl Toolchain {
         value
     }
 
-    /// The same as a short text: what is in use and why, then what else was found.
+    /// Formats a short text: the parts in use and the reasons, then other parts that were found.
     pub fn render(&self) -> String {
         let mut text = String::new();
         match self.sourced_toolkit_version() {

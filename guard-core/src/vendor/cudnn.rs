@@ -1,16 +1,16 @@
-//! cuDNN: a loader library and the parts that it opens, all of one release.
+//! cuDNN: a loader library and the parts that it loads with dlopen, all of one release.
 
 use std::sync::OnceLock;
 
 use super::{CodeMark, InCode, Library, LibraryNames, LibraryTable, Part, Traces, VersionGetter};
 
-/// libcudnn. Its parts tell the version (an exported word: measured, 8.5 to 9.28); cuDNN 7 is one library.
+/// libcudnn. Its parts export their version as a data symbol (measured: 8.5 to 9.28); cuDNN 7 is a single library.
 ///
-/// `libcudnn_ops` is not among the needed ones (docs/internals/decisions, decision 41): without it cuDNN 9 answers
-/// `cudnnGetVersion` and `cudnnCreate` (measured with the loader and `libcudnn_graph` of 9.15.1 alone), and the graph
-/// library names no other among the libraries that it needs. A program that only asks, or only uses the graph API, works:
-/// refusing it would be a false alarm. One that does need it is told by cuDNN itself, which names the file
-/// (`Unable to load any of {libcudnn_ops.so.9.10.2, ...`), and the report has warned before.
+/// `libcudnn_ops` is not marked as needed (docs/internals/decisions, decision 41): without it, `cudnnGetVersion` and
+/// `cudnnCreate` of cuDNN 9 work (measured with only the loader and `libcudnn_graph` of 9.15.1), and the graph library
+/// lists no other part among the libraries that it needs. A program that only calls these, or only uses the graph API,
+/// works, so refusing it would be a false positive. For a program that needs it, cuDNN itself reports the file (`Unable
+/// to load any of {libcudnn_ops.so.9.10.2, ...`), and the report has contained a warning before.
 pub(super) const CUDNN: Library = Library {
     key: "cudnn",
     name: "cuDNN",
@@ -22,8 +22,8 @@ pub(super) const CUDNN: Library = Library {
         Part { needed: true, ..with_word(9, "libcudnn_graph.so.9", "cudnn_graph_version") },
         // The symbol kept its name from cuDNN 8 (measured: 9.1.0, 9.15.1, 9.28.0).
         with_word(9, "libcudnn_ops.so.9", "cudnn_ops_infer_version"),
-        // These have no word, or are too large to ask for it at each start: the names of their files tell, where they do, and the
-        // command looks into their code (measured on x86-64: 9.0.0 to 9.28.1, for CUDA 11 to 13).
+        // Parts without a version symbol, or too large to read it at each start: their file names may contain the
+        // version, and the command searches their code (measured on x86-64: 9.0.0 to 9.28.1, for CUDA 11 to 13).
         opened_later(8, "libcudnn_ops_train.so.8", InCode::Unknown),
         opened_later(8, "libcudnn_cnn_infer.so.8", InCode::Unknown),
         opened_later(8, "libcudnn_cnn_train.so.8", InCode::Unknown),
@@ -37,7 +37,7 @@ pub(super) const CUDNN: Library = Library {
     ],
     own_text: false,
     names: LibraryNames {
-        // The header of 8 and 9 that is called as the library says no version by itself; 7's does.
+        // In cuDNN 8 and 9, the header with the name of the library contains no version; in cuDNN 7 it does.
         headers: &[
             "cudnn_version.h",
             "cudnn_version_v9.h",
@@ -48,12 +48,12 @@ pub(super) const CUDNN: Library = Library {
         ],
         macros: ["CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL"],
         include: "CUDNN_INCLUDE_DIR",
-        // cudarc takes CUDNN_LIB for a root as well.
+        // cudarc also accepts a root in CUDNN_LIB.
         files: &["CUDNN_LIBRARY", "CUDNN_LIB"],
         roots: &["CUDNN_PATH", "CUDNN_HOME", "CUDNN_ROOT", "CUDNN_ROOT_DIR"],
     },
-    // A static cuDNN brings a text `cudnn_version_<major>_…_` along (measured: 7.6 to 9.28); cuDNN's own libraries hold it
-    // too.
+    // A static cuDNN contains a string `cudnn_version_<major>_…_` (measured: 7.6 to 9.28); cuDNN's own libraries
+    // contain it, too.
     traces: Traces {
         functions: Some("cudnn"),
         wanted: &[],
@@ -71,7 +71,7 @@ const fn with_word(major: u32, file: &'static str, symbol: &'static str) -> Part
     Part { major, file, symbol, needed: false, in_code: InCode::Unknown }
 }
 
-/// A part that is opened by the calls that need it, and not before.
+/// Returns a part that is loaded only by the calls that need it.
 const fn opened_later(major: u32, file: &'static str, in_code: InCode) -> Part {
     Part { major, file, symbol: "", needed: false, in_code }
 }

@@ -1,4 +1,4 @@
-//! What is known of a library's releases: for which CUDA majors each was built, and which GPUs its builds serve.
+//! The table of a library's releases: the CUDA majors that each was built for, and the GPUs that its builds support.
 
 use std::env::consts::ARCH;
 use std::ops::RangeInclusive;
@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use crate::tables::{A_CC, Cc, TableError, compiled_in, parse_cc, parse_list, parse_number, parse_text, read_file};
 use crate::version::Version;
 
-/// Processors for which there are builds, as Rust names them.
+/// Processors with builds, as Rust names them.
 const PLATFORMS: [&str; 2] = ["x86_64", "aarch64"];
 
-/// A library's releases, as its file in `data/` has them.
+/// The releases of a library, from its file in `data/`.
 #[derive(Debug)]
 pub struct LibraryTable {
     pub(super) builds: Vec<CudnnBuild>,
@@ -24,7 +24,7 @@ pub(super) struct CudnnBuild {
     pub(super) from: Version,
     pub(super) min_cc: Cc,
     newest_cc: Option<Cc>,
-    /// The processor whose build this is; `None`: of all of them.
+    /// The processor of this build; `None`: all processors.
     platform: Option<String>,
 }
 
@@ -74,12 +74,13 @@ impl LibraryTable {
         })
     }
 
-    /// The oldest compute capability that a release's build for a CUDA major serves; `None`: no table knows that build.
+    /// Returns the oldest compute capability that a release's build for a CUDA major supports; `None` if the table does
+    /// not have that build.
     pub fn min_cc(&self, version: Version, cuda_major: u32) -> Option<Cc> {
         self.find_build(version, cuda_major).map(|build| build.min_cc)
     }
 
-    /// The newest compute capability that it has code for.
+    /// Returns the newest compute capability that it has code for.
     pub fn newest_cc(&self, version: Version, cuda_major: u32) -> Option<Cc> {
         self.find_build(version, cuda_major).and_then(|build| build.newest_cc)
     }
@@ -89,35 +90,36 @@ impl LibraryTable {
         self.builds.iter().rev().filter(here).find(|build| build.cuda_major == cuda_major && build.from <= version)
     }
 
-    /// The releases that exist for a CUDA major, oldest first.
+    /// Returns the releases that exist for a CUDA major, oldest first.
     pub fn releases_for(&self, cuda_major: u32) -> &[Version] {
         self.known.iter().find(|(major, _)| *major == cuda_major).map_or(&[], |(_, versions)| versions)
     }
 
-    /// The CUDA majors for which a release was ever published. An upper end that is not reached yet is open.
+    /// Returns the CUDA majors for which a release was published. A limit that is not reached yet is open.
     pub fn cuda_majors(&self, version: Version) -> Option<RangeInclusive<u32>> {
         self.cuda.iter().rev().find(|(from, _)| *from <= version).map(|(_, majors)| majors.clone())
     }
 
-    /// The CUDA majors of the builds of a release that the table knows, one perhaps more than once.
+    /// Returns the CUDA majors of the known builds of a release, possibly with duplicates.
     pub fn built_for(&self, version: Version) -> impl Iterator<Item = u32> + '_ {
         let majors = self.cuda_majors(version);
         let older = self.builds.iter().filter(move |build| build.from <= version).map(|build| build.cuda_major);
         older.filter(move |cuda| majors.as_ref().is_some_and(|majors| majors.contains(cuda)))
     }
 
-    /// From which release on the library of this major wants GPUs of which compute capability, oldest first: where a release
-    /// left behind GPUs that drivers still drive, whatever CUDA it is built for.
+    /// Returns the releases of this major that dropped GPUs which drivers still support, with the new minimum compute
+    /// capability, oldest first. They apply to builds for every CUDA major.
     pub fn gpu_floors(&self, major: u32) -> impl Iterator<Item = (Version, Cc)> + '_ {
         self.left.iter().filter(move |(of, ..)| *of == major).map(|(_, from, cc)| (*from, *cc))
     }
 
-    /// The floor that holds for this release.
+    /// Returns the minimum that applies to this release.
     pub fn gpu_floor(&self, version: Version) -> Option<(Version, Cc)> {
         self.gpu_floors(version.major).take_while(|(from, _)| *from <= version).last()
     }
 
-    /// Up to which GPUs the releases of this major have code, where a later one may not work; `None`: no table knows.
+    /// Returns the newest GPUs that the releases of this major have code for, if newer GPUs may not work; `None` if
+    /// unknown.
     pub fn newest_gpus(&self, major: u32) -> Option<NewestGpus> {
         let releases = self.known.iter().flat_map(|(cuda, versions)| versions.iter().map(|version| (*version, *cuda)));
         let mine = releases.filter(|(version, cuda)| version.major == major && !serves_later(*version, *cuda));
@@ -131,31 +133,32 @@ impl LibraryTable {
     }
 }
 
-/// From cuDNN 9 for CUDA 12 on later GPUs are served by what it was built with (hardware forward compatibility).
+/// Returns true if the release also supports newer GPUs: cuDNN 9 for CUDA 12 and later does (hardware forward
+/// compatibility).
 pub(crate) const fn serves_later(version: Version, cuda: u32) -> bool {
     version.major >= 9 && cuda >= 12
 }
 
-/// More than any CUDA major.
+/// A number greater than any CUDA major.
 pub(crate) const ANY_CUDA: u32 = 255;
 
-/// Up to which GPUs the releases of a major have code, by the major of their compute capability: machine code serves later GPUs of
-/// its own. Later releases only grow.
+/// The newest GPUs that the releases of a major have code for, as majors of their compute capabilities: machine code
+/// also runs on later GPUs of the same major. Later releases never support fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewestGpus {
-    /// Those of this release and later ones.
+    /// The newest major that the release `from_minor` and later ones support.
     pub newest: u8,
     /// The minor of that release.
     pub from_minor: u32,
-    /// Those before it.
+    /// The newest major that earlier releases support.
     pub before: u8,
-    /// Holds for builds for lower CUDA majors than this one.
+    /// Applies only to builds for CUDA majors less than this one.
     pub below_cuda: u32,
 }
 
 impl NewestGpus {
-    /// The newest that a release has code for, where later ones may not work. `made_with`: the CUDA that it was made with, where
-    /// that is known.
+    /// Returns the newest major that a release has code for, if newer GPUs may not work. `made_with`: the CUDA major
+    /// that it was built with, if known.
     pub fn newest_for(self, version: Version, made_with: Option<u32>) -> Option<u8> {
         let concerned = made_with.unwrap_or(ANY_CUDA - 1) < self.below_cuda;
         concerned.then_some(if version.minor >= self.from_minor { self.newest } else { self.before })
@@ -193,13 +196,13 @@ mod tests {
             assert!(table.left.is_sorted_by(|one, other| (one.1, one.2) < (other.1, other.2)), "{:?}", table.left);
             for (major, from, floor) in &table.left {
                 assert_eq!(*major, from.major);
-                // A note has room for the last one, and for one that holds for all releases before.
+                // A note has space for the last one, and for one that applies to all earlier releases.
                 let floors: Vec<_> = table.gpu_floors(*major).collect();
                 assert!(
                     floors.len() == 1 || floors.len() == 2 && floors[0].0 == Version::new(*major, 0, 0),
                     "{floors:?}"
                 );
-                // It holds in every build of that release.
+                // It applies to every build of that release.
                 let builds: Vec<_> = (0..99).filter_map(|cuda| Some((cuda, table.min_cc(*from, cuda)?))).collect();
                 let left_over = |cuda: u32| table.cuda_majors(*from).is_some_and(|majors| !majors.contains(&cuda));
                 assert!(builds.iter().all(|(cuda, least)| least >= floor || left_over(*cuda)), "{builds:?}");
