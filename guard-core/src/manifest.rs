@@ -362,8 +362,8 @@ impl Manifest {
         }
     }
 
-    /// Describes the part of a completely read file that no rule checks, in the shim's terms (templates/shim/judge.h):
-    /// the user's declaration is used for code that was not found.
+    /// Describes GPU code that no rule checks, in the shim's terms (templates/shim/judge.h): archs are declared, but a
+    /// search of the complete file found no code. `None` if there are GPU rows, which are checked.
     pub fn not_judged(&self) -> Option<&'static str> {
         let rows = self.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let unseen = self.observed.is_some() && self.archs_known() == "declared" && !rows;

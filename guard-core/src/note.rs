@@ -60,7 +60,7 @@ fn pad_to_size(mut bytes: Vec<u8>) -> Box<[u8]> {
     bytes.into()
 }
 
-/// Names the longest entry, because shortening it saves the most space.
+/// Returns the message for a manifest that is too large. It names the largest entry, because shortening it helps most.
 fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
     let component = &manifest.component;
     let mut entries = vec![

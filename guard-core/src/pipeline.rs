@@ -107,7 +107,7 @@ pub struct BuildCheck {
     pub stale_allows: Vec<Code>,
     /// The environment that was inspected, with the log of accessed variables and files.
     pub env: Env,
-    /// The path of the project's lock, even if there is none; `None` if locks are not used.
+    /// The path of the project's lock, even if there is none; `None` for a package that cargo downloaded.
     pub lock: Option<PathBuf>,
     /// The CUDA usage of its crates.
     #[cfg(feature = "command")]
@@ -167,8 +167,9 @@ impl BuildInputs<'_> {
         let drift = |finding: &Finding| lock::is_told_by_linked(finding, &toolchain);
         #[cfg(not(feature = "command"))]
         let drift = |_: &Finding| false;
-        // Only the linker options may name a library, and only an nvcc option may name its host compiler. If all facts
-        // come from options, the user need not specify the objects later.
+        // The linker options alone may name the library, and an nvcc option its host compiler, so these findings are
+        // deferred. A tool that passes all facts as options may not pass the objects when it seals, so nothing is
+        // deferred for it.
         let open = |finding: &Finding| {
             self.sees_linked
                 && toolchain.by != BuildSystem::Options

@@ -48,7 +48,8 @@ pub fn sanitize_text(text: &str) -> Cow<'_, str> {
     escape_chars(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// Escapes a text of several lines that contains no intended workflow command: a name in it may look like one.
+/// Escapes control characters and workflow commands in a text of several lines. The program prints no such commands,
+/// but an untrusted name may look like one.
 pub fn output(output: &str) -> Cow<'_, str> {
     let spelled = sanitize_text(output);
     let obeyed = |line: &str| !matches!(without_workflow_commands(line), Cow::Borrowed(_));

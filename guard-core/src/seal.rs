@@ -1,8 +1,8 @@
 //! Writes the observed facts into the notes of a linked file: after linking, before cargo copies the file.
 //!
-//! The file is replaced atomically: the new one is written to the same directory under a hidden name and renamed over
-//! the old one. A running program, another hard link and a process that is killed meanwhile keep the old file. Nothing
-//! is synced to disk, as linkers do not do it either.
+//! Unless it is fresh linker output ([`LinkObservation::fresh`]), the file is replaced atomically: the new one is
+//! written to the same directory under a hidden name and renamed over the old one. A running program, another hard link
+//! and a process that is killed meanwhile keep the old file. Nothing is synced to disk, as linkers do not do it either.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};

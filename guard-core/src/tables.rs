@@ -155,8 +155,8 @@ struct ArchTable {
 struct GpuTable {
     products: Vec<(Cc, Vec<String>)>,
     chips: Vec<(Cc, Vec<String>)>,
-    /// The compute capability of each product and chip, including those of [`PRODUCTS`], by
-    /// its normalized name ([`gpu_words`]).
+    /// The compute capability of each product and chip, including those of [`PRODUCTS`], by its normalized name
+    /// ([`gpu_words`]).
     by_words: HashMap<String, Cc>,
 }
 
@@ -463,8 +463,8 @@ pub fn same_family(one: Cc, other: Cc) -> Option<bool> {
     Some(family(one)? == family(other)?)
 }
 
-/// Returns the compute capability of a GPU in the usual notations: `8.6`, `sm_86`, a product (`T4`, `NVIDIA
-/// A100-SXM4-80GB`), a chip (`GA102`). `None` if it is in no table.
+/// Returns the compute capability of a GPU in the usual notations: `8.6`, `sm_86`, a product (`T4`,
+/// `NVIDIA A100-SXM4-80GB`), a chip (`GA102`). `None` if it is in no table.
 pub fn gpu_cc(name: &str) -> Option<Cc> {
     let name = name.trim();
     if let Some((major, minor)) = name.split_once('.') {

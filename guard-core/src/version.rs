@@ -21,8 +21,8 @@ impl Version {
         Self { major, minor, patch }
     }
 
-    /// Packs the version as NVIDIA's inner libraries export it and the manifest's rows store it: `major << 16 | minor
-    /// << 8 | patch`. Returns `None` if a number does not fit.
+    /// Packs the version as NVIDIA's inner libraries export it and the manifest's rows store it:
+    /// `major << 16 | minor << 8 | patch`. Returns `None` if a number does not fit.
     pub fn packed(self) -> Option<u32> {
         (self.major <= 0xffff && self.minor <= 0xff && self.patch <= 0xff)
             .then_some(self.major << 16 | self.minor << 8 | self.patch)

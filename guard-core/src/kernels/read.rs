@@ -395,7 +395,7 @@ impl<'data> KernelReader<'data> {
         size.max(1)
     }
 
-    /// Returns true if an entry contains a kernel, as far as that is known without unpacking much, and if in doubt.
+    /// Returns true if an entry contains a kernel, or if that is unknown without unpacking a large image.
     fn holds_kernels(&mut self, entry: &fatbin::FatbinEntry<'data>, piece: usize) -> bool {
         let (least, test): (u64, fn(&[u8]) -> bool) = match entry.kind {
             fatbin::kind::PTX => (SMALL_PTX, ptx::has_kernels),

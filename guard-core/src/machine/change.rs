@@ -44,9 +44,9 @@ impl Change {
         usize::from(self.driver.is_some()) + usize::from(self.library.is_some()) + usize::from(self.code.is_some())
     }
 
-    /// Returns the smallest set of changes that suffices. Among sets of the same size, it prefers the oldest driver,
-    /// and a change of the driver to one of the library to one of the code. Returns `None` if nothing is refused or no
-    /// such change suffices.
+    /// Returns the smallest set of changes that suffices. Sets of the same size are tried in a fixed order: those
+    /// without a change of the library first, then older drivers first. Returns `None` if nothing is refused or no such
+    /// set suffices.
     pub(super) fn fewest_changes(files: &[&Components], machine: &Machine, findings: &[Finding]) -> Option<Self> {
         let refusing: Vec<&Finding> = findings.iter().filter(|finding| is_refusal(finding)).collect();
         // A newer driver does not fix a driver that does not work, so only codes about an old or missing driver count.

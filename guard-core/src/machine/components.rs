@@ -37,7 +37,7 @@ pub struct Components {
     pub needed: Vec<Needed>,
     /// The file's name.
     pub file: String,
-    /// The processor that the file is for, by name; empty where that is not known.
+    /// The processor that the file is for, by name; empty if unknown.
     pub processor: String,
     /// For several files of one package: the groups of which one member is sufficient.
     pub enough: Enough,

@@ -14,7 +14,7 @@ use crate::mapped_file::Contents;
 use crate::symbols::{self, Releases};
 use crate::vendor;
 
-/// The binding and type field of a weak symbol.
+/// The binding of a weak symbol, in the upper half of the byte that also contains the type.
 const WEAK: u8 = 2 << 4;
 /// Prefix of the shim's counter variable, with all bits inverted here, so that this program does not contain it.
 const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b's', !b'l', !b'o', !b't', !b's', !0x95];

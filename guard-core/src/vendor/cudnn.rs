@@ -9,8 +9,8 @@ use super::{CodeMark, InCode, Library, LibraryNames, LibraryTable, Part, Traces,
 /// `libcudnn_ops` is not marked as needed (docs/internals/decisions, decision 41): without it, `cudnnGetVersion` and
 /// `cudnnCreate` of cuDNN 9 work (measured with only the loader and `libcudnn_graph` of 9.15.1), and the graph library
 /// lists no other part among the libraries that it needs. A program that only calls these, or only uses the graph API,
-/// works, so refusing it would be a false positive. For a program that needs it, cuDNN itself reports the file (`Unable
-/// to load any of {libcudnn_ops.so.9.10.2, ...`), and the report has contained a warning before.
+/// works, so refusing it would be a false positive. For a program that needs it, cuDNN itself reports the file
+/// (`Unable to load any of {libcudnn_ops.so.9.10.2, ...`), and the report has contained a warning before.
 pub(super) const CUDNN: Library = Library {
     key: "cudnn",
     name: "cuDNN",
