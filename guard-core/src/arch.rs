@@ -1,8 +1,8 @@
 //! GPU architectures in every spelling of common tools, and the GPUs that run each.
 //!
-//! Each spelling keeps the meaning of its tool: CMake's plain `90` is machine code and PTX, PyTorch's `9.0` is
-//! machine code alone, nvcc's `-arch=sm_90` is both. [`parse_list`] parses variables, policy and builder, [`nvcc_flags`]
-//! parses nvcc's command line.
+//! Each spelling keeps the meaning of its tool: CMake's plain `90` is machine code and PTX, PyTorch's `9.0` is machine
+//! code alone, nvcc's `-arch=sm_90` is both. [`parse_list`] parses variables, policy and builder, [`nvcc_flags`] parses
+//! nvcc's command line.
 
 use std::fmt;
 use std::str::FromStr;

@@ -54,7 +54,7 @@ pub struct Policy {
     pub archs: Vec<Target>,
     /// Entries of `[gpu] archs` that need a toolkit to have a meaning: `all`, `all-major`. See [`Policy::archs_by`].
     pub arch_words: Vec<ArchRequest>,
-    /// `[gpu] fleet`: products, chips or compute capabilities that the whole binary must run on.
+    /// `[gpu] fleet`: products, chips or compute capabilities that the entire binary must run on.
     pub fleet: Vec<String>,
     /// `[gpu] partial = "refuse"`.
     pub partial_refuse: bool,
@@ -86,8 +86,8 @@ pub struct VersionRequirement {
 }
 
 impl VersionRequirement {
-    /// Returns true if a version satisfies the requirement. The third number of a toolkit is nvcc's build, so a requirement
-    /// should have two: `=12.4` includes every update of 12.4.
+    /// Returns true if a version satisfies the requirement. The third number of a toolkit is nvcc's build, so a
+    /// requirement should have two: `=12.4` includes every update of 12.4.
     pub fn allows(&self, version: Version) -> bool {
         self.parsed.matches(&semver::Version::new(version.major.into(), version.minor.into(), version.patch.into()))
     }
@@ -182,8 +182,8 @@ impl PolicyResult {
 }
 
 impl Policy {
-    /// Returns true if the policy constrains the toolkit, a library, kernels or drivers, which means that the package uses
-    /// CUDA.
+    /// Returns true if the policy constrains the toolkit, a library, kernels or drivers, which means that the package
+    /// uses CUDA.
     pub fn constrains_cuda(&self) -> bool {
         self.toolkit.is_some()
             || self.library.is_some()

@@ -7,7 +7,7 @@ use crate::manifest::{GpuCoverage, PtxFallback, Requirement};
 use crate::serves::Compatibility;
 use crate::tables::{self, Floor};
 
-/// How GPUs of a compute capability are served.
+/// The kind of coverage of a compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Coverage {
     /// Machine code in every container.
@@ -49,7 +49,7 @@ pub struct GpuSupport {
     /// The driver from which the code certainly loads. A driver that is older than the toolkit's major may or may not
     /// know the ELF ABI of its machine code, and no driver is known to compile PTX that is newer than the tables.
     pub sure_from: Option<Floor>,
-    /// The PTX next to the machine code that serves it.
+    /// The PTX next to the machine code that such a GPU uses.
     pub beside: PtxFallback,
 }
 
@@ -214,8 +214,8 @@ fn row_key(service: GpuSupport) -> GpuSupport {
 }
 
 impl PtxFallback {
-    /// Combines the PTX of the serving containers. `floor`: the requirement of the code that is used without the
-    /// variable.
+    /// Combines the PTX of the containers that cover a GPU. `floor`: the requirement of the code that is used without
+    /// the variable.
     pub(crate) fn from_codes(ptx: &[BestCode], by: Coverage, floor: Option<Floor>) -> Self {
         if by != Coverage::Ptx && ptx.iter().all(|found| *found == BestCode::Nothing) {
             return Self::Nothing;
@@ -321,7 +321,7 @@ mod tests {
         ] {
             assert_eq!(of(&found), beside, "{found:?}");
         }
-        // For GPUs that PTX serves: what the variable requires in addition.
+        // For GPUs with PTX coverage: the additional requirement of the variable.
         for (found, beside) in [
             (vec![ptx((8, 2), None)], PtxFallback::Untold),
             (vec![ptx((8, 2), None), ptx((7, 0), None)], PtxFallback::Untold),

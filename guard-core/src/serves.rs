@@ -30,8 +30,8 @@ impl Target {
         match (self, arch.suffix) {
             (Self::Ptx(_), Suffix::None) if made_for <= cc => Compatibility::Yes,
             _ if made_for == cc => Compatibility::Yes,
-            // A chip with two names: CUDA 12 calls it 10.1, CUDA 13 11.0. It is undocumented if code for one runs on the
-            // other.
+            // A chip with two names: CUDA 12 calls it 10.1, CUDA 13 11.0. It is undocumented if code for one runs on
+            // the other.
             _ if tables::same_chip(made_for, cc) => Compatibility::CannotTell,
             (_, Suffix::Specific) | (Self::Ptx(_), Suffix::None) => Compatibility::No,
             (Self::Cubin(_), Suffix::None) => {

@@ -157,7 +157,7 @@ impl Components {
         {
             return vec![self.wrong_machine(&self.processor, other)];
         }
-        // Files with a processor are ELF files, which only Linux loads.
+        // Files with a processor are ELF files, which neither Windows nor macOS loads.
         if let Some(other) = machine.foreign_platform().filter(|_| !self.processor.is_empty()) {
             return vec![self.wrong_machine(&format!("{}-linux", self.processor), other)];
         }

@@ -1,5 +1,5 @@
-//! Error messages and their most frequent causes (`data/symptoms.toml`). [`diagnose`] takes a number, the name of a status, an error
-//! message or a whole log, and returns the symptoms that match.
+//! Error messages and their most frequent causes (`data/symptoms.toml`). [`diagnose`] takes a number, the name of a
+//! status, an error message or a whole log, and returns the symptoms that match.
 
 use std::sync::OnceLock;
 

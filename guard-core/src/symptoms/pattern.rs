@@ -1,5 +1,5 @@
-//! Patterns of error messages. Pasted texts contain paths, numbers, line breaks of a terminal, colours and escaped quotes, so blanks
-//! and quotes are ignored on both sides.
+//! Patterns of error messages. Pasted texts contain paths, numbers, line breaks of a terminal, colours and escaped
+//! quotes, so blanks and quotes are ignored on both sides.
 
 /// The longest match of `*`, in bytes.
 const WORD: usize = 60;

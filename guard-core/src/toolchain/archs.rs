@@ -52,7 +52,7 @@ impl Declared {
         [POLICY, BUILDER].contains(&self.source.as_str())
     }
 
-    /// Returns true for PyTorch's list. Its containers set it for everybody, and only PyTorch's extensions read it.
+    /// Returns true for PyTorch's list. Its containers set it for all users, and only PyTorch's extensions read it.
     pub fn is_of_torch(&self) -> bool {
         self.source == "TORCH_CUDA_ARCH_LIST"
     }
@@ -148,7 +148,7 @@ impl DeclaredArchs {
         Self { declared, ..Self::default() }
     }
 
-    /// The source of the resulting architectures; `None` if it is PyTorch's list, which containers set for everybody.
+    /// The source of the resulting architectures; `None` if it is PyTorch's list, which containers set for all users.
     #[cfg(feature = "command")]
     pub fn named_by(&self) -> Option<&str> {
         let strongest = self.declared.iter().find(|declared| !declared.adds).or(self.declared.first())?;

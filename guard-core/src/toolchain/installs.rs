@@ -418,9 +418,9 @@ pub(super) struct FoundInstalls {
 
 /// Reads the directories of a search.
 ///
-/// The headers in use are the first ones that a build reaches without help. The library in use is the first one that
-/// a variable puts on the linker's search path; otherwise the one that came with the headers; otherwise the first one
-/// that a build reaches.
+/// The headers in use are the first ones that a build finds without configuration. The library in use is the first one
+/// that a variable puts on the linker's search path; otherwise the one that came with the headers; otherwise the first
+/// one that a build finds.
 pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundInstalls {
     let mut sources: Vec<(&str, Precedence)> = Vec::new();
     for folder in search.includes.iter().chain(&search.libraries) {

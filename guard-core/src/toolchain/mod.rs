@@ -472,7 +472,7 @@ fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<LinkedCudar
     let numbers = vendor::numbers_of(&real.file_name()?.to_string_lossy());
     let version = match numbers[..] {
         [major, minor, patch, ..] => Some(Sourced::new(Version::new(major, minor, patch), real.display().to_string())),
-        // Up to 10.2 the soname contains the whole release (libcudart.so.10.2); for 11 it is always 11.0.
+        // Up to 10.2 the soname contains the complete release (libcudart.so.10.2); for 11 it is always 11.0.
         [major @ ..=10, minor] => Some(Sourced::new(Version::new(major, minor, 0), real.display().to_string())),
         // lib, lib64 and targets/*/lib are at most three directories below the root.
         _ => folder.ancestors().skip(1).take(3).map(|root| root.join("version.json")).find_map(|file| {
@@ -1017,8 +1017,8 @@ fn rpath_dirs(flags: &[String]) -> Vec<PathBuf> {
     found
 }
 
-/// Returns true if nvcc must be asked for its root: always for scripts (a wrapper can be anywhere), for programs only
-/// without headers next to them.
+/// Returns true if nvcc must be run to determine its root: always for scripts (a wrapper can be anywhere), for programs
+/// only without headers next to them.
 fn needs_top(nvcc: &Path, layout: &Layout) -> bool {
     use std::io::Read;
     let mut magic = [0; 4];
