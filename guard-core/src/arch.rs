@@ -193,7 +193,7 @@ impl Arch {
 }
 
 impl Target {
-    /// The arch of either kind.
+    /// Returns the arch of either kind.
     pub const fn base_arch(self) -> Arch {
         match self {
             Self::Cubin(arch) | Self::Ptx(arch) => arch,
@@ -208,7 +208,7 @@ impl From<Target> for ArchRequest {
 }
 
 impl ArchRequest {
-    /// The target, if it is one.
+    /// Returns the target, if it is one.
     pub const fn as_target(self) -> Option<Target> {
         match self {
             Self::Target(target) => Some(target),
@@ -251,7 +251,7 @@ pub fn parse_list(text: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, Arch
     Ok(requests)
 }
 
-/// Returns the archs of a PyTorch generation name (`torch/utils/cpp_extension.py`, `named_arches`).
+/// Generation names of PyTorch with their archs (`torch/utils/cpp_extension.py`, `named_arches`).
 const TORCH_NAMES: &[(&str, &str)] = &[
     ("Kepler+Tesla", "3.7"),
     ("Kepler", "3.5+PTX"),

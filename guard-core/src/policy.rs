@@ -132,7 +132,7 @@ pub enum GpuNeed {
 }
 
 impl GpuNeed {
-    /// The spelling in the policy.
+    /// Returns the spelling in the policy.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -165,7 +165,7 @@ pub struct PolicyResult {
     pub stale_allows: Vec<Code>,
 }
 
-/// The last line of a failed build: what else the user can do.
+/// Returns the last line of a failed build: what else the user can do.
 pub fn not_built(component: impl fmt::Display, release: bool) -> String {
     let kind = if release { "release" } else { "dev" };
     format!(
@@ -222,7 +222,7 @@ impl Policy {
         Self::parse(path, &bytes, package)
     }
 
-    /// The files that [`Policy::for_package`] tries, in this order.
+    /// Returns the files that [`Policy::for_package`] tries, in this order.
     pub fn candidate_paths(dir: &Path, top: &Path) -> Vec<PathBuf> {
         let mut places: Vec<PathBuf> = Vec::new();
         if dir.starts_with(top) {
@@ -251,17 +251,17 @@ impl Policy {
         reader.into_result().map(|()| policy)
     }
 
-    /// The action for a mismatch in this kind of build.
+    /// Returns the action for a mismatch in this kind of build.
     pub fn build_action(&self, release: bool) -> BuildAction {
         if release { self.release.unwrap_or(BuildAction::Deny) } else { self.dev.unwrap_or(BuildAction::Warn) }
     }
 
-    /// `[gpu] archs` as the declaration of the policy.
+    /// Returns `[gpu] archs` as arch requests.
     pub fn arch_requests(&self) -> Vec<ArchRequest> {
         self.archs.iter().copied().map(ArchRequest::Target).chain(self.arch_words.iter().copied()).collect()
     }
 
-    /// The architectures of the package's own kernels, as this toolkit compiles them.
+    /// Returns the architectures of the package's own kernels, as this toolkit compiles them.
     pub fn archs_by(&self, toolkit: Version) -> Vec<Target> {
         let mut archs = self.archs.clone();
         for word in &self.arch_words {
@@ -279,17 +279,17 @@ impl Policy {
         archs
     }
 
-    /// `[gpu] fleet` as compute capabilities, each with its text.
+    /// Returns `[gpu] fleet` as compute capabilities, each with its text.
     pub fn fleet_ccs(&self) -> Vec<(&str, Cc)> {
         self.fleet.iter().filter_map(|name| Some((name.as_str(), tables::gpu_cc(name)?))).collect()
     }
 
-    /// `[driver] fleet` as a release.
+    /// Returns `[driver] fleet` as a release.
     pub fn driver_fleet_release(&self) -> Option<DriverRelease> {
         self.driver_fleet.as_deref()?.parse().ok()
     }
 
-    /// `[cudnn] fleet` as a version.
+    /// Returns `[cudnn] fleet` as a version.
     pub fn library_fleet_version(&self) -> Option<Version> {
         self.library_fleet.as_deref()?.parse().ok()
     }
@@ -637,7 +637,7 @@ impl PolicyReader<'_> {
         self.read_choice(entry, &[("deny", BuildAction::Deny), ("warn", BuildAction::Warn)])
     }
 
-    /// Each string of an array, with its own key.
+    /// Reads each string of an array, with its own key.
     fn read_strings(
         &mut self,
         entry: PolicyEntry<'_>,

@@ -23,7 +23,7 @@ pub enum Coverage {
 }
 
 impl Coverage {
-    /// `cubin`, `ptx`, `unknown`, `partial`, `none`.
+    /// Returns `cubin`, `ptx`, `unknown`, `partial` or `none`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cubin => "cubin",
@@ -111,7 +111,7 @@ pub(crate) fn best_code(codes: &[DeviceCode], cc: (u8, u8), ptx: bool) -> BestCo
 /// Names of architectures have one digit for the minor, so nothing changes above this one.
 const BEYOND: u8 = 10;
 
-/// Every compute capability that can make a difference, up to one major above all tables and all code.
+/// Returns every compute capability that can make a difference, up to one major above all tables and all code.
 pub(crate) fn all_ccs(targets: &[Target]) -> impl Iterator<Item = (u8, u8)> {
     let newest = known_ccs().into_iter().chain(targets.iter().map(|target| target.base_arch().cc()));
     let last = newest.map(|(major, _)| major).max().unwrap_or_default().saturating_add(1);
@@ -261,7 +261,7 @@ pub(crate) fn higher_floor(one: Option<Floor>, other: Option<Floor>) -> Option<F
     })
 }
 
-/// Every compute capability in the tables.
+/// Returns every compute capability in the tables.
 pub(crate) fn known_ccs() -> Vec<(u8, u8)> {
     tables::arch_rows().iter().map(|row| row.cc).collect()
 }

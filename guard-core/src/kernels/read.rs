@@ -43,7 +43,7 @@ pub(super) const RELOCATABLE: &str = "__nv_relfatbin";
 /// without and 94 and more with one.
 const SMALL_CUBIN: u64 = 2560;
 const SMALL_PTX: u64 = 1024;
-/// The magic number of several packed cubins.
+/// The limit for several cubins that are compressed together.
 const SMALL_CONCATENATED: u64 = 16 << 10;
 
 /// Limit of images, above every real file (TensorFlow: 20 000), so that a crafted file cannot fill the memory.
@@ -161,7 +161,7 @@ impl<'data> KernelReader<'data> {
         }
     }
 
-    /// Returns true if the limit of listed items is reached.
+    /// Returns true if the file has more images and containers than the limit.
     fn is_full(&self) -> bool {
         self.read.load(Ordering::Relaxed) > MOST_IMAGES
     }
@@ -844,7 +844,7 @@ type Address = (u64, u64);
 /// Limit of results of device links, above every real file; each has its own container.
 const MOST_LINKS: usize = 1 << 16;
 
-/// The records of device links' results: the address of the pointer to the container, and the stored value.
+/// Returns the records of device links' results: the address of the pointer to the container, and the stored value.
 fn linked_records(elf: &Elf) -> Vec<(Address, u64)> {
     let object = elf.kind() == elf::kind::OBJECT;
     let segments: Vec<_> = elf.sections().filter(|section| section.name == ".nvFatBinSegment").collect();
@@ -892,7 +892,7 @@ fn relocation_targets(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address,
     targets
 }
 
-/// The symbols of relocations, by number.
+/// Returns the symbols of relocations, by number.
 fn symbols_numbered<'data>(
     elf: &Elf<'data>,
     relocated: &HashMap<Address, RelocationTarget>,
@@ -930,7 +930,7 @@ impl Sections {
         (address - start < *size).then(|| offset.checked_add(address - start))?
     }
 
-    /// The target of a pointer in an object file.
+    /// Returns the file offset of a pointer's target in an object file.
     fn object_offset(&self, symbol: Option<&elf::Symbol>, addend: u64) -> Option<u64> {
         let symbol = symbol?;
         let offset = self.offsets.get(usize::from(symbol.section))?;

@@ -179,7 +179,7 @@ impl Components {
         findings
     }
 
-    /// `built_for` and `machine`: processors, or platforms.
+    /// Returns the finding for another processor or platform. `built_for` and `machine` name processors or platforms.
     fn wrong_machine(&self, built_for: &str, machine: &str) -> Finding {
         let component = self.manifests.first().map(|manifest| manifest.component.to_string());
         let values = Values::default().with_known("component", component).with("file", &self.file);

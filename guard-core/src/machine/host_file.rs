@@ -342,7 +342,7 @@ fn member<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
     Ok(())
 }
 
-/// Reads a host file. `shown`: with the facts that are only displayed.
+/// The visitor that reads a host file. `shown`: with the facts that are only displayed.
 #[derive(Clone, Copy)]
 struct Members {
     shown: bool,

@@ -308,7 +308,7 @@ impl Machine {
         self.platform.as_deref()?.split('-').next().filter(|name| !name.is_empty())
     }
 
-    /// The platform, if its system is known not to load ELF files.
+    /// Returns the platform, if its system is known not to load ELF files.
     fn foreign_platform(&self) -> Option<&str> {
         let platform = self.platform.as_deref()?;
         let lower = platform.to_ascii_lowercase();
@@ -384,7 +384,7 @@ impl Machine {
         Some(gpus.iter().map(gpu).collect())
     }
 
-    /// If the list in `CUDA_VISIBLE_DEVICES` selects an unknown subset of the GPUs, returns the machine once for each
+    /// Returns, if the list in `CUDA_VISIBLE_DEVICES` selects an unknown subset of the GPUs, the machine once for each
     /// GPU, with only that one visible; otherwise returns an empty list.
     pub(crate) fn each_alone(&self) -> Vec<Self> {
         let list = self.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES").map(|(_, list)| list);

@@ -102,12 +102,12 @@ impl ProjectNvccFlags {
         Self(all.into_iter().flatten().filter(|(_, flags)| !flags.trim().is_empty()).collect())
     }
 
-    /// All flags.
+    /// Iterates over all flags.
     pub(super) fn all_flags(&self) -> impl Iterator<Item = String> + '_ {
         self.0.iter().flat_map(|(_, flags)| split_words(flags))
     }
 
-    /// The host compiler in the flags, and its source. The last one wins.
+    /// Returns the host compiler in the flags, and its source. The last one wins.
     pub(super) fn host_compiler(&self) -> Option<Sourced<String>> {
         self.0.iter().rev().find_map(|(source, flags)| {
             Some(Sourced::new(nvcc::find_ccbin(&split_words(flags))?, format!("-ccbin in {source}")))
@@ -148,7 +148,8 @@ impl DeclaredArchs {
         Self { declared, ..Self::default() }
     }
 
-    /// The source of the resulting architectures; `None` if it is PyTorch's list, which containers set for all users.
+    /// Returns the source of the resulting architectures; `None` if it is PyTorch's list, which containers set for all
+    /// users.
     #[cfg(feature = "command")]
     pub fn named_by(&self) -> Option<&str> {
         let strongest = self.declared.iter().find(|declared| !declared.adds).or(self.declared.first())?;

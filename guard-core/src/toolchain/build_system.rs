@@ -72,7 +72,8 @@ impl BuildSystemFacts {
         Some(NvccCandidate { path: nvcc.value.clone(), flags: Vec::new(), source, reason })
     }
 
-    /// The program with which this nvcc resolves `-arch=native`. If it finds no GPU, nvcc compiles for its default.
+    /// Returns the program with which this nvcc resolves `-arch=native`. If it finds no GPU, nvcc compiles for its
+    /// default.
     pub(super) fn device_query(&self) -> Option<PathBuf> {
         let nvcc = &self.nvcc.as_ref()?.value;
         let real = nvcc.canonicalize().unwrap_or_else(|_| nvcc.clone());
@@ -191,7 +192,7 @@ impl Detector<'_> {
         search
     }
 
-    /// The compiler of sources that nvcc does not compile. nvcc's limits do not apply to it.
+    /// Sets the compiler of sources that nvcc does not compile. nvcc's limits do not apply to it.
     pub(super) fn given_host(&mut self, given: &BuildSystemFacts) {
         if !given.compiles {
             self.out.host.clone_from(&given.host_known);

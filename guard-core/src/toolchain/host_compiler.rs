@@ -22,7 +22,7 @@ pub struct HostCompiler {
 pub(super) const UNNAMED: &str = "first in PATH";
 
 impl HostCompiler {
-    /// `gcc 12.2.0`; `None` if the release is unknown.
+    /// Returns family and release, `gcc 12.2.0`; `None` if the release is unknown.
     pub fn display_name(&self) -> Option<String> {
         display_name(self.family, self.version)
     }
@@ -57,7 +57,7 @@ pub enum CompilerFamily {
 }
 
 impl CompilerFamily {
-    /// `gcc`, `clang`; empty for another vendor.
+    /// Returns `gcc` or `clang`; empty for another vendor.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gcc => "gcc",
@@ -94,7 +94,8 @@ pub(super) fn parse_version_output(text: &str) -> (CompilerFamily, Option<Versio
     (CompilerFamily::Gcc, parse_gnu_version(first))
 }
 
-/// `g++ (Debian 12.2.0-14) 12.2.0`, `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`: after the first parenthesis.
+/// Parses the version after the first parenthesis: `g++ (Debian 12.2.0-14) 12.2.0`,
+/// `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`.
 fn parse_gnu_version(text: &str) -> Option<Version> {
     let rest = text.split_once(')').map_or(text, |(_, rest)| rest);
     rest.split_whitespace().find_map(leading_version)

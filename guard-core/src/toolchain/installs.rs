@@ -290,14 +290,14 @@ pub(super) fn resolve_library(soname: &str, folders: &[PathBuf]) -> Option<Insta
     found.into_iter().find(|library| CUDNN.major(soname) == Some(library.major))
 }
 
-/// Returns every directory that may contain headers or libraries, the most certain first, with its origin.
+/// The directories that may contain headers or libraries, the most certain first, with their origins.
 #[derive(Debug, Default)]
 pub(super) struct InstallSearch {
     pub(super) includes: Vec<SearchDir>,
     pub(super) libraries: Vec<SearchDir>,
 }
 
-/// `toolkits`: roots of the toolkits, those in use first.
+/// Lists the directories to search for cuDNN. `toolkits`: roots of the toolkits, those in use first.
 pub(super) fn search_installs(
     env: &Env,
     system_root: &Path,

@@ -226,18 +226,18 @@ impl Toolchain {
         self.toolkits.is_empty() && self.installs.is_empty() && self.archs.declared.is_empty()
     }
 
-    /// The toolkit whose nvcc compiles.
+    /// Returns the toolkit whose nvcc compiles.
     pub fn compiling_toolkit(&self) -> Option<&Toolkit> {
         self.toolkits.get(self.compiler.as_ref()?.index)
     }
 
-    /// The toolkit whose headers are included.
+    /// Returns the toolkit whose headers are included.
     pub fn including_toolkit(&self) -> Option<&Toolkit> {
         self.toolkits.get(self.headers.as_ref()?.index)
     }
 
-    /// The release of the toolkit in use, with its source: from nvcc, otherwise from `cuda.h`, otherwise from its
-    /// files. The third number is nvcc's build, and 0 if only `cuda.h` is known.
+    /// Returns the release of the toolkit in use, with its source: from nvcc, otherwise from `cuda.h`, otherwise from
+    /// its files. The third number is nvcc's build, and 0 if only `cuda.h` is known.
     pub fn sourced_toolkit_version(&self) -> Option<Sourced<Version>> {
         let by_nvcc = self.compiling_toolkit().and_then(Toolkit::nvcc_version);
         by_nvcc
@@ -245,13 +245,13 @@ impl Toolchain {
             .or_else(|| self.compiling_toolkit().or_else(|| self.including_toolkit())?.stated.clone())
     }
 
-    /// The release of the toolkit in use: from nvcc, otherwise from `cuda.h`.
+    /// Returns the release of the toolkit in use: from nvcc, otherwise from `cuda.h`.
     pub fn toolkit_version(&self) -> Option<Version> {
         self.sourced_toolkit_version().map(|fact| fact.value)
     }
 
-    /// The releases of all toolkits that a build may use, with their sources: the one in use, then those of other
-    /// variables.
+    /// Returns the releases of all toolkits that a build may use, with their sources: the one in use, then those of
+    /// other variables.
     pub fn named_releases(&self) -> Vec<Sourced<Version>> {
         let others =
             self.including_toolkit().into_iter().chain(self.also_named.iter().map(|(index, _)| &self.toolkits[*index]));
@@ -262,39 +262,39 @@ impl Toolchain {
         all
     }
 
-    /// The cuDNN headers in use.
+    /// Returns the cuDNN headers in use.
     pub fn library_headers_used(&self) -> Option<&LibraryHeaders> {
         self.installs.get(self.library_headers.as_ref()?.index)?.headers.as_ref()
     }
 
-    /// The cuDNN library in use.
+    /// Returns the cuDNN library in use.
     pub fn library_used(&self) -> Option<&LibraryFile> {
         self.installs.get(self.library_file.as_ref()?.index)?.library.as_ref()
     }
 
-    /// The version of these headers.
+    /// Returns the version of the cuDNN headers in use.
     pub fn library_version(&self) -> Option<Version> {
         self.library_headers_used()?.version
     }
 
-    /// The resulting architectures.
+    /// Returns the resulting architectures.
     pub fn declared_targets(&self) -> Vec<Target> {
         self.archs.in_force.clone()
     }
 
-    /// `gcc 12.2.0`.
+    /// Returns the host compiler: `gcc 12.2.0`.
     pub fn host_compiler(&self) -> Option<String> {
         self.host.as_ref()?.display_name()
     }
 
-    /// The files that were read, sorted: a change requires a new detection. The inner libraries of cuDNN (hundreds of
-    /// MB) are omitted; the loader library and the headers change with them.
+    /// Returns the files that were read, sorted: a change requires a new detection. The inner libraries of cuDNN
+    /// (hundreds of MB) are omitted; the loader library and the headers change with them.
     pub fn read_files(&self) -> Vec<PathBuf> {
         self.files.iter().cloned().collect()
     }
 }
 
-/// The release in this `cuda.h`.
+/// Returns the release in this `cuda.h`.
 #[cfg(feature = "command")]
 pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
     read_start(file).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read_lossy(file)?))
