@@ -206,7 +206,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Returns what a subcommand does that may take long and prints nothing until it ends.
+    /// Returns a description of the work of a subcommand that can take long and prints nothing until it ends.
     pub(crate) fn activity(&self) -> Option<String> {
         let reading = |files: &[PathBuf]| {
             let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
@@ -371,7 +371,7 @@ pub(crate) struct VerifyOptions {
     format: Format<Output>,
 }
 
-/// A machine that options describe.
+/// Options that describe a machine.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Flags {
     /// Check for this driver release or branch, or for none: 535.261.03, 535, none
@@ -397,12 +397,12 @@ impl Flags {
     }
 }
 
-/// A question to `verify`.
+/// The arguments of `verify` for one machine.
 #[derive(Debug)]
 pub(crate) struct VerifyArgs {
     /// The files.
     pub(crate) files: Vec<PathBuf>,
-    /// The machine.
+    /// The machine to check for.
     pub(crate) place: Where,
     /// The output format.
     pub(crate) form: Output,
@@ -411,15 +411,15 @@ pub(crate) struct VerifyArgs {
 /// The machine that `verify` checks for.
 #[derive(Debug)]
 pub(crate) enum Where {
-    /// This machine.
+    /// The current machine.
     Here,
-    /// The machine of this host file.
+    /// The machine that this host file describes.
     Host(PathBuf),
     /// The machine that options describe.
     Flags(Flags),
 }
 
-/// Machines that `verify` checks for: one of them, or a list.
+/// The machines that `verify` checks for: one machine or a fleet list.
 #[derive(Debug)]
 pub(crate) enum VerifyTarget {
     Machine(VerifyArgs),
@@ -572,7 +572,7 @@ pub(crate) fn parse_process_args() -> (GlobalOptions, Verb) {
         Some(("--", _)) => words.clear(),
         Some((name, _)) => {
             if let Some((_, verb)) = PROJECT_COMMANDS.iter().find(|(command, _)| *command == name) {
-                // `Call` reads them; clap only rejects what they do not have.
+                // `Call` parses these arguments; clap only rejects unknown ones.
                 let matches = parse(by_cargo, &words);
                 let global = GlobalOptions::from_arg_matches(matches.subcommand().expect("required").1);
                 return (global.expect("declared"), verb(words.split_off(1)));
@@ -587,14 +587,14 @@ pub(crate) fn parse_process_args() -> (GlobalOptions, Verb) {
     (cli.global, cli.command)
 }
 
-/// Creates a subcommand from its arguments.
+/// A function that creates a subcommand from its arguments.
 type VerbConstructor = fn(Vec<OsString>) -> Verb;
 
-/// Subcommands that have cargo's options for packages, features and profiles.
+/// Subcommands that accept cargo's options for packages, features and profiles.
 const PROJECT_COMMANDS: [(&str, VerbConstructor); 4] =
     [("check", Verb::Check), ("env", Verb::Environment), ("init", Verb::Init), ("lock", Verb::Lock)];
 
-/// Returns a cargo subcommand, with the global options as cargo reads them.
+/// Parses a cargo subcommand and reads the global options from cargo's arguments.
 fn cargo(verb: CargoVerb, arguments: &[OsString]) -> (GlobalOptions, Verb) {
     let call = Call::parse(Some(verb), arguments);
     let color = match call.color.as_deref() {
@@ -617,7 +617,8 @@ fn parse(by_cargo: bool, words: &[OsString]) -> clap::ArgMatches {
     })
 }
 
-/// Repeats `--gpu` for each GPU that follows it. Files may follow as well: the first word that names no GPU is one.
+/// Repeats `--gpu` before each GPU that follows it. Files may follow the GPUs: the first argument that names no GPU is
+/// a file.
 fn separate_gpus(words: Vec<OsString>) -> Vec<OsString> {
     let gpu = |word: &OsString| word.to_str().is_some_and(|word| word.split(',').all(|one| gpu_typed(one).is_some()));
     let mut separated = Vec::new();
@@ -635,7 +636,7 @@ fn separate_gpus(words: Vec<OsString>) -> Vec<OsString> {
     separated
 }
 
-/// Returns our part of the help of a cargo subcommand, which precedes cargo's.
+/// Returns cudaguard's part of the help of a cargo subcommand. Cargo's own help follows it.
 pub(crate) fn cargo_help(verb: CargoVerb) -> String {
     let name = verb.name();
     let mut command = with_cargo_options(Command::new(name), name);
@@ -672,7 +673,7 @@ pub(crate) fn build_command(by_cargo: bool) -> Command {
     ))
 }
 
-/// Declares the subcommands that a person calls, for shell completions.
+/// Declares the subcommands that users call, for shell completions.
 pub(crate) fn for_people() -> Command {
     let all = build_command(false);
     let people = all.get_subcommands().filter(|one| one.get_name() != "cmake").cloned().collect::<Vec<_>>();
@@ -684,7 +685,7 @@ pub(crate) fn for_people() -> Command {
 /// `c`heck, `e`nv, i`n`it, `l`ock.
 type CargoOption = (&'static str, Option<char>, Option<&'static str>, &'static str, &'static str);
 
-/// The options that help and completions list. [`Call`] reads them, and cargo.
+/// The options that the help and the completions list. [`Call`] and cargo parse them.
 const CARGO_OPTIONS: &[CargoOption] = &[
     ("package", Some('p'), Some("SPEC"), "Package to build or check", "brtcen"),
     ("workspace", None, None, "Select all packages of the workspace", "btcen"),
@@ -730,7 +731,7 @@ const CARGO_OPTIONS: &[CargoOption] = &[
     ("config", None, Some("KEY=VALUE|PATH"), "Override a cargo configuration value", "brticenl"),
 ];
 
-/// Adds help and options to a subcommand that reads its arguments as cargo does.
+/// Adds help and options to a subcommand that parses its arguments as cargo does.
 fn with_cargo_options(command: Command, name: &str) -> Command {
     let (_, letter, about, long) =
         help::WITH_CARGO_OPTIONS.iter().find(|(command, ..)| *command == name).expect("the table has it");

@@ -1,4 +1,5 @@
-//! What a build hands on to the wrapper and the runner: in a file, because cargo stands in between.
+//! The build context: the data that a build passes to the wrapper and the runner. It is stored in a file because cargo
+//! starts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -20,59 +21,61 @@ use crate::graph::CrateGraph;
 use crate::project::{Artefact, ArtefactKind};
 use crate::report::{self, CliError, Level};
 
-/// Set where our wrapper is at work.
+/// Environment variable that is set while cargo calls the compiler wrapper of cudaguard.
 pub(crate) const MARK: &str = "CUDAGUARD_WRAPS";
-/// Names the file with what the wrapper must know of the build.
+/// Environment variable with the path of the build context file.
 pub(crate) const BUILD: &str = "CUDAGUARD_BUILD";
-/// When the build began, in seconds and nanoseconds since 1970.
+/// Environment variable with the start time of the build, in seconds and nanoseconds since 1970.
 pub(crate) const STARTED: &str = "CUDAGUARD_STARTED";
 
-/// Says that cargo calls `exec` as its runner, and how many words of another runner come first.
+/// Environment variable that is set if cargo calls `exec` as its runner: the number of arguments that belong to another
+/// runner and come first.
 pub(crate) const RUNNER: &str = "CUDAGUARD_RUNNER";
 
-/// A build, as the wrapper and the runner must know it.
+/// The data of a build that the wrapper and the runner need.
 #[derive(Debug, Default)]
 pub(crate) struct BuildContext {
-    /// The folder that cudaguard has for itself in the target folder.
+    /// cudaguard's directory in the target directory.
     pub(crate) own: PathBuf,
-    /// Where cargo keeps what it does not hand over; what it does lies in the folder above `own`.
+    /// Cargo's build directory, which holds intermediate files. Cargo writes its final artifacts to the parent
+    /// directory of `own`.
     pub(crate) kept: PathBuf,
     pub(crate) top: PathBuf,
-    /// Folders of the workspace's members; empty for a package from a registry.
+    /// Directories of the workspace members; empty for a package from a registry.
     pub(crate) members: BTreeSet<PathBuf>,
     pub(crate) host: String,
     pub(crate) profile: String,
     pub(crate) release: bool,
-    /// The wrapper that cargo would call around each compiler (`RUSTC_WRAPPER`, sccache): we stand in its place and call
-    /// it, because it would take us for a compiler that it does not know.
+    /// The wrapper that cargo would call for each compiler (`RUSTC_WRAPPER`, for example sccache), with its arguments.
+    /// cudaguard replaces it and calls it, because it would reject cudaguard's wrapper as an unknown compiler.
     pub(crate) outer: Vec<String>,
-    /// The wrapper that stood here before ours, with its arguments.
+    /// The workspace wrapper that was configured before cudaguard's, with its arguments.
     pub(crate) inner: Vec<String>,
-    /// `[env]` of cargo's configuration.
+    /// The `[env]` table of cargo's configuration.
     pub(crate) variables: BTreeMap<String, OsString>,
-    /// The crates that reach CUDA.
+    /// The crates that use CUDA.
     pub(crate) graph: CrateGraph,
-    /// What the summary is about: target, package, artefact.
+    /// The artifacts of the summary, as target, package and artifact.
     pub(crate) made: Vec<(String, String, Artefact)>,
-    /// Files that are made and cannot be guarded, for what they are.
+    /// Built files that cannot be guarded because of their type.
     pub(crate) rust_libraries: Vec<String>,
-    /// Static libraries that no build script has given a guard.
+    /// Static libraries that got no guard from a build script.
     pub(crate) bare_archives: Vec<String>,
-    /// Files that are made and sealed by nobody: they go where the build is refused.
+    /// Built files that no step seals. They are deleted if the build is refused.
     pub(crate) static_libraries: Vec<String>,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
-    /// The values of `--message-format`.
+    /// Values of `--message-format`.
     pub(crate) message_format: Vec<String>,
 }
 
-/// Now, as [`STARTED`] has it.
+/// Returns the current time in the format of [`STARTED`].
 pub(crate) fn format_now() -> String {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("{}.{}", since.as_secs(), since.subsec_nanos())
 }
 
-/// When the whole build began.
+/// Returns the time when the entire build began.
 pub(crate) fn build_start_time(env: &Env) -> Option<SystemTime> {
     let text = env.var(STARTED)?;
     let (seconds, nanoseconds) = text.split_once('.')?;
@@ -81,7 +84,7 @@ pub(crate) fn build_start_time(env: &Env) -> Option<SystemTime> {
 }
 
 impl BuildContext {
-    /// Writes it where the wrapper finds it; equal builds share one file.
+    /// Writes the build context to the file that the wrapper reads, and returns its path. Equal builds share one file.
     pub(crate) fn write(&self) -> Result<PathBuf, CliError> {
         let variables: serde_json::Map<String, Value> =
             self.variables.iter().map(|(name, value)| (name.clone(), value.to_string_lossy().into())).collect();
@@ -159,9 +162,10 @@ impl BuildContext {
         })
     }
 
-    /// What cargo calls: this very program. cargo keeps the programs of one wrapper's path apart from those of
-    /// another's, and the path holds nothing of the project, so that equal trees give equal programs. A wrapper inside
-    /// ours counts for cargo as much, so with one we go by a name of its own.
+    /// Returns the path of the wrapper that cargo calls, which is the running executable. Cargo separates the outputs
+    /// of different wrapper paths. The path contains nothing of the project, so equal sources give equal programs. If
+    /// an inner wrapper exists, it also affects the output, so cargo gets a link whose path depends on the inner
+    /// wrapper.
     pub(crate) fn wrapper_path(&self) -> Result<PathBuf, CliError> {
         let exe = current_exe_path()?;
         if self.inner.is_empty() {
@@ -180,7 +184,7 @@ impl BuildContext {
         Ok(link)
     }
 
-    /// What is to be said of the files, and the one line at the end.
+    /// Prints the findings of the built files and the final summary line.
     pub(crate) fn print_summary(&self) {
         let reported = self.reported_findings();
         report::print_findings(&reported);
@@ -188,15 +192,15 @@ impl BuildContext {
         self.last_line();
     }
 
-    /// What is to be said of the files each time.
+    /// Returns the findings of the built files that each build reports again.
     pub(crate) fn reported_findings(&self) -> Vec<Finding> {
         let entries = self.record_entries();
-        // As cargo does: quiet is about its own words, not about warnings.
+        // As in cargo, `--quiet` hides status messages but not warnings.
         let reported = entries.into_iter().flat_map(|entry| entry.findings);
         reported.filter(|finding| !self.quiet || finding.severity > Severity::Info).collect()
     }
 
-    /// The one line at the end.
+    /// Prints the final summary line.
     pub(crate) fn last_line(&self) {
         if self.quiet {
             return;
@@ -227,9 +231,9 @@ impl BuildContext {
     }
 }
 
-/// Why a target of a package that does not use CUDA is not guarded.
+/// Reason why a target of a package that does not use CUDA is not guarded.
 pub(crate) const NO_CUDA: &str = "does not use CUDA";
-/// How many of those are named, unless `-v` asks for all.
+/// Maximum number of such targets that the summary names without `-v`.
 const NAMED: usize = 4;
 
 fn summary_line(
@@ -283,7 +287,7 @@ pub(crate) fn current_exe_path() -> Result<PathBuf, CliError> {
         .map_err(|error| CliError::operational(format_args!("cannot find this program's own file: {error}")))
 }
 
-/// Takes what is ours out of the environment of a program that is started at the end of a build.
+/// Removes the internal variables from the environment of a program that starts at the end of a build.
 pub(crate) fn clear_internal_env(env: &Env, command: &mut Command) {
     let build = env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file))).unwrap_or_default();
     for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::env::STAMP_DIR_VAR, cudaguard::lock::LOCKED] {

@@ -1,5 +1,5 @@
-//! What the wrapper has made, kept beside the guards: cargo calls it only for what is not fresh, and the summary at the
-//! end speaks of everything.
+//! Records of the files that the wrapper built, stored next to the guards. Cargo calls the wrapper only for files that
+//! are not fresh, but the final summary covers all files.
 
 use std::fs;
 use std::io;
@@ -12,25 +12,25 @@ use serde_json::{Value, json};
 
 use crate::project::{Artefact, ArtefactKind};
 
-/// What became of one file.
+/// The record of one built file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BuildRecord {
     pub(crate) package: String,
     pub(crate) kind: String,
     pub(crate) name: String,
-    /// The file that cargo hands on.
+    /// The final path of the artifact that cargo creates.
     pub(crate) file: PathBuf,
-    /// Its inode, time and size when it was done: another file in its place is not ours.
+    /// Fingerprint of the file when the wrapper finished. Another file at this path has another fingerprint.
     pub(crate) mark: FileFingerprint,
-    /// Why it carries no guard; `None` where it does.
+    /// The reason why the file has no guard; `None` if it has one.
     pub(crate) unguarded: Option<String>,
-    /// The components in it, as its notes say: what each was built with.
+    /// The toolchain of each component in the file, as its notes record it.
     pub(crate) built_with: Vec<String>,
-    /// What is to be said of it each time.
+    /// Findings that each build reports again.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What tells one state of a file from another.
+/// Properties that change when a file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileFingerprint {
     inode: u64,
@@ -40,21 +40,21 @@ pub(crate) struct FileFingerprint {
 }
 
 impl FileFingerprint {
-    /// Of the file as it is now.
+    /// Returns the fingerprint of the current file at this path.
     pub(crate) fn from_path(path: &Path) -> io::Result<Self> {
         let about = fs::metadata(path)?;
         Ok(Self { inode: about.ino(), seconds: about.mtime(), nanoseconds: about.mtime_nsec(), size: about.len() })
     }
 }
 
-/// The ledger of one target and profile.
+/// The records of one target and profile.
 #[derive(Clone, Debug)]
 pub(crate) struct BuildRecords {
     folder: PathBuf,
 }
 
 impl BuildRecords {
-    /// Below the folder that cudaguard has for itself in the target folder.
+    /// Returns the records below cudaguard's directory in the target directory.
     pub(crate) fn for_target(own: &Path, target: &str, profile: &str) -> Self {
         Self { folder: own.join("made").join(target).join(profile) }
     }
@@ -63,18 +63,18 @@ impl BuildRecords {
         self.folder.join(format!("{package}.{kind}.{name}.json"))
     }
 
-    /// What is known of this artefact, where the file is still as it was made.
+    /// Returns the record of this artifact if the file has not changed since.
     pub(crate) fn read_if_current(&self, package: &str, artefact: &Artefact) -> Option<BuildRecord> {
         self.read(package, artefact)
             .filter(|entry| FileFingerprint::from_path(&entry.file).is_ok_and(|mark| mark == entry.mark))
     }
 
-    /// What is written of this artefact.
+    /// Reads the record of this artifact.
     pub(crate) fn read(&self, package: &str, artefact: &Artefact) -> Option<BuildRecord> {
         read_entry(&self.record_path(package, artefact.kind.name(), &artefact.name))
     }
 
-    /// Everything in it.
+    /// Reads all records.
     pub(crate) fn read_all(&self) -> Vec<BuildRecord> {
         let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
@@ -82,7 +82,7 @@ impl BuildRecords {
         paths.iter().filter_map(|path| read_entry(path)).collect()
     }
 
-    /// Writes what became of a file.
+    /// Writes the record of a file.
     pub(crate) fn write_entry(&self, entry: &BuildRecord) -> Result<(), String> {
         let FileFingerprint { inode, seconds, nanoseconds, size } = entry.mark;
         let text = json!({
@@ -101,7 +101,7 @@ impl BuildRecords {
 }
 
 fn read_entry(path: &Path) -> Option<BuildRecord> {
-    // A ledger that cannot be read is as good as none: what it would speak of is made anew.
+    // An unreadable record is treated as missing: the file is then built again.
     let value: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     let mark = &value["mark"];
@@ -133,7 +133,7 @@ fn finding_to_json(finding: &Finding) -> Value {
     })
 }
 
-/// Findings that a build script has left in this file.
+/// Reads the findings that a build script stored in this file.
 pub(crate) fn read_stored_findings(file: &Path) -> Vec<Finding> {
     let value: Option<Value> = fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     value.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(finding_from_json).collect()
@@ -148,8 +148,8 @@ fn finding_from_json(value: &Value) -> Option<Finding> {
     Some(Finding::from_record(text("code")?.parse().ok()?, severity, texts))
 }
 
-/// Takes away what cargo would take for fresh although the wrapper did not make it. A file whose name holds no hash
-/// (a cdylib's) is shared between `cargo build` and `cargo cudaguard build`; cargo makes a missing one anew.
+/// Removes files that cargo would treat as fresh although the wrapper did not build them. `cargo build` and `cargo
+/// cudaguard build` share a file whose name contains no hash (a cdylib); cargo rebuilds a missing one.
 pub(crate) fn drop_strangers(
     build_records: &BuildRecords,
     out: &Path,

@@ -1,5 +1,5 @@
-//! `build`, `run`, `test`, `install`: the toolchain judged, then cargo with its own arguments and our wrapper, then one
-//! line about what came out.
+//! `build`, `run`, `test` and `install`: check the toolchain, run cargo with its arguments and cudaguard's wrapper,
+//! then print a summary line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ use crate::project::{self, Artefact, Project};
 use crate::report::{self, CliError, REFUSED};
 use crate::signals;
 
-/// What cargo has itself: an alias of such a name means nothing to it.
+/// Built-in subcommands of cargo. An alias with such a name has no effect.
 const OF_CARGO: &[&str] = &[
     "add",
     "bench",
@@ -65,13 +65,14 @@ const OF_CARGO: &[&str] = &[
     "yank",
 ];
 
-/// Whether this subcommand may make programs: of what an earlier one has made there is nothing to say.
+/// Returns true if this subcommand can build programs. For the others, the summary of earlier builds is not printed.
 fn makes_programs(words: &[OsString]) -> bool {
     let name = words.first().and_then(|word| word.to_str()).unwrap_or_default();
     ["bench", "rustc"].contains(&name) || !(OF_CARGO.contains(&name) || ["c", "d", "clippy", "fmt"].contains(&name))
 }
 
-/// The subcommand that these words mean, with what the project's aliases stand for in their place: a profile may stand there.
+/// Expands the aliases of the project and returns the resulting subcommand with its arguments. An alias may select a
+/// profile.
 fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsString>), CliError> {
     let config = Config::read(env, &[])?;
     let (mut words, mut seen) = (words.to_vec(), BTreeSet::new());
@@ -81,7 +82,7 @@ fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsSt
         }
         let Some(alias) = config.alias_words(&name).filter(|_| !OF_CARGO.contains(&&*name)) else { break };
         let _ = words.splice(..1, alias.into_iter().map(OsString::from));
-        // What goes in a circle, cargo says itself.
+        // Cargo itself reports aliases that form a cycle.
         if !seen.insert(name) {
             break;
         }
@@ -137,7 +138,8 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
     }
     if verb == CargoVerb::Run {
         set_runner(&mut command, &call, &config)?;
-        // The program takes cargo's place, and cargo ours: signals and status are the program's own.
+        // The program replaces cargo, which replaces this process, so that signals and exit status are those of the
+        // program.
         return Err(cannot_run(env, &command.exec()));
     }
     if form.is_some() {
@@ -200,9 +202,9 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
     Ok(if refused { ExitCode::from(REFUSED) } else { signals::end_as(status) })
 }
 
-/// `env`: what cargo would be started with, for tools that start it themselves. A shell does not see how the command in
-/// `eval "$(…)"` ended, only how its text ends. Of a build that is refused it gets the variables all the same: what is built with
-/// them is refused as well, where without them it would be built unguarded.
+/// `env`: prints the environment that cargo needs, for tools that start cargo themselves. In `eval "$(…)"`, the shell
+/// ignores the status of the inner command and returns the status of the last line, so an error prints `false`. A
+/// refused build gets the variables too: cargo then refuses this build, instead of building without a guard.
 pub(crate) fn print_environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     const FAIL: &str = "false\n";
     match environment_variables(env, arguments) {
@@ -239,16 +241,16 @@ fn environment_variables(env: &Env, arguments: &[OsString]) -> Result<(String, O
     Ok((text, refused))
 }
 
-/// What a build makes, and what is known of it beforehand.
+/// The outputs of a build, as far as they are known before it starts.
 #[derive(Debug, Default)]
 struct BuildOutputs {
     /// The crates of each package.
     uses: Vec<graph::StaleCheck>,
-    /// The files that cargo hands over.
+    /// The final artifacts that cargo creates.
     files: Vec<PathBuf>,
-    /// What cargo says of a package in each message, by component.
+    /// The package data that cargo adds to each message, by component.
     about: BTreeMap<String, Value>,
-    /// Where build scripts that judge by themselves leave what they find.
+    /// Files in which build scripts with `embed!()` store their findings.
     left: BTreeSet<PathBuf>,
 }
 
@@ -257,14 +259,15 @@ impl BuildOutputs {
         self.about.get(&finding.component).cloned()
     }
 
-    /// What build scripts have left: all of it, or since this time alone. Of a build that failed nothing older counts.
+    /// Returns the findings that build scripts stored: all, or those since this time. After a failed build, older
+    /// findings do not count.
     fn stored_findings(&self, since: Option<SystemTime>) -> Vec<Finding> {
         let time = |file: &PathBuf| fs::metadata(file).and_then(|about| about.modified()).ok();
         let counts = |file: &&PathBuf| since.is_none_or(|since| time(file).is_some_and(|time| time >= since));
         self.left.iter().filter(counts).flat_map(|file| build_records::read_stored_findings(file)).collect()
     }
 
-    /// Takes away what would look as if this build had made it. Where it is built after all, cargo puts it there again.
+    /// Removes files that would look like outputs of this build. If cargo builds them after all, it creates them again.
     fn remove_outputs(&self) {
         for file in &self.files {
             let _ = fs::remove_file(file);
@@ -276,8 +279,8 @@ fn cannot_run(env: &Env, error: &std::io::Error) -> CliError {
     CliError::operational(format_args!("cannot run {}: {error}", Path::new(&project::cargo_path(env)).display()))
 }
 
-/// Judges the toolchain for every package that is built, and lays the guards ready, unless the build is refused: all of it has been
-/// said then.
+/// Checks the toolchain of each package of the build and writes the guards. If the build is refused, all findings are
+/// printed and the error is returned.
 fn prepare_build(
     verb: CargoVerb,
     call: &Call,
@@ -304,17 +307,18 @@ fn prepare_build(
             made.about.insert(facts.component.to_string(), package.about.clone());
             let policy = facts.read_policy().map_err(CliError::operational)?;
             let wants_guard = facts.wants_guard(&policy);
-            // A file of it may have been guarded for what the linker was given: that guard has to follow the policy, too.
+            // A file of this package may have been guarded because of its linker inputs: that guard has to follow the
+            // policy, too.
             let guards = wants_guard || guards::exists(&facts, &own);
             if !guards && crates.is_empty() {
                 unguarded.push((facts, artefacts));
                 continue;
             }
             let judged = guards::check_package(&config.env, &facts, &variables).map_err(CliError::operational)?;
-            // An info about a crate is for who asks: `check`.
+            // Only `check` reports infos about crates.
             findings.extend(judged.of_crates.iter().filter(|one| one.severity > Severity::Info).cloned());
             if package.embeds {
-                // Its build script judges by itself, with what its author says there.
+                // The build script of this package runs the check itself, with the options of its author.
                 guards::write_stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
                 made.left.insert(rebuild_stamp::findings_path(&own.join("stamps"), &facts.component));
             } else {
@@ -391,18 +395,18 @@ fn prepare_build(
     Ok((build, made, refused))
 }
 
-/// A package that was judged before cargo starts.
+/// A package that was checked before cargo starts.
 struct Ready<'a> {
     facts: BuildInputs<'a>,
     judged: BuildCheck,
     artefacts: Vec<&'a Artefact>,
-    /// It is guarded whatever its linked files show.
+    /// Set if the package is guarded independently of its linked files.
     wants_guard: bool,
-    /// It is guarded, or was guarded once for what its linked files show.
+    /// Set if the package is guarded, or was guarded once because of its linked files.
     guards: bool,
 }
 
-/// Makes the guards of these packages. Shims that have to be compiled are compiled first, in parallel.
+/// Writes the guards of these packages. Shims that must be compiled are compiled first, in parallel.
 fn make_guards(env: &Env, ready: &[Ready<'_>], own: &Path, quiet: bool) -> Result<(), String> {
     let mut shims = Shims::new(own, quiet);
     let mut plans = Vec::new();
@@ -420,7 +424,7 @@ fn make_guards(env: &Env, ready: &[Ready<'_>], own: &Path, quiet: bool) -> Resul
     Ok(())
 }
 
-/// Whether libraries are among what was asked for, and not only along with the programs or tests that are.
+/// Returns true if the user selected libraries, not only the programs or tests that depend on them.
 fn makes_libraries(verb: CargoVerb, call: &Call) -> bool {
     let named = call.all_bins || call.all_examples || !(call.bins.is_empty() && call.examples.is_empty());
     matches!(verb, CargoVerb::Build | CargoVerb::Any) && !call.tests && (!named || call.all_targets || call.others)
@@ -447,8 +451,8 @@ fn report_findings(
     Err(CliError::already_reported(REFUSED))
 }
 
-/// A package from a registry or a repository: cargo unpacks it somewhere and builds it in a folder of its own, so that
-/// all that can be known beforehand is nothing. The wrapper finds out.
+/// Prepares a build of a package from a registry or a repository. Cargo unpacks and builds it in directories that are
+/// unknown at this point, so nothing can be checked in advance: the wrapper does this.
 fn from_registry(
     call: &Call,
     config: &Config,
@@ -469,8 +473,8 @@ fn from_registry(
     let host = project::host_triple(config)?;
     let release = profile != "dev" && profile != "test";
     let variables = config.env_table();
-    // Which package comes, and whether its guard still holds, is not known yet: in a target folder that is kept, cargo
-    // then misses the guard and links anew.
+    // The package, and whether its guard is still valid, are not known yet. If the target directory is kept, cargo then
+    // finds the guard missing and links again.
     match fs::remove_dir_all(&own) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(CliError::operational(format_args!("cannot remove {}: {error}", own.display())));
@@ -489,21 +493,23 @@ fn is_quiet(call: &Call, config: &Config) -> bool {
     call.quiet || config.bool_value(&["term", "quiet"])
 }
 
-/// The wrapper that cargo would call were it not for ours. Within a build of ours it is the one that we call.
+/// Returns the workspace wrapper that cargo would call without cudaguard. In a nested build it is the inner wrapper of
+/// the outer build.
 fn inner_wrapper(config: &Config) -> Vec<String> {
     if config.env.var_os(MARK).is_some() {
         if let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file))) {
             return outer.inner;
         }
     }
-    // A variable holds one word, as cargo takes it: a path with blanks is one.
+    // Cargo reads the variable as one path, even if it contains blanks.
     if let Some(wrapper) = config.env.var("RUSTC_WORKSPACE_WRAPPER") {
         return vec![wrapper];
     }
     config.program_path(&["build", "rustc-workspace-wrapper"]).into_iter().collect()
 }
 
-/// The wrapper around every compiler: `RUSTC_WRAPPER`, where an empty one is none, else cargo's configuration.
+/// Returns the wrapper for all compilers: `RUSTC_WRAPPER` (an empty value means none), or else the one in cargo's
+/// configuration.
 fn outer_wrapper(config: &Config) -> Vec<String> {
     if config.env.var_os(MARK).is_some() {
         if let Some(outer) = config.env.var_os(BUILD).and_then(|file| BuildContext::read(Path::new(&file))) {
@@ -517,7 +523,7 @@ fn outer_wrapper(config: &Config) -> Vec<String> {
     }
 }
 
-/// `run`: the program is started by our runner, which says beforehand what the loader would die of.
+/// Makes cargo start the program with cudaguard's runner, which reports loader problems before the program starts.
 fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(), CliError> {
     let target = match call.targets.first().cloned().or_else(|| config.string_values(&["build", "target"]).pop()) {
         Some(target) if target != "host-tuple" => target,
@@ -532,9 +538,9 @@ fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(),
     command.env(RUNNER, before.len().to_string());
     let words: Vec<&str> = [ours.as_str(), "exec", "--"].into_iter().chain(before.iter().map(String::as_str)).collect();
     if words.iter().any(|word| word.contains(char::is_whitespace)) {
-        // A basic string of TOML and one of JSON are spelled alike.
+        // A basic string of TOML and a string of JSON have the same syntax.
         let list: Vec<String> = words.iter().map(|word| Value::from(*word).to_string()).collect();
-        // Before the verb's own arguments: after `--` it would be the program's.
+        // The option must precede the arguments of the subcommand: after `--` it would belong to the program.
         let mut anew = Command::new(command.get_program());
         anew.args(["--config", &format!("target.{target}.runner=[{}]", list.join(", "))]).args(command.get_args());
         for (name, value) in command.get_envs() {
@@ -549,7 +555,7 @@ fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(),
     Ok(())
 }
 
-/// `[target.'cfg(…)'] runner`, which a runner named for the triple would hide.
+/// Returns the runner of `[target.'cfg(…)']`, which a runner for the target triple would hide.
 fn runner_by_condition(target: &str, config: &Config) -> Vec<String> {
     let runners = config.cfg_runners();
     if runners.is_empty() {

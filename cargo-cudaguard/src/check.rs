@@ -83,16 +83,16 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
     Ok(status)
 }
 
-/// A package and what it is built with.
+/// A package and its toolchain.
 struct CheckedPackage {
-    /// In a line.
+    /// Summary line.
     line: String,
     value: Value,
-    /// All that was found, in lines.
+    /// All detected components, one a line.
     listing: String,
 }
 
-/// Each package in a line, and below those that are built with the same what that is.
+/// Lists each package in one line. Consecutive packages with the same toolchain share one listing of it.
 fn describe_packages(packages: &[CheckedPackage]) -> String {
     let mut text = String::new();
     for same in packages.chunk_by(|one, next| one.listing == next.listing) {
@@ -126,7 +126,7 @@ fn join_lines<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Allows that nothing was found for: an info, since another machine may need them.
+/// Reports `allow` entries that match no finding. They are infos, because another machine may need them.
 fn unused_allows(facts: &BuildInputs<'_>, judged: &BuildCheck) -> Vec<Finding> {
     let ours = |code: &&Code| **code != Code::StaleAllow && !judged.policy.allow.contains_key(&Code::StaleAllow);
     let policy = judged.policy.path.as_ref().map(|path| path.display());
@@ -138,7 +138,7 @@ fn unused_allows(facts: &BuildInputs<'_>, judged: &BuildCheck) -> Vec<Finding> {
     judged.stale_allows.iter().filter(ours).map(say).collect()
 }
 
-/// Packages of the policy that the workspace does not have. Only here all members are known.
+/// Reports packages in the policy that are not in the workspace. Only `check` knows all members.
 fn unknown_policy_packages(project: &Project, policy: &Policy) -> Vec<Finding> {
     let members = || project.members.iter().map(|member| member.name.as_str());
     let file = policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
@@ -152,7 +152,7 @@ fn unknown_policy_packages(project: &Project, policy: &Policy) -> Vec<Finding> {
     unknown.filter(|_| !policy.allow.contains_key(&Code::NoSuchPackage)).map(say).collect()
 }
 
-/// What a package is built with: in a line, and as JSON.
+/// Describes the toolchain of a package, in one line and as JSON.
 fn describe_toolchain(facts: &BuildInputs<'_>, judged: &BuildCheck) -> (String, Value) {
     let toolchain = &judged.toolchain;
     let mut value = object([

@@ -1,6 +1,6 @@
-//! cargo's configuration, as far as the guard must know it: cargo has no stable way to ask for it.
-//! (<https://doc.rust-lang.org/cargo/reference/config.html>: files from the current folder upwards, then
-//! `$CARGO_HOME`; variables over files; `--config` over both.)
+//! Reader for the parts of cargo's configuration that affect the guard; cargo has no stable interface for them. See
+//! <https://doc.rust-lang.org/cargo/reference/config.html>: cargo reads the files of the current directory and its
+//! parents, then `$CARGO_HOME`. Variables override files, and `--config` overrides both.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,29 +13,29 @@ use toml::{Table, Value};
 
 use crate::report::CliError;
 
-/// What was read: the first one that knows a key decides.
+/// The merged configuration. The first layer that has a key defines its value.
 #[derive(Debug)]
 pub(crate) struct Config {
-    /// The environment that it holds in.
+    /// The environment that was read.
     pub(crate) env: Env,
-    /// `--config KEY=VALUE` and `--config FILE`, the last one first: they go over variables.
+    /// `--config KEY=VALUE` and `--config FILE`, the last one first. They override variables.
     given: Vec<Layer>,
     files: Vec<Layer>,
 }
 
 #[derive(Debug)]
 struct Layer {
-    /// What relative paths in it start from.
+    /// The base directory of relative paths in this layer.
     base: PathBuf,
     table: Table,
 }
 
-/// A word list of a key such as `target.<triple>.runner`, and from where its first word starts if it is relative.
+/// The program and arguments of a key such as `target.<triple>.runner`. A relative program path is already resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Words(pub(crate) Vec<String>);
 
 impl Config {
-    /// Reads what holds in this environment with these `--config` values.
+    /// Reads the configuration for this environment with these `--config` values.
     pub(crate) fn read(env: &Env, given: &[String]) -> Result<Self, CliError> {
         let folder = env.current_dir();
         if folder.as_os_str().is_empty() {
@@ -51,7 +51,7 @@ impl Config {
         let mut seen = Vec::new();
         let homes = folder.ancestors().map(|folder| folder.join(".cargo")).chain(cargo_home(env));
         for home in homes {
-            // Without the ending it is the older name, which cargo prefers where both stand.
+            // `config` without an extension is the older name; cargo prefers it if both exist.
             let Some(file) = ["config", "config.toml"].iter().map(|name| home.join(name)).find(|path| path.is_file())
             else {
                 continue;
@@ -64,7 +64,7 @@ impl Config {
         Ok(config)
     }
 
-    /// A text by its dotted key, by variable (`CARGO_BUILD_TARGET_DIR`) or file.
+    /// Returns the string of a dotted key, from its variable (`CARGO_BUILD_TARGET_DIR`) or a file.
     pub(crate) fn string_value(&self, key: &[&str]) -> Option<String> {
         self.find_value(key).map(|(_, value)| value).and_then(|found| match found {
             ConfigValue::Variable(text) => Some(text),
@@ -72,7 +72,7 @@ impl Config {
         })
     }
 
-    /// A switch by its dotted key.
+    /// Returns the boolean of a dotted key; false if it is not set.
     pub(crate) fn bool_value(&self, key: &[&str]) -> bool {
         self.find_value(key).is_some_and(|(_, found)| match found {
             ConfigValue::Variable(text) => text == "true",
@@ -80,8 +80,8 @@ impl Config {
         })
     }
 
-    /// A program with arguments by its dotted key, as cargo reads those: a text is split at blanks, a list is taken as
-    /// it stands; a first word with a slash counts from where it is written.
+    /// Returns the program and arguments of a dotted key. As in cargo, a string is split at blanks and a list is not
+    /// split. A program with a slash is relative to the base directory of its layer.
     pub(crate) fn program_with_args(&self, key: &[&str]) -> Option<Words> {
         let (base, found) = self.find_value(key)?;
         let mut words: Vec<String> = match found {
@@ -99,7 +99,7 @@ impl Config {
         Some(Words(words))
     }
 
-    /// What a subcommand of this name stands for, where the configuration gives it a meaning.
+    /// Returns the expansion of an alias if the configuration defines it.
     pub(crate) fn alias_words(&self, name: &str) -> Option<Vec<String>> {
         let split = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         match self.find_value(&["alias", name])?.1 {
@@ -112,8 +112,8 @@ impl Config {
         }
     }
 
-    /// A program without arguments by its dotted key (a compiler, a wrapper), as cargo reads those: blanks are a part of its
-    /// name, and one with a slash counts from where it is written.
+    /// Returns a program without arguments (a compiler or a wrapper) by its dotted key. As in cargo, blanks are part of
+    /// the name, and a program with a slash is relative to the base directory of its layer.
     pub(crate) fn program_path(&self, key: &[&str]) -> Option<String> {
         let (base, found) = self.find_value(key)?;
         let name = match found {
@@ -123,7 +123,7 @@ impl Config {
         Some(if name.contains('/') { base.join(name).to_string_lossy().into_owned() } else { name })
     }
 
-    /// The texts of a key that holds one or a list (`build.target`).
+    /// Returns the strings of a key that accepts one string or a list (`build.target`).
     pub(crate) fn string_values(&self, key: &[&str]) -> Vec<String> {
         match self.find_value(key) {
             Some((_, ConfigValue::Variable(text))) => vec![text],
@@ -135,7 +135,7 @@ impl Config {
         }
     }
 
-    /// The `cfg(…)` keys of `[target]` that name a runner, each with it.
+    /// Returns the `cfg(…)` keys of `[target]` that have a runner, with their runners.
     pub(crate) fn cfg_runners(&self) -> Vec<(String, Words)> {
         let mut runners = Vec::new();
         for layer in self.given.iter().chain(&self.files) {
@@ -149,7 +149,8 @@ impl Config {
         runners
     }
 
-    /// The variables of `[env]`, as cargo gives them to the compiler, to build scripts and to what it runs.
+    /// Returns the variables of `[env]` as cargo sets them for the compiler, for build scripts and for the programs
+    /// that it runs.
     pub(crate) fn env_table(&self) -> BTreeMap<String, OsString> {
         let mut variables = BTreeMap::new();
         for layer in self.given.iter().chain(&self.files) {
@@ -201,7 +202,7 @@ impl Layer {
         let table = text
             .parse()
             .map_err(|error| CliError::operational(format_args!("cannot read {}: {error}", path.display())))?;
-        // Relative paths count from the folder that holds `.cargo`.
+        // Relative paths start from the directory that contains `.cargo`.
         let base = path.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned();
         Ok(Self { base, table })
     }
@@ -216,7 +217,7 @@ fn lookup<'a>(table: &'a Table, key: &[&str]) -> Option<&'a Value> {
     here.get(*last)
 }
 
-/// `build.target-dir` → `CARGO_BUILD_TARGET_DIR`.
+/// Returns the variable of a dotted key: `CARGO_BUILD_TARGET_DIR` for `build.target-dir`.
 pub(crate) fn variable_name(key: &[&str]) -> String {
     format!("CARGO_{}", key.join("_").to_uppercase().replace(['-', '.'], "_"))
 }
@@ -227,8 +228,8 @@ fn cargo_home(env: &Env) -> Option<PathBuf> {
         .or_else(|| env.var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")))
 }
 
-/// Whether a `cfg(…)` expression holds where the compiler says `set` (the lines of `rustc --print cfg`). What cannot be
-/// read does not hold.
+/// Returns true if a `cfg(…)` expression matches `set`, the lines of `rustc --print cfg`. An invalid expression does
+/// not match.
 pub(crate) fn cfg_holds(expression: &str, set: &[String]) -> bool {
     let set: Vec<Cfg> = set.iter().filter_map(|line| line.parse().ok()).collect();
     matches!(expression.trim().parse(), Ok(Platform::Cfg(expression)) if expression.matches(&set))

@@ -1,9 +1,9 @@
 //! Counts and lists of names in the output.
 
-/// So many members are named where several are alike.
+/// Maximum number of names that a list shows.
 const NAMED: usize = 3;
 
-/// A few names of many.
+/// Joins the first names and counts the rest.
 pub(crate) fn join_some(names: &[&str]) -> String {
     let text = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {

@@ -83,7 +83,7 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
     text
 }
 
-/// Returns the action for the most serious finding, else what to examine next.
+/// Returns the action for the most serious finding, or the next thing to examine.
 fn next_step(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> String {
     let serious = findings.iter().find(|finding| finding.severity > Severity::Info && !finding.hint.is_empty());
     match (serious, program, checkup.status) {

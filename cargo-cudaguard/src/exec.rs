@@ -1,4 +1,4 @@
-//! `exec`: says beforehand what would stop the loader, in our words; then this process becomes the program.
+//! `exec`: reports problems that would stop the dynamic linker, then replaces this process with the program.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
@@ -19,14 +19,15 @@ pub(crate) fn run_exec(env: &Env, program: &OsStr, arguments: &[OsString]) -> Re
     let Some(others) = env.var(build_context::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
         return start_program(env, program, &mut command);
     };
-    // At the end of `cargo cudaguard run`: cargo has built, and calls us to start what it built.
+    // This is the end of `cargo cudaguard run`: cargo has built the program and calls this process as its runner.
     let build = env.var_os(build_context::BUILD).and_then(|file| BuildContext::read(Path::new(&file)));
     if let Some(build) = &build {
         build.print_summary();
     }
     build_context::clear_internal_env(env, &mut command);
     if others > 0 {
-        // Another runner knows where the program will run: an emulator, another machine. We do not.
+        // Another runner selects where the program runs, such as an emulator or another machine. cudaguard does not
+        // know that place.
         if build.is_some_and(|build| !build.quiet) {
             let runner = Path::new(program).display();
             report::note(&format!(

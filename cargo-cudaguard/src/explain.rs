@@ -12,7 +12,7 @@ use crate::report::{self, CliError};
 
 /// Width of a page, in characters.
 const WIDTH: usize = 100;
-/// Most bytes that are read from stdin.
+/// Maximum number of bytes that are read from stdin.
 const MOST: u64 = 16 << 20;
 
 pub(crate) fn run_explain(words: &[String], json: bool) -> Result<ExitCode, CliError> {
@@ -85,7 +85,7 @@ pub(crate) fn run_explain(words: &[String], json: bool) -> Result<ExitCode, CliE
     report::print_result(&page).map(|()| ExitCode::SUCCESS)
 }
 
-/// Returns the answer as JSON, in the order of priority. `number` is set if the question was a bare number.
+/// Returns the answer as JSON, in the order of priority. `number` is set if the argument was a bare number.
 fn answer_as_json(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
     let texts = |texts: &[String]| array(texts.iter().map(String::as_str));
     let mut value = object::<&str>([]);

@@ -1,8 +1,8 @@
-//! The guard for build systems that are neither cargo nor CMake: `embed` makes it from what its options say, and `seal`
-//! closes what was linked with it.
+//! The guard for build systems other than cargo and CMake. `embed` writes the guard from its options, and `seal` checks
+//! and seals the file that was linked with it.
 //!
-//! `embed` keeps what it was told in a file of facts beside the guard, in the form in which CMake's are kept, so that `seal`
-//! need not be told again and judges by the same.
+//! `embed` stores its options in a facts file next to the guard, in the format of the CMake facts, so that `seal` uses
+//! the same options.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::cmake::job::{CmakeJob, target_triple};
 use crate::cmake::{make_rule, verify_and_seal};
 use crate::report::CliError;
 
-/// A line of the facts where there is no guard, with the reason.
+/// Key of the facts line with the reason why there is no guard.
 const UNGUARDED: &str = "unguarded";
 
 pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliError> {
@@ -78,7 +78,7 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
         files.extend(std::env::current_exe().ok());
         files.extend(job.build_inputs().read_policy().map_err(CliError::operational)?.path);
         files.retain(|file| file.exists());
-        // By the name that the build system knows it by.
+        // The rule contains the output path as the build system spells it.
         files::write_regular(depfile, make_rule(&options.output, &files).as_bytes())
             .map_err(|error| cannot_write(depfile, &error))?;
     }
@@ -108,7 +108,8 @@ pub(crate) fn run_seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliErr
         return Ok(ExitCode::SUCCESS);
     }
     if let Err(stop) = verify_and_seal(env, &job, &file, output.as_deref()) {
-        // No build tool shall take it for one that was accepted. A file that is not even a linked one stays: it may be a slip.
+        // A build tool must not treat a refused file as accepted. A file that is not a linked file is not deleted,
+        // because it may have been passed by mistake.
         match output {
             Some(output) if fs::canonicalize(&output).ok() != fs::canonicalize(&file).ok() => {
                 let _ = fs::remove_file(output);
@@ -123,14 +124,14 @@ pub(crate) fn run_seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file of facts beside a guard.
+/// Returns the path of the facts file next to a guard.
 fn facts_of(guard: &Path) -> PathBuf {
     let mut name = guard.as_os_str().to_owned();
     name.push(".facts");
     name.into()
 }
 
-/// The options as facts.
+/// Converts the options to the text of a facts file.
 fn options_as_facts(env: &Env, options: &Options, folder: &Path) -> Result<String, CliError> {
     let tool = parse_compiler(&options.compiler);
     let triple = target_triple(&tool).map_err(CliError::operational)?;
@@ -191,7 +192,7 @@ fn push_fact(text: &mut String, key: &str, value: &str) -> Result<(), CliError> 
     Ok(())
 }
 
-/// Kept as it is where it says the same, so that build tools see no newer file.
+/// Writes the file unless it already has this content, so that build tools see no newer file.
 fn write_if_different(path: &Path, text: &str) -> Result<(), CliError> {
     if files::read_text(path).is_ok_and(|kept| kept == text) {
         return Ok(());
@@ -199,7 +200,7 @@ fn write_if_different(path: &Path, text: &str) -> Result<(), CliError> {
     files::write_regular(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
 }
 
-/// A program's path, or what makefiles call a compiler: `ccache gcc -m64`.
+/// Parses a compiler: the path of a program, or a command line such as `ccache gcc -m64`.
 fn parse_compiler(words: &str) -> Tool {
     if Path::new(words).is_file() {
         return Tool { program: words.into(), flags: Vec::new(), kept: None };
@@ -209,7 +210,7 @@ fn parse_compiler(words: &str) -> Tool {
     Tool { program, flags: words.collect(), kept: None }
 }
 
-/// A program by its path, or by a name that is looked for in `PATH`.
+/// Resolves a program: a path, or a name that is searched in `PATH`.
 fn find_program(env: &Env, program: &Path) -> Result<PathBuf, CliError> {
     if program.components().count() > 1 {
         return check_exists("--nvcc", program);
@@ -219,7 +220,7 @@ fn find_program(env: &Env, program: &Path) -> Result<PathBuf, CliError> {
     there.ok_or_else(|| CliError::operational(format_args!("--nvcc {}: is not in PATH", program.display())))
 }
 
-/// What an option names, which has to be there.
+/// Returns the absolute path of an option's value, or an error if nothing exists there.
 fn check_exists(option: &str, path: &Path) -> Result<PathBuf, CliError> {
     let whole = absolute_path(path)?;
     fs::metadata(&whole)

@@ -1,13 +1,13 @@
-//! The crates of the project that reach CUDA, by cargo's metadata: which of them are linked into a package, with which
-//! features, and which run in the build scripts of those.
+//! The crates of the project that use CUDA, from the metadata of cargo: which crates are linked into a package, with
+//! which features, and which crates run in their build scripts.
 //!
-//! Features are worked out here, from the packages that this call is for, along the dependencies that are linked: cargo's
-//! metadata has one set for everything (every member, tests and build scripts together), and what a build script alone asks
-//! of a crate is not in the program. With resolver 1 cargo gives the program those too, where both take the same crate;
-//! that is not followed.
+//! This module resolves the features itself, from the selected packages along the linked dependencies. Cargo's metadata
+//! contains one set of features for all members, tests and build scripts together, and features that only a build
+//! script uses are not in the program. With resolver 1, cargo also turns these features on in the program if both use
+//! the same crate; this module ignores that.
 //!
-//! What was found is kept beside the guards until `Cargo.lock`, a manifest or cargo's configuration changes: asking takes
-//! cargo a tenth of a second for a graph of a few hundred packages.
+//! The result is cached next to the guards until `Cargo.lock`, a manifest or cargo's configuration changes, because
+//! cargo needs a tenth of a second for the metadata of a few hundred packages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -36,7 +36,8 @@ use crate::config::Config;
 use crate::project::{self, Project};
 use crate::report;
 
-/// Where a name in `Cargo.lock` has one of these in it, cargo is asked; otherwise nothing there is about CUDA.
+/// Parts of package names. If a name in `Cargo.lock` contains one of them, cargo's metadata is read; otherwise no crate
+/// uses CUDA.
 const HINTS: [&str; 16] = [
     "cuda", CUDNN.key, "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvrtc",
     "nvml", "nccl", "nvjpeg", "nvtx", "npp",
@@ -46,18 +47,19 @@ const HINTS: [&str; 16] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CrateGraph {
     crates: BTreeMap<String, BTreeMap<String, Vec<Crate>>>,
-    /// Why nobody has told them.
+    /// The reason why the crates are unknown.
     pub(crate) untold: Option<&'static str>,
 }
 
 impl CrateGraph {
-    /// The crates that reach CUDA in a package, built for a target: sorted by name and version.
+    /// Returns the crates with CUDA in a package for a target, sorted by name and version.
     pub(crate) fn crates_of(&self, target: &str, package: &str) -> &[Crate] {
         self.crates.get(target).and_then(|packages| packages.get(package)).map_or(&[], Vec::as_slice)
     }
 
-    /// Reads the graph of this project. Where cargo cannot tell it, it will say so itself when it builds: there is nothing
-    /// then. `builds`: cargo is about to build, so that a lock may be written now as well as then; otherwise none is.
+    /// Reads the graph of this project. If cargo cannot resolve it, the graph is empty, because cargo reports the error
+    /// in its own build. `builds` is set if cargo is about to build: then cargo may write `Cargo.lock` now instead of
+    /// during the build.
     pub(crate) fn from_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
         let lock = files::read_text(&project.top.join("Cargo.lock"));
         if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
@@ -86,21 +88,21 @@ impl CrateGraph {
         inputs.extend([project.top.join("Cargo.toml"), project.top.join("Cargo.lock")]);
         for target in &project.targets {
             let Some(metadata) = asked.resolve_metadata(target) else { return Self::default() };
-            // Packages by path may lie outside of the workspace.
+            // Path dependencies may be outside of the workspace.
             let by_path = metadata.packages.iter().filter(|package| package.source.is_none());
             inputs.extend(by_path.map(|package| package.manifest_path.clone().into_std_path_buf()));
             graph.crates.insert(target.clone(), crates_by_package(&metadata, project, call));
         }
         let inputs: Vec<Value> = inputs.into_iter().map(|path| json!([path, digest_of(&path)])).collect();
         let text = json!({ "inputs": inputs, "targets": graph.to_json() }).to_string();
-        // Kept where a build has left something already: to look at a project writes nothing into it. One that cannot be
-        // kept is read anew next time.
+        // The result is cached only if a build has already created the directory, so that a check of a project writes
+        // nothing into it. If the cache cannot be written, the graph is read again next time.
         let _ = own.is_dir().then(|| write_where_new(&file, text.as_bytes()));
         graph
     }
 
-    /// Without a lock, and where none is to be written: as cargo would resolve it now, asked in another folder, whose lock
-    /// is thrown away. It is not kept: tomorrow cargo may take other versions.
+    /// Resolves a project that has no lock and must not get one. Cargo resolves a copy in another directory, whose lock
+    /// is discarded. The result is not cached, because cargo may select other versions later.
     fn resolve_in_copy(asked: &GraphQuery<'_>) -> Self {
         let untold = |why| Self { untold: Some(why), ..Self::default() };
         if asked.call.locked {
@@ -177,7 +179,7 @@ fn crate_of(value: &Value) -> Option<Crate> {
     })
 }
 
-/// What is kept in this file, where nothing that it was read from has changed.
+/// Reads the cached graph if none of its inputs has changed.
 fn read_cached(file: &Path) -> Option<CrateGraph> {
     let value: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     let same = |input: &Value| {
@@ -188,7 +190,7 @@ fn read_cached(file: &Path) -> Option<CrateGraph> {
     CrateGraph::from_json(&value["targets"])
 }
 
-/// Whether a lock names a package that could reach CUDA.
+/// Returns true if a lock names a package that could use CUDA.
 fn speaks_of_cuda(lock: &str) -> bool {
     lock.lines().filter_map(|line| line.strip_prefix("name = ")).any(|name| {
         let name = name.trim_matches('"');
@@ -196,12 +198,13 @@ fn speaks_of_cuda(lock: &str) -> bool {
     })
 }
 
-/// Of a file's content; of one that is not there, that of nothing.
+/// Returns the digest of a file's content. A missing file counts as empty.
 fn digest_of(path: &Path) -> String {
     Digest::from_bytes(&files::read_bytes(path).unwrap_or_default()).to_string()
 }
 
-/// The workspace's folder once more, made of links: where cargo writes its lock there, the project has none.
+/// A copy of the workspace directory that consists of symbolic links. Cargo writes `Cargo.lock` into the copy, so the
+/// project stays unchanged.
 struct Apart(PathBuf);
 
 impl Apart {
@@ -211,9 +214,9 @@ impl Apart {
         let apart = Self(std::env::temp_dir().join(name));
         let top = apart.path_in_copy(&project.top);
         fs::create_dir_all(&top)?;
-        // One that cannot be read may be a link to where nothing is yet.
+        // An unreadable `Cargo.lock` may be a symbolic link to a missing file.
         link_entries(&project.top, &top, "Cargo.lock".as_ref())?;
-        // What lies beside is found from there, too.
+        // Files next to the workspace must be reachable from the copy, too.
         let outside = |path: &PathBuf| !path.starts_with(&project.top);
         if project.members.iter().flat_map(|member| &member.paths).any(outside) {
             for below in project.top.ancestors() {
@@ -225,13 +228,13 @@ impl Apart {
         Ok(apart)
     }
 
-    /// Where a folder stands here.
+    /// Returns the path in the copy.
     fn path_in_copy(&self, path: &Path) -> PathBuf {
         self.0.join(path.strip_prefix("/").unwrap_or(path))
     }
 }
 
-/// Links to everything in a folder but one.
+/// Links all entries of a directory except one.
 fn link_entries(from: &Path, to: &Path, but: &OsStr) -> std::io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -248,23 +251,23 @@ impl Drop for Apart {
     }
 }
 
-/// How cargo is asked.
+/// Parameters of the call of `cargo metadata`.
 struct GraphQuery<'a> {
     env: &'a Env,
     project: &'a Project,
     call: &'a Call,
-    /// The folder of the workspace's manifest.
+    /// The directory of the workspace manifest.
     top: &'a Path,
-    /// What stands before each path there.
+    /// Prefix of all paths if the project is resolved in a copy.
     apart: Option<&'a Path>,
-    /// There is a `Cargo.lock`.
+    /// Set if a `Cargo.lock` exists.
     locked: bool,
-    /// It may be written.
+    /// Set if cargo may write `Cargo.lock`.
     builds: bool,
 }
 
 impl GraphQuery<'_> {
-    /// What the answer depends on besides files that it names.
+    /// Returns the inputs of the result that are not files.
     fn cache_key_words(&self, config: &Config) -> String {
         let selected: Vec<&str> =
             self.project.selected.iter().map(|at| self.project.members[*at].name.as_str()).collect();
@@ -286,18 +289,18 @@ impl GraphQuery<'_> {
         command
     }
 
-    /// Everything, resolved: from what lies on this machine where that is enough. Otherwise cargo fetches what it would
-    /// fetch for the build a moment later.
+    /// Resolves the graph: offline if the packages on this machine are sufficient. Otherwise cargo downloads what the
+    /// build would download anyway.
     fn resolve_metadata(&self, target: &str) -> Option<Metadata> {
         let features = self.call.features.to_args();
-        // Of a virtual workspace cargo takes no feature that it cannot find in every member; which of all are on is worked
-        // out here anyway.
+        // In a virtual workspace, cargo rejects a feature that is missing in a member. The selected features are
+        // resolved in this module anyway.
         let mut choices = vec![features.clone()];
         if !features.is_empty() {
             choices.push(vec!["--all-features".to_owned()]);
         }
         if self.locked {
-            // Frozen, or cargo would take other versions than it does with a network.
+            // Offline without `--frozen`, cargo could select other versions than with a network.
             let frozen = choices.iter().find_map(|features| self.query_cargo(target, features, &["--frozen"]));
             if frozen.is_some() {
                 return frozen;
@@ -308,7 +311,7 @@ impl GraphQuery<'_> {
         choices.iter().find_map(|features| self.query_cargo(target, features, &switches))
     }
 
-    /// What cargo fetches meanwhile it says itself, unless the question may be one that it cannot answer.
+    /// Runs `cargo metadata`. Its download progress is shown unless this attempt is expected to fail.
     fn query_cargo(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
         let mut command = self.metadata_command(target);
         let quiet = self.apart.is_some() || !features.is_empty() || switches.contains(&"--frozen");
@@ -326,7 +329,7 @@ impl GraphQuery<'_> {
     }
 }
 
-/// What cargo says while it fetches; not why it cannot answer, which the build will say a moment later.
+/// Shows the progress messages of cargo up to its first error. The build reports the error again.
 fn pass_on(errors: impl std::io::Read) {
     use std::io::BufRead as _;
 
@@ -339,12 +342,12 @@ fn pass_on(errors: impl std::io::Read) {
     }
 }
 
-/// Whether tests or examples are made, which link dev-dependencies too.
+/// Returns true if tests or examples are built, which also link dev-dependencies.
 fn uses_dev_dependencies(call: &Call) -> bool {
     call.tests || call.all_examples || call.all_targets || !call.examples.is_empty()
 }
 
-/// The crates that reach CUDA, of each selected member.
+/// Returns the crates with CUDA of each member.
 fn crates_by_package(metadata: &Metadata, project: &Project, call: &Call) -> BTreeMap<String, Vec<Crate>> {
     let Some(resolve) = &metadata.resolve else { return BTreeMap::new() };
     let mut walk = GraphWalk {
@@ -374,7 +377,7 @@ fn crates_by_package(metadata: &Metadata, project: &Project, call: &Call) -> BTr
     let mut files: BTreeSet<PathBuf> = BTreeSet::from([top.join("Cargo.toml")]);
     files.extend(members.iter().map(|package| package.manifest_path.clone().into_std_path_buf()));
     let manifests: Vec<CargoManifest> = files.iter().filter_map(|file| CargoManifest::parse_file(file, top)).collect();
-    // A member whose C library is made along is guarded too, so all are told.
+    // A member whose C library is built along is guarded too, so the result contains all members.
     members
         .iter()
         .filter(|package| walk.on.contains_key(&package.id))
@@ -382,19 +385,19 @@ fn crates_by_package(metadata: &Metadata, project: &Project, call: &Call) -> BTr
         .collect()
 }
 
-/// A manifest of the workspace's own, for the lines in it.
+/// A manifest of the workspace, used to locate dependencies by line.
 struct CargoManifest {
-    /// From the workspace's root.
+    /// Path relative to the workspace root.
     path: String,
     text: String,
     table: Toml,
 }
 
-/// The graph, and what is on in it.
+/// The graph, and the features that are on in it.
 struct GraphWalk<'a> {
     packages: BTreeMap<&'a PackageId, &'a Package>,
     nodes: BTreeMap<&'a PackageId, &'a Node>,
-    /// The packages that are linked, each with its features and the optional dependencies that are on.
+    /// The linked packages, each with its enabled features and optional dependencies.
     on: BTreeMap<&'a PackageId, On>,
     dev: bool,
     members: BTreeSet<&'a PackageId>,
@@ -403,25 +406,25 @@ struct GraphWalk<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct On {
     features: BTreeSet<String>,
-    /// By the names that the manifest gives them.
+    /// The keys of the enabled optional dependencies in the manifest.
     optional: BTreeSet<String>,
 }
 
-/// A dependency as it was resolved.
+/// A resolved dependency.
 struct Edge<'a> {
     declared: &'a cargo_metadata::Dependency,
     to: &'a Package,
 }
 
 impl Edge<'_> {
-    /// What the manifest calls it.
+    /// Returns the key of the dependency in the manifest.
     fn manifest_key(&self) -> &str {
         self.declared.rename.as_deref().unwrap_or(&self.declared.name)
     }
 }
 
 impl<'a> GraphWalk<'a> {
-    /// The dependencies of one kind.
+    /// Returns the dependencies of one kind.
     fn dependency_edges(&self, from: &PackageId, kind: DependencyKind) -> Vec<Edge<'a>> {
         let (Some(package), Some(node)) = (self.packages.get(from), self.nodes.get(from)) else { return Vec::new() };
         let mut edges = Vec::new();
@@ -439,8 +442,8 @@ impl<'a> GraphWalk<'a> {
         edges
     }
 
-    /// The dependencies that are linked: normal ones, and of a member, where tests or examples are made, its
-    /// dev-dependencies. What runs in the compiler is not linked.
+    /// Returns the linked dependencies: the normal ones, and the dev-dependencies of a member if tests or examples are
+    /// built. Procedural macros run in the compiler and are not linked.
     fn linked_edges(&self, from: &PackageId) -> Vec<Edge<'a>> {
         let mut edges = self.dependency_edges(from, DependencyKind::Normal);
         if self.dev && self.members.contains(from) {
@@ -455,7 +458,7 @@ impl<'a> GraphWalk<'a> {
         !edge.declared.optional || self.on.get(from).is_some_and(|on| on.optional.contains(edge.manifest_key()))
     }
 
-    /// Turns on what these packages need, until nothing more comes.
+    /// Enables the features that these packages need, until no further one is added.
     fn turn_on(&mut self, seeds: &[&'a Package], call: &Call) {
         for seed in seeds {
             let features = call.features.enabled_features(&seed.name, &seed.features);
@@ -476,7 +479,7 @@ impl<'a> GraphWalk<'a> {
                         let key = key.trim_end_matches('?');
                         if !weak {
                             mine.optional.insert(key.to_owned());
-                            // Without `dep:` anywhere the dependency is a feature too.
+                            // If no feature uses `dep:`, the dependency is a feature too.
                             if package.features.contains_key(key) {
                                 mine.features.insert(key.to_owned());
                             }
@@ -510,7 +513,7 @@ impl<'a> GraphWalk<'a> {
         }
     }
 
-    /// The crates that reach CUDA, from this package on: each by its shortest way.
+    /// Returns the crates with CUDA that this package depends on, each with its shortest path.
     fn crates_from(&self, root: &'a Package, manifests: &[CargoManifest]) -> Vec<Crate> {
         let mut found = Vec::new();
         let mut seen: BTreeSet<&PackageId> = BTreeSet::from([&root.id]);
@@ -526,7 +529,8 @@ impl<'a> GraphWalk<'a> {
                     open.push_back((edge.to, extend_path(&path, edge.to)));
                 }
             }
-            // What its build script uses: not linked, but it compiles or searches for it.
+            // Crates that the build script of this package uses: they are not linked, but they compile or search for
+            // it.
             for edge in self.dependency_edges(&package.id, DependencyKind::Build) {
                 let runs = edge.to.name != package.name && concerns(edge.to) && self.is_on(&package.id, &edge);
                 let row = cudaguard::crates::table::find_row(&edge.to.name, &edge.to.version.to_string());
@@ -566,7 +570,8 @@ fn crate_from_package(
     tool: bool,
     manifests: &[CargoManifest],
 ) -> Crate {
-    // The manifest that is nearest on the way, then the workspace's own, from which members take their dependencies.
+    // First the nearest manifest on the path, then the manifest of the workspace, from which members inherit
+    // dependencies.
     let of = |name: &str| manifests.iter().find(|manifest| manifest.package_name() == Some(name));
     let on_the_way = path.iter().rev().skip(1).filter_map(|step| of(step.split(' ').next()?));
     let shared = manifests.iter().filter(|manifest| manifest.table.get("workspace").is_some());
@@ -574,7 +579,7 @@ fn crate_from_package(
     for manifest in on_the_way.chain(shared) {
         if let Some((line, inherits)) = manifest.declaration_line(&package.name, &package.version) {
             let place = format!("{}:{line}", manifest.path);
-            // Nothing can be changed where all is the workspace's.
+            // A declaration that only inherits from the workspace cannot be changed itself.
             let places = if inherits { &mut inherited } else { &mut named_in };
             if !places.contains(&place) {
                 places.push(place);
@@ -605,8 +610,8 @@ impl CargoManifest {
         self.table.get("package")?.get("name")?.as_str()
     }
 
-    /// The line in which a dependency of this name and version is declared, and whether it takes everything from the
-    /// workspace.
+    /// Returns the line that declares a dependency of this name and version. The flag is set if the declaration
+    /// inherits everything from the workspace.
     fn declaration_line(&self, name: &str, version: &Version) -> Option<(usize, bool)> {
         let mut keys = Vec::new();
         declared_keys(&self.table, name, version, &mut keys);
@@ -619,7 +624,7 @@ impl CargoManifest {
             let line = line.trim();
             if let Some(section) = line.strip_prefix('[') {
                 within = section.contains("dependencies");
-                // `[dependencies.cudarc]`
+                // A table header such as `[dependencies.cudarc]`.
                 let own = section.trim_end_matches(']').rsplit('.').next().unwrap_or_default();
                 if let Some(inherits) = is(own).filter(|_| within) {
                     return Some((number + 1, inherits));
@@ -632,8 +637,8 @@ impl CargoManifest {
     }
 }
 
-/// The keys under which a dependency is declared, in every table of dependencies, and whether it takes everything from the
-/// workspace there.
+/// Collects the keys that declare a dependency, in every table of dependencies. The flag is set if the declaration
+/// inherits everything from the workspace.
 fn declared_keys(table: &Toml, name: &str, version: &Version, keys: &mut Vec<(String, bool)>) {
     let Some(table) = table.as_table() else { return };
     for (key, value) in table {
@@ -657,7 +662,7 @@ fn declared_keys(table: &Toml, name: &str, version: &Version, keys: &mut Vec<(St
     }
 }
 
-/// A package's crates, and the policy that judges them: for what only the build tells.
+/// The crates of a package and the policy that applies to them, for checks that need the output of the build.
 #[derive(Debug)]
 pub(crate) struct StaleCheck {
     pub(crate) component: String,
@@ -665,9 +670,9 @@ pub(crate) struct StaleCheck {
     pub(crate) uses: Vec<CrateUse>,
 }
 
-/// Crates that the build just done took from an earlier run of their build scripts, when something else was in use. cargo
-/// tells by being asked once more, with nothing left to do, what each script has said. It is not asked again until what the
-/// crates would do has changed; `settled` is the file that holds what they would have done then.
+/// Finds crates whose build scripts ran earlier, with another toolchain, and were reused by this build. To get the
+/// output of each script, cargo is called again when the build is up to date. The call is skipped until the inputs of
+/// the crates change; the file `settled` stores them.
 pub(crate) fn stale_crates(
     build_command: &Command,
     verb: CargoVerb,
@@ -689,13 +694,13 @@ pub(crate) fn stale_crates(
     let Some(ran) = run_build_scripts(build_command, verb, arguments) else { return Vec::new() };
     let findings = stale_by(&ran, release, judged);
     if findings.is_empty() {
-        // Only the last state that was in order: going back to an earlier one may find what this one left.
+        // Only a state without findings is stored: with a changed state, an earlier finding may appear again.
         let _ = write_where_new(settled, state.as_bytes());
     }
     findings
 }
 
-/// The same by what the build scripts have said.
+/// Checks the output of the build scripts.
 fn stale_by(ran: &[Ran], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
     let of = |one: &StaleCheck| -> Vec<Finding> {
         let found =
@@ -705,12 +710,12 @@ fn stale_by(ran: &[Ran], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
     judged.iter().flat_map(of).collect()
 }
 
-/// The same by the messages of the build itself.
+/// Checks the messages of the build itself.
 pub(crate) fn stale_by_messages(scripts: &[BuildScript], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
     stale_by(&scripts.iter().filter_map(parse_build_script).collect::<Vec<_>>(), release, judged)
 }
 
-/// What the build scripts of this build have said. `None` where cargo does not tell.
+/// Runs cargo once more and returns the output of the build scripts of this build. `None` if cargo fails.
 fn run_build_scripts(build_command: &Command, verb: CargoVerb, arguments: &[OsString]) -> Option<Vec<Ran>> {
     let mut command = Command::new(build_command.get_program());
     command.arg(verb.name()).args(["--message-format", "json"]);
@@ -732,7 +737,7 @@ fn run_build_scripts(build_command: &Command, verb: CargoVerb, arguments: &[OsSt
 }
 
 fn parse_build_script(script: &BuildScript) -> Option<Ran> {
-    // `registry+https://…#cudarc@0.19.10`, `path+file:///w/cudarc#0.1.0`
+    // For example `registry+https://…#cudarc@0.19.10` or `path+file:///w/cudarc#0.1.0`.
     let (source, rest) = script.package_id.repr.rsplit_once('#')?;
     let by_folder = source.rsplit('/').next().unwrap_or_default();
     let (name, version) = rest.split_once('@').unwrap_or((by_folder, rest));

@@ -1,4 +1,5 @@
-//! The guard of a package for a target: its toolchain judged, its note and shim as objects that the wrapper links.
+//! The guard of a package for a target: the check of its toolchain, and its note and shim as objects that the wrapper
+//! links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -22,7 +23,8 @@ use cudaguard::rebuild_stamp;
 use crate::project::{Package, Project};
 use crate::report::{self, Level};
 
-/// What is known of a package of this project before cargo builds it; nobody has asked for its crates yet.
+/// Returns the inputs of a package of this project that are known before cargo builds it. Its crates are not resolved
+/// yet.
 pub(crate) fn build_inputs<'a>(project: &'a Project, package: &'a Package, target: &'a str) -> BuildInputs<'a> {
     BuildInputs {
         component: Component { name: package.name.clone(), version: package.version.clone() },
@@ -44,13 +46,13 @@ pub(crate) fn build_inputs<'a>(project: &'a Project, package: &'a Package, targe
     }
 }
 
-/// Looks and judges, with these variables of cargo's configuration laid over the environment.
+/// Detects and checks the toolchain. The variables of cargo's configuration override the environment.
 pub(crate) fn check_package(
     env: &Env,
     facts: &BuildInputs<'_>,
     configured: &BTreeMap<String, OsString>,
 ) -> Result<BuildCheck, String> {
-    // The stamp is of what was read for this package alone.
+    // The stamp must contain only the variables that were read for this package.
     let env = env.with_fresh_log();
     let judged = facts.check(&if configured.is_empty() { env } else { env.with_variables(configured.clone()) })?;
     report::log(Level::Info, || {
@@ -68,18 +70,18 @@ pub(crate) fn check_package(
     Ok(judged)
 }
 
-/// Where the guard of a package lies.
+/// Returns the directory for the guard of a package.
 fn guard_dir(facts: &BuildInputs<'_>, own: &Path) -> PathBuf {
     let Component { name, version } = &facts.component;
     own.join("guards").join(facts.target).join(facts.profile).join(format!("{name}-{version}"))
 }
 
-/// A guard that lies ready.
+/// A guard that was written for the linker.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// What it consists of: a file that is rewritten where its content changes, for cargo to see.
+    /// The file that contains the inputs of the guard. It is rewritten if they change, so that cargo links again.
     pub(crate) key: PathBuf,
-    /// Its objects, or why there are none.
+    /// The objects of the guard, or the reason why there are none.
     pub(crate) guarded: GuardObjects,
 }
 
@@ -88,12 +90,12 @@ pub(crate) struct Guard {
 pub(crate) struct Shims {
     dir: PathBuf,
     quiet: bool,
-    /// The shim of each target that was asked for; an error is why there is none, in one line.
+    /// The shim of each requested target. An error is the reason in one line.
     by_target: BTreeMap<String, Result<Shim, String>>,
 }
 
 impl Shims {
-    /// `own` is the directory that cudaguard owns in the target directory.
+    /// Creates an empty set. `own` is the directory of cudaguard in the target directory.
     pub(crate) fn new(own: &Path, quiet: bool) -> Self {
         Self { dir: own.join(SHIMS), quiet, by_target: BTreeMap::new() }
     }
@@ -129,7 +131,7 @@ impl Shims {
         Ok(())
     }
 
-    /// Writes note and shim of a package into `dir`. The shim is a link to the shared object.
+    /// Writes the note and the shim of a package into `dir`. The shim is a link to the shared object.
     fn guard(
         &mut self,
         facts: &BuildInputs<'_>,
@@ -153,7 +155,7 @@ impl Shims {
     }
 }
 
-/// A guard to be made, unless it is ready.
+/// A guard that is to be written, unless it is ready.
 #[derive(Debug)]
 pub(crate) struct Plan {
     folder: PathBuf,
@@ -183,8 +185,8 @@ impl Plan {
         self.ready.is_some()
     }
 
-    /// Makes the guard. `since` is the time that a new one is given: what is made while cargo already builds must not look
-    /// newer than that build.
+    /// Writes the guard. `since` is the modification time of a new guard: a guard that is written while cargo builds
+    /// must not look newer than that build.
     pub(crate) fn make(
         self,
         facts: &BuildInputs<'_>,
@@ -197,7 +199,8 @@ impl Plan {
         if let Some(guarded) = guarded {
             return Ok(Guard { key, guarded });
         }
-        // Made elsewhere and moved into place, so that a linker that reads the old ones meanwhile is not disturbed.
+        // The files are written to another directory and moved into place, so that a linker that reads the old files is
+        // not disturbed.
         let workshop = folder.join(format!(".{}", std::process::id()));
         fs::create_dir_all(&workshop).map_err(|error| format!("cannot make {}: {error}", workshop.display()))?;
         let made = shims.guard(facts, &judged.env, &descriptor, &workshop);
@@ -217,7 +220,7 @@ impl Plan {
             }
             unguarded @ GuardObjects::Unguarded(_) => {
                 let _ = fs::remove_file(folder.join(NOTE));
-                // The reason is in the key too: should a guard become possible, cargo has to link again.
+                // The key contains the reason too: cargo has to link again when a guard becomes possible.
                 content.extend_from_slice(format!("{unguarded:?}").as_bytes());
                 unguarded
             }
@@ -232,14 +235,15 @@ pub(crate) fn exists(facts: &BuildInputs<'_>, own: &Path) -> bool {
     guard_dir(facts, own).join(GUARD).is_file()
 }
 
-/// The file that targets without a guard depend on: its content changes when the package is to be guarded.
+/// Writes the file that targets without a guard depend on, and returns its path. Its content changes when the package
+/// must be guarded.
 pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, since: Option<SystemTime>) -> Result<PathBuf, String> {
     let key = guard_dir(facts, own).join(UNGUARDED);
     write_key(&key, b"unguarded", since)?;
     Ok(key)
 }
 
-/// Makes cargo link those targets of this package again that were linked without a guard.
+/// Makes cargo link the targets of this package again that were linked without a guard.
 pub(crate) fn expire_unguarded(facts: &BuildInputs<'_>, own: &Path) -> Result<(), String> {
     let key = guard_dir(facts, own).join(UNGUARDED);
     if key.is_file() { write_key(&key, b"guarded", None) } else { Ok(()) }
@@ -252,16 +256,16 @@ fn write_key(key: &Path, content: &[u8], since: Option<SystemTime>) -> Result<()
     Ok(())
 }
 
-/// Whether the guard that lies ready was made by what is found now: then what was linked with it shows what a build of now
-/// is made with.
+/// Returns true if the stored guard was written for the current toolchain. The files that were linked with it then show
+/// what a build would use now.
 pub(crate) fn is_current(facts: &BuildInputs<'_>, judged: &BuildCheck, own: &Path) -> bool {
     let kept = fs::read(guard_dir(facts, own).join(GUARD));
     let descriptor = judged.encode_note(facts);
     kept.is_ok_and(|kept| descriptor.is_ok_and(|descriptor| kept.starts_with(&descriptor[..])))
 }
 
-/// What of a policy the linked file is held against, beyond what its note says: with another one it is linked anew, and
-/// judged anew.
+/// Returns the parts of a policy that apply to the linked file and are not in its note. If they change, the file is
+/// linked and checked again.
 fn held_against(policy: &Policy) -> String {
     let Policy { archs, arch_words, fleet, driver_fleet, partial_refuse, library_linkage, release, dev, allow, .. } =
         policy;
@@ -292,8 +296,8 @@ fn set_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
     }
 }
 
-/// Writes the stamp that `embed!()` in this package's build script announces: a guard that depends on anything that
-/// has changed since makes cargo run the script again.
+/// Writes the stamp that `embed!()` in the build script of this package announces. If an input of the guard has changed
+/// since, cargo runs the script again.
 pub(crate) fn write_stamp(facts: &BuildInputs<'_>, judged: &BuildCheck, stamps: &Path) -> Result<(), String> {
     let file = rebuild_stamp::digest_file(stamps, &facts.component);
     rebuild_stamp::Stamp::from_toolchain(&judged.env, &judged.policy, judged.lock.as_deref(), &judged.toolchain)

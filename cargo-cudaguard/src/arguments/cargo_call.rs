@@ -1,4 +1,4 @@
-//! What the guard must know of cargo's own arguments.
+//! Parser for the cargo arguments that affect the guard.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use super::CargoVerb;
 
-/// Options of cargo's that take a value, apart from those that [`Call`] reads: a value is never taken for an option.
+/// Cargo options that take a value, except those that [`Call`] reads. The parser skips their values, so that no value
+/// is parsed as an option.
 const WITH_VALUE: &[&str] = &[
     "-j",
     "--jobs",
@@ -27,7 +28,7 @@ const WITH_VALUE: &[&str] = &[
     "-C",
 ];
 
-/// Cargo's arguments, as far as the guard must know them. They themselves are passed on untouched.
+/// The cargo arguments that the guard needs. The arguments are passed to cargo unchanged.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Call {
@@ -42,49 +43,50 @@ pub(crate) struct Call {
     pub(crate) profile: Option<String>,
     pub(crate) configs: Vec<String>,
     pub(crate) quiet: bool,
-    /// How often `-v` was given.
+    /// Number of `-v` flags.
     pub(crate) verbose: u8,
-    /// `--color`.
+    /// Value of `--color`.
     pub(crate) color: Option<String>,
     pub(crate) json: bool,
-    /// The values of `--message-format`.
+    /// Values of `--message-format`.
     pub(crate) message_format: Vec<String>,
-    /// `check --format`.
+    /// Value of `check --format`.
     pub(crate) format: Option<String>,
-    /// `init --git`.
+    /// Value of `init --git`.
     pub(crate) git: Option<String>,
-    /// `init --cmake`.
+    /// Set by `init --cmake`.
     pub(crate) cmake: bool,
-    /// `init --dry-run`.
+    /// Set by `init --dry-run`.
     pub(crate) dry_run: bool,
-    /// `--locked`, or `--frozen`, which says it too.
+    /// Set by `--locked`, and by `--frozen`, which implies it.
     pub(crate) locked: bool,
     pub(crate) bins: Vec<String>,
     pub(crate) examples: Vec<String>,
     pub(crate) all_bins: bool,
     pub(crate) all_examples: bool,
     pub(crate) all_targets: bool,
-    /// `--lib`, `--test`, `--tests`, `--bench`, `--benches`, `--doc`: targets are named, and these are none to guard.
+    /// Set by `--lib`, `--test`, `--tests`, `--bench`, `--benches` and `--doc`: targets are selected, but none of them
+    /// is guarded.
     pub(crate) others: bool,
-    /// `install --path`, `init --path`.
+    /// Value of `install --path` or `init --path`.
     pub(crate) path: Option<PathBuf>,
-    /// `rustc --crate-type`: what the library is made as in this call.
+    /// Values of `rustc --crate-type`: the crate types that this call builds the library as.
     pub(crate) crate_types: Vec<String>,
-    /// Which features.
+    /// The selected features.
     pub(crate) features: Features,
-    /// The verb is `test`.
+    /// Set if the subcommand runs tests.
     pub(crate) tests: bool,
-    /// `--offline`, or `--frozen`, which says it too.
+    /// Set by `--offline`, and by `--frozen`, which implies it.
     pub(crate) offline: bool,
-    /// cargo is only asked about itself.
+    /// Set if the call only prints information about cargo, such as its help.
     pub(crate) help: bool,
-    /// How to use the verb, of all that can be asked.
+    /// Set if the call asks for the usage of the subcommand.
     pub(crate) usage: bool,
-    /// The values of `-Z`.
+    /// Values of `-Z`.
     pub(crate) unstable: Vec<String>,
 }
 
-/// Which features cargo is told to turn on.
+/// The features that the arguments select.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Features {
     named: Vec<String>,
@@ -93,14 +95,15 @@ pub(crate) struct Features {
 }
 
 impl Features {
-    /// As arguments of cargo's.
+    /// Returns the features as cargo arguments.
     pub(crate) fn to_args(&self) -> Vec<String> {
         let named = self.named.iter().flat_map(|one| ["--features".to_owned(), one.clone()]);
         let switches = [(self.all, "--all-features"), (self.no_default, "--no-default-features")];
         named.chain(switches.into_iter().filter(|(on, _)| *on).map(|(_, word)| word.to_owned())).collect()
     }
 
-    /// Those of a package that they turn on, of the ones that it declares. `other/feature` is about another package.
+    /// Returns the declared features of a package that the arguments turn on. `other/feature` selects a feature of
+    /// another package.
     pub(crate) fn enabled_features<V>(&self, package: &str, declared: &BTreeMap<String, V>) -> BTreeSet<String> {
         if self.all {
             return declared.keys().cloned().collect();
@@ -122,11 +125,11 @@ impl Features {
 }
 
 impl Call {
-    /// Reads the arguments of this verb (`None`: of `check`) up to where the program's own begin.
+    /// Parses the arguments of a subcommand (`None` means `check`) up to the arguments of the program.
     pub(crate) fn parse(verb: Option<CargoVerb>, arguments: &[OsString]) -> Self {
         let mut call = Self { tests: verb == Some(CargoVerb::Test), ..Self::default() };
         let mut arguments = arguments;
-        // Profiles of nextest are not cargo's.
+        // The profiles of nextest are not cargo profiles.
         let mut nextest = false;
         if let (Some(CargoVerb::Any), Some((name, rest))) = (verb, arguments.split_first()) {
             (arguments, nextest) = (rest, name == "nextest");
@@ -222,7 +225,7 @@ impl Call {
     }
 }
 
-/// `x86_64-unknown-linux-gnu.2.17`, as zigbuild takes it, without the release of glibc.
+/// Removes the glibc release from a target that zigbuild accepts, such as `x86_64-unknown-linux-gnu.2.17`.
 fn without_glibc(target: &str) -> &str {
     match target.find("-gnu").and_then(|at| Some((at, target[at..].find('.')?))) {
         Some((at, dot)) if target[at + dot..].bytes().all(|byte| byte == b'.' || byte.is_ascii_digit()) => {

@@ -1,6 +1,6 @@
 //! Help texts: groups, examples and exit status.
 
-/// Subcommands by subject, as `--help` lists them.
+/// Subcommands grouped by subject, as `--help` lists them.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Build with cargo", &["build", "run", "test", "install", "check", "lock", "init", "env"]),
     ("Examine files", &["inspect", "verify", "requirements", "map"]),
@@ -29,7 +29,8 @@ Environment:
   CUDAGUARD_LOG=info|debug    Log as -v and -vv do, also in builds that other tools start
   CARGO_TERM_COLOR, NO_COLOR  Colors, if --color is not given";
 
-/// Subcommands that read their arguments as cargo does: name, letter in the table of options, summary, and the end of the long help.
+/// Subcommands that parse their arguments as cargo does: name, letter in the table of options, summary, and the end of
+/// the long help.
 pub(crate) const WITH_CARGO_OPTIONS: &[(&str, char, &str, &str)] = &[
     (
         "build",
