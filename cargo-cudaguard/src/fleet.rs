@@ -1,5 +1,5 @@
-//! `verify --fleet`: each machine of a list, of whatever people have of their machines; streaming, so that a list may be as long as it
-//! likes.
+//! `verify --fleet`: checks each machine of a list in any supported input format. The list is streamed, so its length
+//! is not limited.
 
 mod inputs;
 mod kubernetes;
@@ -27,17 +27,17 @@ use crate::verify::{self, not_judged, put_not_judged, read_components, to_json};
 use kubernetes::Found;
 use smi_xml::SmiLog;
 
-/// A machine's label, and what becomes of each file on it.
+/// A machine's label and the reports of all files for this machine.
 type Judged<'line> = (Option<Cow<'line, str>>, Rc<FleetReport>);
 
-/// A longer line is no host file; what is left of it is passed over.
+/// Maximum length of a line, in bytes. A longer line is rejected as a host file, and its rest is skipped.
 const LONGEST: u64 = 4 * 1024 * 1024;
-/// So many machines are named for each finding.
+/// Maximum number of machines that the summary names for each finding.
 const NAMED: usize = 3;
-/// As much of a label, and of the reason why a line cannot be read, is printed.
+/// Maximum printed length of a label, and of the reason why a line cannot be read.
 const LONGEST_LABEL: usize = 200;
 const LONGEST_REASON: usize = 600;
-/// So many lines that cannot be read are told of, each; the others are counted.
+/// Maximum number of unreadable lines that are reported one by one; the others are counted.
 const TOLD: usize = 10;
 
 pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, CliError> {
@@ -69,7 +69,7 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
     } else if list.is_dir() {
         for file in in_order(list)? {
             let label = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            // It is read a line at a time, so that it may be as long as it likes.
+            // The file is read line by line, so its length is not limited.
             let mut input = BufReader::with_capacity(256 * 1024, verify::open_input(&file, "fleet", u64::MAX)?);
             run.input(&file.display().to_string(), label.as_deref(), &mut input)?;
         }
@@ -80,7 +80,7 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
     run.end(&name)
 }
 
-/// The files of a folder, in the order of their names; hidden ones are left alone.
+/// Returns the files of a directory sorted by name, without hidden files.
 fn in_order(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", folder.display()));
     let mut files = Vec::new();
@@ -95,7 +95,7 @@ fn in_order(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     Ok(files)
 }
 
-/// Where a machine stands in what was read.
+/// The position of a machine in the input.
 #[derive(Clone, Copy)]
 enum InputPlace {
     Line(usize),
@@ -103,28 +103,28 @@ enum InputPlace {
     ArtifactReport,
 }
 
-/// A list on its way through the judge.
+/// State of the check of one fleet.
 struct Run<'a, F> {
     files: &'a [PathBuf],
-    /// What of each file no rule has judged.
+    /// The parts of each file that no rule has checked.
     open: &'a [Vec<String>],
-    /// Whether something of the files was not examined.
+    /// Set if a part of a file was not examined.
     not_examined: bool,
     json: bool,
     fleet: Fleet<FleetReport, F>,
     counts: Vec<Count>,
-    /// Of all files on one machine.
+    /// The counts for all files together on one machine.
     together: Count,
     out: BufWriter<std::io::StdoutLock<'static>>,
     machines: usize,
     unread: usize,
-    /// GPUs in a state in which no program can use them.
+    /// Number of GPUs in a state in which no program can use them.
     unusable: usize,
-    /// Whether all of it was host files on lines.
+    /// Set while all input consists of host files, one a line.
     lines: bool,
-    /// Nodes and slices without a GPU of NVIDIA's.
+    /// Number of nodes and slices without an NVIDIA GPU.
     without: usize,
-    /// Why there is nothing more to do: nobody reads what is written, or it cannot be written.
+    /// Result with which the run stopped early, because the reader closed the output or the output cannot be written.
     stopped: Option<Result<ExitCode, CliError>>,
 }
 
@@ -187,7 +187,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         Ok(())
     }
 
-    /// Logs of nvidia-smi. Only if there are several, each has a number.
+    /// Reads logs of nvidia-smi. They get numbers only if there are several.
     fn xml(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead, line: usize) {
         let (mut first, mut count) = (None, 0);
         let read = smi_xml::read(input, line, &mut |log| {
@@ -231,7 +231,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         (label.map(Cow::Owned), fleet_report)
     }
 
-    /// A host file on each line.
+    /// Reads one host file from each line.
     fn lines(&mut self, name: &str, input: &mut dyn BufRead) -> std::io::Result<()> {
         let (mut line, mut number) = (Vec::new(), 0_usize);
         loop {
@@ -254,7 +254,8 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         }
     }
 
-    /// One machine, or why it cannot be read; whether to go on. `label` names what names itself in no way.
+    /// Adds one machine, or the reason why it cannot be read. Returns false if the run must stop. `label` names a
+    /// machine that has no name.
     fn take(&mut self, name: &str, label: Option<&str>, place: InputPlace, judged: Result<Judged<'_>, String>) -> bool {
         let (own, fleet_report) = match judged {
             Ok(judged) => judged,
@@ -278,7 +279,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             if self.json && self.stopped.is_none() {
                 self.stopped = match report::check_written(write_verdict(&mut self.out, of_file, label, place)) {
                     Ok(true) => None,
-                    // Nobody reads any more, and the list may have no end.
+                    // The reader has closed the output, and the list may be infinite.
                     Ok(false) => Some(Ok(ExitCode::from(EXIT_ERROR))),
                     Err(stop) => Some(Err(stop)),
                 };
@@ -335,8 +336,8 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
     }
 }
 
-/// Reads as much of an input as shows its format: the first line, two if the first is a bracket. Something may be writing it
-/// slowly, so more is read only if the first line is of no format.
+/// Reads the opening of an input that shows its format: the first line, or two lines if the first is a bracket. The
+/// writer may be slow, so more is read only if the first line matches no format.
 fn peek_opening(input: &mut dyn BufRead) -> std::io::Result<Vec<u8>> {
     let mut first = Vec::new();
     while first.len() < OPENING {
@@ -352,11 +353,11 @@ fn peek_opening(input: &mut dyn BufRead) -> std::io::Result<Vec<u8>> {
     Ok(first)
 }
 
-/// A line that was read.
+/// Result of reading a line.
 struct Line {
-    /// Its length with the end of line; 0 at the end of the input.
+    /// Length in bytes including the end of line; 0 at the end of the input.
     length: usize,
-    /// If false, the line is longer than the limit, and its rest was skipped.
+    /// False if the line is longer than the limit and its rest was skipped.
     is_whole: bool,
 }
 
@@ -377,7 +378,8 @@ fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// One verdict as a line of JSON: as without a fleet, with the machine's label, and the line it stands in.
+/// Writes one verdict as a line of JSON: the object of a single machine, plus the label of the machine and its position
+/// in the input.
 fn write_verdict(
     out: &mut impl std::io::Write,
     fleet_report: &OfFile,
@@ -398,19 +400,19 @@ fn write_verdict(
     out.write_all(b"}\n")
 }
 
-/// What is told of all machines of one kind.
+/// The report that all machines with equal properties share.
 struct FleetReport {
     each: Vec<OfFile>,
-    /// Of all files: the worst of the verdicts.
+    /// The worst verdict of all files.
     together: OfFile,
 }
 
 struct OfFile {
     verdict: Verdict,
-    /// What the verdict rests on, each once.
+    /// The codes that determine the verdict, without duplicates.
     why: Vec<Code>,
     change: Option<Change>,
-    /// Where JSON is wanted, the line up to what names the machine.
+    /// The beginning of the JSON line, up to the fields that identify the machine; used only for JSON output.
     json: String,
 }
 
@@ -436,7 +438,7 @@ impl FleetReport {
     }
 }
 
-/// The codes that the verdict rests on.
+/// Returns the codes that determine the verdict.
 fn verdict_codes(outcome: &FleetOutcome) -> Vec<Code> {
     if outcome.verdict == Verdict::Runs {
         return Vec::new();
@@ -448,7 +450,7 @@ fn verdict_codes(outcome: &FleetOutcome) -> Vec<Code> {
     codes
 }
 
-/// What is the same for all machines of a kind; the object is left open.
+/// Returns the part of the JSON line that all machines with equal properties share. The object is not closed.
 fn line_of(file: &Path, outcome: &FleetOutcome, open: &[String]) -> String {
     let mut value = to_json(file, outcome.verdict, &outcome.findings);
     put_not_judged(&mut value, open);
@@ -458,7 +460,7 @@ fn line_of(file: &Path, outcome: &FleetOutcome, open: &[String]) -> String {
     text
 }
 
-/// How many machines, and the first of them.
+/// The number of machines, and the names of the first ones.
 #[derive(Default)]
 struct Named {
     count: usize,
@@ -473,7 +475,7 @@ impl Named {
         }
     }
 
-    /// `       8  CG302 the driver is too old for the code: node-1, node-2, node-3, …`
+    /// Returns a line such as `       8  CG302 the driver is too old for the code: node-1, node-2, node-3, …`.
     fn summary_line(&self, width: usize, what: &str) -> String {
         let more = if self.count > self.first.len() { ", …" } else { "" };
         let names = self.first.join(", ");
@@ -482,15 +484,16 @@ impl Named {
     }
 }
 
-/// What became of one file.
+/// The counts of one file.
 #[derive(Default)]
 struct Count {
     runs: usize,
     unknown: usize,
     refused: usize,
-    /// For each code that refuses, or that something cannot be told for.
+    /// The machines of each code that refuses a file or leaves its verdict unknown; the boolean is true if the verdict
+    /// is unknown.
     why: BTreeMap<(bool, Code), Named>,
-    /// Of the refused, what would admit them.
+    /// The refused machines, by the change that would admit them.
     changes: BTreeMap<Option<Change>, Named>,
 }
 
@@ -518,7 +521,7 @@ impl Count {
         }
     }
 
-    /// `it`: the file, or all of them.
+    /// Returns the summary of a file or of all files; `it` refers to them in the text.
     fn summary_text(&self, what: &str, machines: usize, it: &str) -> String {
         let head = format!("{what}: {machines} {}", pluralize(machines, "machine", "machines"));
         let mut text = sanitize::sanitize_line(&head).into_owned() + "\n";
@@ -539,7 +542,8 @@ impl Count {
         if self.refused > 0 {
             text.push_str("  what would admit the refused\n");
         }
-        // What admits the most comes first, and before what is more to do; last, where nothing is known to help.
+        // Changes that admit more machines come first; among equal ones, the smaller change. Machines without a known
+        // change come last.
         let mut changes: Vec<(&Option<Change>, &Named)> = self.changes.iter().collect();
         changes.sort_by_key(|(change, named)| {
             (change.is_none(), std::cmp::Reverse(named.count), change.map(Change::change_count), **change)

@@ -1,24 +1,25 @@
-//! Formats of texts that describe machines: detected by their first bytes.
+//! Detects the formats of texts that describe machines by their first bytes.
 
 use cudaguard::machine::parse_release;
 
-/// What an input is, it says in so many bytes.
+/// Number of bytes at the beginning of an input that suffice to detect its format.
 pub(crate) const OPENING: usize = 4096;
 
-/// What an input looks like by its first bytes.
+/// Format of an input, detected by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputKind {
-    /// A host file on each line.
+    /// Host files, one on each line.
     Lines,
-    /// One host file over several lines.
+    /// A host file on several lines.
     HostFile,
-    /// `nvidia-smi -q -x`.
+    /// Output of `nvidia-smi -q -x`.
     Xml,
-    /// `nvidia-smi --query-gpu=… --format=csv`.
+    /// Output of `nvidia-smi --query-gpu=… --format=csv`.
     Csv,
-    /// `kubectl get nodes -o json`, or `resourceslices`; their items one by one; an array of those or of host files.
+    /// Output of `kubectl get nodes -o json` (or of `resourceslices`), single items of it, or an array of items or host
+    /// files.
     Json,
-    /// Output of another program, or of another form, that is not read: what it is, and which command to use.
+    /// Unsupported output of another program or in another format: a description, and the command to use instead.
     Other(&'static str),
 }
 
@@ -50,7 +51,7 @@ impl InputKind {
     }
 }
 
-/// Where the XML begins: a command line and warnings may come before it.
+/// Returns the start of the XML. A command line and warnings may precede it.
 pub(crate) fn xml_start(beginning: &[u8]) -> Option<usize> {
     let mut at = 0;
     for line in beginning.split_inclusive(|byte| *byte == b'\n') {
@@ -66,7 +67,7 @@ pub(crate) fn xml_start(beginning: &[u8]) -> Option<usize> {
     None
 }
 
-/// Output that is not read: words that it contains, and what it is and which command to use.
+/// Unsupported output: the strings that it contains, and a description with the command to use instead.
 const OTHERS: [(&[&str], &str); 11] = [
     (&["NVIDIA-SMI has failed"], "says that nvidia-smi failed there: no driver answered it"),
     (
@@ -102,7 +103,7 @@ const OTHERS: [(&[&str], &str); 11] = [
 const WITHOUT_COLUMNS: &str =
     "is CSV without the line that names its columns; expected nvidia-smi's --format=csv, without noheader";
 
-/// Columns that are understood, under every name that they have.
+/// Supported columns, with all their names.
 const COLUMNS: [(&str, Column); 13] = [
     ("host", Column::Host),
     ("hostname", Column::Host),
@@ -120,7 +121,7 @@ const COLUMNS: [(&str, Column); 13] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-/// A column of nvidia-smi's CSV.
+/// A column of the CSV output of nvidia-smi.
 pub(crate) enum Column {
     Host,
     Name,
@@ -133,10 +134,10 @@ pub(crate) enum Column {
     ResetRequired,
 }
 
-/// The columns that a header names; `None` for each that is not understood.
+/// Returns the columns of a header; `None` for each unknown column.
 pub(crate) fn parse_columns(line: &str) -> Vec<Option<Column>> {
     let known = |name: &str| COLUMNS.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
-    // `memory.total [MiB]`
+    // Removes the unit, as in `memory.total [MiB]`.
     line.split(',').map(|name| known(name.split('[').next().unwrap_or_default().trim())).collect()
 }
 
@@ -145,14 +146,14 @@ fn is_header(line: &[u8]) -> bool {
     known.contains(&Some(Column::Driver)) || known.contains(&Some(Column::Cc)) || known.contains(&Some(Column::Name))
 }
 
-/// Whether it is a row of nvidia-smi's CSV: one of its values is a driver's release.
+/// Returns true if the line is a row of nvidia-smi's CSV: one of its values is a driver release.
 fn is_row(line: &[u8]) -> bool {
     let release =
         |value: &str| value.contains('.') && parse_release(value.trim()).is_some_and(|release| release.branch > 99);
     std::str::from_utf8(line).is_ok_and(|line| line.split(',').count() > 1 && line.split(',').any(release))
 }
 
-/// What a text is, if it is something that `--fleet` reads or knows and `--host` does not.
+/// Describes a text that `--fleet` accepts or recognizes and `--host` does not accept.
 pub(crate) fn format_of_fleet(text: &str) -> Option<&'static str> {
     match InputKind::detect(&text.as_bytes()[..text.len().min(OPENING)]) {
         InputKind::Xml => Some("is what nvidia-smi -q -x writes, which --fleet reads; --host reads one host file"),

@@ -27,9 +27,9 @@ use crate::report::{self, CliError};
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
 const WORKFLOW: &str = include_str!("../templates/cudaguard.yml");
 
-/// What `init` did or, in a dry run, would do.
+/// The changes that `init` made or, in a dry run, would make.
 struct Changes {
-    /// One line for each file.
+    /// The output: one line for each file.
     report: String,
     dry_run: bool,
 }
@@ -39,7 +39,7 @@ impl Changes {
         let _ = writeln!(self.report, "{text}");
     }
 
-    /// Reports a change: in a dry run as one that would be made.
+    /// Reports a change, in a dry run as a change that would be made.
     fn done(&mut self, verb: &str, infinitive: &str, what: impl std::fmt::Display) {
         if self.dry_run {
             self.line(format_args!("would {infinitive} {what}"));
@@ -92,7 +92,7 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
         changes.line(format_args!("kept {}", found.display()));
         Policy::for_package(&first.dir, &project.top, &first.name).is_ok_and(|policy| policy.toolkit.is_some())
     } else {
-        // Only if there is none: the existing one may be unreadable, which is not an error here.
+        // Only if there is no policy yet: the existing file may be unreadable, which is not an error here.
         let judged = guards::check_package(&config.env, &guards::build_inputs(&project, first, target), &variables)
             .map_err(CliError::operational)?;
         write_new_file(&mut changes, &project.top.join(FILE), &policy_text(&judged.policy, &judged.toolchain))?;
@@ -135,7 +135,8 @@ enum Source {
 impl Source {
     /// Returns the value of `cudaguard =` in the manifest of a package. A path is relative to the package.
     fn dependency(&self, package: &Path) -> String {
-        // With a path or a repository as well: without a version, `cargo package` fails. TOML and JSON strings are the same here.
+        // A path or a repository also needs the version: without it, `cargo package` fails. TOML and JSON strings have
+        // the same syntax here.
         let text = |text: &str| Value::from(text.to_owned());
         match self {
             Self::Directory { directory, .. } => {
@@ -170,8 +171,8 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
     up.chain(down).collect()
 }
 
-/// Returns the library that the user named, else the one that this command was built with: packages depend on that release. A path to
-/// another directory would break the build, so it is an error.
+/// Returns the library that the user specified, or else the one that this command was built with, because packages
+/// depend on that release. A path to another directory would break the build, so it is an error.
 fn dependency_source(call: &Call) -> Result<Source, CliError> {
     if let Some(directory) = &call.path {
         let directory = absolute_path(directory);
@@ -198,7 +199,7 @@ fn dependency_source(call: &Call) -> Result<Source, CliError> {
     })
 }
 
-/// The releases that stand in for this one.
+/// Returns the release series of this version, whose releases are compatible with each other.
 fn version_series() -> &'static str {
     let version = env!("CARGO_PKG_VERSION");
     version.rsplit_once('.').map_or(version, |(series, _)| series)
@@ -211,7 +212,7 @@ fn holds_the_library(folder: &Path) -> bool {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Origin {
-    /// The library in a checkout.
+    /// The directory of the library in a checkout.
     Folder(PathBuf),
     Repository {
         url: String,
@@ -219,8 +220,8 @@ enum Origin {
     },
 }
 
-/// Where a command came from that no registry has given: cargo writes down what it has installed, and in a checkout a program lies in
-/// the target folder.
+/// Returns the origin of this command if it does not come from a registry. Cargo records what it has installed, and a
+/// program of a checkout is in its target directory.
 fn came_from(exe: &Path) -> Option<Origin> {
     let library = |checkout: &Path| Some(checkout.join("guard-core")).filter(|folder| holds_the_library(folder));
     let built = [3, 4].into_iter().find_map(|above| library(exe.ancestors().nth(above)?));
@@ -229,7 +230,8 @@ fn came_from(exe: &Path) -> Option<Origin> {
     }
     let root = exe.parent()?.parent()?;
     let record: serde_json::Value = serde_json::from_str(&files::read_text(&root.join(".crates2.json")).ok()?).ok()?;
-    // `cargo-cudaguard 0.1.0 (path+file:///folder/cargo-cudaguard)`, `… (git+https://host/name?branch=x#revision)`
+    // For example `cargo-cudaguard 0.1.0 (path+file:///folder/cargo-cudaguard)` or `…
+    // (git+https://host/name?branch=x#revision)`.
     let ours = concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION"), " (");
     let installed =
         record.get("installs")?.as_object()?.keys().find_map(|key| key.strip_prefix(ours)?.strip_suffix(')'))?;
@@ -242,7 +244,7 @@ fn came_from(exe: &Path) -> Option<Origin> {
     Some(Origin::Repository { url, revision: revision.to_owned() })
 }
 
-/// The path in an address: `%20` is a blank.
+/// Decodes the path of a URL: `%20` is a blank.
 fn percent_decode(path: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::new(), path.as_bytes());
     while let [first, behind @ ..] = rest {
@@ -259,7 +261,8 @@ fn percent_decode(path: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// build.rs and the dependency that it needs; where there is a build script already, what to add to it.
+/// Writes build.rs and adds the dependency that it needs. If there is a build script already, reports what to add to
+/// it.
 fn add_embed(changes: &mut Changes, package: &Package, source: &Source) -> Result<(), CliError> {
     let manifest = package.dir.join("Cargo.toml");
     let fail = |error: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {error}", manifest.display()));
@@ -284,7 +287,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &Source) -> Resul
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(CliError::operational(format_args!("{}: {error}", script.display()))),
     };
-    // From elsewhere than a registry: cargo's own verb would write no version beside a repository, and then packs nothing.
+    // `cargo add` would write no version next to a repository, and `cargo package` would then fail.
     let by_version = matches!(source, Source::Registry);
     let dependency = source.dependency(&package.dir);
     let add = if by_version {
@@ -293,7 +296,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &Source) -> Resul
         format!("add `cudaguard = {dependency}` to [build-dependencies] of {}", manifest.display())
     };
     if there == Some(false) {
-        // The dependency alone would tell `cargo cudaguard` that the script judges by itself.
+        // The dependency alone would make `cargo cudaguard` assume that the script runs the check.
         let line = "`cudaguard::embed!();`";
         let first = if package.embeds { String::new() } else { format!("{add} and ") };
         changes.line(format_args!("{}: is there and embeds nothing: {first}add {line} to its main", script.display()));
@@ -308,7 +311,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &Source) -> Resul
             ));
             return Ok(());
         };
-        // In place: the file may be a link, or have a mode of its own.
+        // Written in place, because the file may be a symbolic link or have special permissions.
         if !changes.dry_run {
             fs::write(&manifest, text).map_err(|error| fail(&error))?;
         }
@@ -330,7 +333,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &Source) -> Resul
     write_new_file(changes, &script, BUILD_RS).map(drop)
 }
 
-/// The manifest with the dependency in it; `None` where its table is no plain `[build-dependencies]`.
+/// Returns the manifest with the dependency added; `None` if its table is not an ordinary `[build-dependencies]` table.
 fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<String> {
     let line = format!("cudaguard = {source}\n");
     let anew = if table.contains_key("build-dependencies") {
@@ -343,13 +346,13 @@ fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<Strin
         format!("{}\n\n[build-dependencies]\n{line}", text.trim_end())
     };
     let anew = if text.contains("\r\n") { anew.replace("\r\n", "\n").replace('\n', "\r\n") } else { anew };
-    // The last word has a reader of TOML: a header within a text of several lines is none.
+    // A TOML parser has to confirm the result: a header inside a multi-line string is not a table.
     let read: toml::Table = anew.parse().ok()?;
     read.get("build-dependencies")?.get("cudaguard")?;
     Some(anew)
 }
 
-/// A policy of what is seen here.
+/// Returns a policy that matches the detected toolchain.
 fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
     let pins = Pins::from_toolchain(policy, toolchain, Scope::WHOLE);
     let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
@@ -375,8 +378,8 @@ fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
     text
 }
 
-/// Writes the workflow of the project in `top` to the top of the repository, where GitHub reads it. It writes none that cannot work: the
-/// runners of GitHub have no toolkit, and no path outside of the repository.
+/// Writes the workflow of the project in `top` to the root of the repository, where GitHub reads it. No workflow is
+/// written that cannot work: the runners of GitHub have no toolkit, and no path outside of the repository.
 fn write_workflow(
     changes: &mut Changes,
     top: &Path,
@@ -388,10 +391,10 @@ fn write_workflow(
     let below = top.strip_prefix(repository).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
     let (mut text, mut name) = (template.to_owned(), "cudaguard".to_owned());
     if !below.is_empty() {
-        // Another project of the repository has a file of its own.
+        // A different project of the same repository gets another file.
         name.push('-');
         name.extend(below.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }));
-        // YAML reads JSON's strings.
+        // JSON strings are valid in YAML.
         let title = Value::from(format!("cudaguard {below}"));
         let folder = Value::from(below);
         text = text.replacen("name: cudaguard\n", &format!("name: {title}\n"), 1);

@@ -1,4 +1,4 @@
-//! `inspect`: manifests, kernels and needed libraries of a file, for people and as JSON.
+//! `inspect`: prints the manifests, kernels and needed libraries of a file as text or JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -28,10 +28,10 @@ use crate::arguments::Output;
 use crate::report::{self, CliError, EXIT_ERROR};
 use crate::{counts, sarif};
 
-/// Inspects one file that is no archive.
+/// Inspects one file that is not an archive.
 pub(crate) fn inspect_file(file: &Path, contents: Arc<Contents>, form: Output) -> Result<ExitCode, CliError> {
     let (text, unguarded) = looked_at(file, contents, |seen| {
-        // Of a file by itself nothing is found that is wrong with it on every machine.
+        // A single file has no findings that apply to every machine, so the SARIF output is empty.
         let text = if form == Output::Sarif { sarif::files_to_sarif(&[]) } else { seen.render(form == Output::Json) };
         (text, seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
     })?;
@@ -64,7 +64,7 @@ fn looked_at<T>(
             }
         }
     }
-    // What is cut off is a reason to doubt the kernels, too.
+    // Truncated data makes the kernels uncertain, too.
     for doubt in binary.damage.iter().filter(|damage| !kernels.warnings().contains(damage)).chain(kernels.warnings()) {
         report::note(&format!("warning: {}: {doubt}", file.display()));
     }
@@ -73,23 +73,24 @@ fn looked_at<T>(
     Ok(tell(&InspectedFile { file, binary: &binary, notes, damaged, kernels, evidence: &evidence, drivers }))
 }
 
-/// The driver that a file needs at least where it runs on these GPUs; without kernels, wherever it runs.
+/// The minimum driver of a file on a range of GPUs; without kernels, on all GPUs.
 pub(crate) struct Needs {
     gpus: Option<((u8, u8), (u8, u8))>,
-    /// None: any that drives them.
+    /// `None`: any driver that supports these GPUs.
     driver: Option<(CudaVersion, Option<DriverRelease>)>,
-    /// From which on it is sure that the code loads, where that is a newer one.
+    /// The oldest driver that certainly loads the code, if it is newer than `driver`.
     sure_from: Option<(CudaVersion, DriverRelease)>,
 }
 
-/// For the GPUs that there is code for; neighbours that need the same stand together.
+/// Returns the requirements for the GPUs that the file has code for. Consecutive GPUs with equal requirements share one
+/// entry.
 pub(crate) fn driver_needs(manifests: &[Manifest], covers: &[((u8, u8), Coverage)]) -> Vec<Needs> {
     let mut all: Vec<Needs> = Vec::new();
     if covers.is_empty() {
         let driver = manifests.iter().filter_map(answer::least_driver).max();
         return driver.map(|driver| Needs { gpus: None, driver: Some(driver), sure_from: None }).into_iter().collect();
     }
-    // So that GPUs between which there is one without code do not stand together.
+    // Prevents that GPUs share an entry if a GPU between them has no code.
     let mut alike = false;
     for (cc, by) in covers.iter().copied() {
         if by == Coverage::Nothing {
@@ -150,12 +151,12 @@ impl Needs {
     }
 }
 
-/// What there is to tell of a file.
+/// The contents of a file that `inspect` prints.
 struct InspectedFile<'a> {
     file: &'a Path,
     binary: &'a Binary,
     notes: Vec<Note>,
-    /// Whether there is a note that cannot be read.
+    /// Set if a note cannot be read.
     damaged: bool,
     kernels: &'a Kernels,
     evidence: &'a Evidence,
@@ -253,7 +254,7 @@ impl InspectedFile<'_> {
     }
 }
 
-/// As systemd's package notes call it.
+/// Returns an entry with the field names of systemd's package notes.
 fn opened_to_json(entry: &DlopenEntry) -> Value {
     let text = |text: &String| Value::from(text.as_str());
     object([
@@ -264,19 +265,20 @@ fn opened_to_json(entry: &DlopenEntry) -> Value {
     ])
 }
 
-/// The version of a library whose code stands in the file itself, where that tells.
+/// Returns the version of a library that is statically linked into the file, if it is known.
 pub(crate) fn version_inside(binary: &Binary, library: &Library) -> Option<String> {
     let inside = binary.linkage(library) == Linkage::Static;
     inside.then(|| binary.version_inside(library))?.map(|version| version.to_string())
 }
 
-/// For which the file is, by name; not of GPU code alone, and not of an archive without any object.
+/// Returns the name of the processor that the file is built for; `None` for GPU code alone and for an archive without
+/// objects.
 pub(crate) fn processor_name(binary: &Binary) -> Option<String> {
     (binary.kind != BinaryKind::GpuCode && binary.machine != 0)
         .then(|| machine::machine_name(binary.machine).into_owned())
 }
 
-/// The names of what was not examined, by the reason.
+/// Groups the names of parts that were not examined by their reason.
 pub(crate) fn by_reason(parts: &[NotExamined]) -> BTreeMap<&str, Vec<&str>> {
     let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for part in parts {
@@ -285,7 +287,7 @@ pub(crate) fn by_reason(parts: &[NotExamined]) -> BTreeMap<&str, Vec<&str>> {
     all
 }
 
-/// Lines of a name and what is said of it.
+/// A page of titles and of lines with a name and a description.
 #[derive(Default)]
 pub(crate) struct InspectPage(pub(crate) String);
 
@@ -295,7 +297,7 @@ impl InspectPage {
         self.0.push('\n');
     }
 
-    /// What was not examined, with the number of files and the reasons.
+    /// Lists the parts that were not examined, with their number and the reasons.
     pub(crate) fn not_examined(&mut self, parts: &[NotExamined]) {
         if !parts.is_empty() {
             self.push_title(&format!("not examined: {}", counts::count_of(parts.len() as u64, "part")));
@@ -310,7 +312,7 @@ impl InspectPage {
     }
 }
 
-/// `not_judged` of every subcommand's JSON.
+/// Adds the field `not_judged`, which has the same form in the JSON of every subcommand.
 pub(crate) fn put_not_judged(value: &mut Value, parts: &[NotExamined]) {
     value.insert_some("not_judged", (!parts.is_empty()).then(|| array(parts)));
 }
@@ -346,7 +348,7 @@ fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
         name = "";
     }
     if manifest.observed.is_none() && has_kernels {
-        // What they ask for stands below; in the note it does not.
+        // The note does not contain the requirements of the kernels; they are listed below.
         page.push_line(name, "what its kernels ask for: nobody sealed it, so it looks when it starts");
     } else if let Some(what) = manifest.not_judged() {
         page.push_line(name, &format!("not known of {what}"));
@@ -374,7 +376,7 @@ fn describe_guard(manifest: &Manifest) -> String {
     }
 }
 
-/// A row in words.
+/// Describes a requirement in one line.
 fn describe_requirement(requirement: &Requirement) -> String {
     let driver = |cuda: &dyn std::fmt::Display, release: &dyn std::fmt::Display| {
         format!("driver supports CUDA {cuda} (release {release})")
@@ -393,7 +395,7 @@ fn describe_requirement(requirement: &Requirement) -> String {
         Requirement::Gpu { from, to, by, code, cuda, release, sure_from, .. } => {
             let mut text = match to {
                 Some(to) if to == from => format!("GPU {}.{}: ", from.0, from.1),
-                // An interval that ends with a major.
+                // The interval includes all minor versions of the major version.
                 Some((major, u8::MAX)) if *from == (0, 0) => format!("GPU up to {major}.x: "),
                 Some((major, minor)) if *from == (0, 0) => format!("GPU up to {major}.{minor}: "),
                 Some((major, u8::MAX)) if *from == (*major, 0) => format!("GPU {major}.x: "),
@@ -433,7 +435,7 @@ fn write_images(page: &mut InspectPage, kernels: &Kernels) {
     for entry in kernels.entries() {
         let isa = entry.ptx_isa().map_or(String::new(), |(major, minor)| format!(" (PTX ISA {major}.{minor})"));
         let kind = match entry.kind {
-            // Its name is longer than the column.
+            // The name is longer than the column.
             kernels::ImageKind::RelocatablePtx => "reloc. ptx".to_owned(),
             other => other.to_string(),
         };
@@ -443,7 +445,7 @@ fn write_images(page: &mut InspectPage, kernels: &Kernels) {
         page.push_line(kind, &if *number == 1 { arch.clone() } else { format!("{number} × {arch}") });
     }
     let all = kernels.container_groups().iter().map(|group| group.containers.len()).sum();
-    // Neighbours that are served alike stand together.
+    // Consecutive GPUs with the same coverage share one line.
     let mut spans: Vec<Span> = Vec::new();
     for cover in kernels.coverage_by_cc() {
         let mut how = match cover.service.code {
@@ -470,7 +472,7 @@ fn write_images(page: &mut InspectPage, kernels: &Kernels) {
     }
 }
 
-/// What the file itself shows of the tools that made it.
+/// Lists the tools that built the file, as far as the file shows them.
 fn made_by(page: &mut InspectPage, evidence: &Evidence) {
     if *evidence == Evidence::default() {
         return;
@@ -496,7 +498,7 @@ fn made_by(page: &mut InspectPage, evidence: &Evidence) {
     }
 }
 
-/// How many containers have nothing for this compute capability, and where some of them come from.
+/// Describes how many containers have no code for this compute capability, and the origin of some of them.
 fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
     const NAMED: usize = 3;
     let (mut number, mut origins) = (0, BTreeSet::new());
@@ -540,7 +542,7 @@ pub(crate) fn is_cuda(name: &&str) -> bool {
         || vendor::ALL.iter().any(|library| name.starts_with(library.stem))
 }
 
-/// What a component was built with, in a few words.
+/// Describes the toolchain of a component briefly.
 pub(crate) fn built_with(manifest: &Manifest) -> String {
     let mut parts = Vec::new();
     if let Some(version) = manifest.toolkit {

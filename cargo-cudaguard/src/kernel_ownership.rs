@@ -1,5 +1,6 @@
-//! Whose kernels those in a linked file are: the package's own where the same bytes stand in a file that its build script
-//! made, that lies in its folder or that it hands to the linker. Of what is found nowhere, nobody says whose it is.
+//! Determines which kernels of a linked file belong to the package. A kernel belongs to it if the same bytes are in a
+//! file that its build script wrote, in its directory, or in a file that it passes to the linker. The owner of other
+//! kernels is unknown.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -8,28 +9,29 @@ use std::path::{Path, PathBuf};
 use cudaguard::kernels::{self, Container, ImageForm, Kernels};
 use cudaguard::mapped_file::OpenFiles;
 
-/// Enough for any package's own kernels; a folder of data sets is not walked to its end.
+/// Maximum number of files that are examined. It suffices for the kernels of any package, and it limits the walk
+/// through a directory of data sets.
 const MOST_FILES: usize = 20_000;
 
-/// Where a package's own GPU code may lie.
+/// The locations of the GPU code of a package.
 #[derive(Debug)]
 pub(crate) struct BuildPlaces<'a> {
-    /// The package's folder, where what lies there counts.
+    /// The directory of the package, if its files count.
     pub(crate) package: Option<&'a Path>,
-    /// Folders that build scripts wrote to.
+    /// The output directories of build scripts.
     pub(crate) out_dirs: Vec<PathBuf>,
-    /// Files that the linker is given by name.
+    /// The files that the linker is given by name.
     pub(crate) objects: &'a [PathBuf],
-    /// cargo's target folder, wherever it lies.
+    /// The target directory of cargo, which may be in any location.
     pub(crate) target_dir: &'a Path,
     /// The files that the command has open.
     pub(crate) files: &'a OpenFiles,
 }
 
-/// For each container of a file, whether it is known to be the package's own.
+/// Returns, for each container of a file, whether it is known to belong to the package.
 pub(crate) fn owned_containers(data: &[u8], found: &Kernels, places: &BuildPlaces<'_>) -> Vec<bool> {
     let mut own = vec![false; found.containers().len()];
-    // Most containers differ in their size already.
+    // Most containers already differ in size.
     let mut by_size: HashMap<u64, Vec<usize>> = HashMap::new();
     for (at, container) in found.containers().iter().enumerate() {
         by_size.entry(container.size).or_default().push(at);
@@ -40,7 +42,7 @@ pub(crate) fn owned_containers(data: &[u8], found: &Kernels, places: &BuildPlace
         for container in theirs.containers() {
             let Some(wanted) = bytes_of(&bytes, container) else { continue };
             if container.form == ImageForm::Ptx {
-                // How far a text goes without its file around it depends on what stands behind it.
+                // The length of a PTX text in a linked file depends on the bytes that follow it.
                 let text = wanted.trim_ascii_end();
                 for (at, candidate) in found.containers().iter().enumerate() {
                     own[at] |= candidate.form == ImageForm::Ptx && starts_with(data, candidate.offset, text);
@@ -48,7 +50,7 @@ pub(crate) fn owned_containers(data: &[u8], found: &Kernels, places: &BuildPlace
                 continue;
             }
             for at in by_size.get(&container.size).into_iter().flatten() {
-                // Each is compared until it is found: where it stands several times, all of its bytes count but once.
+                // A container that already matched is not compared again.
                 own[*at] = own[*at] || bytes_of(data, &found.containers()[*at]) == Some(wanted);
             }
         }
@@ -57,7 +59,7 @@ pub(crate) fn owned_containers(data: &[u8], found: &Kernels, places: &BuildPlace
     own
 }
 
-/// The objects and static libraries among a build's files, without its guard.
+/// Returns the objects and static libraries among the files of a build, without its guard.
 pub(crate) fn object_files(places: &BuildPlaces<'_>) -> Vec<PathBuf> {
     let mut objects = Vec::new();
     for_each_file(places, &mut |path: &Path| {
@@ -92,7 +94,8 @@ fn starts_with(data: &[u8], offset: u64, text: &[u8]) -> bool {
         && usize::try_from(offset).is_ok_and(|start| data.get(start..).is_some_and(|rest| rest.starts_with(text)))
 }
 
-/// Files that hold GPU code by their names, in a folder and those below, without other packages and what cargo makes.
+/// Visits the files whose names indicate GPU code, in a directory and its subdirectories, without other packages and
+/// cargo's outputs.
 fn walk_kernel_files(
     top: &Path,
     folder: &Path,
@@ -129,7 +132,7 @@ fn holds_code(path: &Path) -> bool {
     matches!(ending, "o" | "obj" | "a" | "ptx" | "cubin" | "fatbin") && !is_nvidia_archive(&name)
 }
 
-/// Static libraries of NVIDIA's, also where a package brings them along.
+/// Returns true for a static library of NVIDIA, even if a package contains it.
 fn is_nvidia_archive(name: &str) -> bool {
     ["libcu", "libnccl", "libnpp", "libnv", "libcal", "libcaffe2_nv"].iter().any(|start| name.starts_with(start))
         && (name.contains("_static") || name.contains("devrt") || name.starts_with("libnccl"))

@@ -1,4 +1,4 @@
-//! Where a linker takes libraries from, by the words that it is called with.
+//! The directories in which a linker finds libraries, parsed from its arguments.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use cudaguard::binary::Binary;
 use cudaguard::vendor::{CUDART, CUDNN, NVML, is_nvidias};
 
-/// Folders, in the linker's order.
+/// Directories in the order of the linker.
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
-    /// Of libraries that are named by their paths, as far as anybody asks for them here.
+    /// The directories of libraries that the arguments name by path, if they are relevant here.
     pub(crate) named: Vec<PathBuf>,
-    /// In which it looks for all others.
+    /// The directories that the linker searches for all other libraries.
     pub(crate) searched: Vec<PathBuf>,
 }
 
 impl Folders {
-    /// Relative ones are below `base`.
+    /// Parses the arguments of a linker. Relative paths start from `base`.
     pub(crate) fn from_args<'w>(words: impl IntoIterator<Item = &'w str>, base: &Path) -> Self {
         let mut folders = Self::default();
         let mut follows = false;
@@ -39,13 +39,13 @@ impl Folders {
         folders
     }
 
-    /// A library that is named by its path is taken, whatever is searched.
+    /// Returns all directories. A library that is named by its path takes precedence over the searched directories.
     pub(crate) fn into_dirs(self) -> impl Iterator<Item = PathBuf> {
         self.named.into_iter().chain(self.searched)
     }
 }
 
-/// Returns true if a library of this name, as `-l` takes it, uses CUDA: NVML alone does not.
+/// Returns true if a library with this name, as `-l` accepts it, uses CUDA. NVML alone does not.
 pub(crate) fn is_cuda(name: &str) -> bool {
     let name = name.strip_suffix("_static").unwrap_or(name);
     name != NVML && is_nvidias(name)
@@ -63,8 +63,8 @@ pub(crate) fn names_cuda(argument: &str) -> bool {
     argument.split(',').any(names)
 }
 
-/// Returns true if a directory that a build script names has the libraries of a CUDA toolkit, driver or cuDNN. The system's own
-/// directories say nothing: programs without CUDA name them, too.
+/// Returns true if a directory that a build script names contains the libraries of a CUDA toolkit, driver or cuDNN.
+/// System directories are not evidence, because programs without CUDA name them, too.
 pub(crate) fn has_cuda(dir: &Path) -> bool {
     let files = ["libcudart.so", "libcudart_static.a", "libcuda.so", "libcudnn.so"];
     !is_of_system(dir) && files.iter().any(|file| dir.join(file).exists())
@@ -76,10 +76,10 @@ fn is_of_system(dir: &Path) -> bool {
         .any(|system| dir.strip_prefix(system).is_ok_and(|below| below.components().count() <= 1))
 }
 
-/// Returns true if one of these libraries, or one that it needs in turn, uses CUDA: those that are in directories which the
-/// build names. The system's own libraries do not, and are not read.
+/// Returns true if one of these libraries, or a library that it needs, uses CUDA. Only libraries in directories that
+/// the build names are read; the system libraries do not use CUDA.
 pub(crate) fn need_cuda(needed: &[String], searched: &[PathBuf]) -> bool {
-    /// More libraries than any build has.
+    /// Maximum number of examined libraries; no build has more.
     const MOST: usize = 1000;
     let (mut open, mut seen) = (needed.to_vec(), BTreeSet::new());
     while let Some(name) = open.pop() {
@@ -118,7 +118,7 @@ mod tests {
             paths(&["/one", "/b/two", "/three", "/four", "/five"])
         );
         assert_eq!(found("-Xlinker -L -Xlinker /one -lcudnn"), paths(&["/one"]));
-        // A path goes before all folders, and that of another library tells nothing.
+        // A path precedes all directories. The path of another library does not matter.
         assert_eq!(
             found("-L/one /two/libcudnn.so.9 x/libz.so x/main.o ../libcudart.so.13.0.96"),
             paths(&["/two", "/b/..", "/one"])

@@ -1,4 +1,4 @@
-//! `lock`: writes down what the workspace is built with, as agreed from now on.
+//! `lock`: records the toolchain of the workspace in `cudaguard.lock`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,7 +31,7 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
             project.top.display()
         ))
     })?;
-    // One that cannot be read holds what other targets are locked to: it is not ours to throw away.
+    // An unreadable lock may contain the entries of other targets, so it is not overwritten.
     let old = Lock::read(&file).map_err(CliError::operational)?;
     let mut lock = old.clone().unwrap_or_default();
     let mut output = String::new();
@@ -75,8 +75,8 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     write_lock(&file, old.as_ref(), &lock, output, call.locked)
 }
 
-/// What the files show that were last built and sealed for a target, as far as nothing has changed since: the toolkit and the
-/// compiler that were used, whatever variables and PATH suggest.
+/// Returns the manifests of the files that were last built and sealed for a target, if nothing has changed since. They
+/// show the toolkit and the compiler that were used, independently of variables and PATH.
 fn last_built_pins(
     env: &Env,
     project: &Project,
@@ -108,12 +108,12 @@ fn last_built_pins(
             }
         }
     }
-    // The last one counts.
+    // The last manifest takes precedence.
     manifests.sort_by_key(|(time, _)| *time);
     Ok(manifests.into_iter().map(|(_, manifest)| manifest).collect())
 }
 
-/// A lock names one toolkit, one guarded library and one host compiler: what was last built of each package must show the same.
+/// Checks that the last built files of all packages agree. A lock has one toolkit, one cuDNN and one host compiler.
 fn one_of_each(manifests: &[Manifest]) -> Result<(), String> {
     type Sourced = fn(&Pins) -> Option<&String>;
     let facts: [(&str, Sourced); 3] = [
@@ -141,7 +141,7 @@ fn one_of_each(manifests: &[Manifest]) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a lock over the old one, and tells what is in it; with `--locked`, whether it would be another.
+/// Replaces a lock and prints its contents. With `--locked`, reports if it would change instead.
 pub(crate) fn write_lock(
     file: &Path,
     old: Option<&Lock>,
@@ -162,7 +162,7 @@ pub(crate) fn write_lock(
     Ok(if !same && locked { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
 
-/// What is locked for a target, a line each, and what it was before where that differs.
+/// Prints the locked values of a target, one a line, with the previous value if it differs.
 pub(crate) fn describe_changes(
     output: &mut String,
     target: &str,

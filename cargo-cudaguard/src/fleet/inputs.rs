@@ -1,4 +1,4 @@
-//! Facts that the readers of a fleet's list share, and the reader of nvidia-smi's CSV.
+//! Facts that all readers of fleet lists share, and the reader for the CSV output of nvidia-smi.
 
 use std::io::BufRead;
 
@@ -9,23 +9,24 @@ use cudaguard::version::{CudaVersion, DriverRelease};
 use super::read_line;
 use crate::host_formats::{Column, parse_columns};
 
-/// The log of one machine may be this large.
+/// Maximum size of the log of one machine, in bytes.
 pub(super) const LARGEST: usize = 16 * 1024 * 1024;
-/// A machine may have this many GPUs.
+/// Maximum number of GPUs in one machine.
 pub(super) const GPUS: usize = 1024;
-/// A line of CSV may be this long.
+/// Maximum length of a CSV line, in bytes.
 const LONGEST_ROW: u64 = 64 * 1024;
-/// A GPU's name is shorter than this.
+/// Exclusive upper limit for the length of a GPU name, in bytes.
 const LONGEST_NAME: usize = 200;
 
-/// The device of `1EB810DE`: device and vendor, each of four digits.
+/// Returns the device of a PCI id such as `1EB810DE`: device and vendor, each with four hexadecimal digits.
 pub(super) fn device_id(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let (device, vendor) = digits.split_at_checked(4)?;
     vendor.eq_ignore_ascii_case("10DE").then(|| u16::from_str_radix(device, 16).ok())?
 }
 
-/// What nvidia-smi says of a fact that it cannot tell: in its CSV in brackets, whatever the reason.
+/// Returns true if the text is a placeholder that nvidia-smi prints for an unavailable value. In its CSV output, each
+/// placeholder is in brackets.
 pub(super) fn is_absent(text: &str) -> bool {
     const REASONS: [&str; 8] = [
         "N/A",
@@ -49,12 +50,12 @@ pub(super) struct HostFacts {
     pub(super) release: Option<DriverRelease>,
     pub(super) cuda: Option<CudaVersion>,
     pub(super) gpus: Vec<Gpu>,
-    /// It is not known which of the GPUs a program can use.
+    /// Set if it is not known which of the GPUs a program can use.
     pub(super) gpus_unknown: bool,
 }
 
 impl HostFacts {
-    /// Adds a GPU. Equal ones are kept once, because the verdict on them is the same.
+    /// Adds a GPU. Equal GPUs are stored once, because they get the same verdict.
     pub(super) fn add_gpu(&mut self, mut gpu: Gpu) -> Result<(), String> {
         if self.gpus.len() == GPUS {
             return Err(format!("more than {GPUS} GPUs in one machine"));
@@ -70,7 +71,7 @@ impl HostFacts {
         let (user, cuda) = (self.release, self.cuda);
         let driver =
             (user.is_some() || cuda.is_some()).then(|| Driver { user, kernel: user, cuda, ..Driver::default() });
-        // These lists come from the driver.
+        // The driver reported these GPUs.
         let gpus = self.gpus.into_iter().map(|gpu| Gpu { listed: true, ..gpu }).collect();
         let gpus = Some(gpus).filter(|_| !self.gpus_unknown);
         Machine { name: self.name, platform: self.platform, driver, gpus, ..Machine::default() }
@@ -86,14 +87,15 @@ pub(super) fn parse_cuda_version(text: &str) -> Result<CudaVersion, String> {
     text.parse().map_err(|_| format!("cuda_version: expected a CUDA version such as 12.4, found {text:?}"))
 }
 
-/// `8.0`, `8.0.0`.
+/// Parses a compute capability such as `8.0` or `8.0.0`.
 pub(super) fn parse_cc(text: &str) -> Option<(u8, u8)> {
     let mut numbers = text.split('.');
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     Some((number(numbers.next()?)?, number(numbers.next()?)?))
 }
 
-/// nvidia-smi's CSV: a line for each GPU; where a column names the host, lines of one host that follow each other are one machine.
+/// Reads the CSV output of nvidia-smi, one line for each GPU. If a column names the host, consecutive lines of one host
+/// are one machine.
 pub(super) fn read_csv(
     input: &mut dyn BufRead,
     take: &mut dyn FnMut(usize, Result<Machine, String>) -> bool,
@@ -185,7 +187,7 @@ fn parse_row(columns: &[Option<Column>], line: &str) -> Result<HostFacts, String
                 let wrong = || format!("compute_cap: expected a compute capability such as 8.6, found {value:?}");
                 gpu.cc = Some(parse_cc(value).ok_or_else(wrong)?);
             }
-            // Whether it has MIG instances is in no column.
+            // No column shows if the GPU has MIG instances.
             Column::Mig => facts.gpus_unknown |= value == "Enabled",
             Column::ComputeMode if value == "Prohibited" => gpu.visible = Some(false),
             Column::ResetRequired if value == "Yes" => gpu.visible = Some(false),

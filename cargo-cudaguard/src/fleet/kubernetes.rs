@@ -1,5 +1,5 @@
-//! Reader for JSON values: Kubernetes' lists of nodes and resource slices, single ones (`jq -c '.items[]'`), and arrays of those
-//! or of host files (`jq -s`).
+//! Reader for JSON values: lists of nodes and resource slices from Kubernetes, single ones (`jq -c '.items[]'`), and
+//! arrays of them or of host files (`jq -s`).
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,20 +13,20 @@ use serde_json::{Map, Value};
 
 use super::inputs::{HostFacts, parse_cc, parse_cuda_version, parse_driver_release};
 
-/// An item may be this large. A cluster's store takes objects of 1.5 MiB at most.
+/// Maximum size of an item, in bytes. The Kubernetes API server stores objects of at most 1.5 MiB.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// A machine; `None`: a node or slice without a GPU of NVIDIA's; or why it cannot be read.
+/// A machine, `None` for a node or slice without an NVIDIA GPU, or the reason why it cannot be read.
 pub(super) type Item = Result<Option<Found>, String>;
 
-/// What an item describes.
+/// The content of an item.
 pub(super) enum Found {
     Machine(Box<Machine>),
-    /// A host file's text.
+    /// The text of a host file.
     HostFile(String),
 }
 
-/// Reads values, an item at a time, until `take` returns false. An error is about the input as a whole.
+/// Reads the values item by item until `take` returns false. An error concerns the entire input.
 pub(super) fn read(input: &mut dyn BufRead, take: &mut dyn FnMut(usize, Item) -> bool) -> Result<(), String> {
     let left = Rc::new(Cell::new(LARGEST));
     let metered = Metered { input, left: left.clone() };
@@ -40,7 +40,7 @@ pub(super) fn read(input: &mut dyn BufRead, take: &mut dyn FnMut(usize, Item) ->
             Ok(()) if !items.seen => {
                 return Err("has no items: expected what kubectl get nodes -o json writes".to_owned());
             }
-            // What follows is another value, and the next turn reports what is none.
+            // Another value may follow. The next iteration reports invalid text.
             Ok(()) => {
                 if json.end().is_ok() {
                     return Ok(());
@@ -67,7 +67,7 @@ impl Read for Metered<'_> {
     }
 }
 
-/// The items that have been read.
+/// State of the reader: the callback for items, and their count.
 struct Items<'a> {
     take: &'a mut dyn FnMut(usize, Item) -> bool,
     left: Rc<Cell<u64>>,
@@ -81,12 +81,12 @@ impl Items<'_> {
         self.left.set(LARGEST);
         (self.number, self.seen) = (self.number + 1, true);
         self.stopped = !(self.take)(self.number, parse_item(value));
-        // Ends the reader, too.
+        // This error also stops the JSON parser.
         if self.stopped { Err(E::custom("the output is closed")) } else { Ok(()) }
     }
 }
 
-/// A list, a single node or slice, or an array.
+/// Visitor for a list, a single node or slice, or an array.
 struct TopLevel<'a, 'b>(&'a mut Items<'b>);
 
 impl<'de> DeserializeSeed<'de> for TopLevel<'_, '_> {
@@ -185,7 +185,7 @@ fn text<'a>(value: &'a Value, field: &str) -> Result<&'a str, String> {
 struct Labels<'a>(Option<&'a Value>);
 
 impl<'a> Labels<'a> {
-    /// The first of these labels that the node has, and its field.
+    /// Returns the first of these labels that the node has, and the field that contains it.
     fn first(&self, names: &[&str]) -> Result<Option<(&'a str, String)>, String> {
         for name in names {
             if let Some(found) = self.0.and_then(|labels| labels.get(*name)) {
@@ -208,7 +208,8 @@ impl<'a> Labels<'a> {
         Ok(Some(found))
     }
 
-    /// A version whose parts have a label each, the newer names first; the third part may be missing or empty.
+    /// Returns a version that has one label for each part. The newer label names are tried first; the third part may be
+    /// missing or empty.
     fn version(&self, newer: &[&str], older: &[&str]) -> Result<Option<String>, String> {
         let mut all = Vec::new();
         for (newer, older) in newer.iter().zip(older) {
@@ -229,7 +230,7 @@ impl<'a> Labels<'a> {
         parse_cc(&both).map(Some).ok_or_else(wrong)
     }
 
-    /// The GPU's name, as NVIDIA's, Google's and Amazon's components label a node.
+    /// Returns the name of the GPU from the node labels of NVIDIA, Google and Amazon.
     fn product(&self) -> Result<Option<&'a str>, String> {
         const NAMES: [&str; 4] = [
             "nvidia.com/gpu.product",
@@ -240,7 +241,7 @@ impl<'a> Labels<'a> {
         Ok(self.first(&NAMES)?.map(|(name, _)| name.trim_end_matches("-SHARED")))
     }
 
-    /// Whether a label says that the node has a GPU of NVIDIA's.
+    /// Returns true if a label shows that the node has an NVIDIA GPU.
     fn has_gpu(&self) -> bool {
         const PRESENT: [&str; 4] = [
             "nvidia.com/gpu.present",
@@ -262,20 +263,20 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// How many GPUs of NVIDIA's, and parts of them, a node offers; `None`: it lists none.
+/// Returns the number of NVIDIA GPUs, or parts of GPUs, that a node offers; `None` if it lists none.
 fn offered(node: &Value) -> Option<u64> {
     let quantity = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
     ["/status/allocatable", "/status/capacity"].iter().find_map(|list| {
         let all = node.pointer(list)?.as_object()?.iter();
-        // A quantity of another form is not none.
+        // A quantity in another format counts as one.
         let mut of_nvidia = all.filter(|(name, _)| name.starts_with("nvidia.com/"));
         let first = of_nvidia.next()?;
         Some(std::iter::once(first).chain(of_nvidia).map(|(_, value)| quantity(value).unwrap_or(1)).max().unwrap_or(0))
     })
 }
 
-/// Reads a node by the labels of GPU feature discovery (the older names stand in for the newer), of cloud providers, and by the
-/// resources that it offers.
+/// Reads a node from the labels of GPU feature discovery (the older names are a fallback), the labels of cloud
+/// providers, and the offered resources.
 fn parse_node(value: &Value) -> Result<Option<Machine>, String> {
     let labels = Labels(value.pointer("/metadata/labels"));
     let offered = offered(value);
@@ -311,13 +312,13 @@ fn parse_node(value: &Value) -> Result<Option<Machine>, String> {
         ..HostFacts::default()
     };
     facts.add_gpu(Gpu { cc, name: product.map(str::to_owned), ..Gpu::default() })?;
-    // Its GPUs are all taken away from programs: they are in a state in which CUDA cannot use them, or are not healthy.
+    // All GPUs are withdrawn from programs: CUDA cannot use them in their state, or they are not healthy.
     let invalid = product.is_some_and(|product| product.ends_with("MIG-INVALID"));
     facts.gpus_unknown = invalid || offered == Some(0) || labels.get("nvidia.com/gpu.count")? == Some("0");
     Ok(Some(facts.into_machine()))
 }
 
-/// Reads a slice by the attributes of NVIDIA's DRA driver; slices of other drivers have no GPU.
+/// Reads a slice from the attributes of the NVIDIA DRA driver. Slices of other drivers have no GPU.
 fn parse_resource_slice(value: &Value) -> Result<Option<Machine>, String> {
     if value.pointer("/spec/driver").and_then(Value::as_str) != Some("gpu.nvidia.com") {
         return Ok(None);
@@ -337,7 +338,7 @@ fn parse_resource_slice(value: &Value) -> Result<Option<Machine>, String> {
             let Some(found) = found.and_then(|attribute| attribute.get(of)) else { return Ok(None) };
             text(found, &format!("spec.devices[{at}].attributes.{name}.{of}")).map(Some)
         };
-        // A device that is passed through to virtual machines has no driver of NVIDIA's on this node.
+        // A device that is passed through to virtual machines has no NVIDIA driver on this node.
         if attribute("type", "string")? == Some("vfio") {
             continue;
         }

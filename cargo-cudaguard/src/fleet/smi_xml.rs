@@ -11,17 +11,17 @@ use super::inputs::{GPUS, HostFacts, LARGEST, device_id, is_absent, parse_cuda_v
 
 /// The root element of a log.
 const ROOT: &str = "nvidia_smi_log";
-/// Elements of `nvidia-smi` are nested less deeply than this.
+/// Maximum nesting of the elements.
 const DEEPEST: usize = 64;
 
-/// One machine, as `nvidia-smi` describes it.
+/// The data of one machine in the log of `nvidia-smi`.
 pub(super) struct SmiLog {
     pub(super) machine: Machine,
     /// GPUs that no CUDA program can use, with the reason.
     pub(super) unusable: Vec<String>,
 }
 
-/// Counts the lines that it passes on, and fails if one log is larger than [`LARGEST`].
+/// Reader that counts the lines that it passes on, and fails if one log is larger than [`LARGEST`].
 struct LogInput<'a> {
     input: &'a mut dyn BufRead,
     line: usize,
@@ -49,7 +49,7 @@ impl BufRead for LogInput<'_> {
     }
 
     fn consume(&mut self, length: usize) {
-        // These bytes are buffered, so this reads nothing.
+        // The bytes are buffered, so this reads nothing.
         if let Ok(buffer) = self.input.fill_buf() {
             self.line += buffer.iter().take(length).filter(|byte| **byte == b'\n').count();
         }
@@ -62,7 +62,7 @@ impl BufRead for LogInput<'_> {
 #[derive(Default)]
 struct SmiGpu {
     name: Option<String>,
-    /// By the PCI device id.
+    /// The compute capability for the PCI device id.
     cc: Option<(u8, u8)>,
     mig_enabled: bool,
     mig_instances: usize,
@@ -83,7 +83,7 @@ impl SmiGpu {
         }
     }
 
-    /// Why no CUDA program can use this GPU.
+    /// Returns the reason why no CUDA program can use this GPU.
     fn unusable(&self) -> Option<&'static str> {
         if self.needs_reset {
             Some("it must be reset")
@@ -98,14 +98,14 @@ impl SmiGpu {
 
     fn gpu(self) -> Gpu {
         let visible = self.unusable().map(|_| false);
-        // The id is exact. A product's name may be new, or missing (`Graphics Device`).
+        // The PCI device id is exact. A product name may be unknown, or missing (`Graphics Device`).
         let cc = self.cc.or_else(|| tables::gpu_cc(self.name.as_deref()?));
         Gpu { name: self.name, cc, visible, ..Gpu::default() }
     }
 }
 
-/// Reads logs until `take` returns false. `line` is the number of the input's first line. An error names the line, or 0 if the
-/// input cannot be read.
+/// Reads logs until `take` returns false. `line` is the number of the first line of the input. An error contains the
+/// line number, or 0 if the input cannot be read.
 pub(super) fn read(
     input: &mut dyn BufRead,
     line: usize,
@@ -192,7 +192,7 @@ pub(super) fn read(
     }
 }
 
-/// As much of a name as a message needs.
+/// Returns the first 40 characters of a name, for a message.
 fn short(name: &str) -> String {
     name.chars().take(40).collect()
 }

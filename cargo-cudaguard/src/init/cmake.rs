@@ -1,5 +1,5 @@
-//! `init --cmake`: the same for a project of CMake's. Its CMakeLists.txt gets its lines where there is one place they can
-//! go; otherwise they are told.
+//! `init --cmake`: writes the files that guard a CMake project. If there is only one possible place, the lines are
+//! added to its CMakeLists.txt; otherwise they are printed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -71,7 +71,8 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes) -> Result<(), CliErro
     write_workflow(changes, folder, WORKFLOW, requires_toolkit, &Source::Registry)
 }
 
-/// What CMake would most probably find too. The guarded library is not among it: there the target's include path tells which is in use.
+/// Detects the toolchain that CMake would probably find too. cuDNN is excluded, because the include path of the target
+/// determines the version in use.
 fn detect_toolchain(env: &Env) -> Toolchain {
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut toolchain = Toolchain::detect(&DetectOptions { release: true, ..DetectOptions::new(env, host) });
@@ -91,16 +92,16 @@ fn lines_for(targets: &[String], end: &str) -> String {
     lines
 }
 
-/// What to do with a CMakeLists.txt.
+/// The edit of a CMakeLists.txt.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
-    /// It calls us already.
+    /// The file calls cudaguard already.
     Done,
-    /// These lines go to its end.
+    /// Append these lines.
     Append(String),
-    /// Several targets, or one that is made under conditions: which are meant, a person knows.
+    /// The file has several targets, or one that is created conditionally. The user has to select the targets.
     Tell(Vec<String>),
-    /// It makes none.
+    /// The file creates no target.
     Below,
 }
 
@@ -119,7 +120,7 @@ fn plan_edits(commands: &[Command], end: &str, ended: bool) -> Plan {
             "endif" | "endforeach" | "endwhile" | "endfunction" | "endmacro" | "endblock" => {
                 depth = depth.saturating_sub(1);
             }
-            // What stands behind it may never be read.
+            // CMake may never read the commands after it.
             "return" => sure = false,
             "add_executable" | "add_library" => {
                 let is = |word: &str| command.arguments.iter().skip(1).any(|other| other == word);
@@ -143,7 +144,7 @@ fn plan_edits(commands: &[Command], end: &str, ended: bool) -> Plan {
     }
 }
 
-/// A call in a CMakeLists.txt: its name in small letters, its arguments without their quotes.
+/// A command call in a CMakeLists.txt: its lowercase name, and its arguments without quotes.
 #[derive(Debug, PartialEq, Eq)]
 struct Command {
     name: String,
@@ -151,7 +152,7 @@ struct Command {
 }
 
 impl Command {
-    /// Whether from here on CMake knows a CUDA toolkit.
+    /// Returns true if CMake knows a CUDA toolkit after this call.
     fn enables_cuda(&self) -> bool {
         let has = |word: &str| self.arguments.iter().any(|other| other == word);
         match self.name.as_str() {
@@ -162,8 +163,8 @@ impl Command {
     }
 }
 
-/// Every call, in order (<https://cmake.org/cmake/help/latest/manual/cmake-language.7.html>, syntax). An error is the line
-/// and why nothing can be said of what follows it.
+/// Parses all calls in order (<https://cmake.org/cmake/help/latest/manual/cmake-language.7.html>, syntax). An error
+/// contains the line and the reason why the rest cannot be parsed.
 fn parse_commands(text: &str) -> Result<Vec<Command>, String> {
     let mut commands = Vec::new();
     let mut rest = Rest { text: text.strip_prefix('\u{feff}').unwrap_or(text), at: 0 };
@@ -214,7 +215,7 @@ impl<'a> Rest<'a> {
         format!("line {line} cannot be read ({what})")
     }
 
-    /// `[==[ … ]==]`; `None` where none begins here.
+    /// Parses a bracket argument `[==[ … ]==]`; `None` if none begins here.
     fn parse_bracket(&mut self) -> Result<Option<&'a str>, String> {
         let here = self.remaining();
         let marks = here.strip_prefix('[').map_or(0, |inner| inner.len() - inner.trim_start_matches('=').len());
@@ -228,7 +229,7 @@ impl<'a> Rest<'a> {
         Ok(Some(&inner[..end]))
     }
 
-    /// Blanks, line ends and comments.
+    /// Skips blanks, line ends and comments.
     fn skip_blank(&mut self) -> Result<(), String> {
         loop {
             self.take_while(char::is_whitespace);
@@ -241,7 +242,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// Up to the bracket that closes the call; inner ones are arguments of their own.
+    /// Parses arguments up to the parenthesis that closes the call. Inner parentheses are separate arguments.
     fn parse_arguments(&mut self) -> Result<Vec<String>, String> {
         let (mut arguments, mut depth) = (Vec::new(), 0_usize);
         loop {
@@ -403,7 +404,7 @@ mod tests {
             let _ = parse_commands(&text);
             let text = pieces.concat();
             if let Ok(read) = parse_commands(&text) {
-                // What was read to its end reads as itself with more behind it.
+                // A text that was parsed completely gives the same calls if more text follows it.
                 let more = parse_commands(&format!("{text}\ncudaguard_embed(app)\n")).unwrap();
                 prop_assert_eq!(&more[..read.len()], &read[..]);
                 prop_assert_eq!(plan_edits(&more, "\n", true), Plan::Done);
