@@ -1,25 +1,26 @@
-//! The memory that the command may use to read files that others made: one limit for every decoder, table and text.
+//! The memory limit of the command for reading untrusted files. It applies to every decoder, table and text.
 //!
-//! What is known to need much memory is refused before it is allocated, with the name of the member: see `artefact/bounds.rs`.
-//! This limit is for everything else.
+//! If a member is known to need much memory, it is refused by name before the allocation: see `artefact/bounds.rs`.
+//! This limit covers all other allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use crate::signals;
 
-/// Beside mapped files. With the program itself and what the allocator keeps, a command stays below 256 MiB.
+/// Limit in bytes, without mapped files. Together with the program and the overhead of the allocator, a command stays
+/// below 256 MiB.
 const LIMIT: isize = 208 << 20;
 
 static LIMITED: AtomicBool = AtomicBool::new(false);
 static USED: AtomicIsize = AtomicIsize::new(0);
 
-/// From here on the process ends with an error message before it needs more memory than [`LIMIT`].
+/// Enables the limit: the process ends with an error message before it uses more memory than [`LIMIT`].
 pub(crate) fn limit() {
     LIMITED.store(true, Ordering::Relaxed);
 }
 
-/// The system's allocator, counted.
+/// The system allocator with a counter of the allocated bytes.
 struct Counted;
 
 #[global_allocator]
@@ -44,31 +45,31 @@ fn discount(size: usize) {
     }
 }
 
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: each call is forwarded unchanged to the system allocator.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size);
         discount(layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `realloc`.
         unsafe { System.realloc(at, layout, size) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         discount(layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(at, layout) }
     }
 }

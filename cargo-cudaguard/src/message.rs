@@ -1,5 +1,5 @@
-//! Findings as cargo says the compiler's in `--message-format json`: a line each on stdout, for editors and for whoever
-//! reads cargo's messages.
+//! Findings in the form of cargo's compiler messages (`--message-format json`): one line each on stdout, for editors
+//! and other readers of cargo's messages.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use crate::report;
 
-/// How diagnostics are told among cargo's messages.
+/// Format of diagnostics among cargo's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageFormat {
-    /// Their text in one line.
+    /// Set if the rendered text has only one line.
     short: bool,
-    /// In colour.
+    /// Set if the rendered text contains colors.
     ansi: bool,
-    /// As text on stderr, and not among the messages.
+    /// Set if diagnostics are printed as text on stderr instead of as messages.
     pub(crate) on_stderr: bool,
 }
 
 impl MessageFormat {
-    /// By the values of `--message-format`; `None` where cargo says no messages.
+    /// Parses the values of `--message-format`; `None` if cargo prints no messages.
     pub(crate) fn from_values(values: &[String]) -> Option<Self> {
         let any = |name: &str| values.iter().any(|value| value == name);
         values.iter().any(|value| value.starts_with("json")).then(|| Self {
@@ -31,8 +31,8 @@ impl MessageFormat {
         })
     }
 
-    /// The form that rustc is asked for by these arguments; `None` unless it reports diagnostics as JSON. cargo always asks for
-    /// that, and prints what is rendered.
+    /// Returns the format that these arguments select for rustc; `None` unless rustc reports diagnostics as JSON. Cargo
+    /// always requests JSON and prints the rendered text.
     pub(crate) fn of_rustc(words: &[String]) -> Option<Self> {
         let value = |option: &str| {
             let glued = words.iter().find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
@@ -46,7 +46,7 @@ impl MessageFormat {
         })
     }
 
-    /// An error that is no finding, as rustc reports one.
+    /// Returns an error that is not a finding in the form of a rustc diagnostic.
     pub(crate) fn error(self, message: &str) -> Value {
         let name = "error";
         let label = if self.ansi { report::in_colour(Severity::Error, name) } else { name.to_owned() };
@@ -61,7 +61,8 @@ impl MessageFormat {
         })
     }
 
-    /// A finding as rustc tells a diagnostic, at the head of this manifest: editors show none that has no place.
+    /// Returns a finding in the form of a rustc diagnostic. Its location is the first line of this manifest, because
+    /// editors do not show a diagnostic without a location.
     pub(crate) fn to_diagnostic(self, finding: &Finding, manifest: &str) -> Value {
         let (level, name) = match finding.severity {
             Severity::Error => ("error", "error"),
@@ -109,7 +110,7 @@ impl MessageFormat {
         })
     }
 
-    /// The line in which cargo would tell it. `about`: what it says of the package in each.
+    /// Returns the message line of cargo for a finding. `about` contains the package data of each message.
     fn json_line(self, finding: &Finding, about: &Value) -> String {
         let mut message = json!({ "reason": "compiler-message" });
         for key in ["package_id", "manifest_path", "target"] {
@@ -120,7 +121,7 @@ impl MessageFormat {
     }
 }
 
-/// Says findings in the manner that was asked for: lines on stdout for those whose package is known, else text on stderr.
+/// Reports findings in the requested format: as lines on stdout if their package is known, otherwise as text on stderr.
 pub(crate) fn report_findings(
     form: Option<MessageFormat>,
     findings: &[Finding],
@@ -143,13 +144,13 @@ pub(crate) fn report_findings(
     report::print_annotations(&findings);
 }
 
-/// cargo's last message.
+/// Prints the last message of cargo.
 pub(crate) fn report_finished(success: bool) {
     let _ = report::print_result(&format!("{}\n", json!({ "reason": "build-finished", "success": success })));
 }
 
-/// Passes cargo's stdout on. Before its last message `at_end` may have its say: it is told whether the build went well and
-/// what the build scripts have said, and answers whether that stays so. What a test says behind goes on as it comes.
+/// Forwards the stdout of cargo. Before the last message, calls `at_end` with the success of the build and the messages
+/// of the build scripts; the result of `at_end` replaces the success. Later output of a test is forwarded unchanged.
 pub(crate) fn pass_on(stdout: impl Read, mut at_end: impl FnMut(bool, &[BuildScript]) -> bool) {
     let mut reader = BufReader::new(stdout);
     let mut scripts = Vec::new();

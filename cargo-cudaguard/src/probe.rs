@@ -1,4 +1,4 @@
-//! `probe`: this machine as a host file, for people and as JSON.
+//! `probe`: prints this machine as text or as a host file in JSON.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ fn to_text(machine: &Machine) -> String {
     page.0
 }
 
-/// The machine in words, but for its libraries.
+/// Describes the machine without its libraries.
 pub(crate) fn driver_and_gpus(machine: &Machine) -> String {
     let mut page = ProbePage::default();
     let kind = match machine.kind {
@@ -106,7 +106,7 @@ fn write_driver(page: &mut ProbePage, machine: &Machine, driver: Option<&Driver>
     }
 }
 
-/// What the driver means by it, in a few words (cuda.h).
+/// Returns a short description of a CUDA error number (see cuda.h).
 fn describe_cuda_error(answer: u32) -> &'static str {
     match answer {
         0 => "it works",

@@ -1,4 +1,5 @@
-//! What cargo is asked to do, and with which packages: read from its arguments, its configuration and its metadata.
+//! The project that cargo builds: the selected packages, targets and profile, read from cargo's arguments, its
+//! configuration and its metadata.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -15,27 +16,27 @@ use crate::arguments::{Call, CargoVerb};
 use crate::config::Config;
 use crate::report::CliError;
 
-/// A package, as far as the guard is concerned.
+/// The properties of a package that affect the guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) dir: PathBuf,
-    /// Its build script may call `cudaguard::embed!()`: it has cudaguard as a build-dependency.
+    /// Set if cudaguard is a build-dependency, so that the build script may call `cudaguard::embed!()`.
     pub(crate) embeds: bool,
-    /// What it makes that can carry a guard: those that this call makes.
+    /// The files of this call that can contain a guard.
     pub(crate) artefacts: Vec<Artefact>,
-    /// Shared libraries of Rust's own that this call makes of it, which carry no guard.
+    /// Rust shared libraries that this call builds from the package. They contain no guard.
     pub(crate) rust_libraries: Vec<String>,
-    /// Static libraries of it, whose guard is in whatever they are linked into.
+    /// Static libraries of the package. Their guard is in the file that they are linked into.
     pub(crate) static_libraries: Vec<String>,
     /// Directories of the packages that it depends on by path.
     pub(crate) paths: Vec<PathBuf>,
-    /// What cargo says in each message about it: `package_id`, `manifest_path` and a target.
+    /// The package data that cargo adds to each message: `package_id`, `manifest_path` and a target.
     pub(crate) about: serde_json::Value,
 }
 
-/// What kind of file a guard goes into.
+/// Kind of a file that can contain a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ArtefactKind {
     /// A program.
@@ -49,7 +50,7 @@ pub(crate) enum ArtefactKind {
 }
 
 impl ArtefactKind {
-    /// In names of files.
+    /// Returns the name of the kind in file names.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bin => "bin",
@@ -60,18 +61,18 @@ impl ArtefactKind {
     }
 }
 
-/// One file that can carry a guard.
+/// A file that can contain a guard.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Artefact {
     pub(crate) kind: ArtefactKind,
     /// The crate's name, with underscores.
     pub(crate) name: String,
-    /// The name of the file that cargo hands over.
+    /// The path of the final artifact below the output directory.
     pub(crate) file: String,
 }
 
 impl Artefact {
-    /// Of a target of this name.
+    /// Creates the artifact of a target with this name.
     pub(crate) fn from_target(kind: ArtefactKind, target: &str) -> Self {
         let name = target.replace('-', "_");
         let file = match kind {
@@ -84,39 +85,39 @@ impl Artefact {
     }
 }
 
-/// Everything that a build is about.
+/// All inputs of a build.
 #[derive(Debug)]
 pub(crate) struct Project {
-    /// The workspace's root.
+    /// The root of the workspace.
     pub(crate) top: PathBuf,
-    /// The target folder.
+    /// The target directory.
     pub(crate) target_dir: PathBuf,
-    /// Where cargo keeps what it does not hand over: the same folder, unless configured.
+    /// The build directory for intermediate files. It is the target directory unless configured.
     pub(crate) build_dir: PathBuf,
     /// All members.
     pub(crate) members: Vec<Package>,
-    /// Which of them this call is for.
+    /// Indices of the members that this call selects.
     pub(crate) selected: Vec<usize>,
-    /// The target triples; the host's where none is named.
+    /// The target triples; the host triple if none is specified.
     pub(crate) targets: Vec<String>,
-    /// Whether a target is named: cargo then gives each a folder of its own.
+    /// Set if a target is specified: cargo then uses a directory for each target.
     pub(crate) target_named: bool,
     /// The profile, as cargo names it.
     pub(crate) profile: String,
-    /// Whether that profile is, or inherits from, release.
+    /// Set if the profile is `release` or inherits from it.
     pub(crate) release: bool,
-    /// Whether locks must hold.
+    /// Set if the lock files must not change.
     pub(crate) locked: bool,
 }
 
-/// The top of the git repository that a folder lies in, else the folder itself: what GitHub's paths start from. In a
-/// worktree or a submodule `.git` is a file.
+/// Returns the root of the git repository of a directory, or the directory itself if it is in none. GitHub's paths
+/// start from the root. In a worktree or a submodule, `.git` is a file.
 pub(crate) fn repository_root(folder: &Path) -> &Path {
     folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder)
 }
 
 impl Project {
-    /// The project that a verb of our own is asked about, with what was asked and cargo's configuration.
+    /// Reads the arguments of one of cudaguard's subcommands, cargo's configuration and the project.
     pub(crate) fn from_args(env: &Env, arguments: &[OsString]) -> Result<(Call, Config, Self), CliError> {
         let call = Call::parse(None, arguments);
         let config = Config::read(env, &call.configs)?;
@@ -124,14 +125,14 @@ impl Project {
         Ok((call, config, project))
     }
 
-    /// Looks at the project of this call.
+    /// Reads the project of this call.
     pub(crate) fn from_call(verb: Option<CargoVerb>, call: &Call, config: &Config) -> Result<Self, CliError> {
         let mut targets = call.targets.clone();
         if targets.is_empty() && verb != Some(CargoVerb::Install) {
             targets = config.string_values(&["build", "target"]);
         }
         let target_named = !targets.is_empty();
-        // Of what is to be built cargo says so itself.
+        // If cargo is about to build, it reports an unknown target itself.
         if verb.is_none() {
             targets.iter().try_for_each(|target| check_target(target, call, config))?;
         }
@@ -144,7 +145,7 @@ impl Project {
         let metadata = cargo_metadata(&config.env, manifest.as_deref(), call)?;
         let top = metadata.workspace_root.clone().into_std_path_buf();
         let (profile, kind) = selected_profile(verb, call, config, &top);
-        // Of what is to be built cargo says so itself.
+        // If cargo is about to build, it reports an undefined profile itself.
         if verb.is_none() && kind.is_none() {
             return Err(CliError::operational(format_args!("profile `{profile}` is not defined")));
         }
@@ -179,8 +180,8 @@ impl Project {
         Ok(Self { top, target_dir, build_dir, members, selected, targets, target_named, profile, release, locked })
     }
 
-    /// The members that this call makes something of, with those whose C libraries are made along, because a selected
-    /// one depends on them.
+    /// Returns the members of which this call builds artifacts, including the C libraries of members that a selected
+    /// member depends on.
     pub(crate) fn built_packages(&self) -> Vec<(&Package, Vec<&Artefact>)> {
         let by_dir: BTreeMap<&Path, usize> =
             self.members.iter().enumerate().map(|(at, package)| (package.dir.as_path(), at)).collect();
@@ -200,40 +201,41 @@ impl Project {
             .collect()
     }
 
-    /// Shared libraries of Rust's own of the selected packages.
+    /// Returns the Rust shared libraries of the selected packages.
     pub(crate) fn rust_libraries(&self) -> Vec<String> {
         self.selected.iter().flat_map(|at| self.members[*at].rust_libraries.clone()).collect()
     }
 
-    /// Static libraries of the selected packages, where no build script gives them a guard.
+    /// Returns the static libraries of the selected packages that get no guard from a build script.
     pub(crate) fn bare_archives(&self) -> Vec<String> {
         let bare = self.with_static_libraries().filter(|package| !package.embeds);
         bare.flat_map(|package| &package.static_libraries).filter(|file| !file.contains('/')).cloned().collect()
     }
 
-    /// Those that this call makes something of which may carry a guard, but no file that is sealed.
+    /// Returns the selected packages with static libraries, which may contain a guard but are not sealed.
     pub(crate) fn with_static_libraries(&self) -> impl Iterator<Item = &Package> {
         self.selected.iter().map(|at| &self.members[*at]).filter(|package| !package.static_libraries.is_empty())
     }
 
-    /// Makes the target folder as cargo makes it: what it marks as a cache, backups leave out, and `cargo clean` takes away.
+    /// Creates the target directory in the way of cargo: marked as a cache, so that backups skip it and `cargo clean`
+    /// deletes it.
     pub(crate) fn make_target_dir(&self) {
         const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n# This file is a cache directory tag created by cargo.\n\
                            # For information about cache directory tags see https://bford.info/cachedir/\n";
         for folder in [&self.target_dir, &self.build_dir] {
-            // What is wrong with a folder, whoever writes into it says.
+            // A later write reports an error of the directory.
             if !folder.exists() && std::fs::create_dir_all(folder).is_ok() {
                 let _ = std::fs::write(folder.join("CACHEDIR.TAG"), TAG);
             }
         }
     }
 
-    /// The folder of a profile's files: `target/debug`, `target/<triple>/release`.
+    /// Returns the directory with the files of a profile: `target/debug` or `target/<triple>/release`.
     pub(crate) fn output_dir(&self, target: &str) -> PathBuf {
         self.output_dir_below(&self.build_dir, target)
     }
 
-    /// The file that cargo hands over.
+    /// Returns the path of the final artifact.
     pub(crate) fn handed_over(&self, target: &str, file: &str) -> PathBuf {
         self.output_dir_below(&self.target_dir, target).join(file)
     }
@@ -248,11 +250,11 @@ impl Project {
     }
 }
 
-/// For those who stand in a project of CMake's.
+/// Message for users in the directory of a CMake project.
 const OF_CMAKE: &str = "  here is a CMakeLists.txt: a project of CMake's is judged when it is built, and locked by a target of its \
                         own, `cmake --build BUILD --target cudaguard-lock`; `cargo cudaguard init --cmake` adds the guard";
 
-/// Options of this call without which cargo would read another project.
+/// Returns the options of this call that cargo needs to read the same project.
 pub(crate) fn asked_too(call: &Call) -> Vec<String> {
     let configs = call.configs.iter().map(|one| ["--config".to_owned(), one.clone()]);
     configs.chain(call.unstable.iter().map(|one| ["-Z".to_owned(), one.clone()])).flatten().collect()
@@ -266,7 +268,7 @@ fn cargo_metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Met
     }
     command.other_options(asked_too(call));
     command.exec().map_err(|error| match error {
-        // cargo's own words, as cargo would have said them.
+        // The error message of cargo, without changes.
         cargo_metadata::Error::CargoMetadata { stderr } => {
             let message = stderr.trim().trim_start_matches("error: ");
             let of_cmake =
@@ -277,7 +279,8 @@ fn cargo_metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Met
     })
 }
 
-/// The features of a member that may be on in this call: what is asked for, what other members ask of it, and what these bring along.
+/// Returns the features of a member that may be on in this call: the selected ones, those that other members enable,
+/// and those that they enable in turn.
 fn turned_on(metadata: &Metadata, package: &cargo_metadata::Package, call: &Call) -> BTreeSet<String> {
     let dir = package.manifest_path.parent();
     let mut on = call.features.enabled_features(&package.name, &package.features);
@@ -302,7 +305,7 @@ fn package_from_metadata(
     call: &Call,
     features: &BTreeSet<String>,
 ) -> Package {
-    // A feature of a dependency's (`name/feature`) is not looked for: it counts as on.
+    // A feature of a dependency (`name/feature`) is not resolved: it counts as on.
     let lacks = |feature: &String| package.features.contains_key(feature) && !features.contains(feature);
     let is_named = |patterns: &[String], name: &str| patterns.iter().any(|pattern| glob_matches(pattern, name));
     let named = call.all_bins || call.all_examples || call.all_targets || call.others;
@@ -330,7 +333,7 @@ fn package_from_metadata(
         let (c_library, program) = (is_made_as("cdylib"), is_made_as("bin"));
         let is = |kind: &TargetKind| target.kind.contains(kind);
         let (kind, made) = if is(&TargetKind::Bin) {
-            // An integration test may start any of the package's programs, so cargo makes them along.
+            // An integration test may start any program of the package, so cargo builds them too.
             let made = !named || call.all_bins || call.all_targets || is_named(&call.bins, &target.name);
             (ArtefactKind::Bin, made || tests && call.others)
         } else if is(&TargetKind::Example) {
@@ -378,7 +381,8 @@ fn selected_packages(metadata: &Metadata, members: &[Package], call: &Call) -> V
     defaults.iter().filter_map(|package| at(&parent_dir(package.manifest_path.as_std_path()))).collect()
 }
 
-/// Whether a package ID specification (`name`, `name@1.2.3`, `path+file:///…#name@1.2.3`) or a pattern names it.
+/// Returns true if a package ID specification (`name`, `name@1.2.3`, `path+file:///…#name@1.2.3`) or a pattern matches
+/// the package.
 fn spec_matches(spec: &str, package: &Package) -> bool {
     let (url, rest) = match spec.rsplit_once('#') {
         Some((url, rest)) => (Some(url), rest),
@@ -398,7 +402,7 @@ fn spec_matches(spec: &str, package: &Package) -> bool {
     glob_matches(name, &package.name) && package.version.starts_with(version)
 }
 
-/// `*` and `?`, as cargo's patterns have them.
+/// Matches the wildcards `*` and `?` of cargo's patterns.
 fn glob_matches(pattern: &str, text: &str) -> bool {
     match pattern.chars().next() {
         None => text.is_empty(),
@@ -411,8 +415,8 @@ fn glob_matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// The profile's name, and whether it is a release one: custom ones say from which they inherit. `None`: it is not
-/// defined.
+/// Returns the name of the profile, and whether it is a release profile. A custom profile inherits this. `None`: the
+/// profile is not defined.
 fn selected_profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) -> (String, Option<bool>) {
     let name = match (&call.profile, call.release, verb) {
         (Some(name), ..) if name == "test" => "dev".to_owned(),
@@ -426,12 +430,12 @@ fn selected_profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: 
     (name, kind)
 }
 
-/// Whether the profile is, or inherits from, release. `None`: it is not defined.
+/// Returns true if the profile is `release` or inherits from it. `None`: the profile is not defined.
 fn is_release(name: &str, config: &Config, top: &Path) -> Option<bool> {
     let manifest: toml::Table =
         files::read_text(&top.join("Cargo.toml")).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
     let mut root = name.to_owned();
-    // A chain has no more links than there are profiles; a ring is cargo's to complain about.
+    // A chain of profiles has a bounded length, and cargo itself reports a cycle.
     for _ in 0..32 {
         match root.as_str() {
             "release" | "dev" => break,
@@ -451,8 +455,8 @@ fn is_release(name: &str, config: &Config, top: &Path) -> Option<bool> {
     matches!(root.as_str(), "release" | "dev").then_some(root == "release")
 }
 
-/// The profile that cargo builds in this folder, and whether it counts as a release, which one that nobody here defines does: a tool
-/// that calls cargo may ask it for another than the guard was told of.
+/// Returns the profile that cargo builds in this directory, and whether it counts as a release profile. An undefined
+/// profile counts as release, because a tool that calls cargo may select another profile for cargo than for the guard.
 pub(crate) fn profile_of_folder(folder: &str, env: &Env, top: &Path) -> (String, bool) {
     match folder {
         "debug" => ("dev".to_owned(), false),
@@ -464,12 +468,13 @@ pub(crate) fn profile_of_folder(folder: &str, env: &Env, top: &Path) -> (String,
     }
 }
 
-/// cargo: the one that called, so that `cargo +nightly cudaguard` stays with nightly.
+/// Returns the path of cargo. The cargo that called this process is used, so that `cargo +nightly cudaguard` continues
+/// with nightly.
 pub(crate) fn cargo_path(env: &Env) -> OsString {
     env.var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// The compiler that cargo would take.
+/// Returns the compiler that cargo would use.
 pub(crate) fn rustc_path(config: &Config) -> OsString {
     if let Some(rustc) = config.env.var_os("RUSTC") {
         return rustc;
@@ -477,13 +482,13 @@ pub(crate) fn rustc_path(config: &Config) -> OsString {
     if let Some(rustc) = config.program_path(&["build", "rustc"]) {
         return rustc.into();
     }
-    // Beside the cargo that called: saves the way through rustup.
+    // The rustc next to the calling cargo, which avoids the rustup proxy.
     let beside = Path::new(&cargo_path(&config.env)).with_file_name("rustc");
     if beside.is_absolute() && beside.is_file() { beside.into() } else { "rustc".into() }
 }
 
-/// Whether the compiler knows a target. What stands in a file (`NAME.json`) stable compilers do not read; where one of cargo's
-/// configuration stands cargo knows.
+/// Checks that the compiler knows a target. Stable compilers do not read target files (`NAME.json`); only cargo can
+/// resolve one from its configuration.
 fn check_target(target: &str, call: &Call, config: &Config) -> Result<(), CliError> {
     if target.ends_with(".json") && !call.targets.is_empty() && !Path::new(target).is_file() {
         return Err(CliError::operational(format_args!("{target}: no such file, to describe a target")));
@@ -503,12 +508,12 @@ fn check_target(target: &str, call: &Call, config: &Config) -> Result<(), CliErr
     Err(CliError::operational(format_args!("{rustc} cannot build for target `{target}`: {message}")))
 }
 
-/// The host's triple.
+/// Returns the host triple.
 pub(crate) fn host_triple(config: &Config) -> Result<String, CliError> {
     HostQuery::spawn_rustc(config)?.wait_for_triple()
 }
 
-/// The question for the host's triple, asked while cargo is asked for the project.
+/// A running query for the host triple. It runs in parallel to `cargo metadata`.
 struct HostQuery(OsString, Child);
 
 impl HostQuery {
@@ -541,7 +546,7 @@ fn parent_dir(path: &Path) -> PathBuf {
     path.parent().unwrap_or(path).to_owned()
 }
 
-/// From the current folder on.
+/// Returns the absolute path, relative to the current directory.
 pub(crate) fn absolute_path(path: impl AsRef<OsStr>) -> PathBuf {
     let path = Path::new(path.as_ref());
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())

@@ -11,16 +11,16 @@ use cudaguard::env::Env;
 use cudaguard::finding::{self, Finding, Severity, Verdict, annotated_error};
 use cudaguard::sanitize;
 
-/// What stderr shows, from little to much.
+/// Verbosity of stderr, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     /// Errors.
     Error,
-    /// Warnings and notes as well.
+    /// Also warnings and notes.
     Warn,
-    /// Each decision and the rule behind it.
+    /// Also each decision with its rule.
     Info,
-    /// What was examined for it.
+    /// Also the examined inputs of each decision.
     Debug,
 }
 
@@ -32,7 +32,8 @@ fn shows(level: Level) -> bool {
     level as u8 <= LEVEL.load(Ordering::Relaxed)
 }
 
-/// Sets level and colors: by the options, else by `CUDAGUARD_LOG`, `CARGO_TERM_COLOR` and what anstream reads, such as `NO_COLOR`.
+/// Sets level and colors from the options, or else from `CUDAGUARD_LOG`, `CARGO_TERM_COLOR` and the variables that
+/// anstream reads, such as `NO_COLOR`.
 pub(crate) fn configure(env: &Env, color: clap::ColorChoice, quiet: bool, verbose: u8) {
     let choice = match (color, env.var("CARGO_TERM_COLOR").as_deref()) {
         (clap::ColorChoice::Always, _) | (clap::ColorChoice::Auto, Some("always")) => anstream::ColorChoice::Always,
@@ -52,7 +53,7 @@ pub(crate) fn configure(env: &Env, color: clap::ColorChoice, quiet: bool, verbos
         }
     };
     LEVEL.store(level as u8, Ordering::Relaxed);
-    // Progress is no warning: whoever asks for warnings alone does not get it.
+    // Progress messages are not warnings: `CUDAGUARD_LOG=warn` hides them.
     SHOWS_PROGRESS.store(shows(Level::Warn) && variable.as_deref() != Some("warn"), Ordering::Relaxed);
 }
 
@@ -74,16 +75,16 @@ pub(crate) fn progress(activity: String) {
     }
 }
 
-/// Findings that refuse.
+/// Exit status if findings refuse the input.
 pub(crate) const REFUSED: u8 = 1;
-/// Could not look.
+/// Exit status of an error: the input could not be examined.
 pub(crate) const EXIT_ERROR: u8 = 2;
-/// Nothing is known of what `explain` was asked.
+/// Exit status of `explain` if nothing is known about its argument.
 const EXIT_NOT_FOUND: u8 = 3;
-/// Refused at start-up: the status of the shim, `run` and `exec`.
+/// Exit status of a refused start, used by the shim, `run` and `exec`.
 pub(crate) const EXIT_REFUSED: u8 = 78;
 
-/// Why the command ends early.
+/// An error that ends the command early.
 #[derive(Debug)]
 pub(crate) struct CliError {
     status: u8,
@@ -91,32 +92,32 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    /// It could not look: what, and why.
+    /// Creates an error for input that could not be examined, with the reason.
     pub(crate) fn operational(text: impl Display) -> Self {
         Self { status: EXIT_ERROR, text: text.to_string() }
     }
 
-    /// Nothing is known of it: what to try next.
+    /// Creates an error for an unknown argument, with the next thing to try.
     pub(crate) fn not_found(text: impl Display) -> Self {
         Self { status: EXIT_NOT_FOUND, text: text.to_string() }
     }
 
-    /// Everything has been said already.
+    /// Creates an error whose message was already printed.
     pub(crate) const fn already_reported(status: u8) -> Self {
         Self { status, text: String::new() }
     }
 
-    /// Whether it was looked at, and refused.
+    /// Returns true if the input was examined and refused.
     pub(crate) fn is_refusal(&self) -> bool {
         self.status == REFUSED
     }
 
-    /// Says it and gives the status.
+    /// Prints the error and returns its exit code.
     pub(crate) fn report(self) -> ExitCode {
         ExitCode::from(self.report_status())
     }
 
-    /// The same as a number.
+    /// Prints the error and returns its status as a number.
     pub(crate) fn report_status(self) -> u8 {
         if !self.text.is_empty() {
             let text = format!("error: {}", self.text);
@@ -129,7 +130,7 @@ impl CliError {
     }
 }
 
-/// One line (or a few) on stderr, without what a terminal or the runner of a workflow would obey.
+/// Prints one or a few lines on stderr, without sequences that a terminal or the runner of a workflow interprets.
 pub(crate) fn print_line(text: &str) {
     write_raw(&sanitize::output(text));
 }
@@ -141,7 +142,7 @@ pub(crate) fn note(text: &str) {
     }
 }
 
-/// Writes in one call, so that the text is not mixed with cargo's. anstream removes the colors that are not wanted.
+/// Writes in one call, so that the text is not mixed with cargo's output. anstream removes unwanted colors.
 fn write_raw(text: &str) {
     let mut stderr = std::io::stderr();
     let mut stream = anstream::AutoStream::new(Vec::new(), anstream::AutoStream::choice(&stderr));
@@ -149,19 +150,20 @@ fn write_raw(text: &str) {
     let _ = stderr.write_all(&stream.into_inner());
 }
 
-/// Text on stdout, without what a terminal would obey; JSON stays the same JSON. A reader that has gone away (`| head`) is no trouble of ours.
+/// Prints text on stdout, without sequences that a terminal interprets; JSON stays equivalent. It is no error if the
+/// reader has closed the pipe (`| head`).
 pub(crate) fn print_result(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     check_written(out.write_all(sanitize::output(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
 }
 
-/// Commands for the runner of a GitHub workflow, on stdout.
+/// Prints commands for the runner of a GitHub workflow on stdout.
 pub(crate) fn commands(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     check_written(out.write_all(sanitize::sanitize_text(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
 }
 
-/// What came of a write to stdout: whether anybody still reads.
+/// Converts the result of a write to stdout: false if the reader has closed the pipe.
 pub(crate) fn check_written(outcome: std::io::Result<()>) -> Result<bool, CliError> {
     match outcome {
         Ok(()) => Ok(true),
@@ -170,7 +172,8 @@ pub(crate) fn check_written(outcome: std::io::Result<()>) -> Result<bool, CliErr
     }
 }
 
-/// Prints each finding once, errors first; without warnings and notes under `-q`, with the rule of each under `-v`.
+/// Prints each finding once, errors first: without warnings and notes under `-q`, with the rule of each finding under
+/// `-v`.
 pub(crate) fn print_findings(findings: &[Finding]) {
     for finding in finding::sorted_unique(findings) {
         if finding.severity < Severity::Error && !shows(Level::Warn) {
@@ -193,8 +196,8 @@ pub(crate) fn print_findings(findings: &[Finding]) {
     }
 }
 
-/// In a workflow of GitHub's, each finding that weighs as an annotation too. The runner reads both streams; stdout is a
-/// program's, or a report's.
+/// In a GitHub workflow, prints each finding above `info` as an annotation too. The annotations go to stderr, because
+/// stdout contains the output of a program or a report. The runner reads both.
 pub(crate) fn print_annotations(findings: &[Finding]) {
     if Env::from_process().is_github_workflow() {
         for finding in finding::sorted_unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
@@ -204,7 +207,8 @@ pub(crate) fn print_annotations(findings: &[Finding]) {
     }
 }
 
-/// Whether they refuse a start. Of a build [`cudaguard::pipeline::fails_build`] says so, where a policy and the lock have their say.
+/// Returns true if the findings refuse a start. For a build, [`cudaguard::pipeline::fails_build`] decides, which also
+/// considers the policy and the lock.
 pub(crate) fn has_errors(findings: &[Finding]) -> bool {
     Verdict::from_findings(findings) == Verdict::Refused
 }

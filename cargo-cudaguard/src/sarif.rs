@@ -1,4 +1,4 @@
-//! Findings as SARIF. ([`Finding::github_annotation`] is the form of GitHub's workflows.)
+//! Converts findings to SARIF. ([`Finding::github_annotation`] is the format of GitHub workflows.)
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,17 @@ use cudaguard::env::Env;
 use cudaguard::finding::{self, Code, Finding, Severity};
 use cudaguard::json::{Value, array, object};
 
-/// A finding with what SARIF wants besides.
+/// A finding with the additional data for SARIF.
 pub(crate) struct Result {
     pub(crate) finding: Finding,
-    /// The package's Cargo.toml, from the repository's top, with `/`: GitHub knows no other. Of what lies elsewhere the whole path.
+    /// The Cargo.toml of the package, relative to the repository root and with `/`, because GitHub accepts no other
+    /// path. The absolute path if the file is outside of the repository.
     pub(crate) uri: String,
-    /// Why the policy allows it.
+    /// The reason why the policy allows it.
     pub(crate) allowed: Option<String>,
 }
 
-/// What was found of files, as they were named.
+/// Converts the findings of files to SARIF. The files are named as the user named them.
 pub(crate) fn files_to_sarif(files: &[(PathBuf, Vec<Finding>)]) -> String {
     let env = Env::from_process();
     let of_file = |(file, findings): &(PathBuf, Vec<Finding>)| {
@@ -26,7 +27,7 @@ pub(crate) fn files_to_sarif(files: &[(PathBuf, Vec<Finding>)]) -> String {
     format!("{}\n", to_sarif(&files.iter().flat_map(of_file).collect::<Vec<_>>()).to_pretty_string())
 }
 
-/// From here where it lies below, else from the root.
+/// Returns the path relative to the current directory if it is below it, else the unchanged path.
 fn place_of(file: &Path, here: &Path) -> String {
     if file == Path::new("-") {
         return "stdin".to_owned();
@@ -35,7 +36,7 @@ fn place_of(file: &Path, here: &Path) -> String {
     below.strip_prefix(".").unwrap_or(below).to_string_lossy().into_owned()
 }
 
-/// SARIF 2.1.0: one run, the codes that occur as its rules.
+/// Converts results to SARIF 2.1.0: one run, whose rules are the codes that occur.
 pub(crate) fn to_sarif(results: &[Result]) -> Value {
     let mut codes: Vec<Code> = results.iter().map(|result| result.finding.code).collect();
     codes.sort_unstable();
@@ -99,7 +100,7 @@ fn sarif_level(severity: Severity) -> &'static str {
     }
 }
 
-/// A path as a relative URI.
+/// Returns a path as a relative URI.
 fn escape_uri(path: &str) -> String {
     use std::fmt::Write as _;
     let mut uri = String::new();
@@ -147,12 +148,12 @@ mod tests {
         assert!(place["uriBaseId"].is_null(), "{place}");
     }
 
-    /// An object's name, what it must have, and what it may have: a key and of what kind.
+    /// Name of an object, its required properties, and its allowed properties with their types.
     type Shape = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
-    /// What the published schema says of the objects that are written here (SARIF 2.1.0 with errata 01,
-    /// <https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json>): what an object must
-    /// have, and of what else it may have the part that is in use. None of these objects takes a property unknown to it.
+    /// The parts of the published schema that apply to the written objects (SARIF 2.1.0 with errata 01,
+    /// <https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json>): the required
+    /// properties, and the optional properties that are used. None of these objects allows additional properties.
     const SHAPES: &[Shape] = &[
         ("log", &["version", "runs"], &[("$schema", "uri"), ("version", "2.1.0"), ("runs", "[run]")]),
         (

@@ -1,7 +1,8 @@
-//! Ctrl-C while cargo runs: cargo and what it started get it from the terminal themselves, and may need a while to end.
-//! As `system(3)` does, we wait for them, and then end as they did.
+//! Signal handling. While cargo runs, the terminal sends Ctrl-C to cargo and its children too, and they may need time
+//! to end. As `system(3)` does, this process waits for them and then ends in the same way.
 //!
-//! And what the kernel sends if a mapped file becomes shorter while it is read: an error message instead of a core dump.
+//! The kernel sends SIGBUS if a mapped file becomes shorter while it is read: the handler prints an error message
+//! instead of dumping core.
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitCode, ExitStatus};
@@ -9,14 +10,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::report::EXIT_ERROR;
 
-/// What this signal does from here on; says what it did.
+/// Sets the disposition of a signal and returns the previous one.
 #[allow(unsafe_code)]
 fn set_handler(number: i32, to: libc::sighandler_t) -> libc::sighandler_t {
-    // SAFETY: signal() takes numbers; each handler given here calls nothing but what may be called in one.
+    // SAFETY: signal() takes numbers; each handler that is passed here calls only async-signal-safe functions.
     unsafe { libc::signal(number, to) }
 }
 
-/// What SIGPIPE did when this process began: Rust ignores it before `main`, and sets it to the default for what it starts.
+/// The disposition of SIGPIPE when this process began. Rust ignores SIGPIPE before `main`, and sets it to the default
+/// for child processes.
 static PIPES: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
 extern "C" fn remember_pipes() {
@@ -25,16 +27,17 @@ extern "C" fn remember_pipes() {
     PIPES.store(was, Ordering::Relaxed);
 }
 
-// SAFETY: the loader calls what stands in this section before `main`, as a C function; it uses nothing of Rust's runtime.
+// SAFETY: the dynamic linker calls the functions of this section before `main`, as C functions; this one does not use
+// the Rust runtime.
 #[allow(unsafe_code)]
 #[used]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
 static AT_START: extern "C" fn() = remember_pipes;
 
-/// What this process becomes finds SIGPIPE as our caller left it.
+/// Restores the disposition of SIGPIPE that the caller set, for the program that replaces this process.
 pub(crate) fn restore_signals(command: &mut Command) {
     if PIPES.load(Ordering::Relaxed) == libc::SIG_IGN {
-        // SAFETY: signal() may be called between fork and exec, and nothing else is.
+        // SAFETY: signal() may be called between fork and exec, and the closure calls nothing else.
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(|| {
@@ -45,17 +48,18 @@ pub(crate) fn restore_signals(command: &mut Command) {
     }
 }
 
-/// From here on Ctrl-C is for cargo alone. To be called once the child runs: children inherit what is ignored.
+/// Ignores Ctrl-C from now on, so that only cargo handles it. Call this after the child has started, because children
+/// inherit ignored signals.
 pub(crate) fn leave_to_cargo() {
     for number in [libc::SIGINT, libc::SIGQUIT] {
         set_handler(number, libc::SIG_IGN);
     }
 }
 
-/// From here on the command reads files that other processes may shorten: a read beyond the new end of a mapped file sends
-/// SIGBUS. The command then names the file and ends with the status of an I/O error.
+/// Installs a SIGBUS handler. Other processes may shorten the files that the command reads, and a read beyond the new
+/// end of a mapped file sends SIGBUS. The handler names the file and ends with the status of an I/O error.
 pub(crate) fn guard_mappings() {
-    // SAFETY: the structure is filled in as sigaction() wants it; the handler calls async-signal-safe functions alone.
+    // SAFETY: the structure is filled in as sigaction() requires; the handler calls only async-signal-safe functions.
     #[allow(unsafe_code)]
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -67,7 +71,7 @@ pub(crate) fn guard_mappings() {
 }
 
 extern "C" fn shortened(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel gives a handler with SA_SIGINFO this structure; for SIGBUS it has the address.
+    // SAFETY: the kernel passes this structure to a handler with SA_SIGINFO; for SIGBUS it contains the address.
     #[allow(unsafe_code)]
     let address = unsafe { (*info).si_addr() } as usize;
     let mut name = [0; libc::PATH_MAX as usize];
@@ -83,7 +87,8 @@ extern "C" fn shortened(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void
     exit_now();
 }
 
-/// Writes the name of the file that is mapped at this address; its length, or 0. Reads `/proc/self/maps` without a heap.
+/// Writes the name of the file that is mapped at this address and returns its length, or 0. Reads `/proc/self/maps`
+/// without heap allocations.
 fn mapped_file(address: usize, name: &mut [u8]) -> usize {
     // SAFETY: the path ends with NUL.
     #[allow(unsafe_code)]
@@ -91,7 +96,7 @@ fn mapped_file(address: usize, name: &mut [u8]) -> usize {
     let (mut line, mut length) = ([0; 4096 + 128], 0);
     let mut piece = [0; 4096];
     loop {
-        // SAFETY: it writes no more than the piece holds.
+        // SAFETY: the call writes at most `piece.len()` bytes.
         #[allow(unsafe_code)]
         let read = unsafe { libc::read(file, piece.as_mut_ptr().cast(), piece.len()) };
         let Ok(read @ 1..) = usize::try_from(read) else { return 0 };
@@ -106,7 +111,7 @@ fn mapped_file(address: usize, name: &mut [u8]) -> usize {
             if let Some(path) = path_of_line(&line[..length], address) {
                 let length = path.len().min(name.len());
                 for (to, from) in name.iter_mut().zip(path) {
-                    // What a terminal would obey is left out.
+                    // Control characters are replaced because a terminal would interpret them.
                     *to = if from.is_ascii_control() { b'?' } else { *from };
                 }
                 return length;
@@ -116,7 +121,7 @@ fn mapped_file(address: usize, name: &mut [u8]) -> usize {
     }
 }
 
-/// The path in a line such as `7f00-7fff r--s 00000000 08:01 42   /lib/x.so`, if the address lies in that range.
+/// Returns the path of a line such as `7f00-7fff r--s 00000000 08:01 42   /lib/x.so`, if the address is in its range.
 fn path_of_line(line: &[u8], address: usize) -> Option<&[u8]> {
     let number = |bytes: &[u8]| usize::from_str_radix(std::str::from_utf8(bytes).ok()?, 16).ok();
     let dash = line.iter().position(|byte| *byte == b'-')?;
@@ -126,7 +131,7 @@ fn path_of_line(line: &[u8], address: usize) -> Option<&[u8]> {
     range.contains(&address).then(|| &line[path..])
 }
 
-/// Writes a text as it is, without a lock and without a heap.
+/// Writes unchanged text without a lock and without heap allocations.
 pub(crate) fn write_to_stderr(text: &[u8]) {
     // SAFETY: the pointer and the length are those of the text.
     #[allow(unsafe_code)]
@@ -135,9 +140,9 @@ pub(crate) fn write_to_stderr(text: &[u8]) {
     }
 }
 
-/// Ends the process with the status of an I/O error, and runs nothing of it.
+/// Ends the process with the status of an I/O error, without running exit handlers.
 pub(crate) fn exit_now() -> ! {
-    // SAFETY: it takes a number.
+    // SAFETY: the call takes only a number.
     #[allow(unsafe_code)]
     unsafe {
         libc::_exit(EXIT_ERROR.into())
@@ -148,12 +153,12 @@ pub(crate) fn exit_now() -> ! {
 pub(crate) fn end_as(status: ExitStatus) -> ExitCode {
     if let Some(number) = status.signal() {
         set_handler(number, libc::SIG_DFL);
-        // SAFETY: it takes a number.
+        // SAFETY: the call takes only a number.
         #[allow(unsafe_code)]
         unsafe {
             libc::raise(number);
         }
-        // Still here: the signal is blocked. What a shell says of such a child:
+        // The signal is blocked. A shell reports this status for such a child.
         return ExitCode::from(u8::try_from(128 + number).unwrap_or(u8::MAX));
     }
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))

@@ -1,4 +1,5 @@
-//! `verify`: will it run, here, on a machine that a file or flags describe, or on each machine of a fleet.
+//! `verify`: checks if files run on this machine, on a machine that a file or options describe, or on each machine of a
+//! fleet.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,10 +31,11 @@ use crate::inspect::{built_with, by_reason, is_cuda};
 use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::{counts, host_formats, sarif, whole};
 
-/// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
+/// Maximum size of a host file, in bytes. A typical file has a few thousand bytes; with very many GPUs and libraries,
+/// it has a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
 
-/// So many components have a line each; the others are counted.
+/// Maximum number of components that are listed one by one; the others are counted.
 const TOLD: usize = 12;
 
 pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError> {
@@ -58,7 +60,7 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
         } else if question.form == Output::Json {
             let value = to_json(file, verdict, &findings);
             let value = with_judged(value, &judged);
-            // Of several files a line each, so that who reads them can tell them apart.
+            // Several files get one line each, so that readers can separate them.
             let text = if question.files.len() > 1 { value.to_string() } else { value.to_pretty_string() };
             report::print_result(&format!("{text}\n"))?;
         } else {
@@ -80,19 +82,19 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
     })
 }
 
-/// Each of these files, as [`read_components`].
+/// Reads each of these files with [`read_components`].
 pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
     files.iter().map(|file| read_components(env, file)).collect()
 }
 
-/// The files' names, without their folders.
+/// Returns the names of the files without their directories.
 pub(crate) fn file_names(files: &[PathBuf]) -> String {
     let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
     files.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// The file and the guarded libraries that it takes along, read for judging; an error where they hold nothing that could be
-/// judged.
+/// Reads the components of a file and of the cuDNN libraries that it contains; returns an error if it contains nothing
+/// to check.
 pub(crate) fn read_components(env: &Env, file: &Path) -> Result<Components, CliError> {
     match artefact::open(file).map_err(CliError::operational)? {
         Opened::Archive(archive) => whole::artifact_components(file, archive),
@@ -125,18 +127,19 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
     CliError::operational(format_args!("{}: nothing to judge: it carries no manifest, {rest}", file.display()))
 }
 
-/// What was judged.
+/// The subject of a check.
 struct VerifyResult {
-    /// The components in words.
+    /// Descriptions of the components.
     components: Vec<String>,
-    /// What of them no rule has judged, and what was not examined, in words.
+    /// Descriptions of the parts that no rule has checked, and of the parts that were not examined.
     open: Vec<String>,
     not_examined: Vec<NotExamined>,
-    /// What becomes of them on each GPU.
+    /// The result for each GPU.
     gpus: Vec<GpuAnswer>,
-    /// GPUs that the driver does not drive, by name and compute capability.
+    /// GPUs that the driver does not support, by name and compute capability.
     undriven: Vec<String>,
-    /// NVIDIA's libraries that the loader would load; `None`: the loader of that machine cannot be asked.
+    /// The NVIDIA libraries that the dynamic linker would load; `None` if the dynamic linker of that machine cannot be
+    /// simulated.
     libraries: Option<Vec<Loaded>>,
 }
 
@@ -154,7 +157,7 @@ impl VerifyResult {
     }
 }
 
-/// What of these components no rule has judged, and what was not examined.
+/// Describes the parts of these components that no rule has checked, and those that were not examined.
 pub(crate) fn not_judged(manifests: &[Manifest], not_examined: &[NotExamined]) -> Vec<String> {
     let mut names: Vec<_> = manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned).collect();
     names.dedup();
@@ -166,7 +169,7 @@ pub(crate) fn put_not_judged(value: &mut Value, names: &[String]) {
     value.insert_some("not_judged", (!names.is_empty()).then(|| array(names.iter().map(String::as_str))));
 }
 
-/// A line for each name; if there are many, their number.
+/// Returns one line for each name; if there are many, their number.
 pub(crate) fn not_judged_in_words(names: &[String]) -> String {
     let line = |text: String, name: &String| text + "  not judged: " + &sanitize::sanitize_line(name) + "\n";
     let text = names.iter().take(TOLD).fold(String::new(), line);
@@ -176,7 +179,7 @@ pub(crate) fn not_judged_in_words(names: &[String]) -> String {
     }
 }
 
-/// Prints how much of these files was not examined.
+/// Prints how many parts of these files were not examined.
 pub(crate) fn warn_of_not_examined(all: &[Components]) {
     for Components { file, not_examined, .. } in all {
         for (reason, names) in by_reason(not_examined) {
@@ -189,17 +192,17 @@ pub(crate) fn warn_of_not_examined(all: &[Components]) {
     }
 }
 
-/// What becomes of these components on each of the machine's GPUs.
+/// Returns the result of each component on each GPU of the machine.
 fn on_each(manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Vec<GpuAnswer>> {
     let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
     let forced = machine.is_some_and(Machine::passes_over_machine_code);
     manifests.iter().map(|manifest| answers(manifest, &gpus, forced)).collect()
 }
 
-/// The same of a file by itself; the containers of what is served in part are counted.
+/// Returns the results for a single file, with the number of containers if only some of them have code for the GPU.
 fn on_each_of(binary: &Binary, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<GpuAnswer> {
     let mut all: Vec<GpuAnswer> = on_each(manifests, machine).into_iter().flatten().collect();
-    // What a library beside the program holds is not in this file.
+    // The code of a library next to the program is not in this file.
     if all.iter().any(|answer| answer.service == Service::Partial) && manifests.len() == 1 {
         if let Ok(kernels) = binary.kernels() {
             let count = kernels.container_groups().iter().map(|group| group.containers.len()).sum::<usize>();
@@ -220,7 +223,7 @@ fn verify_here(env: &Env, file: &Path) -> Result<(Vec<Finding>, VerifyResult), C
     };
     let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
     if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode) {
-        // No loader takes these.
+        // The dynamic linker does not load these files.
         return on_file(env, &binary, &here(), "here");
     }
     let predicted = dry_run::simulate_and_check(&binary, env, &OpenFiles::default(), Some(&asker))
@@ -237,7 +240,7 @@ fn verify_here(env: &Env, file: &Path) -> Result<(Vec<Finding>, VerifyResult), C
     ))
 }
 
-/// Judges a file on each of these machines; it must run on all of them.
+/// Checks a file on each of these machines; it must run on all of them.
 fn verify_on(
     env: &Env,
     file: &Path,
@@ -302,7 +305,7 @@ fn result_on(
 }
 
 fn describe_manifests(manifests: &[Manifest]) -> Vec<String> {
-    // One that no build has written has no target either.
+    // A component that was not built with cudaguard has no target.
     let one = |manifest: &Manifest| {
         let built =
             if manifest.target.is_empty() { String::new() } else { format!(", built with {}", built_with(manifest)) };
@@ -311,8 +314,8 @@ fn describe_manifests(manifests: &[Manifest]) -> Vec<String> {
     manifests.iter().map(one).collect()
 }
 
-/// Opens what describes machines, unless it could keep us waiting for ever, or never end. A pipe without a name is one that
-/// the caller holds open for us, as a shell's `<(…)` does: it is read as stdin is.
+/// Opens a file that describes machines, unless reading it could block or never end. A pipe without a name is one that
+/// the caller holds open, such as `<(…)` in a shell; it is read like stdin.
 pub(crate) fn open_input(path: &Path, what: &str, largest: u64) -> Result<File, CliError> {
     let fail = |why: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {why}", path.display()));
     let metadata = fs::metadata(path).map_err(|error| fail(&error))?;
@@ -323,7 +326,7 @@ pub(crate) fn open_input(path: &Path, what: &str, largest: u64) -> Result<File, 
     }
 }
 
-/// A host file; an error names it, the line, the key and what was expected.
+/// Reads a host file. An error contains the file, the line, the key and the expected value.
 fn read_host(file: &Path) -> Result<Machine, CliError> {
     let name = file.display();
     let mut bytes = Vec::new();
@@ -354,12 +357,13 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
     Ok(machine)
 }
 
-/// `3:12: …`: line and column, as editors count them.
+/// Returns text such as `3:12: …`, with line and column as editors count them.
 pub(crate) fn position_text(error: &ParseError) -> String {
     format!("{}:{}: {error}", error.line, error.column)
 }
 
-/// The machines that flags describe: one for each GPU, unless the GPUs are together in one. What no flag names is not known.
+/// Returns the machines that options describe: one for each GPU, or one machine with all GPUs. Properties without an
+/// option are unknown.
 fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
     let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
         machine::parse_release(text)
@@ -371,7 +375,7 @@ fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
         Some(text) => driver.user = Some(release("--driver", text)?),
         None => {}
     }
-    // One release is the ordinary driver's.
+    // The regular driver has one release for both parts.
     let kernel = flags.kernel.as_deref().map(|text| release("--kernel", text)).transpose()?;
     driver.kernel = kernel.or(driver.user);
     let gpus = match flags.gpus.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -403,7 +407,7 @@ fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
     })
 }
 
-/// `8.6`, `sm_86`, `A100`.
+/// Parses a GPU such as `8.6`, `sm_86` or `A100`.
 fn parse_gpu(text: &str) -> Result<Gpu, String> {
     let cc = tables::gpu_typed(text).ok_or_else(|| {
         format!("--gpu {text}: expected a compute capability such as 8.6, sm_86, or a GPU's name such as A100")
@@ -412,7 +416,7 @@ fn parse_gpu(text: &str) -> Result<Gpu, String> {
     Ok(Gpu { name, cc: Some(cc), visible: Some(true), ..Gpu::default() })
 }
 
-/// As the design's table of keys says.
+/// Returns the verdict as JSON, with the documented keys.
 pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Value {
     object([
         ("file", file.to_string_lossy().as_ref().into()),
@@ -441,7 +445,7 @@ fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Findi
     }
     text.push_str(&not_judged_in_words(&judged.open));
     for answer in &judged.gpus {
-        // Of several components each line says whose it is.
+        // If there are several components, each line names its component.
         let of = if judged.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(&format!("{of}{answer}")));
     }
