@@ -1,5 +1,5 @@
-//! What `inspect` and `verify` say of an archive or a folder as a whole: one answer over all members that hold GPU code or need
-//! a library of NVIDIA's.
+//! Reports of `inspect` and `verify` for an entire archive or directory: one result for all members that contain GPU
+//! code or need an NVIDIA library.
 
 mod packages;
 
@@ -31,30 +31,30 @@ use crate::sarif;
 
 use packages::{ArtifactPackage, Wants};
 
-/// So many members have a line each; the others are counted.
+/// Maximum number of members that are listed one by one; the others are counted.
 const TOLD: usize = 24;
 const EXIT_NOT_FOUND: &str = "version not known";
 
-/// An archive or a folder that has been read.
+/// The contents of an archive or a directory.
 struct ArtifactReport {
     archive: PathBuf,
     walked: Walked,
-    /// Those that hold GPU code or need a library of NVIDIA's, or are one; by name.
+    /// The relevant members, sorted by name: those that contain GPU code, need an NVIDIA library or are one.
     parts: Vec<ArtifactMember>,
-    /// Every ELF file, and every link: where a library may be found.
+    /// All ELF files; together with `links`, the places where a library may be found.
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
-    /// Those whose RPATH counts for what they load, too.
+    /// Members whose RPATH also applies to the libraries that they load.
     loaders: Vec<MemberLoader>,
-    /// What any member needs.
+    /// The libraries that any member needs.
     needed: BTreeSet<String>,
-    /// What the packages in it, and an image, say of themselves.
+    /// The metadata of the packages in it, and of an image.
     packages: Vec<ArtifactPackage>,
-    /// What of it was not examined.
+    /// The parts that were not examined.
     not_examined: Vec<NotExamined>,
 }
 
-/// What has been read so far.
+/// The data that was collected so far.
 #[derive(Default)]
 struct Read {
     parts: Vec<ArtifactMember>,
@@ -62,14 +62,15 @@ struct Read {
     links: BTreeMap<String, String>,
     loaders: Vec<MemberLoader>,
     needed: BTreeSet<String>,
-    /// Texts that describe packages, by their names.
+    /// Texts that describe packages, with their names.
     texts: Vec<(String, String)>,
     images: Vec<ArtifactPackage>,
-    /// What was not examined, and why.
+    /// The parts that were not examined, with the reasons.
     not_examined: Vec<NotExamined>,
 }
 
-/// A member and what it needs. Where it has a `DT_RPATH` and no `DT_RUNPATH`, the loader looks there for what its libraries need, too.
+/// A member and its needed libraries. If it has a `DT_RPATH` and no `DT_RUNPATH`, the dynamic linker also uses it for
+/// the dependencies of its libraries.
 struct MemberLoader {
     name: String,
     rpath: Option<String>,
@@ -83,18 +84,19 @@ impl MemberLoader {
     }
 }
 
-/// A member that matters.
+/// A member that is relevant for CUDA.
 struct ArtifactMember {
     name: String,
     binary: Binary,
     kernels: Kernels,
     components: Components,
-    /// The libraries of NVIDIA's that stand in it, linked in or themselves, with the version where that can be told.
+    /// The NVIDIA libraries that the member contains or is, with the version if it is known.
     holds: Vec<(&'static Library, Option<String>)>,
 }
 
 impl ArtifactMember {
-    /// What matters of a member, and what it does for those that it loads.
+    /// Reads a member. Returns it if it is relevant, together with its search path for the libraries that it loads and
+    /// the parts that were not examined.
     fn from_file(name: &str, file: File) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
         let path = Path::new(name);
         let plain = |error: String| error.strip_prefix(&format!("{name}: ")).map_or(error.clone(), str::to_owned);
@@ -118,7 +120,7 @@ impl ArtifactMember {
             components.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&values));
         }
         for manifest in &mut components.manifests {
-            // Of one that no build has written the file is the name.
+            // A component without a manifest is named after its file.
             if manifest.target.is_empty() && manifest.component.name == own {
                 name.clone_into(&mut manifest.component.name);
             }
@@ -145,17 +147,17 @@ impl ArtifactMember {
         value
     }
 
-    /// Which CUDA a driver must support for it, where that does not depend on the GPU.
+    /// Returns the CUDA version that the driver must support for this member, if it does not depend on the GPU.
     fn least_driver(&self) -> Option<CudaVersion> {
         self.components.manifests.iter().filter_map(answer::least_driver).map(|(cuda, _)| cuda).max()
     }
 
-    /// Whether it is a library of NVIDIA's, by its name.
+    /// Returns true if its name is that of an NVIDIA library.
     fn is_nvidias(&self) -> bool {
         is_cuda(&&*plain_name(file_name(&self.name)))
     }
 
-    /// What it is in a few words.
+    /// Describes the member briefly.
     fn describe(&self) -> String {
         let mut reported = Vec::new();
         if !self.kernels.entries().is_empty() {
@@ -181,7 +183,7 @@ fn file_name(name: &str) -> &str {
     name.rsplit(['/', '!']).next().unwrap_or(name)
 }
 
-/// A library of NVIDIA's that this file is, or has linked in.
+/// Returns the library, with its version, if this file is that NVIDIA library or has it linked in.
 fn held_library(
     library: &'static Library,
     name: &str,
@@ -196,7 +198,8 @@ fn held_library(
     }
     if library.is_named(own) {
         let of_name = library.version_in_name(own).map(|version| version.to_string());
-        // Where no part of it tells, the library itself does: older majors are one library.
+        // If none of its parts has a version, the text of the file itself counts: older major versions consist of one
+        // library.
         let by_itself =
             library.own_text || major_of(own).is_some_and(|major| library.parts_of_major(major).next().is_none());
         let version = of_name.or_else(|| Some(of_text()?).filter(|_| by_itself)).or_else(of_code);
@@ -206,7 +209,7 @@ fn held_library(
     linked_in.then(|| (library, of_text().or_else(of_code)))
 }
 
-/// Lets each library of NVIDIA's know which GPUs others serve by machine code.
+/// Passes to each NVIDIA library the GPUs for which another member has machine code.
 fn served_by_others(parts: &mut [ArtifactMember]) {
     for at in 0..parts.len() {
         let mut kernels = std::mem::take(&mut parts[at].kernels);
@@ -222,22 +225,22 @@ fn served_by_others(parts: &mut [ArtifactMember]) {
     }
 }
 
-/// A library that must come from elsewhere.
+/// A library that must come from outside of the archive.
 #[derive(Default)]
 struct Elsewhere<'a> {
-    /// Who needs it.
+    /// The members that need it.
     by: Vec<&'a str>,
-    /// Where it lies inside, out of reach.
+    /// Its path inside the archive, if the search paths do not reach it.
     inside: Option<String>,
-    /// The requirement that brings it.
+    /// The package requirement that provides it.
     brought: Option<&'a str>,
 }
 
-/// Where the loader finds a library that a member needs.
+/// The place where the dynamic linker finds a library that a member needs.
 enum Lies {
-    /// In this member: by the path that the one who needs it says itself.
+    /// In this member: the search path of the member that needs it reaches it.
     Inside(String),
-    /// In this member, which that path does not reach.
+    /// In this member, which the search path does not reach.
     OutOfReach(String),
     Elsewhere,
 }
@@ -273,7 +276,7 @@ impl ArtifactReport {
         let walked = artefact::walk_artifact(archive, &take).map_err(CliError::operational)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Read { mut parts, files, links, loaders, needed, texts, images: mut packages, mut not_examined } = read;
-        // Several threads read.
+        // Several threads read the members, so their order is random.
         parts.sort_by(|one, other| one.name.cmp(&other.name));
         served_by_others(&mut parts);
         packages.extend(packages::all_of(&texts));
@@ -287,7 +290,8 @@ impl ArtifactReport {
         Ok(Self { archive: path.to_owned(), walked, parts, files, links, loaders, needed, packages, not_examined })
     }
 
-    /// What the packages promise, and what is in them that should not be: of images and folders others answer for that.
+    /// Checks the requirements and contents of packages. Images and directories are not checked, because no package
+    /// metadata describes them.
     fn package_findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for package in &self.packages {
@@ -322,7 +326,7 @@ impl ArtifactReport {
         packages::member_wants(&part.components, &part.binary.needed, is_inside)
     }
 
-    /// The requirement that brings a library to whoever installs the package that a member stands in.
+    /// Returns the requirement that installs a library together with the package that contains the member.
     fn required_package(&self, part: &ArtifactMember, soname: &str) -> Option<&str> {
         let soname = plain_name(soname);
         let mut own = self.packages.iter().filter(|package| package.owns_member(&part.name)).peekable();
@@ -331,7 +335,8 @@ impl ArtifactReport {
         own.find_map(|package| package.requirement_for(&soname, oldest))
     }
 
-    /// Where a package has its library for each of several CUDA majors, of which a program takes one: which member is for which.
+    /// Returns the members for each CUDA major version, if a package contains a variant of its library for several of
+    /// them and a program loads one.
     fn cuda_majors(&self) -> BTreeMap<u32, Vec<&str>> {
         let mut all: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
         if let [package] = &self.packages[..] {
@@ -344,18 +349,18 @@ impl ArtifactReport {
         if all.len() < 2 { BTreeMap::new() } else { all }
     }
 
-    /// Whether a package works where this member has nothing for a GPU, and others have: one that is loaded when it is wanted, and not
-    /// before; and NVIDIA's own libraries, whose functions ask for the GPU when they are called.
+    /// Returns true if a package works although this member has no code for a GPU that others support: an optional
+    /// library that is loaded on demand, or an NVIDIA library, whose functions need the GPU only when they are called.
     fn does_without(&self, part: &ArtifactMember) -> bool {
         let own = file_name(&part.name);
         let soname = part.binary.soname.as_deref().unwrap_or(own);
         part.is_nvidias() || !self.needed.contains(own) && !self.needed.contains(soname)
     }
 
-    /// The file behind every link.
+    /// Returns the file that a chain of links ends at.
     fn resolve_links(&self, name: &str) -> Option<&str> {
         let mut name = name;
-        // More links than these no loader follows.
+        // The dynamic linker does not follow more links.
         for _ in 0..40 {
             if let Some(file) = self.files.get(name) {
                 return Some(file);
@@ -372,7 +377,7 @@ impl ArtifactReport {
             return Lies::Inside(real);
         }
         if binary.runpath.is_none() {
-            // Those that need this one, and those that need them.
+            // The RPATH of members that need this one, directly or indirectly, applies too.
             let (mut names, mut looked) = (vec![file_name(&part.name)], BTreeSet::new());
             while let Some(name) = names.pop() {
                 for loader in self.loaders.iter().filter(|loader| loader.needed.iter().any(|needed| needed == name)) {
@@ -390,7 +395,7 @@ impl ArtifactReport {
         elsewhere.map_or(Lies::Elsewhere, |name| Lies::OutOfReach(name.clone()))
     }
 
-    /// A library on a path as a member says it.
+    /// Resolves a library on a search path of a member.
     fn resolve_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
         let (top, own) = member.rfind('!').map_or(("", member), |at| member.split_at(at + 1));
         let folder = own.rfind('/').map_or("", |at| &own[..at]);
@@ -402,12 +407,13 @@ impl ArtifactReport {
         })
     }
 
-    /// What becomes of GPUs of each compute capability, over all members with kernels.
+    /// Returns the coverage for each compute capability over all members with kernels.
     fn gpu_coverage(&self) -> Vec<((u8, u8), Coverage)> {
         covers_of(&self.parts.iter().collect::<Vec<_>>())
     }
 
-    /// The oldest driver for each GPU, with the CUDA major that it is for where a program takes one of several.
+    /// Returns the oldest driver for each GPU. If a program loads one of several variants, each result has the CUDA
+    /// major version of its variant.
     fn oldest_drivers(&self) -> Vec<(Option<u32>, Vec<inspect::Needs>)> {
         let of = |parts: &[&ArtifactMember]| {
             let manifests: Vec<Manifest> =
@@ -428,14 +434,14 @@ impl ArtifactReport {
         majors.iter().map(one).collect()
     }
 
-    /// Members with kernels, of which none is for this compute capability.
+    /// Returns the members that have kernels, but none for this compute capability.
     fn members_without(&self, cc: (u8, u8)) -> Vec<&str> {
         let lacks =
             |part: &&ArtifactMember| part.kernels.has_kernels() && part.kernels.gpu_support(cc).by == Coverage::Nothing;
         self.parts.iter().filter(lacks).map(|part| part.name.as_str()).collect()
     }
 
-    /// Each needed library of NVIDIA's that no path reaches within.
+    /// Returns each needed NVIDIA library that no search path reaches within the archive.
     fn wanted_from_elsewhere(&self) -> BTreeMap<&str, Elsewhere<'_>> {
         let mut all: BTreeMap<&str, Elsewhere<'_>> = BTreeMap::new();
         for part in &self.parts {
@@ -509,7 +515,7 @@ impl ArtifactReport {
             }
         }
         page.push_title(&format!("of CUDA: {}", count_of(number as u64, "member")));
-        // What has most to say first.
+        // Members with more information come first.
         let mut parts: Vec<&ArtifactMember> = self.parts.iter().collect();
         parts.sort_by_key(|part| (part.kernels.entries().is_empty(), part.holds.is_empty()));
         for part in parts.iter().take(TOLD) {
@@ -598,12 +604,12 @@ impl ArtifactReport {
         page.0
     }
 
-    /// An answer that holds for what was examined.
+    /// Qualifies an answer if it holds only for the examined parts.
     fn limited(&self, answer: &str) -> String {
         if self.not_examined.is_empty() { answer.to_owned() } else { format!("{answer} that was examined") }
     }
 
-    /// Which members leave GPUs of this compute capability out, in whole or for some of their kernels.
+    /// Lists the members without code for GPUs of this compute capability, and those that lack some of their kernels.
     fn left_out(&self, cc: (u8, u8)) -> String {
         let in_part =
             |part: &&ArtifactMember| part.kernels.has_kernels() && part.kernels.gpu_support(cc).by == Coverage::Partial;
@@ -615,7 +621,7 @@ impl ArtifactReport {
     }
 }
 
-/// What a GPU gets where members are served in these ways.
+/// Combines the coverage of several members for one GPU.
 fn merge_coverage(all: impl Iterator<Item = Coverage>) -> Coverage {
     let all: Vec<Coverage> = all.collect();
     let any = |by: Coverage| all.contains(&by);
@@ -639,7 +645,7 @@ fn covers_of(parts: &[&ArtifactMember]) -> Vec<((u8, u8), Coverage)> {
     ccs.into_iter().map(|cc| (cc, merge_coverage(with.iter().map(|kernels| kernels.gpu_support(cc).by)))).collect()
 }
 
-/// A path from a folder of the archive, as `$ORIGIN` is followed by it; `None` where it leads out.
+/// Resolves a path relative to a directory of the archive, as `$ORIGIN` does; `None` if it is outside of the archive.
 fn resolve_within(folder: &str, path: &str) -> Option<String> {
     let mut at: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -670,7 +676,8 @@ fn inspect_artifact(file: &Path, archive: Archive, form: Output) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// What all members together ask of a machine. What one finds within the archive is asked of the archive.
+/// Returns the requirements of all members together. Requirements that the archive itself satisfies are checked against
+/// the archive.
 pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Components, CliError> {
     let mut whole = ArtifactReport::read(file, archive)?;
     let not_examined = std::mem::take(&mut whole.not_examined);
@@ -703,7 +710,7 @@ pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Compo
             }
         }
         let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
-        // One that was built with a guard has its owner's word for what it does without.
+        // If a member was built with a guard, its manifest records the optional GPUs.
         let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
         if is_package && unrecorded && whole.does_without(part) {
             all.enough.in_part.extend(places.clone());
@@ -713,7 +720,7 @@ pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Compo
         }
         if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
             one_of.entry(*major).or_default().extend(places);
-            // Which of them is loaded, and finds its libraries, is settled when the program runs.
+            // The running program determines which of them is loaded and finds its libraries.
             own.needed.clear();
             own.bound.clear();
         }
@@ -745,7 +752,7 @@ fn is_cudnn_row(row: &Requirement) -> bool {
 }
 
 impl ArtifactReport {
-    /// What is wrong with the guarded library that a member finds within the archive.
+    /// Checks the cuDNN that a member finds within the archive.
     fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
         let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
         let beside = |part: &&ArtifactMember| folder(&part.name) == folder(name);
@@ -763,7 +770,7 @@ impl ArtifactReport {
     }
 }
 
-/// A higher one is the better answer.
+/// Ranks an answer: a higher rank is better.
 fn answer_rank(answer: &GpuAnswer) -> u8 {
     match answer.service {
         Service::None => 0,
@@ -778,8 +785,9 @@ fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
     (one.cc, &one.name) == (other.cc, &other.name)
 }
 
-/// What becomes of several members on each GPU: of those that all count the worst, of those of which one is enough the best; and
-/// served in part, where libraries do with what others have. `all` has the answers of each manifest.
+/// Combines the results of several members for each GPU: the worst result of the members that are all required, and the
+/// best result of a group of which one suffices. If a library can use the code of other members, the GPU counts as
+/// partially covered. `all` contains the results of each manifest.
 pub(crate) fn together_on(all: &[Vec<GpuAnswer>], enough: &Enough) -> Vec<GpuAnswer> {
     let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
     let in_group = |at: &usize| enough.one_of.iter().any(|group| group.contains(at));
@@ -812,7 +820,7 @@ pub(crate) fn together_on(all: &[Vec<GpuAnswer>], enough: &Enough) -> Vec<GpuAns
     found
 }
 
-/// Of what becomes of several members on each GPU, the worst.
+/// Returns the worst result of several members for each GPU.
 fn worst_answers(all: &[GpuAnswer]) -> Vec<GpuAnswer> {
     let mut found: Vec<GpuAnswer> = Vec::new();
     for answer in all {

@@ -1,6 +1,6 @@
-//! The rustc wrapper: cargo calls it for each crate of the workspace, as `RUSTC_WORKSPACE_WRAPPER`. What becomes a
-//! program or a C library gets the guard linked in, and its note sealed before cargo hands the file on. Everything else
-//! is the compiler's affair alone.
+//! The rustc wrapper: cargo calls it for each crate of the workspace as `RUSTC_WORKSPACE_WRAPPER`. It links the guard
+//! into programs and C libraries, and seals their note before cargo copies the file to its final place. For all other
+//! crates it only runs the compiler.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -44,13 +44,14 @@ use crate::signals;
 pub(crate) struct WrapperCall {
     build: BuildContext,
     words: Vec<OsString>,
-    /// The file with what was prepared for this build, where it is gone.
+    /// The path of the build context, if it cannot be read.
     lost: Option<PathBuf>,
-    /// Whether it is for a crate of the workspace; other crates pass through us only on their way to the user's wrapper.
+    /// Set if the crate belongs to the workspace. Other crates reach this wrapper only because it replaces the wrapper
+    /// of the user.
     means_us: bool,
-    /// How the compiler reports diagnostics; `None`: as text.
+    /// The format of the compiler's diagnostics; `None` means text.
     form: Option<MessageFormat>,
-    /// A diagnostic says why the crate is refused.
+    /// Set if a diagnostic already explains why the crate is refused.
     is_reported: Cell<bool>,
 }
 
@@ -68,11 +69,11 @@ impl WrapperCall {
     }
 }
 
-/// Whether cargo calls this process as a wrapper, and for which build.
+/// Returns the call if cargo runs this process as a compiler wrapper.
 pub(crate) fn detect_call(env: &Env) -> Option<WrapperCall> {
     env.var_os(MARK)?;
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    // A verb is a bare word; cargo gives the compiler as it was found or named.
+    // A subcommand is a single word without a path; cargo passes the compiler as a path or by its name.
     let first = Path::new(words.first()?);
     let compiler = first.components().count() > 1 || first.to_str().is_some_and(|name| name.contains("rustc"));
     if !compiler {
@@ -81,9 +82,10 @@ pub(crate) fn detect_call(env: &Env) -> Option<WrapperCall> {
     let file = env.var_os(BUILD).map(PathBuf::from);
     let build = file.as_deref().and_then(BuildContext::read);
     let lost = file.filter(|_| build.is_none());
-    // Without what the build says, all that can be done is to compile.
+    // If the build context is missing, the wrapper can only run the compiler.
     let build = build.unwrap_or_default();
-    // With a wrapper around us, cargo calls us in its place, and names us again where it means us.
+    // If cudaguard replaces an outer wrapper, cargo calls cudaguard in its place, and names cudaguard a second time for
+    // crates of the workspace.
     let ours = env.var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
     let means_us = ours || build.outer.is_empty();
     let words: Vec<OsString> = words.into_iter().skip(usize::from(ours)).collect();
@@ -91,7 +93,7 @@ pub(crate) fn detect_call(env: &Env) -> Option<WrapperCall> {
     Some(WrapperCall { build, words, lost, means_us, form, is_reported: Cell::new(false) })
 }
 
-/// Compiles, and guards what is to be guarded.
+/// Runs the compiler and guards its output if necessary.
 pub(crate) fn run_wrapper(env: &Env, call: &WrapperCall) -> ExitCode {
     let mut command = compiler(call);
     let program = command.get_program().to_owned();
@@ -110,7 +112,7 @@ pub(crate) fn run_wrapper(env: &Env, call: &WrapperCall) -> ExitCode {
     if !status.success() {
         return signals::end_as(status);
     }
-    // The linked file may use CUDA although nothing before it showed that, or the other way round.
+    // The linked file may use CUDA although nothing before it indicated that, or the other way round.
     match job.revise(env) {
         Ok(true) => {}
         Ok(false) => return job.seal_and_record(env).map_or_else(|error| call.fail(&error), |()| ExitCode::SUCCESS),
@@ -120,7 +122,7 @@ pub(crate) fn run_wrapper(env: &Env, call: &WrapperCall) -> ExitCode {
     if let Err(error) = job.link_guard(call, &mut command) {
         return call.fail(&error);
     }
-    // What the compiler reports it has reported already.
+    // The compiler has already reported its diagnostics.
     match command.stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => {}
         Ok(output) => {
@@ -132,7 +134,7 @@ pub(crate) fn run_wrapper(env: &Env, call: &WrapperCall) -> ExitCode {
     job.seal_and_record(env).map_or_else(|error| call.fail(&error), |()| ExitCode::SUCCESS)
 }
 
-/// The compiler with the arguments that cargo gave it, called through the user's own wrappers.
+/// Returns the compiler with the arguments of cargo, called through the wrappers of the user.
 fn compiler(call: &WrapperCall) -> Command {
     let inner = call.build.inner.iter().filter(|_| call.means_us);
     let mut line = call.build.outer.iter().chain(inner).map(OsString::from).chain(call.words.iter().cloned());
@@ -147,39 +149,40 @@ fn link_argument(object: &Path) -> OsString {
     argument
 }
 
-/// A crate to guard, or to examine once it is linked.
+/// A crate to guard, or to examine after it is linked.
 struct CrateBuild<'a> {
     of: CratePackage<'a>,
     unit: RustcArgs,
     policy: Policy,
-    /// `None` until something shows that the crate uses CUDA.
+    /// `None` until there is evidence that the crate uses CUDA.
     judged: Option<BuildCheck>,
-    /// `None` for a test's program, and for a crate that does not use CUDA.
+    /// `None` for a test program, and for a crate that does not use CUDA.
     guard: Option<Guard>,
-    /// An earlier build linked the guard because the linked file used CUDA; nothing before linking shows it.
+    /// Set if an earlier build linked the guard because the linked file used CUDA, without earlier evidence.
     by_record: bool,
 }
 
-/// The package that a crate is of, in this build.
+/// The package of a crate in this build.
 struct CratePackage<'a> {
     build: &'a BuildContext,
     component: Component,
     folder: PathBuf,
     target: String,
-    /// The profile that cargo builds, and whether it is a release one.
+    /// The profile that cargo builds, and whether it counts as a release profile.
     profile: String,
     release: bool,
-    /// Its build script judges.
+    /// Set if the build script runs the check.
     embeds: bool,
     call: &'a WrapperCall,
 }
 
 impl CratePackage<'_> {
-    /// Says what nobody has said yet, and refuses by it: a tool may ask of cargo what the guard was not told (another profile, target or
-    /// package), and where it calls cargo itself, with the variables of `env`, what was judged then is no longer what is there.
+    /// Reports findings that were not reported before the build, and fails if they refuse it. A tool may call cargo
+    /// with another profile, target or package than the guard was prepared for. If a tool calls cargo itself, with the
+    /// variables of `env`, the toolchain may have changed since its check.
     fn report_late_findings(&self, judged: &BuildCheck, is_new: bool) -> Result<(), String> {
         let of_crates = judged.of_crates.iter().filter(|one| one.severity > Severity::Info);
-        // A build script that judges says its part itself.
+        // A build script that runs the check reports its findings itself.
         let others = judged.findings.iter().filter(|_| !self.embeds);
         let found: Vec<Finding> = of_crates.chain(others).cloned().collect();
         let refuses = pipeline::fails_build(&found);
@@ -190,7 +193,7 @@ impl CratePackage<'_> {
         if refuses { Err(policy::not_built(&self.component, self.release)) } else { Ok(()) }
     }
 
-    /// Whether what it is built with was judged before cargo was started.
+    /// Returns true if the toolchain of this package was checked before cargo started.
     fn was_judged(&self) -> bool {
         let BuildContext { profile, made, .. } = self.build;
         let is_this = |(target, package, _): &(String, String, Artefact)| {
@@ -199,14 +202,14 @@ impl CratePackage<'_> {
         *profile == self.profile && made.iter().any(is_this)
     }
 
-    /// Says it in the form that cargo's caller has asked for.
+    /// Reports findings in the format that the caller of cargo requested.
     fn report_findings(&self, findings: &[Finding]) {
         let as_json = MessageFormat::from_values(&self.build.message_format).filter(|form| !form.on_stderr);
         let manifest = self.folder.join("Cargo.toml");
         let mut as_text = Vec::new();
         for finding in finding::sorted_unique(findings) {
-            // cargo takes a line of JSON for one of the compiler's, and hands it on as such. It would replay a warning in each
-            // build; those are text, unless its caller asked for messages.
+            // Cargo treats a line of JSON as a message of the compiler and forwards it. It would repeat a warning in
+            // each build, so warnings are printed as text unless the caller requested messages.
             match as_json.or(self.call.form.filter(|_| finding.severity == Severity::Error)) {
                 Some(form) => {
                     self.call.is_reported.set(self.call.is_reported.get() || finding.severity == Severity::Error);
@@ -300,8 +303,8 @@ impl<'a> CrateBuild<'a> {
         records.read(&self.of.component.name, &artefact).is_some_and(|entry| entry.unguarded.is_none())
     }
 
-    /// Judges the toolchain for this package, and makes its guard. Workspace packages that show their use of CUDA were judged
-    /// before cargo was started; a package from elsewhere was not.
+    /// Checks the toolchain of this package and writes its guard. Workspace packages with evidence of CUDA were checked
+    /// before cargo started; a package from a registry or a repository was not.
     fn judge(&mut self, env: &Env) -> Result<(), String> {
         let CratePackage { build, .. } = self.of;
         let facts = self.of.build_inputs();
@@ -314,7 +317,7 @@ impl<'a> CrateBuild<'a> {
             self.of.report_late_findings(&judged, build_start_time(env).is_some())?;
         }
         if self.unit.kind.is_some() {
-            // Cargo stores what a compiler prints and repeats it in later builds, so this reports no progress.
+            // Cargo stores the output of a compiler and repeats it in later builds, so no progress is reported here.
             let mut shims = Shims::new(&build.own, true);
             let plan = Plan::new(&facts, &judged, &build.own)?;
             self.guard = Some(plan.make(&facts, &judged, build_start_time(env), &mut shims)?);
@@ -323,7 +326,7 @@ impl<'a> CrateBuild<'a> {
         Ok(())
     }
 
-    /// Adds the guard's objects to the compiler's arguments, unless the build script has added its own.
+    /// Adds the objects of the guard to the arguments of the compiler, unless the build script has added its own.
     fn link_guard(&self, call: &WrapperCall, command: &mut Command) -> Result<(), String> {
         match self.guard.as_ref().map(|guard| &guard.guarded) {
             Some(GuardObjects::Objects { note, shim }) if !self.unit.embeds => {
@@ -340,14 +343,14 @@ impl<'a> CrateBuild<'a> {
         }
     }
 
-    /// Compares the linked file with what was known before it. Returns true if it must be linked again: it uses CUDA and has
-    /// no guard, or it has one only because it used CUDA when it was last built.
+    /// Compares the linked file with the evidence before linking. Returns true if it must be linked again: it uses CUDA
+    /// and has no guard, or it has one only because it used CUDA when it was last built.
     fn revise(&mut self, env: &Env) -> Result<bool, String> {
         if self.judged.is_some() && !self.by_record {
             return Ok(false);
         }
         let Some(file) = self.unit.produced_file(self.unit.kind.unwrap_or(ArtefactKind::Bin)) else { return Ok(false) };
-        // A file of a form that cannot be read has nothing for a GPU of NVIDIA's.
+        // A file in an unsupported format has no code for NVIDIA GPUs.
         let Ok(binary) = Binary::read(&file) else { return Ok(false) };
         let Ok(kernels) = binary.kernels() else { return Ok(false) };
         let has_nothing = self.has_nothing(&self.policy, &binary, kernels)?;
@@ -365,8 +368,8 @@ impl<'a> CrateBuild<'a> {
         Ok(false)
     }
 
-    /// Returns true if nothing of the linked file, and of the libraries that its build brings along, uses CUDA, and no policy
-    /// says that it does.
+    /// Returns true if nothing in the linked file, and in the libraries from its build, uses CUDA, and no policy
+    /// declares that it does.
     fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
         let has_nothing = self.of.build_inputs().has_nothing(policy, binary, kernels)?;
         Ok(has_nothing && !linker::need_cuda(&binary.needed, &self.unit.searched))
@@ -405,7 +408,7 @@ impl<'a> CrateBuild<'a> {
         })
     }
 
-    /// Seals the file, lets cargo know what it depends on, and writes it down.
+    /// Seals the file, adds its dependencies for cargo, and writes its record.
     fn seal_and_record(&self, env: &Env) -> Result<(), String> {
         let Some(judged) = &self.judged else { return self.finish_unguarded(env) };
         let (Some(kind), Some(guard)) = (self.unit.kind, &self.guard) else {
@@ -414,7 +417,7 @@ impl<'a> CrateBuild<'a> {
         let shared = self.unit.extra.is_empty();
         self.unit.depend_on(&guard.key, shared)?;
         let Some(file) = self.unit.produced_file(kind) else {
-            // Of a form that only its target knows.
+            // The file has a format that only its target defines.
             return Ok(());
         };
         let mut unguarded = match (&guard.guarded, self.unit.embeds) {
@@ -439,7 +442,7 @@ impl<'a> CrateBuild<'a> {
             match facts.seal_file(&binary, None, kernels, Some(judged), seen, taken)? {
                 Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
                 Err(why) => {
-                    // Where nobody asked for the guard, a file without CUDA lacks nothing.
+                    // If the guard is not required, a file without CUDA may have none.
                     if self.unit.embeds || about_cuda {
                         let new_findings = facts.not_guarded(&judged.policy, &self.unit.name, &file, &why);
                         self.check_acceptable(&file, &new_findings)?;
@@ -454,7 +457,7 @@ impl<'a> CrateBuild<'a> {
         self.record(kind, file, unguarded, built_with, findings)
     }
 
-    /// Whether a file may go without a guard. Where it may, the line at the end of the build says that it does.
+    /// Checks if a file may have no guard. If it may, the summary at the end of the build mentions it.
     fn check_unguarded(&self, file: &Path, why: &str) -> Result<(), String> {
         let values = Values::default().with("component", &self.of.component).with("why", why);
         let finding = MessageTemplate::Unguarded.to_finding(&values);
@@ -462,14 +465,14 @@ impl<'a> CrateBuild<'a> {
         if pipeline::fails_build(&weighed) { self.check_acceptable(file, &weighed) } else { Ok(()) }
     }
 
-    /// Whether a file may stay, by these findings.
+    /// Checks if a file with these findings is accepted; deletes it otherwise.
     fn check_acceptable(&self, file: &Path, findings: &[Finding]) -> Result<(), String> {
         if !pipeline::fails_build(findings) {
             return Ok(());
         }
         self.of.report_findings(findings);
-        // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted; nor what an
-        // earlier build has handed over, of this crate or of those that cargo does not come to now.
+        // Cargo has not recorded this crate as built, and no tool must treat the file as accepted. The same applies to
+        // the final artifacts of an earlier build, including those of crates that cargo does not reach now.
         let _ = fs::remove_file(file);
         for file in self.handed_over().unwrap_or_default() {
             let _ = fs::remove_file(file);
@@ -477,7 +480,7 @@ impl<'a> CrateBuild<'a> {
         Err(policy::not_built(&self.of.component, self.of.release))
     }
 
-    /// What cargo hands over where this build goes well, for the same target.
+    /// Returns the final artifacts that cargo creates if this build succeeds, for the same target.
     fn handed_over(&self) -> Option<Vec<PathBuf>> {
         let build = self.of.build;
         let below = self.unit.out.parent()?.strip_prefix(&build.kept).ok()?;
@@ -486,9 +489,9 @@ impl<'a> CrateBuild<'a> {
         Some(files.map(|file| folder.join(file)).collect())
     }
 
-    /// What carries no guard is refused as any other file where it turns out to be about CUDA.
+    /// Checks a file without a guard: it is refused like any other file if it uses CUDA.
     fn look_at(&self, env: &Env, judged: &BuildCheck, file: &Path) -> Result<(), String> {
-        // Of a form that cannot be read it holds nothing for a GPU of NVIDIA's.
+        // A file in an unsupported format has no code for NVIDIA GPUs.
         let Ok(binary) = Binary::read(file) else { return Ok(()) };
         let Ok(kernels) = binary.kernels() else { return Ok(()) };
         if self.has_nothing(&judged.policy, &binary, kernels)? {
@@ -502,8 +505,8 @@ impl<'a> CrateBuild<'a> {
         self.of.build.own.parent().unwrap_or(&self.of.build.own)
     }
 
-    /// Folders that build scripts wrote to, those of other packages among them. What lies in a package's folder may have come
-    /// with its sources.
+    /// Returns the output directories of build scripts, including those of other packages. Files in the directory of a
+    /// package may belong to its sources, so it is not included.
     fn out_dirs(&self, env: &Env) -> Vec<PathBuf> {
         let of_script = |folder: &PathBuf| {
             let mut ours = folder.ancestors().take_while(|folder| folder.starts_with(self.target_dir()));
@@ -517,12 +520,12 @@ impl<'a> CrateBuild<'a> {
         own.into_iter().chain(others).collect()
     }
 
-    /// Objects that the linker is given by name, as far as this build has made them.
+    /// Returns the objects that the linker is given by name, if this build created them.
     fn linked_objects(&self) -> Vec<PathBuf> {
         self.unit.objects.iter().filter(|object| object.starts_with(self.target_dir())).cloned().collect()
     }
 
-    /// Where that lies which build scripts have made.
+    /// Returns the locations of build script outputs.
     fn build_outputs<'p>(
         &'p self,
         env: &Env,
@@ -533,7 +536,7 @@ impl<'a> CrateBuild<'a> {
         kernel_ownership::BuildPlaces { package: None, out_dirs, objects, files, target_dir }
     }
 
-    /// Which headers of the guarded library the code was compiled with, as far as what build scripts have left shows it.
+    /// Returns the cuDNN headers that the code was compiled with, as far as the outputs of build scripts show them.
     fn included_headers(&self, env: &Env, binary: &Binary, open: &OpenFiles) -> Vec<Included> {
         if !binary.needed.iter().any(|name| CUDNN.is_named(name)) {
             return Vec::new();
@@ -543,7 +546,7 @@ impl<'a> CrateBuild<'a> {
         evidence::included_headers(&places.out_dirs, &kernel_ownership::object_files(&places), open)
     }
 
-    /// What the tools of the file tell of the toolkit.
+    /// Collects the evidence in the linked file about the toolkit.
     fn link_evidence(
         &self,
         env: &Env,
@@ -553,7 +556,7 @@ impl<'a> CrateBuild<'a> {
         open: &OpenFiles,
     ) -> LinkEvidence {
         let in_use = judged.toolchain.toolkit_version().map(Into::into);
-        // What was found on the linker's way without any `-L` comes last.
+        // A directory that the linker searches without a `-L` option comes last.
         let usual = judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
         let usual = usual.and_then(|cudart| cudart.path.parent().map(Path::to_owned));
         let library = judged.toolchain.library_used().and_then(|library| library.path.parent().map(Path::to_owned));
@@ -567,7 +570,7 @@ impl<'a> CrateBuild<'a> {
         seen
     }
 
-    /// Holds the linked file against the policy and what was recorded of it.
+    /// Checks the linked file against the policy and its manifest.
     fn verify_linked_file(
         &self,
         env: &Env,
@@ -630,8 +633,8 @@ impl<'a> CrateBuild<'a> {
         Ok((taken, findings))
     }
 
-    /// Whether the guarded library in the file is the one that the toolchain was judged with: one that a build script names to the
-    /// linker is its own affair.
+    /// Returns true if the file links the cuDNN of the checked toolchain. A cuDNN that a build script passes to the
+    /// linker is not the detected one.
     fn links_the_library_found(&self, judged: &BuildCheck, binary: &Binary) -> bool {
         let Some(library) = judged.toolchain.library_used() else { return false };
         let soname = format!("{}.{}", CUDNN.link_name(), library.major);
@@ -647,34 +650,34 @@ impl<'a> CrateBuild<'a> {
     }
 }
 
-/// What the compiler is asked to make, as far as the guard is concerned.
+/// The arguments of rustc that affect the guard.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an argument of rustc by itself")]
 struct RustcArgs {
     name: String,
-    /// `None`: nothing that can be guarded.
+    /// `None` if the output cannot be guarded.
     kind: Option<ArtefactKind>,
-    /// A program for `cargo test` or `cargo bench`.
+    /// Set for a program of `cargo test` or `cargo bench`.
     is_test: bool,
     out: PathBuf,
-    /// What cargo puts behind the name; empty where the file's name is shared by all that make it.
+    /// The suffix that cargo adds to the name; empty if all builds use the same file name.
     extra: String,
     target: Option<String>,
-    /// The build script has put a guard on the command line.
+    /// Set if the build script has added a guard to the arguments.
     embeds: bool,
-    /// The linker is given a library of NVIDIA's, or a directory that has one.
+    /// Set if the linker is given an NVIDIA library or a directory that contains one.
     links_cuda: bool,
     dep_info: bool,
-    /// Files that the linker is given besides: objects of the build script.
+    /// Additional files for the linker: objects of the build script.
     objects: Vec<PathBuf>,
-    /// Folders in which it looks for libraries.
+    /// Directories in which the linker searches for libraries.
     searched: Vec<PathBuf>,
-    /// Whether the C library is to be linked in, where that is said.
+    /// The choice of static or dynamic linking of the C library, if an argument specifies it.
     crt_static: Option<bool>,
 }
 
 impl RustcArgs {
-    /// Reads a call of the compiler. `None` where it makes no crate.
+    /// Parses a call of the compiler; `None` if it builds no crate.
     fn parse(env: &Env, words: &[OsString]) -> Option<Self> {
         let mut unit = Self::default();
         let (mut types, mut test, mut links) = (Vec::new(), false, false);
@@ -734,7 +737,7 @@ impl RustcArgs {
                 "-l" => {
                     let library = value();
                     unit.embeds |= is_embed_argument(library);
-                    // `KIND:MODIFIERS=NAME:RENAME`
+                    // The syntax is `KIND:MODIFIERS=NAME:RENAME`.
                     let name = library.rsplit('=').next().and_then(|name| name.split(':').next()).unwrap_or_default();
                     unit.links_cuda |= linker::is_cuda(name);
                 }
@@ -745,12 +748,13 @@ impl RustcArgs {
             return None;
         }
         unit.links_cuda |= for_linker.iter().any(|word| linker::names_cuda(word));
-        // A library that is named by its path is taken whatever folders are searched.
+        // A library that is named by its path takes precedence over the searched directories.
         let by_linker = linker::Folders::from_args(for_linker.iter().map(String::as_str), env.current_dir());
         unit.searched.splice(0..0, by_linker.named);
         unit.searched.extend(by_linker.searched);
         let is = |wanted: &str| types.iter().any(|kind| kind == wanted);
-        // cargo says so of programs and examples only: a test or a benchmark with its own `main` is neither.
+        // Cargo sets this variable only for programs and examples: a test or a benchmark with its own `main` is
+        // neither.
         let program = is("bin") && env.var_os("CARGO_BIN_NAME").is_some();
         let example = unit.out.ends_with("examples");
         unit.kind = match (program, is("cdylib")) {
@@ -765,13 +769,13 @@ impl RustcArgs {
         Some(unit)
     }
 
-    /// The folder of the profile that it is built in; `None` where cargo lays its files out otherwise.
+    /// Returns the directory name of the profile; `None` if cargo uses another directory layout.
     fn profile_folder(&self) -> Option<&str> {
         let of_kind = self.out.ends_with("deps") || self.out.ends_with("examples");
         self.out.parent().filter(|_| of_kind)?.file_name()?.to_str()
     }
 
-    /// The file that comes out.
+    /// Returns the expected path of the output.
     fn output_file(&self, kind: ArtefactKind) -> PathBuf {
         self.out.join(match kind {
             ArtefactKind::Bin | ArtefactKind::Example => format!("{}{}", self.name, self.extra),
@@ -779,7 +783,7 @@ impl RustcArgs {
         })
     }
 
-    /// The file that came out, also where the target gives it another ending.
+    /// Returns the output file, even if the target gives it another extension.
     fn produced_file(&self, kind: ArtefactKind) -> Option<PathBuf> {
         let file = self.output_file(kind);
         if file.is_file() {
@@ -791,8 +795,8 @@ impl RustcArgs {
         names.into_iter().chain(others).map(|name| self.out.join(name)).find(|file| file.is_file())
     }
 
-    /// Adds the guard to what cargo knows this crate to depend on. A file that `cargo build` makes under the same name
-    /// depends on this very variable too, so that cargo does not take one for the other.
+    /// Adds the guard to the dependencies that cargo knows of this crate. If `cargo build` creates a file of the same
+    /// name, its dependencies include this variable too, so that cargo does not confuse the two files.
     fn depend_on(&self, key: &Path, shared: bool) -> Result<(), String> {
         if !self.dep_info {
             return Ok(());
@@ -817,13 +821,13 @@ impl RustcArgs {
     }
 }
 
-/// `embed!()` names what it links after itself.
+/// Returns true for an argument that `embed!()` added: its files start with `cudaguard`.
 fn is_embed_argument(argument: &str) -> bool {
     let name = argument.rsplit(['/', '=', ':']).next().unwrap_or_default();
     name.starts_with("cudaguard") || name.starts_with("libcudaguard")
 }
 
-/// The words, those of `@file` in its place: so cargo calls where a command line would be too long.
+/// Replaces `@file` by the arguments in the file. Cargo uses such files if a command line would be too long.
 fn expand_arg_files(words: &[OsString]) -> Vec<String> {
     let mut all = Vec::new();
     for word in words {

@@ -1,4 +1,4 @@
-//! What a package, or an image, says of itself, beside what is in it.
+//! Metadata of packages and images, and checks of the metadata against the contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,22 +12,23 @@ use serde_json::Value;
 
 use crate::counts::join_some;
 
-/// What a wheel's METADATA, a conda package's index or an image's variables say.
+/// The metadata of a package or an image: METADATA of a wheel, the index of a conda package, or the variables of an
+/// image.
 pub(super) struct ArtifactPackage {
     kind: PackageKind,
-    /// Its name.
+    /// Name of the package.
     name: String,
-    /// Its version, with what stands behind a `+`.
+    /// Version of the package, including the part after a `+`.
     version: String,
-    /// What it requires of NVIDIA's packages, as it is written.
+    /// The requirements of NVIDIA packages, unchanged.
     pub(super) requires: Vec<String>,
-    /// What it has those require that are linked to it (conda's `run_exports`).
+    /// Requirements that it adds to packages that link to it (conda's `run_exports`), unchanged.
     exports: Vec<String>,
-    /// What its version, its build or a variable says of CUDA, as it is written.
+    /// The CUDA version in its version, its build string or a variable, with a description of the source.
     tag: Option<(String, CudaVersion)>,
-    /// What stands before its members' names.
+    /// The prefix of the names of its members.
     top: String,
-    /// Its members, where it lists them.
+    /// The members that its metadata lists; empty if it lists none.
     files: BTreeSet<String>,
 }
 
@@ -38,18 +39,19 @@ enum PackageKind {
     Image,
 }
 
-/// A requirement: a range of releases of one of NVIDIA's packages.
+/// A requirement: a range of releases of an NVIDIA package.
 struct Promise<'a> {
     text: &'a str,
-    /// Its libraries, without `lib` and what follows `.so`.
+    /// The libraries of the package, without `lib` and without the part from `.so` on.
     stems: &'static [&'static str],
-    /// The oldest that it lets in.
+    /// The oldest allowed release.
     least: Option<Version>,
-    /// The first that it does not let in any more.
+    /// The first release above the allowed range.
     below: Option<Version>,
 }
 
-/// NVIDIA's packages that bring libraries, and the libraries: pip's without `nvidia-` and the CUDA major, and conda's.
+/// NVIDIA packages that contain libraries, with the libraries: the pip packages without `nvidia-` and the CUDA major
+/// version, and the conda packages.
 const BRING: &[(&str, &[&str])] = &[
     ("cublas", &["cublas", "cublasLt"]),
     ("cuda-cudart", &["cudart"]),
@@ -57,7 +59,7 @@ const BRING: &[(&str, &[&str])] = &[
     ("cuda-cupti", &["cupti"]),
     ("cuda-nvrtc", &["nvrtc"]),
     ("cuda-runtime", &["cudart"]),
-    // Each of these fixes the CUDA that all the others of conda are for.
+    // Each of these packages selects the CUDA version of all other conda packages.
     ("cuda-libraries", &["cudart"]),
     ("cuda-toolkit", &["cudart"]),
     ("cuda-version", &["cudart"]),
@@ -77,21 +79,23 @@ const BRING: &[(&str, &[&str])] = &[
     ("nvshmem", &["nvshmem_host"]),
     ("nvtx", &["nvToolsExt"]),
 ];
-/// Those whose release says nothing of their libraries' sonames: cuFile 1.13 is `libcufile.so.0`, NVTX 12.8 `libnvToolsExt.so.1`.
+/// Packages whose release is unrelated to the sonames of their libraries: cuFile 1.13 is `libcufile.so.0`, NVTX 12.8
+/// `libnvToolsExt.so.1`.
 const NUMBERED_OTHERWISE: [&str; 2] = ["cufile", "nvtx"];
-/// pip's package of a whole toolkit, whose extras say what of it is wanted: `cuda-toolkit[cublas,cudart]==13.2.2`.
+/// The pip package of an entire toolkit, whose extras select its parts: `cuda-toolkit[cublas,cudart]==13.2.2`.
 const TOOLKIT: &str = "cuda-toolkit";
-/// The variable by which an image says which CUDA its libraries are of.
+/// The variable of an image with the CUDA version of its libraries.
 const CUDA_VERSION: &str = "CUDA_VERSION=";
-/// That by which it says which machines can start it.
+/// The variable of an image with the machines that can start it.
 const REQUIRE_CUDA: &str = "NVIDIA_REQUIRE_CUDA=";
 
-/// That by which it says which release of the guarded library is in it.
+/// Returns the variable of an image with the version of its cuDNN.
 fn guarded_version() -> String {
     format!("NV_{}_VERSION=", CUDNN.key.to_uppercase())
 }
 
-/// What these texts say, each with its member's name. What is of another form than expected says nothing.
+/// Parses the packages that these texts describe; each text has the name of its member. Texts in another format are
+/// ignored.
 pub(super) fn all_of(texts: &[(String, String)]) -> Vec<ArtifactPackage> {
     let mut packages: Vec<ArtifactPackage> = Vec::new();
     let beside = |folder: &str, name: &str| {
@@ -115,7 +119,7 @@ pub(super) fn all_of(texts: &[(String, String)]) -> Vec<ArtifactPackage> {
 
 impl ArtifactPackage {
     fn from_wheel(top: &str, metadata: &str, record: &str) -> Self {
-        // Behind the first empty line stands a description in free words.
+        // The text after the first empty line is a free-form description.
         let lines = || metadata.lines().take_while(|line| !line.is_empty());
         let all = |key: &'static str| lines().filter_map(move |line| Some(line.strip_prefix(key)?.trim().to_owned()));
         let first = |key| all(key).next().unwrap_or_default();
@@ -135,7 +139,7 @@ impl ArtifactPackage {
         }
     }
 
-    /// `info/index.json`, or `conda-meta/NAME.json` of an installed one.
+    /// Parses `info/index.json`, or `conda-meta/NAME.json` of an installed package.
     fn from_conda(top: &str, index: &str, exports: Option<&str>) -> Option<Self> {
         let index: Value = serde_json::from_str(index).ok()?;
         let text = |key: &str| Some(index[key].as_str()?.to_owned());
@@ -144,7 +148,7 @@ impl ArtifactPackage {
         };
         let named = |text: &String| bundled_libraries(PackageKind::Conda, name_of(text)).is_some();
         let exports = exports.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
-        // A list alone is what those get that are linked to it.
+        // A plain list contains the requirements of packages that link to this one.
         let exported = list(&exports).into_iter().chain(["weak", "strong"].iter().flat_map(|key| list(&exports[*key])));
         let build = text("build").unwrap_or_default();
         let tag = cuda_of_build(&build).map(|cuda| (format!("the build says {build}"), cuda));
@@ -160,7 +164,7 @@ impl ArtifactPackage {
         })
     }
 
-    /// The variables of an image that say something of CUDA.
+    /// Parses the variables of an image that concern CUDA.
     pub(super) fn from_image(config: &str) -> Option<Self> {
         let config: Value = serde_json::from_str(config).ok()?;
         let variables = config["config"]["Env"].as_array()?.iter().filter_map(Value::as_str);
@@ -182,7 +186,7 @@ impl ArtifactPackage {
         })
     }
 
-    /// `package torch 2.9.1+cu128`
+    /// Returns a title such as `package torch 2.9.1+cu128`.
     pub(super) fn display_title(&self) -> String {
         match self.kind {
             PackageKind::Image => "variables of the image".to_owned(),
@@ -190,17 +194,17 @@ impl ArtifactPackage {
         }
     }
 
-    /// Its name and version, as they are written.
+    /// Returns the name and the version, unchanged.
     pub(super) fn name_and_version(&self) -> String {
         format!("{} {}", self.name, self.version).trim_end().to_owned()
     }
 
-    /// Whether its members are parts of one thing, of which others may do what one does not.
+    /// Returns true if its members belong together, so that one may use the code of another.
     pub(super) fn is_one(&self) -> bool {
         self.kind != PackageKind::Image
     }
 
-    /// Whether a member is its.
+    /// Returns true if the member belongs to this package.
     pub(super) fn owns_member(&self, member: &str) -> bool {
         if self.files.is_empty() { member.starts_with(&self.top) } else { self.files.contains(member) }
     }
@@ -209,7 +213,7 @@ impl ArtifactPackage {
         self.requires.iter().flat_map(|text| Promise::all_of(self.kind, text))
     }
 
-    /// The requirement that brings the library of this soname to whoever installs it: its text.
+    /// Returns the text of the requirement that installs the library with this soname together with the package.
     pub(super) fn requirement_for(&self, soname: &str, oldest: Option<Version>) -> Option<&str> {
         let optional = |text: &str| text.contains("extra ==");
         let fits = |one: &Promise<'_>| {
@@ -227,8 +231,8 @@ impl ArtifactPackage {
         format!("{who} {text}")
     }
 
-    /// What members need from elsewhere that the package promises in another release. Each is for what one of several promises
-    /// brings: they may stand under different markers.
+    /// Reports libraries that members need from outside of the package, if the package requires another release of
+    /// them. A library is fine if one of several requirements provides it, because they may have different markers.
     pub(super) fn check_wants(&self, members: &[(&str, Wants)]) -> Vec<Finding> {
         let promises: Vec<Promise<'_>> = self.promises().collect();
         let wanted = || members.iter().flat_map(|(_, wants)| wants.keys());
@@ -241,7 +245,8 @@ impl ArtifactPackage {
                 let values = |one: &Promise<'_>| {
                     values.clone().with("value", self.promise_text(one.text)).with("library", soname.as_str())
                 };
-                // A file for each of several majors: what is promised is for another one.
+                // The package contains a file for each of several major versions, and the requirement is for another
+                // one.
                 let for_another = |one: &Promise<'_>| wanted().any(|other| other != soname && one.is_first(other));
                 match (strictest, oldest) {
                     (Some(one), Some((oldest, symbol))) if one.least.is_some_and(|least| least < *oldest) => {
@@ -249,7 +254,7 @@ impl ArtifactPackage {
                         findings.push(MessageTemplate::PackageUnfitPromise.to_finding(&values));
                     }
                     (Some(one), None) => {
-                        // Of an older major there is no library of this name.
+                        // An older major version has no library with this soname.
                         let first = major_of(soname).map(|major| Version::new(major, 0, 0));
                         let older = first.filter(|first| one.least.is_some_and(|least| least < *first));
                         if let Some(first) = older.filter(|_| !for_another(one)) {
@@ -285,7 +290,8 @@ impl ArtifactPackage {
         findings
     }
 
-    /// What it has those require that are linked to it, and does not bring; `members`: names and sonames of libraries.
+    /// Reports requirements that the package adds to packages that link to it, but that do not match its own libraries.
+    /// `members` contains names and sonames of libraries.
     pub(super) fn check_exports<'a>(&self, members: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
         let exports: Vec<Promise<'_>> = self.exports.iter().flat_map(|text| Promise::all_of(self.kind, text)).collect();
         let unfit = |(name, soname): (&'a str, &'a str)| {
@@ -297,14 +303,16 @@ impl ArtifactPackage {
         members.filter_map(unfit).collect()
     }
 
-    /// What an image lets start where members do not; `needs`: which CUDA each needs the driver to support.
+    /// Reports an image that starts on machines on which its members do not run. `needs` contains the CUDA version that
+    /// each member needs the driver to support.
     pub(super) fn check_image_promise<'a>(
         &self,
         needs: impl Iterator<Item = (&'a str, CudaVersion)>,
     ) -> Option<Finding> {
         let text =
             self.requires.iter().find(|text| self.kind == PackageKind::Image && text.starts_with(REQUIRE_CUDA))?;
-        // Terms are alternatives, factors of a term hold together: the least that some term lets in.
+        // Terms are alternatives, and all factors of a term must hold: the result is the lowest version that some term
+        // allows.
         let factor = |text: &str| cuda_in(text.strip_prefix("cuda>=")?);
         let promised =
             text.strip_prefix(REQUIRE_CUDA)?.split(' ').filter_map(|term| term.split(',').find_map(factor)).min()?;
@@ -318,13 +326,14 @@ impl ArtifactPackage {
     }
 }
 
-/// `cu128` in a version's tail: CUDA 12.8.
+/// Parses `cu128` in the local part of a version as CUDA 12.8.
 fn cuda_of_tag(local: &str) -> Option<(&str, CudaVersion)> {
     let tag = local.split('.').find(|part| part.starts_with("cu"))?;
     Some((tag, cuda_of_digits(tag.strip_prefix("cu")?)?))
 }
 
-/// `cuda124py312h1_0`, `py3.11_cuda12.4_0`: CUDA 12.4. A major alone names no release.
+/// Parses a build string such as `cuda124py312h1_0` or `py3.11_cuda12.4_0` as CUDA 12.4. A major version alone is not a
+/// release.
 fn cuda_of_build(build: &str) -> Option<CudaVersion> {
     let (_, rest) = build.split_once("cuda")?;
     let rest = rest.trim_start_matches(['_', '-']);
@@ -333,36 +342,36 @@ fn cuda_of_build(build: &str) -> Option<CudaVersion> {
     if number.contains('.') { cuda_in(number) } else { cuda_of_digits(number).filter(|_| number.len() == 3) }
 }
 
-/// `128` is 12.8, `92` is 9.2.
+/// Parses digits: `128` is 12.8, and `92` is 9.2.
 fn cuda_of_digits(digits: &str) -> Option<CudaVersion> {
     let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
     Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The first two numbers of a version.
+/// Parses the first two numbers of a version.
 fn cuda_in(text: &str) -> Option<CudaVersion> {
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     Some(CudaVersion::new(numbers.next()??, numbers.next().unwrap_or(Some(0))?))
 }
 
-/// The name at the head of a requirement.
+/// Returns the name at the beginning of a requirement.
 fn name_of(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)).unwrap_or(text.len());
     &text[..end]
 }
 
-/// Whether one of NVIDIA's packages is required, by pip.
+/// Returns true if a pip requirement is for an NVIDIA package.
 fn is_nvidias(text: &str) -> bool {
     let name = name_of(text);
     name.starts_with("nvidia") || normalize_name(name) == TOOLKIT
 }
 
-/// As PEP 503 has names: `nvidia_cublas_cu12` is the same as with hyphens.
+/// Normalizes a name as PEP 503 does: `nvidia_cublas_cu12` equals the same name with hyphens.
 fn normalize_name(name: &str) -> String {
     name.to_lowercase().replace(['_', '.'], "-")
 }
 
-/// The libraries that a package of this name brings, behind its name without what says for which CUDA it is.
+/// Returns the libraries that a package contains, with its name without the CUDA suffix.
 fn bundled_libraries(kind: PackageKind, name: &str) -> Option<(&'static str, &'static [&'static str])> {
     let name = normalize_name(name);
     let name = match kind {
@@ -373,14 +382,14 @@ fn bundled_libraries(kind: PackageKind, name: &str) -> Option<(&'static str, &'s
         .rsplit_once("-cu")
         .filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()))
         .map_or(name, |(name, _)| name);
-    // conda's NVTX is `cuda-nvtx`.
+    // The conda package of NVTX is named `cuda-nvtx`.
     let name = name.strip_prefix("cuda-").filter(|name| NUMBERED_OTHERWISE.contains(name)).unwrap_or(name);
     BRING.iter().find(|(known, _)| *known == name).copied()
 }
 
 impl<'a> Promise<'a> {
-    /// What a requirement promises. Of a whole toolkit each extra is one; its release is that of the CUDA runtime, and says nothing
-    /// of the other libraries' own.
+    /// Parses a requirement. Each extra of an entire toolkit gives a result. Its release is that of the CUDA runtime
+    /// and does not determine the releases of the other libraries.
     fn all_of(kind: PackageKind, text: &'a str) -> Vec<Self> {
         let name = name_of(text);
         if kind != PackageKind::Wheel || normalize_name(name) != TOOLKIT {
@@ -407,7 +416,7 @@ impl<'a> Promise<'a> {
                 below: None,
             });
         }
-        // What else an image says is of CUDA as a whole.
+        // The other variables of an image concern CUDA as a whole.
         if kind == PackageKind::Image {
             return None;
         }
@@ -425,7 +434,7 @@ impl<'a> Promise<'a> {
         stem.is_some_and(|(stem, _)| self.stems.contains(&stem))
     }
 
-    /// Whether it lets in a release whose library has this soname.
+    /// Returns true if the range allows a release whose library has this soname.
     fn lets_in(&self, soname: &str) -> bool {
         major_of(soname).is_none_or(|major| {
             self.least.is_none_or(|least| least.major <= major)
@@ -433,20 +442,20 @@ impl<'a> Promise<'a> {
         })
     }
 
-    /// Whether the oldest release that it lets in has this soname.
+    /// Returns true if the oldest allowed release has this soname.
     fn is_first(&self, soname: &str) -> bool {
         self.provides(soname) && self.least.is_some_and(|least| major_of(soname) == Some(least.major))
     }
 }
 
-/// The oldest release that what stands behind a name lets in, and the first that it does not let in any more.
+/// Parses the text after a name: the oldest allowed release, and the first release above the range.
 fn version_range(kind: PackageKind, rest: &str) -> Range {
-    // Behind `[` stand extras, behind `;` a marker; conda has the build behind a second blank.
+    // Extras are in brackets, and a marker follows `;`. In conda, the build string follows a second blank.
     let rest = rest.split(';').next().unwrap_or_default();
     let rest = rest.find(']').map_or(rest, |at| &rest[at + 1..]).trim();
     let rest = rest.trim_start_matches('(').trim_end_matches(')').trim();
     let rest = if kind == PackageKind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest };
-    // Of alternatives, which conda has, all that lies between them.
+    // Alternatives, which conda supports, are merged into one range that includes the releases between them.
     let all = rest.split('|').map(|one| range_of_clauses(kind, one));
     let wider = |(least, below): Range, (other, other_below): Range| {
         (least.min(other), below.zip(other_below).map(|(a, b)| a.max(b)))
@@ -454,7 +463,7 @@ fn version_range(kind: PackageKind, rest: &str) -> Range {
     all.reduce(wider).unwrap_or_default()
 }
 
-/// The oldest that is let in, and the first that is not any more; `None` is older than all, or newer.
+/// The oldest allowed release and the first one above the range; `None` means unbounded.
 type Range = (Option<Version>, Option<Version>);
 
 fn range_of_clauses(kind: PackageKind, all: &str) -> Range {
@@ -464,12 +473,12 @@ fn range_of_clauses(kind: PackageKind, all: &str) -> Range {
         let (sign, version) = (clause[..at].trim(), clause[at..].trim());
         let Some(first) = leading_version(version) else { continue };
         let count = version.split(['.', '-', '+']).take_while(|one| one.parse::<u32>().is_ok()).count();
-        // `12.4.*`, and conda's `12.4` and `=12.4`, are all that begins so.
+        // `12.4.*`, and in conda `12.4` and `=12.4`, match all versions with this prefix.
         let begins = version.contains('*') || kind == PackageKind::Conda && matches!(sign, "" | "=");
         match sign {
             ">=" => least = least.max(Some(first)),
             "<" => {
-                // Behind `<11.0.0.21` there are releases of 11.0.0 still.
+                // `<11.0.0.21` still allows releases of 11.0.0.
                 let more = version.split('.').nth(3).is_some_and(|fourth| fourth.parse() != Ok(0));
                 let end = if more { next_version(first, 3) } else { first };
                 below = Some(below.map_or(end, |known: Version| known.min(end)));
@@ -484,13 +493,13 @@ fn range_of_clauses(kind: PackageKind, all: &str) -> Range {
     (least, below)
 }
 
-/// Up to three numbers at the head of a version.
+/// Parses up to three numbers at the beginning of a version.
 fn leading_version(text: &str) -> Option<Version> {
     let mut all = text.split(['.', '-', '+']).map_while(|one| one.parse().ok());
     Some(Version::new(all.next()?, all.next().unwrap_or(0), all.next().unwrap_or(0)))
 }
 
-/// The first version behind all that begin with so many numbers of this one.
+/// Returns the first version above all versions that share the first `count` numbers with this one.
 fn next_version(version: Version, count: usize) -> Version {
     let Version { major, minor, patch } = version;
     match count {
@@ -500,11 +509,11 @@ fn next_version(version: Version, count: usize) -> Version {
     }
 }
 
-/// The libraries that a member needs from elsewhere, by soname, with the oldest release that will do and the function that tells so,
-/// where one does.
+/// The libraries that a member needs from outside of the package, by soname. If known, each has the oldest suitable
+/// release, and the function that requires it.
 pub(super) type Wants = BTreeMap<String, Option<(Version, String)>>;
 
-/// What a member wants: what it needs and does not find within the package.
+/// Returns the libraries that a member needs and does not find within the package.
 pub(super) fn member_wants(own: &Components, needed: &[String], is_inside: impl Fn(&str) -> bool) -> Wants {
     let elsewhere = |soname: &&String| !is_inside(soname);
     let mut wants: Wants =
@@ -525,13 +534,14 @@ pub(super) fn member_wants(own: &Components, needed: &[String], is_inside: impl 
     wants
 }
 
-/// The driver's library, or its stub, in a member of this name.
+/// Reports a member that is the driver library or its stub.
 pub(super) fn bundled_driver_finding(name: &str, own: &str) -> Option<Finding> {
     let values = Values::default().with("path", name);
     plain_name(own).starts_with("libcuda.so").then(|| MessageTemplate::PackageUnfit.to_finding(&values))
 }
 
-/// Folders of the machine that built it, in members' RPATH or RUNPATH: most are where nothing lies elsewhere.
+/// Reports directories of the build machine in the RPATH or RUNPATH of members; on most other machines they contain
+/// nothing.
 pub(super) fn leading_out<'a>(members: impl Iterator<Item = (&'a str, &'a Binary)>) -> Option<Finding> {
     let (mut names, mut folders) = (Vec::new(), BTreeSet::new());
     for (name, binary) in members {
@@ -547,7 +557,8 @@ pub(super) fn leading_out<'a>(members: impl Iterator<Item = (&'a str, &'a Binary
     (!names.is_empty()).then(|| MessageTemplate::PackageUnfitPath.to_finding(&values).with_severity(Severity::Info))
 }
 
-/// A library that stands in the package in several releases; `held`: the library, its release, the member.
+/// Reports a library that the package contains in several releases. `held` contains the library, its release and the
+/// member.
 pub(super) fn duplicate_libraries<'a>(
     held: impl Iterator<Item = (&'static Library, &'a str, &'a str)>,
 ) -> Vec<Finding> {
@@ -700,9 +711,9 @@ mod tests {
             ("1.0", &["nvidia-cudnn-cu12>=9.1,<10"], &[&[("libcudnn.so.9", "9.3.0")]], 1),
             ("1.0", &["nvidia-cudnn-cu12"], &[&[("libcudnn.so.9", "9.3.0")]], 0),
             ("1.0", &["nvidia-cublas-cu12>=11"], &[&[("libcublas.so.11", "")], &[("libcublas.so.12", "")]], 0),
-            // For either of two extras.
+            // Each requirement belongs to a different extra.
             ("1.0", &["nvidia-cudnn-cu11==8.9.6.50; extra == \"old\"", nine], &[&[("libcudnn.so.9", "9.0.0")]], 0),
-            // One file for each of two majors, one of which is pinned.
+            // The package has one file for each of two major versions, one of which is pinned.
             ("1.0", &["nvidia-cublas-cu12==12.4.5.8"], &[&[("libcublas.so.11", "")], &[("libcublas.so.12", "")]], 0),
             ("1.0+cu128", &[], &[&[("libcudart.so.11.0", "")], &[("libcudart.so.12", "")]], 0),
             ("1.0+cu128", &[], &[&[("libcudart.so.13", "")], &[("libcudart.so.13", "")]], 1),
