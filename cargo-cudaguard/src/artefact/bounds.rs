@@ -1,4 +1,4 @@
-//! What no archive may do that is looked into. `docs/reference/artifacts.md` has the figures.
+//! Limits for reading untrusted archives. `docs/reference/artifacts.md` documents the values.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -7,22 +7,22 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// So many archives may stand in each other: an image, its layer, a tar in it, a wheel in that.
+/// Maximum nesting of archives, for example an image, its layer, a tar in the layer and a wheel in the tar.
 pub(super) const MOST_NESTED: usize = 4;
-/// So many members, those of inner archives included.
+/// Maximum number of members, including those of inner archives.
 const MOST_MEMBERS: u64 = 1_000_000;
-/// So many bytes are unpacked of one archive, with those within it.
+/// Maximum number of bytes that are unpacked from one archive, including inner archives.
 const MOST_UNPACKED: u64 = 64 << 30;
-/// So many times its packed size a stream may have, where it is larger than [`SMALL`].
+/// Maximum compression ratio of a stream that unpacks to more than [`SMALL`] bytes.
 const MOST_TIMES: u64 = 250;
 const SMALL: u64 = 64 << 20;
 
-/// So many bytes of names and texts are kept in memory.
+/// Maximum number of bytes of names and texts that are stored in memory.
 const MOST_KEPT: usize = 64 << 20;
-/// What a name costs beside its bytes, in the tables that keep it.
+/// Memory overhead of a stored name in the tables, in bytes.
 const PER_NAME: usize = 96;
 
-/// What is left of them.
+/// The resources that were used so far, checked against the limits.
 #[derive(Default)]
 pub(super) struct Budget {
     members: AtomicU64,
@@ -32,7 +32,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// One more member.
+    /// Counts a member.
     pub(super) fn count_member(&self) -> Result<(), String> {
         if self.members.fetch_add(1, Ordering::Relaxed) < MOST_MEMBERS {
             return Ok(());
@@ -41,7 +41,7 @@ impl Budget {
         Err(format!("has more than {MOST_MEMBERS} members"))
     }
 
-    /// Whether one of them has ended.
+    /// Returns true if a limit is exceeded.
     pub(super) fn is_exceeded(&self) -> bool {
         self.exceeded.load(Ordering::Relaxed)
     }
@@ -50,7 +50,7 @@ impl Budget {
         self.members.load(Ordering::Relaxed)
     }
 
-    /// A name or a text of so many bytes is kept.
+    /// Counts the memory for a stored name or text of this length.
     pub(super) fn keep(&self, bytes: usize) -> Result<(), String> {
         let bytes = bytes.saturating_add(PER_NAME);
         if self.kept.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MOST_KEPT {
@@ -69,7 +69,7 @@ impl Budget {
     }
 }
 
-/// Whether so many bytes may come of so many.
+/// Checks the compression ratio of a stream.
 pub(super) fn check_ratio(packed: u64, unpacked: u64) -> io::Result<()> {
     if unpacked <= SMALL || unpacked / MOST_TIMES <= packed {
         return Ok(());
@@ -77,7 +77,7 @@ pub(super) fn check_ratio(packed: u64, unpacked: u64) -> io::Result<()> {
     Err(io::Error::other(format!("unpacks to more than {MOST_TIMES} times its size: a bomb")))
 }
 
-/// What comes out of a stream, held against what went into it.
+/// Reader for unpacked data that checks its length against the length of the packed data.
 pub(super) struct Unpacked<'a, R> {
     pub(super) reader: R,
     pub(super) packed: Arc<AtomicU64>,
@@ -95,7 +95,7 @@ impl<R: Read> Read for Unpacked<'_, R> {
     }
 }
 
-/// Counts what goes into a stream.
+/// Reader that counts the packed bytes of a stream.
 pub(super) struct Packed<R> {
     pub(super) reader: R,
     pub(super) length: Arc<AtomicU64>,
@@ -109,12 +109,12 @@ impl<R: Read> Read for Packed<R> {
     }
 }
 
-/// Names that were seen, by their hashes: so that a million of them need little memory.
+/// Set of names, stored as hashes so that a million names need little memory.
 #[derive(Default)]
 pub(super) struct Names(HashSet<[u64; 2]>);
 
 impl Names {
-    /// Adds a name; says whether it is new.
+    /// Adds a name and returns true if it is new.
     pub(super) fn insert(&mut self, name: &[u8]) -> bool {
         self.0.insert(hash(name))
     }
@@ -128,13 +128,13 @@ impl Names {
     }
 }
 
-/// By two keys that are drawn anew for each process: no archive can be made whose names meet.
+/// Hashes a name with two random keys for each process, so that no archive can be crafted whose names collide.
 fn hash(name: &[u8]) -> [u64; 2] {
     static HASHERS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
     HASHERS.each_ref().map(|hasher| hasher.hash_one(name))
 }
 
-/// A name as it is shown: bytes that are not UTF-8 are spelled `\xff`, so that different names look different.
+/// Returns a name for display. Bytes that are not UTF-8 are written as `\xff`, so that different names look different.
 pub(super) fn shown(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for part in name.utf8_chunks() {
@@ -146,7 +146,8 @@ pub(super) fn shown(name: &[u8]) -> String {
     text
 }
 
-/// A member's path as it is told: without `./`, and without the `/` of a folder. An error says why it is none.
+/// Normalizes the path of a member: without `./`, and without the `/` at the end of a directory. An error contains the
+/// reason why the path is invalid.
 pub(super) fn normalize_member_path(name: &str) -> Result<String, &'static str> {
     if name.contains('\0') {
         return Err("its path holds a NUL byte");
@@ -161,7 +162,8 @@ pub(super) fn normalize_member_path(name: &str) -> Result<String, &'static str> 
     Ok(parts.join("/"))
 }
 
-/// Where the link at `member` leads, from the archive's top. `rooted`: that top is the root of a system.
+/// Resolves the target of the link `member`, relative to the root of the archive. If `rooted` is set, this root is the
+/// root of a file system.
 pub(super) fn resolve_link(member: &str, target: &str, rooted: bool) -> Result<String, String> {
     let out = || format!("is a link that leads out of the archive: {target}");
     let mut at: Vec<&str> = member.split('/').collect();

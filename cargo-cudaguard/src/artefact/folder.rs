@@ -1,4 +1,4 @@
-//! A folder: its files are read where they lie.
+//! Reader for a directory: its files are read in place.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read as _};
@@ -41,8 +41,9 @@ fn visit_child(entries: fs::ReadDir, name: &str, of: &ArchivePlace<'_>) -> Resul
     Ok(())
 }
 
-/// A link within the folder stands for another member. A file that lies elsewhere is read as a member: environments of uv,
-/// Bazel and Nix consist of such links. What else lies elsewhere is not of this folder.
+/// Handles a symbolic link. A link within the directory refers to another member. A file outside is read as a member,
+/// because environments of uv, Bazel and Nix consist of such links. Other targets outside do not belong to the
+/// directory.
 fn link(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
     let target = fs::read_link(path).map_err(|error| of.error_for(name, error))?;
     let written = bounds::shown(target.as_os_str().as_encoded_bytes());
@@ -58,7 +59,7 @@ fn link(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
     of.hand_on(name, Content::NotExamined(reason))
 }
 
-/// A file or a folder that cannot be read; one that is gone since its folder was read is none.
+/// Reports a file or a directory that cannot be read. One that was deleted after its parent was read is ignored.
 fn not_read(name: &str, error: &io::Error, of: &ArchivePlace<'_>) -> Result<(), String> {
     match error.kind() {
         ErrorKind::NotFound => Ok(()),
@@ -90,7 +91,7 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
     }
     let Some(form) = form_of(&file, &head).map_err(fails)? else { return Ok(()) };
     match of.archive(name, file, form) {
-        // Only this archive is left out: the rest of the folder is examined.
+        // Only this archive is skipped: the rest of the directory is examined.
         Err(why) if !of.budget.is_exceeded() => {
             let whole = of.error_for(name, "");
             let why = why.strip_prefix(&whole).unwrap_or(&why).to_owned();

@@ -1,7 +1,7 @@
-//! Container images, by OCI's layout as a folder or a tar, and as `docker save` writes them: the layers from the top down, so
-//! that what an upper one hides or deletes is not looked at.
+//! Reader for container images: in the OCI layout (a directory or a tar) and as `docker save` writes them. The layers
+//! are read from the top down, and files that an upper layer hides or deletes are skipped.
 //!
-//! OCI's image specification says how a layer deletes: "Image Layer Filesystem Changeset", whiteouts.
+//! The OCI image specification defines how a layer deletes files: see "Image Layer Filesystem Changeset", whiteouts.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,10 +15,11 @@ use tar::Archive;
 use super::bounds::Names;
 use super::{ArchiveFormat, ArchivePlace, At, LONGEST_TEXT, tape};
 
-/// What a `docker save` tar holds: where each file lies in it.
+/// The offset and size of each file in a tar that `docker save` wrote.
 pub(super) type Files = BTreeMap<String, (u64, u64)>;
 
-/// The files of a tar that is an image; `None` where it is another. One that is packed is not looked through twice.
+/// Returns the files of a tar that is an image; `None` for another tar. A compressed tar is not supported, because it
+/// would have to be read twice.
 pub(super) fn image_from_tar(file: &mut File) -> Option<Files> {
     file.rewind().ok()?;
     let mut files = Files::new();
@@ -42,7 +43,7 @@ pub(super) fn image_from_tar(file: &mut File) -> Option<Files> {
     (image && files.keys().any(|name| name.starts_with("blobs/") || name.ends_with("/layer.tar"))).then_some(files)
 }
 
-/// Far more than an image has layers.
+/// Maximum number of files, far more than an image has layers.
 const MOST_FILES: usize = 10_000;
 
 pub(super) fn walk_tar(file: &File, files: &Files, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
@@ -57,7 +58,7 @@ pub(super) fn walk_tar(file: &File, files: &Files, of: &ArchivePlace<'_>) -> Res
     walk_image(&image, &open, of)
 }
 
-/// Whether a folder is an image by OCI's layout.
+/// Returns true if a directory is an image in the OCI layout.
 pub(super) fn is_layout(folder: &Path) -> bool {
     folder.join("oci-layout").is_file() && folder.join("index.json").is_file()
 }
@@ -77,25 +78,25 @@ fn read_json(name: &str, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<Value,
     serde_json::from_slice(&text).map_err(|error| of.error_for(name, format!("is not the JSON of an image: {error}")))
 }
 
-/// `sha256:0123…`: where that blob lies.
+/// Returns the path of the blob with a digest such as `sha256:0123…`.
 fn blob_path(descriptor: &Value) -> Option<String> {
     let (kind, digest) = descriptor["digest"].as_str()?.split_once(':')?;
     let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     (plain(kind) && plain(digest)).then(|| format!("blobs/{kind}/{digest}"))
 }
 
-/// Where the parts of an image lie.
+/// The paths of the parts of an image.
 struct ContainerImage {
-    /// From the lowest up.
+    /// The layers from the bottom up.
     layers: Vec<String>,
-    /// What tells how it is started.
+    /// The configuration, which defines how the image is started.
     config: Option<String>,
 }
 
 fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, String> {
     let missing = |what: &str| of.error_for("index.json", format!("names no {what}"));
     let mut value = read_json("index.json", open, of)?;
-    // An index may name another; a manifest names layers.
+    // An index may refer to another index; a manifest lists layers.
     for _ in 0..super::MOST_NESTED {
         if let Some(layers) = value["layers"].as_array() {
             let layers = layers.iter().map(|layer| blob_path(layer).ok_or_else(|| missing("layer by its digest")));
@@ -105,7 +106,7 @@ fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerIma
             });
         }
         let manifests = value["manifests"].as_array().ok_or_else(|| missing("manifest"))?;
-        // Beside the image there may be what attests its build.
+        // An index may also contain attestations of the build.
         let images: Vec<&Value> =
             manifests.iter().filter(|one| one["annotations"]["vnd.docker.reference.type"].is_null()).collect();
         let [one] = images[..] else {
@@ -131,12 +132,12 @@ fn image_of_docker(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerIma
     Ok(ContainerImage { layers: layers.collect::<Result<_, _>>()?, config: name(&value[0]["Config"]) })
 }
 
-/// What upper layers hide of those below.
+/// The files that upper layers hide in lower layers.
 #[derive(Default)]
 struct Hidden {
-    /// These and what is below them.
+    /// Paths that are hidden together with everything below them.
     gone: Names,
-    /// What is below these.
+    /// Directories whose content is hidden.
     opaque: Names,
 }
 
@@ -148,7 +149,8 @@ impl Hidden {
         self.gone.contains(name) || self.opaque.contains(b"") || above.into_iter().any(in_any)
     }
 
-    /// Takes in what an entry of a layer hides below it; says whether it is a file of its own.
+    /// Records what an entry of a layer hides in lower layers. Returns true if the entry itself is a file or a
+    /// directory.
     fn add_entry(&mut self, name: &str, folder: bool) -> bool {
         let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
         let in_parent = |own: &str| if parent.is_empty() { own.to_owned() } else { format!("{parent}/{own}") };
@@ -167,7 +169,7 @@ impl Hidden {
 
 fn walk_image(image: &ContainerImage, open: Open<'_>, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     let inner = ArchivePlace { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
-    // A configuration that cannot be read promises nothing.
+    // If the configuration cannot be read, it is ignored.
     if let Some(mut config) = image.config.as_ref().and_then(|name| open(name).ok()) {
         let mut text = String::new();
         if config.by_ref().take(LONGEST_TEXT).read_to_string(&mut text).is_ok() {
@@ -178,7 +180,7 @@ fn walk_image(image: &ContainerImage, open: Open<'_>, of: &ArchivePlace<'_>) -> 
     for layer in image.layers.iter().rev() {
         let mut start = super::read_head(&mut open(layer)?).map_err(|error| of.error_for(layer, error))?;
         start.truncate(super::HEAD);
-        // A layer that changes nothing is a tar without a member.
+        // A layer without changes is a tar without members.
         if start.iter().all(|byte| *byte == 0) {
             continue;
         }

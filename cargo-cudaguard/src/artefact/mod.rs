@@ -1,9 +1,10 @@
-//! Archives and folders: wheels, conda packages, tars, Debian packages, container images. [`walk_artifact`] hands on what in them may
-//! be of interest to anybody who judges code: ELF files, GPU code by itself, the texts that describe a package, links.
+//! Reader for archives and directories: wheels, conda packages, tars, Debian packages and container images.
+//! [`walk_artifact`] passes on the members that a check may need: ELF files, GPU code, the texts that describe a
+//! package, and links.
 //!
-//! What an archive is its first bytes tell, not its name. A member is looked at by its first bytes, too; only one that is
-//! wanted is read in whole, into a temporary file without a name. Whatever could be meant to harm (see [`bounds`]) ends the walk
-//! with an error that names the archive and the member.
+//! The format of an archive is detected from its first bytes, not from its name. Members are also detected by their
+//! first bytes; only a needed member is read completely, into a temporary file without a name. If a limit is exceeded
+//! (see [`bounds`]), the walk ends with an error that names the archive and the member.
 
 mod bounds;
 mod folder;
@@ -23,42 +24,42 @@ use cudaguard::{examined, kernels};
 
 use bounds::{Budget, MOST_NESTED};
 
-/// So much of a member is looked at to tell what it is.
+/// Number of bytes at the beginning of a member that suffice to detect its format.
 const HEAD: usize = 4096;
-/// A text that describes a package is never longer.
+/// Maximum length of a text that describes a package, in bytes.
 const LONGEST_TEXT: u64 = 4 << 20;
 
-/// A member of an archive, or a file of a folder.
+/// A member of an archive, or a file of a directory.
 pub(crate) struct ArchiveMember {
-    /// Its path from the archive's top, with `/`; behind `!` where it stands in an archive that is itself a member:
+    /// The path from the root of the archive, with `/`. The path of a member of an inner archive follows `!`, as in
     /// `wheels/app.whl!app/lib.so`.
     pub(crate) name: String,
     pub(crate) content: Content,
 }
 
-/// What a member is.
+/// The content of a member.
 pub(crate) enum Content {
     /// An ELF file, a static library, or GPU code by itself.
     Code(File),
     /// A text that describes a package: a wheel's METADATA or RECORD, conda's index.
     Text(String),
-    /// An image's configuration, as JSON.
+    /// The configuration of an image, as JSON.
     Config(String),
-    /// A link: to this member, by its path as in [`ArchiveMember::name`].
+    /// A link to the member with this path, as in [`ArchiveMember::name`].
     Link(String),
     /// A member that may hold code and is not examined, with the reason.
     NotExamined(String),
 }
 
-/// A file that a subcommand examines, opened once.
+/// A file that a subcommand examines. It is opened only once.
 pub(crate) enum Opened {
-    /// One program, library or object.
+    /// A single program, library or object.
     File(Arc<Contents>),
-    /// Something that contains files.
+    /// An archive or a directory.
     Archive(Archive),
 }
 
-/// An archive or a folder that is open.
+/// An open archive or directory.
 pub(crate) struct Archive {
     path: PathBuf,
     source: Source,
@@ -70,18 +71,18 @@ enum Source {
     File(File, ArchiveFormat),
 }
 
-/// What was walked.
+/// Summary of a walk.
 pub(crate) struct Walked {
-    /// In words: `wheel`, `tar archive`, `folder`.
+    /// Description such as `wheel`, `tar archive` or `folder`.
     pub(crate) kind: &'static str,
-    /// How many members there are, whatever they are.
+    /// The number of members of any type.
     pub(crate) members: u64,
 }
 
-/// Who takes the members; several at a time may be handed on, in no order.
+/// Callback for members. Several threads may call it at a time, in any order.
 pub(crate) type Each<'a> = &'a (dyn Fn(ArchiveMember) -> Result<(), String> + Sync);
 
-/// What the bytes at the head of a file say that it is.
+/// Format of an archive, detected from its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ArchiveFormat {
     Zip,
@@ -95,7 +96,7 @@ enum ArchiveFormat {
 }
 
 impl ArchiveFormat {
-    /// Whether it is one stream that a packer has packed.
+    /// Returns true if the format is a single compressed stream.
     const fn is_packed(self) -> bool {
         matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
     }
@@ -118,10 +119,10 @@ impl ArchiveFormat {
     }
 }
 
-/// Opens what a subcommand examines: a file, an archive, a folder, or stdin by the name `-`.
+/// Opens the input of a subcommand: a file, an archive, a directory, or stdin for the name `-`.
 ///
 /// # Errors
-/// With the path, and why it cannot be read.
+/// Returns the path and the reason why it cannot be read.
 pub(crate) fn open(path: &Path) -> Result<Opened, String> {
     let archive = |source| Ok(Opened::Archive(Archive { path: path.to_owned(), source }));
     if path == Path::new("-") {
@@ -144,19 +145,19 @@ pub(crate) fn open(path: &Path) -> Result<Opened, String> {
     }
 }
 
-/// What kind of archive a file with this head is.
+/// Detects the archive format of a file that begins with `head`.
 fn form_of(file: &File, head: &[u8]) -> io::Result<Option<ArchiveFormat>> {
     match ArchiveFormat::from_magic(head) {
-        // A program for the shell or Python may have a zip archive behind it: its directory is at the end.
+        // A shell or Python script may be followed by a zip archive, whose directory is at the end.
         None if head.starts_with(b"#!") => Ok(ends_as_zip(file)?.then_some(ArchiveFormat::Zip)),
         form => Ok(form),
     }
 }
 
-/// The records at the end of a zip archive, and the longest comment behind them.
+/// Length in bytes of the records at the end of a zip archive and the longest comment after them.
 const END_OF_ZIP: u64 = 56 + 20 + 22 + 0xffff;
 
-/// Whether a file ends with the directory of a zip archive.
+/// Returns true if a file ends with the directory of a zip archive.
 fn ends_as_zip(file: &File) -> io::Result<bool> {
     let length = file.metadata()?.len();
     let mut end = Vec::new();
@@ -170,10 +171,10 @@ fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Hands on what stands in an archive or a folder.
+/// Passes the members of an archive or a directory to `each`.
 ///
 /// # Errors
-/// With the names of the archive and of the member that it is about.
+/// Returns an error that names the archive and the affected member.
 pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: Each<'_>) -> Result<Walked, String> {
     let budget = Budget::default();
     let archive = if matches!(source, Source::Stdin) { "stdin".to_owned() } else { path.display().to_string() };
@@ -204,22 +205,22 @@ pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: Each<'_>) -
     Ok(Walked { kind, members })
 }
 
-/// Where a member stands, and what all of them share.
+/// The position of a member, and the state that all members share.
 struct ArchivePlace<'a> {
     /// The outermost archive, for messages.
     archive: String,
-    /// What stands before the name of a member, `inner.whl!`.
+    /// The prefix of the names of members, such as `inner.whl!`.
     prefix: String,
-    /// In how many archives this one stands.
+    /// The number of archives around this one.
     nested: usize,
-    /// Whether its top is the root of a system, so that an absolute link stays within.
+    /// Set if the root of the archive is the root of a file system, so that an absolute link stays within it.
     rooted: bool,
     budget: &'a Budget,
     each: Each<'a>,
 }
 
 impl ArchivePlace<'_> {
-    /// An error about a member; about the archive itself where it has no name.
+    /// Returns an error for a member, or for the archive itself if the name is empty.
     fn error_for(&self, member: &str, why: impl std::fmt::Display) -> String {
         let whole = format!("{}{member}", self.prefix);
         let whole = whole.trim_end_matches('!');
@@ -231,13 +232,13 @@ impl ArchivePlace<'_> {
         (self.each)(ArchiveMember { name: format!("{}{member}", self.prefix), content })
     }
 
-    /// What the archive `member` holds stands here.
+    /// Returns the position of the members of the inner archive `member`.
     fn nested_in(&self, member: &str) -> Result<ArchivePlace<'_>, String> {
         if self.nested == MOST_NESTED {
             let why = format!("is an archive within {MOST_NESTED} others; so deep none is looked into");
             return Err(self.error_for(member, why));
         }
-        // The two tars of a conda package are the package.
+        // Both tars of a conda package together are the package.
         let of_conda = member.contains(".tar.") && ["pkg-", "info-"].iter().any(|start| member.starts_with(start));
         let prefix = if of_conda { self.prefix.clone() } else { format!("{}{member}!", self.prefix) };
         let (archive, rooted) = (self.archive.clone(), false);
@@ -249,13 +250,14 @@ impl ArchivePlace<'_> {
         self.hand_on(member, Content::Link(format!("{}{target}", self.prefix)))
     }
 
-    /// Hands on a text that describes a package.
+    /// Passes on a text that describes a package.
     fn text(&self, member: &str, text: &[u8]) -> Result<(), String> {
         self.budget.keep(text.len()).map_err(|why| self.error_for("", why))?;
         self.hand_on(member, Content::Text(String::from_utf8_lossy(text).into_owned()))
     }
 
-    /// Looks at a member that is a file, and hands on what may be wanted of it. `stated`: the size that the archive gives.
+    /// Examines a member that is a file and passes it on if a check may need it. `stated` is the size that the archive
+    /// specifies.
     fn read_member(&self, member: &str, reader: &mut impl Read, stated: u64) -> Result<(), String> {
         let head = read_head(reader).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
         let form = ArchiveFormat::from_magic(&head);
@@ -263,7 +265,7 @@ impl ArchivePlace<'_> {
         if self.is_foreign(member, &head, rest)? {
             return Ok(());
         }
-        // Scripts are small, so the end of one is at hand.
+        // Scripts are small, so reading one to its end is cheap.
         let script = head.starts_with(b"#!") && stated > 22;
         if !is_code(&head) && form.is_none() && !script && !is_package_metadata(member) {
             return Ok(());
@@ -289,11 +291,11 @@ impl ArchivePlace<'_> {
         }
     }
 
-    /// Hands on a file that is for another system or for other GPUs than NVIDIA's as not examined; says whether it is one.
-    /// `rest`: all of its bytes.
+    /// Passes on a file for another operating system or for GPUs of another vendor as not examined. Returns true for
+    /// such a file. `rest` reads all of its bytes.
     fn is_foreign(&self, member: &str, head: &[u8], rest: &mut impl Read) -> Result<bool, String> {
         let Some(format) = examined::by_head(member, head) else { return Ok(false) };
-        // Launchers for Windows lie in every Python environment.
+        // Every Python environment contains launchers for Windows.
         let harmless = examined::is_windows_program(head)
             && !holds_trace_of_cuda(rest).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
         if !harmless {
@@ -302,7 +304,7 @@ impl ArchivePlace<'_> {
         Ok(true)
     }
 
-    /// Looks into a member that is an archive of this form, or packed.
+    /// Reads a member that is an archive of this format, or compressed.
     fn archive(&self, member: &str, file: File, form: ArchiveFormat) -> Result<(), String> {
         if form.is_packed() {
             match tape::packed(&file, form) {
@@ -317,16 +319,16 @@ impl ArchivePlace<'_> {
     }
 }
 
-/// What a stream holds that one of the packers has packed.
+/// The content of a compressed stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packed {
     Tar,
-    /// A file that may hold code.
+    /// A file that may contain code.
     Code,
     Other,
 }
 
-/// Whether what is left to read names a library of NVIDIA's, or holds GPU code.
+/// Returns true if the rest of the stream contains the name of an NVIDIA library, or GPU code.
 fn holds_trace_of_cuda(reader: &mut impl Read) -> io::Result<bool> {
     let mut piece = vec![0; 1 << 16];
     let mut kept = 0;
@@ -344,12 +346,12 @@ fn holds_trace_of_cuda(reader: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// Whether a member with this head may hold host or GPU code.
+/// Returns true if a member with this beginning may contain host or GPU code.
 fn is_code(head: &[u8]) -> bool {
     Elf::is_elf(head) || kernels::are_bare(head) || elf::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
 }
 
-/// Whether a member of this name describes a package.
+/// Returns true if a member with this name describes a package.
 fn is_package_metadata(member: &str) -> bool {
     let mut parts = member.rsplit('/');
     let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -360,7 +362,7 @@ fn is_package_metadata(member: &str) -> bool {
     }
 }
 
-/// Reads an archive of this form; says what it is. `path` is its name.
+/// Reads an archive of this format and returns a description. `path` is its name.
 fn walk_open_file(
     mut file: File,
     form: ArchiveFormat,
@@ -388,14 +390,14 @@ fn walk_open_file(
         ArchiveFormat::Gzip | ArchiveFormat::Bzip2 | ArchiveFormat::Xz | ArchiveFormat::Zstd => {
             match tape::packed(&file, form) {
                 Ok(Packed::Code | Packed::Other) => tape::walk_single(&file, form, path, of),
-                // What cannot be unpacked says why when it is read.
+                // If decompression fails, the reader reports the reason.
                 Ok(Packed::Tar) | Err(_) => tape::walk_tar(&file, form, of),
             }
         }
     }
 }
 
-/// A temporary file without a name that holds all of this.
+/// Writes all bytes of the reader to a temporary file without a name.
 fn spool_to_temp_file(reader: &mut impl Read, budget: &Budget) -> io::Result<File> {
     let mut file = tempfile::tempfile().map_err(|error| {
         io::Error::other(format!("no temporary file in {}: {error}", std::env::temp_dir().display()))
@@ -413,7 +415,7 @@ fn spool_to_temp_file(reader: &mut impl Read, budget: &Budget) -> io::Result<Fil
     Ok(file)
 }
 
-/// What went wrong in reading, to people.
+/// Describes a read error for the user.
 fn describe_io_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => "is cut off".to_owned(),
@@ -421,7 +423,7 @@ fn describe_io_error(error: &io::Error) -> String {
     }
 }
 
-/// A file that several read at once, each where it is.
+/// A file that several readers share, each with its own position.
 #[derive(Clone)]
 struct At<F> {
     file: F,

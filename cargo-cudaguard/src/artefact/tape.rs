@@ -1,4 +1,4 @@
-//! Tars, packed or not, and Debian packages, which hold one.
+//! Reader for tars, compressed or not, and for Debian packages, which contain one.
 
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -25,7 +25,8 @@ pub(super) fn walk_tar(file: &File, form: ArchiveFormat, of: &ArchivePlace<'_>) 
     Ok("tar archive")
 }
 
-/// A packed file that is no tar: its one member is called as the file is, without the packer's ending.
+/// Reads a compressed file that is not a tar. Its only member is named like the file without the extension of the
+/// compression.
 pub(super) fn walk_single(
     file: &File,
     form: ArchiveFormat,
@@ -46,18 +47,19 @@ pub(super) fn walk_single(
     })
 }
 
-/// A decoder may need so much memory: the dictionary of `xz -9`, the window of `zstd --ultra -21`.
+/// Maximum memory of a decoder, in bytes: the dictionary of `xz -9`, or the window of `zstd --ultra -21`.
 const MOST_MEMORY: u64 = 80 << 20;
 
-/// The one decoder with a large dictionary: members of a zip archive are read by several threads.
+/// Lock that limits decoders with a large dictionary to one at a time, because several threads read the members of a
+/// zip archive.
 static DECODER: Mutex<()> = Mutex::new(());
 
 thread_local! {
-    /// Whether this thread has it: archives lie in each other.
+    /// Set if this thread holds the lock, because archives may be nested.
     static DECODES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps other threads from decoding for as long as it lives.
+/// Prevents other threads from decoding during its lifetime.
 struct Turn(Option<MutexGuard<'static, ()>>);
 
 impl Turn {
@@ -88,7 +90,7 @@ impl<R: Read> Read for InTurn<R> {
     }
 }
 
-/// What a stream unpacks to, within bounds.
+/// Returns a reader for the unpacked stream that enforces the limits.
 pub(super) fn decompress<'a, R: Read + 'a>(
     reader: R,
     form: ArchiveFormat,
@@ -113,7 +115,7 @@ pub(super) fn decompress<'a, R: Read + 'a>(
     Box::new(Unpacked { reader, packed: length, length: 0, budget: of.budget })
 }
 
-/// The frames of a file packed by Zstandard, one after the other.
+/// The consecutive frames of a Zstandard file.
 struct Frames<R: BufRead> {
     source: Option<R>,
     frame: Option<Box<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>>,
@@ -144,7 +146,7 @@ impl<R: BufRead> Read for Frames<R> {
     }
 }
 
-/// The window that the frame with this header asks for (RFC 8878, 3.1.1.1).
+/// Returns the window size that this frame header requests (RFC 8878, 3.1.1.1).
 fn window(header: &[u8]) -> u64 {
     let Some((descriptor, rest)) = header.get(4).zip(header.get(5..)) else { return 0 };
     if descriptor & 0x20 == 0 {
@@ -152,7 +154,7 @@ fn window(header: &[u8]) -> u64 {
         let base = 1_u64 << (10 + (byte >> 3));
         return base + base / 8 * u64::from(byte & 7);
     }
-    // One segment: as large as the contents.
+    // The frame is a single segment: the window is as large as the content.
     let skipped = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let width = [1, 2, 4, 8][usize::from(descriptor >> 6)];
     let bytes = rest.get(skipped..skipped + width).unwrap_or_default();
@@ -160,7 +162,7 @@ fn window(header: &[u8]) -> u64 {
     if width == 2 { size + 256 } else { size }
 }
 
-/// What a packed file holds; an error says why it cannot be unpacked.
+/// Detects the content of a compressed file. An error contains the reason why it cannot be unpacked.
 pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::Packed> {
     let budget = bounds::Budget::default();
     let of = ArchivePlace {
@@ -180,26 +182,26 @@ pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::Pack
     })
 }
 
-/// So much of a tar may lie between two members: a longer name, or a header of another kind.
+/// Maximum number of bytes between two members of a tar, such as a longer name or a header of another type.
 const LONGEST_HEADER: u64 = 2 << 20;
 
-/// What the reader of a tar may still read before the next member.
+/// The number of bytes that the tar reader may still read before the next member.
 #[derive(Clone, Default)]
 pub(super) struct Header(Rc<Cell<u64>>);
 
 impl Header {
-    /// Before the next member: its header, and so many bytes of this one.
+    /// Allows the header of the next member and this number of remaining bytes of the current member.
     pub(super) fn allow(&self, bytes: u64) {
         self.0.set(LONGEST_HEADER.saturating_add(bytes));
     }
 
-    /// The next reads are of a member's contents.
+    /// Removes the limit after the last member.
     fn end(&self) {
         self.0.set(u64::MAX);
     }
 }
 
-/// A reader of a tar, which reads names and other headers into memory, whatever their length.
+/// Reader that limits the tar reader, which reads names and other headers of any length into memory.
 pub(super) struct Bounded<R> {
     pub(super) reader: R,
     pub(super) header: Header,
@@ -222,7 +224,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Each member of a tar that `wanted` says so of, by its path and whether it is a folder.
+/// Visits each member of a tar for which `wanted` returns true, given its path and whether it is a directory.
 pub(super) fn for_each_member(
     reader: Box<dyn Read + '_>,
     of: &ArchivePlace<'_>,
@@ -248,13 +250,13 @@ pub(super) fn for_each_member(
             return Err(of.error_for(&name, "stands in the archive twice"));
         }
         let target = entry.link_name_bytes().map(|target| bounds::shown(&target));
-        // Its bytes are not the file's: holes are left out.
+        // The stored bytes differ from the content of the file, because holes are omitted.
         let sparse = kind == EntryType::GNUSparse || raw_path.contains("GNUSparseFile.");
         match (kind, target) {
             _ if skipped || name.is_empty() => {}
             _ if sparse => of.hand_on(&name, super::Content::NotExamined("a sparse file of GNU tar".to_owned()))?,
             (EntryType::Symlink, Some(target)) => of.add_link(&name, &target)?,
-            // From the archive's top, as a member's path is.
+            // The target is relative to the root of the archive, like the path of a member.
             (EntryType::Link, Some(target)) => {
                 let target = bounds::normalize_member_path(&target)
                     .map_err(|_| of.error_for(&name, format!("is a link that leads out of the archive: {target}")))?;
@@ -265,7 +267,7 @@ pub(super) fn for_each_member(
                 of.read_member(&name, &mut entry, size)?;
             }
         }
-        // What is left of a sparse file the reader of the tar passes over, and in the archive it is as long as it says.
+        // The tar reader skips the rest of a sparse file, whose length in the archive is the length in its header.
         let left = if kind == EntryType::GNUSparse {
             entry.header().entry_size().map_err(|error| damaged(&error))?
         } else {
@@ -275,7 +277,7 @@ pub(super) fn for_each_member(
         header.allow(left);
     }
     header.end();
-    // The end of what was packed has its checksum.
+    // The end of the compressed data contains the checksum.
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink()).map_err(|error| damaged(&error))?;
     if !any {
@@ -284,7 +286,7 @@ pub(super) fn for_each_member(
     Ok(())
 }
 
-/// A Debian package: an archive of `ar` with the files in `data.tar`.
+/// Reads a Debian package: an `ar` archive with the files in `data.tar`.
 pub(super) fn walk_deb(file: File, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     let data = Contents::from_file(file, Path::new(&of.archive))?;
     for member in elf::archive_members(&data).map_err(|error| of.error_for("", error))? {

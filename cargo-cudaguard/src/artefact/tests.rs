@@ -10,7 +10,7 @@ use zip::write::SimpleFileOptions;
 
 use super::*;
 
-/// Something that begins as code does.
+/// Bytes that begin like code.
 const CODE: &[u8] = b"\x7fELF and more";
 
 fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// A tar of entries as they stand here, whatever their paths are.
+/// Returns a tar with exactly these entries, even with invalid paths.
 fn tar(entries: &[(&str, EntryType, &[u8], &str)]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (name, kind, data, target) in entries {
@@ -48,7 +48,7 @@ fn gzip(data: &[u8]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// The names of the code and the links in an archive.
+/// Returns the names of the code members and the links in an archive.
 fn walked(data: &[u8]) -> Result<Vec<String>, String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(data).unwrap();
@@ -104,7 +104,7 @@ fn members_are_found_in_archives_within_archives() {
 #[test]
 fn what_could_harm_is_refused_by_name() {
     let twice = {
-        // As no writer writes it: the second name is made the first.
+        // No writer creates duplicate names, so the second name is replaced by the first.
         let mut bytes = zip(&[("one.so", CODE), ("two.so", CODE)]);
         while let Some(at) = bytes.windows(6).position(|part| part == b"two.so") {
             bytes[at..at + 6].copy_from_slice(b"one.so");
@@ -162,7 +162,7 @@ fn what_could_harm_is_refused_by_name() {
     }
 }
 
-/// A tar whose first member has a name of 8 MiB, in the way of GNU tar.
+/// Returns a tar whose first member has a name of 8 MiB, in the format of GNU tar.
 fn long_name() -> Vec<u8> {
     tar(&[("././@LongLink", EntryType::GNULongName, &vec![b'a'; 8 << 20], ""), ("a", EntryType::Regular, b"", "")])
 }
@@ -243,7 +243,7 @@ fn of_an_image_the_upper_layers_count() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever stands in an archive, there is an answer or an error that names it.
+    /// Any archive gives a result or an error that names it.
     #[test]
     fn damage_ends_in_words(
         kind in 0..3_usize,

@@ -1,4 +1,4 @@
-//! Zip archives: wheels, conda packages. Members are looked at by as many threads as there are processors.
+//! Reader for zip archives: wheels and conda packages. Several threads read the members.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,13 +12,14 @@ use zip::{CompressionMethod, ZipArchive};
 use super::bounds::Names;
 use super::{ArchivePlace, At, bounds};
 
-/// More do not help: the disk and the memory are the same.
+/// Maximum number of threads. More threads do not help, because they share the disk and the memory.
 const MOST_THREADS: usize = 4;
 type Source = At<Arc<File>>;
 const LINK: u32 = 0o120_000;
 const KIND: u32 = 0o170_000;
 
-/// So many members one zip archive may have, and so many bytes of their names: its reader keeps all of them in memory.
+/// Maximum number of members in one zip archive, and maximum length of their names in bytes: the reader stores all
+/// names in memory.
 const MOST_MEMBERS: u64 = 200_000;
 const MOST_NAMES: u64 = 32 << 20;
 
@@ -32,7 +33,7 @@ pub(super) fn walk_zip(file: &Arc<File>, of: &ArchivePlace<'_>) -> Result<&'stat
         return Err(of.error_for("", "has members that lie in each other: a bomb"));
     }
     let next = AtomicUsize::new(0);
-    // What the first of the members that cannot be read says, so that the same archive says the same each time.
+    // The error of the first unreadable member, so that the same archive always gives the same error.
     let failed: Mutex<Option<(usize, String)>> = Mutex::new(None);
     let work = || {
         let mut archive = archive.clone();
@@ -63,7 +64,7 @@ pub(super) fn walk_zip(file: &Arc<File>, of: &ArchivePlace<'_>) -> Result<&'stat
     }
 }
 
-/// Refuses a directory that is too large before it is read into memory.
+/// Rejects a directory that is too large before it is read into memory.
 fn check_directory(file: &File) -> Result<(), String> {
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let from = length.saturating_sub(super::END_OF_ZIP);
@@ -73,7 +74,8 @@ fn check_directory(file: &File) -> Result<(), String> {
         let bytes = end.get(at..at + width).unwrap_or_default();
         bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
     };
-    // Of several records that may be the last, and of the larger one beside each, none may say more.
+    // Several records may be the last one, and each may have a larger variant next to it. All of them must be within
+    // the limits.
     for at in 0..end.len().saturating_sub(3) {
         let (members, size) = match &end[at..at + 4] {
             b"PK\x05\x06" => (number(at + 10, 2), number(at + 12, 4)),
@@ -91,7 +93,7 @@ fn check_directory(file: &File) -> Result<(), String> {
     Ok(())
 }
 
-/// Looks at the names alone, which the reader gives only once each; says what they make of the archive.
+/// Checks all names, because the reader returns each name only once. Returns a description of the archive.
 fn check_names(file: &File, archive: &ZipArchive<Source>, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     const HEADER: usize = 46;
     let mut known = Names::default();
@@ -113,7 +115,7 @@ fn check_names(file: &File, archive: &ZipArchive<Source>, of: &ArchivePlace<'_>)
         pex |= bytes == b"PEX-INFO";
         at += (HEADER + name + extra + comment) as u64;
     }
-    // The reader keeps one of several whose names are the same once what is no UTF-8 is left out.
+    // If names contain invalid UTF-8, the reader removes it and keeps only one of several equal names.
     if members != archive.len() {
         return Err(of.error_for("", "has names that are not UTF-8, although it says that they are"));
     }
@@ -153,7 +155,7 @@ fn read_zip_member(archive: &mut ZipArchive<Source>, index: usize, of: &ArchiveP
     of.read_member(&name, &mut bounded, stated)
 }
 
-/// What a member unpacks to, whatever its size is said to be.
+/// Reader that limits the unpacked length, independently of the stated size.
 struct Bounded<'a, R> {
     reader: &'a mut R,
     packed: u64,
