@@ -1,5 +1,5 @@
-//! Steps behind the linker: what any of them has copied once is still there when the target is refused. CMake tells nobody of
-//! a target's steps, so they are read where its generator has written them.
+//! Finds copies of a target's file that post-build steps have created, so that they can be deleted if the target is
+//! refused. CMake has no interface for the steps of a target, so they are read from the files of its generator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use cudaguard::binary::Binary;
 
 use super::facts::TargetDescription;
 
-/// How Ninja's line with a target's steps begins.
+/// Beginning of the line with the post-build steps of a target in a Ninja file.
 const POST_BUILD: &str = "POST_BUILD = ";
 
-/// Takes away what commands of this build have made of a target's file in an earlier run: also what steps behind the linker
-/// have copied, and what was stripped on the way.
+/// Deletes the files that commands of an earlier build have created from the file of a target: the copies of post-build
+/// steps, and stripped intermediate files.
 pub(super) fn remove_earlier(facts: &TargetDescription, file: &Path) {
     let binary = &facts.binary;
     let lines = [ninja_lines(binary, file), make_lines(binary, file)].concat();
@@ -22,7 +22,8 @@ pub(super) fn remove_earlier(facts: &TargetDescription, file: &Path) {
                 continue;
             }
             for made in other_file_args(&folder, &words, file) {
-                // A target of the project's own may deploy what it builds: that is none of this build's.
+                // A target of the project may deploy the files that it builds. Deployed files do not belong to this
+                // build.
                 if (with_linker || made.starts_with(binary)) && is_of_target(&made, facts) {
                     let _ = fs::remove_file(made);
                 }
@@ -31,7 +32,8 @@ pub(super) fn remove_earlier(facts: &TargetDescription, file: &Path) {
     }
 }
 
-/// Whether its guard is in there. Several configurations may copy to one place, and only one of them is refused.
+/// Returns true if the file contains the guard of this target. Several configurations may copy to one place, and only
+/// one of them is refused.
 fn is_of_target(file: &Path, facts: &TargetDescription) -> bool {
     let (itself, several) = (fs::symlink_metadata(file).is_ok_and(|about| about.is_file()), is_shared_output(facts));
     itself
@@ -47,11 +49,11 @@ fn is_shared_output(facts: &TargetDescription) -> bool {
     facts.binary.join("CMakeFiles").join(format!("impl-{}.ninja", facts.configuration)).exists()
 }
 
-/// Commands in a generator's file that name a file.
+/// Commands in a generator's file that mention a file.
 #[derive(Clone)]
 struct Line {
     words: Vec<String>,
-    /// They run whenever the file is linked.
+    /// Set if the commands run whenever the file is linked.
     with_linker: bool,
 }
 
@@ -85,19 +87,19 @@ fn make_lines(binary: &Path, file: &Path) -> Vec<Line> {
     lines
 }
 
-/// Whether its name stands there at all: most lines are about others.
+/// Returns true if the text contains the file name at all. Most lines do not.
 fn mentions_file(text: &str, file: &Path) -> bool {
     file.file_name().is_some_and(|name| text.contains(&*name.to_string_lossy()))
 }
 
-/// A command, and the folder that it runs in.
+/// A command and its working directory.
 #[derive(Debug, PartialEq, Eq)]
 struct CommandStep {
     folder: PathBuf,
     words: Vec<String>,
 }
 
-/// The commands of a line, which begins in this folder.
+/// Splits a line into its commands. The first command starts in this directory.
 fn split_commands(line: &[String], folder: &Path) -> Vec<CommandStep> {
     let mut folder = folder.to_owned();
     let mut steps = Vec::new();
@@ -110,7 +112,7 @@ fn split_commands(line: &[String], folder: &Path) -> Vec<CommandStep> {
     steps
 }
 
-/// What a command may have made of a file: its other words, as files.
+/// Returns the files that a command may have created from a file: its other arguments as paths.
 fn other_file_args(folder: &Path, words: &[String], file: &Path) -> Vec<PathBuf> {
     let names = words.iter().map(|word| folder.join(word)).filter(|path| path != file);
     let files = names.map(|path| match (path.is_dir(), file.file_name()) {
@@ -120,17 +122,17 @@ fn other_file_args(folder: &Path, words: &[String], file: &Path) -> Vec<PathBuf>
     files.filter(|path| path != file).collect()
 }
 
-/// A line of Ninja's, as it gives it to a shell.
+/// Removes Ninja's escapes from a line, as Ninja does for a shell.
 pub(super) fn unescape_ninja(line: &str) -> String {
     line.replace("$$", "$")
 }
 
-/// The same of make's.
+/// Removes make's escapes from a line, as make does for a shell.
 fn unescape_make(line: &str) -> String {
     line.trim_start().trim_start_matches('@').replace("$$", "$").replace("\\#", "#")
 }
 
-/// The words of a command line, as a shell splits them.
+/// Splits a command line into arguments, as a shell does.
 fn split_shell_words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None::<char>);
     let mut letters = line.chars();

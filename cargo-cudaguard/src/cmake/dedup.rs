@@ -1,8 +1,8 @@
-//! What has been said in this build folder: targets of one project share compiler and toolkit, and what is wrong with those
-//! need not be read once for each.
+//! Suppresses findings that were already reported in this build directory. Targets of one project share compiler and
+//! toolkit, so the same problem is reported only once.
 //!
-//! A record counts as long as nothing that the target is judged by is newer than it: whatever makes a compiler warn again
-//! makes us say it again.
+//! A record is valid until an input of the target is newer than it: if a compiler would repeat a warning, the finding
+//! is reported again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,11 @@ use std::time::SystemTime;
 use cudaguard::digest::Digest;
 use cudaguard::finding::Finding;
 
-/// The folder of records, below the build folder.
+/// The directory of records, below the build directory.
 const FOLDER: &str = "CMakeFiles/cudaguard-said";
 
-/// Those that have not been said of this configuration since the inputs changed; from now on they have.
+/// Returns the findings that were not reported for this configuration since the inputs changed, and records them as
+/// reported.
 pub(super) fn retain_unreported(
     findings: Vec<Finding>,
     target: &str,
@@ -22,7 +23,8 @@ pub(super) fn retain_unreported(
     configuration: &str,
     inputs: &[PathBuf],
 ) -> Vec<Finding> {
-    // What is told by a property of the target is told of each: `CUDA_ARCHITECTURES of app`.
+    // A finding about a property of the target, such as `CUDA_ARCHITECTURES of app`, counts as the same for each
+    // target.
     let own = format!(" of {target}");
     let time = |path: &Path| fs::metadata(path).and_then(|facts| facts.modified()).ok();
     let newest = inputs.iter().filter_map(|path| time(path)).max().unwrap_or(SystemTime::UNIX_EPOCH);
@@ -37,7 +39,8 @@ pub(super) fn retain_unreported(
             if time(&record).is_some_and(|reported_at| reported_at < newest) {
                 let _ = fs::remove_file(&record);
             }
-            // Of several targets that are judged at a time one makes it. Where it cannot be made, all is said.
+            // If several targets are checked in parallel, only one creates the record. If it cannot be created, all
+            // findings are reported.
             let made = fs::create_dir_all(&folder)
                 .and_then(|()| fs::File::options().write(true).create_new(true).open(&record));
             !made.is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists)
@@ -45,7 +48,7 @@ pub(super) fn retain_unreported(
         .collect()
 }
 
-/// A text without these words, where no longer word begins with them.
+/// Removes the phrase from the text, except if a longer word begins with it.
 fn remove_words(text: &str, words: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -84,7 +87,7 @@ mod tests {
         let later = SystemTime::now() + Duration::from_secs(60);
         fs::File::options().write(true).open(&input).unwrap().set_modified(later).unwrap();
         assert_eq!(reported_at(vec![finding("a", "app 1.0")]), 1);
-        // Where nothing can be written down, all is said.
+        // If no record can be written, all findings are reported.
         let no_folder = vec![finding("a", "app 1.0")];
         assert_eq!(retain_unreported(no_folder.clone(), "app", &input, "Debug", &[]), no_folder);
         assert_eq!(
@@ -92,7 +95,7 @@ mod tests {
             no_folder,
             "each configuration is a build of its own"
         );
-        // What names the target is the same of the next one.
+        // A finding that names the target is the same for the next target.
         let of = |target: &str| vec![finding(&format!("/inc (an include directory of {target})"), "app 1.0")];
         assert_eq!(retain_unreported(of("app"), "app", build, "Debug", &[]).len(), 1);
         assert_eq!(retain_unreported(of("other"), "other", build, "Debug", &[]).len(), 0);

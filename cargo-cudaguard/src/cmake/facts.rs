@@ -1,8 +1,9 @@
-//! What CMake knows of a target in one configuration, as the module writes it: lines of a key and a value, one file for
-//! each language of the project, since include directories and flags may differ by language.
+//! The properties of a target in one configuration, as the CMake module writes them: lines of a key and a value. The
+//! module writes one file for each language of the project, because include directories and flags may differ by
+//! language.
 //!
-//! Lines, not JSON: a generator expression cannot escape what it yields, and the one character that no path in a build
-//! file has is the end of a line.
+//! The format is not JSON, because a generator expression cannot escape its result. The end of a line is the only
+//! character that no path in a build file contains.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,63 +16,64 @@ use cudaguard::shell_words::split_words;
 use cudaguard::toolchain::{BuildSystem, BuildSystemFacts, HostCompiler, Sourced, include_flags};
 use cudaguard::vendor::CUDNN;
 
-/// The first line of a file of facts: what follows is written and read by one revision alone.
+/// The first line of a facts file. Only the same revision writes and reads the format.
 pub(crate) const HEAD: &str = "cudaguard-facts 1";
-/// Files of facts are called so, and then by the language.
+/// Prefix of the names of facts files; the language follows.
 const STEM: &str = "facts.";
 
-/// The value of `by` where no CMake has written the facts.
+/// The value of `by` if CMake did not write the facts.
 pub(crate) const BY_OPTIONS: &str = "options";
 
-/// Where objects that all targets share are kept, below the build folder.
+/// Directory of objects that all targets share, below the build directory.
 const KEPT: &str = "CMakeFiles/cudaguard-kept";
 
 /// A target in one configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct TargetDescription {
-    /// The target's name.
+    /// Name of the target.
     pub(crate) target: String,
-    /// CMake's type of it: `EXECUTABLE`, `SHARED_LIBRARY`, …
+    /// CMake's type of the target: `EXECUTABLE`, `SHARED_LIBRARY`, …
     pub(crate) kind: String,
     pub(crate) component: Component,
-    /// As CMake spells it; empty where there is none.
+    /// Configuration as CMake spells it; empty if there is none.
     pub(crate) configuration: String,
-    /// Whether that is one to give to others: not empty, and not one of `DEBUG_CONFIGURATIONS`.
+    /// Set if the configuration is a release configuration: not empty, and not in `DEBUG_CONFIGURATIONS`.
     pub(crate) release: bool,
-    /// The folder of the CMakeLists.txt that calls.
+    /// Directory of the calling CMakeLists.txt.
     pub(crate) source: PathBuf,
-    /// The top of the project: no policy is looked for above it.
+    /// Root of the project. Policies are not searched above it.
     pub(crate) top: PathBuf,
-    /// The build folder.
+    /// The build directory.
     pub(crate) binary: PathBuf,
-    /// The file that it is.
+    /// The file of the target.
     pub(crate) output: Option<PathBuf>,
-    /// Of a library that is not linked itself: its archive, and what it is linked into.
+    /// For a library that is not linked itself: its archive, and the files that it is linked into.
     pub(crate) becomes: Vec<PathBuf>,
-    /// The policy file, where it is named.
+    /// The policy file, if one is specified.
     pub(crate) policy: Option<PathBuf>,
-    /// Compiles the guard.
+    /// The compiler of the guard.
     pub(crate) tool: Tool,
-    /// What that compiles for, where it was asked when CMake configured.
+    /// The target triple of this compiler, if it was queried when CMake configured.
     pub(crate) triple: Option<String>,
-    /// The file is linked as it will be installed.
+    /// Set if the file is linked with the runtime path of the installed file.
     pub(crate) install_rpath: bool,
-    /// Why there can be no guard, where that is known beforehand: by the options of `embed`, or when CMake configured.
+    /// The reason why no guard is possible, if it is known in advance: from the options of `embed`, or when CMake
+    /// configured.
     pub(crate) unguarded: Option<String>,
-    /// Any drift from the lock is an error.
+    /// Set if any difference from the lock is an error.
     pub(crate) locked: bool,
-    /// The files that all this was read from.
+    /// The facts files that were read.
     pub(crate) files: Vec<PathBuf>,
-    /// The target's own objects.
+    /// The objects of the target.
     pub(crate) objects: Vec<PathBuf>,
-    /// Those of the project's libraries that become part of it, and of other targets that stand among its sources.
+    /// The objects of project libraries that are linked into the target, and of other targets among its sources.
     pub(crate) inside: Vec<PathBuf>,
     pub(crate) given: BuildSystemFacts,
 }
 
 impl TargetDescription {
-    /// Reads what stands in a folder.
+    /// Reads the facts files in a directory.
     pub(crate) fn read_dir(folder: &Path) -> Result<Self, String> {
         let entries = fs::read_dir(folder).map_err(|error| format!("{}: cannot be read: {error}", folder.display()))?;
         let mut files: Vec<(String, PathBuf)> = entries
@@ -81,7 +83,7 @@ impl TargetDescription {
                 Some((language, path))
             })
             .collect();
-        // What nvcc is told comes first: its way to headers is the one that counts for kernels.
+        // The facts of CUDA come first, because the include path of nvcc is the relevant one for kernels.
         let rank = |language: &str| ["CUDA", "CXX", "C"].iter().position(|known| *known == language).unwrap_or(3);
         files.sort_by_key(|(language, path)| (rank(language), path.clone()));
         let (mut all, paths) = (Vec::new(), files.iter().map(|(_, path)| path.clone()).collect());
@@ -97,7 +99,7 @@ impl TargetDescription {
         Ok(Self { files: paths, ..read })
     }
 
-    /// Reads the one file that `embed` has written of its options.
+    /// Reads the facts file that `embed` has written from its options.
     pub(crate) fn from_options_file(path: &Path) -> Result<Self, String> {
         let fail = |error: String| format!("{}: {error}", path.display());
         let text = files::read_text(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
@@ -121,7 +123,7 @@ impl TargetDescription {
         flags.extend(lines.single_value("sysroot").map(|folder| format!("--sysroot={folder}")));
         let given = Self::build_system_facts(&lines, &target);
         let binary = PathBuf::from(one("binary")?);
-        // `$<TARGET_OBJECTS:…>` among the sources, without what was not made here.
+        // `$<TARGET_OBJECTS:…>` among the sources, except objects that this build did not create.
         let as_source = lines.all_values("source-file").into_iter().map(PathBuf::from);
         let as_source =
             as_source.filter(|file| file.starts_with(&binary) && file.extension().is_some_and(|ending| ending == "o"));
@@ -168,7 +170,7 @@ impl TargetDescription {
         let kernels = lines.has_language("CUDA")
             && (lines.single_value("cuda-source").is_some() || lines.all_values("source-file").iter().any(is_cuda));
         let compiles = kernels
-            // clang compiles CUDA too, with the toolkit's headers, and knows nothing of nvcc's rules.
+            // clang compiles CUDA too, with the headers of the toolkit, but nvcc's rules do not apply to it.
             && lines.single_value("cuda-compiler-id").is_none_or(|id| id == "NVIDIA");
         let nvcc = path("cuda-compiler", &named("CMAKE_CUDA_COMPILER", "--nvcc"))
             .filter(|_| lines.single_value("cuda-compiler-id").is_some_and(|id| id == "NVIDIA"))
@@ -176,7 +178,7 @@ impl TargetDescription {
             .filter(|nvcc| nvcc.value.is_file());
         let options = lines.all_of("CUDA", "flags").into_iter().chain(lines.all_of("CUDA", "option"));
         let flags = options.map(|flag| flag.strip_prefix("SHELL:").unwrap_or(&flag).to_owned()).collect();
-        // An option is one word, whatever blanks are in it, but where it says that it is a piece of a command line.
+        // An option is one argument, even with blanks, unless it is marked as a piece of a command line.
         let words_of = |option: String| match option.strip_prefix("SHELL:") {
             Some(piece) => split_words(piece),
             None => vec![option],
@@ -186,7 +188,7 @@ impl TargetDescription {
         let mut includes = paths("include", &of_target("an include directory", "--include"));
         let flag = of_target("a compile option", "--nvcc-flags");
         includes.extend(include_flags(&of_flags).into_iter().map(|folder| Sourced::new(folder, &flag)));
-        // Code that was compiled as a library of its own, with headers that the target itself does not see.
+        // Code of a library that is linked into the target. Its headers are not visible to the target itself.
         includes.extend(paths("inside-include", &format!("an include directory of a library in {target}")));
         let options: Vec<String> = lines.all_values("inside-option").into_iter().flat_map(words_of).collect();
         let flag = format!("a compile option of a library in {target}");
@@ -220,20 +222,20 @@ impl TargetDescription {
         }
     }
 
-    /// The configuration as the manifest has it. CMake makes no difference between `Release` and `release`.
+    /// Returns the configuration as the manifest contains it. CMake treats `Release` and `release` as equal.
     pub(crate) fn profile_name(&self) -> String {
         if self.configuration.is_empty() { "none".to_owned() } else { self.configuration.to_lowercase() }
     }
 }
 
-/// What CMake takes for true.
+/// Returns true if CMake evaluates the value as true.
 fn is_true(value: &str) -> bool {
     let value = value.to_uppercase();
     matches!(value.as_str(), "1" | "ON" | "YES" | "TRUE" | "Y")
         || value.parse::<f64>().is_ok_and(|number| number != 0.0)
 }
 
-/// One file.
+/// The lines of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Lines(BTreeMap<String, Vec<String>>);
 
@@ -261,7 +263,7 @@ impl Lines {
     }
 }
 
-/// The files of all languages.
+/// The merged files of all languages.
 struct Merged<'a>(&'a [(String, Lines)]);
 
 impl Merged<'_> {
@@ -273,7 +275,7 @@ impl Merged<'_> {
         self.0.iter().find_map(|(_, lines)| lines.0.get(key)?.first().cloned())
     }
 
-    /// Of all languages, each value once.
+    /// Returns the values of all languages, without duplicates.
     fn all_values(&self, key: &str) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for value in self.0.iter().filter_map(|(_, lines)| lines.0.get(key)).flatten() {

@@ -1,4 +1,4 @@
-//! A target of CMake's: what is known of it, and its policy.
+//! A CMake target with the inputs of its build and its policy.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,7 +11,8 @@ use cudaguard::policy;
 use super::facts::TargetDescription;
 use crate::report::{self, CliError, REFUSED};
 
-/// The target triple as rustc spells it, by what the compiler says: `x86_64-linux-gnu` is `x86_64-unknown-linux-gnu`.
+/// Queries the compiler and returns the target triple as rustc spells it: `x86_64-linux-gnu` becomes
+/// `x86_64-unknown-linux-gnu`.
 pub(crate) fn target_triple(tool: &Tool) -> Result<String, String> {
     let shown = tool.program.display();
     let compiler_output = Command::new(&tool.program)
@@ -34,7 +35,7 @@ fn normalize_machine(machine: &str) -> String {
     let parts: Vec<&str> = machine.split('-').collect();
     match parts[..] {
         [arch, .., "linux", libc] => {
-            // Debian's gcc for 32 bits calls itself i686; amd64 is what some BSDs say.
+            // Debian's 32-bit gcc names itself i686; some BSDs use amd64.
             format!("{}-unknown-linux-{libc}", if arch == "amd64" { "x86_64" } else { arch })
         }
         [arch, .., "linux"] => format!("{arch}-unknown-linux-gnu"),
@@ -42,7 +43,7 @@ fn normalize_machine(machine: &str) -> String {
     }
 }
 
-/// A target, as the walk takes it.
+/// A target in the form that the build pipeline needs.
 pub(crate) struct CmakeJob {
     pub(crate) facts: TargetDescription,
     triple: String,
@@ -56,7 +57,7 @@ impl CmakeJob {
 
     pub(crate) fn from_facts(facts: TargetDescription) -> Result<Self, String> {
         let asked = || match target_triple(&facts.tool) {
-            // Nothing will be compiled for it.
+            // The guard of this target is not compiled.
             Err(_) if facts.unguarded.is_some() => Ok("unknown".to_owned()),
             asked => asked,
         };
@@ -86,7 +87,7 @@ impl CmakeJob {
         }
     }
 
-    /// Says them, and whether the build may go on.
+    /// Reports the findings, and returns an error if they fail the build.
     pub(crate) fn report_findings(&self, findings: &[Finding]) -> Result<(), CliError> {
         let heavy: Vec<Finding> =
             findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();

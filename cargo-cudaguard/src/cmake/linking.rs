@@ -1,6 +1,6 @@
-//! Where a target's libraries were taken from. The runtime path tells it only where CMake writes one (`CMAKE_SKIP_RPATH`,
-//! `CMAKE_BUILD_WITH_INSTALL_RPATH`), and never of a folder that an option names: what the linker was called with is read
-//! where CMake's generator has written it.
+//! Determines the directories in which the linker found the libraries of a target. The runtime path shows them only if
+//! CMake writes one (`CMAKE_SKIP_RPATH`, `CMAKE_BUILD_WITH_INSTALL_RPATH`), and never shows directories from options.
+//! The arguments of the linker are therefore read from the files of CMake's generator.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::copies::unescape_ninja;
 use super::facts::TargetDescription;
 use crate::linker;
 
-/// The folders, in the linker's order.
+/// Returns the directories in the order of the linker.
 pub(super) fn library_dirs(facts: &TargetDescription) -> Vec<PathBuf> {
     if facts.given.by != BuildSystem::CMake {
         return Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn library_dirs(facts: &TargetDescription) -> Vec<PathBuf> {
     linker::Folders::from_args(split_words(&text).iter().map(String::as_str), &base).into_dirs().collect()
 }
 
-/// The variables of the statement that makes the target's file, in the order in which the rule has them.
+/// Returns the variables of the Ninja statement that builds the file of the target, in the order of the rule.
 fn ninja_link_statement(facts: &TargetDescription) -> Option<String> {
     let output = facts.output.as_ref()?;
     let of_configuration = facts.binary.join("CMakeFiles").join(format!("impl-{}.ninja", facts.configuration));
@@ -44,7 +44,8 @@ fn statement_value(statement: &str, name: &str) -> Option<String> {
     lines.filter(|(key, _)| *key == name).map(|(_, value)| unescape_ninja(value)).next()
 }
 
-/// The script that calls the linker, which runs in the folder that the target's CMakeLists.txt builds in.
+/// Returns the script that calls the linker, and the directory that it runs in: the build directory of the target's
+/// CMakeLists.txt.
 fn make_link_script(facts: &TargetDescription) -> Option<(String, PathBuf)> {
     let known = facts.files.first()?.parent()?;
     let (folder, target) = (known.parent()?.parent()?, known.file_name()?.to_string_lossy());

@@ -1,5 +1,5 @@
-//! The lock in a project of CMake's: it stands at the top of the project, each target is held against it when it is judged,
-//! and a target of the build, `cudaguard-lock`, writes it.
+//! The lock of a CMake project. It is in the root directory of the project, each check compares the target with it, and
+//! the build target `cudaguard-lock` writes it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ use super::job::CmakeJob;
 use crate::lock::{describe_changes, write_lock};
 use crate::report::CliError;
 
-/// Hints that say how the lock is written, with the build folder by its name.
+/// Replaces the placeholder for the build directory in hints about writing the lock.
 pub(super) fn name_build_folder(findings: &mut [Finding], job: &CmakeJob) {
     let build = job.facts.binary.display().to_string();
     let build = if build.contains(char::is_whitespace) { format!("\"{build}\"") } else { build };
@@ -31,15 +31,16 @@ pub(super) fn name_build_folder(findings: &mut [Finding], job: &CmakeJob) {
     }
 }
 
-/// What the targets of one triple have in common.
+/// The common pins of all targets with one triple.
 #[derive(Default)]
 struct Common {
     pins: Pins,
-    /// Whose fact each of the three is.
+    /// The targets that the three values come from.
     by: [String; 3],
-    /// By component: the target, and its archs.
+    /// The target and its archs, by component.
     archs: BTreeMap<String, (String, Vec<String>)>,
-    /// Tells where the facts come from: that of a target that nvcc compiles for, where there is one.
+    /// The toolchain, which contains the sources of the values. It belongs to a target that nvcc compiles for, if there
+    /// is one.
     toolchain: Toolchain,
     compiled: bool,
 }
@@ -62,7 +63,7 @@ impl Common {
         for ((what, ours, its), by) in all.into_iter().zip(&mut self.by) {
             match (&*ours, its) {
                 (_, None) => {}
-                // What only headers tell is less exact.
+                // A version from headers is less precise.
                 (Some(known), Some(its))
                     if *known == its || what == "toolkits" && same_release(Some(known), Some(&its)) =>
                 {
@@ -99,7 +100,7 @@ impl Common {
         Ok(())
     }
 
-    /// The archs that most components have are those of every one that is not named.
+    /// Combines the targets. The most frequent archs apply to every component that is not listed.
     fn into_pins(mut self) -> (Pins, Toolchain) {
         let all = || self.archs.values().map(|(_, archs)| archs);
         let times = |archs: &Vec<String>| all().filter(|other| *other == archs).count();
@@ -113,7 +114,7 @@ impl Common {
     }
 }
 
-/// The note of a file that was refused, in the folder of its target's facts: what is seen may be agreed on.
+/// The note of a refused file, in the directory of the target's facts: `cudaguard-lock` may accept what it shows.
 const REFUSED: &str = "refused.note";
 
 pub(super) fn keep_refused(folder: &Path, job: &CmakeJob, file: &Path) {
@@ -127,13 +128,13 @@ pub(super) fn forget_refused(folder: &Path) {
     let _ = fs::remove_file(folder.join(REFUSED));
 }
 
-/// The manifest of the target in a note, if it is sealed.
+/// Returns the manifest of the target in a note, if it is sealed.
 fn sealed_manifest(job: &CmakeJob, note: &FoundNote) -> Option<Manifest> {
     let manifest = note.decode().ok()?.manifest;
     (manifest.sealed && manifest.component == job.facts.component).then_some(manifest)
 }
 
-/// What was last linked of a target shows, where nothing that the target is judged by has changed since.
+/// Returns the manifest of the last linked file of a target, if no input of the target has changed since.
 fn last_linked_manifest(env: &Env, folder: &Path, job: &CmakeJob) -> Option<Manifest> {
     let facts = job.build_inputs();
     let (guard, output) = (folder.join(NOTE), job.facts.output.as_ref()?);
@@ -153,7 +154,7 @@ fn last_linked_manifest(env: &Env, folder: &Path, job: &CmakeJob) -> Option<Mani
     Some(note::decode(&bytes).ok()?.manifest)
 }
 
-/// Writes the lock of a project. `list` has a line for each guarded target: the folder of its facts.
+/// Writes the lock of a project. `list` contains one line for each guarded target: the directory of its facts.
 pub(super) fn run_lock(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
     let text = fs::read_to_string(list).map_err(|error| {
         CliError::operational(format_args!("{}: cannot be read: {error}; run cmake again", list.display()))
@@ -170,7 +171,7 @@ pub(super) fn run_lock(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
     }
     let top: PathBuf = top.ok_or_else(|| CliError::operational("no target of this project is guarded"))?;
     let file = top.join(FILE);
-    // One that cannot be read holds what other targets are locked to: it is not ours to throw away.
+    // An unreadable lock may contain the entries of other targets, so it is not overwritten.
     let old = Lock::read(&file).map_err(CliError::operational)?;
     let mut lock = old.clone().unwrap_or_default();
     let mut lock_output = String::new();

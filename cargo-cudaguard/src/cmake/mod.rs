@@ -1,14 +1,14 @@
-//! What the CMake module calls: it hands over what CMake knows, and every decision is made here.
+//! The commands that the CMake module calls. The module passes the data of CMake, and all decisions are made here.
 //!
-//! - `begin`, when CMake configures: whether targets of this system can be guarded at all, and whether module and command
-//!   are of one release;
-//! - `embed`, as a build step before nvcc runs, and of what is not linked itself: judges what the target is built with, and
-//!   makes the objects of its guard;
-//! - `link`, in the linker's place: does as `embed` where that was no step of its own, calls the linker, holds the file
-//!   against the policy and seals its note;
-//! - `lock`, when somebody asks for it: writes the project's lock.
+//! - `begin` runs when CMake configures: it checks that targets of this system can be guarded, and that the module and
+//!   the command belong to the same release.
+//! - `embed` runs as a build step before nvcc, and for targets that are not linked: it checks the toolchain of the
+//!   target and writes the objects of its guard.
+//! - `link` replaces the linker: it runs `embed` if that was not a separate step, calls the linker, checks the file
+//!   against the policy and seals its note.
+//! - `lock` writes the lock of the project on request.
 //!
-//! `install` is for people: it writes the module itself.
+//! Users call `install`, which writes the module itself.
 
 mod copies;
 mod dedup;
@@ -48,10 +48,10 @@ use crate::signals;
 use facts::TargetDescription;
 use job::{CmakeJob, target_triple};
 
-/// The objects, as the module names them too.
+/// Names of the objects, which the module uses too.
 const NOTE: &str = "cudaguard-note.o";
 const SHIM: &str = "cudaguard-shim.o";
-/// Beside the objects where they are empty, with the reason.
+/// File with the reason for empty objects, next to them.
 const UNGUARDED: &str = "unguarded";
 
 pub(crate) fn run_step(env: &Env, step: CmakeStep) -> Result<ExitCode, CliError> {
@@ -82,7 +82,7 @@ fn begin_configure(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
     let triple = target_triple(tool).map_err(CliError::operational)?;
     match guard::check_target(&triple) {
         Ok(()) => {
-            // For the facts of each target: a compiler need not be asked again for each.
+            // The module stores the triple in the facts of each target, so that the compiler is queried only once.
             report::print_result(&format!("{triple}\n"))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -93,12 +93,12 @@ fn begin_configure(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
     }
 }
 
-/// Judges what a target is built with, and makes the objects of its guard beside what CMake knows of it.
+/// Checks the toolchain of a target, and writes the objects of its guard next to its facts.
 fn compile_guard(env: &Env, job: &CmakeJob, folder: &Path, depfile: Option<&Path>) -> Result<ExitCode, CliError> {
     let facts = job.build_inputs();
     let mut judged = facts.check(env).map_err(CliError::operational)?;
     if job.facts.output.is_none() {
-        // Nobody looks at what it will be linked into.
+        // The file that it will be linked into is not examined.
         judged.findings.append(&mut judged.deferred);
     }
     lock::name_build_folder(&mut judged.findings, job);
@@ -106,7 +106,7 @@ fn compile_guard(env: &Env, job: &CmakeJob, folder: &Path, depfile: Option<&Path
     files.extend(std::env::current_exe().ok());
     files.retain(|file| file.exists());
     if judged.is_refused() {
-        // What an earlier build has left is none of this one's.
+        // The outputs of an earlier build are not outputs of this build.
         remove_earlier(&job.facts);
         job.report_findings(&judged.findings)?;
     } else {
@@ -139,7 +139,7 @@ fn compile_guard(env: &Env, job: &CmakeJob, folder: &Path, depfile: Option<&Path
                 let _ = fs::remove_file(&marker);
                 remove_earlier(&job.facts);
             }
-            // What CMake knew when it configured, it said then, once for all targets.
+            // Reasons that were known when CMake configured were reported then, once for all targets.
             if job.facts.unguarded.is_none() || pipeline::fails_build(&findings) {
                 job.report_findings(&findings)?;
             }
@@ -157,7 +157,7 @@ fn compile_guard(env: &Env, job: &CmakeJob, folder: &Path, depfile: Option<&Path
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes away what an earlier build has left of a target that is refused before it is linked.
+/// Deletes the outputs of an earlier build if a target is refused before it is linked.
 fn remove_earlier(facts: &TargetDescription) {
     for file in facts.output.iter().chain(&facts.becomes) {
         copies::remove_earlier(facts, file);
@@ -165,7 +165,7 @@ fn remove_earlier(facts: &TargetDescription) {
     }
 }
 
-/// Objects that hold nothing, where a guard cannot be: the module has promised the linker two files.
+/// Writes empty objects if no guard is possible, because the module has added two files to the linker's arguments.
 fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), String> {
     let source = out.join("empty.c");
     fs::write(&source, "").map_err(|error| format!("cannot write {}: {error}", source.display()))?;
@@ -184,7 +184,7 @@ fn write_empty_objects(tool: &Tool, out: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A rule of a makefile: this file depends on those.
+/// Returns a makefile rule: `file` depends on `files`.
 pub(crate) fn make_rule(file: &Path, files: &[PathBuf]) -> String {
     let escaped = |path: &Path| {
         let mut text = String::new();
@@ -209,7 +209,7 @@ pub(crate) fn make_rule(file: &Path, files: &[PathBuf]) -> String {
 fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<ExitCode, CliError> {
     let (program, arguments) = words.split_first().expect("at least one word");
     let made = words.windows(2).find_map(|pair| (pair[0] == "-o").then(|| Path::new(&pair[1])));
-    // Device code that is linked on its own is an object, and no file of the target.
+    // Separately linked device code is an object, and not the file of a target.
     let of_target = made.map(|made| job_of(facts, made)).transpose()?.flatten();
     if judge {
         let (folder, job) = of_target.as_ref().ok_or_else(|| {
@@ -234,8 +234,8 @@ fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Re
     }
 }
 
-/// The target whose file the linker makes, and the folder of what is known of it: this one, or with several configurations
-/// one below.
+/// Returns the target whose file the linker writes, and the directory of its facts: this one, or a subdirectory if
+/// there are several configurations.
 fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, CmakeJob)>, CliError> {
     let made = same_place(made);
     let below = || fs::read_dir(facts).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -249,7 +249,7 @@ fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, CmakeJob)>, CliE
     for folder in folders {
         let job = match CmakeJob::from_dir(&folder) {
             Ok(job) => job,
-            // Of a configuration that the project has no more.
+            // The facts belong to a configuration that the project no longer has.
             Err(_) if several => continue,
             Err(error) => return Err(CliError::operational(error)),
         };
@@ -260,7 +260,7 @@ fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, CmakeJob)>, CliE
     Ok(None)
 }
 
-/// A path of a file that need not be there, by the one name that its folder has.
+/// Returns the path of a file, which need not exist, with the canonical path of its directory.
 fn same_place(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     match (whole.parent().map(fs::canonicalize), whole.file_name()) {
@@ -269,7 +269,7 @@ fn same_place(path: &Path) -> PathBuf {
     }
 }
 
-/// Holds what was linked against the policy, and seals it; what is refused is taken away.
+/// Checks a linked file against the policy and seals it; deletes a refused file.
 fn seal_outputs(env: &Env, job: &CmakeJob, folder: &Path) -> Result<ExitCode, CliError> {
     let file = job.facts.output.as_deref().expect("what is linked is a file");
     if folder.join(UNGUARDED).exists() {
@@ -282,7 +282,7 @@ fn seal_outputs(env: &Env, job: &CmakeJob, folder: &Path) -> Result<ExitCode, Cl
         }
         Err(stop) => {
             lock::keep_refused(folder, job, file);
-            // Neither make nor ninja shall take it for one that was accepted.
+            // Neither make nor ninja must treat the file as accepted.
             let _ = fs::remove_file(file);
             copies::remove_earlier(&job.facts, file);
             Err(stop)
@@ -290,7 +290,7 @@ fn seal_outputs(env: &Env, job: &CmakeJob, folder: &Path) -> Result<ExitCode, Cl
     }
 }
 
-/// Verifies a linked file and seals its note: in its place, or in a copy of it, which is made only where nothing is refused.
+/// Checks a linked file and seals its note, either in place or in a copy that is written only if the file is accepted.
 pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option<&Path>) -> Result<(), CliError> {
     let binary = Binary::read(file).map_err(CliError::operational)?;
     if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
@@ -326,7 +326,7 @@ pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option
     if to.is_some() && pipeline::fails_build(&findings) {
         return job.report_findings(&findings);
     }
-    // Also what is refused: its note tells what it was made with, before it is taken away.
+    // A refused file is sealed too: its note shows its toolchain before it is deleted.
     let noted = facts.seal_file(&binary, to, kernels, None, Some(seen), taken).map_err(CliError::operational)?;
     job.report_findings(&findings)?;
     match noted {
@@ -335,18 +335,18 @@ pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option
     }
 }
 
-/// A linked file, what was recorded of it, and what it is held against.
+/// A linked file, its manifest, and the policy for it.
 struct LinkedFile<'l> {
     policy: &'l Policy,
     manifest: &'l Manifest,
     binary: &'l Binary,
     kernels: &'l Kernels,
-    /// The folders of its libraries.
+    /// The directories of its libraries.
     linked_from: &'l [Sourced<PathBuf>],
     open: &'l OpenFiles,
 }
 
-/// Holds the linked file against the policy and what was recorded of it.
+/// Checks the linked file against the policy and its manifest.
 fn verify_linked_file(
     env: &Env,
     job: &CmakeJob,
@@ -362,7 +362,7 @@ fn verify_linked_file(
         kernel_ownership =
             kernel_ownership::owned_containers(binary.data(), kernels, &kernel_places(job, &object_files(job), open));
     }
-    // Only where the file shows another is it asked for again, for the words.
+    // The toolkit is detected again only if the file shows another one, to describe both.
     let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(KnownBy::LinkObservation));
     let in_use: Vec<Sourced<Version>> = match recorded {
         None => Vec::new(),
@@ -375,7 +375,7 @@ fn verify_linked_file(
     let (rpath, runpath) = (path(&binary.rpath), path(&binary.runpath));
     let linked = Linked {
         name: &facts.target,
-        // What CMake links into the build folder finds its libraries there; installing takes those paths away.
+        // In the build directory, CMake adds the directories of libraries to the runtime path; installing removes them.
         release: facts.release && facts.install_rpath,
         kernels,
         own: &kernel_ownership,
@@ -393,7 +393,7 @@ fn verify_linked_file(
     let linked_to = binary.linkage(CUDNN) == Linkage::Linked;
     let mut library = if linked_to { linked_library(env, job, policy, binary, linked_from) } else { Vec::new() };
     let mut taken = None;
-    // CMake knows where the compiler looks: what it found is what was included.
+    // CMake knows the include path of the compiler, so the detected headers are the included ones.
     if linked_to && (manifest.library.is_none() || manifest.library_known == Some(KnownBy::Declared)) {
         let mut toolchain = Toolchain::default();
         toolchain.by = job.facts.given.by;
@@ -402,10 +402,11 @@ fn verify_linked_file(
         library.extend(new_findings);
     }
     let mut findings = job.build_inputs().judge_linked(policy, manifest, &linked, library, taken.as_ref());
-    // Kept back as long as nothing was about CUDA, or nobody had named the library that the policy asks for.
+    // The findings were deferred because nothing indicated CUDA, or because the policy requires a cuDNN that was not
+    // specified. They apply if the linked file shows otherwise.
     let asked = policy.library.is_some() || policy.library_linkage.is_some();
     let about_cuda = || Ok::<_, String>(kernels.has_kernels() || binary.reaches_cuda()?);
-    // Locked is the library that is linked, and none is.
+    // The lock contains a library, and none is linked.
     let locked = || {
         manifest.library.is_some()
             && seen.cudnn_version().is_none()
@@ -417,7 +418,7 @@ fn verify_linked_file(
         lock::name_build_folder(&mut deferred, job);
         findings.extend(deferred);
     }
-    // What else was left open before is the host compiler alone, and its objects tell.
+    // The only other deferred check is that of the host compiler, which the objects show.
     let mut drifted = job.build_inputs().lock_drift(policy, manifest, &linked, &[], facts.locked)?;
     lock::name_build_folder(&mut drifted, job);
     if facts.given.by == BuildSystem::CMake && !pipeline::fails_build(&drifted) {
@@ -431,7 +432,7 @@ fn looked_up(job: &CmakeJob, env: &Env, policy: &Policy) -> Vec<Sourced<Version>
     job.build_inputs().detect_toolchain(env, policy, &[]).sourced_toolkit_version().into_iter().collect()
 }
 
-/// A target's objects, what links its device code among them.
+/// Returns the objects of a target, including the one with its linked device code.
 fn object_files(job: &CmakeJob) -> Vec<PathBuf> {
     let mut objects = job.facts.objects.clone();
     objects.extend(device_link(&job.facts.objects));
@@ -446,9 +447,9 @@ fn kernel_places<'a>(
     kernel_ownership::BuildPlaces { package: None, out_dirs: Vec::new(), objects, files, target_dir: &job.facts.binary }
 }
 
-/// A runtime path without the toolkit's stub folders that nothing is loaded from. `CUDA::cuda_driver` is a file in one, so
-/// CMake puts that folder into the path of whatever uses it and takes it out on installing; the loader finds no libcuda.so.1
-/// in it, only libcuda.so, and goes on.
+/// Removes stub directories of the toolkit from a runtime path if nothing is loaded from them. `CUDA::cuda_driver` is a
+/// file in such a directory, so CMake adds the directory to the runtime path of its users and removes it when
+/// installing. The dynamic linker finds only libcuda.so there, not libcuda.so.1, and continues.
 fn without_harmless_stubs(path: &str, installed: bool, needed: &[String]) -> String {
     let harmless = |entry: &&str| {
         let folder = Path::new(entry);
@@ -457,14 +458,13 @@ fn without_harmless_stubs(path: &str, installed: bool, needed: &[String]) -> Str
     path.split(':').filter(|entry| !harmless(entry)).collect::<Vec<_>>().join(":")
 }
 
-/// Folders in which the file looks for libraries.
+/// Returns the directories in which the file searches for libraries.
 fn runtime_path(binary: &Binary) -> impl Iterator<Item = &str> {
     let entries = [&binary.rpath, &binary.runpath].into_iter().flatten().flat_map(|path| path.split(':'));
     entries.filter(|entry| Path::new(entry).is_absolute())
 }
 
-/// The folders of the libraries that it is linked to, those that its linker took them from before those that it will load
-/// them from.
+/// Returns the directories of the linked libraries: first those of the linker, then those of the dynamic linker.
 fn linked_from(job: &CmakeJob, binary: &Binary) -> Vec<Sourced<PathBuf>> {
     let asked = binary.needed.iter().any(|name| CUDNN.is_named(name) || CUDART.is_named(name));
     let target = &job.facts.target;
@@ -475,8 +475,7 @@ fn linked_from(job: &CmakeJob, binary: &Binary) -> Vec<Sourced<PathBuf>> {
     by_linker.chain(loaded).collect()
 }
 
-/// What was only worth a note before it was known that the file needs the guarded library, held against the library that it
-/// was linked to.
+/// Checks the linked cuDNN. Its findings were only notes before it was known that the file needs it.
 fn linked_library(
     env: &Env,
     job: &CmakeJob,
@@ -493,8 +492,8 @@ fn linked_library(
     if is_the_one { judge::build::recheck_linked_cudnn(policy, &look(&[]), &toolchain) } else { Vec::new() }
 }
 
-/// Device code that was linked on its own (`CUDA_SEPARABLE_COMPILATION`): CMake keeps it in the folder of the target's
-/// objects, with several configurations in the configuration's, and names it nowhere.
+/// Returns the object with separately linked device code (`CUDA_SEPARABLE_COMPILATION`). CMake stores it in the object
+/// directory of the target, or of its configuration if there are several, and has no property with its name.
 fn device_link(objects: &[PathBuf]) -> Option<PathBuf> {
     let object = objects.first()?;
     let of_target = |folder: &&Path| folder.extension() == Some(OsStr::new("dir"));

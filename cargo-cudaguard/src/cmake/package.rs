@@ -1,4 +1,4 @@
-//! The CMake package, for those who have only installed the command.
+//! The CMake package, for users who have installed only the command.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ macro_rules! file {
     };
 }
 
-/// As `cmake --install` of a checkout lays it out.
+/// The installed files, in the layout of `cmake --install` in a checkout.
 const FILES: [(&str, &str); 6] = [
     file!("lib/cmake/CudaGuard/CudaGuard.cmake", "cmake/CudaGuard.cmake"),
     file!("lib/cmake/CudaGuard/CudaGuardAll.cmake", "cmake/CudaGuardAll.cmake"),
@@ -19,7 +19,7 @@ const FILES: [(&str, &str); 6] = [
     file!("include/cudaguard/cudaguard.h", "templates/cudaguard.h"),
 ];
 
-/// Writes it below this prefix.
+/// Writes the package below this prefix.
 pub(super) fn install_package(prefix: &Path) -> Result<(), String> {
     for (place, text) in FILES {
         let path = prefix.join(place);
