@@ -1,5 +1,5 @@
-//! As one page without outside parts: a table that a screen reader reads, that the keyboard reaches, and that scrolls where the
-//! window is narrow.
+//! The map as a self-contained HTML page. Its table is accessible to screen readers and the keyboard, and scrolls in a
+//! narrow window.
 
 use std::fmt::Write as _;
 
@@ -46,7 +46,7 @@ pub(super) fn render_html(title: &str, map: &Map) -> String {
     text + "</dl>\n</main>\n</html>\n"
 }
 
-/// The colours of the drawing, as backgrounds.
+/// The colors of the SVG image, as backgrounds.
 const STYLE: &str = "\
 :root { color-scheme: light dark; --ground: #ffffff; --ink: #1f2328; --line: #c5c9ce }
 body { background: var(--ground); color: var(--ink); font: 15px/1.45 system-ui, sans-serif; margin: 0 }

@@ -1,4 +1,4 @@
-//! `map`: GPU generations by driver branches, for the terminal, as a drawing, and as one page.
+//! `map`: GPU generations by driver branches, as text, SVG or HTML.
 
 mod html;
 mod svg;
@@ -39,7 +39,7 @@ pub(crate) fn run_map(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A state in one letter, as each form shows it beside its colour.
+/// Returns the letter of a state. Each format shows it in addition to the color.
 const fn state_letter(state: State) -> &'static str {
     match state {
         State::Native => "N",
@@ -51,7 +51,7 @@ const fn state_letter(state: State) -> &'static str {
     }
 }
 
-/// As one word, for classes of a style sheet.
+/// Returns the name of a state for classes of a style sheet.
 const fn state_class(state: State) -> &'static str {
     match state {
         State::Native => "native",
@@ -74,13 +74,13 @@ const fn state_meaning(state: State) -> &'static str {
     }
 }
 
-/// `8.6 (A40)`
+/// Returns a label such as `8.6 (A40)`.
 fn row_label(row: &MapRow) -> String {
     let example = row.names.first().map(|name| format!(" ({name})")).unwrap_or_default();
     format!("{}.{}{example}", row.cc.0, row.cc.1)
 }
 
-/// A cell in words: `8.6 (A40) with driver 535, CUDA 12.2: is refused (CG303: no code …)`.
+/// Describes a cell, for example `8.6 (A40) with driver 535, CUDA 12.2: is refused (CG303: no code …)`.
 fn describe_cell(row: &MapRow, branch: &Branch, cell: &Cell) -> String {
     let why = cell.why.as_ref().filter(|_| cell.state != State::NotDriven);
     let why = why.map(|finding| {
@@ -96,13 +96,13 @@ fn describe_cell(row: &MapRow, branch: &Branch, cell: &Cell) -> String {
     )
 }
 
-/// The states that the map has, in the order of the legend.
+/// Returns the states that the map contains, in the order of the legend.
 fn legend_states(map: &Map) -> impl Iterator<Item = State> + '_ {
     let has = |state: &State| map.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.state == *state);
     State::ALL.into_iter().filter(has)
 }
 
-/// As XML and HTML spell a text.
+/// Escapes text for XML and HTML.
 fn escape_xml(text: &str) -> String {
     cudaguard::sanitize::sanitize_line(text)
         .replace('&', "&amp;")

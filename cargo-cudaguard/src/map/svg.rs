@@ -1,4 +1,5 @@
-//! As a drawing: squares with their letter, what each means in a title that shows on hover and is read aloud.
+//! The map as an SVG image. Each cell is a square with a letter and a title, which is shown on hover and read by screen
+//! readers.
 
 use std::fmt::Write as _;
 
@@ -75,7 +76,7 @@ pub(super) fn render_svg(title: &str, map: &Map) -> String {
     text + "</svg>\n"
 }
 
-/// Colours that differ also without red and green; each square has its letter as well.
+/// Colors that people with red-green color blindness can distinguish; each square has a letter as well.
 const STYLE: &str = "\
 .ground { fill: #ffffff } .ink { fill: #1f2328 }
 .native rect { fill: #1b6ca8 } .native text { fill: #ffffff }

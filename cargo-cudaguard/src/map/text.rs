@@ -1,4 +1,4 @@
-//! For the terminal: a letter for each GPU and branch, and why those are refused that are.
+//! The map for the terminal: a letter for each GPU and branch, and the reasons of refusals.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use cudaguard::sanitize;
 
 use super::{legend_states, row_label, state_letter, state_meaning};
 
-/// Wide enough for a branch and a space; a line of a terminal has room for twelve beside the names.
+/// Width of a column, for a branch and a space. A terminal line has room for twelve columns after the names.
 const COLUMN: usize = 5;
 const COLUMNS: usize = 12;
 
@@ -36,7 +36,7 @@ pub(super) fn render_text(title: &str, map: &Map) -> String {
     for state in legend_states(map) {
         let _ = writeln!(text, "  {}  {}", state_letter(state), state_meaning(state));
     }
-    // Each reason once, with how often it stands there.
+    // Each reason is listed once, with the number of its cells.
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let refused =
         map.rows.iter().flat_map(|row| &row.cells).filter(|cell| matches!(cell.state, State::Refused | State::Unknown));

@@ -1,7 +1,8 @@
-//! Pins of a conda recipe, on the virtual packages of the machine that installs: `__cuda` (CEP 30) and `__cuda_arch` (CEP 46).
+//! Pins of a conda recipe on the virtual packages of the installing machine: `__cuda` (CEP 30) and `__cuda_arch` (CEP
+//! 46).
 //!
-//! A package asks for one version of `__cuda`. Where GPUs need different drivers, the recipe makes a package for each driver: a
-//! variant. `__cuda_arch` is the oldest of the machine's GPUs.
+//! A package can require only one version of `__cuda`. If GPUs need different drivers, the recipe builds one package
+//! for each driver, called a variant. `__cuda_arch` is the compute capability of the oldest GPU in the machine.
 
 use std::fmt::Write as _;
 
@@ -29,7 +30,7 @@ pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     let mut text = comment_lines(&heading);
     text.push_str("requirements:\n  run:\n");
     for (cuda, rows) in &by_driver {
-        // Without a driver neither package is there.
+        // Neither virtual package exists without a driver.
         let least = cuda.map(|cuda| format!(" >={cuda}")).unwrap_or_default();
         let arch = rows_of_gpus(rows);
         let pins =
@@ -57,10 +58,10 @@ pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     Ok(text)
 }
 
-/// What tells the packages of a recipe apart.
+/// The variant key that distinguishes the packages of a recipe.
 const KEY: &str = "least_driver";
 
-/// Alternatives joined by `|`, each an interval; empty: any GPU.
+/// Returns alternatives joined by `|`, each an interval. An empty string means any GPU.
 fn rows_of_gpus(rows: &[RequirementsRow]) -> String {
     let interval = |row: &RequirementsRow| {
         let from = row.from.map(|cc| format!(">={}", dotted_cc(cc)));

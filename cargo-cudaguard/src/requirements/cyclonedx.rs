@@ -1,7 +1,7 @@
-//! The CUDA family as components of a bill of materials: `CycloneDX` 1.6.
+//! CUDA components as a bill of materials in `CycloneDX` 1.6.
 //!
-//! What stands in the files has its version. What a machine must bring has none: 1.6 knows no ranges, so they stand in properties,
-//! `cudaguard:range`. No serial number and no time: equal files give equal text.
+//! Components in the files have a version. Components of the machine have none: 1.6 does not support ranges, so they
+//! are in the property `cudaguard:range`. Serial number and time are omitted, so that equal files give equal text.
 
 use cudaguard::json::{Value, array, object};
 

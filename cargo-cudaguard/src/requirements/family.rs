@@ -1,4 +1,4 @@
-//! The CUDA family as bills of materials have it: what stands in files, and what a machine must bring.
+//! The CUDA components for bills of materials: the components in the files, and those that a machine must provide.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,28 +9,29 @@ use super::{RequirementsQuery, span_of};
 
 const DRIVER: &str = "nvidia-driver";
 
-/// One of the family.
+/// A CUDA component.
 #[derive(Default)]
 pub(super) struct FamilyPart {
-    /// As `CycloneDX` calls it: `library`, `device-driver`.
+    /// Type of the component in `CycloneDX`: `library` or `device-driver`.
     pub(super) kind: &'static str,
-    /// What it is called.
+    /// Name of the component.
     pub(super) name: String,
-    /// Where it stands in the file.
+    /// Version of the component, if it is in the file.
     pub(super) version: Option<String>,
-    /// Of NVIDIA's package, without a version.
+    /// Package URL of NVIDIA's package, without a version.
     pub(super) purl: String,
-    /// Whether a file can do without it.
+    /// Set if a file works without it.
     pub(super) optional: bool,
-    /// Ranges, each with its name.
+    /// Version ranges with their names.
     pub(super) properties: BTreeSet<(String, String)>,
-    /// What in the files tells of it.
+    /// Evidence of the component in the files.
     pub(super) told_by: BTreeSet<&'static str>,
-    /// In which file, by which function.
+    /// The files that need it, each with the function that needs it.
     pub(super) seen: BTreeSet<(String, Option<String>)>,
 }
 
-/// The parts by a name of their own, and for each file its name and what it needs; an error where that is nothing.
+/// The components by a unique name, and for each file its name and the components that it needs. If there are none,
+/// `family_of` returns an error.
 pub(super) struct FamilyReport {
     pub(super) parts: BTreeMap<String, FamilyPart>,
     pub(super) needs: Vec<(String, BTreeSet<String>)>,
@@ -100,13 +101,13 @@ fn library_part(name: &str, purl: String) -> FamilyPart {
     FamilyPart { kind: "library", name: name.to_owned(), purl, ..FamilyPart::default() }
 }
 
-/// By the name without what stands around it: `pkg:generic/nvidia/cudart`.
+/// Returns the package URL for a soname without prefix and suffix: `pkg:generic/nvidia/cudart`.
 fn generic_purl(soname: &str) -> String {
     let stem = soname.split(".so").next().unwrap_or(soname);
     format!("pkg:generic/nvidia/{}", stem.strip_prefix("lib").unwrap_or(stem))
 }
 
-/// What stands in the file itself, with its version.
+/// Adds the components that are linked into the file itself, with their versions.
 fn add_embedded_parts(manifest: &Manifest, put: &mut impl FnMut(&str, &'static str, Option<&str>, FamilyPart)) {
     let cudart = manifest.cudart.filter(|cudart| cudart.linkage == Linkage::Static);
     let guarded = manifest.library.as_ref().filter(|library| library.linkage == Linkage::Static);

@@ -1,4 +1,4 @@
-//! For programs.
+//! Requirements as JSON.
 
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::Service;
@@ -23,7 +23,8 @@ pub(super) fn write_json(asked: &RequirementsQuery<'_>) -> String {
     format!("{}\n", value.to_pretty_string())
 }
 
-/// The last minor of a major is not known: then the major alone.
+/// Returns an interval as JSON. If the last minor version of a major version is unknown, only the major version is
+/// given.
 fn interval_value(from: (u8, u8), to: Option<(u8, u8)>) -> Value {
     let mut value = object([("from", dotted_cc(from).into())]);
     let end = |to: (u8, u8)| if to.1 == u8::MAX { to.0.to_string() } else { dotted_cc(to) };

@@ -1,7 +1,8 @@
-//! A policy that admits a pod with this program only where its node affinity keeps it on fit nodes.
+//! A policy that admits a pod with this program only if its node affinity restricts it to suitable nodes.
 //!
-//! `ValidatingAdmissionPolicy` (admissionregistration.k8s.io/v1, Kubernetes 1.30 or newer). It sees the pod and no node: each of the
-//! pod's terms must have all expressions of one of the terms of `k8s-affinity`, and may have more.
+//! The format is `ValidatingAdmissionPolicy` (admissionregistration.k8s.io/v1, Kubernetes 1.30 or newer). It can access
+//! the pod but no node: each term of the pod must contain all expressions of one of the terms of `k8s-affinity`, and
+//! may contain more.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
-//! Affinity to nodes, by the labels of GPU feature discovery.
+//! Node affinity by the labels of GPU feature discovery.
 //!
-//! Labels as in NVIDIA/k8s-device-plugin 0.17 and later (its page on GPU feature discovery). A label is a text; `Gt` and `Lt` compare it
-//! with one whole number, and there is no ≥: so a version takes two labels, and at times two terms. Terms are alternatives,
-//! what stands in one term is all needed.
+//! The labels are those of NVIDIA/k8s-device-plugin 0.17 and later (see its page on GPU feature discovery). A label is
+//! a string. `Gt` and `Lt` compare it with one integer, and there is no ≥. A version therefore needs two labels, and
+//! sometimes two terms. Terms are alternatives, and all expressions in a term must match.
 
 use std::fmt::Write as _;
 
@@ -16,13 +16,13 @@ const CC_MINOR: &str = "nvidia.com/gpu.compute.minor";
 const CUDA_MAJOR: &str = "nvidia.com/cuda.runtime-version.major";
 const CUDA_MINOR: &str = "nvidia.com/cuda.runtime-version.minor";
 
-/// A label, the operator and its value.
+/// A label, an operator and a value.
 pub(super) type Factor = (&'static str, &'static str, String);
 
-/// The same of a label that holds a number.
+/// A label, an operator and a numeric value.
 type Numbered = (&'static str, &'static str, u32);
 
-/// As Kubernetes calls a processor.
+/// Returns the name of a processor in Kubernetes.
 fn kubernetes_arch(processor: &str) -> Option<&'static str> {
     match processor {
         "x86_64" => Some("amd64"),
@@ -54,7 +54,7 @@ pub(super) fn write_affinity(asked: &RequirementsQuery<'_>) -> Result<String, St
     Ok(text)
 }
 
-/// The alternatives, one of which a node must meet.
+/// Returns the alternative terms, one of which a node must match.
 pub(super) fn all_terms(asked: &RequirementsQuery<'_>) -> Result<Vec<Vec<Factor>>, String> {
     let architecture = kubernetes_arch(&asked.placement.processor);
     let architecture = architecture.map(|name| ("kubernetes.io/arch", "In", name.to_owned()));
@@ -65,14 +65,15 @@ pub(super) fn all_terms(asked: &RequirementsQuery<'_>) -> Result<Vec<Vec<Factor>
     Ok(asked.fit_rows()?.iter().flat_map(affinity_terms).map(with_numbers).collect())
 }
 
-/// Each compute capability of a row with each CUDA version.
+/// Combines each compute capability of a row with each CUDA version.
 fn affinity_terms(row: &RequirementsRow) -> Vec<Vec<Numbered>> {
     let gpus = gpu_terms(row);
     let drivers = row.cuda.map_or_else(|| vec![Vec::new()], driver_terms);
     gpus.iter().flat_map(|gpu| drivers.iter().map(|driver| [gpu.as_slice(), driver].concat())).collect()
 }
 
-/// The first major from its minor on, the whole majors, the last one up to its minor.
+/// Returns the terms for the first major version from its minor version on, for the complete major versions, and for
+/// the last one up to its minor version.
 fn gpu_terms(row: &RequirementsRow) -> Vec<Vec<Numbered>> {
     let wide = |(major, minor): (u8, u8)| (u32::from(major), u32::from(minor));
     let (from, below) = (row.from.map_or((0, 0), wide), row.below.map(wide));
@@ -87,7 +88,7 @@ fn gpu_terms(row: &RequirementsRow) -> Vec<Vec<Numbered>> {
         terms.push([Some((CC_MAJOR, "In", from.0)), at_least(from.1)].into_iter().flatten().collect());
         whole_from += 1;
     }
-    // Majors from `whole_from` on, below `end`.
+    // Covers the major versions from `whole_from` on, below `end`.
     let end = below.map(|below| below.0);
     match end {
         Some(end) if end == whole_from + 1 => terms.push(vec![(CC_MAJOR, "In", whole_from)]),

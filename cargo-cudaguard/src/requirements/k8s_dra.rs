@@ -1,8 +1,10 @@
-//! A claim for Kubernetes' dynamic resource allocation, by the attributes that NVIDIA's driver publishes of each GPU.
+//! A claim for Kubernetes' dynamic resource allocation, with the attributes that NVIDIA's driver publishes for each
+//! GPU.
 //!
-//! Attributes as in kubernetes-sigs/dra-driver-nvidia-gpu 25.3 and later (cmd/gpu-kubelet-plugin/deviceinfo.go): versions there
-//! have three numbers, 12.4.0. A missing attribute ends the whole allocation with an error, so each is asked for first. The
-//! driver's own release is not used: what CUDA version it supports is what counts, and 550.163.01 stands there as 550.163.1.
+//! The attributes are those of kubernetes-sigs/dra-driver-nvidia-gpu 25.3 and later
+//! (cmd/gpu-kubelet-plugin/deviceinfo.go). Its versions have three numbers: 12.4.0. A missing attribute makes the whole
+//! allocation fail, so the expression first checks that each attribute exists. The release of the driver is not used:
+//! the supported CUDA version is decisive, and the attribute writes 550.163.01 as 550.163.1.
 
 use std::fmt::Write as _;
 
@@ -10,7 +12,7 @@ use cudaguard::vendor::CUDNN;
 
 use super::{RequirementsQuery, RequirementsRow, comment_lines, object_name, processor_comes_with};
 
-/// How a device's attributes are reached.
+/// CEL expression for the attributes of a device.
 const ATTRIBUTES: &str = "device.attributes[\"gpu.nvidia.com\"]";
 
 pub(super) fn write_device_class(asked: &RequirementsQuery<'_>) -> Result<String, String> {
@@ -35,7 +37,7 @@ pub(super) fn write_device_class(asked: &RequirementsQuery<'_>) -> Result<String
     Ok(text)
 }
 
-/// True for a device that is fit; never an error.
+/// Returns an expression that is true for a suitable device and never fails.
 fn cel_expression(rows: &[RequirementsRow]) -> String {
     let uses = |of: fn(&RequirementsRow) -> bool| rows.iter().any(of);
     let mut all = vec!["device.driver == \"gpu.nvidia.com\"".to_owned()];

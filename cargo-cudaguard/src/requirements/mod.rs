@@ -1,7 +1,8 @@
-//! `requirements`: what files ask of a machine, for people and in the words of those who place programs on machines.
+//! `requirements`: prints the requirements of files as text, as JSON, and in the formats of tools that place programs
+//! on machines.
 //!
-//! What is asked is derived in one place ([`Placement`]); here it is put into other people's grammars. Where one cannot say it
-//! exactly, it says more than is asked, and a comment tells what that gives away.
+//! [`Placement`] derives the requirements; this module converts them to the formats. If a format cannot express a
+//! requirement exactly, the output is stricter than necessary, and a comment describes the difference.
 
 mod conda;
 mod cyclonedx;
@@ -34,7 +35,7 @@ use crate::arguments::RequirementsFormat;
 use crate::report::{self, CliError};
 use crate::verify;
 
-/// What is to be written down.
+/// The input of a format.
 struct RequirementsQuery<'a> {
     files: &'a [PathBuf],
     components: &'a [Components],
@@ -69,25 +70,25 @@ pub(crate) fn run_requirements(env: &Env, files: &[PathBuf], form: RequirementsF
     Ok(ExitCode::SUCCESS)
 }
 
-/// GPUs of compute capabilities from here on, below there, whose driver must support this CUDA version: what most grammars can say.
+/// A range of compute capabilities with the CUDA version that the driver must support, which most formats can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RequirementsRow {
-    /// `None`: from the oldest on.
+    /// Inclusive lower bound; `None` means unbounded.
     from: Option<(u8, u8)>,
-    /// `None`: and whatever is newer.
+    /// Exclusive upper bound; `None` means unbounded.
     below: Option<(u8, u8)>,
-    /// `None`: any that drives them.
+    /// `None` means any driver that supports these GPUs.
     cuda: Option<CudaVersion>,
 }
 
 impl RequirementsQuery<'_> {
-    /// The files' names, without their folders.
+    /// Returns the names of the files without their directories.
     fn file_names(&self) -> String {
         verify::file_names(self.files)
     }
 
-    /// The fit GPUs, the oldest first; how they are served makes no difference here. An error where nothing is asked that
-    /// a driver or a GPU could lack.
+    /// Returns the suitable GPUs, the oldest first, without the kind of support. Fails if the files require nothing of
+    /// a driver or a GPU.
     fn fit_rows(&self) -> Result<Vec<RequirementsRow>, String> {
         let mut rows: Vec<RequirementsRow> = Vec::new();
         for gpus in &self.placement.fit {
@@ -110,14 +111,14 @@ impl RequirementsQuery<'_> {
         Ok(rows)
     }
 
-    /// Lines of a comment: what is written, by what, for whom.
+    /// Returns the lines of a comment with the format, the files and the generator.
     fn comment_heading(&self, what: &str) -> Vec<String> {
         vec![format!("{what} for {}, by cudaguard requirements", self.file_names())]
     }
 }
 
-/// Rows by the driver that they ask for, the oldest first: for grammars in which one requirement asks for one driver, and several
-/// are alternatives.
+/// Groups rows by the required driver, the oldest first, for formats in which a requirement contains one driver and
+/// several requirements are alternatives.
 fn group_by_driver(rows: &[RequirementsRow]) -> BTreeMap<Option<CudaVersion>, Vec<RequirementsRow>> {
     let mut of: BTreeMap<_, Vec<RequirementsRow>> = BTreeMap::new();
     for row in rows {
@@ -126,23 +127,23 @@ fn group_by_driver(rows: &[RequirementsRow]) -> BTreeMap<Option<CudaVersion>, Ve
     of
 }
 
-/// What such an alternative is called: `cuda_12_0`.
+/// Returns the name of such an alternative, for example `cuda_12_0`.
 fn variant_name(cuda: Option<CudaVersion>) -> String {
     cuda.map_or_else(|| "any".to_owned(), |cuda| format!("cuda_{}_{}", cuda.major, cuda.minor))
 }
 
-/// What a comment says where a grammar has no word for the processor.
+/// Returns the comment for a format that cannot express the processor.
 fn processor_comes_with(asked: &RequirementsQuery<'_>, what: &str) -> Option<String> {
     let processor = &asked.placement.processor;
     (!processor.is_empty()).then(|| format!("It has no word for the processor, {processor}: that is {what}."))
 }
 
-/// `8.0`
+/// Formats a compute capability as `8.0`.
 fn dotted_cc((major, minor): (u8, u8)) -> String {
     format!("{major}.{minor}")
 }
 
-/// `up to 7.x`, `8.0 to 8.6`, `9.x`, `9.0 and newer`, `any`.
+/// Describes a range: `up to 7.x`, `8.0 to 8.6`, `9.x`, `9.0 and newer` or `any`.
 fn describe_span(from: (u8, u8), to: Option<(u8, u8)>) -> String {
     let end =
         |(major, minor): (u8, u8)| if minor == u8::MAX { format!("{major}.x") } else { dotted_cc((major, minor)) };
@@ -156,12 +157,12 @@ fn describe_span(from: (u8, u8), to: Option<(u8, u8)>) -> String {
     }
 }
 
-/// The same of fit GPUs.
+/// Describes the range of suitable GPUs.
 fn span_of(gpus: &GpuRange) -> String {
     describe_span(gpus.from, gpus.to)
 }
 
-/// Why GPUs are not fit.
+/// Returns the reason why GPUs are not suitable.
 fn unfit_reason(code: Code) -> &'static str {
     match code {
         Code::NoCodeForGpu => "no code serves them",
@@ -169,12 +170,12 @@ fn unfit_reason(code: Code) -> &'static str {
     }
 }
 
-/// Comment lines: `# …`.
+/// Formats comment lines: `# …`.
 fn comment_lines(lines: &[String]) -> String {
     lines.iter().fold(String::new(), |text, line| text + "# " + &sanitize::sanitize_line(line) + "\n")
 }
 
-/// A name that Kubernetes takes for an object: what the first file is called, in its letters.
+/// Returns a valid name for a Kubernetes object, derived from the name of the first file.
 fn object_name(file: &Path) -> String {
     let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().to_lowercase();
     let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

@@ -1,6 +1,7 @@
-//! A check phase of a Nix derivation: the compute capabilities that a configuration of nixpkgs asks for, against the fit ones.
+//! A check phase of a Nix derivation: compares the compute capabilities of a nixpkgs configuration with the suitable
+//! ones.
 //!
-//! `cudaCapabilities` as in nixpkgs' `config` (`"8.0"`, `"9.0a"`). Nix has no word for a driver.
+//! `cudaCapabilities` has the format of nixpkgs' `config` (`"8.0"`, `"9.0a"`). Nix cannot express a driver.
 
 use std::fmt::Write as _;
 

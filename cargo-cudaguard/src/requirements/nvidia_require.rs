@@ -1,14 +1,14 @@
-//! `NVIDIA_REQUIRE_CUDA`, as an env file (`docker run --env-file`).
+//! `NVIDIA_REQUIRE_CUDA` as an env file (`docker run --env-file`).
 //!
-//! The grammar is libnvidia-container's (src/cli/dsl.c): factors joined by `,` are all needed, terms joined by a blank are
-//! alternatives. `cuda` is the CUDA version that the host's driver supports, so that minor-version compatibility is in the
-//! numbers already; `arch` is the compute capability.
+//! The grammar is that of libnvidia-container (src/cli/dsl.c): factors joined by `,` must all hold, and terms joined by
+//! a blank are alternatives. `cuda` is the CUDA version that the host's driver supports, which already includes
+//! minor-version compatibility; `arch` is the compute capability.
 
 use cudaguard::vendor::CUDNN;
 
 use super::{RequirementsQuery, RequirementsRow, comment_lines, dotted_cc, processor_comes_with};
 
-/// What the comment says of who reads it.
+/// Comment lines about the programs that read the variable.
 pub(super) const READERS: [&str; 2] = [
     "Read by libnvidia-container 1.x (nvidia-container-cli --require), on every visible GPU; from its mode jit-cdi on, which is the",
     "default of nvidia-container-toolkit, and with CDI, nothing reads it: then it tells, and keeps nothing from starting.",
@@ -22,7 +22,7 @@ pub(super) fn write_nvidia_require(asked: &RequirementsQuery<'_>) -> Result<Stri
     Ok(format!("{}NVIDIA_REQUIRE_CUDA={}\n", comment_lines(&heading), require_expression(&rows)))
 }
 
-/// A term for each row.
+/// Returns one term for each row.
 pub(super) fn require_expression(rows: &[RequirementsRow]) -> String {
     rows.iter().map(require_term).collect::<Vec<_>>().join(" ")
 }
@@ -34,7 +34,7 @@ fn require_term(row: &RequirementsRow) -> String {
     [from, below, cuda].into_iter().flatten().collect::<Vec<_>>().join(",")
 }
 
-/// What it cannot say.
+/// Returns comment lines about the requirements that the variable cannot express.
 pub(super) fn gives_away(asked: &RequirementsQuery<'_>) -> Vec<String> {
     let mut lines =
         vec!["A machine with a GPU beside the fit ones that is not is refused: all of them are looked at.".to_owned()];

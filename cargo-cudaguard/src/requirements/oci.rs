@@ -6,7 +6,8 @@ use cudaguard::vendor::CUDNN;
 
 use super::{RequirementsQuery, comment_lines, nvidia_require, span_of};
 
-/// The keys begin with the project's own name, as the OCI image specification 1.1 asks of annotations.
+/// Prefix of the keys. It starts with the name of the project, as the OCI image specification 1.1 requires for
+/// annotations.
 const PREFIX: &str = "io.github.cudaguard";
 
 pub(super) fn write_oci(asked: &RequirementsQuery<'_>) -> Result<String, String> {

@@ -1,7 +1,7 @@
-//! A check for Slurm's prolog, or for the first line of a job script.
+//! A check for the prolog of Slurm, or for the beginning of a job script.
 //!
-//! Slurm has no word of its own for compute capabilities or drivers: features of `--constraint` are a site's own names. What a
-//! node has its nvidia-smi says (`--query-gpu=compute_cap` since driver 510).
+//! Slurm cannot express compute capabilities or drivers: the features of `--constraint` are names of a site. The script
+//! therefore queries nvidia-smi on the node (`--query-gpu=compute_cap` since driver 510).
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, Strin
         tests.extend(row.from.map(|cc| format!("[ \"$1\" -ge {} ]", number(cc))));
         tests.extend(row.below.map(|cc| format!("[ \"$1\" -lt {} ]", number(cc))));
         if let Some(cuda) = row.cuda {
-            // The branch is what decides of a release; one of which that is not certain is passed over.
+            // The driver branch must be sufficient for every release; a row without such a branch is skipped.
             let branch = tables::branch_rows().iter().find(|branch| branch.least >= cuda).map(|branch| branch.branch);
             let Some(branch) = branch else { continue };
             tests.push(format!("[ \"$2\" -ge {branch} ]"));
@@ -65,7 +65,7 @@ pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     Ok(text)
 }
 
-/// Within double quotes.
+/// Makes text safe within double quotes of a shell.
 fn quote_shell(text: &str) -> String {
     let kept = |c: char| if matches!(c, '"' | '$' | '`' | '\\' | '!') { '_' } else { c };
     sanitize::sanitize_line(text).chars().map(kept).collect()

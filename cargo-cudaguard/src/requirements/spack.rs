@@ -1,6 +1,6 @@
-//! Directives of a Spack package: the values of `cuda_arch` that the files do not run on, and the guarded library.
+//! Directives of a Spack package: the values of `cuda_arch` on which the files do not run, and cuDNN.
 //!
-//! Values as in `build_systems/cuda.py` of spack-packages of 2026. Spack has no word for a driver.
+//! The values are those of `build_systems/cuda.py` of spack-packages of 2026. Spack cannot express a driver.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use cudaguard::version::Version;
 use super::text::describe_driver;
 use super::{RequirementsQuery, comment_lines, dotted_cc, processor_comes_with, span_of};
 
-/// All that `cuda_arch` can be.
+/// All values of `cuda_arch`.
 const VALUES: &str = "10 11 12 13 20 21 30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 89 90 90a 100 100a 100f 101 101a 101f \
                       103 103a 103f 110 110a 110f 120 120a 120f 121 121a 121f";
 
@@ -62,14 +62,14 @@ pub(super) fn write_spack(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     Ok(text)
 }
 
-/// `90a`: 9.0.
+/// Parses a value: `90a` is 9.0.
 fn parse_capability(value: &str) -> (u8, u8) {
     let number: u8 = value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().expect("a value of the list");
     (number / 10, number % 10)
 }
 
-/// The end of a range of Spack's, which takes all that begins with it: `9` stands below 10.0, `9.10` below 9.11, `9.11.0` below
-/// 9.11.1.
+/// Returns the inclusive end of a Spack range below this version. An end includes all versions with its prefix: `9`
+/// excludes 10.0, `9.10` excludes 9.11, `9.11.0` excludes 9.11.1.
 fn range_end(version: Version) -> String {
     let Version { major, minor, patch } = version;
     match (minor, patch) {

@@ -1,7 +1,7 @@
-//! The CUDA family as packages of a bill of materials: SPDX 2.3, as JSON.
+//! CUDA components as packages of a bill of materials: SPDX 2.3 as JSON.
 //!
-//! A range has no field of its own there: it stands in the comment of the relationship. The time of creation, which 2.3 demands, is
-//! that of nothing, 1970, and the document's namespace ends with a digest of what it says: equal files give equal text.
+//! SPDX has no field for a range, so the comment of the relationship contains it. SPDX 2.3 requires a creation time; it
+//! is always 1970. The namespace of the document ends with a digest of its content. Equal files thus give equal text.
 
 use cudaguard::digest::Digest;
 use cudaguard::json::{Value, array, object};
@@ -73,7 +73,7 @@ fn relation_value(from: &str, kind: &str, to: &str, comment: Option<String>) -> 
     value
 }
 
-/// Its ranges, and what in the file tells of it.
+/// Returns the ranges of a component and its evidence in the file.
 fn part_comment(part: &FamilyPart) -> Option<String> {
     let range = |(name, range): &(String, String)| match name.strip_prefix("cudaguard:range:") {
         Some(gpus) => format!("GPU {gpus}: {range}"),

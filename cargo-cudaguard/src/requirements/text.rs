@@ -1,4 +1,4 @@
-//! For people.
+//! Requirements as text for people.
 
 use std::fmt::Write as _;
 
@@ -81,7 +81,7 @@ pub(super) fn describe_driver(driver: Option<OldestDriver>) -> String {
     }
 }
 
-/// ` (A100, A10)`: of each compute capability the product that is known best, and no more than a line takes.
+/// Returns ` (A100, A10)`: the best-known product of each compute capability, limited to the width of a line.
 fn example_gpus(from: (u8, u8), to: Option<(u8, u8)>) -> String {
     const SHOWN: usize = 4;
     let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();

@@ -1,9 +1,10 @@
-//! Properties of a wheel variant (PEP 825, a draft), of the values that NVIDIA's provider finds for a machine.
+//! Properties of a wheel variant (PEP 825, a draft), with the values that NVIDIA's provider detects on a machine.
 //!
-//! Values as in wheelnext/nvidia-variant-provider of January 2026 (plugin.py). Every feature must be met, by one of its values. A machine
-//! is its newest GPU: one of 8.6 meets `80_real` to `86_real`, and `80_virtual`. A value therefore stands for its own minor and
-//! all later ones of that major, and PTX has no word for the majors after its own. A variant asks for one driver: where GPUs need
-//! different ones, there is a variant for each.
+//! The values are those of wheelnext/nvidia-variant-provider of January 2026 (plugin.py). A machine must match every
+//! feature with one of its values. Only the newest GPU of a machine counts: one of 8.6 matches `80_real` to `86_real`,
+//! and `80_virtual`. A value therefore covers its minor version and all later ones of the same major version, and PTX
+//! for later major versions cannot be expressed. A variant requires one driver: if GPUs need different ones, there is a
+//! variant for each.
 
 use std::fmt::Write as _;
 
@@ -14,10 +15,10 @@ use cudaguard::version::CudaVersion;
 
 use super::{RequirementsQuery, comment_lines, group_by_driver, processor_comes_with, variant_name};
 
-/// The oldest CUDA version that the provider has a value for.
+/// The oldest CUDA version for which the provider has a value.
 const OLDEST_CUDA: CudaVersion = CudaVersion::new(11, 0);
 
-/// Minors of a compute capability have one digit.
+/// Minor versions of a compute capability have one digit.
 const MINORS: std::ops::RangeInclusive<u8> = 0..=9;
 
 pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<String, String> {
@@ -29,7 +30,7 @@ pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<Strin
     let by_driver = group_by_driver(&rows);
     let mut variants: Vec<(Option<CudaVersion>, Vec<String>)> = Vec::new();
     for cuda in by_driver.keys() {
-        // With a newer driver, also what an older one would do for; what an earlier variant has is taken there.
+        // A newer driver also supports the GPUs of an older one; values of an earlier variant are removed.
         let mut archs = if any_gpu { Vec::new() } else { variant_archs(asked, *cuda) };
         archs.retain(|arch| !variants.iter().any(|(_, earlier)| earlier.contains(arch)));
         if any_gpu || !archs.is_empty() {
@@ -69,7 +70,7 @@ pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<Strin
     Ok(text)
 }
 
-/// The values that only fit GPUs meet, with a driver of this CUDA version.
+/// Returns the values that match only suitable GPUs, with a driver of this CUDA version.
 fn variant_archs(asked: &RequirementsQuery<'_>, cuda: Option<CudaVersion>) -> Vec<String> {
     let placement = asked.placement;
     let by_jit = |cc: (u8, u8)| {
@@ -92,7 +93,7 @@ fn variant_archs(asked: &RequirementsQuery<'_>, cuda: Option<CudaVersion>) -> Ve
             values.push(format!("{major}0_virtual"));
         }
         let native = fit.iter().rfind(|(_, by_jit)| !by_jit).map(|(minor, _)| *minor);
-        // Of a part of a major there is no other word, also where the driver compiles for its oldest.
+        // No other value covers a part of a major version, even if the driver compiles for its oldest GPU.
         if let Some(minor) = if whole { native } else { Some(least) } {
             values.push(format!("{major}{minor}_real"));
         }
