@@ -1,4 +1,4 @@
-//! The command under test: `cargo-cudaguard`, built once beside the suites.
+//! The command under test: `cargo-cudaguard`, built once for all suites.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 
 use crate::{Call, places};
 
-/// Names the command to programs of this package that tests start.
+/// Environment variable that passes the path of the command to programs of this package that tests start.
 pub const GIVEN: &str = "CUDAGUARD_COMMAND_UNDER_TEST";
 
-/// The program `cargo-cudaguard`, built where it is not up to date.
+/// Returns the path of `cargo-cudaguard`, and builds it if it is not up to date.
 ///
-/// `cargo test` builds the programs of the package under test only, so this asks cargo for it, in the profile that the
-/// caller itself was built in. A program that a test starts is told which one it is by [`GIVEN`]: with another environment
-/// cargo would put another file in its place, while the tests beside it run it.
+/// `cargo test` builds only the programs of the package under test, so this function calls cargo for the command, in
+/// the profile of the caller. Programs that a test starts get the path in [`GIVEN`]: in another environment, cargo
+/// would build another file at this path while other tests run it.
 pub fn path() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -36,7 +36,7 @@ pub fn path() -> &'static Path {
     })
 }
 
-/// A call of `cargo-cudaguard` with these arguments.
+/// Returns a call of `cargo-cudaguard` with these arguments.
 pub fn call<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
     Call::new(path()).args(arguments)
 }

@@ -1,7 +1,7 @@
-//! The shim, compiled once for each compiler and its flags. Hundreds of tests build a guard, and the same text gives the same
-//! object each time, after a second of gcc's; together they were two fifths of a whole run. Before the real `cc` and `gcc` in
-//! `PATH` stand scripts, as ccache lays them: the shim's object they hand over where it was made before, everything else is the
-//! compiler's as it comes. Tests that set `PATH`, or name a compiler by its file, do without.
+//! A cache for the compiled shim, one entry for each compiler and its flags. Hundreds of tests build a guard, and gcc
+//! needs a second for the same object each time, which was two fifths of a complete run. As with ccache, scripts
+//! precede the real `cc` and `gcc` in `PATH`: they copy the object of the shim from the cache, and run the compiler for
+//! everything else. Tests that set `PATH`, or specify a compiler by its path, do not use the cache.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,13 +14,13 @@ use cudaguard::digest::Digest;
 
 use crate::{places, scratch, tools};
 
-/// The first word of the program that runs all suites, where it stands in a compiler's place.
+/// The first argument of the program that runs all suites, if it is called in place of a compiler.
 const COMPILE: &str = "--compile-once";
-/// Changes what a compiler makes of a text, and is no argument.
+/// Environment variables that affect the output of a compiler.
 const FROM_OUTSIDE: [&str; 4] = ["CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"];
 
-/// Where the program was called in a compiler's place: does that, and ends. Else, where the scripts are not in `PATH` yet: starts
-/// it anew with them.
+/// If the program was called in place of a compiler, compiles and exits. Otherwise, if the scripts are not in `PATH`
+/// yet, restarts the program with them.
 pub fn prepare() {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let [first, compiler, arguments @ ..] = &words[..] {
@@ -44,14 +44,14 @@ pub fn prepare() {
         fs::rename(&beside, folder.join(name)).expect("it is a folder of ours");
     }
     let longer = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path)));
-    // A folder with a colon cannot stand in PATH: then all is compiled each time.
+    // `PATH` cannot contain a directory with a colon: then nothing is cached.
     if let Ok(longer) = longer {
         let error = Command::new(&own).args(words).env("PATH", longer).exec();
         panic!("cannot start {}: {error}", own.display());
     }
 }
 
-/// A `PATH` without these scripts: for what asks a compiler where it stands.
+/// Returns a `PATH` without these scripts, for programs that need the real path of a compiler.
 pub fn left_out(path: &OsStr) -> OsString {
     let folder = folder();
     let others = std::env::split_paths(path).filter(|known| *known != folder);
@@ -80,7 +80,7 @@ fn compile(compiler: &Path, arguments: &[OsString]) -> ! {
     panic!("cannot start {}: {}", compiler.display(), call.exec());
 }
 
-/// Where the object that these arguments ask for is to go, and where it is kept, if it is the shim's.
+/// Returns the output path and the path in the cache, if these arguments compile the shim.
 fn kept(compiler: &Path, arguments: &[OsString]) -> Option<(PathBuf, PathBuf)> {
     let source = arguments.iter().position(|one| Path::new(one).ends_with("cudaguard-shim.c"))?;
     let output = arguments.iter().position(|one| one == "-o")? + 1;

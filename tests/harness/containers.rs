@@ -1,4 +1,4 @@
-//! GPU code in quantities.
+//! Generator of files with many GPU code containers.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::Call;
 
-/// As nvcc leaves them in an object, so many containers: copies of the one in this object.
+/// Returns an object with `count` containers, which are copies of the container in `object`, in the form that nvcc
+/// writes.
 pub fn copies(folder: &Path, object: &Path, count: usize) -> PathBuf {
     let section = folder.join("container");
     let _ = Call::new("objcopy")

@@ -34,7 +34,7 @@ impl Cost {
 /// Returns the processor time of all children that this process has waited for, and of their children.
 pub fn children() -> Duration {
     let mut used = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the call writes an rusage into the space that it is given, and zeroes are a valid one.
+    // SAFETY: the call writes an rusage into this memory, and zeroes are a valid one.
     let used = unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, used.as_mut_ptr());
         used.assume_init()

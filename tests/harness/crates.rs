@@ -1,4 +1,5 @@
-//! Published crates, as tests take them: all were fetched before (`tests/parts/crates.py`), each in the version of one lock.
+//! Published crates for tests. All of them were fetched before (see `tests/parts/crates.py`), each in the version of
+//! one lock.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -7,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use crate::{Call, Outcome, parts, places, scratch};
 
-/// The cargo that runs the tests.
+/// Returns the path of the cargo that runs the tests.
 pub fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// Settles what this package takes of other people's crates: the versions that `tests/crates` locks, whatever was published
-/// since, and without a network. The test is skipped where they have not been fetched and cannot be had.
+/// Writes a lock for this package with the versions of `tests/crates`, and resolves it without a network. Newer
+/// releases of the crates therefore have no effect. Skips the test if the crates cannot be fetched.
 #[track_caller]
 pub fn settle(package: &Path) {
     parts::crates();
@@ -21,7 +22,7 @@ pub fn settle(package: &Path) {
     let _ = in_hand(fetch(["--offline"]).dir(package).run());
 }
 
-/// The same for a package that has a lock of its own, as it was published.
+/// Resolves a package with its published lock.
 #[track_caller]
 pub fn settle_as_published(package: &Path) {
     parts::crates();
@@ -42,7 +43,7 @@ fn in_hand(outcome: Outcome) -> Outcome {
     outcome
 }
 
-/// Where cargo has unpacked a crate, if it has.
+/// Returns the directory into which cargo has unpacked a crate, if it exists.
 pub fn source(name: &str, version: &str) -> Option<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
@@ -52,8 +53,8 @@ pub fn source(name: &str, version: &str) -> Option<PathBuf> {
         .find(|folder| folder.is_dir())
 }
 
-/// The lock of the tests' crates, and that of this repository for packages that take `cudaguard`, too. cargo keeps of it
-/// what a package asks for.
+/// Returns the lock of the test crates merged with the lock of this repository, for packages that depend on
+/// `cudaguard`. Cargo removes the unused packages.
 fn lock() -> String {
     let read = |path: &str| {
         let path = places::workspace().join(path);
@@ -62,7 +63,7 @@ fn lock() -> String {
     both(&read("tests/crates/Cargo.lock"), &read("Cargo.lock"))
 }
 
-/// The packages of two locks, each once.
+/// Merges the packages of two locks without duplicates.
 fn both(one: &str, other: &str) -> String {
     let (head, _) = one.split_once("[[package]]").unwrap_or((one, ""));
     let packages = |lock: &str| -> Vec<String> {
@@ -89,7 +90,7 @@ mod tests {
         assert_eq!(both(&one, &other), expected);
     }
 
-    /// A new version of a crate that a test names stands in its list, too: else the network would be asked in its middle.
+    /// Each crate version that the tests use is in the lock: otherwise a test would need the network.
     #[test]
     fn the_list_is_locked() {
         let manifest = places::workspace().join("tests/crates/Cargo.toml");

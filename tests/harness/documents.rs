@@ -1,5 +1,4 @@
-//! What comments and documents name is there: no comment cites a page that this repository lacks, and the pages' own paths
-//! are right.
+//! Checks references in comments and documents: comments refer only to existing pages, and paths in pages exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::places;
 
-/// Every file of the repository with one of these endings, generated and recorded ones left out.
+/// Returns all files of the repository with one of these endings, except generated and recorded files.
 pub(crate) fn files(endings: &[&str]) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![places::workspace().to_owned()]);
     while let Some(folder) = open.pop() {
@@ -25,7 +24,7 @@ pub(crate) fn files(endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// The part of a line that is a comment.
+/// Returns the comment in a line.
 fn comment(line: &str) -> &str {
     let line = line.trim_start();
     if line.starts_with(['#', '*']) {
@@ -35,7 +34,7 @@ fn comment(line: &str) -> &str {
     stands_alone("//").or_else(|| stands_alone("/*")).unwrap_or_default()
 }
 
-/// Words of a text that look like a path to a file with this ending.
+/// Returns the parts of a text that look like a path to a file with this ending.
 fn paths<'a>(text: &'a str, ending: &'a str) -> impl Iterator<Item = &'a str> {
     let is_of_a_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
     text.split(move |c| !is_of_a_path(c)).map(|word| word.trim_end_matches('.')).filter(move |word| {
@@ -82,7 +81,7 @@ fn comments_name_no_document_that_is_not_there() {
     assert!(wrong.is_empty(), "{}", Vec::from_iter(wrong).join("\n"));
 }
 
-/// The numbers of the decisions, from the names of their files.
+/// Returns the numbers of the decisions, from their file names.
 fn decision_numbers() -> BTreeSet<u32> {
     let directory = fs::read_dir(places::workspace().join("docs/internals/decisions")).expect("the decisions");
     let names = directory.map(|entry| entry.expect("a decision").file_name().to_string_lossy().into_owned());
@@ -108,7 +107,7 @@ fn each_decision_has_number_status_and_date() {
     }
 }
 
-/// A heading as a link names it: `#on-call`.
+/// Converts a heading to the anchor of its links, such as `#on-call`.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     let kept: String = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect();
@@ -122,7 +121,7 @@ fn links_lead_somewhere() {
     let mut links = 0;
     for page in files(&[".md"]) {
         let text = fs::read_to_string(&page).expect("a page");
-        // What stands in a block of code is no link.
+        // Code blocks contain no links.
         let words: String = text.split("\n```").step_by(2).collect();
         for (_, behind) in words.match_indices("](").map(|(at, sign)| words.split_at(at + sign.len())) {
             let target = behind.split(')').next().unwrap_or_default();
@@ -160,7 +159,7 @@ fn navigation_lists_every_page() {
     }
 }
 
-/// Directories that contain a file, to the depth of the map: all of them at the top, and one level below these.
+/// Returns the directories that contain a file, to the depth of the map: all top-level ones, and one level below these.
 fn directories() -> BTreeSet<String> {
     const MAPPED: [&str; 5] = ["cargo-cudaguard", "docs", "guard-core", "templates", "tests"];
     let below = |directory: &Path| -> Vec<String> {
@@ -168,7 +167,7 @@ fn directories() -> BTreeSet<String> {
         let directories = entries.filter(|entry| entry.path().is_dir() && !entry.path().is_symlink());
         directories.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     };
-    // Editors and tools leave hidden directories of their own.
+    // Editors and tools create hidden directories.
     let is_ours = |name: &String| !name.starts_with('.') && !matches!(name.as_str(), "target" | "__pycache__");
     let top: Vec<String> = below(places::workspace()).into_iter().filter(is_ours).collect();
     let mapped = MAPPED.iter().flat_map(|name| {
@@ -189,7 +188,7 @@ fn contributing_maps_every_directory() {
     assert!(hidden.iter().all(|name| places::workspace().join(name).is_dir()), "{hidden:?}");
 }
 
-/// What makes a figure anew is there: benches, programs, suites of tests.
+/// The commands in the page of measurements exist: benchmarks, programs and test suites.
 #[test]
 fn the_commands_of_what_was_measured_are_there() {
     let page = fs::read_to_string(places::workspace().join("docs/internals/measurements.md")).expect("the page");
@@ -215,7 +214,7 @@ fn the_commands_of_what_was_measured_are_there() {
     }
 }
 
-/// Until it is published, the command comes from a checkout or from the repository, and no page says otherwise.
+/// The command is not published yet, so all pages install it from a checkout or from the repository.
 #[test]
 fn one_way_of_installing_is_told() {
     for file in files(&[".md", ".cmake", ".yml", ".toml", ".rs"]) {

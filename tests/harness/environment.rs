@@ -1,4 +1,4 @@
-//! `docs/reference/environment.md` names every variable that the code names, and no other.
+//! Checks that `docs/reference/environment.md` lists exactly the variables that the code uses.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::places;
 
-/// Names in the code that look like those of variables, and are something else.
+/// Names in the code that look like variables but are not.
 const NO_VARIABLES: &[&str] = &[
-    // Of SPDX.
+    // Names of SPDX.
     "OPTIONAL_DEPENDENCY_OF",
     "RUNTIME_DEPENDENCY_OF",
     "STATIC_LINK",
-    // Of CMake.
+    // Names of CMake.
     "CMAKE_CUDA_ARCHITECTURES",
     "CMAKE_CUDA_ARCHITECTURES_NATIVE",
     "CMAKE_CUDA_COMPILER",
@@ -24,24 +24,24 @@ const NO_VARIABLES: &[&str] = &[
     "LINK_LIBRARIES",
     "LINK_PATH",
     "TARGET_FILE",
-    // Of C.
+    // Names of C macros.
     "CUDA_VERSION",
     "CUDNN_MAJOR",
     "CUDNN_MINOR",
     "CUDNN_PATCHLEVEL",
     "HEAD_SIZE",
     "ROW_SIZE",
-    // Of ELF, and values.
+    // Names of ELF tags, and values.
     "DT_RPATH",
     "DT_RUNPATH",
     "PCI_BUS_ID",
-    // In the source of a crate's build script.
+    // Names in the source of a crate's build script.
     "CUDA_MAJOR_VERSION",
     "CUDA_MINOR_VERSION",
-    // When this was compiled.
+    // A variable that is read at compile time.
     "CARGO_PKG_REPOSITORY",
 ];
-/// Without an underscore; others that cargo and compilers read are told by one.
+/// Names of variables without an underscore. All other variable names contain one.
 const SHORT: &[&str] = &[
     "PATH",
     "HOME",
@@ -84,7 +84,7 @@ fn is_a_name(text: &str) -> bool {
     letters && whole && shouted && (SHORT.contains(&text) || text.contains('_') || text == "CUDAGUARD")
 }
 
-/// What stands in quotes in this text and looks like the name of a variable.
+/// Returns the quoted strings of this text that look like the name of a variable.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('"').skip(1).filter(|word| is_a_name(word))
 }
@@ -93,7 +93,8 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// In the code of library, command and shim, without their tests; and `CUDAGUARD…` anywhere in CMake's package and the tests.
+/// Returns the variables in the code of library, command and shim without their tests, and the `CUDAGUARD…` variables
+/// in the CMake package and the tests.
 fn named_in_code() -> BTreeSet<String> {
     let mut named = BTreeSet::new();
     for folder in ["guard-core/src", "cargo-cudaguard/src"] {
@@ -123,7 +124,7 @@ fn named_in_code() -> BTreeSet<String> {
     named
 }
 
-/// What stands in the first column of the page's tables.
+/// Returns the names in the first column of the page's tables.
 fn told() -> BTreeSet<String> {
     let page = read(&places::workspace().join("docs/reference/environment.md"));
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
@@ -141,7 +142,7 @@ fn every_variable_stands_in_its_page() {
         .flat_map(|folder| sources(folder, &[".rs"]))
         .map(|file| read(&file))
         .collect();
-    // `anstream` reads these.
+    // `anstream` reads these variables.
     let by_libraries = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"];
     let gone = told.difference(&named).filter(|name| !everywhere.contains(&format!("\"{name}\"")));
     let gone: Vec<_> = gone.filter(|name| !by_libraries.contains(&name.as_str())).collect();

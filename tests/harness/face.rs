@@ -1,5 +1,5 @@
-//! What the library shows to whoever depends on it, as rustdoc lists it: every item, method and trait that is reachable and
-//! not hidden, a line or a block each.
+//! The public API of the library, as rustdoc lists it: each item, method and trait that is reachable and not hidden, as
+//! a line or a block.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use crate::project::cargo;
 
-/// The public face of the package `cudaguard` in this workspace with these features (arguments of cargo's), documented
-/// below `target`.
+/// Returns the public API of the package `cudaguard` in this workspace with these features (arguments of cargo).
+/// rustdoc writes its output below `target`.
 pub fn of(workspace: &Path, features: &[&str], target: &Path) -> String {
     let out = target.join("doc/cudaguard");
     let _ = fs::remove_dir_all(&out);
@@ -25,7 +25,7 @@ pub fn of(workspace: &Path, features: &[&str], target: &Path) -> String {
         let folder = page.rsplit_once('/').map(|(folder, _)| format!("{}::", folder.replace('/', "::")));
         let declaration = between(&html, "<pre class=\"rust ", "</pre>").unwrap_or_else(|| panic!("{page}: of what?"));
         let declaration = declaration.split_once('>').map_or("", |(_, code)| code);
-        // rustdoc puts the attribute on a line of its own.
+        // rustdoc shows the attribute on a separate line.
         let declaration = plain(declaration).replace("#[non_exhaustive]pub ", "#[non_exhaustive]\npub ");
         let _ = writeln!(face, "{}{declaration}", folder.unwrap_or_default());
         let own = between(&html, "<div id=\"implementations-list\">", "<h2 ").unwrap_or_default();
@@ -40,7 +40,7 @@ pub fn of(workspace: &Path, features: &[&str], target: &Path) -> String {
     face
 }
 
-/// How many items such a face has: declarations, methods and public fields, not the traits that they implement.
+/// Counts the items of an API: declarations, methods and public fields, but not implemented traits.
 pub fn items(face: &str) -> usize {
     face.lines()
         .filter(|line| ["pub ", "macro_rules!"].iter().any(|start| line.trim_start().starts_with(start)))
@@ -56,7 +56,7 @@ fn pieces<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Item
     text.split(start).skip(1).filter_map(move |rest| Some(rest.split_once(end)?.0))
 }
 
-/// HTML as text: without tags, with what `&lt;` and the like stand for.
+/// Converts HTML to text: removes tags and decodes `&lt;` and similar entities.
 fn plain(html: &str) -> String {
     let mut text = String::new();
     for piece in html.split('<') {
@@ -81,7 +81,7 @@ mod tests {
         let default = face(&[]);
         snapshot::check("face/default", &default);
         snapshot::check("face/program", &face(&["--no-default-features"]));
-        // The parts that only the command uses are hidden.
+        // Items that only the command uses are hidden.
         assert_eq!(face(&["--features", "command"]), default);
     }
 

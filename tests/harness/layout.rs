@@ -1,11 +1,11 @@
-//! Folders laid out from others: as links, so that nothing big is copied.
+//! Directory trees that consist of symbolic links, so that no large file is copied.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Makes `into` a tree of the same folders as `from`, each file in them a symbolic link. What is there already stays: lay
-/// the winner first. Links of `from` become links with the same text where they point to a neighbour.
+/// Creates the directory tree of `from` in `into`, with a symbolic link for each file. Existing files are not replaced:
+/// the first source takes precedence. Relative symbolic links in `from` to a neighbor keep their text.
 pub fn farm(from: &Path, into: &Path) {
     let failed = |error| panic!("cannot lay out {} from {}: {error}", into.display(), from.display());
     fs::create_dir_all(into).unwrap_or_else(failed);
@@ -21,7 +21,7 @@ pub fn farm(from: &Path, into: &Path) {
     }
 }
 
-/// Links one file to `into`, making the folders above it; replaces what is there.
+/// Links `into` to one file, and creates the parent directories. An existing `into` is replaced.
 pub fn link(file: &Path, into: &Path) {
     let failed = |error| panic!("cannot link {} to {}: {error}", into.display(), file.display());
     fs::create_dir_all(into.parent().expect("a file lies in a folder")).unwrap_or_else(failed);

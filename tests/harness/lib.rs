@@ -1,8 +1,8 @@
-//! What every end to end suite shares: real parts, projects on disk, processes, snapshots.
+//! Support code of all end-to-end suites: real components, projects on disk, processes and snapshots.
 //!
-//! A suite is `tests/e2e/<suite>/mod.rs`, with a function `tests()`; `tests/e2e/main.rs` runs them all.
+//! A suite is `tests/e2e/<suite>/mod.rs` with a function `tests()`; `tests/e2e/main.rs` runs all suites.
 
-// A panic is how a test fails: nearly everything here does, with words.
+// A test fails by a panic, and nearly every function here panics with a message.
 #![allow(clippy::missing_panics_doc)]
 
 pub mod command;

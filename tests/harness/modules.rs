@@ -1,20 +1,22 @@
-//! Which file of a crate names which other, read from the sources, and where that goes round in a circle.
+//! Dependencies between the files of a crate, read from the sources, and the cycles among them.
 //!
-//! The files are those that `mod` declares from the crate's root on, without tests. A file names another by a path that
-//! starts with `crate`, `super`, `self` or a module of its own. A folder's first file (`kernels/mod.rs`) and the files
-//! below it are one house, as Rust's privacy has it: that they name each other is no circle, but two rooms of one house
-//! that name each other are, and so are two houses.
+//! The files are those that `mod` declares, starting from the crate root, without tests. A file refers to another one
+//! by a path that starts with `crate`, `super`, `self` or one of its child modules. The first file of a directory
+//! (`kernels/mod.rs`) and the files below it form one group, in which Rust's privacy rules give access. References
+//! between the first file and the others are not a cycle. Two files of one group that refer to each other are a cycle,
+//! and so are two groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A crate's modules by their paths (`kernels::cover`; the root is empty), each with those that it names.
+/// The modules of a crate by their paths (`kernels::cover`; the root is empty), each with the modules that it refers
+/// to.
 #[derive(Debug, Default)]
 pub struct Modules(BTreeMap<Vec<String>, BTreeSet<Vec<String>>>);
 
 impl Modules {
-    /// Those of the crate whose root is this file.
+    /// Reads the modules of the crate with this root file.
     pub fn of(root: &Path) -> Self {
         let mut texts: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
         let folder = root.parent().expect("a file in a folder");
@@ -35,7 +37,7 @@ impl Modules {
         Self(texts.iter().map(|(module, words)| (module.clone(), named(module, words, &known))).collect())
     }
 
-    /// Circles, each as the modules that are in it: among the top modules, and among the rooms of each house.
+    /// Returns the cycles, each as a list of modules: among the top-level modules, and within each group.
     pub fn circles(&self) -> Vec<Vec<String>> {
         let houses: BTreeSet<&[String]> =
             self.0.keys().filter(|module| !module.is_empty()).map(|module| &module[..module.len() - 1]).collect();
@@ -66,7 +68,7 @@ impl Modules {
         circles.into_iter().collect()
     }
 
-    /// Which modules of a circle name which, a line each.
+    /// Returns the references between the modules of a cycle, one a line.
     pub fn within(&self, circle: &[String]) -> Vec<String> {
         let is_in = |module: &[String], room: &String| {
             let name = module.join("::");
@@ -85,10 +87,10 @@ impl Modules {
     }
 }
 
-/// The other modules that these words of a module name.
+/// Returns the other modules that the tokens of a module refer to.
 fn named(module: &[String], words: &[String], known: &BTreeSet<Vec<String>>) -> BTreeSet<Vec<String>> {
     let mut named = BTreeSet::new();
-    // Modules within the file, each with how many braces are open around it.
+    // Inline modules of the file, each with the number of open braces around it.
     let mut inside: Vec<(String, usize)> = Vec::new();
     let mut braces = 0;
     for (at, word) in words.iter().enumerate() {
@@ -130,7 +132,7 @@ fn named(module: &[String], words: &[String], known: &BTreeSet<Vec<String>>) -> 
     named
 }
 
-/// Each path that is written from here on, after `start::`: `a::{b, c::*}` is two. Answers how many words it has.
+/// Calls `say` for each path after `start::`: `a::{b, c::*}` gives two. Returns the number of tokens that were read.
 fn paths(words: &[String], mut start: Vec<String>, say: &mut impl FnMut(&[String])) -> usize {
     let mut at = 0;
     loop {
@@ -160,7 +162,7 @@ fn paths(words: &[String], mut start: Vec<String>, say: &mut impl FnMut(&[String
     }
 }
 
-/// A source's words and signs, without comments and what is quoted.
+/// Splits a source into tokens, without comments and string literals.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -188,7 +190,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// How long the string or letter is that stands here, if one does.
+/// Returns the length of the string or character literal at the beginning, if there is one.
 fn quoted(text: &str) -> Option<usize> {
     let behind = |start: usize, end: &str| text[start..].find(end).map(|at| start + at + end.len());
     let raw = text.trim_start_matches(['b', 'c']);
@@ -201,7 +203,7 @@ fn quoted(text: &str) -> Option<usize> {
     }
     let (mark, plain) = match raw.chars().next()? {
         '"' if before <= 1 => ('"', &raw[1..]),
-        // `'a'` is a letter, `'a` a lifetime.
+        // `'a'` is a character, `'a` a lifetime.
         '\'' if before <= 1 && (raw[1..].starts_with('\\') || raw.chars().nth(2) == Some('\'')) => ('\'', &raw[1..]),
         _ => return None,
     };
@@ -214,7 +216,7 @@ fn quoted(text: &str) -> Option<usize> {
     end.map(|(at, _)| before + 1 + at + 1)
 }
 
-/// Without modules that only tests have.
+/// Removes modules that exist only for tests.
 fn without_tests(words: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     let mut words = words.into_iter().peekable();
@@ -243,7 +245,7 @@ fn without_tests(words: Vec<String>) -> Vec<String> {
             kept.extend(attribute);
             continue;
         }
-        // What it stands before: up to the end of its braces, or of the statement.
+        // Skips the item after the attribute: up to the end of its braces, or of the statement.
         let mut braces = 0;
         for word in words.by_ref() {
             braces += match word.as_str() {
@@ -259,7 +261,7 @@ fn without_tests(words: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// The two crates of this workspace, by their roots.
+/// Returns the root files of the two crates of this workspace.
 pub fn crates() -> [PathBuf; 2] {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the workspace");
     ["guard-core/src/lib.rs", "cargo-cudaguard/src/main.rs"].map(|root| workspace.join(root))

@@ -1,9 +1,10 @@
-//! What takes long to make, and is the same for every test that asks for it.
+//! Cache for values that take long to compute and are equal for all tests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The bytes under this key, made by the first who asks; whoever asks meanwhile waits, but for no other key's.
+/// Returns the bytes for this key. The first caller computes them; callers with the same key wait, and callers with
+/// other keys do not.
 pub fn once(key: &str, make: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     static MADE: Mutex<BTreeMap<String, Arc<OnceLock<Vec<u8>>>>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Real parts, fetched once: toolkits, cuDNN, driver libraries. See `tests/parts/fetch.py`.
+//! Real components, fetched once: toolkits, cuDNN and driver libraries. See `tests/parts/fetch.py`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,22 +9,23 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::{layout, places, scratch, skip};
 
-/// Why a part is not available.
+/// The reason why a component is not available.
 #[derive(Clone, Debug)]
 pub enum PartError {
-    /// It cannot be fetched; the message says how to provide it by hand.
+    /// The component cannot be fetched; the message describes how to provide it manually.
     NoNetwork(String),
     /// Another failure.
     Broken(String),
 }
 
-/// The root of a real toolkit: `13.0`, `13.2`, `13.5`, `11.8`.
+/// Returns the root of a real toolkit: `13.0`, `13.2`, `13.5` or `11.8`.
 pub fn cuda(version: &str) -> PathBuf {
     part(&format!("cuda-{version}"))
 }
 
-/// The same by a path without blanks, for builders that read its folders out of what nvcc prints, as CMake does. Where the parts lie
-/// below a folder with a blank it leads through a link among the temporary files, which goes when the suites have ended.
+/// Returns the root of a toolkit by a path without blanks, for build systems such as CMake that parse directories from
+/// the output of nvcc. If the components are below a directory with a blank, the path contains a link in the directory
+/// for temporary files, which is removed after the suites.
 pub fn cuda_without_blanks(version: &str) -> PathBuf {
     let root = cuda(version);
     if !scratch::has_blank(&root) {
@@ -38,30 +39,31 @@ pub fn cuda_without_blanks(version: &str) -> PathBuf {
     link.join(format!("cuda-{version}"))
 }
 
-/// The link to the parts, where there is one.
+/// The link to the components, if there is one.
 static LINK: OnceLock<PathBuf> = OnceLock::new();
 
-/// The link by which [`cuda_without_blanks`] leads to the parts, where it has made one.
+/// Returns the link that [`cuda_without_blanks`] has created, if any.
 pub fn link() -> Option<&'static Path> {
     LINK.get().map(PathBuf::as_path)
 }
 
-/// A real cuDNN, a folder with `include/` and `lib/`: `9.15.1`, `9.1.0`, `8.9.7-loader` …
+/// Returns a real cuDNN, a directory with `include/` and `lib/`: `9.15.1`, `9.1.0`, `8.9.7-loader` …
 pub fn cudnn(version: &str) -> PathBuf {
     part(&format!("cudnn-{version}"))
 }
 
-/// The folder of a driver's real libraries, `libcuda.so.1` and `libnvidia-ml.so.1`: `535`.
+/// Returns the directory with the real libraries of a driver such as `535`: `libcuda.so.1` and `libnvidia-ml.so.1`.
 pub fn driver(version: &str) -> PathBuf {
     part(&format!("driver-{version}"))
 }
 
-/// A compiler with the standard library of other targets, as `RUSTC` takes it: see `tests/parts/finish.py`.
+/// Returns a compiler with the standard library of other targets, for `RUSTC`: see `tests/parts/finish.py`.
 pub fn rustc_for_others() -> PathBuf {
     part("rust-cross").join("bin/rustc")
 }
 
-/// The folder of this part of `tests/parts/parts.json`. Skips the test where it cannot be had, panics where it is broken.
+/// Returns the directory of this component of `tests/parts/parts.json`. Skips the test if it cannot be fetched, and
+/// panics if it is damaged.
 pub fn part(name: &str) -> PathBuf {
     match fetch(name) {
         Ok(folder) => folder,
@@ -70,36 +72,36 @@ pub fn part(name: &str) -> PathBuf {
     }
 }
 
-/// Has the crates that tests build in cargo's own home. Skips the test where they cannot be had.
+/// Fetches the crates that tests build into cargo's home directory. Skips the test if this is not possible.
 pub fn crates() {
     let _ = part("crates");
 }
 
-/// Skips the test because this part cannot be fetched, for this reason.
+/// Skips the test because this component cannot be fetched for the given reason.
 pub fn skip_without(name: &str, why: &str) -> ! {
     let why: Vec<&str> = why.lines().map(str::trim).collect();
     skip(format!("the part {name}"), why.join(" "))
 }
 
-/// A program of a part that holds programs.
+/// Returns a program of a component that contains programs.
 pub fn program(part: &str, name: &str) -> PathBuf {
     self::part(part).join("bin").join(name)
 }
 
-/// `PATH` with the programs of these parts before all others.
+/// Returns a `PATH` in which the programs of these components come first.
 pub fn path(parts: &[&str]) -> OsString {
     let theirs = parts.iter().map(|name| part(name).join("bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::join_paths(theirs.chain(std::env::split_paths(&path))).expect("parts lie in a folder without a colon")
 }
 
-/// Where parts are kept: `CUDAGUARD_PARTS`, else `parts` in cargo's target folder.
+/// Returns the directory of the components: `CUDAGUARD_PARTS`, or else `parts` in cargo's target directory.
 pub fn folder() -> PathBuf {
     let given = std::env::var_os("CUDAGUARD_PARTS").filter(|value| !value.is_empty());
     given.map_or_else(|| places::target().join("parts"), PathBuf::from)
 }
 
-/// The folder of this part, fetched where it is not there yet; progress goes to stderr.
+/// Returns the directory of this component, and fetches it if it is missing. Progress is printed to stderr.
 pub fn fetch(name: &str) -> Result<PathBuf, PartError> {
     type Answers = BTreeMap<String, Arc<OnceLock<Result<PathBuf, PartError>>>>;
     static ANSWERS: Mutex<Answers> = Mutex::new(BTreeMap::new());
@@ -118,7 +120,7 @@ fn ask(name: &str) -> Result<PathBuf, PartError> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    // Lines of progress go on as they come; from the first error on they are kept for whoever asked.
+    // Lines of progress are forwarded immediately. From the first error on, lines are collected for the caller.
     let mut error = String::new();
     for line in BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok) {
         if line.starts_with("error: ") || !error.is_empty() {

@@ -1,5 +1,5 @@
-//! `docs/images/refusal.svg`: a terminal with the refusal that the tests have recorded.
-//! `CUDAGUARD_BLESS=1 cargo test -p cudaguard-tests --lib picture` draws it again.
+//! `docs/images/refusal.svg`: an image of a terminal with a refusal from the test snapshots. `CUDAGUARD_BLESS=1 cargo
+//! test -p cudaguard-tests --lib picture` draws it again.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +12,7 @@ const PICTURE: &str = "docs/images/refusal.svg";
 const STYLE: &str = "text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#d6deeb;white-space:pre}\
                      .p{fill:#7fdbca}.e{fill:#ff6a6a;font-weight:bold}.l{fill:#82aaff}";
 
-/// The lines of the terminal, with the names of a user's program in place of the test's.
+/// Returns the lines of the terminal. Names of a user's program replace those of the test.
 fn lines() -> Vec<String> {
     let snapshot = fs::read_to_string(places::workspace().join(SNAPSHOT)).expect("the snapshot");
     let (_, refusal) = snapshot.split_once("--- stderr\n").expect("a refusal");
@@ -29,7 +29,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A line with its prompt, its error code or its label in colour.
+/// Returns a line whose prompt, error code or label is colored.
 fn spans(line: &str) -> String {
     let span = |class: &str, text: &str| format!("<tspan class=\"{class}\">{}</tspan>", escaped(text));
     if let Some(command) = line.strip_prefix("$ ") {
@@ -50,7 +50,7 @@ fn spans(line: &str) -> String {
 fn picture() -> String {
     let lines = lines();
     let widest = lines.iter().map(|line| line.chars().count()).max().unwrap_or_default();
-    // A monospaced character of 13 pixels is 7.8 wide.
+    // A monospaced character of 13 pixels has a width of 7.8 pixels.
     let (width, height) = (widest * 39 / 5 + 32, lines.len() * 20 + 28);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" xml:space=\"preserve\" \

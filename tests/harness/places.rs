@@ -1,14 +1,14 @@
-//! Where things are.
+//! Paths of the repository and its build outputs.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The root of this repository.
+/// Returns the root of this repository.
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace")
 }
 
-/// Cargo's target folder that this very program was built into.
+/// Returns the target directory of cargo that contains this program.
 pub fn target() -> &'static Path {
     static TARGET: OnceLock<PathBuf> = OnceLock::new();
     TARGET.get_or_init(|| {

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::{Call, Scratch, command, places, scratch};
 
-/// Variables that would lead to another toolkit or cuDNN than the one of a test, or into another form of output.
+/// Variables that would select another toolkit or cuDNN than that of a test, or change the format of the output.
 pub const LEAD_ELSEWHERE: &[&str] = &[
     "NVCC",
     "CUDACXX",
@@ -28,8 +28,8 @@ pub const LEAD_ELSEWHERE: &[&str] = &[
     "GITHUB_ACTIONS",
 ];
 
-/// A cargo package in a scratch folder of its own, with the workspace's own choice of dependencies (its Cargo.lock), and
-/// with `cudaguard` and what it needs already compiled. Its target folder is its own, `target/` in it.
+/// A cargo package in a scratch directory, with the dependency versions of the workspace (its Cargo.lock), and with
+/// `cudaguard` and its dependencies already compiled. Its target directory is its `target/`.
 #[derive(Debug)]
 pub struct Project {
     scratch: Scratch,
@@ -37,24 +37,24 @@ pub struct Project {
 }
 
 impl Project {
-    /// A package of this name and version 0.1.0, without any source yet. Add what is needed with [`Project::file`].
+    /// Creates a package with this name and version 0.1.0, without any source. Add files with [`Project::file`].
     pub fn new(name: &str) -> Self {
         Self::bare(name).file("Cargo.toml", package(name))
     }
 
-    /// The same with a build.rs that says `cudaguard::embed!()` and nothing else.
+    /// Creates a package whose build.rs only calls `cudaguard::embed!()`.
     pub fn guarded(name: &str) -> Self {
         Self::new(name)
             .append("Cargo.toml", &build_dependency())
             .file("build.rs", "fn main() {\n    cudaguard::embed!();\n}\n")
     }
 
-    /// A folder with a Cargo.lock and compiled dependencies, and nothing else: for workspaces.
+    /// Creates a directory with only a Cargo.lock and compiled dependencies, for workspaces.
     pub fn bare(name: &str) -> Self {
         Self::in_folder(name, name)
     }
 
-    /// The same in a folder of this name, which may hold blanks and non-ASCII.
+    /// Creates such a project in a directory with this name, which may contain blanks and non-ASCII characters.
     pub fn in_folder(name: &str, folder: &str) -> Self {
         let scratch = Scratch::new(name);
         let root = scratch.join(folder);
@@ -68,43 +68,43 @@ impl Project {
         Self { scratch, root }
     }
 
-    /// The package's folder.
+    /// Returns the directory of the package.
     pub fn path(&self) -> &Path {
         &self.root
     }
 
-    /// The scratch folder that holds it: for things beside it.
+    /// Returns the scratch directory that contains the package, for files next to it.
     pub fn beside(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// Writes a file of the package.
+    /// Writes a file of the package, for a chain of calls.
     #[must_use]
     pub fn file(self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Self {
         self.write(name, content);
         self
     }
 
-    /// Adds text to a file of the package.
+    /// Appends text to a file of the package.
     #[must_use]
     pub fn append(self, name: &str, text: &str) -> Self {
         let kept = fs::read_to_string(self.root.join(name)).unwrap_or_default();
         self.file(name, kept + text)
     }
 
-    /// Writes a file of the package, now and as it is.
+    /// Writes a file of the package.
     pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
         scratch::write(&self.root.join(name), content);
     }
 
-    /// Writes a file, later than anything built so far: a few seconds ahead of the clock, so that no file system is too
-    /// coarse to tell.
+    /// Writes a file with a time after all builds so far: a few seconds in the future, so that every file system shows
+    /// the difference.
     pub fn change(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
         self.write(&name, content);
         self.touch(name);
     }
 
-    /// Makes a file's time later than anything built so far, its content as it is.
+    /// Sets the time of a file after all builds so far, without changing its content.
     pub fn touch(&self, name: impl AsRef<Path>) {
         let path = self.root.join(name);
         let later = SystemTime::now() + Duration::from_secs(5);
@@ -115,12 +115,12 @@ impl Project {
             .unwrap_or_else(|error| panic!("cannot touch {}: {error}", path.display()));
     }
 
-    /// A call of plain cargo in the package, offline: `cargo(["build", "--release"])`.
+    /// Returns a call of plain cargo in the package, offline: `cargo(["build", "--release"])`.
     pub fn cargo<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Call {
         cargo(arguments).dir(&self.root)
     }
 
-    /// A call of `cargo-cudaguard` in the package, offline: `cudaguard(["build", "--release"])`.
+    /// Returns a call of `cargo-cudaguard` in the package, offline: `cudaguard(["build", "--release"])`.
     pub fn cudaguard<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Call {
         let call = command::call(arguments).dir(&self.root).env("CARGO_NET_OFFLINE", "true");
         match std::env::var_os("CARGO") {
@@ -129,13 +129,13 @@ impl Project {
         }
     }
 
-    /// Where cargo puts what it built, unless told otherwise: `debug/name`, `release/libname.so`, `debug/examples/name`.
+    /// Returns the default path of a build output: `debug/name`, `release/libname.so`, `debug/examples/name`.
     pub fn built(&self, file: &str) -> PathBuf {
         self.root.join("target").join(file)
     }
 }
 
-/// A call of plain cargo, offline.
+/// Returns a call of plain cargo, offline.
 pub fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
     Call::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(arguments)
@@ -143,17 +143,19 @@ pub fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
         .env("CARGO_TERM_COLOR", "never")
 }
 
-/// The head of a Cargo.toml; a workspace of its own, or cargo would look for ours above it.
+/// Returns the beginning of a Cargo.toml. It declares a workspace, because cargo would otherwise find the one of this
+/// repository.
 pub fn package(name: &str) -> String {
     format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\npublish = false\n\n[workspace]\n")
 }
 
-/// `[build-dependencies]` with `cudaguard` from this repository.
+/// Returns `[build-dependencies]` with `cudaguard` from this repository.
 pub fn build_dependency() -> String {
     format!("\n[build-dependencies]\ncudaguard = {{ path = '{}' }}\n", guard_core().display())
 }
 
-/// `[dependencies]` with `cudaguard` from this repository, without what only a build.rs needs: for `cudaguard::check()`.
+/// Returns `[dependencies]` with `cudaguard` from this repository, without the features that only a build.rs needs, for
+/// `cudaguard::check()`.
 pub fn check_dependency() -> String {
     let path = guard_core();
     format!("\n[dependencies]\ncudaguard = {{ path = '{}', default-features = false }}\n", path.display())
@@ -163,8 +165,8 @@ fn guard_core() -> PathBuf {
     places::workspace().join("guard-core")
 }
 
-/// A package with `cudaguard` as build-dependency, built in both profiles: its target folder is what every project starts
-/// with, so that no test compiles those crates again. Cargo itself sees to it that it is fresh, and locks it.
+/// Returns a package with `cudaguard` as build-dependency, built in both profiles. Every project starts with a copy of
+/// its target directory, so that no test compiles those crates again. Cargo keeps it up to date and locks it.
 fn seed() -> &'static Path {
     static BUILT: Once = Once::new();
     static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
@@ -192,7 +194,7 @@ fn seed() -> &'static Path {
     folder
 }
 
-/// Copies these files and folders with their times, which cargo goes by.
+/// Copies these files and directories with their times, which cargo compares.
 fn copy(from: &Path, to: &Path, names: &[&str]) {
     fs::create_dir_all(to).expect("a scratch folder takes folders");
     let names = names.iter().map(|name| from.join(name));

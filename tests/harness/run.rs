@@ -1,4 +1,4 @@
-//! Processes: an environment that this machine does not colour, a time limit, and everything they said.
+//! Processes with an environment that does not depend on this machine, a time limit and captured output.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -9,8 +9,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The variables a child inherits: what programs, cargo and the network need. Nothing of CUDA, of the loader or of the
-/// cargo that runs the tests: what a test is about it sets itself.
+/// The variables that a child inherits: those that programs, cargo and the network need. Variables of CUDA, of the
+/// dynamic linker and of the cargo that runs the tests are removed; a test sets the ones that it needs.
 const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
@@ -37,15 +37,15 @@ const INHERITED: &[&str] = &[
 ];
 const INHERITED_FAMILIES: &[&str] = &["PIP_", "CARGO_NET_", "CARGO_HTTP_", "CARGO_REGISTRIES_", "CARGO_SOURCE_"];
 
-/// A process to be run.
+/// A process to run.
 #[derive(Debug)]
 pub struct Call {
     command: Command,
     limit: Duration,
 }
 
-/// Starts what may have been written a moment ago. A child that another test forks meanwhile holds the file open for
-/// writing until it becomes something else; until then the kernel calls the file busy (`ETXTBSY`).
+/// Starts a program that may have just been written. A child that another test forks meanwhile has the file open for
+/// writing until it calls exec; until then, the kernel reports the file as busy (`ETXTBSY`).
 pub fn unless_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     let began = Instant::now();
     loop {
@@ -62,7 +62,7 @@ pub fn unless_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io:
 }
 
 impl Call {
-    /// A call of this program, in an environment of little else than `PATH` and `HOME`.
+    /// Creates a call of this program with a minimal environment such as `PATH` and `HOME`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         command.env_clear();
@@ -70,54 +70,55 @@ impl Call {
             let name = name.to_string_lossy();
             INHERITED.contains(&&*name) || INHERITED_FAMILIES.iter().any(|family| name.starts_with(family))
         }));
-        // No progress lines, which depend on how busy the machine is.
+        // Progress lines are disabled, because they depend on the load of the machine.
         command.env("CUDAGUARD_LOG", "warn");
         Self { command, limit: Duration::from_secs(600) }
     }
 
-    /// With one more argument.
+    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
     }
 
-    /// With these arguments too.
+    /// Adds arguments.
     #[must_use]
     pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.command.args(arguments);
         self
     }
 
-    /// With this variable.
+    /// Sets a variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Without this variable.
+    /// Removes a variable.
     #[must_use]
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// In this folder.
+    /// Sets the working directory.
     #[must_use]
     pub fn dir(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.current_dir(folder);
         self
     }
 
-    /// Killed, with its children, after this long (else ten minutes: a guard against hanging, not a measurement).
+    /// Sets the time limit, after which the process and its children are killed. The default of ten minutes only
+    /// prevents hanging tests.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// As one would type it: folder, the variables given here, program, arguments.
+    /// Returns the call as a command line: directory, changed variables, program and arguments.
     fn spelled(&self) -> String {
         let folder = self.command.get_current_dir().map(|folder| format!("cd {} && ", folder.display()));
         let given = self.command.get_envs().filter(|(name, value)| std::env::var_os(name).as_deref() != *value);
@@ -127,7 +128,7 @@ impl Call {
         folder.unwrap_or_default() + &given.collect::<String>() + &words.join(" ")
     }
 
-    /// Runs it to its end.
+    /// Runs the process to its end.
     pub fn run(mut self) -> Outcome {
         let what = self.spelled();
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -157,10 +158,10 @@ impl Call {
     }
 }
 
-/// Ends this process and those that it started: all of the group that it leads.
+/// Kills this process and the other processes of its group.
 fn end_with_children(leader: u32) {
     let group = libc::pid_t::try_from(leader).expect("the kernel's own number");
-    // SAFETY: it takes two numbers, and the group is that of a child that has not been waited for: no other has the number.
+    // SAFETY: the call takes two numbers. The child has not been waited for, so no other process group has this number.
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
@@ -172,29 +173,29 @@ fn collect(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> 
     })
 }
 
-/// What a process did.
+/// The result of a process.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     what: String,
     status: ExitStatus,
-    /// What it wrote to stdout.
+    /// The text on stdout.
     pub stdout: String,
-    /// What it wrote to stderr.
+    /// The text on stderr.
     pub stderr: String,
 }
 
 impl Outcome {
-    /// Its exit status; nothing where a signal ended it.
+    /// Returns the exit status; `None` if a signal ended the process.
     pub fn status(&self) -> Option<i32> {
         self.status.code()
     }
 
-    /// The signal that ended it.
+    /// Returns the signal that ended the process.
     pub fn signal(&self) -> Option<i32> {
         self.status.signal()
     }
 
-    /// Panics, with all that it said, unless its status is this one.
+    /// Panics with the complete output unless the status is this one.
     #[must_use]
     #[track_caller]
     pub fn expect(self, status: i32) -> Self {
@@ -202,14 +203,14 @@ impl Outcome {
         self
     }
 
-    /// Panics, with all that it said, unless it succeeded.
+    /// Panics with the complete output unless the process succeeded.
     #[must_use]
     #[track_caller]
     pub fn success(self) -> Self {
         self.expect(0)
     }
 
-    /// stderr without what comes and goes with the load of the machine.
+    /// Returns stderr without lines that depend on the load of the machine.
     pub fn clean_stderr(&self) -> String {
         clean(&self.stderr)
     }
@@ -221,7 +222,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// cargo's stderr without the lines that only say that another cargo was at work.
+/// Removes the lines of cargo's stderr that only report another running cargo.
 pub fn clean(stderr: &str) -> String {
     let kept = stderr.lines().filter(|line| !line.contains("Blocking waiting for file lock"));
     kept.fold(String::new(), |text, line| text + line + "\n")

@@ -1,4 +1,4 @@
-//! Folders that are gone when the test is over.
+//! Temporary directories of tests.
 
 use std::fs;
 use std::ops::Deref;
@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{places, skip};
 
-/// A folder of one test's own, `target/scenes/<name>-<process>-<number>`; removed on drop, on a panic too.
+/// A directory of one test, `target/scenes/<name>-<process>-<number>`. It is removed on drop, even after a panic.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A fresh one. `name` is for people; it may hold blanks and non-ASCII, no `/`.
+    /// Creates a new directory. `name` is for people; it may contain blanks and non-ASCII characters, but no `/`.
     pub fn new(name: &str) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         static SWEPT: Once = Once::new();
@@ -23,8 +23,8 @@ impl Scratch {
         Self::below(&scenes, name, NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// One whose path has no blank, for what is told in lists that blanks divide (`RUSTFLAGS`, `LD_PRELOAD`): among the
-    /// temporary files, where cargo's target folder has a blank in its path.
+    /// Creates a directory whose path has no blank, for variables with blank-separated lists (`RUSTFLAGS`,
+    /// `LD_PRELOAD`). If the path of cargo's target directory has a blank, the directory for temporary files is used.
     pub fn without_blanks(name: &str) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         if !has_blank(places::target()) {
@@ -39,12 +39,12 @@ impl Scratch {
         Self(folder)
     }
 
-    /// Its path.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Writes a file in it, with the folders above; returns its path.
+    /// Writes a file in the directory and creates the parent directories; returns its path.
     pub fn file(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.join(name);
         write(&path, content);
@@ -80,7 +80,7 @@ pub(crate) fn has_blank(path: &Path) -> bool {
     path.to_string_lossy().contains(char::is_whitespace)
 }
 
-/// The folder for temporary files; skips the test where its path has a blank, too.
+/// Returns the directory for temporary files; skips the test if its path has a blank, too.
 pub(crate) fn temporary_without_blanks() -> PathBuf {
     let temporary = std::env::temp_dir();
     if has_blank(&temporary) {
@@ -89,7 +89,7 @@ pub(crate) fn temporary_without_blanks() -> PathBuf {
     temporary
 }
 
-/// Writes a file and the folders above it.
+/// Writes a file and creates the parent directories.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) {
     let folder = path.parent().expect("a file lies in a folder");
     fs::create_dir_all(folder)
@@ -97,13 +97,13 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) {
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
 }
 
-/// Removes what processes that are gone left behind (killed: nothing was dropped).
+/// Removes the directories of processes that were killed and could not remove them.
 fn sweep(scenes: &Path) {
     for entry in fs::read_dir(scenes).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let owner = name.rsplit('-').nth(1).and_then(|number| number.parse::<u32>().ok());
         if owner.is_some_and(|owner| !Path::new("/proc").join(owner.to_string()).exists()) {
-            // Another suite may be sweeping the same one: whoever is second finds it gone.
+            // Another suite may remove the same directory at the same time; the second one finds it missing.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

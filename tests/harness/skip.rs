@@ -18,7 +18,7 @@ pub enum Remedy {
     Packages(&'static str),
     /// Another instruction.
     Instruction(String),
-    /// Another machine. `CUDAGUARD_NO_SKIP` does not require it, because nobody can install it.
+    /// Another machine. `CUDAGUARD_NO_SKIP` does not require it, because it cannot be installed.
     Machine(&'static str),
 }
 

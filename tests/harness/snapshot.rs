@@ -1,4 +1,4 @@
-//! What users read, kept as files: `tests/snapshots/<suite>/<name>.txt`.
+//! Snapshots of the output that users read, as files: `tests/snapshots/<suite>/<name>.txt`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -28,14 +28,14 @@ pub fn check(name: &str, text: &str) {
     );
 }
 
-/// `text` with each of these strings replaced, the longest first; empty ones are left alone.
+/// Replaces each of these strings in `text`, the longest first; empty strings are ignored.
 pub fn replace(text: &str, names: &[(&str, &str)]) -> String {
     let mut names: Vec<_> = names.iter().filter(|(from, _)| !from.is_empty()).collect();
     names.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
     names.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// `text` with each of these paths replaced, as given and with its links resolved.
+/// Replaces each of these paths in `text`, as given and with its links resolved.
 pub fn paths(text: &str, names: &[(&Path, &str)]) -> String {
     let spelled: Vec<(String, &str)> = names
         .iter()
@@ -47,7 +47,8 @@ pub fn paths(text: &str, names: &[(&Path, &str)]) -> String {
     replace(text, &spelled.iter().map(|(from, to)| (from.as_str(), *to)).collect::<Vec<_>>())
 }
 
-/// The lines of both, `-` only kept, `+` only new: a longest common subsequence.
+/// Returns the lines of both texts, with `-` for removed and `+` for added lines, based on a longest common
+/// subsequence.
 fn difference(kept: &str, new: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (kept.lines().collect(), new.lines().collect());
     let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];

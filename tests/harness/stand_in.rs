@@ -1,4 +1,4 @@
-//! Stand-ins: small shared libraries in C that answer like a library that cannot be had, and are called what they are.
+//! Fakes: small shared libraries in C that have the name and the interface of a library that is not available.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Call, Scratch, layout, scratch};
 
-/// A shared library to be made.
+/// A fake shared library.
 #[derive(Clone, Debug)]
 pub struct Library {
     soname: String,
@@ -15,27 +15,27 @@ pub struct Library {
     compiler: String,
 }
 
-/// A library with this soname, empty as yet.
+/// Creates an empty library with this soname.
 pub fn shared_library(soname: &str) -> Library {
     Library { soname: soname.to_owned(), source: String::new(), options: Vec::new(), compiler: "cc".to_owned() }
 }
 
 impl Library {
-    /// It exports this 4-byte data object, as cuDNN's inner libraries do with their version.
+    /// Exports this 4-byte data object. The inner libraries of cuDNN export their version in this way.
     #[must_use]
     pub fn word(mut self, symbol: &str, value: u32) -> Self {
         let _ = writeln!(self.source, "const unsigned {symbol} = {value:#x};");
         self
     }
 
-    /// It exports this function of no arguments, which returns this number.
+    /// Exports this function without arguments, which returns this number.
     #[must_use]
     pub fn answers(mut self, function: &str, number: u64) -> Self {
         let _ = writeln!(self.source, "unsigned long {function}(void) {{ return {number}; }}");
         self
     }
 
-    /// With this C text too.
+    /// Adds C source.
     #[must_use]
     pub fn source(mut self, text: &str) -> Self {
         self.source.push_str(text);
@@ -43,21 +43,22 @@ impl Library {
         self
     }
 
-    /// With this argument for the compiler, which links (`-lfoo`, `-Wl,-rpath,…`).
+    /// Adds an argument for the compiler, which also links (`-lfoo`, `-Wl,-rpath,…`).
     #[must_use]
     pub fn option(mut self, option: impl Into<String>) -> Self {
         self.options.push(option.into());
         self
     }
 
-    /// Made by this C compiler, in place of `cc`: for another machine.
+    /// Selects this C compiler instead of `cc`, for another machine.
     #[must_use]
     pub fn by(mut self, compiler: &str) -> Self {
         compiler.clone_into(&mut self.compiler);
         self
     }
 
-    /// Makes it at this path, and a link of its soname beside it where it is named otherwise; returns the path.
+    /// Builds the library at this path and returns the path. If the file name differs from the soname, creates a link
+    /// with the soname next to it.
     pub fn make(&self, path: &Path) -> PathBuf {
         let work = Scratch::new("stand-in");
         let source = work.file("stand_in.c", &self.source);
@@ -77,14 +78,14 @@ impl Library {
     }
 }
 
-/// A stand-in of a cuDNN release, laid out as NVIDIA's archive is: `include/cudnn_version.h`, `include/cudnn.h`,
-/// `lib/libcudnn.so` → `libcudnn.so.8` → `libcudnn.so.8.0.5`, and the inner libraries that a start needs, named in the
-/// same way, with the data symbol that tells their version. The loader library has one function, `cudnnGetVersion`.
+/// Builds the fake of a cuDNN release in the layout of NVIDIA's archive: `include/cudnn_version.h`, `include/cudnn.h`,
+/// `lib/libcudnn.so` → `libcudnn.so.8` → `libcudnn.so.8.0.5`, and the inner libraries that a program start needs, with
+/// the same naming and the data symbol with their version. The main library has one function, `cudnnGetVersion`.
 pub fn cudnn(folder: &Path, version: (u32, u32, u32)) {
     cudnn_by("cc", folder, version);
 }
 
-/// The same, its libraries made by this C compiler: for another machine.
+/// Builds the fake of a cuDNN release with this C compiler, for another machine.
 pub fn cudnn_by(compiler: &str, folder: &Path, (major, minor, patch): (u32, u32, u32)) {
     let number = if major < 9 { major * 1000 + minor * 100 + patch } else { major * 10000 + minor * 100 + patch };
     let define = |name: &str, value: u32| format!("#define CUDNN_{name} {value}\n");

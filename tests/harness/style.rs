@@ -5,7 +5,7 @@ use std::fs;
 use crate::documents::files;
 use crate::places;
 
-/// Sentences with one of these may be no more than this share, in percent. Well-known projects have 0 to 4.
+/// Maximum share of sentences with one of these expressions, in percent. Well-known projects have 0 to 4.
 const BOUND: usize = 2;
 
 /// Expressions that name neither the actor nor the action.
@@ -62,7 +62,7 @@ const AVOIDED: &[&str] = &[
     "what they",
 ];
 
-/// The prose of a page: no code, no tables.
+/// Returns the prose of a page, without code and tables.
 fn prose(page: &str) -> String {
     let outside: String = page.split("```").step_by(2).collect();
     let mut text: String = outside.split('`').step_by(2).collect::<Vec<_>>().join("X");
@@ -70,7 +70,7 @@ fn prose(page: &str) -> String {
     text
 }
 
-/// Sentences of at least four words, in lower case, with one blank between words.
+/// Returns the sentences of at least four words, in lower case, separated by single blanks.
 fn sentences(prose: &str) -> Vec<String> {
     let mut sentences = Vec::new();
     for paragraph in prose.split("\n\n") {

@@ -74,7 +74,7 @@ pub fn run(suites: Vec<(&'static str, Vec<Test>)>) -> ! {
         std::process::exit(2);
     });
     let mut arguments = Arguments::from_iter(arguments);
-    // Most tests start cargo, which uses every core, and all of them wait now and then.
+    // Most tests start cargo, which uses every core, and all of them sometimes wait.
     let cores = thread::available_parallelism().map_or(2, NonZero::get);
     arguments.test_threads.get_or_insert((cores + cores / 2).min(8));
 
@@ -113,7 +113,7 @@ fn prepared(suite: &'static str, test: Test, summary: &Arc<Mutex<Summary>>) -> l
         let answer = match &end {
             End::Passed => Ok(Completion::Completed),
             End::Failed(why) => {
-                // At once, because a run may be interrupted.
+                // Reported immediately, because a run may be interrupted.
                 eprintln!("FAILED: {name}: {why}");
                 Err(Failed::from(why))
             }
@@ -129,7 +129,7 @@ fn prepared(suite: &'static str, test: Test, summary: &Arc<Mutex<Summary>>) -> l
     runner.with_ignored_flag(test.is_slow)
 }
 
-/// One of several parts of the tests, which different machines run.
+/// A part of the tests. Several machines each run one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shard {
     index: usize,
@@ -137,7 +137,7 @@ struct Shard {
 }
 
 impl Shard {
-    /// Takes `--shard K/N` out of the arguments.
+    /// Removes `--shard K/N` from the arguments and parses it.
     fn from_arguments(arguments: impl Iterator<Item = String>) -> Result<(Option<Self>, Vec<String>), String> {
         let (mut shard, mut rest, mut arguments) = (None, Vec::new(), arguments);
         while let Some(argument) = arguments.next() {
@@ -158,7 +158,7 @@ impl Shard {
         Ok((shard, rest))
     }
 
-    /// Selects every N-th of the tests that would run: neighbours often take equally long.
+    /// Selects every N-th of the tests that would run, because neighbors often take equally long.
     fn select<T>(self, tests: Vec<T>, would_run: impl Fn(&T) -> bool) -> Vec<T> {
         let counted = tests.into_iter().filter(would_run).enumerate();
         counted.filter(|(number, _)| number % self.count == self.index - 1).map(|(_, test)| test).collect()

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::skip::{Missing, Remedy};
 
-/// How many lines of each failure are repeated at the end of a run.
+/// Number of lines of each failure that are repeated at the end of a run.
 const LAST_LINES: usize = 40;
 
-/// How a test ended.
+/// The end of a test.
 #[derive(Debug)]
 pub(crate) enum End {
     Passed,

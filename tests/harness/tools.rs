@@ -1,11 +1,11 @@
-//! Programs that tests call and that a machine may be without.
+//! Programs that tests call and that may be missing on a machine.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::skip::{Missing, Remedy, skip_all};
 
-/// The packages of Debian's that bring each of them.
+/// The Debian packages that contain each program.
 const PACKAGES: &[(&str, &str)] = &[
     ("/lib/ld-musl-x86_64.so.1", "musl-tools"),
     ("Python.h", "python3-dev"),
@@ -43,7 +43,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32"),
 ];
 
-/// Where in `PATH` this program is; a name with a slash is a file of its own.
+/// Returns the path of this program in `PATH`. A name with a slash is the path of a file.
 pub fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|file| file.is_file());
@@ -57,7 +57,7 @@ fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Where in `PATH` this program is; without it the test is skipped.
+/// Returns the path of this program in `PATH`; skips the test if it is missing.
 pub fn need(program: &str) -> PathBuf {
     find(program).unwrap_or_else(|| skip_all(vec![missing(program)]))
 }
@@ -68,7 +68,7 @@ pub fn need_all(programs: &[&str]) {
     done_without(&missing);
 }
 
-/// The linkers that gcc and clang know by these names.
+/// The names of linkers that gcc and clang accept.
 pub const LINKERS: [&str; 4] = ["bfd", "gold", "lld", "mold"];
 
 /// Skips the test unless this linker is in `PATH`.
@@ -76,7 +76,7 @@ pub fn need_linker(linker: &str) {
     need(&format!("ld.{linker}"));
 }
 
-/// The linkers of this machine. Those that it does not have are added to `missing`.
+/// Returns the linkers of this machine, and adds the missing ones to `missing`.
 pub fn linkers(missing: &mut Vec<String>) -> Vec<&'static str> {
     let mut found = LINKERS.to_vec();
     found.retain(|linker| {
@@ -88,7 +88,8 @@ pub fn linkers(missing: &mut Vec<String>) -> Vec<&'static str> {
     found
 }
 
-/// Each of these compilers with each linker, as far as this machine has both. What it lacks is added to `missing`.
+/// Returns the combinations of these compilers and all linkers that this machine has, and adds the missing programs to
+/// `missing`.
 pub fn linking<'a>(compilers: &[&'a str], missing: &mut Vec<String>) -> Vec<(&'a str, &'static str)> {
     let linkers = linkers(missing);
     let (found, lacking): (Vec<&str>, Vec<&str>) = compilers.iter().partition(|compiler| find(compiler).is_some());
@@ -96,7 +97,7 @@ pub fn linking<'a>(compilers: &[&'a str], missing: &mut Vec<String>) -> Vec<(&'a
     found.into_iter().flat_map(|compiler| linkers.iter().map(move |linker| (compiler, *linker))).collect()
 }
 
-/// Ends a test that left these out: skips it and lists them, or passes if the list is empty.
+/// Ends a test that has omitted these programs: skips it and lists them, or passes if the list is empty.
 pub fn done_without(programs: &[impl AsRef<str>]) {
     let all: BTreeSet<_> = programs.iter().map(|name| missing(name.as_ref())).collect();
     if !all.is_empty() {
@@ -104,7 +105,7 @@ pub fn done_without(programs: &[impl AsRef<str>]) {
     }
 }
 
-/// A missing program or header, and the package that contains it.
+/// Returns a missing program or header with the package that contains it.
 pub fn missing(program: &str) -> Missing {
     let known = PACKAGES.iter().find(|(name, _)| *name == program);
     let (_, packages) = known.unwrap_or_else(|| panic!("tests/harness/tools.rs names no package of {program}"));

@@ -1,8 +1,8 @@
-//! Machines that are not there: any NVIDIA driver and any GPUs, before an unmodified program.
+//! Simulated machines: an unmodified program runs with any NVIDIA driver and any GPUs.
 //!
-//! A [`World`] says what a machine is, [`World::make`] lays it out in a folder, and [`Machine::call`] starts a program in a
-//! mount namespace of its own, where `/proc/driver`, `/dev`, `/sys/bus/pci` and the libraries' folders are those of that
-//! machine. The libraries are the fakes of `tests/fake_driver`, or NVIDIA's own ones of another machine.
+//! A [`World`] describes a machine, [`World::make`] creates its files in a directory, and [`Machine::call`] starts a
+//! program in a new mount namespace in which `/proc/driver`, `/dev`, `/sys/bus/pci` and the library directories are
+//! those of that machine. The libraries are the fakes of `tests/fake_driver`, or real NVIDIA libraries.
 
 use std::env::consts::ARCH;
 use std::ffi::OsString;
@@ -13,25 +13,25 @@ use std::sync::OnceLock;
 
 use crate::{Call, Scratch, layout, once, places, scratch, skip, tools};
 
-/// A GPU, as the machine and as its driver know it.
+/// A GPU with the properties that the machine and its driver report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "containers hide each of these by itself")]
 pub struct Gpu {
-    /// What the driver calls it.
+    /// The name that the driver reports.
     pub name: &'static str,
     /// Compute capability.
     pub cc: (u8, u8),
     /// PCI device id.
     pub id: u16,
-    /// The number in `/dev/nvidia<minor>`; nothing: its place among the GPUs.
+    /// The number in `/dev/nvidia<minor>`; `None` means the index of the GPU.
     pub minor: Option<usize>,
-    /// In MIG mode, with one instance.
+    /// Set if the GPU is in MIG mode, with one instance.
     pub mig: bool,
-    /// Whether `/dev/nvidia<minor>` is there.
+    /// Set if `/dev/nvidia<minor>` exists.
     pub node: bool,
-    /// Whether `/proc/driver/nvidia/gpus` has it.
+    /// Set if `/proc/driver/nvidia/gpus` contains the GPU.
     pub listed: bool,
-    /// Whether the driver hands it out to this process.
+    /// Set if the driver gives this process access to the GPU.
     pub driven: bool,
 }
 
@@ -39,71 +39,71 @@ const fn gpu(name: &'static str, cc: (u8, u8), id: u16) -> Gpu {
     Gpu { name, cc, id, minor: None, mig: false, node: true, listed: true, driven: true }
 }
 
-/// 7.0.
+/// Compute capability 7.0.
 pub const V100: Gpu = gpu("Tesla V100-SXM2-16GB", (7, 0), 0x1db1);
-/// 7.5.
+/// Compute capability 7.5.
 pub const T4: Gpu = gpu("Tesla T4", (7, 5), 0x1eb8);
-/// 8.0.
+/// Compute capability 8.0.
 pub const A100: Gpu = gpu("NVIDIA A100-SXM4-80GB", (8, 0), 0x20b2);
-/// 8.6.
+/// Compute capability 8.6.
 pub const A10: Gpu = gpu("NVIDIA A10", (8, 6), 0x2236);
-/// 8.9, of the kind that no forward compatibility is for.
+/// Compute capability 8.9. CUDA forward compatibility does not support GPUs of this type.
 pub const RTX_4090: Gpu = gpu("NVIDIA GeForce RTX 4090", (8, 9), 0x2684);
-/// 9.0.
+/// Compute capability 9.0.
 pub const H100: Gpu = gpu("NVIDIA H100 80GB HBM3", (9, 0), 0x2330);
-/// 8.7, the GPU inside a Jetson: on no PCI bus.
+/// Compute capability 8.7, the GPU of a Jetson: it is not on a PCI bus.
 pub const ORIN: Gpu = Gpu { node: false, listed: false, ..gpu("Orin (nvgpu)", (8, 7), 0) };
-/// 12.0, which needs the open kernel modules.
+/// Compute capability 12.0, which needs the open kernel modules.
 pub const RTX_5090: Gpu = gpu("NVIDIA GeForce RTX 5090", (12, 0), 0x2b85);
-/// Of a generation that no table knows.
+/// A GPU of a generation that is in no table.
 pub const NEWS: Gpu = gpu("NVIDIA News", (13, 0), 0x3f00);
 
-/// What a fake libcuda does when it is asked.
+/// Behavior of a fake libcuda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// It answers.
+    /// The library works.
     Works,
-    /// cuInit aborts.
+    /// `cuInit` aborts.
     Crashes,
-    /// cuInit never returns.
+    /// `cuInit` never returns.
     Hangs,
-    /// cuInit writes to stdout and stderr.
+    /// `cuInit` writes to stdout and stderr.
     Talks,
-    /// Aborts while it is loaded.
+    /// The library aborts while it is loaded.
     CrashesEarly,
-    /// Hangs while it is loaded.
+    /// The library hangs while it is loaded.
     HangsEarly,
-    /// cuInit ends the process, with status 3.
+    /// `cuInit` ends the process with status 3.
     Ends,
-    /// There is none: its files are empty, as in a container's image where the host's should have been mounted.
+    /// The files are empty, as in a container image where the host's files should have been mounted.
     Empty,
 }
 
-/// The user's side of a driver: libcuda and what belongs to it.
+/// The user-mode part of a driver: libcuda and its libraries.
 #[derive(Clone, Debug)]
 pub struct Library {
-    /// Of the driver: `535.261.03`.
+    /// The release of the driver: `535.261.03`.
     pub release: &'static str,
-    /// What `cuDriverGetVersion` answers: 12020.
+    /// The result of `cuDriverGetVersion`: 12020.
     pub cuda: u32,
-    /// What `cuInit` answers.
+    /// The result of `cuInit`.
     pub init: u32,
-    /// How it behaves.
+    /// The behavior of libcuda.
     pub manner: Manner,
-    /// What stands behind `libcuda.so.` in the file's name; nothing: the release.
+    /// The part of the file name after `libcuda.so.`; `None` means the release.
     pub suffix: Option<&'static str>,
-    /// Whether libnvidia-ptxjitcompiler is there.
+    /// Set if libnvidia-ptxjitcompiler exists.
     pub jit: bool,
-    /// The JSON text of its note of forward compatibility.
+    /// The JSON text of its forward compatibility note.
     pub note: Option<&'static str>,
-    /// A file that gets a line at each `cuInit`.
+    /// A file to which each `cuInit` adds a line.
     pub log: Option<PathBuf>,
-    /// NVIDIA's own `libcuda.so.<release>` and `libnvidia-ml.so.<release>` in this folder, in place of the fakes.
+    /// A directory with NVIDIA's `libcuda.so.<release>` and `libnvidia-ml.so.<release>`, which replace the fakes.
     pub real: Option<PathBuf>,
 }
 
 impl Library {
-    /// One that works.
+    /// Returns a library that works.
     pub fn new(release: &'static str, cuda: u32) -> Self {
         Self {
             release,
@@ -119,49 +119,51 @@ impl Library {
     }
 }
 
-/// Where the libraries lie.
+/// The location of the libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// In a folder of their own, which `LD_LIBRARY_PATH` names.
+    /// A separate directory in `LD_LIBRARY_PATH`.
     Folder,
-    /// In the system's folder: NVIDIA's `.run` installer, and what its container toolkit mounts.
+    /// The system's library directory, as NVIDIA's `.run` installer and container toolkit use it.
     System,
-    /// Debian's: `nvidia/current/` below the system's folder, by way of `/etc/alternatives`.
+    /// The layout of Debian: `nvidia/current/` below the system's library directory, with links through
+    /// `/etc/alternatives`.
     Debian,
-    /// WSL2's: `/usr/lib/wsl/lib`, in the loader's cache; `/dev/dxg`.
+    /// The layout of WSL2: `/usr/lib/wsl/lib` in the loader cache, and `/dev/dxg`.
     Wsl,
-    /// A Jetson's: `nvidia/` below the system's folder, in the loader's cache; `/dev/nvmap` and `/etc/nv_tegra_release`.
+    /// The layout of a Jetson: `nvidia/` below the system's library directory in the loader cache, and `/dev/nvmap` and
+    /// `/etc/nv_tegra_release`.
     Jetson,
 }
 
-/// A machine, or what a container shows of it.
+/// A machine, or the part of it that is visible in a container.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "machines differ in each of these by itself")]
 pub struct World {
-    /// The release in `/proc/driver/nvidia/version`; nothing: there is no `/proc/driver/nvidia`.
+    /// The release in `/proc/driver/nvidia/version`; `None`: `/proc/driver/nvidia` does not exist.
     pub kernel: Option<&'static str>,
-    /// Whether the kernel module is the open one, which words that file otherwise.
+    /// Set if the kernel module is the open one, whose version file has another text.
     pub open: bool,
-    /// Whether `/proc/driver/nvidia` is there and empty.
+    /// Set if `/proc/driver/nvidia` exists and is empty.
     pub empty: bool,
-    /// Whether `/proc` is there at all.
+    /// Set if `/proc` exists.
     pub proc: bool,
-    /// The user's side; nothing: there is no libcuda.
+    /// The user-mode part of the driver; `None`: libcuda does not exist.
     pub library: Option<Library>,
-    /// Of cuda-compat, in `/usr/local/cuda/compat`, which `LD_LIBRARY_PATH` names.
+    /// The cuda-compat library in `/usr/local/cuda/compat`, which is in `LD_LIBRARY_PATH`.
     pub compat: Option<Library>,
-    /// Whether the loader's cache names that folder instead, as NVIDIA's container toolkit does it.
+    /// Set if the loader cache contains that directory instead, as with NVIDIA's container toolkit.
     pub compat_cached: bool,
-    /// Where the libraries lie.
+    /// The location of the libraries.
     pub layout: Layout,
-    /// In the order of the bus.
+    /// The GPUs in the order of the bus.
     pub gpus: Vec<Gpu>,
-    /// The same by their numbers, fastest first; nothing: as on the bus.
+    /// The indices of the GPUs, fastest first; empty means the order of the bus.
     pub fastest: Vec<usize>,
 }
 
 impl World {
-    /// One driver, both sides of it, and these GPUs.
+    /// Creates a machine with one driver, both parts of it, and these GPUs.
     pub fn new(release: &'static str, cuda: u32, gpus: &[Gpu]) -> Self {
         Self {
             kernel: Some(release),
@@ -177,36 +179,36 @@ impl World {
         }
     }
 
-    /// Nothing of NVIDIA.
+    /// Creates a machine without any NVIDIA files.
     pub fn bare() -> Self {
         Self { kernel: None, library: None, ..Self::new("", 0, &[]) }
     }
 
-    /// The same with its library changed.
+    /// Changes the library.
     #[must_use]
     pub fn library(mut self, change: impl FnOnce(&mut Library)) -> Self {
         change(self.library.as_mut().expect("it has a library"));
         self
     }
 
-    /// The same with each GPU changed.
+    /// Changes each GPU.
     #[must_use]
     pub fn each(mut self, change: impl Fn(usize, &mut Gpu)) -> Self {
         self.gpus.iter_mut().enumerate().for_each(|(n, gpu)| change(n, gpu));
         self
     }
 
-    /// The UUID of this GPU.
+    /// Returns the UUID of this GPU.
     pub fn uuid(n: usize) -> String {
         format!("GPU-{0:08x}-0000-4000-8000-{0:012x}", n + 1)
     }
 
-    /// The UUID of the MIG instance in this GPU.
+    /// Returns the UUID of the MIG instance in this GPU.
     pub fn mig(n: usize) -> String {
         format!("MIG-{0:08x}-0000-5000-8000-{0:012x}", n + 1)
     }
 
-    /// Lays it out in this folder, which must outlive it.
+    /// Creates the files of the machine in this directory, which must outlive the result.
     pub fn make(&self, root: &Path) -> Machine {
         let machine = Machine { root: root.to_owned(), proc: self.proc, overlays: true, library_path: Vec::new() };
         self.make_kernel(root);
@@ -258,7 +260,7 @@ impl World {
                     ),
                 );
             }
-            // WSL2 and Jetsons show no GPU on the bus.
+            // WSL2 and Jetsons show no GPU on the PCI bus.
             if gpu.id != 0 && self.layout != Layout::Wsl {
                 for (file, text) in [("vendor", "0x10de".to_owned()), ("device", format!("{:#06x}", gpu.id))] {
                     scratch::write(&root.join(format!("pci/devices/{slot}/{file}")), format!("{text}\n"));
@@ -327,7 +329,7 @@ impl World {
         machine
     }
 
-    /// The library's files in this folder.
+    /// Writes the files of the library to this directory.
     fn lay(&self, library: &Library, folder: &Path) {
         let suffix = library.suffix.unwrap_or(library.release);
         for name in sonames(library) {
@@ -384,7 +386,7 @@ fn sonames(library: &Library) -> Vec<String> {
     names
 }
 
-/// One of the libraries of `tests/fake_driver`, compiled once; an empty one where it is called nothing.
+/// Returns one of the libraries of `tests/fake_driver`, compiled once. An empty `source` gives an empty library.
 fn fake(source: &str, soname: &str, note: Option<&str>) -> Vec<u8> {
     once(&format!("fake driver {soname} {}", note.unwrap_or_default()), || {
         let work = Scratch::new("fake-driver");
@@ -395,7 +397,7 @@ fn fake(source: &str, soname: &str, note: Option<&str>) -> Vec<u8> {
             .args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"])
             .arg(format!("-Wl,-soname,{soname}"));
         if let Some(note) = note {
-            // A string in C whose text is a string in assembly.
+            // A C string literal that contains an assembly string literal.
             call = call.arg(format!("-DCOMPAT_NOTE=\"{}\"", note.replace('"', r#"\\\""#)));
         }
         let _ = call.arg("-o").arg(work.join("made.so")).arg(file).arg("-ldl").run().success();
@@ -403,25 +405,25 @@ fn fake(source: &str, soname: &str, note: Option<&str>) -> Vec<u8> {
     })
 }
 
-/// A world that is laid out.
+/// A machine whose files were created.
 #[derive(Clone, Debug)]
 pub struct Machine {
     root: PathBuf,
     proc: bool,
     overlays: bool,
-    /// What `LD_LIBRARY_PATH` names on it; a program may need more.
+    /// The value of `LD_LIBRARY_PATH` on the machine; a program may need more directories.
     pub library_path: Vec<PathBuf>,
 }
 
 impl Machine {
-    /// A call of this program on the machine, with these variables beside its own library path.
+    /// Returns a call of this program on the machine, with these variables in addition to its library path.
     pub fn call(&self, program: impl AsRef<Path>, variables: &[(&str, &str)]) -> Call {
         self.under(&[], program, variables)
     }
 
-    /// The same, started by this tool: `strace -f`.
+    /// Returns a call that a tool such as `strace -f` starts.
     pub fn under(&self, tool: &[&str], program: impl AsRef<Path>, variables: &[(&str, &str)]) -> Call {
-        // The variables are the program's alone, not those of what makes the namespace.
+        // Only the program gets the variables, not the tool that creates the namespace.
         let given = variables.iter().map(|(name, value)| OsString::from(format!("{name}={value}")));
         let named = variables.iter().any(|(name, _)| *name == "LD_LIBRARY_PATH");
         let path = std::env::join_paths(&self.library_path).expect("paths without colons");
@@ -434,36 +436,37 @@ impl Machine {
         let mut call = Call::new("unshare").args(["-r", "-m"]).arg(beside("enter-world")).arg(&self.root);
         call = call.args([self.proc, self.overlays].map(yes));
         let given = given.chain(path);
-        // Nor are they the tool's.
+        // The tool does not get them either.
         call =
             if tool.is_empty() { call.args(given).arg("--") } else { call.arg("--").args(tool).arg("env").args(given) };
         call.arg(program.as_ref())
     }
 
-    /// The same as on a kernel that lets users mount no overlays.
+    /// Simulates a kernel that does not allow users to mount overlays.
     #[must_use]
     pub fn without_overlays(self) -> Self {
         Self { overlays: false, ..self }
     }
 
-    /// The folder that it is laid out in.
+    /// Returns the directory with the files of the machine.
     pub fn root(&self) -> &Path {
         &self.root
     }
 }
 
-/// A program of this package: cargo builds them before what is tested or measured, and puts that one folder further down.
+/// Returns the path of a program of this package: cargo builds them before tests and benchmarks, which are one
+/// directory below them.
 fn beside(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a program has a file");
     let folders = own.ancestors().skip(1);
     folders.map(|folder| folder.join(name)).find(|file| file.is_file()).expect("it was built")
 }
 
-/// What a machine without them lacks, in most cases.
+/// The instruction for machines on which users cannot create namespaces.
 pub const NAMESPACES: &str =
     "a kernel that lets users make them (sysctl user.max_user_namespaces, and in a container its seccomp profile)";
 
-/// Skips, by name, where this user may make no such namespace.
+/// Skips the test if this user may not create such a namespace.
 pub fn need() {
     static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
     tools::need("unshare");
