@@ -1,9 +1,9 @@
-//! Compiles the kernel, links cuDNN, and leaves the guard in the program.
+//! Compiles the kernel, links cuDNN and adds the guard to the program.
 
 use std::env;
 use std::path::PathBuf;
 
-/// Machine code for Turing, Ampere and Hopper; PTX, from which the driver compiles for whatever comes later.
+/// Machine code for Turing, Ampere and Hopper, and PTX, which the driver compiles for later GPUs.
 const ARCHS: [&str; 3] =
     ["arch=compute_75,code=sm_75", "arch=compute_80,code=sm_80", "arch=compute_90,code=[sm_90,compute_90]"];
 

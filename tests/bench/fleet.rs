@@ -1,12 +1,12 @@
-//! What judging a fleet costs: `cargo bench -p cudaguard-tests --bench fleet-cost`.
+//! Measures the cost of checking a fleet: `cargo bench -p cudaguard-tests --bench fleet-cost`.
 //!
-//! The command itself, one process, a list of machines from a file in the page cache; processor time (user and system), which
-//! other work on the machine hardly changes, the start of the process included. A verdict is one file on one machine. Told
-//! apart: a fleet as fleets are, with few kinds of machines, each line written by `probe` on a machine of one GPU and of
-//! eight; the same where every machine is of a kind of its own; short lines.
+//! One process of the command reads a list of machines from a file in the page cache. The result is its processor time
+//! (user and system), which other work on the machine hardly affects, including the start of the process. A verdict is
+//! one file on one machine. The lists are: a typical fleet with few kinds of machines, whose lines `probe` wrote on a
+//! machine with one GPU or with eight; the same lists with a different kind for each machine; and short lines.
 //!
-//! A second table has every format that `--fleet` reads, in inputs of 1 and of 16 MiB. The ratio of the times for each MiB is 1
-//! if the reader is linear.
+//! A second table contains every format that `--fleet` reads, in inputs of 1 and of 16 MiB. The ratio of the times for
+//! each MiB is 1 if the reader is linear.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -25,7 +25,7 @@ use cudaguard_tests::{Call, Scratch, command, cost};
 const MACHINES: usize = 100_000;
 const RUNS: u32 = 3;
 
-/// The line of this machine.
+/// Function that returns the line of a machine.
 type Line = fn(usize) -> String;
 
 fn main() {
@@ -33,7 +33,7 @@ fn main() {
         // `cargo test --benches`: nothing to measure.
         return;
     }
-    // Building it is not what is measured.
+    // Builds the command before the measurements.
     let _ = command::path();
     let folder = Scratch::new("fleet-cost");
     let program = folder.join("program");
@@ -68,7 +68,8 @@ fn main() {
     formats(&program, &folder);
 }
 
-/// A format of `--fleet`: what comes before the entries, an entry, what is between and behind them.
+/// A format of `--fleet`: its name, the text before the entries, an entry, the text between entries, and the text after
+/// them.
 type Format = (&'static str, &'static str, fn(usize) -> String, &'static str, &'static str);
 
 const SMALL: usize = 1024 * 1024;
@@ -107,7 +108,7 @@ fn formats(program: &Path, folder: &Scratch) {
             }
             text.push_str(after);
             let list = folder.file("list", &text);
-            // Of the small one more runs, since the clock has ticks of 10 ms.
+            // The small input is read more often, because the clock has a resolution of 10 ms.
             let runs = if size == SMALL { 16 } else { 1 };
             let before = cost::children();
             (0..runs).for_each(|_| read(program, &list));
@@ -119,7 +120,7 @@ fn formats(program: &Path, folder: &Scratch) {
     }
 }
 
-/// As [`judge`], of a list with mistakes.
+/// Reads a list like [`judge`], but accepts lists with errors.
 fn read(program: &Path, list: &Path) {
     let mut call = Command::new(command::path());
     call.arg("verify").arg(program).arg("--fleet").arg(list).stdout(Stdio::null()).stderr(Stdio::null());
@@ -164,7 +165,7 @@ fn judge(program: &Path, files: usize, list: &Path, arguments: &[&str]) {
     assert!(matches!(status.code(), Some(0 | 1)), "{status}");
 }
 
-/// A guarded program that asks for cuDNN, a driver and GPUs.
+/// Creates a guarded program that requires cuDNN, a driver and GPUs.
 fn make(to: &Path, folder: &Path) {
     let version = Version::new(9, 15, 1);
     let component = Component { name: "program".to_owned(), version: "0.1.0".to_owned() };
@@ -235,7 +236,7 @@ fn kind(number: usize) -> (&'static str, &'static str, &'static str) {
     kinds[number % kinds.len()]
 }
 
-/// As `probe` writes it, on one line.
+/// Returns a host file on one line, as `probe` writes it.
 fn probed(number: usize, driver: &str, gpus: usize) -> String {
     let (_, cc, cudnn) = kind(number);
     let gpus: Vec<String> = (0..gpus)

@@ -4,8 +4,8 @@
 //! - `tests`: `cargo test`, the fast layer, compilation included
 //! - `install`: `cargo install --path cargo-cudaguard`
 //!
-//! Words after `--` select rows (`-- demo install`). Each row also prints the ratio to a clean dev build of the command in the
-//! same run, because machines differ. The components must have been fetched; the registry must be warm.
+//! Arguments after `--` select rows (`-- demo install`). Each row also prints the ratio to a clean dev build of the
+//! command in the same run, because machines differ. The components must have been fetched; the registry must be warm.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,13 +1,14 @@
-//! What the guard adds to the start of a program, measured and printed, never asserted:
-//! `cargo bench -p cudaguard-tests --bench start`.
+//! Prints the time that the guard adds to the start of a program, without assertions: `cargo bench -p cudaguard-tests
+//! --bench start`.
 //!
-//! The same program in C, with the note of a real one, with and without the shim, on machines that are not there (a mount
-//! namespace each, see the harness's `world`); in the same run what peers pay who ask NVIDIA's libraries themselves. Pairs in
-//! turn, from outside: from the call that makes the process to its end. A loaded machine is as loaded for both; the lower
-//! quartile of the pairs' differences tells more than the median there.
+//! The benchmark starts the same C program, with the note of a real one, with and without the shim, on simulated
+//! machines (a mount namespace each, see the harness's `world`). The same run measures programs that call NVIDIA's
+//! libraries directly. The two variants alternate, so that the load of the machine is the same for both. The time runs
+//! from the call that creates the process to its end. On a loaded machine, the lower quartile of the differences is
+//! more reliable than the median.
 //!
-//! `-- --against SHIM.c` measures another shim in the same rounds, as of an earlier commit: `git worktree add EARLIER COMMIT`,
-//! then `-- --against EARLIER/templates/shim.c`. Its figures stand behind those of this tree's.
+//! `-- --against SHIM.c` measures another shim in the same rounds, for example that of an earlier commit: `git worktree
+//! add EARLIER COMMIT`, then `-- --against EARLIER/templates/shim.c`. Its results follow those of this tree.
 
 #[path = "../e2e/driver/fixture.rs"]
 mod fixture;
@@ -26,7 +27,8 @@ use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, Gpu, H100, Library, NEWS, V100, World};
 use cudaguard_tests::{Call, Scratch, parts};
 
-/// What peers do, by the word that it is given; nothing: what they do it in.
+/// Source of a program that calls NVIDIA's libraries directly. The argument selects the call; without an argument, it
+/// does nothing.
 const PEERS: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -48,7 +50,7 @@ int main(int n, char **a) {
 
 const ROUNDS: usize = 1001;
 
-/// What this tree's shim is measured against, where the caller names one.
+/// The shim to compare with, if the caller specifies one.
 static AGAINST: OnceLock<Option<PathBuf>> = OnceLock::new();
 
 fn against() -> Option<&'static Path> {
@@ -57,11 +59,11 @@ fn against() -> Option<&'static Path> {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    // Inside the namespace: so many rounds of the one and the other.
+    // This process runs inside the namespace: it measures the rounds.
     if arguments.get(1).map(String::as_str) == Some("--inside") {
         return inside(&arguments[2..]);
     }
-    // `cargo test --benches` only wants to know that it compiles.
+    // `cargo test --benches` only checks that it compiles.
     if arguments.iter().any(|word| word == "--test" || word == "--list") {
         return;
     }
@@ -85,7 +87,7 @@ fn main() {
     size();
 }
 
-/// Of one machine.
+/// A benchmark on one machine.
 struct Bench {
     scratch: Scratch,
     machine: world::Machine,
@@ -98,7 +100,7 @@ impl Bench {
         Self { scratch, machine }
     }
 
-    /// The shims to measure, compiled as for users: this tree's, and the one that it is measured against.
+    /// Compiles the shims to measure as for users: that of this tree, and the one to compare with.
     fn shims(&self) -> Vec<PathBuf> {
         let sources = [Some(fixture::shim()), against().map(Path::to_owned)].into_iter().flatten();
         let compiled = sources.enumerate().map(|(which, source)| {
@@ -111,7 +113,7 @@ impl Bench {
         compiled.collect()
     }
 
-    /// The same program without a shim and with each.
+    /// Builds the program without a shim and with each shim.
     fn programs(&self, package: &str, more: &[&OsStr]) -> (PathBuf, Vec<PathBuf>) {
         let program = |name: &str, shim: Option<&Path>| {
             let objects: Vec<&OsStr> = ["-O2".as_ref()].into_iter().chain(shim.map(Path::as_os_str)).collect();
@@ -142,7 +144,7 @@ impl Bench {
     }
 }
 
-/// WHAT ONE... -- OTHER... [-- OTHER...]
+/// Measures the commands WHAT ONE... -- OTHER... [-- OTHER...]
 fn inside(arguments: &[String]) {
     let mut commands = arguments[1..].split(|word| word == "--");
     let one = commands.next().expect("one");
@@ -154,7 +156,7 @@ fn inside(arguments: &[String]) {
         let _ = command.status().expect("it can be started");
         began.elapsed()
     };
-    // What takes long is done less often.
+    // Slow programs are started less often.
     let rounds = if start(others[0]) > Duration::from_millis(8) { ROUNDS / 10 } else { ROUNDS };
     let (mut alone, mut added) = (Vec::new(), vec![Vec::new(); others.len()]);
     for _ in 0..rounds {
@@ -177,7 +179,8 @@ fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// A real cuDNN in this folder, whole: the fetched part lacks what is large, and no more of that than its place is looked at.
+/// Creates a complete cuDNN in this directory. The fetched component lacks the large libraries; copies of a small one
+/// replace them, because only their location is examined.
 fn whole_cudnn(folder: &Path) -> PathBuf {
     let fetched = parts::cudnn("9.15.1").join("lib");
     for part in CUDNN.parts_of_major(9).map(|part| part.file).chain(["libcudnn.so.9"]) {
@@ -209,7 +212,7 @@ fn guarded() {
         let path = if package == "vision" { cudnn.to_str().expect("UTF-8") } else { "" };
         bench.compare_guarded(what, &plain, &guarded, path);
     }
-    // The driver's own part of level 1 is what this peer pays.
+    // The time of this program is the driver's part of level 1.
     let bench = Bench::new(&r580(&[NEWS]));
     let peer = peer(&bench.scratch);
     bench.compare(
@@ -224,7 +227,7 @@ fn guarded() {
     bench.compare_guarded("guard: level 1, NVIDIA's libcuda 535, no GPU", &plain, &guarded, "");
 }
 
-/// Files that nobody sealed: the guard looks for their kernels itself.
+/// Measures files that are not sealed: the guard searches for their kernels itself.
 fn unsealed() {
     let bench = Bench::new(&World::new("580.95.05", 13000, &[A100]));
     let unfit = Bench::new(&World::new("580.95.05", 13000, &[V100]));
@@ -257,7 +260,7 @@ fn unsealed() {
         let guarded =
             shims.iter().enumerate().map(|(which, shim)| linked(&format!("guarded-{which}"), slice::from_ref(shim)));
         let guarded: Vec<PathBuf> = guarded.collect();
-        // That it looks is what is measured: these kernels are not for that GPU.
+        // A refusal proves that the guard searches for the kernels, because they do not run on that GPU.
         let _ = unfit.machine.call(&guarded[0], &[]).run().expect(if count == 0 { 0 } else { 78 });
         let what = format!("guard: 1 GPU, not sealed, {count} container{}", if count == 1 { "" } else { "s" });
         bench.compare_guarded(&what, &plain, &guarded, "");

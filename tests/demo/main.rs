@@ -13,16 +13,16 @@ const OLDER_MINOR: &str = "cudnn-9.1.0";
 const OTHER_MAJOR: &str = "cudnn-8.9.7-loader";
 const COMPONENTS: [&str; 5] = [TOOLKIT, BUILT_WITH, NEWER_MINOR, OLDER_MINOR, OTHER_MAJOR];
 
-/// Names the command if a test of this program has compiled it already.
+/// Variable with the path of the command if a test of this program has compiled it already.
 const COMMAND_UNDER_TEST: &str = "CUDAGUARD_COMMAND_UNDER_TEST";
 
 /// The paths that all steps use.
 struct Demo {
-    /// `cargo-cudaguard`.
+    /// The path of `cargo-cudaguard`.
     command: PathBuf,
-    /// The demo program's package, a copy of `templates/demo` below `target/`.
+    /// The package of the demo program, a copy of `templates/demo` below `target/`.
     package: PathBuf,
-    /// The folder of the fetched components.
+    /// The directory of the fetched components.
     components: PathBuf,
 }
 
@@ -129,7 +129,8 @@ impl Demo {
         Ok(Self { command, package, components })
     }
 
-    /// A call of the command in the package. It finds the toolkit in `PATH` and `CUDA_HOME`, and the headers in `CUDNN_PATH`.
+    /// Returns a call of the command in the package. The command finds the toolkit in `PATH` and `CUDA_HOME`, and the
+    /// headers in `CUDNN_PATH`.
     fn cudaguard(&self, arguments: &[&str]) -> Command {
         let toolkit = self.components.join(TOOLKIT);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -177,7 +178,7 @@ fn fetch_and_compile(fetch: Child, root: &Path) -> Result<(), String> {
     compile.args(["build", "--workspace", "--bin", "cargo-cudaguard"]).current_dir(root);
     let mut compile = spawn(&mut compile)?;
     if let Err(error) = wait(fetch, "fetching the components") {
-        // The compiler would go on in the background.
+        // The compiler would continue in the background.
         let _ = compile.kill().and_then(|()| compile.wait());
         return Err(error);
     }
@@ -220,7 +221,8 @@ fn python() -> Command {
     Command::new(std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into()))
 }
 
-/// Removes the variables that would select other CUDA components, another target folder, or the libraries of `cargo run`.
+/// Removes the variables that would select other CUDA components, another target directory, or the libraries of `cargo
+/// run`.
 fn clean_environment(command: &mut Command) {
     let foreign = ["CUDA", "CUDNN", "NVCC", "LD_", "CARGO_TARGET_DIR", "CARGO_MANIFEST", "CARGO_PKG", "CARGO_BIN"];
     for (name, _) in std::env::vars_os() {

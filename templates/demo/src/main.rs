@@ -1,4 +1,4 @@
-//! Says which cuDNN it runs on, and whether its kernel ran. Works without a GPU too.
+//! Prints the version of the loaded cuDNN, and whether the kernel ran. The program also works without a GPU.
 
 use std::ffi::{CStr, c_char};
 
@@ -8,14 +8,14 @@ unsafe extern "C" {
 }
 
 fn main() {
-    // SAFETY: a C function of no arguments.
+    // SAFETY: this C function takes no arguments.
     println!("cuDNN says that it is {}", unsafe { cudnnGetVersion() });
-    // SAFETY: a C function of no arguments, which returns null or a static string of cudart.
+    // SAFETY: this C function takes no arguments and returns null or a static string of cudart.
     let error = unsafe { demo_saxpy() };
     if error.is_null() {
         println!("the kernel has run");
     } else {
-        // SAFETY: not null, and static.
+        // SAFETY: the pointer is not null, and the string is static.
         let error = unsafe { CStr::from_ptr(error) }.to_string_lossy();
         println!("the kernel has not run, as is to be expected where there is no GPU: {error}");
     }
