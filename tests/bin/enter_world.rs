@@ -1,8 +1,8 @@
-//! Lays a machine of `cudaguard_tests::world` over this one, and becomes a program on it.
+//! Mounts a machine of `cudaguard_tests::world` over this one, and becomes a program on it.
 //!
-//! `unshare -r -m enter-world ROOT PROC OVERLAYS [NAME=VALUE...] -- PROGRAM [ARGUMENT...]`, where PROC and OVERLAYS are `yes` or
-//! `no`. All is bound inside the namespace alone. One process does it, since a test starts hundreds of programs so, and a `mount`
-//! for each place takes ten times as long as they do.
+//! `unshare -r -m enter-world ROOT PROC OVERLAYS [NAME=VALUE...] -- PROGRAM [ARGUMENT...]`, where PROC and OVERLAYS are
+//! `yes` or `no`. All mounts exist only inside the namespace. One process creates them, because tests start hundreds of
+//! programs in this way, and a call of `mount` for each path takes ten times as long as the programs.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Display;
@@ -16,9 +16,9 @@ use std::process::{Command, ExitCode};
 
 use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive};
 
-/// As of `mount`.
+/// Exit status of `mount` for a failed mount.
 const CANNOT_MOUNT: u8 = 32;
-/// As of a shell.
+/// Exit status of a shell for a program that cannot be started.
 const CANNOT_START: u8 = 127;
 
 fn main() -> ExitCode {
@@ -84,8 +84,8 @@ fn tmpfs(place: &Path) -> rustix::io::Result<()> {
     mount("none", place, "tmpfs", MountFlags::empty(), c"")
 }
 
-/// What the machine has of this folder over what is there. Where the kernel allows no overlay (one over two others, say), a tree
-/// of links to what is below does the same.
+/// Mounts a directory of the machine over the existing one. If the kernel does not allow an overlay (for example over
+/// two others), a tree of links to the files below has the same effect.
 fn over(root: &Path, name: &str, place: &Path, overlays: bool) -> Result<(), String> {
     let ours = root.join(name);
     if !ours.is_dir() {
@@ -109,7 +109,7 @@ fn over(root: &Path, name: &str, place: &Path, overlays: bool) -> Result<(), Str
     bind(&merged, place)
 }
 
-/// What is ours, and links to what is below beside it.
+/// Copies the files of the machine, and links the other files of the directory below.
 fn merge(ours: &Path, below: &Path, into: &Path) -> io::Result<()> {
     for entry in fs::read_dir(ours)? {
         let entry = entry?;

@@ -1,5 +1,4 @@
-//! `cargo face`: what the library shows to whoever depends on it, and how many items that is; for the features given as
-//! cargo's own arguments.
+//! `cargo face`: prints the public API of the library and its number of items, for the features in cargo's arguments.
 
 use cudaguard_tests::{face, places};
 

@@ -1,4 +1,4 @@
-//! Builds the programs of the driver's scenes into a folder, for `tests/on-a-gpu.sh`.
+//! Builds the programs of the driver suite into a directory, for `tests/on-a-gpu.sh`.
 
 #[allow(dead_code, reason = "the suite needs more of it")]
 #[path = "../e2e/driver/fixture.rs"]
@@ -16,7 +16,7 @@ fn main() {
     for name in ["model", "needy", "patient", "robot", "runtime"] {
         fs::copy(fixture::program(name), folder.join(name)).expect("a program can be copied");
     }
-    // What images that build leave in LD_LIBRARY_PATH.
+    // Build images often have this directory in LD_LIBRARY_PATH.
     let stub = parts::cuda("13.0").join("lib/stubs/libcuda.so");
     fs::copy(stub, folder.join("stubs/libcuda.so.1")).expect("a stub can be copied");
 }

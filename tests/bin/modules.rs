@@ -1,6 +1,7 @@
-//! `cargo modules`: where the modules of a crate of this workspace name each other in a circle, and which file names which.
+//! `cargo modules`: lists cycles among the modules of each crate of this workspace, with the files that refer to each
+//! other.
 //!
-//! Status 0: nowhere; 1: there is one or more.
+//! Status 0: no cycle; 1: one or more.
 
 use std::process::ExitCode;
 

@@ -1,1 +1,1 @@
-//! Nothing is built here: its manifest and its lock are what counts.
+//! An empty crate: only its manifest and its lock are used.

@@ -1,6 +1,7 @@
-//! What is written from `guard-core/data/findings.toml`: the codes in Rust, the words of the shim in C, and the page.
+//! Generator of the files that come from `guard-core/data/findings.toml`: the codes in Rust, the messages of the shim
+//! in C, and the page.
 
-// Whoever writes the table sees a panic with the place; nobody else runs this.
+// Authors of the table see a panic with the location; the generator has no other users.
 #![allow(clippy::missing_panics_doc)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 
 use toml::{Table, Value};
 
-/// The table that everything else is made from.
+/// The source of all generated files.
 pub const TABLE: &str = "guard-core/data/findings.toml";
 
 const PAGE: &str = "\
@@ -34,75 +35,75 @@ A finding that *leaves the verdict open* makes the verdict `unknown`, unless ano
 /// A row of the table.
 #[derive(Debug)]
 pub struct Row {
-    /// 202.
+    /// The number of the code, such as 202.
     pub code: i64,
-    /// `CudnnOlder`.
+    /// The name of the code, such as `CudnnOlder`.
     pub name: String,
-    /// `error`.
+    /// The severity, such as `error`.
     pub severity: String,
-    /// `refuses`, `open`, `informs`.
+    /// The effect on the verdict: `refuses`, `open` or `informs`.
     pub verdict: String,
-    /// Which is told first.
+    /// The rank in the order of findings.
     pub rank: Option<i64>,
-    /// Whether the shim speaks it, too.
+    /// Set if the shim reports it, too.
     pub shim: bool,
-    /// Whether there is nothing to do.
+    /// Set if the user need not act.
     pub no_action: bool,
-    /// In a few words.
+    /// The short title.
     pub title: String,
-    /// At length.
+    /// The detailed explanation.
     pub explanation: String,
-    /// Its words, the first without a name of their own.
+    /// The message templates. The first one has no separate name.
     pub words: Vec<MessageTemplate>,
 }
 
-/// Words of a code.
+/// A message template of a code.
 #[derive(Debug)]
 pub struct MessageTemplate {
-    /// `CudnnInnerMissingNeeded`.
+    /// The name of the template, such as `CudnnInnerMissingNeeded`.
     pub name: String,
-    /// What it is about.
+    /// The subject of the message.
     pub subject: String,
     /// The sentence and its lines.
     pub message: String,
-    /// The names of those lines; a line that stands here alone is its own name.
+    /// The names of those lines. A line that only this template uses is its own name.
     pub lines: Vec<String>,
-    /// What to do.
+    /// The action to take.
     pub hint: String,
-    /// Whether the shim speaks them.
+    /// Set if the shim uses the template.
     pub shim: bool,
 }
 
 /// A placeholder.
 #[derive(Debug)]
 pub struct Field {
-    /// `found`.
+    /// The name of the placeholder, such as `found`.
     pub name: String,
-    /// `version`.
+    /// The type of its value, such as `version`.
     pub kind: String,
-    /// What it stands for.
+    /// The meaning of the value.
     pub means: String,
 }
 
-/// The table, read.
+/// The parsed table.
 #[derive(Debug)]
 pub struct Findings {
-    /// Its placeholders.
+    /// The placeholders.
     pub fields: Vec<Field>,
-    /// The lines that stand behind sentences, by name.
+    /// The lines that follow sentences, by name.
     pub lines: Vec<(String, String)>,
-    /// Words that stand for a value of several findings, by name.
+    /// Phrases that replace a value in several findings, by name.
     pub phrases: Vec<(String, String)>,
-    /// Its codes.
+    /// The codes.
     pub rows: Vec<Row>,
 }
 
-/// The repository's top.
+/// Returns the root of the repository.
 pub fn workspace() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The table as it is kept. A mistake in it ends the process, with the key that it is in.
+/// Reads the table. An error in it ends the process with the affected key.
 pub fn read() -> Findings {
     let path = workspace().join(TABLE);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -129,7 +130,7 @@ fn rows(value: Option<&Value>) -> impl Iterator<Item = &Table> {
 }
 
 impl Findings {
-    /// What this text says.
+    /// Parses the table.
     pub fn of(source: &str) -> Self {
         let read: Table = source.parse().unwrap_or_else(|error| panic!("{TABLE}: {error}"));
         let (lines, phrases) = (table(read.get("lines"), "lines"), table(read.get("phrases"), "phrases"));
@@ -180,7 +181,7 @@ impl Findings {
         }
     }
 
-    /// Every file that is made from the table.
+    /// Returns the files that are generated from the table, with their content.
     pub fn written(&self) -> [(&'static str, String); 3] {
         [
             ("guard-core/src/finding/codes.rs", self.rust()),
@@ -189,7 +190,7 @@ impl Findings {
         ]
     }
 
-    /// `guard-core/src/finding/codes.rs`.
+    /// Generates `guard-core/src/finding/codes.rs`.
     pub fn rust(&self) -> String {
         let mut out = format!("// Written by `cargo findings` from {TABLE}; a test keeps it so.\n\ncodes! {{\n");
         for row in &self.rows {
@@ -219,7 +220,7 @@ impl Findings {
         out
     }
 
-    /// `templates/shim/findings.h`.
+    /// Generates `templates/shim/findings.h`.
     pub fn c(&self) -> String {
         let spoken: Vec<(&Row, &MessageTemplate)> = self
             .rows
@@ -285,7 +286,7 @@ impl Findings {
         out
     }
 
-    /// `docs/reference/findings.md`.
+    /// Generates `docs/reference/findings.md`.
     pub fn page(&self) -> String {
         let mut page = PAGE.to_owned();
         for Row { code, title, severity, verdict, explanation, .. } in &self.rows {
@@ -325,7 +326,7 @@ fn literal(text: &str) -> String {
     pieces.iter().map(|piece| format!("\"{piece}\"")).collect::<Vec<_>>().join(" \\\n    ")
 }
 
-/// The sentence, and the lines after it.
+/// Joins the sentence and the lines after it.
 fn message(sentence: &str, names: &[&str], lines: &Table) -> String {
     names.iter().fold(sentence.to_owned(), |message, name| {
         let own = name.contains('{').then_some(*name);
@@ -334,7 +335,7 @@ fn message(sentence: &str, names: &[&str], lines: &Table) -> String {
     })
 }
 
-/// `NotLoaded` → `NOT_LOADED`.
+/// Converts `NotLoaded` to `NOT_LOADED`.
 fn shout(name: &str) -> String {
     let mut out = String::new();
     for (at, letter) in name.char_indices() {
@@ -346,7 +347,7 @@ fn shout(name: &str) -> String {
     out
 }
 
-/// `error` → `Error`.
+/// Converts `error` to `Error`.
 fn title_case(word: &str) -> String {
     let (first, rest) = word.split_at(1.min(word.len()));
     first.to_uppercase() + rest

@@ -1,4 +1,4 @@
-//! For `cargo fuzz run binary_of_bytes`.
+//! Fuzz target of `cargo fuzz run binary_of_bytes`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! For `cargo fuzz run kernels_read_bytes`.
+//! Fuzz target of `cargo fuzz run kernels_read_bytes`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Writes the seeds of the corpora anew, from nothing but the descriptions of the formats: `cargo run --bin corpus`.
+//! Writes the initial corpus files, generated only from the descriptions of the formats: `cargo run --bin corpus`.
 
 #[path = "../../../guard-core/src/kernels/tests/writer.rs"]
 mod writer;
@@ -29,7 +29,7 @@ fn write(target: &str, files: &[(&str, Vec<u8>)]) {
     }
 }
 
-/// Files with notes, texts that tell how cudart and cuDNN are reached, and a dynamic section.
+/// Returns files with notes, strings that show how cudart and cuDNN are used, and a dynamic section.
 fn binaries() -> Vec<(&'static str, Vec<u8>)> {
     let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
     let manifest =
@@ -41,11 +41,11 @@ fn binaries() -> Vec<(&'static str, Vec<u8>)> {
     noted.extend(&descriptor[..]);
     let section = |name, kind, data| Section { name, kind, flags: 2, data };
     let texts = b"/cudart.shm.\0cudaErrorCudartUnloading\0cudaMalloc\0cudnnCreate\0CUDNN_STATUS_\0cudnn_version_9_1\0";
-    // Needs the text at 1, is called by the one at 17; then the end.
+    // The entries refer to the strings at 1 (a needed library) and 17 (the soname); then the end.
     let words: [u64; 8] = [1, 1, 14, 17, 29, 1, 0, 0];
     let table: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let strings = b"\0libcudnn.so.9\0\0\0libx.so.1\0dlopen\0";
-    // No symbol, and one that is wanted from elsewhere.
+    // An empty symbol, and an undefined one.
     let mut symbols = vec![0u8; 48];
     symbols[24] = 28;
     symbols[28] = 0x12;
@@ -56,7 +56,7 @@ fn binaries() -> Vec<(&'static str, Vec<u8>)> {
         section(".dynsym", 11, &symbols),
         section(".rodata", 1, texts),
     ];
-    // Tables say which other holds their texts: the second section of the file.
+    // The headers of these tables refer to the section with their strings, the second section of the file.
     let mut library = program(&dynamic);
     let headers = usize::try_from(u64::from_le_bytes(library[40..48].try_into().expect("8 bytes"))).expect("small");
     for table in [1, 3] {
@@ -74,10 +74,10 @@ fn binaries() -> Vec<(&'static str, Vec<u8>)> {
 fn kernels() -> Vec<(&'static str, Vec<u8>)> {
     let text = ptx("8.5", "sm_90a, debug", "k").into_bytes();
     let named = Image { name: "k.cu".to_owned(), options: b"--compile-only".to_vec(), ..image(1, 90, 0, text.clone()) };
-    // LZ4 of literals, then a copy that overlaps itself: `.entry` and blanks.
+    // LZ4 literals, then a copy that overlaps itself: `.entry` and blanks.
     let lz4 = [&[0x7f, b'.', b'e', b'n', b't', b'r', b'y', b' ', 1, 0, 30][..], &[0x00]].concat();
     let packed = Image { unpacked: Some(56), ..image(1, 80, writer::LZ4, lz4) };
-    // A Zstandard frame of one raw block.
+    // A Zstandard frame with one raw block.
     let zstd = [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, 7, 0x39, 0, 0][..], b".entry "].concat();
     let zstandard = Image { unpacked: Some(7), ..image(1, 100, 0x8000 | writer::FAMILY, zstd) };
     let container = fatbin(&[
@@ -96,7 +96,7 @@ fn kernels() -> Vec<(&'static str, Vec<u8>)> {
     rodata.extend(&text);
     rodata.extend(cubin(80, 7, &["k", "j"]));
     rodata.extend(&small);
-    // The record of a device link whose container stands at the beginning of the next section's place.
+    // A device link record whose container begins at the address of the next section.
     let mut record = vec![0xb1, 0x43, 0x62, 0x46, 2, 0, 0, 0];
     record.extend(0x40u64.to_le_bytes());
     record.extend([0; 8]);

@@ -1,6 +1,5 @@
-//! The same targets without a fuzzer: seeded mutations of a corpus, as many as asked for.
-//! `cargo run --release --bin loop -- kernels_read_bytes 1000000 [seed]`; ends with a panic that names the seed and the
-//! execution.
+//! Runs the fuzz targets without a fuzzer, with a given number of seeded mutations of a corpus: `cargo run --release
+//! --bin loop -- kernels_read_bytes 1000000 [seed]`. A panic message contains the seed and the number of the execution.
 
 mod target;
 
@@ -32,7 +31,7 @@ fn main() {
     println!("{name}: {executions} executions of seed {seed}, {} files in the corpus: no crash", corpus.len());
 }
 
-/// xorshift64.
+/// An xorshift64 generator.
 struct Random(u64);
 
 impl Random {
@@ -44,7 +43,7 @@ impl Random {
     }
 }
 
-/// Numbers that lengths and offsets break at.
+/// Boundary values for lengths and offsets.
 const NUMBERS: [u64; 12] = [0, 1, 7, 8, 15, 16, 63, 64, 0xff, 0xffff, 0xffff_ffff, u64::MAX];
 
 fn mutate(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
@@ -67,7 +66,7 @@ fn mutate(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
             }
             5 => input.truncate(at),
             6 => {
-                // A piece of another file.
+                // Inserts a piece of another file.
                 let other = &corpus[random.below(corpus.len())];
                 let from = random.below(other.len());
                 let length = random.below(300.min(other.len() - from) + 1);
@@ -78,7 +77,7 @@ fn mutate(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
                 input.drain(at..at + length);
             }
             _ => {
-                // A piece of its own over another.
+                // Overwrites a part with another part of the same file.
                 let to = random.below(input.len());
                 let length = random.below(64).min(input.len() - at).min(input.len() - to);
                 input.copy_within(at..at + length, to);

@@ -1,18 +1,18 @@
-//! What every driver does with an input.
+//! The fuzz targets that all drivers share.
 
 use std::path::Path;
 
 use cudaguard::binary::Binary;
 use cudaguard::elf::{self, Elf};
 
-/// Its name, and what it does.
+/// A name and a function for an input.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
-/// The corpus of each lies in the folder of its name.
+/// All targets. Each corpus is in the directory with the name of its target.
 #[allow(dead_code)]
 pub(crate) const ALL: [Target; 2] = [("kernels_read_bytes", kernels_read_bytes), ("binary_of_bytes", binary_of_bytes)];
 
-/// Reads the bytes as a file with GPU code, and asks everything of what was read.
+/// Parses the bytes as a file with GPU code, and calls every query on the result.
 pub(crate) fn kernels_read_bytes(data: &[u8]) {
     let Ok(kernels) = cudaguard::kernels::read_bytes(data) else { return };
     for container in kernels.containers() {
@@ -21,22 +21,24 @@ pub(crate) fn kernels_read_bytes(data: &[u8]) {
             assert!(entry.offset <= data.len() as u64);
         }
     }
-    // An entry has a header of 64 bytes, or a text of a few words: what is listed stays in proportion to what was given.
+    // An entry has a header of 64 bytes or a text of at least 16 bytes, so the number of entries is limited by the
+    // length of the input.
     assert!(kernels.entries().len() <= data.len() / 16 + 1);
     assert_eq!(kernels.has_kernels(), !kernels.container_groups().is_empty());
     for cc in [(7, 5), (9, 0), (10, 3), (200, 1)] {
         let _ = kernels.gpu_support(cc);
     }
     let _ = cudaguard::evidence::Evidence::in_bytes(data, &kernels).to_json();
-    // The rows for every GPU there may ever be cost twenty times what reading does, and their code knows no bytes: one
-    // input in sixteen, chosen by its own bytes, so that the same input always does the same.
+    // Computing the rows for all possible GPUs takes twenty times as long as reading, and does not depend on the bytes
+    // directly. It runs for one of sixteen inputs, selected by the content, so that the same input always has the same
+    // result.
     if data.iter().fold(0u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(*byte)) < 16 {
         assert_eq!(kernels.requirement_rows().is_empty(), !kernels.has_kernels());
         let _ = kernels.to_json().to_string();
     }
 }
 
-/// Reads the bytes as a program, a library, an object or an archive: notes, tables, names, and how CUDA is reached.
+/// Parses the bytes as a program, a library, an object or an archive: notes, tables, names and the use of CUDA.
 pub(crate) fn binary_of_bytes(data: &[u8]) {
     let contents = std::sync::Arc::new(cudaguard::mapped_file::Contents::from(data.to_vec()));
     if let Ok(binary) = Binary::from_contents(Path::new("fuzzed"), contents) {
@@ -48,7 +50,7 @@ pub(crate) fn binary_of_bytes(data: &[u8]) {
         return;
     }
     let Ok(elf) = Elf::parse(data) else { return };
-    // What the finding of libraries asks beside that.
+    // Additional queries of the library detection.
     let _ = (elf.needed_versions().count(), elf.defined_versions().count(), elf.exported_u32("cudnn_graph_version"));
     assert!(elf.sections().count() <= usize::from(u16::MAX) + data.len() / 40);
     let _ = elf.at_address(0x40_0000);
