@@ -52,7 +52,7 @@ pub(crate) fn check_package(
     facts: &BuildInputs<'_>,
     configured: &BTreeMap<String, OsString>,
 ) -> Result<BuildCheck, String> {
-    // The stamp must contain only the variables that were read for this package.
+    // The stamp must contain only the inputs that were read for this package.
     let env = env.with_fresh_log();
     let judged = facts.check(&if configured.is_empty() { env } else { env.with_variables(configured.clone()) })?;
     report::log(Level::Info, || {

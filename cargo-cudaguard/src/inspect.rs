@@ -90,7 +90,7 @@ pub(crate) fn driver_needs(manifests: &[Manifest], covers: &[((u8, u8), Coverage
         let driver = manifests.iter().filter_map(answer::least_driver).max();
         return driver.map(|driver| Needs { gpus: None, driver: Some(driver), sure_from: None }).into_iter().collect();
     }
-    // Prevents that GPUs share an entry if a GPU between them has no code.
+    // Prevents GPUs from sharing an entry if a GPU between them has no code.
     let mut alike = false;
     for (cc, by) in covers.iter().copied() {
         if by == Coverage::Nothing {

@@ -290,8 +290,8 @@ impl ArtifactReport {
         Ok(Self { archive: path.to_owned(), walked, parts, files, links, loaders, needed, packages, not_examined })
     }
 
-    /// Checks the requirements and contents of packages. Images and directories are not checked, because no package
-    /// metadata describes them.
+    /// Checks the requirements of packages and images. The contents are checked only in packages, because images and
+    /// directories may legitimately contain such files.
     fn package_findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for package in &self.packages {

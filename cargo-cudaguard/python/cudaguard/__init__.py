@@ -143,7 +143,7 @@ class VerifyResult:
     #: Errors first.
     findings: List[Finding] = field(default_factory=list)
     gpus: List[GpuResult] = field(default_factory=list)
-    #: Empty if the dynamic linker of the machine could not be asked.
+    #: Empty if the dynamic linker of the machine could not be simulated.
     libraries: List[Library] = field(default_factory=list)
     #: What could not be examined. `verdict` covers everything only if this is empty.
     not_judged: List[str] = field(default_factory=list)
