@@ -144,7 +144,7 @@ impl Bench {
     }
 }
 
-/// Measures the commands WHAT ONE... -- OTHER... [-- OTHER...]
+/// Measures the commands in the arguments `WHAT ONE... -- OTHER... [-- OTHER...]`.
 fn inside(arguments: &[String]) {
     let mut commands = arguments[1..].split(|word| word == "--");
     let one = commands.next().expect("one");
