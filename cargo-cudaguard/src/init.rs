@@ -153,6 +153,22 @@ impl Source {
         }
     }
 
+    /// Returns the shell command that installs this release of `cargo cudaguard` in the project directory `top`.
+    fn install_command(&self, top: &Path) -> String {
+        let quote = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned);
+        match self {
+            Self::Directory { directory, .. } => {
+                let path = relative(top, &directory.with_file_name("cargo-cudaguard"));
+                format!("cargo install --locked --path {}", quote(&path.to_string_lossy()))
+            }
+            Self::Repository { url, revision, .. } => {
+                let revision = if revision.is_empty() { String::new() } else { format!(" --rev {}", quote(revision)) };
+                format!("cargo install --locked --git {}{revision} cargo-cudaguard", quote(url))
+            }
+            Self::Registry => format!("cargo install --locked cargo-cudaguard@{}", env!("CARGO_PKG_VERSION")),
+        }
+    }
+
     const fn because(&self) -> &'static str {
         match self {
             Self::Directory { because, .. } | Self::Repository { because, .. } => because,
@@ -400,6 +416,11 @@ fn write_workflow(
         text = text.replacen("name: cudaguard\n", &format!("name: {title}\n"), 1);
         text = text.replacen("jobs:\n", &format!("defaults:\n  run:\n    working-directory: {folder}\njobs:\n"), 1);
     }
+    let mut install = source.install_command(top);
+    if install.contains(": ") || install.contains(" #") {
+        install = Value::from(install).to_string();
+    }
+    text = text.replacen("cargo install --locked cargo-cudaguard\n", &format!("{install}\n"), 1);
     let path = repository.join(".github/workflows").join(format!("{name}.yml"));
     let outside = matches!(source, Source::Directory { directory, .. } if !directory.starts_with(repository));
     let reason = if requires_toolkit {

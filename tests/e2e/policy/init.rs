@@ -251,6 +251,12 @@ fn init_below_the_top_of_a_repository() {
         let workflow = tree.read(file);
         let lines = lines(&workflow);
         assert!(lines.contains(&format!("name: \"cudaguard {title}\"").as_str()), "{workflow}");
+        let source = if arguments.contains(&"--git") {
+            format!("--git {URL} cargo-cudaguard")
+        } else {
+            "cargo-cudaguard@0.1.0".to_owned()
+        };
+        assert!(lines.contains(&format!("- run: cargo install --locked {source}").as_str()), "{workflow}");
         let defaults = lines.iter().position(|line| *line == "defaults:").expect("steps run in the project's folder");
         assert_eq!(lines[defaults + 1..defaults + 3], ["run:", &format!("working-directory: \"{title}\"")]);
         assert!(!tree.beside().join("tree").join(folder).join(".github").exists());
