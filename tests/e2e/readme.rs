@@ -14,6 +14,10 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         a_cmake_project,
         #[slow]
+        candle_example_is_guarded,
+        #[slow]
+        scikit_build_core_example_is_guarded,
+        #[slow]
         every_command_of_the_pages_is_understood,
         #[slow]
         packages_hold_what_they_name
@@ -61,6 +65,16 @@ impl Section {
         }
     }
 
+    /// Asserts that the directory `templates/examples/NAME` has exactly these files.
+    fn assert_is_example(&self, name: &str) {
+        let folder = places::workspace().join("templates/examples").join(name);
+        for (file, text) in &self.files {
+            let example =
+                fs::read_to_string(folder.join(file)).unwrap_or_else(|error| panic!("{name}/{file}: {error}"));
+            assert_eq!(&example, text, "{name}/{file} and the page differ");
+        }
+    }
+
     /// Types its commands: what is shown of each is what it prints.
     fn typed(&self, folder: &Path, with: impl Fn(Call) -> Call) {
         for (line, shown) in &self.commands {
@@ -93,6 +107,7 @@ fn text(outcome: &Outcome) -> String {
 fn a_rust_program() {
     tools::need_all(&["g++"]);
     let section = section("docs/start/rust.md", "Embed the guard with plain cargo");
+    section.assert_is_example("cudarc");
     let scratch = Scratch::without_blanks("readme");
     let folder = scratch.join("my-model");
     let library = places::workspace().join("guard-core").display().to_string();
@@ -105,6 +120,7 @@ fn a_rust_program() {
 fn a_cmake_project() {
     tools::need_all(&["g++"]);
     let section = section("docs/start/cmake.md", "Guard a target");
+    section.assert_is_example("cmake");
     let scratch = Scratch::without_blanks("readme");
     let folder = scratch.join("my-model");
     section.write(&folder, &[]);
@@ -112,6 +128,64 @@ fn a_cmake_project() {
     path.push(":");
     path.push(command::path().parent().expect("a folder"));
     section.typed(&folder, |call| call.env("PATH", &path));
+}
+
+/// Copies an example into a scratch directory.
+fn example(name: &str) -> (Scratch, PathBuf) {
+    fn copy(from: &Path, to: &Path) {
+        for entry in fs::read_dir(from).expect("a directory of an example").flatten() {
+            let (from, to) = (entry.path(), to.join(entry.file_name()));
+            if from.is_dir() {
+                copy(&from, &to);
+            } else {
+                scratch::write(&to, fs::read(&from).expect("a file of an example"));
+            }
+        }
+    }
+    let scratch = Scratch::without_blanks("example");
+    let folder = scratch.join("my-model");
+    copy(&places::workspace().join("templates/examples").join(name), &folder);
+    (scratch, folder)
+}
+
+fn candle_example_is_guarded() {
+    tools::need_all(&["g++"]);
+    let (_scratch, folder) = example("candle");
+    let manifest = folder.join("app/Cargo.toml");
+    let old = fs::read_to_string(&manifest).expect("a manifest");
+    scratch::write(&manifest, old.replace("version = \"0.19\"", "version = \"=0.19.10\""));
+    crates::settle(&folder);
+    let path = parts::path(&["cuda-13.0"]);
+    let _ = command::call(["build", "--release"]).dir(&folder).env("PATH", &path).run().success();
+    let verify = |driver| {
+        command::call(["verify", "target/release/my-model", "--driver", driver, "--gpu", "A100,H100"])
+            .dir(&folder)
+            .run()
+    };
+    let runs = verify("580.95.05").success();
+    assert!(runs.stdout.contains("H100 (9.0): JIT, compute_80"), "{runs}");
+    let refused = verify("535.261.03").expect(1);
+    assert!(text(&refused).contains("CG302"), "{refused}");
+}
+
+fn scikit_build_core_example_is_guarded() {
+    tools::need_all(&["gcc", "python3"]);
+    let (scratch, folder) = example("scikit-build-core");
+    let module = places::workspace().join("cargo-cudaguard/python");
+    let mut search = parts::part("scikit-build-core").join("lib").into_os_string();
+    search.push(":");
+    search.push(&module);
+    let wheels = scratch.join("wheels");
+    let pip = ["-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-index", "--no-deps", "--wheel-dir"];
+    let call = Call::new("python3").args(pip).arg(&wheels).arg(".").dir(&folder);
+    let mut path = parts::path(&["cmake-3.24", "ninja"]);
+    path.push(":");
+    path.push(command::path().parent().expect("a directory"));
+    let call = call.env("PATH", path).env("PYTHONPATH", search);
+    let _ = call.env("CudaGuard_DIR", places::workspace().join("cmake")).run().success();
+    let wheel = fs::read_dir(&wheels).expect("the wheel").flatten().next().expect("one file").path();
+    let shown = command::call(["inspect"]).arg(&wheel).run().success();
+    assert!(shown.stdout.contains("my_extension 0.3.0"), "{shown}");
 }
 
 /// What a page tells to type: lines of blocks, and what stands in backticks, as far as it is the command's.

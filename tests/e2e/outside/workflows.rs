@@ -80,7 +80,7 @@ fn a_hook_checks() {
 
 /// The last line of the image's recipe, with the program where it is here.
 fn a_container_verifies() {
-    let recipe = template("templates/Containerfile");
+    let recipe = template("templates/examples/docker/Containerfile");
     let lines: Vec<&str> = recipe.lines().collect();
     let at = lines.iter().rposition(|line| line.starts_with("RUN ")).expect("a last line");
     let line = lines[at + 1].trim();
