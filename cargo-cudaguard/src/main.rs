@@ -1,94 +1,10 @@
-//! `cargo cudaguard`: checks CUDA programs against toolchains, drivers and GPUs.
-
-#![deny(unsafe_code)]
-
-mod arguments;
-mod artefact;
-mod build_context;
-mod build_records;
-mod cargo;
-mod check;
-mod cmake;
-mod config;
-mod counts;
-mod doctor;
-mod exec;
-mod explain;
-mod fleet;
-mod generic_build;
-mod graph;
-mod guards;
-mod host_formats;
-mod init;
-mod inspect;
-mod kernel_ownership;
-mod linker;
-mod lock;
-mod map;
-mod memory;
-mod message;
-mod probe;
-mod project;
-mod report;
-mod requirements;
-mod sarif;
-mod shells;
-mod signals;
-mod verify;
-mod whole;
-mod wrapper;
+//! `cargo cudaguard`.
 
 use std::process::ExitCode;
 
-use cudaguard::env::Env;
-
-use arguments::{ProbeFormat, TextOrJson, Verb, VerifyTarget};
-use report::CliError;
+#[global_allocator]
+static ALLOCATOR: cargo_cudaguard::CountingAllocator = cargo_cudaguard::CountingAllocator;
 
 fn main() -> ExitCode {
-    #[cfg(target_os = "linux")]
-    if let Some(status) = cudaguard::machine::run_probe_child() {
-        return status;
-    }
-    let env = Env::from_process();
-    if let Some(call) = wrapper::detect_call(&env) {
-        report::configure(&env, clap::ColorChoice::Auto, false, 0);
-        return wrapper::run_wrapper(&env, &call);
-    }
-    signals::guard_mappings();
-    let (global, command) = arguments::parse_process_args();
-    report::configure(&env, global.color, global.quiet, global.verbose);
-    if let Some(activity) = command.activity() {
-        report::progress(activity);
-    }
-    let reads_artifacts =
-        matches!(command, Verb::Inspect { .. } | Verb::Verify(_) | Verb::Map { .. } | Verb::Requirements { .. });
-    if reads_artifacts {
-        memory::limit();
-    }
-    let outcome = match command {
-        Verb::Cargo(verb, arguments) => cargo::run_cargo(&env, verb, &arguments),
-        Verb::Environment(arguments) => cargo::print_environment(&env, &arguments),
-        Verb::Check(arguments) => check::run_check(&env, &arguments),
-        Verb::Init(arguments) => init::run_init(&env, &arguments),
-        Verb::Lock(arguments) => lock::run_lock(&env, &arguments),
-        Verb::Inspect { file, format } => whole::run_inspect(&file, format.get()),
-        Verb::Verify(options) => match options.target() {
-            VerifyTarget::Machine(question) => verify::run_verify(&env, &question),
-            VerifyTarget::Fleet { files, list, json } => fleet::run_fleet(&env, &files, &list, json),
-        },
-        Verb::Requirements { files, format } => requirements::run_requirements(&env, &files, format.get()),
-        Verb::Map { files, format, output } => map::run_map(&env, &files, format, output.as_deref()),
-        Verb::Probe { line: true, name, .. } => probe::run_probe(&env, ProbeFormat::Line, name),
-        Verb::Probe { format, name, .. } => probe::run_probe(&env, format.get(), name),
-        Verb::Doctor { program, format } => doctor::run_doctor(&env, program.as_deref(), format.get()),
-        Verb::Exec { command_line } => exec::run_exec(&env, &command_line[0], &command_line[1..]),
-        Verb::Embed(options) => generic_build::run_embed(&env, &options),
-        Verb::Seal(sealing) => generic_build::run_seal(&env, &sealing),
-        Verb::Cmake(step) => cmake::run_step(&env, step),
-        Verb::Completions { shell } => shells::write_completions(arguments::for_people(), shell),
-        Verb::Man { directory } => shells::write_man_pages(arguments::build_command(false), &directory),
-        Verb::Explain { words, format } => explain::run_explain(&words, format.get() == TextOrJson::Json),
-    };
-    outcome.unwrap_or_else(CliError::report)
+    cargo_cudaguard::run()
 }

@@ -35,94 +35,107 @@
 //! # Features
 //!
 //! `build`, the default, is what a build.rs needs. Without it the crate contains only [`check()`] and its result, and has no dependency.
-//! `command` is for the `cargo cudaguard` command.
 
 #![deny(unsafe_code)]
+<<<<<<< OURS
 // Code that only the command uses is also compiled for a build.rs, where its modules are private.
 #![cfg_attr(not(feature = "command"), allow(dead_code, unreachable_pub, unused_imports))]
 
+||||||| BASE
+// What the command alone uses is compiled for a build.rs too, where its modules are private.
+#![cfg_attr(not(feature = "command"), allow(dead_code, unreachable_pub, unused_imports))]
+
+=======
+>>>>>>> THEIRS
 mod check;
 #[cfg(feature = "build")]
+mod checks;
+#[cfg(feature = "build")]
+mod config;
+#[cfg(feature = "build")]
+mod coverage;
+#[cfg(feature = "build")]
 mod embed;
+#[cfg(feature = "build")]
+mod finding;
+#[cfg(feature = "build")]
+mod guard;
+#[cfg(feature = "build")]
+mod knowledge;
+#[cfg(feature = "build")]
+mod manifest;
+#[cfg(feature = "build")]
+mod model;
+#[cfg(feature = "build")]
+mod pipeline;
+#[cfg(feature = "build")]
+mod sys;
+#[cfg(feature = "build")]
+mod text;
+#[cfg(feature = "build")]
+mod toolchain;
 
 pub use check::{CheckFinding, CheckReport, Severity, Status, check};
 #[cfg(feature = "build")]
 pub use embed::{Embed, EmbedError};
 
+<<<<<<< OURS
 /// The modules of the command. They are not public API and may change at any time.
+||||||| BASE
+/// What the command is made of: nobody else sees these modules, so that they may change at any time.
+=======
+/// The modules that the `cargo cudaguard` command uses. They may change in any release.
+>>>>>>> THEIRS
 #[cfg(feature = "build")]
-#[path = "."]
-mod inside {
-    pub mod arch;
-    pub mod digest;
-    pub mod elf;
-    pub mod env;
-    pub mod files;
-    pub mod finding;
-    pub mod guard;
-    pub mod json;
-    pub mod judge;
-    pub(crate) mod linkage;
-    pub mod lock;
-    pub mod manifest;
-    pub mod note;
-    pub mod pipeline;
-    pub mod policy;
-    pub mod rebuild_stamp;
-    pub mod sanitize;
-    pub mod served;
-    pub mod serves;
-    pub mod shell_words;
-    pub(crate) mod subprocess;
-    pub mod suggest;
-    pub mod tables;
-    pub mod toolchain;
-    pub mod vendor;
-    pub mod version;
-
-    #[cfg(feature = "command")]
-    pub mod binary;
-    #[cfg(feature = "command")]
-    pub mod crates;
-    #[cfg(feature = "command")]
-    pub mod dlopen_note;
-    #[cfg(feature = "command")]
-    pub mod doctor;
-    #[cfg(feature = "command")]
-    pub mod dry_run;
-    #[cfg(feature = "command")]
-    pub(crate) mod entry;
-    #[cfg(feature = "command")]
-    pub mod evidence;
-    #[cfg(feature = "command")]
-    pub mod examined;
-    #[cfg(feature = "command")]
-    pub mod host;
-    #[cfg(feature = "command")]
-    pub mod kernels;
-    #[cfg(feature = "command")]
-    pub(crate) mod library_version;
-    #[cfg(feature = "command")]
-    pub mod loader;
-    #[cfg(feature = "command")]
-    pub mod machine;
-    #[cfg(feature = "command")]
-    pub mod mapped_file;
-    #[cfg(feature = "command")]
-    pub mod seal;
-    #[cfg(feature = "command")]
-    pub mod symbols;
-    #[cfg(feature = "command")]
-    pub mod symptoms;
-}
-
-#[cfg(feature = "command")]
 #[doc(hidden)]
+<<<<<<< OURS
 pub use inside::*;
 // Also without the command, so that `crate::name` works in both cases.
 #[cfg(all(feature = "build", not(feature = "command")))]
 #[allow(clippy::wildcard_imports)]
 use inside::*;
+||||||| BASE
+pub use inside::*;
+// As above, so that `crate::name` means the same with and without the command.
+#[cfg(all(feature = "build", not(feature = "command")))]
+#[allow(clippy::wildcard_imports)]
+use inside::*;
+=======
+pub mod internal {
+    pub use crate::config::{lock, policy};
+    pub use crate::embed::rebuild_stamp;
+    pub use crate::knowledge::{tables, vendor};
+    pub use crate::manifest::{model as manifest, note};
+    pub use crate::model::{arch, linkage, version};
+    pub use crate::sys::{digest, elf, env, files, subprocess};
+    pub use crate::text::{json, sanitize, shell_words, suggest};
+
+    /// The checks of a build.
+    pub mod checks {
+        pub use crate::checks::*;
+    }
+    /// Which GPUs the code of a program serves.
+    pub mod coverage {
+        pub use crate::coverage::*;
+    }
+    /// Findings.
+    pub mod finding {
+        pub use crate::finding::*;
+    }
+    /// The guard as object files.
+    pub mod guard {
+        pub use crate::guard::*;
+    }
+    /// The steps of a build.
+    pub mod pipeline {
+        pub use crate::pipeline::*;
+    }
+    /// Detection of the toolchain.
+    pub mod toolchain {
+        pub use crate::toolchain::*;
+    }
+}
+>>>>>>> THEIRS
 
 /// Records what this package is built with, and guards all its executables, examples and `cdylib`s, and everything that
 /// links its library. Call it in a build.rs. [`Embed`] has options.

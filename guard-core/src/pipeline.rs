@@ -7,40 +7,31 @@
 
 use std::path::{Path, PathBuf};
 
-#[cfg(feature = "command")]
-use crate::binary::Binary;
-#[cfg(feature = "command")]
-use crate::crates::{self, Crate, CrateUse};
-use crate::env::Env;
-#[cfg(feature = "command")]
-use crate::evidence::{Included, LinkEvidence};
+use crate::checks;
+use crate::config::lock::{self, Lock, Scope};
+use crate::config::policy::{self, Policy};
+use crate::coverage::requirements;
 use crate::finding::{Code, Finding, Severity};
-#[cfg(feature = "command")]
-use crate::finding::{MessageTemplate, Values};
-use crate::guard::{self, GuardObjects, Tool};
-use crate::judge;
-#[cfg(feature = "command")]
-use crate::judge::linked::Linked;
-#[cfg(feature = "command")]
-use crate::kernels::Kernels;
-use crate::lock::{self, Lock, Scope};
-#[cfg(feature = "command")]
-use crate::manifest::{BuiltWith, KnownBy, Linkage};
-use crate::manifest::{Component, Manifest, Requirement};
-use crate::note::{self, SIZE};
-use crate::policy::{self, Policy};
-#[cfg(feature = "command")]
-use crate::seal::{self, LinkObservation, ResolvedCudnn};
-use crate::served;
-use crate::tables;
-#[cfg(feature = "command")]
-use crate::toolchain::LibraryHeaders;
+use crate::knowledge::tables;
+use crate::knowledge::vendor::CUDNN;
+use crate::manifest::model::{Component, Manifest, Requirement};
+use crate::manifest::note::{self, SIZE};
+use crate::sys::env::Env;
 use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, Toolchain};
+<<<<<<< OURS
 use crate::vendor::CUDNN;
 
 /// The reason that a file is reported as unguarded if the linker, or a later step, removed its note.
 #[cfg(feature = "command")]
 pub const NOTE_MISSING: &str = "it is not in the file";
+||||||| BASE
+use crate::vendor::CUDNN;
+
+/// Why a file is not guarded from whose note the linker, or a step after it, has left nothing.
+#[cfg(feature = "command")]
+pub const NOTE_MISSING: &str = "it is not in the file";
+=======
+>>>>>>> THEIRS
 
 /// Evidence that a package uses CUDA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,11 +76,22 @@ pub struct BuildInputs<'a> {
     pub headers: Option<PathBuf>,
     /// Facts that the build system has determined.
     pub given: Option<BuildSystemFacts>,
+<<<<<<< OURS
     /// The C compiler that the build system has selected.
     pub tool: Option<&'a Tool>,
     /// The crates of the package that use CUDA.
     #[cfg(feature = "command")]
     pub crates: &'a [Crate],
+||||||| BASE
+    /// The C compiler that a build system has chosen.
+    pub tool: Option<&'a Tool>,
+    /// The crates in it that reach CUDA.
+    #[cfg(feature = "command")]
+    pub crates: &'a [Crate],
+=======
+    /// Whether a crate in it reaches CUDA.
+    pub reaches_cuda: bool,
+>>>>>>> THEIRS
 }
 
 /// The result of the checks of a build: the toolchain, and the findings with their severity in this build.
@@ -109,12 +111,22 @@ pub struct BuildCheck {
     pub env: Env,
     /// The path of the project's lock, even if there is none; `None` for a package that cargo downloaded.
     pub lock: Option<PathBuf>,
+<<<<<<< OURS
     /// The CUDA usage of its crates.
     #[cfg(feature = "command")]
     pub uses: Vec<CrateUse>,
     /// The findings about those.
     #[cfg(feature = "command")]
     pub of_crates: Vec<Finding>,
+||||||| BASE
+    /// What its crates would do.
+    #[cfg(feature = "command")]
+    pub uses: Vec<CrateUse>,
+    /// What is wrong with those.
+    #[cfg(feature = "command")]
+    pub of_crates: Vec<Finding>,
+=======
+>>>>>>> THEIRS
 }
 
 impl BuildInputs<'_> {
@@ -137,12 +149,12 @@ impl BuildInputs<'_> {
             }
             intent => intent,
         };
-        let mut findings = judge::build::check_build(&policy, &toolchain);
+        let mut findings = checks::build::check_build(&policy, &toolchain);
         if intent == CudaIntent::Owner {
-            judge::build::downgrade_env_only_archs(&toolchain, &mut findings);
+            checks::build::downgrade_env_only_archs(&toolchain, &mut findings);
         }
         if !self.sees_linked {
-            findings.extend(judge::fleet::check_declared_fleet(&policy, &toolchain));
+            findings.extend(checks::fleet::check_declared_fleet(&policy, &toolchain));
         }
         let place = Lock::lock_path(self.top);
         let mut insist = false;
@@ -163,6 +175,7 @@ impl BuildInputs<'_> {
         let of_toolkit = |finding: &Finding| {
             matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed)
         };
+<<<<<<< OURS
         #[cfg(feature = "command")]
         let drift = |finding: &Finding| lock::is_told_by_linked(finding, &toolchain);
         #[cfg(not(feature = "command"))]
@@ -170,20 +183,22 @@ impl BuildInputs<'_> {
         // The linker options alone may name the library, and an nvcc option its host compiler, so these findings are
         // deferred. A tool that passes all facts as options may not pass the objects when it seals, so nothing is
         // deferred for it.
+||||||| BASE
+        #[cfg(feature = "command")]
+        let drift = |finding: &Finding| lock::is_told_by_linked(finding, &toolchain);
+        #[cfg(not(feature = "command"))]
+        let drift = |_: &Finding| false;
+        // A library may be named to the linker alone, and nvcc's compiler by an option. Who is told all by options need not
+        // name the objects later.
+=======
+        // A library may be named to the linker alone. Who is told all by options need not name the objects later.
+>>>>>>> THEIRS
         let open = |finding: &Finding| {
-            self.sees_linked
-                && toolchain.by != BuildSystem::Options
-                && (drift(finding) || is_library_absent(finding, &toolchain))
+            self.sees_linked && toolchain.by != BuildSystem::Options && is_library_absent(finding, &toolchain)
         };
         let later = |finding: &Finding| intent == CudaIntent::Nobody || tells && of_toolkit(finding) || open(finding);
         let (deferred, findings) = weighed.findings.into_iter().partition(later);
-        #[cfg(feature = "command")]
-        let uses = crates::detect_crates(env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
         Ok(BuildCheck {
-            #[cfg(feature = "command")]
-            of_crates: self.apply_policy(&policy, crates::check_crates(&policy, &toolchain, &uses)).findings,
-            #[cfg(feature = "command")]
-            uses,
             findings,
             deferred,
             stale_allows: weighed.stale_allows,
@@ -196,9 +211,8 @@ impl BuildInputs<'_> {
 
     /// Returns the evidence that this build uses CUDA: from the front end, a crate of the graph, or the package's own
     /// policy. A policy for an entire workspace applies to the members that use CUDA.
-    fn cuda_intent(&self, policy: &Policy) -> CudaIntent {
-        #[cfg(feature = "command")]
-        if self.crates.iter().any(Crate::reaches_cuda) {
+    pub fn cuda_intent(&self, policy: &Policy) -> CudaIntent {
+        if self.reaches_cuda {
             return CudaIntent::Build;
         }
         if self.intent == CudaIntent::Nobody && self.owns(policy) && policy.constrains_cuda() {
@@ -216,7 +230,6 @@ impl BuildInputs<'_> {
 
     /// Returns true if the package is guarded whatever its linked files show: it is about CUDA, or its own policy asks
     /// for a guard.
-    #[cfg(feature = "command")]
     pub fn wants_guard(&self, policy: &Policy) -> bool {
         self.cuda_intent(policy) != CudaIntent::Nobody || self.owns(policy) && policy.asks_for_guard()
     }
@@ -292,6 +305,7 @@ impl BuildInputs<'_> {
         let findings = findings.into_iter().map(|finding| finding.with_component(&component)).collect();
         policy.apply_to(findings, self.release)
     }
+<<<<<<< OURS
 
     /// Compiles the guard as objects in this directory, which must exist. `shared` is a directory with compiled shims.
     ///
@@ -309,6 +323,26 @@ impl BuildInputs<'_> {
             None => guard::compile_guard(env, descriptor, &self.component, self.target, folder, shared),
         }
     }
+||||||| BASE
+
+    /// Its guard as objects in this folder, which must exist. `shared` is a directory with compiled shims.
+    ///
+    /// # Errors
+    /// Where the folder cannot be written to.
+    pub fn compile_guard(
+        &self,
+        env: &Env,
+        descriptor: &[u8; SIZE],
+        folder: &Path,
+        shared: Option<&Path>,
+    ) -> Result<GuardObjects, String> {
+        match self.tool {
+            Some(tool) => guard::compile_with(tool, descriptor, &self.component, self.target, folder),
+            None => guard::compile_guard(env, descriptor, &self.component, self.target, folder, shared),
+        }
+    }
+=======
+>>>>>>> THEIRS
 }
 
 impl BuildCheck {
@@ -326,10 +360,6 @@ impl BuildCheck {
         if !facts.sees_linked {
             manifest.requires.extend(self.declared_kernels());
         }
-        #[cfg(feature = "command")]
-        {
-            manifest.opens = crates::dlopen::dlopened_libraries(&self.uses);
-        }
         manifest
     }
 
@@ -338,7 +368,7 @@ impl BuildCheck {
     fn declared_kernels(&self) -> Vec<Requirement> {
         let isa = self.toolchain.toolkit_version().and_then(tables::ptx_isa).unwrap_or_default();
         let declared = self.toolchain.archs.declared.iter().find(|one| one.is_of_project());
-        declared.map(|one| served::declared_rows(&one.targets, isa)).unwrap_or_default()
+        declared.map(|one| requirements::declared_rows(&one.targets, isa)).unwrap_or_default()
     }
 
     /// Encodes the descriptor of the note.
@@ -351,7 +381,7 @@ impl BuildCheck {
 }
 
 /// Returns true if the finding reports that the policy requires cuDNN and none was found.
-fn is_library_absent(finding: &Finding, toolchain: &Toolchain) -> bool {
+pub fn is_library_absent(finding: &Finding, toolchain: &Toolchain) -> bool {
     let found = toolchain.library_headers_used().is_some() || toolchain.library_used().is_some();
     finding.code == Code::CudnnNotAllowed && !found
 }
@@ -360,6 +390,7 @@ fn is_library_absent(finding: &Finding, toolchain: &Toolchain) -> bool {
 pub fn fails_build(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
 }
+<<<<<<< OURS
 
 /// Steps after linking.
 #[cfg(feature = "command")]
@@ -569,3 +600,214 @@ impl BuildInputs<'_> {
         self.apply_policy(policy, vec![MessageTemplate::GuardNotLinked.to_finding(&values)]).findings
     }
 }
+||||||| BASE
+
+/// What was linked, as the doors come to know it.
+#[cfg(feature = "command")]
+impl BuildInputs<'_> {
+    /// Whether a linked file, and everything that was said before it, has nothing of CUDA: it is not judged then.
+    ///
+    /// # Errors
+    /// Why the file cannot be read.
+    pub fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
+        Ok(self.cuda_intent(policy) == CudaIntent::Nobody && !kernels.has_kernels() && !binary.reaches_cuda()?)
+    }
+
+    /// The guarded library that a linked file needs, where nobody can tell which headers it was compiled with: the release
+    /// of the library that the linker took stands for theirs, since they come in one package; else the first release that
+    /// has all the functions that the file binds. With it the finding that says so.
+    pub fn resolve_cudnn(
+        &self,
+        policy: &Policy,
+        toolchain: &Toolchain,
+        manifest: &Manifest,
+        binary: &Binary,
+        seen: &LinkEvidence,
+    ) -> (Option<ResolvedCudnn>, Vec<Finding>) {
+        let Some(soname) = binary.needed.iter().find(|name| CUDNN.is_named(name)) else { return (None, Vec::new()) };
+        let library = seen.library_taken.clone();
+        let known = library.as_ref().and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
+        let judged = toolchain.library_used().and_then(|library| library.path.canonicalize().ok());
+        let is_judged = known.is_some_and(|(_, path)| judged.is_some() && path.canonicalize().ok() == judged);
+        let by_policy = policy.library_built.map(|version| (version, KnownBy::Declared));
+        if let Some(recorded) = &manifest.library {
+            // Headers of the system, and a library from elsewhere: these need not be its headers.
+            let other = known.is_some_and(|(version, _)| version != recorded.version && !is_judged);
+            let of_system = manifest.library_known.is_none() && toolchain.has_library_headers_of_system() && other;
+            if !of_system && manifest.library_known != Some(KnownBy::Declared) {
+                return (None, Vec::new());
+            }
+        }
+        let bound = binary.bound.iter().find(|bound| CUDNN.is_named(&bound.soname));
+        let release = by_policy.or(known.map(|(version, _)| (version, KnownBy::Linked)));
+        let release = release.or_else(|| Some((bound?.first, KnownBy::Symbols)));
+        let taken = release.map(|(version, known)| {
+            let built = BuiltWith { version, linkage: Linkage::Linked };
+            ResolvedCudnn { version, known: Some(known), rows: built.requirement_rows(policy) }
+        });
+        let mut findings = Vec::new();
+        if by_policy.is_none() {
+            let values = Values::default().with("file", &self.component.name).with("library", soname);
+            let values = values.with_known("found", known.map(|(version, _)| version));
+            let values = values.with_known("path", known.map(|(_, path)| path.display()));
+            let values = values
+                .with_known("symbol", bound.map(|bound| &bound.name))
+                .with_known("min", bound.map(|bound| bound.first));
+            let by_cargo = if taken.is_some() {
+                MessageTemplate::CudnnHeadersUnknown
+            } else {
+                MessageTemplate::CudnnHeadersUnknownNothing
+            };
+            let words = toolchain.by.choose(
+                by_cargo,
+                MessageTemplate::CudnnHeadersUnknownCMake,
+                MessageTemplate::CudnnHeadersUnknownOptions,
+            );
+            findings.push(words.to_finding(&values));
+        }
+        // What policy and toolkit say of it; a build system's way to it has been followed.
+        if let Some(library) = library.filter(|_| !is_judged && toolchain.by == BuildSystem::Cargo) {
+            let taken = toolchain.with_library_taken(library);
+            findings.extend(judge::build::recheck_linked_cudnn(policy, toolchain, &taken));
+        }
+        (taken, findings)
+    }
+
+    /// The guarded library's headers that the code of a linked file was compiled with, where the build has left something that
+    /// shows them: whatever is named elsewhere, the record is of these, and they are held against the library that the linker
+    /// took. Of several the newest is recorded. Nothing where the file needs no such library, or nothing shows its headers.
+    pub fn compiled_with(
+        &self,
+        policy: &Policy,
+        toolchain: &Toolchain,
+        seen: &LinkEvidence,
+        included: &[Included],
+    ) -> Option<(ResolvedCudnn, Vec<Finding>)> {
+        let newest = included.iter().map(|one| one.version).max()?;
+        let linked = match &seen.library_taken {
+            Some(library) => toolchain.with_library_taken(library.clone()),
+            None => toolchain.clone(),
+        };
+        let mut findings = Vec::new();
+        for one in included {
+            let headers = LibraryHeaders { path: one.path.clone(), version: Some(one.version) };
+            let now = linked.with_library_included(headers, &one.by);
+            for finding in judge::build::recheck_linked_cudnn(policy, toolchain, &now) {
+                if !findings.contains(&finding) {
+                    findings.push(finding);
+                }
+            }
+        }
+        let built = BuiltWith { version: newest, linkage: Linkage::Linked };
+        Some((ResolvedCudnn { version: newest, known: None, rows: built.requirement_rows(policy) }, findings))
+    }
+
+    /// What was kept back before linking, and holds now that the file has shown what was used.
+    pub fn deferred_findings(&self, judged: &BuildCheck, seen: &LinkEvidence, binary: &Binary) -> Vec<Finding> {
+        let takes_library = binary.needed.iter().any(|name| CUDNN.is_named(name));
+        let named = judged.toolchain.named_releases();
+        let holds = |finding: &&Finding| {
+            let found = takes_library && is_library_absent(finding, &judged.toolchain);
+            judge::linked::still_holds(finding, seen, &named) && !lock::is_superseded(finding, seen) && !found
+        };
+        judged.deferred.iter().filter(holds).cloned().collect()
+    }
+
+    /// Holds the linked file against the policy and what was recorded before, and weighs. `library` is what is
+    /// wrong with the guarded library that it turned out to need.
+    pub fn judge_linked(
+        &self,
+        policy: &Policy,
+        manifest: &Manifest,
+        linked: &Linked<'_>,
+        library: Vec<Finding>,
+        taken: Option<&ResolvedCudnn>,
+    ) -> Vec<Finding> {
+        let mut manifest = manifest.clone();
+        if let Some(taken) = taken {
+            taken.record_in(&mut manifest);
+        }
+        let mut findings = judge::linked::check_linked(policy, &manifest, linked);
+        findings.extend(library);
+        self.apply_policy(policy, findings).findings
+    }
+
+    /// Holds the linked file against the lock. `kept_back` is what was not said before linking, `insist` whether any drift is
+    /// an error.
+    ///
+    /// # Errors
+    /// Where the lock cannot be read.
+    pub fn lock_drift(
+        &self,
+        policy: &Policy,
+        recorded: &Manifest,
+        linked: &Linked<'_>,
+        kept_back: &[Finding],
+        insist: bool,
+    ) -> Result<Vec<Finding>, String> {
+        let Some(file) = Lock::lock_path(self.top) else { return Ok(Vec::new()) };
+        let Some(lock) = Lock::read(&file)? else { return Ok(Vec::new()) };
+        let kept_back = kept_back.iter().any(|finding| finding.code == Code::LockDrift);
+        let mut weighed =
+            self.apply_policy(policy, lock::judge_linked(&lock, &file, recorded, linked, kept_back)).findings;
+        if insist {
+            lock::enforce_locked(&mut weighed, policy);
+        }
+        Ok(weighed)
+    }
+
+    /// Seals its notes in the file, or in `to`, which becomes a copy of it: the manifests that stand in it then. `seen` is what its tools tell; `None` where it has
+    /// nothing of CUDA; `judged` is the build, where its crates and variables are its own. The inner error is why the file does not carry this package's guard, though one was given to the
+    /// linker: what [`Self::not_guarded`] takes.
+    ///
+    /// # Errors
+    /// Why the file cannot be read or written.
+    pub fn seal_file(
+        &self,
+        binary: &Binary,
+        to: Option<&Path>,
+        kernels: &Kernels,
+        judged: Option<&BuildCheck>,
+        seen: Option<LinkEvidence>,
+        taken: Option<ResolvedCudnn>,
+    ) -> Result<Result<Vec<Manifest>, String>, String> {
+        let uses = judged.map_or(&[][..], |judged| &judged.uses);
+        let mut looked_up = Vec::new();
+        for (symbol, cuda, by) in crates::driver_floors(uses) {
+            if binary.holds_name(symbol)? {
+                looked_up.push((cuda, by));
+            }
+        }
+        let of_file = LinkObservation::from_binary(binary);
+        // The file names functions of the library's, and who looks them up is known from the graph.
+        let opened = binary.linkage(CUDNN) == Linkage::Unknown && uses.iter().any(|one| one.opens_library(CUDNN.key));
+        let observed = LinkObservation {
+            looked_up,
+            // cargo hands a file on only where its compiler has ended well, and runs it again where it has not.
+            fresh: self.given.is_none(),
+            nothing: seen.is_none(),
+            archs_of_nobody: judged.is_some_and(|judged| judged.toolchain.archs.named_by().is_none()),
+            seen: seen.unwrap_or_default(),
+            taken,
+            library: if opened { Linkage::Dlopened } else { of_file.library },
+            component: Some(self.package.to_owned()),
+            archs: Some(kernels.built_targets()),
+            gpus: Some(kernels.requirement_rows()),
+            ..of_file
+        };
+        let (sealed, manifests) = seal::seal_open(binary, to, &observed)?;
+        if sealed.written + sealed.same == 0 {
+            return Ok(Err(sealed.left.into_iter().next().unwrap_or_else(|| NOTE_MISSING.to_owned())));
+        }
+        Ok(Ok(manifests))
+    }
+
+    /// What to say of a file that does not carry the guard which the linker was given, as it weighs in this build.
+    pub fn not_guarded(&self, policy: &Policy, name: &str, file: &Path, why: &str) -> Vec<Finding> {
+        let values = Values::default().with("file", name).with("path", file.display());
+        let values = values.with("component", &self.component).with("why", why);
+        self.apply_policy(policy, vec![MessageTemplate::GuardNotLinked.to_finding(&values)]).findings
+    }
+}
+=======
+>>>>>>> THEIRS

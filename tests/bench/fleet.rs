@@ -12,14 +12,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use cudaguard::env::Env;
-use cudaguard::guard::{self, GuardObjects};
-use cudaguard::manifest::{BuiltWith, Component, GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
-use cudaguard::note;
-use cudaguard::policy::Policy;
-use cudaguard::toolchain::Toolchain;
-use cudaguard::vendor::CUDNN;
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::guard::{self, GuardObjects, NoteSource};
+use cudaguard::internal::manifest::{BuiltWith, Component, GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
+use cudaguard::internal::note;
+use cudaguard::internal::policy::Policy;
+use cudaguard::internal::toolchain::Toolchain;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, command, cost};
 
 const MACHINES: usize = 100_000;
@@ -207,9 +207,9 @@ fn make(to: &Path, folder: &Path) {
     .chain(inner)
     .collect();
     let descriptor = note::encode(&manifest).expect("a note");
+    let source = NoteSource { descriptor: &descriptor, component: &manifest.component, dlopen: None };
     let GuardObjects::Objects { note, shim } =
-        guard::compile_guard(&Env::from_process(), &descriptor, &manifest.component, &target, folder, None)
-            .expect("a C compiler")
+        guard::compile_guard(&Env::from_process(), source, &target, folder, None).expect("a C compiler")
     else {
         panic!("no guard for {target}")
     };

@@ -21,8 +21,8 @@ use std::slice;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use cudaguard::note;
-use cudaguard::vendor::CUDNN;
+use cudaguard::internal::note;
+use cudaguard::internal::vendor::CUDNN;
 use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, Gpu, H100, Library, NEWS, V100, World};
 use cudaguard_tests::{Call, Scratch, parts};
@@ -241,7 +241,7 @@ fn unsealed() {
         let _ = fixture::in_c("model", &folder, "cc", &[]);
         let descriptor = folder.join("descriptor");
         let bytes = fs::read(&descriptor).expect("the note of a sealed program");
-        let mut manifest = note::decode(&bytes).expect("a note").manifest;
+        let mut manifest = cargo_cudaguard::binary::manifest_decoder::decode(&bytes).expect("a note").manifest;
         manifest.observed = None;
         manifest.sealed = false;
         manifest.requires.clear();

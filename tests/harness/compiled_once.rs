@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cudaguard::digest::Digest;
+use cudaguard::internal::digest::Digest;
 
 use crate::{places, scratch, tools};
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes guard-core/data/symbols.txt: in which release did a function of an NVIDIA library first appear? See --help."""
+"""Makes cargo-cudaguard/data/symbols.txt: in which release did a function of an NVIDIA library first appear? See --help."""
 import argparse, fnmatch, json, os, re, struct, subprocess, sys, zipfile, zlib
 
 sys.dont_write_bytecode = True
@@ -15,7 +15,7 @@ last one stopped. docs/internals/symbols.md has the format of the table and what
   table.py collect DIR [--only REGEX]   reads what is not in DIR yet
   table.py write DIR                    writes the table from it; libraries of which DIR has nothing keep their lines
   table.py check DIR                    says where the two differ: status 1"""
-TABLE = os.path.join(HERE, "..", "..", "guard-core", "data", "symbols.txt")
+TABLE = os.path.join(HERE, "..", "..", "cargo-cudaguard", "data", "symbols.txt")
 CHUNK = 192 << 10
 # Project, with and without the CUDA major behind it -> its libraries, and the headers that declare their functions.
 PROJECTS = {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::files;
+use crate::sys::files;
 
 /// The package's own files.
 pub(super) struct Own {

@@ -1,7 +1,7 @@
 //! Inserts values into messages: the template language of `data/findings.toml`, which the shim also implements.
 
 use super::{FIELDS, Finding, MessageFragment, MessageTemplate};
-use crate::sanitize;
+use crate::text::sanitize;
 
 /// The fields that may have several lines, which are indented under the sentence. A newline in any other field comes
 /// from outside and is escaped, because it must not look like a line of the message.
@@ -35,7 +35,7 @@ impl Values {
     }
 
     /// Returns a value; empty if it is unknown.
-    pub(crate) fn get(&self, name: &str) -> &str {
+    pub fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 }

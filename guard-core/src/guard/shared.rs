@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{GuardCompiler, SOURCE_DIGEST, shim_source};
-use crate::digest::Digest;
+use crate::sys::digest::Digest;
 
 /// Maximum waiting time for another process that compiles the object; far longer than any compiler needs. After that,
 /// this process compiles its own.
@@ -19,32 +19,34 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory of shared objects.
 #[derive(Clone, Debug)]
-pub(super) struct SharedDir(PathBuf);
+pub struct SharedDir(PathBuf);
 
 impl SharedDir {
-    pub(super) fn new(dir: &Path) -> Self {
+    /// The directory, which need not exist.
+    pub fn new(dir: &Path) -> Self {
         Self(dir.to_owned())
     }
 
     /// The path of this compiler's shim, compiled or not.
-    pub(super) fn shim_path(&self, compiler: &GuardCompiler) -> PathBuf {
+    pub fn shim_path(&self, compiler: &GuardCompiler) -> PathBuf {
         self.path(compiler, "shim", "c", SOURCE_DIGEST)
     }
 
     /// Compiles the shim unless it exists. The inner error is the compiler's, in one line.
-    pub(super) fn shim(&self, compiler: &GuardCompiler) -> Result<Result<PathBuf, String>, String> {
+    pub fn shim(&self, compiler: &GuardCompiler) -> Result<Result<PathBuf, String>, String> {
         self.object(&self.shim_path(compiler), |dir| {
             compiler.compile_object(dir, "cudaguard-shim", "c", &shim_source())
         })
     }
 
-    pub(super) fn path(&self, compiler: &GuardCompiler, name: &str, language: &str, text: Digest) -> PathBuf {
+    /// The path of an object with this name, compiled by this compiler from this text.
+    pub fn path(&self, compiler: &GuardCompiler, name: &str, language: &str, text: Digest) -> PathBuf {
         self.0.join(format!("cudaguard-{name}-{}.o", key(compiler, language, text)))
     }
 
     /// Compiles an object unless it exists. If several processes need it at the same time, one of them compiles it and
     /// the others wait.
-    pub(super) fn object(
+    pub fn object(
         &self,
         object: &Path,
         compile: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,

@@ -5,13 +5,13 @@ use std::fmt::{Display, Write as _};
 use std::fs;
 use std::path::Path;
 
-use crate::arch::Suffix;
-use crate::manifest::REVISION;
-use crate::note::layout::{self, Field, Kind};
-use crate::tables::pci;
-use crate::tables::{self, Cc, Floor};
-use crate::vendor::CUDNN;
-use crate::version::{CudaVersion, DriverRelease};
+use crate::knowledge::tables::pci;
+use crate::knowledge::tables::{self, Cc, Floor};
+use crate::knowledge::vendor::CUDNN;
+use crate::manifest::model::REVISION;
+use crate::manifest::note::layout::{self, Field, Kind};
+use crate::model::arch::Suffix;
+use crate::model::version::{CudaVersion, DriverRelease};
 
 fn c_struct(name: &str, fields: &[Field]) -> String {
     let mut text = format!("\nstruct {name} {{\n");

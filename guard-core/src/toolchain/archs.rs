@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{BuildSystemFacts, DetectOptions, NvccCandidate, Sourced, nvcc};
-use crate::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
-use crate::env::Env;
-use crate::shell_words::split_words;
-use crate::subprocess;
-use crate::tables;
-use crate::version::Version;
+use crate::knowledge::tables;
+use crate::model::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
+use crate::model::version::Version;
+use crate::sys::env::Env;
+use crate::sys::subprocess;
+use crate::text::shell_words::split_words;
 
 /// The name of the policy as a source.
 const POLICY: &str = "[gpu] archs";
@@ -150,7 +150,6 @@ impl DeclaredArchs {
 
     /// Returns the source of the resulting architectures; `None` if it is PyTorch's list, which containers set for all
     /// users.
-    #[cfg(feature = "command")]
     pub fn named_by(&self) -> Option<&str> {
         let strongest = self.declared.iter().find(|declared| !declared.adds).or(self.declared.first())?;
         (!strongest.is_of_torch()).then_some(&*strongest.source)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{CompilerFamily, HostCompiler, Install, LibraryFile, LinkedCudart, Toolchain, Toolkit};
-use crate::vendor::CUDNN;
+use crate::knowledge::vendor::CUDNN;
 
 impl Toolchain {
     /// Returns the known part of the release of the toolkit in use: `13.0.88`, or `13.0` if it is only known from

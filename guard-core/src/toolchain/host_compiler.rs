@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::version::Version;
+use crate::model::version::Version;
 
 /// A host compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +29,7 @@ impl HostCompiler {
 
     /// Converts an entry of `.comment` in an object to the manifest's form: `GCC: (GNU) 13.2.0` → `gcc 13.2.0`.
     /// `None` for linkers, rustc and unknown compilers.
-    #[cfg(feature = "command")]
-    pub(crate) fn in_comment(text: &str) -> Option<String> {
+    pub fn in_comment(text: &str) -> Option<String> {
         let (family, version) = match text.strip_prefix("GCC: ") {
             Some(rest) => (CompilerFamily::Gcc, parse_gnu_version(rest)),
             None => parse_version_output(text),
@@ -163,7 +162,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "command")]
     #[test]
     fn what_stands_in_objects() {
         for (text, expected) in [

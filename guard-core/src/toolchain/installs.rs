@@ -8,10 +8,10 @@ use super::library::LibraryImage;
 use super::pkg_config;
 use super::places::{Layout, Precedence, ToolkitPlace, entries_with_prefix, path_below, site_packages};
 use super::{SearchDir, Selection, Sourced};
-use crate::env::Env;
-use crate::files;
-use crate::vendor::{CUDNN, major_of, numbers_of};
-use crate::version::Version;
+use crate::knowledge::vendor::{CUDNN, major_of, numbers_of};
+use crate::model::version::Version;
+use crate::sys::env::Env;
+use crate::sys::files;
 
 /// A place with headers, a library, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Install {
 /// The header that contains the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudnnHeaders {
-    /// The path: a file of [`crate::vendor::LibraryNames::headers`].
+    /// The path: a file of [`crate::knowledge::vendor::LibraryNames::headers`].
     pub path: PathBuf,
     /// Its version; `None` if it contains none.
     pub version: Option<Version>,
@@ -47,7 +47,7 @@ pub struct InstalledLibrary {
     /// The inner libraries in its directory. The one with the version comes first.
     pub parts: Vec<InstalledPart>,
     /// Missing inner libraries: those that the loader library needs, and those that contain their version
-    /// ([`crate::vendor::Library::parts`]).
+    /// ([`crate::knowledge::vendor::Library::parts`]).
     pub missing: Vec<String>,
 }
 
@@ -87,10 +87,9 @@ pub(super) fn headers_in(folder: &Path) -> Option<CudnnHeaders> {
     damaged
 }
 
-#[cfg(feature = "command")]
 impl CudnnHeaders {
     /// Returns the headers in this directory.
-    pub(crate) fn in_folder(folder: &Path) -> Option<Self> {
+    pub fn in_folder(folder: &Path) -> Option<Self> {
         headers_in(folder)
     }
 }
@@ -136,7 +135,7 @@ fn library_from_path(path: &Path) -> Option<InstalledLibrary> {
         _ => None,
     };
     let soname = files::read_bytes(&real).ok().and_then(|data| {
-        let soname = crate::elf::Elf::parse(&data).ok()?.soname()?.to_owned();
+        let soname = crate::sys::elf::Elf::parse(&data).ok()?.soname()?.to_owned();
         major_of(&soname)
     });
     let major = soname
@@ -282,7 +281,6 @@ pub(super) const SYSTEM: &str = "the system";
 pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
 
 /// Returns the library of this soname that a linker finds first in these directories.
-#[cfg(feature = "command")]
 pub(super) fn resolve_library(soname: &str, folders: &[PathBuf]) -> Option<InstalledLibrary> {
     let names = [CUDNN.link_name(), soname.to_owned()];
     let files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));

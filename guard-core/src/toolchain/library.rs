@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::elf::{Elf, tag};
-use crate::files;
+use crate::sys::elf::{Elf, tag};
+use crate::sys::files;
 
 /// Size limit for a search in `.rodata`: only one of the queried libraries exceeds it (24 MB).
 const MOST_RODATA: u64 = 4 << 20;

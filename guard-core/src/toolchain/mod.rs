@@ -18,13 +18,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::arch::{ArchRequest, Target};
-use crate::env::Env;
-use crate::files;
-use crate::shell_words::split_words;
-use crate::subprocess;
-use crate::vendor;
-use crate::version::{CudaVersion, Version};
+use crate::knowledge::vendor;
+use crate::model::arch::{ArchRequest, Target};
+use crate::model::version::{CudaVersion, Version};
+use crate::sys::env::Env;
+use crate::sys::files;
+use crate::sys::subprocess;
+use crate::text::shell_words::split_words;
 
 mod archs;
 mod build_system;
@@ -35,8 +35,6 @@ mod library;
 mod nvcc;
 mod pkg_config;
 mod places;
-#[cfg(feature = "command")]
-mod report;
 
 use archs::ProjectNvccFlags;
 pub use archs::{Declared, DeclaredArchs, Native};
@@ -295,21 +293,19 @@ impl Toolchain {
 }
 
 /// Returns the release in this `cuda.h`.
-#[cfg(feature = "command")]
 pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
     read_start(file).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read_lossy(file)?))
 }
 
 /// Queries of crates, whose build scripts have another search order.
-#[cfg(feature = "command")]
 impl Toolchain {
     /// Returns the first program of this name in `PATH`.
-    pub(crate) fn in_path(env: &Env, name: &str) -> Option<PathBuf> {
+    pub fn in_path(env: &Env, name: &str) -> Option<PathBuf> {
         subprocess::in_path(name, env)
     }
 
     /// Returns the release of an nvcc: of the known toolkit that it belongs to, otherwise from its own output.
-    pub(crate) fn release_of(&self, env: &Env, nvcc: &Path) -> Option<Version> {
+    pub fn release_of(&self, env: &Env, nvcc: &Path) -> Option<Version> {
         let known =
             self.toolkits.iter().find(|toolkit| toolkit.nvcc.as_ref().is_some_and(|own| same_file(&own.path, nvcc)));
         match known.and_then(Toolkit::version) {
@@ -319,12 +315,12 @@ impl Toolchain {
     }
 
     /// Returns the cuDNN of this soname that a linker finds first in these directories.
-    pub(crate) fn library_taken(soname: &str, folders: &[PathBuf]) -> Option<LibraryFile> {
+    pub fn library_taken(soname: &str, folders: &[PathBuf]) -> Option<LibraryFile> {
         installs::resolve_library(soname, folders)
     }
 
     /// Replaces the detected cuDNN library by the one that the linker used.
-    pub(crate) fn with_library_taken(&self, library: LibraryFile) -> Self {
+    pub fn with_library_taken(&self, library: LibraryFile) -> Self {
         let mut toolchain = self.clone();
         toolchain.library_headers = None;
         let install = Install { library: Some(library), ..Install::default() };
@@ -333,7 +329,7 @@ impl Toolchain {
     }
 
     /// Replaces the detected cuDNN headers by those that code was compiled with.
-    pub(crate) fn with_library_included(&self, headers: LibraryHeaders, by: &Path) -> Self {
+    pub fn with_library_included(&self, headers: LibraryHeaders, by: &Path) -> Self {
         let mut toolchain = self.clone();
         let install = Install { headers: Some(headers), ..Install::default() };
         toolchain.library_headers = Some(toolchain.choose(install, &format!("included, by {}", by.display())));
@@ -352,17 +348,17 @@ impl Toolchain {
     }
 
     /// Returns the `cuda.h` in exactly this directory.
-    pub(crate) fn cuda_h(folder: &Path) -> Option<ToolkitHeaders> {
+    pub fn cuda_h(folder: &Path) -> Option<ToolkitHeaders> {
         headers_in(&[folder.to_owned()])
     }
 
     /// Returns the version in a cuDNN header.
-    pub(crate) fn version_of_header(header: &Path) -> Option<Version> {
+    pub fn version_of_header(header: &Path) -> Option<Version> {
         installs::parse_header(&read_lossy(header)?)
     }
 
     /// Returns the GPUs of this machine, from `nvidia-smi`.
-    pub(crate) fn gpus_here(env: &Env) -> Native {
+    pub fn gpus_here(env: &Env) -> Native {
         archs::ask_gpus(archs::who_knows(env, None), env.for_child().as_ref(), Duration::from_secs(10))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::shell_words::split_words;
-use crate::version::Version;
+use crate::model::version::Version;
+use crate::text::shell_words::split_words;
 
 /// An nvcc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::places::{Layout, Precedence, ToolkitPlace, entries_with_prefix, name_of, path_below};
-use crate::env::Env;
-use crate::files;
+use crate::sys::env::Env;
+use crate::sys::files;
 
 /// The variables that pkg-config reads, without those for a single target.
 const READ: &[&str] =

@@ -7,9 +7,9 @@ use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::elf::machine;
-use crate::env::Env;
-use crate::files;
+use crate::sys::elf::machine;
+use crate::sys::env::Env;
+use crate::sys::files;
 
 /// Directory names that depend on the target.
 #[derive(Clone, Debug)]

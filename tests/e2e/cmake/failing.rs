@@ -1,6 +1,6 @@
 //! What does not belong together stops a release build, in words that make and ninja leave as they are.
 
-use cudaguard::binary::Binary;
+use cargo_cudaguard::binary::file::Binary;
 use cudaguard_tests::{Test, layout, parts, rows, snapshot, tests};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, toolkit, words};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use cudaguard::elf::machine;
-use cudaguard::manifest::Linkage;
+use cudaguard::internal::elf::machine;
+use cudaguard::internal::manifest::Linkage;
 use cudaguard_tests::{Project, Test, parts, stand_in, tests, tools};
 
 use super::fixture::{

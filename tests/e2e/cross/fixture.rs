@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::binary::Binary;
-use cudaguard::elf::{Elf, machine};
-use cudaguard::note::Note;
+use cargo_cudaguard::binary::file::Binary;
+use cargo_cudaguard::binary::manifest_decoder::Note;
+use cudaguard::internal::elf::{Elf, machine};
 use cudaguard_tests::{Call, Outcome, Project, parts, places};
 
 pub(crate) const AARCH64: &str = "aarch64-unknown-linux-gnu";

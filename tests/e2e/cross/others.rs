@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use cudaguard::binary::Binary;
-use cudaguard::elf::machine;
+use cargo_cudaguard::binary::file::Binary;
+use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Project, Test, tests, tools};
 
 use super::fixture::{

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::binary::Binary;
-use cudaguard::elf::machine;
+use cargo_cudaguard::binary::file::Binary;
+use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Call, Outcome, Project, Test, stand_in, tests, tools};
 
 use super::fixture::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed};

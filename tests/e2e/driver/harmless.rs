@@ -424,7 +424,7 @@ fn a_program_and_its_library_on_unlike_gpus() {
 
 /// The shim of this version and one of another, in one program: neither takes the other's state for its own.
 fn two_cudaguard_versions_in_one_program() {
-    let shim = cudaguard::guard::shim_source();
+    let shim = cudaguard::internal::guard::shim_source();
     for (world, status) in [(r580(&[A100]), 0), (asked(), 0), (r580(&[T4]), 78)] {
         let stage = Stage::new(&world);
         let other = stage.scratch.file("other.c", shim.replace("cudaguard_r1", "cudaguard_r2"));

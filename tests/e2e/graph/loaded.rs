@@ -4,14 +4,15 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard::binary::Binary;
-use cudaguard::dlopen_note;
-use cudaguard::elf::Elf;
-use cudaguard::finding::Severity;
-use cudaguard::host::{DriverState, Host, HostDriver, HostGpu};
-use cudaguard::judge;
-use cudaguard::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::version::CudaVersion;
+use cargo_cudaguard::binary::dlopen_note;
+use cargo_cudaguard::binary::file::Binary;
+use cargo_cudaguard::host::facts::{DriverState, Host, HostDriver, HostGpu};
+use cargo_cudaguard::host::judge;
+use cudaguard::internal::elf::Elf;
+use cudaguard::internal::finding::Severity;
+use cudaguard::internal::guard::{DLOPEN_SECTION, DLOPEN_TYPE};
+use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::internal::version::CudaVersion;
 use cudaguard_tests::{Call, Test, command, parts, scratch, snapshot, stand_in, tests};
 
 use super::fixture::Tree;
@@ -101,17 +102,17 @@ fn readable_by_others(tree: &Tree, program: &Path) {
     assert!(entries.iter().all(|entry| entry.priority == "suggested" && !entry.sonames.is_empty()));
     // Of an owner that it has not heard of yet binutils 2.40 shows all the same, and ends with 1.
     let shown = Call::new("readelf").args(["--notes", "--wide"]).arg(&stripped).run().stdout;
-    let note = shown.split("Displaying notes found in: ").find(|part| part.starts_with(dlopen_note::SECTION));
+    let note = shown.split("Displaying notes found in: ").find(|part| part.starts_with(DLOPEN_SECTION));
     let note = note.expect("a section of that name");
     assert!(note.contains("FDO") && note.contains("0x407c0c0a"), "{note}");
     let section = tree.beside("section");
-    let dump = format!("--dump-section={}={}", dlopen_note::SECTION, section.display());
+    let dump = format!("--dump-section={}={}", DLOPEN_SECTION, section.display());
     let copy = tree.beside("copy");
     let _ = Call::new("objcopy").arg(dump).args([&stripped, &copy]).run().success();
     // As python's readers do it: name and text behind three numbers, the text up to its NUL.
     let bytes = fs::read(&section).expect("dumped");
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-    assert_eq!((number(0), number(8), &bytes[12..16]), (4, dlopen_note::TYPE, b"FDO\0".as_slice()));
+    assert_eq!((number(0), number(8), &bytes[12..16]), (4, DLOPEN_TYPE, b"FDO\0".as_slice()));
     let length = usize::try_from(number(4)).expect("small");
     let text = bytes[16..16 + length].strip_suffix(b"\0").expect("ends with a NUL");
     let value: serde_json::Value = serde_json::from_slice(text).expect("JSON");
@@ -153,10 +154,13 @@ fn a_driver_without_the_functions(program: &Path, manifest: &Manifest) {
         gpus: Some(vec![HostGpu { cc: Some((8, 0)), visible: true, ..HostGpu::default() }]),
         ..Host::default()
     };
-    let found = judge::run::judge(manifest, &host(CudaVersion::new(12, 2)));
-    let refused: Vec<String> =
-        found.iter().filter(|one| one.severity == Severity::Error).map(cudaguard::finding::Finding::render).collect();
+    let found = judge::judge(manifest, &host(CudaVersion::new(12, 2)));
+    let refused: Vec<String> = found
+        .iter()
+        .filter(|one| one.severity == Severity::Error)
+        .map(cudaguard::internal::finding::Finding::render)
+        .collect();
     snapshot::check("graph/driver-without-functions", &refused.join("\n"));
-    let found = judge::run::judge(manifest, &host(CudaVersion::new(12, 8)));
+    let found = judge::judge(manifest, &host(CudaVersion::new(12, 8)));
     assert!(found.iter().all(|one| one.severity < Severity::Warning), "{found:?}");
 }

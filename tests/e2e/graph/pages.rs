@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::crates::table::{CrateRow, LibraryRule, Mode, Symbols, table};
+use cargo_cudaguard::knowledge::crates::table::{CrateRow, LibraryRule, Mode, Symbols, table};
 use cudaguard_tests::{Test, places, scratch, tests};
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -189,7 +189,7 @@ fn page() -> String {
     page.push_str(PROGRAMS);
     page.push_str(
         "\n## The crates\n\nThese facts come from the source of the named version. cudaguard applies them to the whole range.\n\n\
-         `cargo test` generates this page from `guard-core/data/crates.toml` and from test snapshots.\n",
+         `cargo test` generates this page from `cargo-cudaguard/data/crates.toml` and from test snapshots.\n",
     );
     for row in &table().crates {
         describe(&mut page, row);

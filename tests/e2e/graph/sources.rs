@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::crates::table::{CrateRow, LibraryRule, table};
-use cudaguard::elf::Elf;
-use cudaguard::mapped_file::Contents;
-use cudaguard::version::CudaVersion;
+use cargo_cudaguard::binary::mapped_file::Contents;
+use cargo_cudaguard::knowledge::crates::table::{CrateRow, LibraryRule, table};
+use cudaguard::internal::elf::Elf;
+use cudaguard::internal::version::CudaVersion;
 use cudaguard_tests::{Test, crates, parts, tests};
 
 use super::real::tree;
@@ -117,8 +117,11 @@ fn levels_ask_for_the_driver_that_has_their_functions() {
     let path = parts::driver("535").join("libcuda.so.1");
     let data = Contents::open(&path).unwrap_or_else(|error| panic!("{error}"));
     let elf = Elf::parse(&data).expect("a library");
-    let exported: BTreeSet<&str> =
-        elf.dynamic_symbols().filter(cudaguard::elf::Symbol::is_exported).filter_map(|symbol| symbol.name()).collect();
+    let exported: BTreeSet<&str> = elf
+        .dynamic_symbols()
+        .filter(cudaguard::internal::elf::Symbol::is_exported)
+        .filter_map(|symbol| symbol.name())
+        .collect();
     let looked_up = functions(&text);
     for row in table().driver.iter().filter(|row| row.level <= CudaVersion::new(13, 0)) {
         let feature = format!("cuda-{}", row.level.to_int());

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use cudaguard::manifest::Linkage;
+use cudaguard::internal::manifest::Linkage;
 use cudaguard_tests::{Call, Test, tests};
 
 use super::fixture::{Arch, MAIN, Says, descriptor, manifest, templates, version};

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cudaguard::finding::{self, Finding, MessageTemplate, Severity, Values, Verdict};
-use cudaguard::host::{CudartState, CudnnState, DriverState, Host};
-use cudaguard::judge::run::{judge, together};
-use cudaguard::manifest::{GpuCoverage, Manifest};
-use cudaguard::policy::GpuNeed;
+use cargo_cudaguard::host::facts::{CudartState, CudnnState, DriverState, Host};
+use cargo_cudaguard::host::judge::{judge, together};
+use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::manifest::{GpuCoverage, Manifest};
+use cudaguard::internal::policy::GpuNeed;
 use cudaguard_tests::{Call, Scratch, Test, command, places, test};
 use serde_json::Value;
 

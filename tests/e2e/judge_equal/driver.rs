@@ -7,14 +7,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::finding::Verdict;
-use cudaguard::host::{CudartState, CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion};
-use cudaguard::judge::run::{judge, together};
-use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, RecordedCudart, Requirement};
-use cudaguard::policy::GpuNeed;
-use cudaguard::tables;
-use cudaguard::vendor::CUDNN;
-use cudaguard::version::{CudaVersion, DriverRelease};
+use cargo_cudaguard::host::facts::{
+    CudartState, CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion,
+};
+use cargo_cudaguard::host::judge::{judge, together};
+use cudaguard::internal::finding::Verdict;
+use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, RecordedCudart, Requirement};
+use cudaguard::internal::policy::GpuNeed;
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, parts, places, skip, test, tools, world};
 
 use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::manifest::{Component, Linkage, Manifest, Requirement};
-use cudaguard::note;
-use cudaguard::policy::Runtime;
-use cudaguard::vendor::CUDNN;
-use cudaguard::version::Version;
+use cudaguard::internal::manifest::{Component, Linkage, Manifest, Requirement};
+use cudaguard::internal::note;
+use cudaguard::internal::policy::Runtime;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::Version;
 use cudaguard_tests::{Call, Scratch, places, tools};
 
 /// What is patched: a word that stands nowhere else.

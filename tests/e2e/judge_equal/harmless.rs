@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use cudaguard::guard::{self, GuardObjects, Tool};
-use cudaguard::manifest::{Component, Linkage, Manifest};
-use cudaguard::note;
-use cudaguard::vendor::CUDNN;
+use cargo_cudaguard::guard::{self, Tool};
+use cudaguard::internal::guard::GuardObjects;
+use cudaguard::internal::manifest::{Component, Linkage, Manifest};
+use cudaguard::internal::note;
+use cudaguard::internal::vendor::CUDNN;
 use cudaguard_tests::{Call, Outcome, Scratch, Test, skip, tests, tools};
 
 use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
@@ -546,7 +547,7 @@ int main(int argc, char **argv) {
     let program = scene.scratch.join("children");
     let mut manifest = built();
     manifest.requires.truncate(1);
-    if let Some(cudaguard::manifest::Requirement::Library { linkage, .. }) = manifest.requires.first_mut() {
+    if let Some(cudaguard::internal::manifest::Requirement::Library { linkage, .. }) = manifest.requires.first_mut() {
         *linkage = Linkage::Dlopened;
     }
     NATIVE.guarded("children", &program, &[descriptor(&manifest)], source, &[]);

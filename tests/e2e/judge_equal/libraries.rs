@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard::internal::manifest::{Linkage, Manifest};
 use cudaguard_tests::{Call, Scratch, Test, places, tests, tools};
 
 use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
@@ -77,7 +77,7 @@ impl Scene {
         let mut template = format!("asking-{name}");
         if matches!(
             manifest.requires.first(),
-            Some(cudaguard::manifest::Requirement::Library { linkage: Linkage::Linked, .. })
+            Some(cudaguard::internal::manifest::Requirement::Library { linkage: Linkage::Linked, .. })
         ) {
             let link = NATIVE.place("link-9");
             fs::create_dir_all(&link).expect("a folder can be made");

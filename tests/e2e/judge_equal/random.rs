@@ -8,12 +8,12 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::finding::Verdict;
-use cudaguard::host::{CudnnState, DriverState, Host, HostDriver, HostGpu};
-use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
-use cudaguard::policy::GpuNeed;
-use cudaguard::tables;
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cargo_cudaguard::host::facts::{CudnnState, DriverState, Host, HostDriver, HostGpu};
+use cudaguard::internal::finding::Verdict;
+use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
+use cudaguard::internal::policy::GpuNeed;
+use cudaguard::internal::tables;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Test, test};
 
 use super::driver::{judged, need_worlds, random, random_machines, start_all};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard::manifest::{Linkage, Opens};
+use cudaguard::internal::manifest::{Linkage, Opens};
 use cudaguard_tests::{Outcome, Scratch, Test, command, parts, tests};
 
 use super::fixture::{NATIVE, descriptor, manifest, version};

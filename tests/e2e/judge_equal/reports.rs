@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard::internal::manifest::{Linkage, Manifest};
 use cudaguard_tests::{Call, Test, tests, tools};
 use serde_json::Value;
 

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::finding::{MessageTemplate, Values, Verdict};
-use cudaguard::host::{CudnnState, Host, Inner, LoaderVersion as Own};
-use cudaguard::judge::run::judge;
-use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
-use cudaguard::vendor::{self, CUDNN};
-use cudaguard::version::{CudaVersion, Version};
+use cargo_cudaguard::host::facts::{CudnnState, Host, Inner, LoaderVersion as Own};
+use cargo_cudaguard::host::judge::judge;
+use cudaguard::internal::finding::{MessageTemplate, Values, Verdict};
+use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
+use cudaguard::internal::vendor::{self, CUDNN};
+use cudaguard::internal::version::{CudaVersion, Version};
 use cudaguard_tests::{Call, Scratch, Test, command, test};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::manifest::Manifest;
+use cudaguard::internal::manifest::Manifest;
 use cudaguard_tests::{Call, Test, skip, skip_machine, tests, tools};
 
 use super::fixture::{Arch, MAIN, descriptor, templates};

@@ -1,7 +1,7 @@
 //! Small programs, compiled in the ways that nvcc offers.
 
-use cudaguard::arch::Target;
-use cudaguard::kernels::{Compression, Coverage, ImageKind, Kernels, Role};
+use cargo_cudaguard::binary::kernels::{Compression, Coverage, ImageKind, Kernels, Role};
+use cudaguard::internal::arch::Target;
 use cudaguard_tests::Test;
 use cudaguard_tests::test;
 
@@ -55,7 +55,8 @@ fn every_arch(toolkit: &'static str) {
         "13.2" => (9, 2),
         _ => (9, 5),
     };
-    let ptx: Vec<_> = kernels.entries().iter().filter_map(cudaguard::kernels::KernelImage::ptx_isa).collect();
+    let ptx: Vec<_> =
+        kernels.entries().iter().filter_map(cargo_cudaguard::binary::kernels::KernelImage::ptx_isa).collect();
     assert_eq!(ptx, [isa]);
     for arch in codes.split(' ') {
         let arch: u8 = arch.parse().unwrap();

@@ -1,6 +1,6 @@
 //! GPU code that programs carry as data, as `include_bytes!`, `include_str!` and arrays in C leave it.
 
-use cudaguard::kernels::{Coverage, ImageForm, KernelImage, Kernels, Role};
+use cargo_cudaguard::binary::kernels::{Coverage, ImageForm, KernelImage, Kernels, Role};
 use cudaguard_tests::{Call, Test, test, tools};
 
 use super::real::{Bench, found, gencode, names};
@@ -238,7 +238,7 @@ fn mutated() {
             if random(4) == 0 {
                 bytes.truncate(random(bytes.len()));
             }
-            if let Ok(kernels) = cudaguard::kernels::read_bytes(&bytes) {
+            if let Ok(kernels) = cargo_cudaguard::binary::kernels::read_bytes(&bytes) {
                 let rows = kernels.requirement_rows();
                 assert!(rows.len() < 5000 && kernels.to_json().to_string().len() > 2);
             }

@@ -4,7 +4,9 @@ use std::io::BufRead as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use cudaguard::kernels::{Compression, Container, Coverage, ImageForm, ImageKind, KernelImage, Kernels, Role};
+use cargo_cudaguard::binary::kernels::{
+    Compression, Container, Coverage, ImageForm, ImageKind, KernelImage, Kernels, Role,
+};
 use cudaguard_tests::Test;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cudaguard::kernels::{ImageKind, KernelImage, Kernels, Role};
+use cargo_cudaguard::binary::kernels::{ImageKind, KernelImage, Kernels, Role};
 use cudaguard_tests::parts;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
@@ -66,7 +66,7 @@ impl Bench {
 }
 
 pub(crate) fn read(path: &Path) -> Kernels {
-    let kernels = cudaguard::kernels::read_kernels(path).unwrap();
+    let kernels = cargo_cudaguard::binary::kernels::read_kernels(path).unwrap();
     assert_eq!(kernels.warnings(), [""; 0], "{}", path.display());
     kernels
 }

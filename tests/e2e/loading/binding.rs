@@ -6,9 +6,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cudaguard::dry_run;
-use cudaguard::env::Env;
-use cudaguard::finding::{Code, Finding};
+use cargo_cudaguard::host::dry_run;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Code, Finding};
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Test, tests, tools};
 
@@ -339,7 +339,7 @@ fn programs_of_this_system() {
     let mut seen = 0;
     for folder in ["/usr/bin", "/usr/sbin"] {
         for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
-            let Ok(graph) = cudaguard::loader::resolve_program(&file, &env) else { continue };
+            let Ok(graph) = cargo_cudaguard::binary::loader::resolve_program(&file, &env) else { continue };
             if graph.interpreter.is_some() && graph.unresolved_requests().count() == 0 {
                 let missing = graph.missing_symbols(true);
                 assert!(missing.is_empty(), "{}: {missing:?}", file.display());

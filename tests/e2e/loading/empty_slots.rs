@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cudaguard::binary::Binary;
-use cudaguard::elf::Elf;
-use cudaguard::manifest::Linkage;
-use cudaguard::seal::{LinkObservation, SealResult, seal_file};
-use cudaguard::version::Version;
+use cargo_cudaguard::binary::elf_links::dynamic_links;
+use cargo_cudaguard::binary::file::Binary;
+use cargo_cudaguard::linked::seal::{LinkObservation, SealResult, seal_file};
+use cudaguard::internal::elf::Elf;
+use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Test, parts, places, snapshot, tests, tools};
 
@@ -57,7 +58,7 @@ fn sealed(program: &Path) {
 
 fn made_weak(program: &Path) -> usize {
     let data = fs::read(program).unwrap();
-    Elf::parse(&data).unwrap().dynamic_links().unwrap().made_weak().len()
+    dynamic_links(&Elf::parse(&data).unwrap()).unwrap().made_weak().len()
 }
 
 fn guards(folder: &Path, built: Version) -> Vec<PathBuf> {

@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use cudaguard::env::Env;
-use cudaguard::loader::{self, Inspection, SearchSource};
+use cargo_cudaguard::binary::loader::{self, Inspection, SearchSource};
+use cudaguard::internal::env::Env;
 use cudaguard_tests::{Test, tests};
 
 use super::scene::{Scene, compare};

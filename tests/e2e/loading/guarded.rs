@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cudaguard::env::Env;
-use cudaguard::guard::{self, GuardObjects};
-use cudaguard::manifest::{BuiltWith, Component, Linkage, Manifest, Requirement};
-use cudaguard::note;
-use cudaguard::policy::Runtime;
-use cudaguard::vendor::CUDNN;
-use cudaguard::version::Version;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::guard::{self, GuardObjects, NoteSource};
+use cudaguard::internal::manifest::{BuiltWith, Component, Linkage, Manifest, Requirement};
+use cudaguard::internal::note;
+use cudaguard::internal::policy::Runtime;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::Version;
 use cudaguard_tests::parts;
 use cudaguard_tests::run::unless_busy;
 
@@ -66,9 +66,8 @@ pub(crate) fn objects_for(folder: &Path, manifests: &[Manifest], target: &str) -
         let folder = folder.join(format!("guard-{index}"));
         std::fs::create_dir_all(&folder).unwrap();
         let descriptor = note::encode(manifest).unwrap();
-        match guard::compile_guard(&Env::from_process(), &descriptor, &manifest.component, target, &folder, None)
-            .unwrap()
-        {
+        let source = NoteSource { descriptor: &descriptor, component: &manifest.component, dlopen: None };
+        match guard::compile_guard(&Env::from_process(), source, target, &folder, None).unwrap() {
             GuardObjects::Objects { note, shim } => {
                 if objects.is_empty() {
                     objects.push(shim);

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cudaguard::binary::{Binary, BinaryKind};
-use cudaguard::dry_run;
-use cudaguard::elf::Elf;
-use cudaguard::env::Env;
-use cudaguard::finding::Code;
-use cudaguard::manifest::Linkage;
-use cudaguard::mapped_file::Contents;
-use cudaguard::symbols;
-use cudaguard::vendor::{CUDART, CUDNN};
-use cudaguard::version::Version;
+use cargo_cudaguard::binary::file::{Binary, BinaryKind};
+use cargo_cudaguard::binary::mapped_file::Contents;
+use cargo_cudaguard::binary::symbols;
+use cargo_cudaguard::host::dry_run;
+use cudaguard::internal::elf::Elf;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::Code;
+use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::vendor::{CUDART, CUDNN};
+use cudaguard::internal::version::Version;
 use cudaguard_tests::{Scratch, Test, parts, tests, tools};
 
 use super::guarded;
@@ -198,7 +198,7 @@ fn a_function_that_an_older_cudnn_lacks() {
         let said = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(if lacks { 127 } else { 0 }), "{release}: {said}");
         assert_eq!(said.contains("undefined symbol: cudnnBackendPopulateCudaGraph"), lacks, "{said}");
-        let ours: Vec<String> = findings.iter().map(cudaguard::finding::Finding::render).collect();
+        let ours: Vec<String> = findings.iter().map(cudaguard::internal::finding::Finding::render).collect();
         assert_eq!(ours.len(), usize::from(lacks), "{release}: {ours:?}");
         for part in ["CG214", "cudnnBackendPopulateCudaGraph", "9.5.0", "libcudnn.so.9"].iter().filter(|_| lacks) {
             assert!(ours[0].contains(part), "{part} is not in {}", ours[0]);

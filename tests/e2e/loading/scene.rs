@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use cudaguard::env::Env;
-use cudaguard::loader::{self, LoadGraph, LoadOutcome, SearchSource};
+use cargo_cudaguard::binary::loader::{self, LoadGraph, LoadOutcome, SearchSource};
+use cudaguard::internal::env::Env;
 use cudaguard_tests::Scratch;
 use cudaguard_tests::run::unless_busy;
 

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use cudaguard::arch::{Arch, Suffix, Target};
-use cudaguard::binary::{Binary, BinaryKind};
-use cudaguard::manifest::{Linkage, Manifest};
-use cudaguard::seal::{LinkObservation, SealResult, seal_file};
-use cudaguard::vendor::{CUDART, CUDNN};
-use cudaguard::version::Version;
+use cargo_cudaguard::binary::file::{Binary, BinaryKind};
+use cargo_cudaguard::linked::seal::{LinkObservation, SealResult, seal_file};
+use cudaguard::internal::arch::{Arch, Suffix, Target};
+use cudaguard::internal::manifest::{Linkage, Manifest};
+use cudaguard::internal::vendor::{CUDART, CUDNN};
+use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Test, tests, tools};
 

@@ -7,11 +7,11 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use cudaguard::dry_run;
-use cudaguard::env::Env;
-use cudaguard::finding::{Code, Finding, Severity};
-use cudaguard::manifest::{Linkage, Requirement};
-use cudaguard::version::Version;
+use cargo_cudaguard::host::dry_run;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Code, Finding, Severity};
+use cudaguard::internal::manifest::{Linkage, Requirement};
+use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Call, Scratch, Test, command, skip, stand_in, tests, world};
 

@@ -46,7 +46,7 @@ impl Fixture {
         // libcuda and NCCL have no versions.
         if !soname.starts_with("libcuda.") && !soname.starts_with("libnccl") {
             // Wheel repair leaves their names as they are.
-            let node = cudaguard::vendor::plain_name(soname);
+            let node = cudaguard::internal::vendor::plain_name(soname);
             let map = self.0.file("versions.map", format!("{node} {{ global: *; }};"));
             arguments.push(format!("-Wl,--version-script={}", map.display()));
         }

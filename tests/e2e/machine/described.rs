@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard::host::LoaderVersion;
-use cudaguard::machine::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind};
-use cudaguard::manifest::Linkage;
-use cudaguard::vendor;
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cargo_cudaguard::host::facts::LoaderVersion;
+use cargo_cudaguard::host::machine::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind};
+use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::vendor;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Test, command, parts, places, snapshot, tests};
 use serde_json::Value;
 
@@ -284,7 +284,11 @@ fn notes_that_were_never_sealed() {
     let mut unsealed = manifest(Linkage::Unknown);
     unsealed.sealed = false;
     unsealed.requires.retain(|row| {
-        !matches!(row, cudaguard::manifest::Requirement::Gpu { .. } | cudaguard::manifest::Requirement::Driver { .. })
+        !matches!(
+            row,
+            cudaguard::internal::manifest::Requirement::Gpu { .. }
+                | cudaguard::internal::manifest::Requirement::Driver { .. }
+        )
     });
     let objects = super::guarded::objects(&scratch, &[unsealed]);
     let program = scratch.join("k");
@@ -407,7 +411,7 @@ fn the_shim_knows_the_same_gpus() {
     let theirs: Vec<u32> = theirs.lines().map(|line| line.parse().expect("a number")).collect();
     assert_eq!(theirs.len(), 65536);
     for (id, theirs) in (0..=u16::MAX).zip(theirs) {
-        let ours = cudaguard::machine::cc_of_pci_device(id);
+        let ours = cargo_cudaguard::host::machine::cc_of_pci_device(id);
         assert_eq!(ours.map_or(0, |(major, minor)| u32::from(major) << 8 | u32::from(minor)), theirs, "{id:#06x}");
     }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Outcome, Scratch, command, places, snapshot};
 
 use super::guarded;

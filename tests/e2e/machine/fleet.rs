@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::Stdio;
 
-use cudaguard::manifest::Linkage;
+use cudaguard::internal::manifest::Linkage;
 use cudaguard_tests::{Call, Scratch, Test, command, snapshot, tests};
 
 use super::fixture::{self, call, demo, host, manifest, said};
@@ -57,7 +57,7 @@ fn a_list() {
 fn several_programs() {
     let scratch = Scratch::new("fleet-several");
     let mut of_ampere = fixture::asks_driver();
-    of_ampere.requires.retain(|row| !matches!(row, cudaguard::manifest::Requirement::Driver { .. }));
+    of_ampere.requires.retain(|row| !matches!(row, cudaguard::internal::manifest::Requirement::Driver { .. }));
     let ampere = scratch.join("ampere");
     fixture::program(&ampere, &[of_ampere]);
     let mut list = String::new();

@@ -5,14 +5,14 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use cudaguard::binary::Binary;
-use cudaguard::dry_run;
-use cudaguard::env::Env;
-use cudaguard::machine::DriverProbe;
-use cudaguard::manifest::Linkage;
-use cudaguard::mapped_file::OpenFiles;
-use cudaguard::policy::GpuNeed;
-use cudaguard::version::CudaVersion;
+use cargo_cudaguard::binary::file::Binary;
+use cargo_cudaguard::binary::mapped_file::OpenFiles;
+use cargo_cudaguard::host::dry_run;
+use cargo_cudaguard::host::machine::DriverProbe;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::policy::GpuNeed;
+use cudaguard::internal::version::CudaVersion;
 use cudaguard_tests::{Call, Scratch, Test, command, parts, skip, snapshot, tests};
 
 use super::fixture::{self, call, codes, json, said};

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use cudaguard::manifest::Linkage;
+use cudaguard::internal::manifest::Linkage;
 use cudaguard_tests::{Call, Outcome, Scratch, Test, tests};
 
 use super::fixture::{self, BUILT, call, demo};

@@ -8,10 +8,10 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use cudaguard::finding::Verdict;
-use cudaguard::host::{CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion};
-use cudaguard::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::version::{CudaVersion, Version};
+use cargo_cudaguard::host::facts::{CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion};
+use cudaguard::internal::finding::Verdict;
+use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::internal::version::{CudaVersion, Version};
 use cudaguard_tests::{Scratch, Test, command, tests};
 
 use crate::judge_equal::fixture::{NATIVE, descriptor};

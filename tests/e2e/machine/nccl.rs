@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use cudaguard::manifest::Linkage;
-use cudaguard::vendor::{self, Library};
-use cudaguard::version::Version;
+use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::vendor::{self, Library};
+use cudaguard::internal::version::Version;
 use cudaguard_tests::{Call, Scratch, Test, parts, tests};
 
 use super::fixture::{self, call, json};
@@ -45,7 +45,7 @@ fn its_file_tells_what_it_answers() {
     let answer = outcome.stdout.trim().parse().unwrap_or_else(|_| panic!("{outcome}"));
     assert_eq!(nccl().asked.as_ref().and_then(|asked| asked.version_of_answer(answer)), Some(REAL));
     assert_eq!(
-        cudaguard::binary::Binary::read(&folder().join("libnccl.so.2")).unwrap().version_inside(nccl()),
+        cargo_cudaguard::binary::file::Binary::read(&folder().join("libnccl.so.2")).unwrap().version_inside(nccl()),
         Some(REAL)
     );
 }

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
-use cudaguard::toolchain::SYSROOT;
+use cudaguard::internal::toolchain::SYSROOT;
 use cudaguard_tests::{Call, Scratch, Test, command, places, project, scratch, skip, tests};
 
 pub(crate) fn tests() -> Vec<Test> {

@@ -1,7 +1,7 @@
 //! Output that nobody takes: a disk that is full, a reader that has gone away, nothing at all; for each verb.
 
-use cudaguard::manifest::{Linkage, Requirement};
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::internal::manifest::{Linkage, Requirement};
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, tests};
 
 use crate::loading::guarded;

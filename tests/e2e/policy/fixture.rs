@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use cudaguard::toolchain::SYSROOT;
+use cudaguard::internal::toolchain::SYSROOT;
 use cudaguard_tests::{Call, Project, Scratch, command, project, scratch};
 
 /// A toolkit of this release: an nvcc that says so, a `cuda.h`, and a host compiler that both accept, whatever this machine

@@ -59,7 +59,7 @@ fn init_of_a_program() {
     assert!(read(&project, "cudaguard.toml").contains("\n[toolkit]\nrequire = \">=12.4, <13\"\n"));
     assert!(said.contains("no workflow: the policy requires a CUDA toolkit"), "{said}");
     assert!(!project.path().join(WORKFLOW).exists(), "a runner of GitHub has no toolkit");
-    let notes = cudaguard::binary::Binary::read(&project.built("debug/init-bin")).expect("it was built");
+    let notes = cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-bin")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
     let _ = with(project.cargo(["package", "--offline", "--allow-dirty"]), project.beside(), "12.4").run().success();
 }
@@ -106,7 +106,7 @@ fn init_from_elsewhere() {
     assert!(manifest.contains("cudaguard = { path = \"../") && !manifest.contains(&guard_core), "{manifest}");
     assert!(!project.path().join(WORKFLOW).exists(), "the path leads out of the repository");
     let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
-    let notes = cudaguard::binary::Binary::read(&project.built("debug/init-path")).expect("it was built");
+    let notes = cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-path")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
     let patch = format!("patch.crates-io.cudaguard.path = '{guard_core}'");
     let package = ["package", "--offline", "--allow-dirty", "--config", &patch];
@@ -123,7 +123,7 @@ fn init_from_elsewhere() {
     let said = installed(&project, &["init"]).run().success().stdout;
     assert!(said.contains(", by the path of the checkout that this command comes from\n"), "{said}");
     let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
-    let notes = cudaguard::binary::Binary::read(&project.built("debug/init-record")).expect("it was built");
+    let notes = cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-record")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
     fs::remove_file(project.path().join("build.rs")).expect("it was written");
     project.write("Cargo.toml", project::package("init-record"));
@@ -169,7 +169,8 @@ fn init_in_odd_places() {
     assert!(made[2].contains("unguarded = \"deny\""), "{}", made[2]);
     let is_guarded = |project: &Project| {
         let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
-        let built = cudaguard::binary::Binary::read(&project.built("debug/init-odd")).expect("it was built");
+        let built =
+            cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-odd")).expect("it was built");
         assert_eq!(built.manifests().count(), 1, "and is guarded");
     };
     is_guarded(&project);
@@ -375,7 +376,7 @@ fn init_of_a_cmake_project() {
     build(&["-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release", &make, &package, &command]);
     build(&["--build", "build"]);
     let program = tree.beside().join("tree/build/demo");
-    let notes = cudaguard::binary::Binary::read(&program).expect("it was built");
+    let notes = cargo_cudaguard::binary::file::Binary::read(&program).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
 }
 

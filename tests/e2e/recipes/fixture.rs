@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use cudaguard::toolchain::SYSROOT;
+use cudaguard::internal::toolchain::SYSROOT;
 use cudaguard_tests::{Call, Outcome, Project, Scratch, command, layout, parts, scratch, snapshot, tools};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard::binary::Binary;
+use cargo_cudaguard::binary::file::Binary;
 use cudaguard_tests::{Call, Project, Test, once, scratch, test};
 
 use super::fixture::Machine;

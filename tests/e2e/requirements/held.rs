@@ -7,15 +7,15 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use cudaguard::binary::Binary;
-use cudaguard::dry_run;
-use cudaguard::env::Env;
-use cudaguard::finding::Verdict;
-use cudaguard::machine::{Components, Driver, Gpu, HostLibrary, Machine};
-use cudaguard::manifest::{Manifest, Requirement};
-use cudaguard::tables;
-use cudaguard::vendor::CUDNN;
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cargo_cudaguard::binary::file::Binary;
+use cargo_cudaguard::host::dry_run;
+use cargo_cudaguard::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::Verdict;
+use cudaguard::internal::manifest::{Manifest, Requirement};
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip, test, tools};
 
 use super::consumers::{self, Claim, Seen};

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
-use cudaguard::version::{CudaVersion, DriverRelease};
+use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
+use cudaguard::internal::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Scratch, Test, command, snapshot, tests, tools};
 
 use super::consumers::{self, Claim, Seen};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cudaguard::finding::Code;
+use cudaguard::internal::finding::Code;
 use cudaguard_tests::{Call, Project, Scratch, Test, command, parts, places, project, snapshot, tests};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-use cudaguard::symptoms::{Symptom, all_symptoms};
+use cargo_cudaguard::knowledge::symptoms::{Symptom, all_symptoms};
 use cudaguard_tests::{Call, Scratch, Test, command, places, snapshot, test, tests};
 
 use crate::policy::pages::held;
@@ -267,7 +267,7 @@ the math libraries.
 /// The symptoms in the order of the table, each with the heading above it in the file.
 fn sections() -> Vec<(&'static str, Vec<&'static Symptom>)> {
     let mut sections: Vec<(&str, Vec<&Symptom>)> = Vec::new();
-    for line in include_str!("../../../guard-core/data/symptoms.toml").lines() {
+    for line in include_str!("../../../cargo-cudaguard/data/symptoms.toml").lines() {
         if let Some(heading) = line.strip_prefix("# ---- ") {
             sections.push((heading, Vec::new()));
         } else if let Some(symptom) = all_symptoms().iter().find(|one| line == format!("name = \"{}\"", one.name)) {
@@ -300,7 +300,7 @@ fn index() -> String {
     for (number, symptom) in numbers {
         let _ = writeln!(page, "| {} | {} | [{}]({}.md) |", number.number, number.family, symptom.title, symptom.name);
     }
-    page.push_str("\nThese pages are generated from `guard-core/data/symptoms.toml`.\n");
+    page.push_str("\nThese pages are generated from `cargo-cudaguard/data/symptoms.toml`.\n");
     page
 }
 

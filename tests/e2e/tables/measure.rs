@@ -5,11 +5,11 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::arch::{Arch, Suffix, Target};
-use cudaguard::serves::Compatibility;
-use cudaguard::tables::{self, Cc, CcSupport};
-use cudaguard::vendor::CUDNN;
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::internal::arch::{Arch, Suffix, Target};
+use cudaguard::internal::coverage::compatibility::Compatibility;
+use cudaguard::internal::tables::{self, Cc, CcSupport};
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, parts};
 
 /// The real toolkits that the suites use.

@@ -7,8 +7,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use cudaguard::env::Env;
-use cudaguard::toolchain::{DetectOptions, SYSROOT, Toolchain};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::toolchain::{DetectOptions, SYSROOT, Toolchain};
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, project, scratch, snapshot};
 use serde_json::Value;
 

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::binary::Binary;
-use cudaguard::kernels;
-use cudaguard::manifest::{Linkage, Manifest};
-use cudaguard::note;
-use cudaguard::seal::{self, LinkObservation};
+use cargo_cudaguard::binary::file::Binary;
+use cargo_cudaguard::binary::kernels;
+use cargo_cudaguard::linked::seal::{self, LinkObservation};
+use cudaguard::internal::manifest::{Linkage, Manifest};
+use cudaguard::internal::note;
 use cudaguard_tests::world::World;
 use cudaguard_tests::{Call, Scratch, once, parts, places, snapshot, world};
 use serde_json::Value;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use cudaguard::binary::Binary;
-use cudaguard::manifest::Manifest;
+use cargo_cudaguard::binary::file::Binary;
+use cudaguard::internal::manifest::Manifest;
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, scratch, snapshot};
 
 const CARGO_TOML: &str =

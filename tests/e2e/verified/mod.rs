@@ -2,8 +2,8 @@
 
 mod fixture;
 
-use cudaguard::finding::Code;
-use cudaguard::manifest::{GpuCoverage, Linkage, Requirement};
+use cudaguard::internal::finding::Code;
+use cudaguard::internal::manifest::{GpuCoverage, Linkage, Requirement};
 use cudaguard_tests::{Call, Test, command, layout, snapshot, stand_in, test};
 
 use fixture::{Fixture, gencode};

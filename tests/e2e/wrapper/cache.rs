@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use cudaguard::binary::Binary;
+use cargo_cudaguard::binary::file::Binary;
 use cudaguard_tests::{Call, Outcome, Test, tests};
 
 use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, set_time};

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use cudaguard::binary::Binary;
-use cudaguard::note::Note;
+use cargo_cudaguard::binary::file::Binary;
+use cargo_cudaguard::binary::manifest_decoder::Note;
 pub(crate) use cudaguard_tests::crates::cargo;
 use cudaguard_tests::{Call, Outcome, Scratch, command, scratch};
 

@@ -119,7 +119,8 @@ fn tests_build_scripts_and_macros_are_left_alone() {
             let harness =
                 name.starts_with("plain-") || name.starts_with("owned_main-") || name.starts_with("in_tests-");
             let ours = harness || name.starts_with("build-script-") || name.starts_with("libspell-");
-            if ours && cudaguard::binary::Binary::read(&file).is_ok_and(|binary| !binary.needed.is_empty()) {
+            if ours && cargo_cudaguard::binary::file::Binary::read(&file).is_ok_and(|binary| !binary.needed.is_empty())
+            {
                 assert!(notes(&file).is_empty(), "{}", file.display());
                 seen += 1;
             }
@@ -370,8 +371,8 @@ fn another_machine() {
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
     let file = fixture.built(&format!("{target}/debug/app"));
     assert_eq!(sealed(&file, "app").manifest.target, target);
-    let binary = cudaguard::binary::Binary::read(&file).expect("an ELF file");
-    assert_eq!(binary.machine, cudaguard::elf::machine::AARCH64);
+    let binary = cargo_cudaguard::binary::file::Binary::read(&file).expect("an ELF file");
+    assert_eq!(binary.machine, cudaguard::internal::elf::machine::AARCH64);
     if tools::find("qemu-aarch64").is_some() {
         let ran = Call::new("qemu-aarch64").args(["-L", "/usr/aarch64-linux-gnu"]).arg(&file).run().success();
         assert_eq!(ran.stdout, "ran\n");

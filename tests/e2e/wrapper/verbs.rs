@@ -313,7 +313,7 @@ fn inspect_every_kind_of_file() {
 fn explain() {
     snapshot::check("wrapper/explain-cg202", &command::call(["explain", "cg202"]).run().success().stdout);
     let list = command::call(["explain"]).run().success().stdout;
-    for code in cudaguard::finding::Code::ALL {
+    for code in cudaguard::internal::finding::Code::ALL {
         assert!(list.contains(&code.to_string()), "{code}");
         let text = command::call(["explain", &code.to_string()]).run().success().stdout;
         assert!(text.contains(code.title()) && text.contains("What to do"), "{text}");

@@ -5,10 +5,10 @@ mod writer;
 
 use std::path::Path;
 
-use cudaguard::manifest::{Component, Manifest};
-use cudaguard::note;
-use cudaguard::policy::Policy;
-use cudaguard::toolchain::Toolchain;
+use cudaguard::internal::manifest::{Component, Manifest};
+use cudaguard::internal::note;
+use cudaguard::internal::policy::Policy;
+use cudaguard::internal::toolchain::Toolchain;
 use writer::{Image, Section, archive, concatenated, cubin, data, elf, entry, fatbin, program, ptx};
 
 fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use cudaguard::binary::Binary;
-use cudaguard::elf::{self, Elf};
+use cargo_cudaguard::binary::file::Binary;
+use cudaguard::internal::elf::{self, Elf};
 
 /// A name and a function for an input.
 pub(crate) type Target = (&'static str, fn(&[u8]));
@@ -14,7 +14,7 @@ pub(crate) const ALL: [Target; 2] = [("kernels_read_bytes", kernels_read_bytes),
 
 /// Parses the bytes as a file with GPU code, and calls every query on the result.
 pub(crate) fn kernels_read_bytes(data: &[u8]) {
-    let Ok(kernels) = cudaguard::kernels::read_bytes(data) else { return };
+    let Ok(kernels) = cargo_cudaguard::binary::kernels::read_bytes(data) else { return };
     for container in kernels.containers() {
         assert!(container.offset <= data.len() as u64 && container.size <= data.len() as u64);
         for entry in kernels.entries_of(container) {
@@ -28,7 +28,7 @@ pub(crate) fn kernels_read_bytes(data: &[u8]) {
     for cc in [(7, 5), (9, 0), (10, 3), (200, 1)] {
         let _ = kernels.gpu_support(cc);
     }
-    let _ = cudaguard::evidence::Evidence::in_bytes(data, &kernels).to_json();
+    let _ = cargo_cudaguard::linked::evidence::Evidence::in_bytes(data, &kernels).to_json();
     // Computing the rows for all possible GPUs takes twenty times as long as reading, and does not depend on the bytes
     // directly. It runs for one of sixteen inputs, selected by the content, so that the same input always has the same
     // result.
@@ -40,7 +40,7 @@ pub(crate) fn kernels_read_bytes(data: &[u8]) {
 
 /// Parses the bytes as a program, a library, an object or an archive: notes, tables, names and the use of CUDA.
 pub(crate) fn binary_of_bytes(data: &[u8]) {
-    let contents = std::sync::Arc::new(cudaguard::mapped_file::Contents::from(data.to_vec()));
+    let contents = std::sync::Arc::new(cargo_cudaguard::binary::mapped_file::Contents::from(data.to_vec()));
     if let Ok(binary) = Binary::from_contents(Path::new("fuzzed"), contents) {
         for note in binary.manifests().flatten() {
             let _ = note.manifest.to_json().to_string();

@@ -1,0 +1,454 @@
+//! Reader for archives and directories: wheels, conda packages, tars, Debian packages and container images.
+//! [`walk_artifact`] passes on the members that a check may need: ELF files, GPU code, the texts that describe a
+//! package, and links.
+//!
+//! The format of an archive is detected from its first bytes, not from its name. Members are also detected by their
+//! first bytes; only a needed member is read completely, into a temporary file without a name. If a limit is exceeded
+//! (see [`bounds`]), the walk ends with an error that names the archive and the member.
+
+mod bounds;
+mod folder;
+mod image;
+mod tape;
+mod zipped;
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::binary::mapped_file::{Contents, open_regular};
+use crate::binary::{examined, kernels};
+use cudaguard::internal::elf::{self, Elf};
+
+use bounds::{Budget, MOST_NESTED};
+
+/// Number of bytes at the beginning of a member that suffice to detect its format.
+const HEAD: usize = 4096;
+/// Maximum length of a text that describes a package, in bytes.
+const LONGEST_TEXT: u64 = 4 << 20;
+
+/// A member of an archive, or a file of a directory.
+pub(crate) struct ArchiveMember {
+    /// The path from the root of the archive, with `/`. The path of a member of an inner archive follows `!`, as in
+    /// `wheels/app.whl!app/lib.so`.
+    pub(crate) name: String,
+    pub(crate) content: Content,
+}
+
+/// The content of a member.
+pub(crate) enum Content {
+    /// An ELF file, a static library, or GPU code by itself.
+    Code(File),
+    /// A text that describes a package: a wheel's METADATA or RECORD, conda's index.
+    Text(String),
+    /// The configuration of an image, as JSON.
+    Config(String),
+    /// A link to the member with this path, as in [`ArchiveMember::name`].
+    Link(String),
+    /// A member that may hold code and is not examined, with the reason.
+    NotExamined(String),
+}
+
+/// A file that a subcommand examines. It is opened only once.
+pub(crate) enum Opened {
+    /// A single program, library or object.
+    File(Arc<Contents>),
+    /// An archive or a directory.
+    Archive(Archive),
+}
+
+/// An open archive or directory.
+pub(crate) struct Archive {
+    path: PathBuf,
+    source: Source,
+}
+
+enum Source {
+    Folder,
+    Stdin,
+    File(File, ArchiveFormat),
+}
+
+/// Summary of a walk.
+pub(crate) struct Walked {
+    /// Description such as `wheel`, `tar archive` or `folder`.
+    pub(crate) kind: &'static str,
+    /// The number of members of any type.
+    pub(crate) members: u64,
+}
+
+/// Callback for members. Several threads may call it at a time, in any order.
+pub(crate) type Each<'a> = &'a (dyn Fn(ArchiveMember) -> Result<(), String> + Sync);
+
+/// Format of an archive, detected from its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ArchiveFormat {
+    Zip,
+    Tar,
+    Gzip,
+    Bzip2,
+    Xz,
+    Zstd,
+    Deb,
+    Rpm,
+}
+
+impl ArchiveFormat {
+    /// Returns true if the format is a single compressed stream.
+    const fn is_packed(self) -> bool {
+        matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
+    }
+
+    fn from_magic(head: &[u8]) -> Option<Self> {
+        let known: [(&[u8], Self); 7] = [
+            (b"PK\x03\x04", Self::Zip),
+            (b"PK\x05\x06", Self::Zip),
+            (b"\x1f\x8b", Self::Gzip),
+            (b"BZh", Self::Bzip2),
+            (b"\xfd7zXZ\0", Self::Xz),
+            (b"\x28\xb5\x2f\xfd", Self::Zstd),
+            (b"\xed\xab\xee\xdb", Self::Rpm),
+        ];
+        let known = known.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, form)| *form);
+        known.or_else(|| head.starts_with(b"!<arch>\ndebian-binary").then_some(Self::Deb)).or_else(|| {
+            let tar = head.get(257..262) == Some(b"ustar");
+            tar.then_some(Self::Tar)
+        })
+    }
+}
+
+/// Opens the input of a subcommand: a file, an archive, a directory, or stdin for the name `-`.
+///
+/// # Errors
+/// Returns the path and the reason why it cannot be read.
+pub(crate) fn open(path: &Path) -> Result<Opened, String> {
+    let archive = |source| Ok(Opened::Archive(Archive { path: path.to_owned(), source }));
+    if path == Path::new("-") {
+        return archive(Source::Stdin);
+    }
+    if path.is_dir() {
+        return archive(Source::Folder);
+    }
+    let file = open_regular(path)?;
+    let fail = |error: &io::Error| format!("{}: {error}", path.display());
+    let start = read_head(&mut At { file: &file, at: 0 }).map_err(|error| fail(&error))?;
+    if let Some(form) = form_of(&file, &start).map_err(|error| fail(&error))? {
+        return archive(Source::File(file, form));
+    }
+    let contents = Contents::from_file(file, path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match examined::by_head(&name, &start) {
+        Some(format) => Err(format!("{}: is {format}, which is not read", path.display())),
+        None => Ok(Opened::File(Arc::new(contents))),
+    }
+}
+
+/// Detects the archive format of a file that begins with `head`.
+fn form_of(file: &File, head: &[u8]) -> io::Result<Option<ArchiveFormat>> {
+    match ArchiveFormat::from_magic(head) {
+        // A shell or Python script may be followed by a zip archive, whose directory is at the end.
+        None if head.starts_with(b"#!") => Ok(ends_as_zip(file)?.then_some(ArchiveFormat::Zip)),
+        form => Ok(form),
+    }
+}
+
+/// Length in bytes of the records at the end of a zip archive and the longest comment after them.
+const END_OF_ZIP: u64 = 56 + 20 + 22 + 0xffff;
+
+/// Returns true if a file ends with the directory of a zip archive.
+fn ends_as_zip(file: &File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    let mut end = Vec::new();
+    At { file, at: length.saturating_sub(END_OF_ZIP) }.read_to_end(&mut end)?;
+    Ok(end.windows(4).any(|bytes| bytes == b"PK\x05\x06"))
+}
+
+fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD);
+    reader.take(HEAD as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Passes the members of an archive or a directory to `each`.
+///
+/// # Errors
+/// Returns an error that names the archive and the affected member.
+pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: Each<'_>) -> Result<Walked, String> {
+    let budget = Budget::default();
+    let archive = if matches!(source, Source::Stdin) { "stdin".to_owned() } else { path.display().to_string() };
+    let of = ArchivePlace {
+        archive: archive.clone(),
+        prefix: String::new(),
+        nested: 0,
+        rooted: false,
+        budget: &budget,
+        each,
+    };
+    let kind = match source {
+        Source::Folder => folder::walk_dir(&path, &of)?,
+        Source::Stdin => {
+            let file = spool_to_temp_file(&mut io::stdin().lock(), &budget).map_err(|error| of.error_for("", error))?;
+            let start = read_head(&mut At { file: &file, at: 0 }).map_err(|error| of.error_for("", error))?;
+            let form = form_of(&file, &start).map_err(|error| of.error_for("", error))?;
+            let form = form
+                .ok_or_else(|| of.error_for("", "is no archive that is known: expected zip, tar, Debian or conda"))?;
+            walk_open_file(file, form, &path, &of)?
+        }
+        Source::File(file, form) => walk_open_file(file, form, &path, &of)?,
+    };
+    let members = budget.member_count();
+    if members == 0 {
+        return Err(format!("{archive}: is a {kind} that holds nothing"));
+    }
+    Ok(Walked { kind, members })
+}
+
+/// The position of a member, and the state that all members share.
+struct ArchivePlace<'a> {
+    /// The outermost archive, for messages.
+    archive: String,
+    /// The prefix of the names of members, such as `inner.whl!`.
+    prefix: String,
+    /// The number of archives around this one.
+    nested: usize,
+    /// Set if the root of the archive is the root of a file system, so that an absolute link stays within it.
+    rooted: bool,
+    budget: &'a Budget,
+    each: Each<'a>,
+}
+
+impl ArchivePlace<'_> {
+    /// Returns an error for a member, or for the archive itself if the name is empty.
+    fn error_for(&self, member: &str, why: impl std::fmt::Display) -> String {
+        let whole = format!("{}{member}", self.prefix);
+        let whole = whole.trim_end_matches('!');
+        if whole.is_empty() { format!("{}: {why}", self.archive) } else { format!("{}!{whole}: {why}", self.archive) }
+    }
+
+    fn hand_on(&self, member: &str, content: Content) -> Result<(), String> {
+        self.budget.keep(self.prefix.len() + member.len()).map_err(|why| self.error_for("", why))?;
+        (self.each)(ArchiveMember { name: format!("{}{member}", self.prefix), content })
+    }
+
+    /// Returns the position of the members of the inner archive `member`.
+    fn nested_in(&self, member: &str) -> Result<ArchivePlace<'_>, String> {
+        if self.nested == MOST_NESTED {
+            let why = format!("is an archive within {MOST_NESTED} others; so deep none is looked into");
+            return Err(self.error_for(member, why));
+        }
+        // Both tars of a conda package together are the package.
+        let of_conda = member.contains(".tar.") && ["pkg-", "info-"].iter().any(|start| member.starts_with(start));
+        let prefix = if of_conda { self.prefix.clone() } else { format!("{}{member}!", self.prefix) };
+        let (archive, rooted) = (self.archive.clone(), false);
+        Ok(ArchivePlace { archive, prefix, nested: self.nested + 1, rooted, budget: self.budget, each: self.each })
+    }
+
+    fn add_link(&self, member: &str, target: &str) -> Result<(), String> {
+        let target = bounds::resolve_link(member, target, self.rooted).map_err(|why| self.error_for(member, why))?;
+        self.hand_on(member, Content::Link(format!("{}{target}", self.prefix)))
+    }
+
+    /// Passes on a text that describes a package.
+    fn text(&self, member: &str, text: &[u8]) -> Result<(), String> {
+        self.budget.keep(text.len()).map_err(|why| self.error_for("", why))?;
+        self.hand_on(member, Content::Text(String::from_utf8_lossy(text).into_owned()))
+    }
+
+    /// Examines a member that is a file and passes it on if a check may need it. `stated` is the size that the archive
+    /// specifies.
+    fn read_member(&self, member: &str, reader: &mut impl Read, stated: u64) -> Result<(), String> {
+        let head = read_head(reader).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+        let form = ArchiveFormat::from_magic(&head);
+        let rest = &mut io::Read::chain(&head[..], reader);
+        if self.is_foreign(member, &head, rest)? {
+            return Ok(());
+        }
+        // Scripts are small, so reading one to its end is cheap.
+        let script = head.starts_with(b"#!") && stated > 22;
+        if !is_code(&head) && form.is_none() && !script && !is_package_metadata(member) {
+            return Ok(());
+        }
+        if is_package_metadata(member) && form.is_none() && !is_code(&head) {
+            let mut text = Vec::new();
+            rest.take(LONGEST_TEXT)
+                .read_to_end(&mut text)
+                .map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+            return self.text(member, &text);
+        }
+        let file =
+            spool_to_temp_file(rest, self.budget).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+        let length = file.metadata().map_err(|error| self.error_for(member, error))?.len();
+        if length != stated {
+            return Err(self.error_for(member, format!("is said to have {stated} bytes, and has {length}")));
+        }
+        let form = form_of(&file, &head).map_err(|error| self.error_for(member, error))?;
+        match form {
+            Some(form) => self.archive(member, file, form),
+            None if is_code(&head) => self.hand_on(member, Content::Code(file)),
+            None => Ok(()),
+        }
+    }
+
+    /// Passes on a file for another operating system or for GPUs of another vendor as not examined. Returns true for
+    /// such a file. `rest` reads all of its bytes.
+    fn is_foreign(&self, member: &str, head: &[u8], rest: &mut impl Read) -> Result<bool, String> {
+        let Some(format) = examined::by_head(member, head) else { return Ok(false) };
+        // Every Python environment contains launchers for Windows.
+        let harmless = examined::is_windows_program(head)
+            && !holds_trace_of_cuda(rest).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
+        if !harmless {
+            self.hand_on(member, Content::NotExamined(format.to_owned()))?;
+        }
+        Ok(true)
+    }
+
+    /// Reads a member that is an archive of this format, or compressed.
+    fn archive(&self, member: &str, file: File, form: ArchiveFormat) -> Result<(), String> {
+        if form.is_packed() {
+            match tape::packed(&file, form) {
+                Ok(Packed::Other) => return Ok(()),
+                Ok(Packed::Tar | Packed::Code) => {}
+                Err(error) => {
+                    return self.hand_on(member, Content::NotExamined(format!("it cannot be unpacked: {error}")));
+                }
+            }
+        }
+        walk_open_file(file, form, Path::new(member), &self.nested_in(member)?).map(drop)
+    }
+}
+
+/// The content of a compressed stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packed {
+    Tar,
+    /// A file that may contain code.
+    Code,
+    Other,
+}
+
+/// Returns true if the rest of the stream contains the name of an NVIDIA library, or GPU code.
+fn holds_trace_of_cuda(reader: &mut impl Read) -> io::Result<bool> {
+    let mut piece = vec![0; 1 << 16];
+    let mut kept = 0;
+    loop {
+        let length = reader.read(&mut piece[kept..])?;
+        if length == 0 {
+            return Ok(false);
+        }
+        let end = kept + length;
+        if examined::has_trace_of_cuda(&piece[..end]) {
+            return Ok(true);
+        }
+        kept = end.min(examined::LONGEST_TRACE);
+        piece.copy_within(end - kept..end, 0);
+    }
+}
+
+/// Returns true if a member with this beginning may contain host or GPU code.
+fn is_code(head: &[u8]) -> bool {
+    Elf::is_elf(head) || kernels::are_bare(head) || elf::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
+}
+
+/// Returns true if a member with this name describes a package.
+fn is_package_metadata(member: &str) -> bool {
+    let mut parts = member.rsplit('/');
+    let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    match name {
+        "METADATA" | "RECORD" => folder.ends_with(".dist-info"),
+        "index.json" | "run_exports.json" => folder == "info",
+        _ => folder == "conda-meta" && name.ends_with(".json"),
+    }
+}
+
+/// Reads an archive of this format and returns a description. `path` is its name.
+fn walk_open_file(
+    mut file: File,
+    form: ArchiveFormat,
+    path: &Path,
+    of: &ArchivePlace<'_>,
+) -> Result<&'static str, String> {
+    file.rewind().map_err(|error| of.error_for("", error))?;
+    match form {
+        ArchiveFormat::Zip => {
+            let kind = zipped::walk_zip(&Arc::new(file), of)?;
+            let wheel = path.extension().is_some_and(|ending| ending == "whl");
+            Ok(if kind == "zip archive" && wheel { "wheel" } else { kind })
+        }
+        ArchiveFormat::Deb => tape::walk_deb(file, of),
+        ArchiveFormat::Rpm => {
+            Err(of.error_for("", "is an RPM package, which is not read: `rpm2archive` makes a tar of it"))
+        }
+        ArchiveFormat::Tar => {
+            if let Some(files) = image::image_from_tar(&mut file) {
+                return image::walk_tar(&file, &files, of);
+            }
+            file.rewind().map_err(|error| of.error_for("", error))?;
+            tape::walk_tar(&file, form, of)
+        }
+        ArchiveFormat::Gzip | ArchiveFormat::Bzip2 | ArchiveFormat::Xz | ArchiveFormat::Zstd => {
+            match tape::packed(&file, form) {
+                Ok(Packed::Code | Packed::Other) => tape::walk_single(&file, form, path, of),
+                // If decompression fails, the reader reports the reason.
+                Ok(Packed::Tar) | Err(_) => tape::walk_tar(&file, form, of),
+            }
+        }
+    }
+}
+
+/// Writes all bytes of the reader to a temporary file without a name.
+fn spool_to_temp_file(reader: &mut impl Read, budget: &Budget) -> io::Result<File> {
+    let mut file = tempfile::tempfile().map_err(|error| {
+        io::Error::other(format!("no temporary file in {}: {error}", std::env::temp_dir().display()))
+    })?;
+    let mut piece = vec![0; 1 << 18];
+    loop {
+        let length = reader.read(&mut piece)?;
+        if length == 0 {
+            break;
+        }
+        budget.count_unpacked(length as u64)?;
+        file.write_all(&piece[..length])?;
+    }
+    file.rewind()?;
+    Ok(file)
+}
+
+/// Describes a read error for the user.
+fn describe_io_error(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "is cut off".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// A file that several readers share, each with its own position.
+#[derive(Clone)]
+struct At<F> {
+    file: F,
+    at: u64,
+}
+
+impl<F: std::ops::Deref<Target = File>> Read for At<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, self.at)?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+impl<F: std::ops::Deref<Target = File>> io::Seek for At<F> {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        let to = match to {
+            io::SeekFrom::Start(at) => Some(at),
+            io::SeekFrom::Current(by) => self.at.checked_add_signed(by),
+            io::SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
+        };
+        self.at = to.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! Reader for tars, compressed or not, and for Debian packages, which contain one.
+
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::binary::examined;
+use crate::binary::mapped_file::Contents;
+use bzip2::bufread::MultiBzDecoder;
+use cudaguard::internal::elf;
+use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
+use ruzstd::decoding::StreamingDecoder;
+use tar::{Archive, EntryType};
+
+use super::bounds::{self, Names, Packed, Unpacked};
+use super::{ArchiveFormat, ArchivePlace, At};
+
+pub(super) fn walk_tar(file: &File, form: ArchiveFormat, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+    for_each_member(decompress(file, form, of), of, &mut |_, _| true)?;
+    Ok("tar archive")
+}
+
+/// Reads a compressed file that is not a tar. Its only member is named like the file without the extension of the
+/// compression.
+pub(super) fn walk_single(
+    file: &File,
+    form: ArchiveFormat,
+    path: &Path,
+    of: &ArchivePlace<'_>,
+) -> Result<&'static str, String> {
+    let name = path.file_stem().map_or_else(|| "contents".into(), OsStr::to_string_lossy);
+    of.budget.count_member().map_err(|why| of.error_for("", why))?;
+    let mut spooled = super::spool_to_temp_file(&mut decompress(file, form, of), of.budget)
+        .map_err(|error| of.error_for("", format!("is cut off or damaged: {error}")))?;
+    let length = spooled.metadata().map_err(|error| of.error_for("", error))?.len();
+    of.read_member(&name, &mut spooled, length)?;
+    Ok(match form {
+        ArchiveFormat::Bzip2 => "file packed by bzip2",
+        ArchiveFormat::Xz => "file packed by xz",
+        ArchiveFormat::Zstd => "file packed by Zstandard",
+        _ => "file packed by gzip",
+    })
+}
+
+/// Maximum memory of a decoder, in bytes: the dictionary of `xz -9`, or the window of `zstd --ultra -21`.
+const MOST_MEMORY: u64 = 80 << 20;
+
+/// Lock that limits decoders with a large dictionary to one at a time, because several threads read the members of a
+/// zip archive.
+static DECODER: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// Set if this thread holds the lock, because archives may be nested.
+    static DECODES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Prevents other threads from decoding during its lifetime.
+struct Turn(Option<MutexGuard<'static, ()>>);
+
+impl Turn {
+    fn take() -> Self {
+        if DECODES.replace(true) {
+            return Self(None);
+        }
+        Self(Some(DECODER.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            DECODES.set(false);
+        }
+    }
+}
+
+struct InTurn<R> {
+    reader: R,
+    _turn: Turn,
+}
+
+impl<R: Read> Read for InTurn<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer)
+    }
+}
+
+/// Returns a reader for the unpacked stream that enforces the limits.
+pub(super) fn decompress<'a, R: Read + 'a>(
+    reader: R,
+    form: ArchiveFormat,
+    of: &'a ArchivePlace<'_>,
+) -> Box<dyn Read + 'a> {
+    if form == ArchiveFormat::Tar {
+        return Box::new(BufReader::with_capacity(1 << 16, reader));
+    }
+    let length = Arc::new(AtomicU64::new(0));
+    let packed = BufReader::with_capacity(1 << 16, Packed { reader, length: Arc::clone(&length) });
+    let kibibytes = u32::try_from(MOST_MEMORY >> 10).unwrap_or(u32::MAX);
+    let reader: Box<dyn Read + 'a> = match form {
+        ArchiveFormat::Bzip2 => Box::new(MultiBzDecoder::new(packed)),
+        ArchiveFormat::Xz => {
+            Box::new(InTurn { _turn: Turn::take(), reader: XzReader::new_mem_limit(packed, true, kibibytes) })
+        }
+        ArchiveFormat::Zstd => {
+            Box::new(InTurn { _turn: Turn::take(), reader: Frames { source: Some(packed), frame: None } })
+        }
+        _ => Box::new(MultiGzDecoder::new(packed)),
+    };
+    Box::new(Unpacked { reader, packed: length, length: 0, budget: of.budget })
+}
+
+/// The consecutive frames of a Zstandard file.
+struct Frames<R: BufRead> {
+    source: Option<R>,
+    frame: Option<Box<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>>,
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(frame) = &mut self.frame {
+                let length = frame.read(buffer)?;
+                if length > 0 || buffer.is_empty() {
+                    return Ok(length);
+                }
+                self.source = self.frame.take().map(|frame| frame.into_inner());
+            }
+            let Some(mut source) = self.source.take() else { return Ok(0) };
+            let start = source.fill_buf()?;
+            if start.is_empty() {
+                return Ok(0);
+            }
+            if window(start) > MOST_MEMORY {
+                let most = MOST_MEMORY >> 20;
+                return Err(io::Error::other(format!("its window is larger than {most} MiB")));
+            }
+            let frame = StreamingDecoder::new(source).map_err(|error| io::Error::other(error.to_string()))?;
+            self.frame = Some(Box::new(frame));
+        }
+    }
+}
+
+/// Returns the window size that this frame header requests (RFC 8878, 3.1.1.1).
+fn window(header: &[u8]) -> u64 {
+    let Some((descriptor, rest)) = header.get(4).zip(header.get(5..)) else { return 0 };
+    if descriptor & 0x20 == 0 {
+        let Some(byte) = rest.first() else { return 0 };
+        let base = 1_u64 << (10 + (byte >> 3));
+        return base + base / 8 * u64::from(byte & 7);
+    }
+    // The frame is a single segment: the window is as large as the content.
+    let skipped = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let width = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let bytes = rest.get(skipped..skipped + width).unwrap_or_default();
+    let size = bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    if width == 2 { size + 256 } else { size }
+}
+
+/// Detects the content of a compressed file. An error contains the reason why it cannot be unpacked.
+pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::Packed> {
+    let budget = bounds::Budget::default();
+    let of = ArchivePlace {
+        archive: String::new(),
+        prefix: String::new(),
+        nested: 0,
+        rooted: false,
+        budget: &budget,
+        each: &|_| Ok(()),
+    };
+    let head = super::read_head(&mut decompress(At { file, at: 0 }, form, &of))?;
+    Ok(match ArchiveFormat::from_magic(&head) {
+        Some(ArchiveFormat::Tar) => super::Packed::Tar,
+        Some(_) => super::Packed::Code,
+        None if super::is_code(&head) || examined::by_head("", &head).is_some() => super::Packed::Code,
+        None => super::Packed::Other,
+    })
+}
+
+/// Maximum number of bytes between two members of a tar, such as a longer name or a header of another type.
+const LONGEST_HEADER: u64 = 2 << 20;
+
+/// The number of bytes that the tar reader may still read before the next member.
+#[derive(Clone, Default)]
+pub(super) struct Header(Rc<Cell<u64>>);
+
+impl Header {
+    /// Allows the header of the next member and this number of remaining bytes of the current member.
+    pub(super) fn allow(&self, bytes: u64) {
+        self.0.set(LONGEST_HEADER.saturating_add(bytes));
+    }
+
+    /// Removes the limit after the last member.
+    fn end(&self) {
+        self.0.set(u64::MAX);
+    }
+}
+
+/// Reader that limits the tar reader, which reads names and other headers of any length into memory.
+pub(super) struct Bounded<R> {
+    pub(super) reader: R,
+    pub(super) header: Header,
+}
+
+impl<R: io::Seek> io::Seek for Bounded<R> {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        self.reader.seek(to)
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.reader.read(buffer)?;
+        let left = self.header.0.get().checked_sub(length as u64);
+        self.header.0.set(left.ok_or_else(|| {
+            io::Error::other(format!("the header of a member is larger than {} MiB", LONGEST_HEADER >> 20))
+        })?);
+        Ok(length)
+    }
+}
+
+/// Visits each member of a tar for which `wanted` returns true, given its path and whether it is a directory.
+pub(super) fn for_each_member(
+    reader: Box<dyn Read + '_>,
+    of: &ArchivePlace<'_>,
+    wanted: &mut dyn FnMut(&str, bool) -> bool,
+) -> Result<(), String> {
+    let damaged = |error: &io::Error| of.error_for("", format!("is cut off or damaged: {error}"));
+    let header = Header::default();
+    let mut archive = Archive::new(Bounded { reader, header: header.clone() });
+    let mut known = Names::default();
+    let mut any = false;
+    let entries = archive.entries().map_err(|error| damaged(&error))?;
+    header.allow(0);
+    for entry in entries {
+        let mut entry = entry.map_err(|error| damaged(&error))?;
+        header.end();
+        any = true;
+        let raw_path = bounds::shown(&entry.path_bytes());
+        of.budget.count_member().map_err(|why| of.error_for("", why))?;
+        let name = bounds::normalize_member_path(&raw_path).map_err(|why| of.error_for(&raw_path, why))?;
+        let kind = entry.header().entry_type();
+        let skipped = kind == EntryType::XGlobalHeader || !wanted(&name, kind.is_dir()) || kind.is_dir();
+        if !skipped && !name.is_empty() && !known.insert(name.as_bytes()) {
+            return Err(of.error_for(&name, "stands in the archive twice"));
+        }
+        let target = entry.link_name_bytes().map(|target| bounds::shown(&target));
+        // The stored bytes differ from the content of the file, because holes are omitted.
+        let sparse = kind == EntryType::GNUSparse || raw_path.contains("GNUSparseFile.");
+        match (kind, target) {
+            _ if skipped || name.is_empty() => {}
+            _ if sparse => of.hand_on(&name, super::Content::NotExamined("a sparse file of GNU tar".to_owned()))?,
+            (EntryType::Symlink, Some(target)) => of.add_link(&name, &target)?,
+            // The target is relative to the root of the archive, like the path of a member.
+            (EntryType::Link, Some(target)) => {
+                let target = bounds::normalize_member_path(&target)
+                    .map_err(|_| of.error_for(&name, format!("is a link that leads out of the archive: {target}")))?;
+                of.hand_on(&name, super::Content::Link(format!("{}{target}", of.prefix)))?;
+            }
+            _ => {
+                let size = entry.size();
+                of.read_member(&name, &mut entry, size)?;
+            }
+        }
+        // The tar reader skips the rest of a sparse file, whose length in the archive is the length in its header.
+        let left = if kind == EntryType::GNUSparse {
+            entry.header().entry_size().map_err(|error| damaged(&error))?
+        } else {
+            io::copy(&mut entry, &mut io::sink()).map_err(|error| damaged(&error))?;
+            0
+        };
+        header.allow(left);
+    }
+    header.end();
+    // The end of the compressed data contains the checksum.
+    let mut rest = archive.into_inner();
+    io::copy(&mut rest, &mut io::sink()).map_err(|error| damaged(&error))?;
+    if !any {
+        return Err(of.error_for("", "is a tar archive that holds nothing, or no archive at all"));
+    }
+    Ok(())
+}
+
+/// Reads a Debian package: an `ar` archive with the files in `data.tar`.
+pub(super) fn walk_deb(file: File, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
+    let data = Contents::from_file(file, Path::new(&of.archive))?;
+    for member in elf::archive_members(&data).map_err(|error| of.error_for("", error))? {
+        let member = member.map_err(|error| of.error_for("", error))?;
+        let (name, Some(bytes)) = (member.name, member.data) else { continue };
+        if !name.starts_with("data.tar") {
+            continue;
+        }
+        let form = ArchiveFormat::from_magic(&bytes[..bytes.len().min(super::HEAD)]);
+        let form = form.filter(|form| !matches!(form, ArchiveFormat::Zip | ArchiveFormat::Deb | ArchiveFormat::Rpm));
+        let form = form.ok_or_else(|| of.error_for(&name, "is no tar that is known"))?;
+        let inner = ArchivePlace { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
+        for_each_member(decompress(bytes, form, &inner), &inner, &mut |_, _| true)?;
+        return Ok("Debian package");
+    }
+    Err(of.error_for("", "is a Debian package without data.tar"))
+}

@@ -1,0 +1,103 @@
+//! The note that lists the libraries that a file opens by name.
+//!
+//! `DT_NEEDED` does not contain such a library, so neither the loader nor a packager sees it. The format is that of
+//! <https://systemd.io/ELF_DLOPEN_METADATA>: section `.note.dlopen`, owner `FDO`, type `0x407c0c0a`, a JSON array of
+//! objects. `systemd-analyze dlopen-metadata`, `dlopen-notes.py` and `dh_dlopenlibdeps` read it. A library that a crate
+//! can open is `suggested`, because the program may never open it. A library that the policy declares is `recommended`,
+//! or `required` if the policy requires it.
+
+use serde_json::{Value, json};
+
+use cudaguard::internal::elf::Elf;
+use cudaguard::internal::guard::{DLOPEN_OWNER, DLOPEN_TYPE};
+use cudaguard::internal::manifest::{Linkage, Manifest, Opens, Requirement};
+use cudaguard::internal::vendor::CUDNN;
+
+/// A library in such a note.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DlopenEntry {
+    /// The feature that the library provides: the library's stem without `lib`.
+    pub feature: String,
+    /// A description for people.
+    pub description: String,
+    /// `required`, `recommended` or `suggested`.
+    pub priority: String,
+    /// The file names, in the order in which the program tries them.
+    pub sonames: Vec<String>,
+}
+
+/// Returns the text of the note for a manifest. `None` if the program opens no library by name.
+pub fn note_text(manifest: &Manifest) -> Option<String> {
+    let declared = manifest.requires.iter().find_map(|row| match row {
+        Requirement::Library { soname, linkage, required, .. } => Some((soname, *linkage, *required)),
+        _ => None,
+    });
+    let required = declared.is_some_and(|(.., required)| required);
+    let entry = |stem: &str, priority: &str, by: &str, sonames: Vec<String>| {
+        json!({
+            "feature": stem,
+            "description": format!("opened by name by {by}"),
+            "priority": priority,
+            "soname": sonames,
+        })
+    };
+    let by_crate = |opens: &Opens, stem: &String| {
+        let priority = if required && stem == CUDNN.key { "required" } else { "suggested" };
+        entry(stem, priority, &opens.by, opens.candidate_names(stem))
+    };
+    let by_crates =
+        manifest.opens.iter().flat_map(|opens| opens.libraries.iter().map(move |stem| by_crate(opens, stem)));
+    let mut entries: Vec<Value> = by_crates.collect();
+    // If the project opens the library itself, only the policy declares it.
+    if let Some((soname, Linkage::Dlopened, _)) = declared {
+        if entries.iter().all(|entry| entry["feature"] != CUDNN.key) {
+            let priority = if required { "required" } else { "recommended" };
+            entries.push(entry(CUDNN.key, priority, &manifest.component.to_string(), vec![soname.clone()]));
+        }
+    }
+    (!entries.is_empty()).then(|| Value::Array(entries).to_string())
+}
+
+/// Returns the entries of all such notes in a file, whichever tool wrote them. A note that is not valid JSON of this
+/// form is ignored.
+pub fn read_notes(elf: &Elf<'_>) -> Vec<DlopenEntry> {
+    let notes = elf.notes().filter(|note| note.owner == DLOPEN_OWNER && note.kind == DLOPEN_TYPE);
+    notes.flat_map(|note| parse_entries(note.desc)).collect()
+}
+
+fn parse_entries(text: &[u8]) -> Vec<DlopenEntry> {
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    let Ok(Value::Array(entries)) = serde_json::from_slice(text) else { return Vec::new() };
+    let entry = |value: &Value| {
+        let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        let sonames = value["soname"].as_array()?.iter().filter_map(|name| name.as_str().map(str::to_owned));
+        Some(DlopenEntry {
+            feature: text("feature"),
+            description: text("description"),
+            priority: text("priority"),
+            sonames: sonames.collect(),
+        })
+    };
+    entries.iter().filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_such_note_says_nothing() {
+        for text in ["", "{}", "[1, \"x\", {}]", "[{\"soname\": 1}]", "not JSON"] {
+            assert!(parse_entries(text.as_bytes()).is_empty(), "{text}");
+        }
+        let found = parse_entries(b"[{\"soname\":[\"libx.so.1\"],\"feature\":\"x\"}]\0\0\0");
+        assert_eq!((found[0].sonames.len(), found[0].feature.as_str()), (1, "x"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn parsing_never_panics(bytes: Vec<u8>) {
+            let _ = parse_entries(&bytes);
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! The dynamic linking of a file: the symbols in its relocations, the symbol versions that they require, and the
+//! symbols that a file defines. Reads the dynamic section only, as the loader does, because section headers may be
+//! missing.
+//!
+//! Rules: the System V ABI with its processor supplements; glibc, `elf/dynamic-link.h`, `elf/do-rel.h`,
+//! `elf/dl-lookup.c` and `elf/dl-version.c` (2.31 to 2.41); musl, `ldso/dynlink.c` (1.2).
+
+use std::collections::BTreeMap;
+
+use cudaguard::internal::elf::{
+    Elf, MOST_VERSIONS, Symbol, linked_records, machine, tag, text_at, text_is, u16_at, u32_at, word_at,
+};
+
+const DF_BIND_NOW: u64 = 8;
+const DF_1_NOW: u64 = 1;
+const SHN_ABS: u16 = 0xfff1;
+const STB_LOCAL: u8 = 0;
+const STB_GLOBAL: u8 = 1;
+const STB_WEAK: u8 = 2;
+const STB_GNU_UNIQUE: u8 = 10;
+const STT_TLS: u8 = 6;
+/// Symbol types that define code or data: no type, object, function, common, thread-local, indirect function.
+const DEFINING_TYPES: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << STT_TLS | 1 << 10;
+const HIDDEN: u16 = 0x8000;
+const VERSION: u16 = 0x7fff;
+const VER_FLG_BASE: u16 = 1;
+/// Limit for the hash chains of a damaged file.
+const LONGEST_CHAIN: usize = 1 << 16;
+
+/// A symbol version, and the library that it is required from. `None` for a version that the file itself defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SymbolVersion<'data> {
+    /// `GLIBC_2.34`.
+    pub name: &'data [u8],
+    /// `libc.so.6`.
+    pub of: Option<&'data [u8]>,
+}
+
+/// Kind of reference to a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SymbolUse {
+    /// A call through the procedure linkage table.
+    Call,
+    /// Its address is stored in data.
+    Address,
+    /// The program contains a copy of a library's variable.
+    Copy,
+}
+
+/// A symbol that a file imports.
+#[derive(Clone, Copy, Debug)]
+pub struct SymbolImport<'data> {
+    /// Name of the symbol.
+    pub name: &'data [u8],
+    /// Version of the symbol.
+    pub version: Option<SymbolVersion<'data>>,
+    /// Kind of reference.
+    pub by: SymbolUse,
+    /// True if the symbol is resolved at the first call, not at start-up.
+    pub lazy: bool,
+    /// True if the symbol may be missing.
+    pub weak: bool,
+}
+
+/// A function or variable whose address the loader stores at start-up. If it is missing, the loader starts nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot<'data> {
+    /// Name of the symbol.
+    pub name: &'data [u8],
+    /// Version of the symbol.
+    pub version: Option<SymbolVersion<'data>>,
+    /// Offset of the symbol table entry in the file.
+    pub offset: usize,
+}
+
+/// A linked file, as the loader binds it.
+#[derive(Debug)]
+pub struct Links<'data> {
+    elf: Elf<'data>,
+    symbols: &'data [u8],
+    names: &'data [u8],
+    symbol_versions: Option<&'data [u8]>,
+    versions: BTreeMap<u16, SymbolVersion<'data>>,
+    gnu_hash: Option<GnuHash<'data>>,
+    hash: Option<&'data [u8]>,
+}
+
+/// A GNU hash table: a Bloom filter, and for each remainder of a hash the first symbol of a chain.
+#[derive(Debug)]
+struct GnuHash<'data> {
+    class64: bool,
+    shift: u32,
+    first: u32,
+    filter: &'data [u8],
+    buckets: &'data [u8],
+    chains: &'data [u8],
+}
+
+/// Returns the dynamic linking data of the file. `None` if the file has no dynamic symbols.
+pub fn dynamic_links<'data>(elf: &Elf<'data>) -> Option<Links<'data>> {
+    let at = |tag| elf.at_address(elf.dynamic_value(tag)?);
+    Some(Links {
+        elf: *elf,
+        symbols: at(tag::SYMTAB)?,
+        names: elf.dynamic_strings(),
+        symbol_versions: at(tag::VERSYM),
+        versions: symbol_versions(elf),
+        gnu_hash: at(tag::GNU_HASH).and_then(|table| GnuHash::parse(table, elf.is_64_bit())),
+        hash: at(tag::HASH),
+    })
+}
+
+/// Returns every version that the file defines or requires, by version number.
+fn symbol_versions<'data>(elf: &Elf<'data>) -> BTreeMap<u16, SymbolVersion<'data>> {
+    let table = |tag| elf.dynamic_value(tag).and_then(|address| elf.at_address(address)).unwrap_or_default();
+    let strings = elf.dynamic_strings();
+    let text = |at: u32| text_at(strings, at.into());
+    let mut found = BTreeMap::new();
+    for record in linked_records(table(tag::VERNEED), Some(0), 12, 16).take(MOST_VERSIONS) {
+        let of = u32_at(record, 4).and_then(text);
+        let start = u32_at(record, 8).and_then(|skip| usize::try_from(skip).ok());
+        for version in linked_records(record, start, 12, 16).take(MOST_VERSIONS) {
+            if let (Some(number), Some(name)) = (u16_at(version, 6), u32_at(version, 8).and_then(text)) {
+                found.insert(number & VERSION, SymbolVersion { name, of });
+            }
+        }
+    }
+    for record in linked_records(table(tag::VERDEF), Some(0), 16, 20).take(MOST_VERSIONS) {
+        let (Some(flags), Some(number)) = (u16_at(record, 2), u16_at(record, 4)) else { continue };
+        let first = u32_at(record, 12).and_then(|skip| record.get(usize::try_from(skip).ok()?..));
+        if let (0, Some(name)) = (flags & VER_FLG_BASE, first.and_then(|first| u32_at(first, 0)).and_then(text)) {
+            found.insert(number & VERSION, SymbolVersion { name, of: None });
+        }
+    }
+    found
+}
+
+/// Returns the relocation types of a processor for a jump slot and for a copy of a variable.
+fn relocation_types(machine: u16) -> Option<(u32, u32)> {
+    Some(match machine {
+        machine::X86 | machine::X86_64 => (7, 5),
+        machine::AARCH64 => (1026, 1024),
+        machine::ARM => (22, 20),
+        machine::PPC64 => (21, 19),
+        machine::RISCV | machine::LOONGARCH => (5, 4),
+        machine::S390 => (11, 9),
+        _ => return None,
+    })
+}
+
+impl<'data> Links<'data> {
+    /// Returns true if the file requires that all symbols are bound at start-up.
+    pub fn binds_at_start(&self) -> bool {
+        let flag = |tag, bit| self.elf.dynamic_value(tag).is_some_and(|flags| flags & bit != 0);
+        self.elf.dynamic_value(tag::BIND_NOW).is_some() || flag(tag::FLAGS, DF_BIND_NOW) || flag(tag::FLAGS_1, DF_1_NOW)
+    }
+
+    /// Returns the symbols that come from other files. Empty if the relocation types of the processor are unknown.
+    pub fn symbol_imports(&self, all_at_start: bool) -> Vec<SymbolImport<'data>> {
+        let Some((slot, copy)) = relocation_types(self.elf.machine()) else { return Vec::new() };
+        let lazily = !all_at_start && !self.binds_at_start();
+        // For each symbol and kind of reference: are all its references lazy? A vector, because large libraries have a
+        // million relocations.
+        let mut uses: Vec<[Option<bool>; 3]> = Vec::new();
+        let count = self.symbols.len() / self.symbol_size();
+        for (of_calls, kind, symbol) in self.relocations() {
+            let index = symbol as usize;
+            if symbol == 0 || kind == 0 || index >= count {
+                continue;
+            }
+            if uses.len() <= index {
+                uses.resize(index + 1, [None; 3]);
+            }
+            let by = match kind {
+                _ if kind == slot => SymbolUse::Call,
+                _ if kind == copy => SymbolUse::Copy,
+                _ => SymbolUse::Address,
+            };
+            let lazy = lazily && of_calls && by == SymbolUse::Call;
+            let all_lazy = &mut uses[index][by as usize];
+            *all_lazy = Some(lazy && all_lazy.unwrap_or(true));
+        }
+        let wish = |(index, by, lazy): (u32, SymbolUse, Option<bool>)| {
+            let (lazy, symbol) = (lazy?, self.symbol_at(index)?);
+            // The program itself defines the copy of a variable, and the search skips the program.
+            let wanted = symbol.section == 0 || by == SymbolUse::Copy;
+            if !wanted || symbol.binding == STB_LOCAL || is_hidden(&symbol) {
+                return None;
+            }
+            let name = text_at(self.names, symbol.name.into()).filter(|name| !name.is_empty())?;
+            Some(SymbolImport { name, version: self.version_of(index), by, lazy, weak: symbol.binding == STB_WEAK })
+        };
+        let of_symbol = |(index, uses): (u32, [Option<bool>; 3])| {
+            [SymbolUse::Call, SymbolUse::Address, SymbolUse::Copy].map(|by| (index, by, uses[by as usize]))
+        };
+        (0..).zip(uses).flat_map(of_symbol).filter_map(wish).collect()
+    }
+
+    /// Returns the symbols whose addresses the loader stores before any code of the file runs, and whose slots a
+    /// missing symbol would leave empty: entries of the global offset table and jump slots, or pointers in data, on
+    /// x86-64 and aarch64. Symbols that are resolved at the first call, and copied variables, are excluded.
+    pub fn startup_slots(&self) -> Vec<Slot<'data>> {
+        let kinds: &[u32] = match self.elf.machine() {
+            machine::X86_64 => &[1, 6, 7],
+            machine::AARCH64 => &[257, 1025, 1026],
+            _ => &[],
+        };
+        let lazily = !self.binds_at_start();
+        let mut found: BTreeMap<u32, (bool, bool)> = BTreeMap::new();
+        for (of_calls, kind, symbol) in self.relocations().filter(|(.., symbol)| *symbol != 0) {
+            let (at_start, plain) = found.entry(symbol).or_insert((false, true));
+            *at_start |= !(lazily && of_calls);
+            *plain &= kinds.contains(&kind);
+        }
+        let slot = |(index, _): (u32, (bool, bool))| {
+            let symbol = self.symbol_at(index)?;
+            let plain =
+                symbol.section == 0 && symbol.binding == STB_GLOBAL && symbol.kind != STT_TLS && !is_hidden(&symbol);
+            let name = text_at(self.names, symbol.name.into()).filter(|name| plain && !name.is_empty())?;
+            let at = usize::try_from(index).ok()?.checked_mul(24)?;
+            let table = self.elf.offset_of(self.elf.dynamic_value(tag::SYMTAB)?)?;
+            Some(Slot { name, version: self.version_of(index), offset: table.checked_add(at)? })
+        };
+        found.into_iter().filter(|(_, (at_start, plain))| *at_start && *plain).filter_map(slot).collect()
+    }
+
+    /// Returns the names of the symbols that sealing has made weak.
+    pub fn made_weak(&self) -> Vec<&'data [u8]> {
+        let size = if self.elf.is_64_bit() { 24 } else { 16 };
+        let marked = |entry: &&[u8]| entry.get(5).is_some_and(|other| other & cudaguard::internal::elf::MADE_WEAK != 0);
+        let of = self.relocations().map(|(.., symbol)| symbol).collect::<std::collections::BTreeSet<_>>();
+        let entry = |index: u32| {
+            let at = usize::try_from(index).ok()?.checked_mul(size)?;
+            self.symbols.get(at..at.checked_add(size)?).filter(marked)
+        };
+        let name = |index: u32| text_at(self.names, self.symbol_at(index)?.name.into());
+        of.into_iter().filter(|index| entry(*index).is_some()).filter_map(name).collect()
+    }
+
+    /// Returns (true if in the table of calls, type, symbol) for each relocation.
+    fn relocations(&self) -> impl Iterator<Item = (bool, u32, u32)> + use<'_, 'data> {
+        let value = |tag| self.elf.dynamic_value(tag);
+        let calls = value(tag::JMPREL).zip(value(tag::PLTRELSZ));
+        let explicit = value(tag::PLTREL) == Some(tag::RELA);
+        // Some linkers also count the relocations of calls in the other table.
+        let others = move |(start, size): (u64, u64)| match calls {
+            Some((first, length)) if first >= start && start.saturating_add(size) == first.saturating_add(length) => {
+                (start, first - start)
+            }
+            _ => (start, size),
+        };
+        let tables = [
+            (true, explicit, calls),
+            (false, true, value(tag::RELA).zip(value(tag::RELASZ)).map(others)),
+            (false, false, value(tag::REL).zip(value(tag::RELSZ)).map(others)),
+        ];
+        let class64 = self.elf.is_64_bit();
+        let word = if class64 { 8 } else { 4 };
+        tables.into_iter().filter_map(|(of_calls, explicit, range)| Some((of_calls, explicit, range?))).flat_map(
+            move |(of_calls, explicit, (address, size))| {
+                let table = self.elf.at_address(address).unwrap_or_default();
+                let table = &table[..usize::try_from(size).unwrap_or(usize::MAX).min(table.len())];
+                table.chunks_exact(word * if explicit { 3 } else { 2 }).filter_map(move |entry| {
+                    let info = word_at(entry, word, class64)?;
+                    let (symbol, kind) =
+                        if class64 { (info >> 32, info & u64::from(u32::MAX)) } else { (info >> 8, info & 0xff) };
+                    Some((of_calls, u32::try_from(kind).ok()?, u32::try_from(symbol).ok()?))
+                })
+            },
+        )
+    }
+
+    fn symbol_size(&self) -> usize {
+        if self.elf.is_64_bit() { 24 } else { 16 }
+    }
+
+    fn symbol_at(&self, index: u32) -> Option<Symbol<'data>> {
+        let size = self.symbol_size();
+        let at = usize::try_from(index).ok()?.checked_mul(size)?;
+        self.elf.parse_symbol(self.symbols.get(at..at.checked_add(size)?)?, self.names)
+    }
+
+    fn version_of(&self, index: u32) -> Option<SymbolVersion<'data>> {
+        let number = u16_at(self.symbol_versions?, usize::try_from(index).ok()?.checked_mul(2)?)?;
+        self.versions.get(&(number & VERSION)).copied()
+    }
+
+    /// Returns true if the file's symbols have versions.
+    pub fn has_versions(&self) -> bool {
+        self.symbol_versions.is_some()
+    }
+
+    /// Returns true if this file defines the imported symbol. `by_name_alone`: the loader ignores versions.
+    pub fn defines(&self, wish: &SymbolImport<'_>, by_name_alone: bool) -> bool {
+        let (mut versioned, mut count) = (None, 0);
+        for index in self.symbols_named(wish.name) {
+            let Some(symbol) = self.symbol_at(index) else { continue };
+            let defines = (symbol.value != 0 || symbol.section == SHN_ABS || symbol.kind == STT_TLS)
+                && (wish.by != SymbolUse::Call || symbol.section != 0)
+                && DEFINING_TYPES >> symbol.kind & 1 == 1;
+            if !defines {
+                continue;
+            }
+            let number = self.symbol_versions.and_then(|table| u16_at(table, usize::try_from(index).ok()? * 2));
+            let fits = match (number, wish.version) {
+                (None, _) => true,
+                _ if by_name_alone => true,
+                (Some(number), Some(wanted)) => match self.versions.get(&(number & VERSION)) {
+                    Some(version) => version.name == wanted.name,
+                    None => number & HIDDEN == 0,
+                },
+                (Some(number), None) if number & VERSION >= 3 => {
+                    // A file with only one symbol of that name satisfies the import, whatever the symbol's version.
+                    if number & HIDDEN == 0 {
+                        count += 1;
+                        versioned = versioned.or(Some(symbol));
+                    }
+                    false
+                }
+                (Some(_), None) => true,
+            };
+            if fits {
+                return is_for_others(&symbol);
+            }
+        }
+        versioned.is_some_and(|symbol| count == 1 && is_for_others(&symbol))
+    }
+
+    /// Returns the symbols with this name, found in the hash table.
+    fn symbols_named(&self, name: &[u8]) -> Vec<u32> {
+        let found = match (&self.gnu_hash, self.hash) {
+            (Some(table), _) => table.symbols_named(name),
+            (None, Some(table)) => sysv_symbols_named(table, name),
+            (None, None) => None,
+        };
+        let mut found = found.unwrap_or_default();
+        found
+            .retain(|index| self.symbol_at(*index).is_some_and(|symbol| text_is(self.names, symbol.name.into(), name)));
+        found
+    }
+}
+
+fn is_hidden(symbol: &Symbol<'_>) -> bool {
+    matches!(symbol.visibility, 1 | 2)
+}
+
+fn is_for_others(symbol: &Symbol<'_>) -> bool {
+    matches!(symbol.binding, STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) && !is_hidden(symbol)
+}
+
+impl<'data> GnuHash<'data> {
+    fn parse(table: &'data [u8], class64: bool) -> Option<Self> {
+        let (buckets, first, filter, shift) =
+            (u32_at(table, 0)?, u32_at(table, 4)?, u32_at(table, 8)?, u32_at(table, 12)?);
+        let bytes = |count: u32, each: usize| usize::try_from(count).ok()?.checked_mul(each);
+        let (filter, rest) = table.get(16..)?.split_at_checked(bytes(filter, if class64 { 8 } else { 4 })?)?;
+        let (buckets, chains) = rest.split_at_checked(bytes(buckets, 4)?)?;
+        Some(Self { class64, shift, first, filter, buckets, chains })
+    }
+
+    /// Returns the symbols with the hash of this name.
+    fn symbols_named(&self, name: &[u8]) -> Option<Vec<u32>> {
+        let hash = name.iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+        let index = |number: u32| usize::try_from(number).ok();
+        let (word, bits) = if self.class64 { (8, 64) } else { (4, 32) };
+        let at = index(hash / bits)?.checked_rem(self.filter.len() / word)? * word;
+        let filter = word_at(self.filter, at, self.class64)?;
+        if filter >> (hash % bits) & (filter >> (hash.checked_shr(self.shift)? % bits)) & 1 == 0 {
+            return None;
+        }
+        let start = u32_at(self.buckets, index(hash)?.checked_rem(self.buckets.len() / 4)? * 4)?;
+        let skip = index(start.checked_sub(self.first).filter(|_| start != 0)?)?;
+        let chain = self.chains.get(skip.checked_mul(4)?..)?;
+        let mut found = Vec::new();
+        for (step, entry) in chain.chunks_exact(4).take(LONGEST_CHAIN).enumerate() {
+            let here = u32_at(entry, 0)?;
+            if here | 1 == hash | 1 {
+                found.push(start.checked_add(u32::try_from(step).ok()?)?);
+            }
+            if here & 1 == 1 {
+                break;
+            }
+        }
+        Some(found)
+    }
+}
+
+/// Returns the symbols in this name's chain of the System V hash table.
+fn sysv_symbols_named(table: &[u8], name: &[u8]) -> Option<Vec<u32>> {
+    let hash = name.iter().fold(0_u32, |hash, byte| {
+        let hash = (hash << 4).wrapping_add(u32::from(*byte));
+        let high = hash & 0xf000_0000;
+        (hash ^ high >> 24) & !high
+    });
+    let buckets = u32_at(table, 0)?;
+    let number = |at: u32| u32_at(table, usize::try_from(at).ok()?.checked_mul(4)?);
+    let mut index = number(hash.checked_rem(buckets)?.checked_add(2)?)?;
+    let mut found = Vec::new();
+    while index != 0 && found.len() < LONGEST_CHAIN {
+        found.push(index);
+        index = number(buckets.checked_add(2)?.checked_add(index)?)?;
+    }
+    Some(found)
+}

@@ -1,0 +1,630 @@
+//! Static facts about a linked file, read without running it: kind, notes, needed libraries, and how it reaches
+//! NVIDIA's libraries. Reads executables, shared libraries, objects and static archives.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, MatchKind, packed};
+use memchr::memmem;
+
+use crate::binary::dlopen_note;
+use crate::binary::examined;
+use crate::binary::kernels::{self, Kernels};
+use crate::binary::manifest_decoder;
+use crate::binary::mapped_file::Contents;
+use crate::binary::symbols::{self, Bound};
+use cudaguard::internal::elf::{self, Elf, tag};
+use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::note;
+use cudaguard::internal::vendor::{self, CodeMark, Library, NVML, Traces, is_nvidias};
+use cudaguard::internal::version::Version;
+
+/// Owner and type of cudaguard's notes (MANIFEST.md).
+const OWNER: &str = "cudaguard";
+const NOTE_TYPE: u32 = 1;
+/// Limits far above what real files contain. In a damaged file, notes may overlap, which no linker writes; the limits
+/// keep them from filling the memory. A note that is longer than the format allows is damaged, and [`note::decode`]
+/// reports this for its truncated bytes too.
+const MOST_NOTES: usize = 4096;
+const LONGEST_NOTE: usize = 2 * note::SIZE;
+/// Marks a position-independent executable: a flag of `DT_FLAGS_1`.
+const DF_1_PIE: u64 = 0x0800_0000;
+/// Functions of the driver and NVRTC that every program needs to run code on a GPU. The shim contains none of these
+/// names.
+const CALLED: [&str; 4] = ["cuLaunchKernel", "cuModuleLoad", "cuLibraryLoad", "nvrtcCompileProgram"];
+const SHF_ALLOC: u64 = 2;
+const SHF_EXECINSTR: u64 = 4;
+const SHT_PROGBITS: u32 = 1;
+const PF_X: u32 = 1;
+
+/// Kind of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryKind {
+    /// A program, position-independent or not.
+    Executable,
+    /// A shared library.
+    SharedLibrary,
+    /// A relocatable object.
+    Object,
+    /// A static archive, including a Rust library.
+    Archive,
+    /// A file that is itself a fatbin, a cubin, PTX or LTO-IR.
+    GpuCode,
+}
+
+impl fmt::Display for BinaryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Executable => "executable",
+            Self::SharedLibrary => "shared library",
+            Self::Object => "object",
+            Self::Archive => "static archive",
+            Self::GpuCode => "GPU code",
+        })
+    }
+}
+
+/// A cudaguard note in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundNote {
+    /// Offset of its descriptor in the file.
+    pub offset: u64,
+    /// The archive member that contains it; `None` outside of archives.
+    pub member: Option<String>,
+    /// The bytes of its descriptor.
+    pub descriptor: Vec<u8>,
+}
+
+impl FoundNote {
+    /// Decodes the note. The error describes the damage.
+    pub fn decode(&self) -> Result<manifest_decoder::Note, String> {
+        manifest_decoder::decode(&self.descriptor)
+    }
+}
+
+/// A file that a command examines. It is opened once, and read only as far as the command needs.
+#[derive(Clone, Debug)]
+pub struct Binary {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Contents of the file.
+    data: Arc<Contents>,
+    /// GPU code of the file, read on first use.
+    kernels: OnceCell<Result<Kernels, String>>,
+    /// Kind of the file.
+    pub kind: BinaryKind,
+    /// Processor of the file ([`elf::machine`]). In an archive, that of its first object; 0 if there is none.
+    pub machine: u16,
+    /// True for a 64-bit file.
+    pub class64: bool,
+    /// cudaguard's notes, in file order.
+    pub notes: Vec<FoundNote>,
+    /// The libraries in `DT_NEEDED`, in order.
+    pub needed: Vec<String>,
+    /// Libraries that the file opens by name according to its `.note.dlopen`.
+    pub opened: Vec<dlopen_note::DlopenEntry>,
+    /// `DT_SONAME` of a shared library.
+    pub soname: Option<String>,
+    /// `DT_RPATH`, as written.
+    pub rpath: Option<String>,
+    /// `DT_RUNPATH`, as written.
+    pub runpath: Option<String>,
+    /// The program interpreter (`PT_INTERP`).
+    pub interpreter: Option<String>,
+    /// How the file reaches each library of [`vendor::ALL`], in that order.
+    reaches: [Linkage; vendor::COUNT],
+    /// For each NVIDIA library, the newest function that the file binds.
+    pub bound: Vec<Bound>,
+    /// Archive members that are not ELF objects, or that a thin archive only names: (name, reason).
+    pub unread: Vec<(String, String)>,
+    /// Damage: a table or section that is not within the file. The rest of the file is read.
+    pub damage: Option<String>,
+    /// Parts that were not examined and may contain GPU code, with the reason.
+    pub not_examined: Vec<String>,
+}
+
+impl Binary {
+    /// Opens and reads a file. The error contains the path and the reason.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        Self::from_contents(path, Arc::new(Contents::open(path)?))
+    }
+
+    /// Reads a file that is already open.
+    pub fn from_contents(path: &Path, data: Arc<Contents>) -> Result<Self, String> {
+        let mut binary = Self::empty(path, data);
+        binary.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(binary)
+    }
+
+    /// Reads a file that is already open, and its GPU code. The search for GPU code maps large parts of the file at
+    /// once, so it runs first.
+    pub fn with_kernels(path: &Path, data: Arc<Contents>) -> Result<Self, String> {
+        let mut binary = Self::empty(path, data);
+        let _ = binary.kernels.set(Ok(kernels::read_contents(path, &binary.data)?));
+        binary.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(binary)
+    }
+
+    fn empty(path: &Path, data: Arc<Contents>) -> Self {
+        Self {
+            path: path.to_owned(),
+            data,
+            kernels: OnceCell::new(),
+            kind: BinaryKind::Archive,
+            machine: 0,
+            class64: false,
+            notes: Vec::new(),
+            needed: Vec::new(),
+            opened: Vec::new(),
+            soname: None,
+            rpath: None,
+            runpath: None,
+            interpreter: None,
+            reaches: [Linkage::None; vendor::COUNT],
+            bound: Vec::new(),
+            unread: Vec::new(),
+            damage: None,
+            not_examined: Vec::new(),
+        }
+    }
+
+    fn parse(&mut self) -> Result<(), String> {
+        let data = &*Arc::clone(&self.data);
+        if elf::is_archive(data) {
+            self.read_archive(data)?;
+            self.not_examined = examined::of_archive(&self.unread);
+            return Ok(());
+        }
+        if kernels::are_bare(data) {
+            (self.kind, self.machine) = (BinaryKind::GpuCode, elf::machine::CUDA);
+            return Ok(());
+        }
+        if !data.is_empty() && !Elf::is_elf(data) {
+            return Err(kernels::NO_KNOWN_FORM.to_owned());
+        }
+        let elf = Elf::parse(data)?;
+        self.kind = match elf.kind() {
+            elf::kind::EXECUTABLE => BinaryKind::Executable,
+            elf::kind::SHARED if is_program(&elf) => BinaryKind::Executable,
+            elf::kind::SHARED => BinaryKind::SharedLibrary,
+            elf::kind::OBJECT => BinaryKind::Object,
+            elf::kind::CORE => return Err("is a core dump".to_owned()),
+            other => return Err(format!("is an ELF file of type {other}: no program, library or object")),
+        };
+        (self.machine, self.class64) = (elf.machine(), elf.is_64_bit());
+        let text = |text: &str| text.to_owned();
+        self.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        self.opened = dlopen_note::read_notes(&elf);
+        self.soname = elf.soname().map(text);
+        self.rpath = elf.rpath().map(text);
+        self.runpath = elf.runpath().map(text);
+        self.interpreter = elf.interpreter().map(text);
+        self.damage = elf.find_damage();
+        self.notes = find_notes(&elf, 0, None);
+        self.reaches = linkages(&elf);
+        self.bound = symbols::newest_bound(&elf);
+        self.not_examined = examined::of_elf(&elf);
+        Ok(())
+    }
+
+    /// Reads only the notes of a linked file or an object, which is faster than [`Binary::read`].
+    pub fn notes_of(path: &Path) -> Result<Vec<FoundNote>, String> {
+        notes_in(&Contents::open(path)?).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Returns the contents of the file.
+    pub fn data(&self) -> &Arc<Contents> {
+        &self.data
+    }
+
+    /// Returns the GPU code of the file.
+    ///
+    /// # Errors
+    /// The path and the reason, if the format of the file cannot contain GPU code.
+    pub fn kernels(&self) -> Result<&Kernels, String> {
+        self.kernels.get_or_init(|| kernels::read_contents(&self.path, &self.data)).as_ref().map_err(Clone::clone)
+    }
+
+    /// Returns the version of a library whose code is in this file, from the text that the library contains.
+    pub fn version_inside(&self, library: &Library) -> Option<Version> {
+        version_inside(library, &self.data)
+    }
+
+    /// Returns true if the constants of this file contain this name, terminated by NUL, as they do for a function that
+    /// the file looks up by name.
+    pub fn holds_name(&self, name: &str) -> Result<bool, String> {
+        let elf = Elf::parse(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))?;
+        Ok(FileStrings::from_elf(&elf).contains_bytes(format!("{name}\0").as_bytes()))
+    }
+
+    /// Returns the packed version that the file exports as this symbol. `None` if the major is not plausible.
+    pub fn exported_version(&self, symbol: &str) -> Option<Version> {
+        exported_version(&self.data, symbol)
+    }
+
+    /// Drops the contents of the file; the facts that were read remain.
+    pub fn close(&mut self) {
+        self.data = Arc::new(Contents::from(Vec::new()));
+    }
+
+    fn read_archive(&mut self, data: &[u8]) -> Result<(), String> {
+        let mut objects = 0;
+        for member in elf::archive_members(data)? {
+            let member = match member {
+                Ok(member) => member,
+                Err(error) => {
+                    self.damage = Some(error);
+                    break;
+                }
+            };
+            let name = member.name.into_owned();
+            let Some(bytes) = member.data else {
+                self.unread.push((name, "the archive is thin and only names it".to_owned()));
+                continue;
+            };
+            let elf = match Elf::parse(bytes) {
+                Ok(elf) => elf,
+                Err(error) => {
+                    if examined::has_trace_of_cuda(bytes) {
+                        self.unread.push((name, error));
+                    }
+                    continue;
+                }
+            };
+            for reason in examined::of_elf(&elf) {
+                self.unread.push((name.clone(), reason));
+            }
+            if objects == 0 {
+                (self.machine, self.class64) = (elf.machine(), elf.is_64_bit());
+            }
+            objects += 1;
+            self.notes.extend(find_notes(&elf, member.offset, Some(&name)));
+            for (known, here) in self.reaches.iter_mut().zip(linkages(&elf)) {
+                *known = stronger_linkage(*known, here);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how the file reaches this library.
+    pub fn linkage(&self, library: &Library) -> Linkage {
+        let at = vendor::ALL.iter().position(|known| known.key == library.key);
+        at.map_or(Linkage::None, |at| self.reaches[at])
+    }
+
+    /// Returns true if anything other than GPU code shows that the file uses CUDA: an NVIDIA library that it needs,
+    /// contains or opens, or the names of functions that it looks up.
+    ///
+    /// # Errors
+    /// The reason why the file cannot be parsed.
+    pub fn reaches_cuda(&self) -> Result<bool, String> {
+        let named = |name: &str| {
+            let stem = name.split(".so").next().and_then(|stem| stem.strip_prefix("lib")).unwrap_or(name);
+            stem != NVML && is_nvidias(stem)
+        };
+        let bound = self.bound.iter().map(|bound| bound.soname.as_str());
+        let mut names = self.needed.iter().map(String::as_str).chain(bound);
+        if names.any(named) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
+            return Ok(true);
+        }
+        let elf = Elf::parse(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))?;
+        Ok(FileStrings::from_elf(&elf).find_first_of_each(&CALLED).iter().any(Option::is_some))
+    }
+
+    /// Decodes each note. An item is an error if the note is damaged.
+    pub fn manifests(&self) -> impl Iterator<Item = Result<manifest_decoder::Note, String>> + '_ {
+        self.notes.iter().map(FoundNote::decode)
+    }
+}
+
+fn stronger_linkage(one: Linkage, other: Linkage) -> Linkage {
+    let weight = |linkage| match linkage {
+        Linkage::None => 0,
+        Linkage::Unknown => 1,
+        Linkage::Dlopened => 2,
+        Linkage::Linked => 3,
+        Linkage::Static => 4,
+    };
+    if weight(other) > weight(one) { other } else { one }
+}
+
+/// Returns true if a file of type `ET_DYN` is a program. Linkers before 2016 do not set the flag; a file without it is
+/// a program if it has an interpreter and no soname (libc.so.6 has both).
+fn is_program(elf: &Elf<'_>) -> bool {
+    elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_PIE != 0)
+        || (elf.interpreter().is_some() && elf.soname().is_none())
+}
+
+fn find_notes(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<FoundNote> {
+    elf.notes()
+        .filter(|note| note.owner == OWNER && note.kind == NOTE_TYPE)
+        .take(MOST_NOTES)
+        .map(|note| FoundNote {
+            offset: base + note.offset,
+            member: member.map(str::to_owned),
+            descriptor: note.desc[..note.desc.len().min(LONGEST_NOTE)].to_owned(),
+        })
+        .collect()
+}
+
+fn linkages(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
+    let text = (elf.kind() != elf::kind::OBJECT).then(|| FileStrings::from_elf(elf));
+    // Some libraries define half a million symbols in addition to those that they import.
+    let wanted: Vec<&str> = elf.undefined_symbols().collect();
+    vendor::ALL.map(|library| detect_linkage(library, elf, &wanted, text.as_ref()))
+}
+
+/// Returns how a file, stripped or not, reaches a library. `None`: the file contains no name of the library's functions
+/// or status codes, so no code in it calls the library. `Unknown`: it contains such a name, but nothing shows how it
+/// gets the library.
+///
+/// A program that calls `dlsym` contains the names of the functions, each terminated by NUL. The shim of a guarded file
+/// contains the file name of cuDNN and the name of its version function, and calls `dlopen`; these are not evidence.
+fn detect_linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Option<&FileStrings<'_>>) -> Linkage {
+    let traces = &library.traces;
+    if elf.needed().iter().any(|name| library.is_named(name)) {
+        return Linkage::Linked;
+    }
+    // The file imports the function, but nothing names the library: an object, or a library whose users link the
+    // dependency.
+    let of_library = |name: &str| traces.functions.is_some_and(|start| name.starts_with(start));
+    let of_object = |name: &str| text.is_none() && traces.wanted.contains(&name);
+    if wanted.iter().any(|name| of_library(name) || of_object(name)) {
+        return Linkage::Unknown;
+    }
+    let Some(text) = text else { return Linkage::None };
+    // Most files contain neither, and their constants may take hundreds of megabytes, so one search for each comes
+    // first.
+    let answers = traces.answers.is_some_and(|start| text.contains_bytes(start.as_bytes()));
+    if !answers && traces.functions.is_some_and(|start| !text.contains_bytes(start.as_bytes())) {
+        return Linkage::None;
+    }
+    if traces.inside.iter().all(|mark| text.contains_mark(mark)) {
+        return Linkage::Static;
+    }
+    if opens_libraries(elf, wanted) && text.contains_bytes(format!("{}\0", traces.opened_for).as_bytes()) {
+        return Linkage::Dlopened;
+    }
+    let Some(start) = traces.functions else { return Linkage::None };
+    let asked = library.asked.as_ref().and_then(|asked| asked.function.strip_prefix(start)).unwrap_or_default();
+    let function = |behind: &[u8]| {
+        behind.first().is_some_and(u8::is_ascii_uppercase)
+            && (asked.is_empty() || !behind.starts_with(asked.as_bytes()))
+    };
+    if answers || text.occurrences(start.as_bytes()).any(function) { Linkage::Unknown } else { Linkage::None }
+}
+
+/// Returns the version of a library whose code is in this file, from the text that the library contains.
+pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> {
+    let text = FileStrings::from_elf(&Elf::parse(data).ok()?);
+    let mark_version =
+        |mark: &CodeMark| text.occurrences(mark.text.as_bytes()).find_map(|behind| mark.version_after(behind));
+    library.traces.inside.iter().find_map(mark_version)
+}
+
+/// Returns the notes of a linked file or an object.
+pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<FoundNote>, String> {
+    Ok(find_notes(&Elf::parse(data)?, 0, None))
+}
+
+/// Returns the packed version that a file exports as this symbol. `None` if the major is not plausible.
+pub(crate) fn exported_version(data: &[u8], symbol: &str) -> Option<Version> {
+    let version = Version::from_packed(Elf::parse(data).ok()?.exported_u32(symbol)?);
+    (1..100).contains(&version.major).then_some(version)
+}
+
+/// Returns true if the file can load libraries by name at run time.
+fn opens_libraries(elf: &Elf<'_>, wanted: &[&str]) -> bool {
+    !elf.is_dynamic() || wanted.iter().any(|name| ["dlopen", "dlmopen"].contains(name))
+}
+
+/// The parts of a file that contain its constants: loaded, and neither code, kernels nor notes (notes contain names of
+/// libraries).
+struct FileStrings<'data> {
+    parts: Vec<&'data [u8]>,
+    /// First occurrence of each of [`linkage_markers`], computed on first use.
+    traced: OnceCell<Vec<(&'static str, Option<Place>)>>,
+}
+
+/// Position in the file's parts: (index of the part, byte offset in it).
+type Place = (usize, usize);
+
+/// Returns every text by which [`detect_linkage`] detects a library.
+fn linkage_markers() -> Vec<&'static str> {
+    let of_one = |library: &'static Library| {
+        let Traces { functions, answers, opened_for, inside, .. } = &library.traces;
+        functions.iter().chain(answers).chain([opened_for]).copied().chain(inside.iter().map(|mark| mark.text))
+    };
+    vendor::ALL.into_iter().flat_map(of_one).collect()
+}
+
+impl<'data> FileStrings<'data> {
+    fn new(parts: Vec<&'data [u8]>) -> Self {
+        Self { parts, traced: OnceCell::new() }
+    }
+
+    fn from_elf(elf: &Elf<'data>) -> Self {
+        let sections: Vec<_> = elf
+            .sections()
+            .filter(|section| {
+                section.kind == SHT_PROGBITS
+                    && section.flags & SHF_ALLOC != 0
+                    && section.flags & SHF_EXECINSTR == 0
+                    && !section.name.starts_with(".nv")
+                    && !section.name.starts_with("__nv")
+                    // In a large library, half of the loaded bytes are in these sections.
+                    && !elf::TABLES.contains(&section.name)
+            })
+            .collect();
+        if !sections.is_empty() {
+            let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
+            let read_before = elf::read_before(&places);
+            let rest = |(section, known): (&elf::Section<'data>, usize)| &section.data[known..];
+            return Self::new(sections.iter().zip(read_before).map(rest).collect());
+        }
+        let mut parts = Vec::new();
+        for segment in elf.segments().filter(|segment| segment.kind == 1 && segment.flags & PF_X == 0) {
+            let mut rest = segment.data;
+            let mut at = segment.offset;
+            let mut notes: Vec<_> = elf.notes().map(|note| (note.offset, note.desc.len())).collect();
+            notes.sort_unstable();
+            for (offset, length) in notes {
+                let Some(before) = offset.checked_sub(at).and_then(|skip| usize::try_from(skip).ok()) else { continue };
+                if before.checked_add(length).is_some_and(|end| end <= rest.len()) {
+                    parts.push(&rest[..before]);
+                    rest = &rest[before + length..];
+                    at = offset + length as u64;
+                }
+            }
+            parts.push(rest);
+        }
+        Self::new(parts)
+    }
+
+    /// Returns the first occurrence of each text. One search covers all texts, because the constants of large libraries
+    /// take hundreds of megabytes.
+    fn find_first_of_each(&self, texts: &[&str]) -> Vec<Option<Place>> {
+        let mut firsts = vec![None; texts.len()];
+        let mut from = (0, 0);
+        loop {
+            // Texts that were already found are excluded: a library may contain one of them a million times.
+            let sought: Vec<usize> = (0..texts.len()).filter(|text| firsts[*text].is_none()).collect();
+            let Some((text, place)) = self.first_of(&sought, texts, from) else { return firsts };
+            firsts[text] = Some(place);
+            from = place;
+        }
+    }
+
+    /// Returns the first occurrence of any of these texts at or after this place, and the index of the text.
+    fn first_of(&self, sought: &[usize], texts: &[&str], (part, at): Place) -> Option<(usize, Place)> {
+        let words = || sought.iter().map(|text| texts[*text]);
+        // This searcher is several times as fast as an automaton, but some processors have none.
+        let packed = packed::Searcher::new(words());
+        let automaton = || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(words()).ok();
+        // Fails only for far more texts than there are.
+        let automaton = if packed.is_none() && !sought.is_empty() { automaton() } else { None };
+        let find =
+            |data: &[u8]| packed.as_ref().map_or_else(|| automaton.as_ref()?.find(data), |packed| packed.find(data));
+        self.parts.iter().enumerate().skip(part).find_map(|(number, data)| {
+            let skipped = if number == part { at } else { 0 };
+            let found = find(&data[skipped..])?;
+            Some((sought[found.pattern().as_usize()], (number, skipped + found.start())))
+        })
+    }
+
+    /// Returns the place where the search for a text starts. `None` if the text does not occur.
+    fn find_start(&self, wanted: &[u8]) -> Option<Place> {
+        let traced = self.traced.get_or_init(|| {
+            let texts = linkage_markers();
+            let firsts = self.find_first_of_each(&texts);
+            texts.into_iter().zip(firsts).collect()
+        });
+        // A text cannot occur earlier than any of its prefixes.
+        let mut begins_with = traced.iter().filter(|(text, _)| wanted.starts_with(text.as_bytes()));
+        begins_with.try_fold((0, 0), |from, (_, first)| first.map(|first| from.max(first)))
+    }
+
+    /// Returns the bytes that follow each occurrence of a text.
+    fn occurrences<'text>(&'text self, wanted: &'text [u8]) -> impl Iterator<Item = &'data [u8]> + 'text {
+        let finder = memmem::Finder::new(wanted);
+        let parts = self.find_start(wanted).into_iter().flat_map(|(part, at)| {
+            let first = self.parts.get(part).map(|data| &data[at..]);
+            first.into_iter().chain(self.parts.iter().skip(part + 1).copied())
+        });
+        parts.flat_map(move |part| {
+            let (finder, mut rest): (_, &'data [u8]) = (finder.clone(), part);
+            std::iter::from_fn(move || {
+                let at = finder.find(rest)?;
+                rest = &rest[at + wanted.len()..];
+                Some(rest)
+            })
+        })
+    }
+
+    /// Returns true if the file contains this mark of a library's code.
+    fn contains_mark(&self, mark: &CodeMark) -> bool {
+        let is_match = |behind: &[u8]| mark.version.is_none() || behind.first().is_some_and(u8::is_ascii_digit);
+        self.occurrences(mark.text.as_bytes()).any(is_match)
+    }
+
+    fn contains_bytes(&self, wanted: &[u8]) -> bool {
+        self.occurrences(wanted).next().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection;
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
+    use super::*;
+
+    #[test]
+    fn texts_are_found_wherever_they_stand() {
+        let text = FileStrings::new(vec![b"cudnn_version_x cudnn_version_9_1", b"cudnn_version_"]);
+        assert_eq!(text.occurrences(b"cudnn_version_").count(), 3);
+        assert!(text.occurrences(b"cudnn_version_").any(|behind| behind.starts_with(b"9_1")));
+    }
+
+    proptest! {
+        /// Texts that begin with each other or overlap, in several parts, some of them empty.
+        #[test]
+        fn one_search_finds_what_one_for_each_finds(
+            parts in collection::vec(collection::vec(select(b"cudnCm_v".to_vec()), 0..40), 0..4),
+            put in collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 0..6),
+        ) {
+            let texts = ["cudnn", "cudnn_version_", "cudnnCreate", "nccl", "cud", "nnC", "version"];
+            let mut parts = parts;
+            for (part, text, at) in put.into_iter().filter(|_| !parts.is_empty()).collect::<Vec<_>>() {
+                let part = part.index(parts.len());
+                let at = at.index(parts[part].len() + 1);
+                let text = texts[text.index(texts.len())].bytes();
+                parts[part].splice(at..at, text);
+            }
+            let text = FileStrings::new(parts.iter().map(Vec::as_slice).collect());
+            for (wanted, first) in texts.iter().zip(text.find_first_of_each(&texts)) {
+                let slowly = parts.iter().enumerate().find_map(|(number, part)| {
+                    Some((number, part.windows(wanted.len()).position(|window| window == wanted.as_bytes())?))
+                });
+                prop_assert_eq!(first, slowly, "{}", wanted);
+                let behind = |part: &Vec<u8>| memmem::find_iter(part, wanted).count();
+                prop_assert_eq!(text.occurrences(wanted.as_bytes()).count(), parts.iter().map(behind).sum::<usize>());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_binary_is_named_with_the_reason() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        let file = |name: &str, data: &[u8]| {
+            let path = folder.join(name);
+            std::fs::write(&path, data).unwrap();
+            path
+        };
+        let fifo = folder.join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        for (path, why) in [
+            (file("empty", b""), "is empty"),
+            (file("text", b"#!/bin/sh"), "is no ELF file"),
+            (folder.to_owned(), "is a folder"),
+            (folder.join("absent"), "No such file"),
+            (fifo, "is not a regular file"),
+            (PathBuf::from("/dev/zero"), "is not a regular file"),
+        ] {
+            let error = Binary::read(&path).unwrap_err();
+            assert!(error.contains(why) && error.contains(&path.display().to_string()), "{error}");
+        }
+    }
+
+    #[test]
+    fn this_very_program() {
+        let binary = Binary::read(&std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(binary.kind, BinaryKind::Executable);
+        assert!(binary.needed.iter().any(|name| name.starts_with("libc.")));
+        assert!(binary.interpreter.is_some() && binary.damage.is_none() && binary.notes.is_empty());
+    }
+}

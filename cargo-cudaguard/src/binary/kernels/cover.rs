@@ -1,0 +1,367 @@
+//! Computes which GPUs the code of a file supports, by machine code or PTX, and which driver that needs. Uses only what
+//! the reader found, without I/O.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Compression, Container, ImageKind, Kernels, Role};
+use cudaguard::internal::arch::Target;
+use cudaguard::internal::coverage::requirements::{
+    self, BestCode, Coverage, DeviceCode, GpuSupport, best_code, higher_floor, target_of, weaker_target,
+};
+use cudaguard::internal::manifest::{PtxFallback, Requirement};
+use cudaguard::internal::tables::{self, Floor};
+use cudaguard::internal::version::CudaVersion;
+
+/// The GPU support for one compute capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cover {
+    /// The compute capability.
+    pub cc: (u8, u8),
+    /// The support by machine code or PTX.
+    pub service: GpuSupport,
+}
+
+/// Containers that are built for the same targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The targets, sorted.
+    pub targets: Vec<Target>,
+    /// False if some code cannot be read, or if the file does not show which device link it belongs to.
+    pub whole: bool,
+    /// Indices in [`Kernels::containers`].
+    pub containers: Vec<usize>,
+}
+
+/// The device code that containers of the same contents offer to a GPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct LinkUnit {
+    codes: Vec<DeviceCode>,
+    /// Relocatable code that a device linker has processed: the PTX that all of these inputs have supports newer GPUs.
+    inputs: Arc<[Vec<DeviceCode>]>,
+    /// True if the file contains several device links: it does not record which inputs belong to which link.
+    shared: bool,
+}
+
+/// The distinct units of a file, and the unit of each container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Units {
+    distinct: Vec<LinkUnit>,
+    of: Vec<Option<u32>>,
+}
+
+impl Units {
+    pub(super) fn from_kernels(kernels: &Kernels) -> Self {
+        let majors = Majors::from_kernels(kernels);
+        let codes = |container: &Container| container_codes(kernels, container, &majors);
+        let with = |role: Role| move |(_, container): &(usize, &Container)| container.role == role;
+        let all = || kernels.containers.iter().enumerate();
+        let mut known: HashMap<LinkUnit, u32> = HashMap::new();
+        let mut units = Self { distinct: Vec::new(), of: vec![None; kernels.containers.len()] };
+        let mut put = |units: &mut Self, unit: LinkUnit, members: &[usize]| {
+            let next = u32::try_from(units.distinct.len()).unwrap_or(u32::MAX);
+            let number = *known.entry(unit).or_insert_with_key(|unit| {
+                units.distinct.push(unit.clone());
+                next
+            });
+            for member in members {
+                units.of[*member] = Some(number);
+            }
+        };
+
+        // Bare images of the same kernels are alternatives: the program selects one of them for its GPU.
+        let mut alternatives: HashMap<u64, (Vec<usize>, Vec<DeviceCode>)> = HashMap::new();
+        for (at, container) in all().filter(with(Role::Kernels)) {
+            if container.kernels == 0 {
+                put(&mut units, LinkUnit { codes: codes(container), ..LinkUnit::default() }, &[at]);
+            } else {
+                let (members, all) = alternatives.entry(container.kernels).or_default();
+                members.push(at);
+                all.extend(codes(container));
+            }
+        }
+        let mut alternatives: Vec<_> = alternatives.into_values().collect();
+        alternatives.sort_unstable();
+        for (members, mut codes) in alternatives {
+            codes.sort_unstable();
+            codes.dedup();
+            put(&mut units, LinkUnit { codes, ..LinkUnit::default() }, &members);
+        }
+
+        let mut inputs: Vec<Vec<DeviceCode>> =
+            all().filter(with(Role::Input)).map(|(_, container)| codes(container)).collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        let inputs: Arc<[Vec<DeviceCode>]> = inputs.into();
+        let linked: Vec<usize> = all().filter(with(Role::Linked)).map(|(at, _)| at).collect();
+        for at in &linked {
+            let unit =
+                LinkUnit { codes: codes(&kernels.containers[*at]), inputs: inputs.clone(), shared: linked.len() > 1 };
+            put(&mut units, unit, &[*at]);
+        }
+        if linked.is_empty() && !inputs.is_empty() {
+            let members: Vec<usize> = all().filter(with(Role::Input)).map(|(at, _)| at).collect();
+            put(&mut units, LinkUnit { codes: Vec::new(), inputs, shared: false }, &members);
+        }
+        units
+    }
+}
+
+/// The CUDA major that compressed an entry: its minimum driver depends on it, and no field stores it.
+struct Majors {
+    /// The major that applies to the entire file.
+    file: u32,
+}
+
+impl Majors {
+    fn from_kernels(kernels: &Kernels) -> Self {
+        let mut stated = kernels.containers.iter().filter_map(|container| Self::said_by(kernels, container));
+        let first = stated.next();
+        let agreed = first.is_some() && stated.all(|major| Some(major) == first);
+        // If undecided, the lower minimum driver is used, which never rejects a machine that works.
+        Self { file: first.filter(|_| agreed).unwrap_or(12) }
+    }
+
+    /// Infers the CUDA major from a container's images. PTX ISA 9 came with CUDA 13, and so did ELF ABI 8 below arch
+    /// 100, and archs 88, 107 and 110; arch 101 ended with CUDA 12.
+    fn said_by(kernels: &Kernels, container: &Container) -> Option<u32> {
+        kernels.entries_of(container).iter().find_map(|entry| match entry.kind {
+            ImageKind::Ptx | ImageKind::RelocatablePtx => Some(if entry.version.0 >= 9 { 13 } else { 12 }),
+            ImageKind::Cubin => match (entry.arch.number, entry.version) {
+                (88 | 107 | 110, _) => Some(13),
+                (101, _) => Some(12),
+                (number, version) if number < 100 => Some(if version >= (1, 8) { 13 } else { 12 }),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+fn container_codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<DeviceCode> {
+    let stated = Majors::said_by(kernels, container);
+    let mut codes = Vec::new();
+    for entry in kernels.entries_of(container) {
+        let code = match entry.runnable_target() {
+            Some(target) => {
+                let zstd = (entry.compression == Compression::Zstd).then(|| stated.unwrap_or(majors.file));
+                let wrote = stated.filter(|major| *major > 12 && matches!(target, Target::Cubin(_)));
+                DeviceCode::Run { target, isa: entry.ptx_isa().unwrap_or_default(), zstd, wrote }
+            }
+            None if entry.kind == ImageKind::LtoIr => continue,
+            None => DeviceCode::Unknown,
+        };
+        codes.push(code);
+    }
+    if container.damaged {
+        codes.push(DeviceCode::Unknown);
+    }
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+impl LinkUnit {
+    fn unit_targets(&self) -> Vec<Target> {
+        let mut targets: Vec<Target> = self.codes.iter().filter_map(target_of).collect();
+        if let Some((first, others)) = self.inputs.split_first() {
+            let ptx = first.iter().filter_map(target_of).filter(|target| matches!(target, Target::Ptx(_)));
+            targets.extend(ptx.filter(|target| {
+                others.iter().all(|codes| codes.iter().filter_map(target_of).any(|other| other == *target))
+            }));
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    }
+
+    fn for_gpu(&self, cc: (u8, u8)) -> BestCode {
+        let cubin = best_code(&self.codes, cc, false);
+        if let BestCode::Run { .. } = cubin {
+            return cubin;
+        }
+        let ptx = best_code(&self.codes, cc, true);
+        if let BestCode::Run { .. } = ptx {
+            return ptx;
+        }
+        let linked = self.served_by_linking(cc);
+        if let BestCode::Run { .. } = linked {
+            return linked;
+        }
+        if [cubin, ptx, linked].contains(&BestCode::Unknown) { BestCode::Unknown } else { BestCode::Nothing }
+    }
+
+    /// Returns the best code that the driver can produce by linking the inputs again. All of them must have PTX for the
+    /// GPU.
+    fn served_by_linking(&self, cc: (u8, u8)) -> BestCode {
+        let mut all = BestCode::Nothing;
+        let mut missing = false;
+        for (at, input) in self.inputs.iter().enumerate() {
+            let found = best_code(input, cc, true);
+            let (BestCode::Run { target, isa, floor, .. }, first) = (found, at == 0) else {
+                if found == BestCode::Unknown {
+                    return found;
+                }
+                missing = true;
+                continue;
+            };
+            all = match all {
+                BestCode::Run { target: other, isa: other_isa, floor: other_floor, .. } => BestCode::Run {
+                    target: other.min(target),
+                    isa: other_isa.max(isa),
+                    floor: higher_floor(other_floor, floor),
+                    wrote: None,
+                },
+                _ if first || missing => found,
+                other => other,
+            };
+        }
+        match all {
+            BestCode::Run { .. } if missing && self.shared => BestCode::Unknown,
+            BestCode::Run { .. } if missing => BestCode::Nothing,
+            found => found,
+        }
+    }
+}
+
+impl Kernels {
+    /// Returns true if any container has a kernel. Without kernels, a file has no GPU requirements.
+    pub fn has_kernels(&self) -> bool {
+        !self.units.distinct.is_empty()
+    }
+
+    /// Returns true if there is machine code for GPUs of this compute capability, at least for some kernels.
+    pub fn has_machine_code(&self, cc: (u8, u8)) -> bool {
+        let is_machine_code =
+            |unit: &LinkUnit| matches!(unit.for_gpu(cc), BestCode::Run { target: Target::Cubin(_), .. });
+        self.units.distinct.iter().any(is_machine_code)
+    }
+
+    /// Records the compute capabilities for which other libraries of the same package have machine code. Applies to
+    /// NVIDIA's libraries only; other code is checked by itself.
+    pub fn mark_fallback(&mut self, others: impl Fn((u8, u8)) -> bool) {
+        if self.published {
+            self.served_beside = requirements::all_ccs(&self.built_targets()).filter(|cc| others(*cc)).collect();
+        }
+    }
+
+    /// Returns a function that selects the best code of a unit for a GPU of this compute capability.
+    ///
+    /// In NVIDIA's libraries, machine code is decisive if this library or another one of its package has some for the
+    /// GPU. Next to it there are single containers that have only PTX for the GPU, some by oversight and some for code
+    /// that is compiled for a caller (one of 1686 in cuBLASLt 12.6, 34 of 170 in cuSPARSE 11.7), and entire libraries
+    /// that are loaded on demand. A driver of the same major that is older than this PTX runs the libraries
+    /// nevertheless, as NVIDIA guarantees, except for the functions that need the PTX. PTX that every driver of its
+    /// major compiles counts as usual.
+    fn for_gpu(&self, cc: (u8, u8)) -> impl Fn(&LinkUnit) -> BestCode {
+        let decides = self.published && (self.served_beside.contains(&cc) || self.has_machine_code(cc));
+        move |unit| match unit.for_gpu(cc) {
+            BestCode::Run { target: Target::Ptx(_), floor: Some(Floor { cuda, .. }), .. }
+                if decides && cuda.minor > 0 =>
+            {
+                BestCode::Nothing
+            }
+            found => found,
+        }
+    }
+
+    /// Returns the support for GPUs of this compute capability.
+    pub fn gpu_support(&self, cc: (u8, u8)) -> GpuSupport {
+        let for_gpu = self.for_gpu(cc);
+        let (mut served, mut left_out, mut unknown) = (false, false, false);
+        let mut weakest: Option<Target> = None;
+        let (mut newest, mut floor, mut sure_from) = (None, None, None);
+        let bare = |container: &Container| container.role == Role::Kernels && container.kernels != 0;
+        let mut no_ptx = !self.containers.iter().any(bare);
+        let mut beside = Vec::new();
+        for unit in &self.units.distinct {
+            let ptx = best_code(&unit.codes, cc, true);
+            no_ptx &= ptx == BestCode::Nothing && unit.served_by_linking(cc) == BestCode::Nothing;
+            match for_gpu(unit) {
+                found @ BestCode::Run { target, isa, floor: needs, wrote } => {
+                    served = true;
+                    beside.push(if matches!(target, Target::Ptx(_)) { found } else { ptx });
+                    weakest = Some(weakest.map_or(target, |other| weaker_target(other, target)));
+                    if matches!(target, Target::Ptx(_)) {
+                        newest = newest.max(Some(isa));
+                    }
+                    floor = higher_floor(floor, needs);
+                    sure_from =
+                        higher_floor(sure_from, wrote.map(|major| tables::cudart_floor(CudaVersion::new(major, 0))));
+                }
+                BestCode::Unknown => unknown = true,
+                BestCode::Nothing => left_out = true,
+            }
+        }
+        let by = match (served, left_out, unknown) {
+            (true, true, _) => Coverage::Partial,
+            (_, _, true) => Coverage::Unknown,
+            (true, ..) if matches!(weakest, Some(Target::Ptx(_))) => Coverage::Ptx,
+            (true, ..) => Coverage::Cubin,
+            // It has PTX, which is ignored because other libraries of its package have machine code.
+            _ if self.units.distinct.iter().any(|unit| unit.for_gpu(cc) != BestCode::Nothing) => Coverage::Partial,
+            _ => Coverage::Nothing,
+        };
+        let beside = match PtxFallback::from_codes(&beside, by, floor) {
+            PtxFallback::Nothing if !no_ptx && by != Coverage::Ptx => PtxFallback::Untold,
+            beside => beside,
+        };
+        GpuSupport { by, code: weakest, isa: newest, floor, sure_from, beside }
+    }
+
+    /// Iterates over the containers that have no code for GPUs of this compute capability, or none that counts.
+    pub fn containers_without(&self, cc: (u8, u8)) -> impl Iterator<Item = &Container> {
+        let for_gpu = self.for_gpu(cc);
+        let lacking: Vec<bool> = self.units.distinct.iter().map(|unit| for_gpu(unit) == BestCode::Nothing).collect();
+        self.containers
+            .iter()
+            .zip(&self.units.of)
+            .filter_map(move |(container, unit)| unit.filter(|unit| lacking[*unit as usize]).map(|_| container))
+    }
+
+    /// Returns the support for every compute capability that is known or for which the file has code; empty for a file
+    /// without kernels.
+    pub fn coverage_by_cc(&self) -> Vec<Cover> {
+        if !self.has_kernels() {
+            return Vec::new();
+        }
+        let mut ccs = requirements::known_ccs();
+        ccs.extend(self.built_targets().into_iter().map(|target| target.base_arch().cc()));
+        ccs.sort_unstable();
+        ccs.dedup();
+        ccs.into_iter().map(|cc| Cover { cc, service: self.gpu_support(cc) }).collect()
+    }
+
+    /// Groups the containers with kernels by their targets. Bare images of the same kernels are one group, and so is
+    /// the output of a device linker together with the PTX that all of its inputs have.
+    pub fn container_groups(&self) -> Vec<Group> {
+        let containers =
+            |unit: u32| (0..self.containers.len()).filter(move |at| self.units.of.get(*at) == Some(&Some(unit)));
+        let group = |(unit, number): (&LinkUnit, u32)| Group {
+            targets: unit.unit_targets(),
+            whole: !unit.codes.contains(&DeviceCode::Unknown) && (!unit.shared || unit.inputs.is_empty()),
+            containers: containers(number).collect(),
+        };
+        self.units.distinct.iter().zip(0u32..).map(group).collect()
+    }
+
+    /// Returns the targets that the file is built for, sorted. For a device link, these are the targets of its output
+    /// and the PTX that all of its inputs have.
+    pub fn built_targets(&self) -> Vec<Target> {
+        let mut targets: Vec<Target> = self.units.distinct.iter().flat_map(LinkUnit::unit_targets).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    }
+
+    /// Returns one row for each interval of compute capabilities with the same support; empty for a file without
+    /// kernels.
+    ///
+    /// An undetermined interval is [`GpuCoverage::Unknown`](cudaguard::internal::manifest::GpuCoverage), which is never rejected.
+    pub fn requirement_rows(&self) -> Vec<Requirement> {
+        if !self.has_kernels() {
+            return Vec::new();
+        }
+        requirements::requirement_rows(&self.built_targets(), |cc| self.gpu_support(cc))
+    }
+}

@@ -1,0 +1,862 @@
+//! The graph of all objects that the loader loads, in load order.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::system::{self, System};
+use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of, cache, path_of};
+use crate::binary::mapped_file::{Contents, OpenFiles};
+use cudaguard::internal::elf::{self, Elf, machine, tag};
+use cudaguard::internal::files;
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+/// Flag of `DT_FLAGS_1`: the loader does not search the system's directories for this object.
+const DF_1_NODEFLIB: u64 = 0x800;
+/// Smallest page size; the loader maps complete pages.
+const PAGE: u64 = 4096;
+
+/// A file that is loaded into the process.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Path under which the loader opens the file.
+    pub path: PathBuf,
+    /// Name under which the file was first requested; empty for the program.
+    pub name: String,
+    /// Index in [`LoadGraph::objects`] of the object that first requested the file. `None` for the program and the
+    /// loader.
+    pub wanted_by: Option<usize>,
+    /// Source of the path.
+    pub place: SearchSource,
+    /// `DT_SONAME`.
+    pub soname: Option<String>,
+    names: Vec<Vec<u8>>,
+    rpath: Option<Vec<u8>>,
+    runpath: Option<Vec<u8>>,
+    origin: PathBuf,
+    no_system: bool,
+    id: Option<(u64, u64)>,
+    wants: Vec<(Vec<u8>, Want)>,
+    data: Arc<Contents>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Want {
+    Needed,
+    /// It may be missing.
+    Auxiliary,
+}
+
+/// An object's request for a library, and its result.
+#[derive(Clone, Debug)]
+pub struct LibraryRequest {
+    /// Index of the requesting object.
+    pub by: usize,
+    /// Requested name.
+    pub name: String,
+    /// Result of the request.
+    pub answer: LoadOutcome,
+}
+
+/// Result of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadOutcome {
+    /// The loader uses this object of [`LoadGraph::objects`], found in this place.
+    Object(usize, SearchSource),
+    /// The loader found nothing; these files were tried.
+    Absent(Vec<LibraryCandidate>),
+    /// The loader ends the program because of this file.
+    Broken(LibraryCandidate),
+}
+
+#[derive(Clone, Debug)]
+enum Rules {
+    Glibc(System),
+    /// The directories in its path file, or the compiled-in ones.
+    Musl(Vec<(PathBuf, Option<PathBuf>)>),
+}
+
+/// All objects that are loaded to start a program.
+#[derive(Debug)]
+pub struct LoadGraph {
+    /// The files in load order; the program is the first.
+    pub objects: Vec<Object>,
+    /// All requests, in the order in which the loader resolves them.
+    pub requests: Vec<LibraryRequest>,
+    /// Preloaded names that the loader reports and ignores, with the reason.
+    pub ignored: Vec<(String, String)>,
+    /// Path of the loader: the interpreter of the program. `None` for a static program.
+    pub interpreter: Option<PathBuf>,
+    /// The reason why the loader cannot start the program.
+    pub interpreter_problem: Option<String>,
+    machine: u16,
+    class64: bool,
+    rules: Rules,
+    environment: Environment,
+    folders: RefCell<HashMap<PathBuf, bool>>,
+    cache: Option<Arc<Contents>>,
+    /// All files that were read.
+    files: OpenFiles,
+}
+
+/// A step of the search for a library.
+enum SearchStep {
+    /// Search these directories.
+    List(Vec<(PathBuf, SearchSource)>),
+    /// Try this file.
+    File(PathBuf, SearchSource),
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps)]
+fn file_id(metadata: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+/// Returns true if the kernel starts this program with more privileges than the user has. The loader then ignores the
+/// environment.
+#[cfg(unix)]
+fn is_setuid(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    // The owner of this directory is the user of this process.
+    let Ok(me) = std::fs::metadata("/proc/self") else { return metadata.mode() & 0o6000 != 0 };
+    (metadata.mode() & 0o4000 != 0 && metadata.uid() != me.uid())
+        || (metadata.mode() & 0o2010 == 0o2010 && metadata.gid() != me.gid())
+}
+
+#[cfg(not(unix))]
+fn is_setuid(_: &Metadata) -> bool {
+    false
+}
+
+impl Object {
+    fn from_file(
+        files: &OpenFiles,
+        path: PathBuf,
+        name: &[u8],
+        wanted_by: Option<usize>,
+        place: SearchSource,
+    ) -> Result<Self, String> {
+        let data = files.open(&path)?;
+        let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", path.display()))?;
+        let first = |tag| elf.dynamic_texts(tag).next().map(<[u8]>::to_vec);
+        let runpath = first(tag::RUNPATH);
+        let wants = elf
+            .dynamic()
+            .filter(|(tag, _)| matches!(*tag, tag::NEEDED | tag::AUXILIARY | tag::FILTER))
+            .filter_map(|(tag, value)| {
+                let want = if tag == tag::AUXILIARY { Want::Auxiliary } else { Want::Needed };
+                Some((elf.dynamic_string(value)?.to_vec(), want))
+            })
+            .collect();
+        Ok(Self {
+            name: String::from_utf8_lossy(name).into_owned(),
+            wanted_by,
+            place,
+            soname: elf.soname().map(str::to_owned),
+            names: vec![name.to_vec(), bytes_of(path.as_os_str()).to_vec()],
+            rpath: if runpath.is_some() { None } else { first(tag::RPATH).filter(|path| !path.is_empty()) },
+            runpath,
+            origin: path.parent().map(Path::to_owned).unwrap_or_default(),
+            no_system: elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0),
+            id: std::fs::metadata(&path).ok().as_ref().and_then(file_id),
+            wants,
+            data: Arc::clone(&data),
+            path,
+        })
+    }
+
+    /// Returns the contents of the file.
+    pub(crate) fn data(&self) -> &Arc<Contents> {
+        &self.data
+    }
+
+    /// Returns true if this is the object's soname or a name under which it was requested.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.is_called(name.as_bytes())
+    }
+
+    fn is_called(&self, name: &[u8]) -> bool {
+        self.names.iter().any(|known| known == name)
+            || self.soname.as_deref().is_some_and(|soname| soname.as_bytes() == name)
+    }
+}
+
+impl LoadGraph {
+    pub(super) fn new_for_program(
+        program: &Path,
+        mut environment: Environment,
+        files: OpenFiles,
+    ) -> Result<Self, String> {
+        // Removes the `./` in the path of the program.
+        let path: PathBuf = environment.folder.join(program).components().collect();
+        let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let data = files.open(&path)?;
+        let elf = Elf::parse(&data).map_err(|error| fail(&error))?;
+        if !matches!(elf.kind(), elf::kind::EXECUTABLE | elf::kind::SHARED) {
+            return Err(fail(&"is not a program"));
+        }
+        let mut main = Object::from_file(&files, path.clone(), b"", None, SearchSource::Program)?;
+        // `$ORIGIN` starts from the kernel's link to the program, not from the path under which it was started.
+        let real = std::fs::canonicalize(&path).map_err(|error| fail(&error))?;
+        main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
+        main.names = vec![Vec::new()];
+        if std::fs::metadata(&path).is_ok_and(|metadata| is_setuid(&metadata)) {
+            (environment.library_path, environment.preload) = (None, None);
+        }
+        let interpreter = elf.interpreter().map(PathBuf::from);
+        let mut graph = Self {
+            objects: vec![main],
+            requests: Vec::new(),
+            ignored: Vec::new(),
+            interpreter_problem: None,
+            machine: elf.machine(),
+            class64: elf.is_64_bit(),
+            rules: Rules::Glibc(System::from_loader(&[], elf.machine())),
+            environment,
+            folders: RefCell::default(),
+            cache: None,
+            files,
+            interpreter,
+        };
+        // A library is handled as if a program of its kind had loaded it.
+        let loader = match graph.interpreter.clone() {
+            Some(loader) => loader,
+            None if elf.is_dynamic() && !elf.needed().is_empty() => graph.usual_loader(),
+            None => return Ok(graph),
+        };
+        graph.load_program(&loader);
+        Ok(graph)
+    }
+
+    /// Returns the usual loader for programs of this kind, because a library has no interpreter.
+    fn usual_loader(&self) -> PathBuf {
+        match (self.machine, self.class64) {
+            (machine::X86_64, true) => "/lib64/ld-linux-x86-64.so.2".into(),
+            (machine::X86_64, false) => "/libx32/ld-linux-x32.so.2".into(),
+            (machine::X86, _) => "/lib/ld-linux.so.2".into(),
+            (machine::ARM, _) => "/lib/ld-linux-armhf.so.3".into(),
+            (other, _) => format!("/lib/ld-linux-{}.so.1", machine::machine_name(other)).into(),
+        }
+    }
+
+    fn load_program(&mut self, loader: &Path) {
+        let musl = loader.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-musl-"));
+        match self.files.open(loader) {
+            Err(error) => {
+                self.interpreter_problem = self.interpreter.is_some().then_some(error);
+                if musl || self.interpreter.is_some() {
+                    return;
+                }
+            }
+            Ok(data) if musl => {
+                let _ = data;
+                self.rules = Rules::Musl(system::musl_folders(loader));
+            }
+            Ok(data) => self.rules = Rules::Glibc(System::from_loader(&data, self.machine)),
+        }
+        match self.inspect_file(loader) {
+            Inspection::Usable => {}
+            Inspection::Missing => self.interpreter_problem = Some(format!("{}: is not there", loader.display())),
+            Inspection::Foreign(why) | Inspection::Stopped(why) | Inspection::Broken(why) => {
+                self.interpreter_problem = Some(format!("{}: {why}", loader.display()));
+            }
+        }
+        if self.interpreter_problem.is_some() {
+            return;
+        }
+        if let Rules::Glibc(system) = &self.rules {
+            self.cache = self.files.open(&system.cache).ok();
+        }
+        let name = bytes_of(loader.as_os_str()).to_vec();
+        if let Ok(object) = Object::from_file(&self.files, loader.to_owned(), &name, None, SearchSource::Loader) {
+            self.objects.push(object);
+        }
+        let mut queue = VecDeque::from([0]);
+        for (name, from) in self.preload_names() {
+            if let Err(why) = self.preload_library(&name, &mut queue) {
+                self.ignored.push((format!("{} ({from})", String::from_utf8_lossy(&name)), why));
+            }
+        }
+        self.load_needed(queue);
+    }
+
+    /// Loads the dependencies of these objects and their dependencies, breadth first.
+    fn load_needed(&mut self, mut queue: VecDeque<usize>) {
+        while let Some(by) = queue.pop_front() {
+            for (name, want) in self.objects[by].wants.clone() {
+                let name = match &self.rules {
+                    // A needed name may contain tokens even without a slash.
+                    Rules::Glibc(system) => expand_tokens(&name, &self.objects[by].origin, system).unwrap_or(name),
+                    Rules::Musl(_) => name,
+                };
+                let answer = self.load_library(by, &name, &mut queue);
+                if want == Want::Auxiliary && !matches!(answer, LoadOutcome::Object(..)) {
+                    continue;
+                }
+                self.requests.push(LibraryRequest { by, name: String::from_utf8_lossy(&name).into_owned(), answer });
+            }
+        }
+    }
+
+    fn preload_library(&mut self, name: &[u8], queue: &mut VecDeque<usize>) -> Result<(), String> {
+        match self.load_library(0, name, queue) {
+            LoadOutcome::Object(..) => Ok(()),
+            LoadOutcome::Absent(_) => Err("not found".to_owned()),
+            LoadOutcome::Broken(candidate) => Err(candidate.problem()),
+        }
+    }
+
+    /// Returns the names to load before all others, each with its source.
+    fn preload_names(&self) -> Vec<(Vec<u8>, &'static str)> {
+        let variable = self.environment.preload.as_deref().map(bytes_of).unwrap_or_default();
+        let musl = self.is_of_musl();
+        let split = |byte: &u8| *byte == b':' || if musl { byte.is_ascii_whitespace() } else { *byte == b' ' };
+        let mut names: Vec<_> = variable.split(split).map(|name| (name.to_vec(), "LD_PRELOAD")).collect();
+        if !musl {
+            let file = files::read_bytes("/etc/ld.so.preload".as_ref()).unwrap_or_default();
+            for line in file.split(|byte| *byte == b'\n') {
+                let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
+                let parts = line.split(|byte| matches!(byte, b':' | b' ' | b'\t'));
+                names.extend(parts.map(|name| (name.to_vec(), "/etc/ld.so.preload")));
+            }
+        }
+        names.retain(|(name, _)| !name.is_empty());
+        names
+    }
+
+    fn load_library(&mut self, by: usize, name: &[u8], queue: &mut VecDeque<usize>) -> LoadOutcome {
+        if let Some(index) = self.find_loaded(name) {
+            return LoadOutcome::Object(index, SearchSource::Loaded);
+        }
+        let candidates = self.search_candidates(by, name, false);
+        let Some(taken) = candidates.last().filter(|last| last.is_selected()) else {
+            return LoadOutcome::Absent(candidates);
+        };
+        if taken.look != Inspection::Usable {
+            return LoadOutcome::Broken(taken.clone());
+        }
+        let metadata = std::fs::metadata(&taken.path).ok();
+        let file = metadata.as_ref().and_then(file_id);
+        if let Some(index) = self.objects.iter().position(|object| file.is_some() && object.id == file) {
+            self.objects[index].names.push(name.to_vec());
+            return LoadOutcome::Object(index, taken.place.clone());
+        }
+        match Object::from_file(&self.files, taken.path.clone(), name, Some(by), taken.place.clone()) {
+            Ok(object) => {
+                self.objects.push(object);
+                queue.push_back(self.objects.len() - 1);
+                LoadOutcome::Object(self.objects.len() - 1, taken.place.clone())
+            }
+            Err(error) => LoadOutcome::Broken(LibraryCandidate { look: Inspection::Broken(error), ..taken.clone() }),
+        }
+    }
+
+    /// Returns the index of the loaded object with this name.
+    fn find_loaded(&self, name: &[u8]) -> Option<usize> {
+        match &self.rules {
+            Rules::Glibc(_) => self.objects.iter().position(|object| object.is_called(name)),
+            Rules::Musl(_) => {
+                let loader = self.objects.iter().position(|object| object.place == SearchSource::Loader);
+                if is_musl_itself(name) {
+                    return loader;
+                }
+                // Only requested names count, not the sonames of the objects.
+                (!name.contains(&b'/'))
+                    .then(|| {
+                        self.objects.iter().position(|object| {
+                            object.names.iter().any(|known| known == name)
+                                || (object.place == SearchSource::Loader && object.is_called(name))
+                        })
+                    })
+                    .flatten()
+            }
+        }
+    }
+
+    /// Returns the file that the loader would pick for this name if the object `from` requested it after everything
+    /// else is loaded, for example with `dlopen`. The file is usable, or it ends the program. `None` if there is no
+    /// such file.
+    pub fn resolve_file(&self, from: usize, name: &str) -> Option<LibraryCandidate> {
+        if let Some(index) = self.find_loaded(name.as_bytes()) {
+            let object = &self.objects[index];
+            return Some(LibraryCandidate {
+                path: object.path.clone(),
+                place: object.place.clone(),
+                look: Inspection::Usable,
+            });
+        }
+        self.search_candidates(from, name.as_bytes(), false).pop().filter(LibraryCandidate::is_selected)
+    }
+
+    /// Loads this name and its dependencies like `dlopen`, called by the object `from`. Returns the index of the object
+    /// in [`LoadGraph::objects`]. Dependencies that are missing are added to [`LoadGraph::requests`]. `None` if the
+    /// file is missing or broken.
+    pub fn dlopen_library(&mut self, from: usize, name: &str) -> Option<usize> {
+        let mut queue = VecDeque::new();
+        let LoadOutcome::Object(index, _) = self.load_library(from, name.as_bytes(), &mut queue) else { return None };
+        self.load_needed(queue);
+        Some(index)
+    }
+
+    /// Returns all files that were read.
+    pub(crate) fn files(&self) -> &OpenFiles {
+        &self.files
+    }
+
+    /// Returns the processor of the program; see [`elf::machine`].
+    pub fn machine(&self) -> u16 {
+        self.machine
+    }
+
+    /// Returns every existing file for this name, in search order. The loader picks the first one that is usable or
+    /// broken; it shadows the following ones.
+    pub fn candidates(&self, from: usize, name: &str) -> Vec<LibraryCandidate> {
+        let mut seen = BTreeSet::new();
+        let mut found = self.search_candidates(from, name.as_bytes(), true);
+        found.retain(|candidate| candidate.look != Inspection::Missing && seen.insert(candidate.path.clone()));
+        found
+    }
+
+    /// Returns true if a file of this name may be in a place that this process cannot access. The loader skips it, but
+    /// it is unknown whether it exists.
+    pub fn is_shut(&self, from: usize, name: &str) -> bool {
+        use std::io::ErrorKind::{NotADirectory, NotFound};
+        let denied = |path: &Path| {
+            let error = std::fs::File::open(path).err();
+            error.is_some_and(|error| !matches!(error.kind(), NotFound | NotADirectory))
+        };
+        let candidates = self.search_candidates(from, name.as_bytes(), true);
+        candidates
+            .iter()
+            .any(|one| matches!(one.look, Inspection::Missing | Inspection::Stopped(_)) && denied(&one.path))
+    }
+
+    /// Returns the requests without a result. Because of these, the program ends before any of its code runs.
+    pub fn unresolved_requests(&self) -> impl Iterator<Item = &LibraryRequest> + '_ {
+        self.requests.iter().filter(|request| !matches!(request.answer, LoadOutcome::Object(..)))
+    }
+
+    /// Returns true if musl's loader starts the program.
+    pub(super) fn is_of_musl(&self) -> bool {
+        matches!(self.rules, Rules::Musl(_))
+    }
+
+    /// Returns true if the environment requests that all symbols are bound at start-up.
+    pub(super) fn binds_at_start(&self) -> bool {
+        self.environment.bind_now
+    }
+
+    /// Returns the index of the loaded object with this name.
+    pub(super) fn object_index(&self, name: &[u8]) -> Option<usize> {
+        self.objects.iter().position(|object| object.is_called(name))
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        if let Some(known) = self.folders.borrow().get(path) {
+            return *known;
+        }
+        let found = path.is_dir();
+        self.folders.borrow_mut().insert(path.to_owned(), found);
+        found
+    }
+
+    /// Tries one file after the other, up to the one that the loader picks. `all`: continues to the end.
+    fn search_candidates(&self, by: usize, name: &[u8], all: bool) -> Vec<LibraryCandidate> {
+        let mut candidates = Vec::new();
+        let nothing = [String::new()];
+        let below = match &self.rules {
+            Rules::Glibc(system) => &system.below[..],
+            Rules::Musl(_) => &nothing[..],
+        };
+        let done =
+            |candidates: &[LibraryCandidate]| !all && candidates.last().is_some_and(LibraryCandidate::is_selected);
+        for step in self.search_steps(by, name) {
+            match step {
+                SearchStep::File(path, place) => {
+                    candidates.push(LibraryCandidate { look: self.inspect_file(&path), path, place });
+                }
+                SearchStep::List(folders) => {
+                    'list: for (folder, place) in folders {
+                        let there = self.is_folder(&folder);
+                        for below in below {
+                            let folder = if below.is_empty() { folder.clone() } else { folder.join(below) };
+                            let path = folder.join(path_of(name));
+                            let look = match (there, below.is_empty()) {
+                                (false, true) => Inspection::Missing,
+                                (true, false) if self.is_folder(&folder) => self.inspect_file(&path),
+                                (true, true) => self.inspect_file(&path),
+                                (_, false) => continue,
+                            };
+                            let stop = below.is_empty() && matches!(look, Inspection::Stopped(_));
+                            candidates.push(LibraryCandidate { path, place: place.clone(), look });
+                            if done(&candidates) {
+                                return candidates;
+                            }
+                            if stop {
+                                break 'list;
+                            }
+                        }
+                    }
+                }
+            }
+            if done(&candidates) {
+                return candidates;
+            }
+        }
+        candidates
+    }
+
+    fn search_steps(&self, by: usize, name: &[u8]) -> Vec<SearchStep> {
+        match &self.rules {
+            Rules::Glibc(system) => self.glibc_steps(system, by, name),
+            Rules::Musl(folders) => self.musl_steps(folders, by, name),
+        }
+    }
+
+    fn glibc_steps(&self, system: &System, by: usize, name: &[u8]) -> Vec<SearchStep> {
+        let object = &self.objects[by];
+        if name.contains(&b'/') {
+            let path = expand_tokens(name, &object.origin, system).map(|name| self.absolute_path(&name));
+            return path.map(|path| SearchStep::File(path, SearchSource::Path)).into_iter().collect();
+        }
+        let mut steps = Vec::new();
+        if object.runpath.is_none() {
+            // The RPATHs of the requesting object, of the object that requested it, and so on, then that of the
+            // program.
+            let mut next = Some(by);
+            let mut with_program = false;
+            while let Some(index) = next {
+                let asking = &self.objects[index];
+                if let Some(rpath) = &asking.rpath {
+                    steps.push(self.rpath_list(system, rpath, asking, SearchSource::Rpath));
+                    with_program |= index == 0;
+                }
+                next = asking.wanted_by;
+            }
+            let program = &self.objects[0];
+            if let (false, true, Some(rpath)) = (with_program, by != 0, &program.rpath) {
+                steps.push(self.rpath_list(system, rpath, program, SearchSource::Rpath));
+            }
+        }
+        if let Some(list) = &self.environment.library_path {
+            let origin = &self.objects[0].origin;
+            let entries = bytes_of(list).split(|byte| matches!(byte, b':' | b';'));
+            let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
+            steps.push(self.expand_entries(system, entries, origin, place));
+        }
+        if let Some(runpath) = object.runpath.as_ref().filter(|runpath| !runpath.is_empty()) {
+            steps.push(self.rpath_list(system, runpath, object, SearchSource::Runpath));
+        }
+        steps.extend(
+            self.find_in_cache(system, object, name)
+                .map(|path| SearchStep::File(path, SearchSource::Cache(system.cache.clone()))),
+        );
+        if !object.no_system {
+            let folders = system.folders.iter().map(|folder| (folder.clone(), SearchSource::System));
+            steps.push(SearchStep::List(folders.collect()));
+        }
+        steps
+    }
+
+    fn rpath_list(
+        &self,
+        system: &System,
+        text: &[u8],
+        of: &Object,
+        place: fn(PathBuf, String) -> SearchSource,
+    ) -> SearchStep {
+        let entries = text.split(|byte| *byte == b':');
+        self.expand_entries(system, entries, &of.origin, |entry| {
+            place(of.path.clone(), String::from_utf8_lossy(entry).into_owned())
+        })
+    }
+
+    fn expand_entries<'text>(
+        &self,
+        system: &System,
+        entries: impl Iterator<Item = &'text [u8]>,
+        origin: &Path,
+        place: impl Fn(&[u8]) -> SearchSource,
+    ) -> SearchStep {
+        let mut folders: Vec<(PathBuf, SearchSource)> = Vec::new();
+        for entry in entries {
+            // An entry that is empty before its expansion means the current directory.
+            let Some(folder) = expand_tokens(entry, origin, system) else { continue };
+            let folder = self.absolute_path(&folder);
+            if !folders.iter().any(|(known, _)| *known == folder) {
+                folders.push((folder, place(entry)));
+            }
+        }
+        SearchStep::List(folders)
+    }
+
+    fn absolute_path(&self, bytes: &[u8]) -> PathBuf {
+        self.environment.folder.join(path_of(bytes))
+    }
+
+    /// Returns the cache's file for this name: for this kind of program, in the best hardware directory.
+    fn find_in_cache(&self, system: &System, object: &Object, name: &[u8]) -> Option<PathBuf> {
+        let known = match (self.machine, self.class64) {
+            (machine::X86_64, true) => Some(0x303),
+            (machine::X86_64, false) => Some(0x803),
+            (machine::X86, _) => Some(3),
+            (machine::AARCH64, true) => Some(0xa03),
+            _ => None,
+        };
+        let entries = cache::lookup_entries(self.cache.as_ref()?, name);
+        let fits = |entry: &&cache::CacheEntry<'_>| match known {
+            Some(flags) => entry.flags == flags || entry.flags == 1,
+            // The bits of other machines are unknown, so the file itself decides.
+            None => entry.flags & 0xff == 3 && self.inspect_file(&path_of(entry.path)) == Inspection::Usable,
+        };
+        let level = |entry: &cache::CacheEntry<'_>| match entry.hwcaps {
+            Some(name) => system.hwcaps.iter().position(|known| known.as_bytes() == name),
+            None => (entry.legacy == 0).then_some(usize::MAX),
+        };
+        let best = entries
+            .iter()
+            .filter(fits)
+            .filter_map(|entry| Some((level(entry)?, entry)))
+            .min_by_key(|(level, _)| *level)
+            .map(|(_, entry)| path_of(entry.path))?;
+        let in_system = || system.folders.iter().any(|folder| best.starts_with(folder));
+        (!object.no_system || !in_system()).then_some(best)
+    }
+
+    fn musl_steps(&self, system: &[(PathBuf, Option<PathBuf>)], by: usize, name: &[u8]) -> Vec<SearchStep> {
+        if name.contains(&b'/') {
+            return vec![SearchStep::File(self.absolute_path(name), SearchSource::Path)];
+        }
+        let split = |text: &[u8]| -> Vec<Vec<u8>> {
+            let parts = text.split(|byte| matches!(byte, b':' | b'\n'));
+            parts.filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect()
+        };
+        let mut steps = Vec::new();
+        if let Some(list) = &self.environment.library_path {
+            let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
+            let entries = split(bytes_of(list));
+            steps.push(SearchStep::List(
+                entries.iter().map(|entry| (self.absolute_path(entry), place(entry))).collect(),
+            ));
+        }
+        let mut next = Some(by);
+        while let Some(index) = next {
+            let object = &self.objects[index];
+            // musl treats both kinds of paths the same, and inherits both.
+            let (text, place): (_, fn(PathBuf, String) -> SearchSource) = match (&object.runpath, &object.rpath) {
+                (Some(text), _) => (Some(text), SearchSource::Runpath),
+                (None, text) => (text.as_ref(), SearchSource::Rpath),
+            };
+            if let Some(text) = text.and_then(|text| origin_alone(text, &object.origin)) {
+                let entries = split(&text).into_iter().map(|entry| {
+                    (
+                        self.absolute_path(&entry),
+                        place(object.path.clone(), String::from_utf8_lossy(&entry).into_owned()),
+                    )
+                });
+                steps.push(SearchStep::List(entries.collect()));
+            }
+            next = object.wanted_by;
+        }
+        let folders = system
+            .iter()
+            .map(|(folder, file)| (folder.clone(), file.clone().map_or(SearchSource::System, SearchSource::PathFile)));
+        steps.push(SearchStep::List(folders.collect()));
+        steps
+    }
+
+    /// Returns what the loader does with a file (`open_verify` and the first checks of `_dl_map_object_from_fd` in
+    /// glibc). musl's `map_library` has fewer checks, and ends the program in cases in which glibc continues its
+    /// search.
+    fn inspect_file(&self, path: &Path) -> Inspection {
+        use std::io::ErrorKind::{NotFound, PermissionDenied};
+        let metadata = match std::fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => return Inspection::Missing,
+            Err(error) => return Inspection::Stopped(error.to_string()),
+        };
+        if metadata.is_dir() {
+            return Inspection::Broken("is a folder".to_owned());
+        }
+        if !metadata.is_file() {
+            return Inspection::Broken("is not a regular file".to_owned());
+        }
+        if metadata.len() == 0 {
+            return Inspection::Broken("is empty: file too short".to_owned());
+        }
+        // The file was deleted in the meantime, or this user may not read it.
+        let Ok(data) = self.files.open(path) else { return Inspection::Missing };
+        self.check_loadable(&data).unwrap_or(Inspection::Usable)
+    }
+
+    /// Returns the problem of a file. `None` if the loader can load it.
+    fn check_loadable(&self, data: &[u8]) -> Option<Inspection> {
+        let broken = |why: &str| Some(Inspection::Broken(why.to_owned()));
+        let musl = self.is_of_musl();
+        let foreign = |what: String| Some(if musl { Inspection::Broken(what) } else { Inspection::Foreign(what) });
+        if data.len() < if self.class64 { 64 } else { 52 } {
+            return broken("file too short");
+        }
+        if !Elf::is_elf(data) {
+            return broken("invalid ELF header");
+        }
+        match (data[4], self.class64) {
+            (1, true) => return foreign("is for 32-bit programs".to_owned()),
+            (2, false) => return foreign("is for 64-bit programs".to_owned()),
+            _ => {}
+        }
+        let elf = match Elf::parse(data) {
+            Ok(elf) => elf,
+            Err(error) => return Some(Inspection::Broken(error)),
+        };
+        if !musl && data[20..24] != [1, 0, 0, 0] {
+            return broken("ELF file version does not match current one");
+        }
+        if !musl && !matches!(elf.os_abi(), 0 | 3) {
+            return broken("ELF file OS ABI invalid");
+        }
+        if elf.machine() != self.machine {
+            return foreign(format!("is for {}", machine::machine_name(elf.machine())));
+        }
+        if !matches!(elf.kind(), elf::kind::SHARED | elf::kind::EXECUTABLE) {
+            return broken("only ET_DYN and ET_EXEC can be loaded");
+        }
+        if !elf.segments().any(|segment| segment.kind == PT_DYNAMIC) {
+            return broken("object file has no dynamic section");
+        }
+        // An access to a page that is completely beyond the end of the file is a bus error.
+        let pages = |size: u64| size.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+        let end = elf
+            .segments()
+            .filter(|segment| segment.kind == PT_LOAD && segment.file_size != 0)
+            .map(|segment| segment.offset.saturating_add(segment.file_size))
+            .max();
+        match end {
+            None => broken("object file has no loadable segments"),
+            Some(end) if pages(end) > pages(data.len() as u64) => {
+                Some(Inspection::Broken(format!("is cut off: {} of at least {end} bytes", data.len())))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+impl LibraryCandidate {
+    /// Returns true if the loader ends its search at this file.
+    pub fn is_selected(&self) -> bool {
+        matches!(self.look, Inspection::Usable | Inspection::Broken(_))
+    }
+
+    /// Describes the problem of the file; empty if there is none.
+    pub fn problem(&self) -> String {
+        match &self.look {
+            Inspection::Usable => String::new(),
+            Inspection::Missing => "is not there".to_owned(),
+            Inspection::Foreign(why) | Inspection::Stopped(why) | Inspection::Broken(why) => why.clone(),
+        }
+    }
+}
+
+/// Returns true for names that musl itself provides, such as libc, libm and libpthread, with any version number.
+fn is_musl_itself(name: &[u8]) -> bool {
+    const RESERVED: [&[u8]; 7] = [b"c.", b"pthread.", b"rt.", b"m.", b"dl.", b"util.", b"xnet."];
+    name.strip_prefix(b"lib").is_some_and(|rest| RESERVED.iter().any(|reserved| rest.starts_with(reserved)))
+}
+
+/// Expands glibc's `$ORIGIN`, `$LIB` and `$PLATFORM`, also in braces. Any other `$` is an ordinary character. `None` if
+/// the result is empty but the entry was not.
+fn expand_tokens(text: &[u8], origin: &Path, system: &System) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
+        let meanings: [(&[u8], &[u8]); 3] = [
+            (b"ORIGIN", bytes_of(origin.as_os_str())),
+            (b"PLATFORM", system.platform.as_bytes()),
+            (b"LIB", system.lib.as_bytes()),
+        ];
+        let hit = meanings.iter().find_map(|(name, meaning)| strip_token(rest, name).map(|behind| (behind, *meaning)));
+        match hit {
+            Some((behind, meaning)) => {
+                out.extend_from_slice(meaning);
+                rest = behind;
+            }
+            None => out.push(b'$'),
+        }
+    }
+    out.extend_from_slice(rest);
+    (text.is_empty() || !out.is_empty()).then_some(out)
+}
+
+/// Returns the text after this token. `None` if the text does not start with it.
+fn strip_token<'text>(text: &'text [u8], name: &[u8]) -> Option<&'text [u8]> {
+    if let Some(inner) = text.strip_prefix(b"{") {
+        return inner.strip_prefix(name)?.strip_prefix(b"}");
+    }
+    let behind = text.strip_prefix(name)?;
+    let goes_on = behind.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    (!goes_on).then_some(behind)
+}
+
+/// Expands musl's `$ORIGIN`. `None` if the text contains any other `$`, because musl then ignores the entire path.
+fn origin_alone(text: &[u8], origin: &Path) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
+        out.extend_from_slice(&rest[..at]);
+        let behind = &rest[at + 1..];
+        rest = behind.strip_prefix(b"{ORIGIN}").or_else(|| behind.strip_prefix(b"ORIGIN"))?;
+        out.extend_from_slice(bytes_of(origin.as_os_str()));
+    }
+    out.extend_from_slice(rest);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens() {
+        let mut system = System::from_loader(&[], machine::X86_64);
+        system.lib = "lib64".to_owned();
+        let origin = Path::new("/o");
+        let expanded =
+            |text: &str| expand_tokens(text.as_bytes(), origin, &system).map(|out| String::from_utf8(out).unwrap());
+        for (text, meaning) in [
+            ("$ORIGIN", "/o"),
+            ("${ORIGIN}/../$LIB/x", "/o/../lib64/x"),
+            ("$ORIGINAL", "$ORIGINAL"),
+            ("$ORIGIN_", "$ORIGIN_"),
+            ("${ORIGIN", "${ORIGIN"),
+            ("/a/$PLATFORM", "/a/x86_64"),
+            ("$", "$"),
+            ("", ""),
+        ] {
+            assert_eq!(expanded(text).as_deref(), Some(meaning), "{text}");
+        }
+        assert_eq!(origin_alone(b"$ORIGIN:/x/${ORIGIN}", origin).unwrap(), b"/o:/x//o");
+        assert_eq!(origin_alone(b"/x/$LIB", origin), None);
+    }
+
+    #[test]
+    fn names_that_musl_is() {
+        for name in ["libc.so", "libc.musl-x86_64.so.1", "libpthread.so.0", "libm.so.6"] {
+            assert!(is_musl_itself(name.as_bytes()), "{name}");
+        }
+        for name in ["libcudnn.so.9", "libmagic.so", "libdlib.so", "c.so"] {
+            assert!(!is_musl_itself(name.as_bytes()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Determines which file the loader would pick for a name, and the reason. Applies the rules of glibc's ld.so and of
+//! musl to files, without executing anything.
+//!
+//! Sources: glibc, `elf/dl-load.c` and `elf/dl-deps.c` (2.31 to 2.41); musl, `ldso/dynlink.c` (1.2). Not supported,
+//! because files do not show them: `LD_AUDIT`, `GLIBC_TUNABLES`, file capabilities, and a loader that is started
+//! directly with options.
+
+mod cache;
+mod graph;
+mod symbols;
+mod system;
+mod versions;
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::binary::mapped_file::OpenFiles;
+use cudaguard::internal::env::Env;
+
+pub use graph::{LibraryRequest, LoadGraph, LoadOutcome, Object};
+pub use symbols::MissingSymbol;
+pub use versions::MissingVersion;
+
+/// The variables of a process that its loader reads.
+#[derive(Clone, Debug)]
+struct Environment {
+    /// `LD_LIBRARY_PATH`.
+    library_path: Option<OsString>,
+    /// `LD_PRELOAD`.
+    preload: Option<OsString>,
+    /// True if `LD_BIND_NOW` is set: all symbols are bound at start-up.
+    bind_now: bool,
+    /// The current directory, to which relative entries refer.
+    folder: PathBuf,
+}
+
+impl Environment {
+    fn from_env(env: &Env) -> Self {
+        Self {
+            library_path: env.var_os("LD_LIBRARY_PATH"),
+            preload: env.var_os("LD_PRELOAD"),
+            bind_now: env.var_os("LD_BIND_NOW").is_some(),
+            folder: env.current_dir().to_owned(),
+        }
+    }
+}
+
+/// The place in which the loader finds a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchSource {
+    /// The file is the program.
+    Program,
+    /// The file is the loader itself.
+    Loader,
+    /// An object with this name is already loaded.
+    Loaded,
+    /// The requested name is a path.
+    Path,
+    /// This entry in `DT_RPATH` of this object.
+    Rpath(PathBuf, String),
+    /// This entry in `LD_LIBRARY_PATH`.
+    LibraryPath(String),
+    /// This entry in `DT_RUNPATH` of this object.
+    Runpath(PathBuf, String),
+    /// This cache file, which ldconfig writes.
+    Cache(PathBuf),
+    /// A directory that the loader always searches.
+    System,
+    /// A directory in this path file of musl.
+    PathFile(PathBuf),
+}
+
+impl SearchSource {
+    /// Describes the place without the entry of a list, in the wording of the shim.
+    pub fn in_short(&self) -> String {
+        match self {
+            Self::Rpath(of, _) => format!("RPATH of {}", of.display()),
+            Self::LibraryPath(_) => "LD_LIBRARY_PATH".to_owned(),
+            Self::Runpath(of, _) => format!("RUNPATH of {}", of.display()),
+            Self::System => "the system's library folders".to_owned(),
+            Self::Loaded | Self::Path => "another library, LD_PRELOAD or its full path".to_owned(),
+            Self::Program | Self::Loader | Self::Cache(_) | Self::PathFile(_) => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for SearchSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program => f.write_str("the program"),
+            Self::Loader => f.write_str("the loader itself"),
+            Self::Loaded => f.write_str("already loaded under this name"),
+            Self::Path => f.write_str("the name is a path"),
+            Self::Rpath(of, entry) => write!(f, "DT_RPATH of {}: {entry}", of.display()),
+            Self::LibraryPath(entry) => write!(f, "LD_LIBRARY_PATH: {entry}"),
+            Self::Runpath(of, entry) => write!(f, "DT_RUNPATH of {}: {entry}", of.display()),
+            Self::Cache(file) | Self::PathFile(file) => write!(f, "{}", file.display()),
+            Self::System => f.write_str("a folder of the system"),
+        }
+    }
+}
+
+/// The loader's reaction to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inspection {
+    /// The loader picks it.
+    Usable,
+    /// The file is missing or not readable: the loader continues its search.
+    Missing,
+    /// The file is for another machine: the loader continues its search.
+    Foreign(String),
+    /// The file cannot be accessed (a loop of links): the loader skips the rest of this list.
+    Stopped(String),
+    /// The loader picks it and ends the program.
+    Broken(String),
+}
+
+/// A file that the loader tries for a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LibraryCandidate {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// The place that contains it.
+    pub place: SearchSource,
+    /// The loader's reaction to it.
+    pub look: Inspection,
+}
+
+/// Returns everything that the loader would load to start this program in this environment. For a static program, that
+/// is only the program. The error is the reason why the file cannot be read as a program.
+pub fn resolve_program(program: &Path, env: &Env) -> Result<LoadGraph, String> {
+    resolve_with(program, env, &OpenFiles::default())
+}
+
+/// Does the same as [`resolve_program`] with files that the command has opened.
+pub(crate) fn resolve_with(program: &Path, env: &Env, files: &OpenFiles) -> Result<LoadGraph, String> {
+    LoadGraph::new_for_program(program, Environment::from_env(env), files.clone())
+}
+
+/// Returns the processor of this machine ([`cudaguard::internal::elf::machine`]). `None` if it is none of the known ones.
+pub fn native_machine() -> Option<u16> {
+    Some(system::native_machine()).filter(|machine| *machine != 0)
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    Path::new(OsStr::from_bytes(bytes)).to_owned()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn bytes_of(text: &OsStr) -> &[u8] {
+    text.as_encoded_bytes()
+}

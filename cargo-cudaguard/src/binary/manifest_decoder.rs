@@ -1,0 +1,307 @@
+//! Reads the manifest from the descriptor of a note: the bytes of MANIFEST.md.
+
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use cudaguard::internal::arch::{Arch, Suffix, Target};
+use cudaguard::internal::manifest::{BuiltWith, Component, KnownBy, Opens, RecordedCudart};
+use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
+use cudaguard::internal::note::layout::{
+    LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED, LIBRARY_STATIC, NO_PTX, ROW_DRIVER, ROW_GPU,
+    ROW_LIBRARY, ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
+};
+use cudaguard::internal::note::{LONGEST_TEXT, MAGIC, NO_END, served_flag};
+use cudaguard::internal::policy::GpuNeed;
+use cudaguard::internal::policy::Runtime;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::CudaVersion;
+use cudaguard::internal::version::{DriverRelease, Version};
+
+/// What a reader got out of a descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The note's revision.
+    pub revision: u16,
+    /// The manifest: fixed fields and rows, and from the JSON text what only that holds.
+    pub manifest: Manifest,
+    /// Kinds of rows that this reader does not know.
+    pub unknown_rows: Vec<u16>,
+    /// The JSON text.
+    pub json: String,
+}
+
+/// Reads a descriptor; an error says what is damaged, and where.
+pub fn decode(bytes: &[u8]) -> Result<Note, String> {
+    let note = Bytes(bytes);
+    if bytes.get(..8) != Some(MAGIC) {
+        return Err("it does not begin with `cudagrd`".to_owned());
+    }
+    let revision = note.read_u16(head::REVISION)?;
+    if revision == 0 {
+        return Err("the manifest is damaged: its revision (at byte 8) is 0".to_owned());
+    }
+    let json = note.unlimited_text(head::JSON_AT, "the JSON text")?;
+    let facts: Value =
+        serde_json::from_str(json).map_err(|error| format!("the manifest's JSON text is damaged: {error}"))?;
+    let (requires, unknown_rows) = decode_rows(note)?;
+    let mut manifest = from_json(&facts);
+    manifest.requires = requires;
+    // Only what stands before byte 20 keeps its place in later revisions.
+    if u32::from(revision) == REVISION {
+        manifest.runtime = Runtime {
+            mismatch_warns: note.read_choice(head::MISMATCH, "[runtime] mismatch", &[true, false])?,
+            gpu: note.read_choice(
+                head::GPU,
+                "[runtime] gpu",
+                &[GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional],
+            )?,
+            library_enforces: note.read_choice(head::LIBRARY, "[runtime] library", &[false, true])?,
+        };
+        manifest.sealed = note.read_choice(head::SEALED, "whether it is sealed", &[false, true])?;
+        manifest.partial_refuse = note.read_choice(head::PARTIAL, "[gpu] partial", &[false, true])?;
+        manifest.component = Component {
+            name: note.read_text(head::NAME, "the component's name")?.to_owned(),
+            version: note.read_text(head::VERSION, "the component's version")?.to_owned(),
+        };
+        note.read_text(head::CUDAGUARD, "cudaguard's version")?.clone_into(&mut manifest.cudaguard);
+        manifest.toolkit = match note.read_text(head::TOOLKIT, "the toolkit's version")? {
+            "" => None,
+            text => Some(text.parse().map_err(|error| format!("the manifest's toolkit version is damaged: {error}"))?),
+        };
+    }
+    Ok(Note { revision, manifest, unknown_rows, json: json.to_owned() })
+}
+
+/// A descriptor whose every read is within it.
+#[derive(Clone, Copy)]
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn read_array<const N: usize>(self, at: usize) -> Result<[u8; N], String> {
+        let bytes = at.checked_add(N).and_then(|end| self.0.get(at..end));
+        bytes
+            .and_then(|bytes| bytes.try_into().ok())
+            .ok_or_else(|| format!("the manifest is damaged: {N} bytes at {at} stand beyond its end"))
+    }
+
+    fn read_u16(self, at: usize) -> Result<u16, String> {
+        self.read_array(at).map(u16::from_le_bytes)
+    }
+
+    fn read_u32(self, at: usize) -> Result<u32, String> {
+        self.read_array(at).map(u32::from_le_bytes)
+    }
+
+    fn read_text(self, at: usize, what: &str) -> Result<&'a str, String> {
+        let text = self.unlimited_text(at, what)?;
+        if text.len() > LONGEST_TEXT {
+            return Err(format!(
+                "the manifest is damaged: {what} has {} bytes, and {LONGEST_TEXT} is the most",
+                text.len()
+            ));
+        }
+        Ok(text)
+    }
+
+    fn unlimited_text(self, at: usize, what: &str) -> Result<&'a str, String> {
+        let (start, length) = (usize::from(self.read_u16(at)?), usize::from(self.read_u16(at + 2)?));
+        let bytes = self.0.get(start..start + length);
+        bytes
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .ok_or_else(|| format!("the manifest is damaged: {what} ({length} bytes at {start}) is no text within it"))
+    }
+
+    fn read_choice<T: Copy>(self, at: usize, what: &str, choices: &[T]) -> Result<T, String> {
+        let [number] = self.read_array(at)?;
+        choices
+            .get(usize::from(number))
+            .copied()
+            .ok_or_else(|| format!("the manifest is damaged: {what} (at byte {at}) is {number}"))
+    }
+}
+
+fn decode_rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> {
+    let (count, start, size) = (
+        note.read_u16(head::ROWS)?,
+        usize::from(note.read_u16(head::ROWS_AT)?),
+        usize::from(note.read_u16(head::ROW_SIZE)?),
+    );
+    if count > 0 && size < ROW_SIZE {
+        return Err(format!("the manifest is damaged: its rows (at byte 14) are {size} bytes, {ROW_SIZE} at least"));
+    }
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for index in 0..usize::from(count) {
+        let at = start + size * index;
+        let kind = note.read_u16(at)?;
+        match decode_row(note, at, kind)? {
+            Some(row) => known.push(row),
+            None => unknown.push(kind),
+        }
+    }
+    unknown.sort_unstable();
+    unknown.dedup();
+    Ok((known, unknown))
+}
+
+fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, String> {
+    let _whole: [u8; ROW_SIZE] = note.read_array(at)?;
+    // At one place in the rows of every kind that has any.
+    let flags = note.read_u16(at + library_row::FLAGS)?;
+    let text = |offset: usize, what: &str| {
+        note.read_text(at + offset, &format!("{what} of the row at byte {at}")).map(str::to_owned)
+    };
+    let version = |offset: usize| note.read_u32(at + offset).map(Version::from_packed);
+    Ok(match kind {
+        ROW_LIBRARY => Some(Requirement::Library {
+            min: version(library_row::MIN)?,
+            below: version(library_row::BELOW)?,
+            built: version(library_row::BUILT)?,
+            soname: text(library_row::SONAME, "the soname")?,
+            linkage: match flags & (LIBRARY_LINKED | LIBRARY_DLOPENED | LIBRARY_STATIC) {
+                LIBRARY_LINKED => Linkage::Linked,
+                LIBRARY_DLOPENED => Linkage::Dlopened,
+                LIBRARY_STATIC => Linkage::Static,
+                _ => Linkage::Unknown,
+            },
+            patch_refuse: flags & LIBRARY_PATCH != 0,
+            required: flags & LIBRARY_REQUIRED != 0,
+        }),
+        ROW_PART => Some(Requirement::Part {
+            file: text(part_row::FILE, "the file")?,
+            symbol: text(part_row::SYMBOL, "the symbol")?,
+            needed: flags & 1 != 0,
+        }),
+        ROW_DRIVER => Some(Requirement::Driver {
+            cuda: CudaVersion::from_int(note.read_u32(at + driver_row::CUDA)?),
+            release: DriverRelease::from_packed(note.read_u32(at + driver_row::RELEASE)?),
+            because: text(driver_row::BECAUSE, "the reason")?,
+        }),
+        ROW_GPU => {
+            let cc = |packed: u32| match packed.to_le_bytes() {
+                [minor, major, 0, 0] => Ok((major, minor)),
+                _ => Err(format!("the manifest is damaged: the row at byte {at} names no compute capability")),
+            };
+            let all = [
+                GpuCoverage::PartialPtx,
+                GpuCoverage::Cubin,
+                GpuCoverage::Ptx,
+                GpuCoverage::Partial,
+                GpuCoverage::Nothing,
+                GpuCoverage::Unknown,
+            ];
+            let by = all.into_iter().find(|by| flags & served_flag(*by) == served_flag(*by));
+            let (from, to) = (cc(note.read_u32(at + gpu_row::LOWEST)?)?, note.read_u32(at + gpu_row::HIGHEST)?);
+            let to = if to == NO_END { None } else { Some(cc(to)?) };
+            let code = text(gpu_row::CODE, "the code")?;
+            let (cuda, release) = (note.read_u32(at + gpu_row::CUDA)?, note.read_u32(at + gpu_row::RELEASE)?);
+            let (sure, sure_release) =
+                (note.read_u32(at + gpu_row::SURE_CUDA)?, note.read_u32(at + gpu_row::SURE_RELEASE)?);
+            by.map(|by| Requirement::Gpu {
+                from,
+                to,
+                by,
+                code,
+                cuda: (cuda != 0).then(|| CudaVersion::from_int(cuda)),
+                release: (release != 0).then(|| DriverRelease::from_packed(release)),
+                sure_from: (sure != 0).then(|| (CudaVersion::from_int(sure), DriverRelease::from_packed(sure_release))),
+                beside: match flags.to_le_bytes()[1] {
+                    _ if flags & NO_PTX != 0 => PtxFallback::Nothing,
+                    0 => PtxFallback::Untold,
+                    isa => PtxFallback::Isa((isa >> 4, isa & 15)),
+                },
+            })
+        }
+        _ => None,
+    })
+}
+
+/// What the text tells; what it does not tell, or tells in words that this reader does not know, stays empty.
+fn from_json(facts: &Value) -> Manifest {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let policy = &facts["policy"];
+    let archs = |key: &str| {
+        let list = facts["archs"][key].as_array()?;
+        Some(list.iter().filter_map(|name| parse_target(name.as_str()?)).collect::<Vec<_>>())
+    };
+    Manifest {
+        component: Component { name: text(&facts["component"]["name"]), version: text(&facts["component"]["version"]) },
+        cudaguard: text(&facts["cudaguard"]),
+        target: text(&facts["target"]),
+        profile: text(&facts["profile"]),
+        toolkit: decode_version(&facts["toolkit"]["version"]),
+        toolkit_known: facts["toolkit"]["known"].as_str().and_then(KnownBy::from_name),
+        toolkits_besides: facts["toolkit"]["besides"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|release| decode_version(release).map(CudaVersion::from))
+            .collect(),
+        library: decode_version(&facts[CUDNN.key]["version"]).map(|version| BuiltWith {
+            version,
+            linkage: facts[CUDNN.key]["linkage"].as_str().map(Linkage::from_name).unwrap_or_default(),
+        }),
+        library_known: facts[CUDNN.key]["known"].as_str().and_then(KnownBy::from_name),
+        library_linked: facts[CUDNN.key]["library"].as_str().and_then(|text| text.parse().ok()),
+        cudart: facts["cudart"]["linkage"].as_str().map(|linkage| RecordedCudart {
+            linkage: Linkage::from_name(linkage),
+            version: decode_version(&facts["cudart"]["version"]).map(CudaVersion::from),
+        }),
+        declared: archs("declared").unwrap_or_default(),
+        observed: archs("observed"),
+        host_compiler: facts["host_compiler"].as_str().map(str::to_owned),
+        runtime: Runtime {
+            mismatch_warns: policy["mismatch"] == "warn",
+            gpu: match policy["gpu"].as_str() {
+                Some("required") => GpuNeed::Required,
+                Some("optional") => GpuNeed::Optional,
+                _ => GpuNeed::Auto,
+            },
+            library_enforces: policy["library"] == "enforce",
+        },
+        partial_refuse: policy["partial"] == "refuse",
+        allow: facts["allow"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter_map(|(code, reason)| Some((code.parse().ok()?, reason.as_str()?.to_owned())))
+            .collect(),
+        opens: facts["dlopen"].as_array().into_iter().flatten().map(decode_dlopened).collect(),
+        sealed: facts["sealed"] == true,
+        requires: Vec::new(),
+    }
+}
+
+fn decode_dlopened(value: &Value) -> Opens {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let texts = |value: &Value| value.as_array().into_iter().flatten().filter_map(text).collect();
+    Opens {
+        by: text(&value["by"]).unwrap_or_default(),
+        libraries: texts(&value["libraries"]),
+        endings: texts(&value["endings"]),
+    }
+}
+
+fn decode_version(value: &Value) -> Option<Version> {
+    value.as_str().and_then(|text| Version::from_str(text).ok())
+}
+
+/// `sm_90a`, `compute_90`, as the writer spells them.
+fn parse_target(name: &str) -> Option<Target> {
+    let arch = |text: &str| {
+        let (digits, suffix) = match text.as_bytes().last()? {
+            b'a' => (&text[..text.len() - 1], Suffix::Specific),
+            b'f' => (&text[..text.len() - 1], Suffix::Family),
+            _ => (text, Suffix::None),
+        };
+        Some(Arch { number: digits.parse().ok()?, suffix })
+    };
+    match name.split_once('_')? {
+        ("sm", rest) => arch(rest).map(Target::Cubin),
+        ("compute", rest) => arch(rest).map(Target::Ptx),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

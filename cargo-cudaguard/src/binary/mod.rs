@@ -1,0 +1,11 @@
+//! Linked files: what they contain, and what the loader makes of them.
+
+pub mod dlopen_note;
+pub mod elf_links;
+pub mod examined;
+pub mod file;
+pub mod kernels;
+pub mod loader;
+pub mod manifest_decoder;
+pub mod mapped_file;
+pub mod symbols;

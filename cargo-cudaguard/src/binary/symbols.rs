@@ -1,0 +1,187 @@
+//! The first release of each function of NVIDIA's libraries, from `data/symbols.txt`. `docs/internals/symbols.md`
+//! documents the format and the limits of that file.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use memchr::memmem;
+
+use cudaguard::internal::elf::Elf;
+
+use crate::binary::elf_links::dynamic_links;
+use cudaguard::internal::vendor::plain_name;
+use cudaguard::internal::version::Version;
+
+const TEXT: &str = include_str!("../../data/symbols.txt");
+
+/// The releases of a library that have a function. For libcuda, these are CUDA versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Releases {
+    /// The first one; `None` if every inspected release of the library's major up to the last one has it.
+    pub first: Option<Version>,
+    /// The last one, if a later release lacks the function.
+    pub last: Option<Version>,
+}
+
+impl Releases {
+    /// Returns true if this release has the function. Gaps between the first and the last release are not recorded.
+    pub fn contains(&self, release: Version) -> bool {
+        self.first.is_none_or(|first| first <= release) && self.last.is_none_or(|last| release <= last)
+    }
+}
+
+type Table = BTreeMap<&'static str, BTreeMap<&'static str, Releases>>;
+
+fn symbol_table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| parse_table(TEXT).expect("data/symbols.txt is whole: a test reads it"))
+}
+
+fn parse_table(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, String> {
+    let mut table: BTreeMap<&str, BTreeMap<&str, Releases>> = BTreeMap::new();
+    let (mut library, mut first) = (None, None);
+    for (line, number) in text.lines().zip(1..) {
+        let release = |text: &str| text.parse::<Version>().map_err(|why| format!("line {number}: {why}"));
+        match line.split_at_checked(1) {
+            Some(("#", _)) => {}
+            Some(("=", soname)) => (library, first) = (Some(soname), None),
+            Some(("@", text)) => first = Some(release(text)?),
+            _ => {
+                let (name, last) = line.split_once(' ').map_or((line, None), |(name, last)| (name, Some(last)));
+                let (Some(soname), Some(first)) = (library, first) else {
+                    return Err(format!("line {number}: a name before any library and release"));
+                };
+                let last = last.map(release).transpose()?;
+                let first = Some(first).filter(|first| *first != Version::new(0, 0, 0));
+                if table.entry(soname).or_default().insert(name, Releases { first, last }).is_some() {
+                    return Err(format!("line {number}: {name} stands twice in {soname}"));
+                }
+            }
+        }
+    }
+    Ok(table)
+}
+
+/// Returns true if the table has functions of this library. Parsing the complete table takes as long as sealing a small
+/// program.
+fn is_listed(soname: &str) -> bool {
+    memmem::find(TEXT.as_bytes(), format!("\n={soname}\n").as_bytes()).is_some()
+}
+
+/// Returns the releases of the library that have this function; `None` if all or no releases have it, or it was not
+/// inspected.
+pub fn releases_with(soname: &str, name: &str) -> Option<Releases> {
+    symbol_table().get(&*plain_name(soname))?.get(name).copied()
+}
+
+/// Iterates over the functions of this library in the table.
+pub fn library_functions(soname: &str) -> impl Iterator<Item = (&'static str, Releases)> + use<> {
+    symbol_table().get(&*plain_name(soname)).into_iter().flatten().map(|(name, releases)| (*name, *releases))
+}
+
+/// A function that a file binds and that the first releases of its library lack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The library's soname.
+    pub soname: String,
+    /// The function.
+    pub name: String,
+    /// The first release that has it.
+    pub first: Version,
+}
+
+/// Returns the newest function of each library that a linked file binds; weak references and dlsym lookups do not
+/// count.
+pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
+    let needed = elf.needed().into_iter().map(|name| plain_name(name).into_owned());
+    let needed: Vec<String> = needed.filter(|soname| is_listed(soname)).collect();
+    if needed.is_empty() {
+        return Vec::new();
+    }
+    let mut newest: BTreeMap<&str, (Version, &str)> = BTreeMap::new();
+    let symbol_imports = dynamic_links(elf).map(|links| links.symbol_imports(false)).unwrap_or_default();
+    for wish in symbol_imports.iter().filter(|wish| !wish.weak) {
+        let Ok(name) = std::str::from_utf8(wish.name) else { continue };
+        // The version of a symbol shows its library.
+        let of = wish.version.and_then(|version| std::str::from_utf8(version.of?).ok()).map(plain_name);
+        let fits = |soname: &&String| of.as_ref().is_none_or(|of| of == soname.as_str());
+        for soname in needed.iter().filter(fits) {
+            if let Some(Releases { first: Some(first), .. }) = releases_with(soname, name) {
+                let known = newest.entry(soname).or_insert((first, name));
+                *known = (*known).max((first, name));
+            }
+        }
+    }
+    let bound = |(soname, (first, name)): (&str, (Version, &str))| Bound {
+        soname: soname.to_owned(),
+        name: name.to_owned(),
+        first,
+    };
+    newest.into_iter().map(bound).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole_and_in_order() {
+        let table = parse_table(TEXT).unwrap();
+        assert!(table.len() > 15 && table.values().map(BTreeMap::len).sum::<usize>() > 1000);
+        let (mut sonames, mut release, mut name): (Vec<&str>, Version, &str) = (Vec::new(), Version::new(0, 0, 0), "");
+        for line in TEXT.lines().filter(|line| !line.starts_with('#')) {
+            if let Some(soname) = line.strip_prefix('=') {
+                assert!(sonames.last().is_none_or(|last| *last < soname), "{soname} is not in order");
+                sonames.push(soname);
+                name = "@";
+            } else if let Some(text) = line.strip_prefix('@') {
+                let next: Version = text.parse().unwrap();
+                assert!(name == "@" || release < next, "{text} of {sonames:?} is not in order");
+                (release, name) = (next, "");
+            } else {
+                assert!(name < line && name != "@", "{line} of {sonames:?} is not in order");
+                name = line;
+            }
+        }
+        for (soname, names) in &table {
+            let number: u32 = cudaguard::internal::vendor::major_of(soname).unwrap();
+            for (name, releases) in names {
+                let known = releases.first.or(releases.last).expect("a name that every release has says nothing");
+                assert!(releases.last.is_none_or(|last| releases.first.is_none_or(|first| first <= last)), "{name}");
+                if ["libcudart", "libcudnn", "libcublas", "libnvrtc", "libnccl"]
+                    .iter()
+                    .any(|stem| soname.starts_with(stem))
+                {
+                    assert_eq!(known.major, number, "{name} of {soname}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_a_function() {
+        let populate = releases_with("libcudnn.so.9", "cudnnBackendPopulateCudaGraph").unwrap();
+        assert_eq!(populate.first, Some(Version::new(9, 5, 0)));
+        assert!(!populate.contains(Version::new(9, 1, 0)) && populate.contains(Version::new(9, 15, 1)));
+        assert_eq!(releases_with("libcudnn.so.9", "cudnnCreate"), None, "every release has it");
+        assert_eq!(releases_with("libcudnn.so.9", "cudnnBackendCreateCudaGraph"), None, "no header ever declared it");
+        let gone = releases_with("libcufft.so.11", "cufftXtSetDistribution").unwrap();
+        assert_eq!((gone.first, gone.last), (None, Some(Version::new(11, 0, 12))));
+        let driver = releases_with("libcuda.so.1", "cuMemAllocAsync").unwrap();
+        assert_eq!(driver.first, Some(Version::new(11, 2, 0)));
+        assert_eq!(releases_with("libc.so.6", "malloc"), None);
+    }
+
+    #[test]
+    fn a_damaged_table_is_named_by_line() {
+        for (text, why) in [
+            ("name\n", "line 1: a name before any library"),
+            ("=lib.so.1\nname\n", "line 2: a name before any library"),
+            ("=lib.so.1\n@x\n", "line 2: `x` is not a version"),
+            ("=lib.so.1\n@1.0\na\na 2.0\n", "line 4: a stands twice in lib.so.1"),
+            ("=lib.so.1\n@1.0\na b\n", "line 3: `b` is not a version"),
+        ] {
+            assert!(parse_table(text).unwrap_err().contains(why), "{text}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Records of the files that the wrapper built, stored next to the guards. Cargo calls the wrapper only for files that
+//! are not fresh, but the final summary covers all files.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use cudaguard::internal::files::write_where_new;
+use cudaguard::internal::finding::{Finding, Severity};
+use serde_json::{Value, json};
+
+use crate::cargo::project::{Artefact, ArtefactKind};
+
+/// The record of one built file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BuildRecord {
+    pub(crate) package: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    /// The final path of the artifact that cargo creates.
+    pub(crate) file: PathBuf,
+    /// Fingerprint of the file when the wrapper finished. Another file at this path has another fingerprint.
+    pub(crate) mark: FileFingerprint,
+    /// The reason why the file has no guard; `None` if it has one.
+    pub(crate) unguarded: Option<String>,
+    /// The toolchain of each component in the file, as its notes record it.
+    pub(crate) built_with: Vec<String>,
+    /// Findings that each build reports again.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Properties that change when a file changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileFingerprint {
+    inode: u64,
+    seconds: i64,
+    nanoseconds: i64,
+    size: u64,
+}
+
+impl FileFingerprint {
+    /// Returns the fingerprint of the current file at this path.
+    pub(crate) fn from_path(path: &Path) -> io::Result<Self> {
+        let about = fs::metadata(path)?;
+        Ok(Self { inode: about.ino(), seconds: about.mtime(), nanoseconds: about.mtime_nsec(), size: about.len() })
+    }
+}
+
+/// The records of one target and profile.
+#[derive(Clone, Debug)]
+pub(crate) struct BuildRecords {
+    folder: PathBuf,
+}
+
+impl BuildRecords {
+    /// Returns the records below cudaguard's directory in the target directory.
+    pub(crate) fn for_target(own: &Path, target: &str, profile: &str) -> Self {
+        Self { folder: own.join("made").join(target).join(profile) }
+    }
+
+    fn record_path(&self, package: &str, kind: &str, name: &str) -> PathBuf {
+        self.folder.join(format!("{package}.{kind}.{name}.json"))
+    }
+
+    /// Returns the record of this artifact if the file has not changed since.
+    pub(crate) fn read_if_current(&self, package: &str, artefact: &Artefact) -> Option<BuildRecord> {
+        self.read(package, artefact)
+            .filter(|entry| FileFingerprint::from_path(&entry.file).is_ok_and(|mark| mark == entry.mark))
+    }
+
+    /// Reads the record of this artifact.
+    pub(crate) fn read(&self, package: &str, artefact: &Artefact) -> Option<BuildRecord> {
+        read_entry(&self.record_path(package, artefact.kind.name(), &artefact.name))
+    }
+
+    /// Reads all records.
+    pub(crate) fn read_all(&self) -> Vec<BuildRecord> {
+        let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+        paths.sort();
+        paths.iter().filter_map(|path| read_entry(path)).collect()
+    }
+
+    /// Writes the record of a file.
+    pub(crate) fn write_entry(&self, entry: &BuildRecord) -> Result<(), String> {
+        let FileFingerprint { inode, seconds, nanoseconds, size } = entry.mark;
+        let text = json!({
+            "package": entry.package,
+            "kind": entry.kind,
+            "name": entry.name,
+            "file": entry.file,
+            "mark": [inode, seconds, nanoseconds, size],
+            "unguarded": entry.unguarded,
+            "built_with": entry.built_with,
+            "findings": entry.findings.iter().map(finding_to_json).collect::<Vec<_>>(),
+        });
+        write_where_new(&self.record_path(&entry.package, &entry.kind, &entry.name), format!("{text}\n").as_bytes())
+            .map(drop)
+    }
+}
+
+fn read_entry(path: &Path) -> Option<BuildRecord> {
+    // An unreadable record is treated as missing: the file is then built again.
+    let value: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    let mark = &value["mark"];
+    Some(BuildRecord {
+        package: text("package")?,
+        kind: text("kind")?,
+        name: text("name")?,
+        file: text("file")?.into(),
+        mark: FileFingerprint {
+            inode: mark[0].as_u64()?,
+            seconds: mark[1].as_i64()?,
+            nanoseconds: mark[2].as_i64()?,
+            size: mark[3].as_u64()?,
+        },
+        unguarded: text("unguarded"),
+        built_with: value["built_with"].as_array()?.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+        findings: value["findings"].as_array()?.iter().filter_map(finding_from_json).collect(),
+    })
+}
+
+fn finding_to_json(finding: &Finding) -> Value {
+    json!({
+        "code": finding.code.to_string(),
+        "severity": finding.severity.name(),
+        "component": finding.component,
+        "subject": finding.subject,
+        "message": finding.message,
+        "hint": finding.hint,
+    })
+}
+
+/// Reads the findings that a build script stored in this file.
+pub(crate) fn read_stored_findings(file: &Path) -> Vec<Finding> {
+    let value: Option<Value> = fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    value.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(finding_from_json).collect()
+}
+
+fn finding_from_json(value: &Value) -> Option<Finding> {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    let severity = text("severity")?;
+    let severity =
+        [Severity::Info, Severity::Warning, Severity::Error].into_iter().find(|one| one.name() == severity)?;
+    let texts = [text("component")?, text("subject")?, text("message")?, text("hint")?];
+    Some(Finding::from_record(text("code")?.parse().ok()?, severity, texts))
+}
+
+/// Removes files that cargo would treat as fresh although the wrapper did not build them. `cargo build` and `cargo
+/// cudaguard build` share a file whose name contains no hash (a cdylib); cargo rebuilds a missing one.
+pub(crate) fn drop_strangers(
+    build_records: &BuildRecords,
+    out: &Path,
+    package: &str,
+    artefact: &Artefact,
+) -> Result<(), String> {
+    let shared = match artefact.kind {
+        ArtefactKind::Cdylib => Some(out.join("deps")),
+        ArtefactKind::ExampleCdylib => Some(out.join("examples")),
+        ArtefactKind::Bin | ArtefactKind::Example => None,
+    };
+    let stranger = match build_records.read(package, artefact) {
+        Some(entry) if FileFingerprint::from_path(&entry.file).is_ok_and(|mark| mark == entry.mark) => None,
+        Some(entry) => Some(entry.file),
+        None => shared.map(|folder| folder.join(format!("lib{}.so", artefact.name))),
+    };
+    match stranger.map(|file| (fs::remove_file(&file), file)) {
+        Some((Err(error), file)) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("cannot remove {}, which was built without the guard: {error}", file.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_changed_since_is_a_stranger_and_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        let out = folder.join("debug");
+        fs::create_dir_all(out.join("deps")).unwrap();
+        let file = out.join("deps/libx.so");
+        let artefact = Artefact::from_target(ArtefactKind::Cdylib, "x");
+        let build_records = BuildRecords::for_target(folder, "t", "dev");
+        fs::write(&file, "plain").unwrap();
+        drop_strangers(&build_records, &out, "p", &artefact).unwrap();
+        assert!(!file.exists(), "nothing is known of it");
+        fs::write(&file, "guarded").unwrap();
+        let entry = BuildRecord {
+            package: "p".into(),
+            kind: "cdylib".into(),
+            name: "x".into(),
+            file: file.clone(),
+            mark: FileFingerprint::from_path(&file).unwrap(),
+            unguarded: None,
+            built_with: vec!["CUDA 13.0".into()],
+            findings: vec![
+                cudaguard::internal::finding::MessageTemplate::NoPtx.to_finding(
+                    &cudaguard::internal::finding::Values::default()
+                        .with("built_for", "sm_80")
+                        .with("component", "p 1.0.0"),
+                ),
+            ],
+        };
+        build_records.write_entry(&entry).unwrap();
+        assert_eq!(build_records.read_if_current("p", &artefact), Some(entry.clone()));
+        assert_eq!(build_records.read_all(), [entry]);
+        drop_strangers(&build_records, &out, "p", &artefact).unwrap();
+        assert!(file.exists(), "ours stays");
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, "plain again").unwrap();
+        drop_strangers(&build_records, &out, "p", &artefact).unwrap();
+        assert!(!file.exists(), "another file has taken its place");
+    }
+}

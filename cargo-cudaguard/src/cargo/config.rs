@@ -1,0 +1,301 @@
+//! Reader for the parts of cargo's configuration that affect the guard; cargo has no stable interface for them. See
+//! <https://doc.rust-lang.org/cargo/reference/config.html>: cargo reads the files of the current directory and its
+//! parents, then `$CARGO_HOME`. Variables override files, and `--config` overrides both.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use cargo_platform::{Cfg, Platform};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::files;
+use toml::{Table, Value};
+
+use crate::cli::report::CliError;
+
+/// The merged configuration. The first layer that has a key defines its value.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// The environment that was read.
+    pub(crate) env: Env,
+    /// `--config KEY=VALUE` and `--config FILE`, the last one first. They override variables.
+    given: Vec<Layer>,
+    files: Vec<Layer>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    /// The base directory of relative paths in this layer.
+    base: PathBuf,
+    table: Table,
+}
+
+/// The program and arguments of a key such as `target.<triple>.runner`. A relative program path is already resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Words(pub(crate) Vec<String>);
+
+impl Config {
+    /// Reads the configuration for this environment with these `--config` values.
+    pub(crate) fn read(env: &Env, given: &[String]) -> Result<Self, CliError> {
+        let folder = env.current_dir();
+        if folder.as_os_str().is_empty() {
+            return Err(CliError::operational("the current folder is gone"));
+        }
+        let mut config = Self { env: env.clone(), given: Vec::new(), files: Vec::new() };
+        for text in given.iter().rev() {
+            config.given.push(match text.parse::<Table>() {
+                Ok(table) => Layer { base: folder.to_owned(), table },
+                Err(_) => Layer::from_file(&folder.join(text))?,
+            });
+        }
+        let mut seen = Vec::new();
+        let homes = folder.ancestors().map(|folder| folder.join(".cargo")).chain(cargo_home(env));
+        for home in homes {
+            // `config` without an extension is the older name; cargo prefers it if both exist.
+            let Some(file) = ["config", "config.toml"].iter().map(|name| home.join(name)).find(|path| path.is_file())
+            else {
+                continue;
+            };
+            if !seen.contains(&file) {
+                config.files.push(Layer::from_file(&file)?);
+                seen.push(file);
+            }
+        }
+        Ok(config)
+    }
+
+    /// Returns the string of a dotted key, from its variable (`CARGO_BUILD_TARGET_DIR`) or a file.
+    pub(crate) fn string_value(&self, key: &[&str]) -> Option<String> {
+        self.find_value(key).map(|(_, value)| value).and_then(|found| match found {
+            ConfigValue::Variable(text) => Some(text),
+            ConfigValue::Value(value) => value.as_str().map(str::to_owned),
+        })
+    }
+
+    /// Returns the boolean of a dotted key; false if it is not set.
+    pub(crate) fn bool_value(&self, key: &[&str]) -> bool {
+        self.find_value(key).is_some_and(|(_, found)| match found {
+            ConfigValue::Variable(text) => text == "true",
+            ConfigValue::Value(value) => value.as_bool().unwrap_or(false),
+        })
+    }
+
+    /// Returns the program and arguments of a dotted key. As in cargo, a string is split at blanks and a list is not
+    /// split. A program with a slash is relative to the base directory of its layer.
+    pub(crate) fn program_with_args(&self, key: &[&str]) -> Option<Words> {
+        let (base, found) = self.find_value(key)?;
+        let mut words: Vec<String> = match found {
+            ConfigValue::Variable(text) => text.split_whitespace().map(str::to_owned).collect(),
+            ConfigValue::Value(Value::String(text)) => text.split_whitespace().map(str::to_owned).collect(),
+            ConfigValue::Value(Value::Array(items)) => {
+                items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            ConfigValue::Value(_) => return None,
+        };
+        let first = words.first_mut()?;
+        if first.contains('/') {
+            *first = base.join(&*first).to_string_lossy().into_owned();
+        }
+        Some(Words(words))
+    }
+
+    /// Returns the expansion of an alias if the configuration defines it.
+    pub(crate) fn alias_words(&self, name: &str) -> Option<Vec<String>> {
+        let split = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        match self.find_value(&["alias", name])?.1 {
+            ConfigValue::Variable(text) => Some(split(&text)),
+            ConfigValue::Value(Value::String(text)) => Some(split(text)),
+            ConfigValue::Value(Value::Array(items)) => {
+                items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            ConfigValue::Value(_) => None,
+        }
+    }
+
+    /// Returns a program without arguments (a compiler or a wrapper) by its dotted key. As in cargo, blanks are part of
+    /// the name, and a program with a slash is relative to the base directory of its layer.
+    pub(crate) fn program_path(&self, key: &[&str]) -> Option<String> {
+        let (base, found) = self.find_value(key)?;
+        let name = match found {
+            ConfigValue::Variable(text) => text,
+            ConfigValue::Value(value) => value.as_str()?.to_owned(),
+        };
+        Some(if name.contains('/') { base.join(name).to_string_lossy().into_owned() } else { name })
+    }
+
+    /// Returns the strings of a key that accepts one string or a list (`build.target`).
+    pub(crate) fn string_values(&self, key: &[&str]) -> Vec<String> {
+        match self.find_value(key) {
+            Some((_, ConfigValue::Variable(text))) => vec![text],
+            Some((_, ConfigValue::Value(Value::String(text)))) => vec![text.clone()],
+            Some((_, ConfigValue::Value(Value::Array(items)))) => {
+                items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the `cfg(…)` keys of `[target]` that have a runner, with their runners.
+    pub(crate) fn cfg_runners(&self) -> Vec<(String, Words)> {
+        let mut runners = Vec::new();
+        for layer in self.given.iter().chain(&self.files) {
+            let Some(Value::Table(targets)) = layer.table.get("target") else { continue };
+            for key in targets.keys().map(String::as_str).filter(|key| key.starts_with("cfg(")) {
+                if let Some(words) = self.program_with_args(&["target", key, "runner"]) {
+                    runners.push((key.to_owned(), words));
+                }
+            }
+        }
+        runners
+    }
+
+    /// Returns the variables of `[env]` as cargo sets them for the compiler, for build scripts and for the programs
+    /// that it runs.
+    pub(crate) fn env_table(&self) -> BTreeMap<String, OsString> {
+        let mut variables = BTreeMap::new();
+        for layer in self.given.iter().chain(&self.files) {
+            let Some(Value::Table(entries)) = layer.table.get("env") else { continue };
+            for (name, entry) in entries {
+                if variables.contains_key(name) {
+                    continue;
+                }
+                let (value, force, relative) = match entry {
+                    Value::String(value) => (value, false, false),
+                    Value::Table(table) => {
+                        let Some(Value::String(value)) = table.get("value") else { continue };
+                        let is = |key: &str| table.get(key).and_then(Value::as_bool).unwrap_or(false);
+                        (value, is("force"), is("relative"))
+                    }
+                    _ => continue,
+                };
+                let value = if relative { layer.base.join(value).into_os_string() } else { value.into() };
+                if force || self.env.var_os(name).is_none() {
+                    variables.insert(name.clone(), value);
+                }
+            }
+        }
+        variables
+    }
+
+    fn find_value(&self, key: &[&str]) -> Option<(&Path, ConfigValue<'_>)> {
+        for layer in &self.given {
+            if let Some(value) = lookup(&layer.table, key) {
+                return Some((&layer.base, ConfigValue::Value(value)));
+            }
+        }
+        if let Some(text) = self.env.var(&variable_name(key)) {
+            return Some((Path::new(""), ConfigValue::Variable(text)));
+        }
+        self.files.iter().find_map(|layer| Some((layer.base.as_path(), ConfigValue::Value(lookup(&layer.table, key)?))))
+    }
+}
+
+enum ConfigValue<'a> {
+    Variable(String),
+    Value(&'a Value),
+}
+
+impl Layer {
+    fn from_file(path: &Path) -> Result<Self, CliError> {
+        let text = files::read_text(path)
+            .map_err(|error| CliError::operational(format_args!("cannot read {}: {error}", path.display())))?;
+        let table = text
+            .parse()
+            .map_err(|error| CliError::operational(format_args!("cannot read {}: {error}", path.display())))?;
+        // Relative paths start from the directory that contains `.cargo`.
+        let base = path.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned();
+        Ok(Self { base, table })
+    }
+}
+
+fn lookup<'a>(table: &'a Table, key: &[&str]) -> Option<&'a Value> {
+    let (last, tables) = key.split_last()?;
+    let mut here = table;
+    for name in tables {
+        here = here.get(*name)?.as_table()?;
+    }
+    here.get(*last)
+}
+
+/// Returns the variable of a dotted key: `CARGO_BUILD_TARGET_DIR` for `build.target-dir`.
+pub(crate) fn variable_name(key: &[&str]) -> String {
+    format!("CARGO_{}", key.join("_").to_uppercase().replace(['-', '.'], "_"))
+}
+
+fn cargo_home(env: &Env) -> Option<PathBuf> {
+    env.var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env.var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")))
+}
+
+/// Returns true if a `cfg(…)` expression matches `set`, the lines of `rustc --print cfg`. An invalid expression does
+/// not match.
+pub(crate) fn cfg_holds(expression: &str, set: &[String]) -> bool {
+    let set: Vec<Cfg> = set.iter().filter_map(|line| line.parse().ok()).collect();
+    matches!(expression.trim().parse(), Ok(Platform::Cfg(expression)) if expression.matches(&set))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(given: &[&str]) -> Config {
+        let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
+        Config::read(&Env::from_variables(BTreeMap::new(), "/nowhere/at/all"), &given).unwrap()
+    }
+
+    #[test]
+    fn what_is_given_later_goes_first() {
+        let config = config(&["build.target='a'", "build.target='b'"]);
+        assert_eq!(config.string_value(&["build", "target"]).as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn programs_are_split_or_taken_as_they_stand() {
+        let config = config(&["target.x.runner='qemu -L /usr'", "target.y.runner=['my runner', '-v']"]);
+        assert_eq!(config.program_with_args(&["target", "x", "runner"]).unwrap().0, ["qemu", "-L", "/usr"]);
+        assert_eq!(config.program_with_args(&["target", "y", "runner"]).unwrap().0, ["my runner", "-v"]);
+    }
+
+    #[test]
+    fn a_program_without_arguments_keeps_its_blanks() {
+        let config = config(&["build.rustc='my tools/rustc'", "build.rustc-wrapper='sc cache'"]);
+        assert_eq!(config.program_path(&["build", "rustc"]).as_deref(), Some("/nowhere/at/all/my tools/rustc"));
+        assert_eq!(config.program_path(&["build", "rustc-wrapper"]).as_deref(), Some("sc cache"));
+        assert_eq!(config.program_path(&["build", "rustdoc"]), None);
+    }
+
+    #[test]
+    fn variables_of_the_env_section() {
+        let config = config(&["env.CUDAGUARD_TEST_A='1'", "env.CUDAGUARD_TEST_B={value='d', relative=true}"]);
+        let variables = config.env_table();
+        assert_eq!(variables["CUDAGUARD_TEST_A"], "1");
+        assert_eq!(variables["CUDAGUARD_TEST_B"], "/nowhere/at/all/d");
+    }
+
+    #[test]
+    fn conditions() {
+        let set = ["unix".to_owned(), "target_os=\"linux\"".to_owned()];
+        for (expression, truth) in [
+            ("cfg(unix)", true),
+            ("cfg(windows)", false),
+            ("cfg(all(unix, target_os = \"linux\"))", true),
+            ("cfg(any(windows, all(unix, not(target_os = \"macos\"))))", true),
+            ("cfg(not(unix))", false),
+            ("cfg(all())", true),
+            ("cfg(any())", false),
+            ("cfg(all(unix)", false),
+            ("unix", false),
+        ] {
+            assert_eq!(cfg_holds(expression, &set), truth, "{expression}");
+        }
+    }
+
+    #[test]
+    fn names_of_variables() {
+        assert_eq!(
+            variable_name(&["target", "x86_64-unknown-linux-gnu", "runner"]),
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER"
+        );
+    }
+}

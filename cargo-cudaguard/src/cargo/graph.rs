@@ -1,0 +1,816 @@
+//! The crates of the project that use CUDA, from the metadata of cargo: which crates are linked into a package, with
+//! which features, and which crates run in their build scripts.
+//!
+//! This module resolves the features itself, from the selected packages along the linked dependencies. Cargo's metadata
+//! contains one set of features for all members, tests and build scripts together, and features that only a build
+//! script uses are not in the program. With resolver 1, cargo also turns these features on in the program if both use
+//! the same crate; this module ignores that.
+//!
+//! The result is cached next to the guards until `Cargo.lock`, a manifest or cargo's configuration changes, because
+//! cargo needs a tenth of a second for the metadata of a few hundred packages.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+use crate::knowledge::crates::table::table;
+use crate::knowledge::crates::{Crate, CrateUse, Ran};
+use cargo_metadata::semver::{Version, VersionReq};
+use cargo_metadata::{BuildScript, DependencyKind, Message, Metadata, Node, Package, PackageId, TargetKind};
+use cudaguard::internal::digest::Digest;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::files;
+use cudaguard::internal::files::write_where_new;
+use cudaguard::internal::finding::Finding;
+use cudaguard::internal::policy::Policy;
+use cudaguard::internal::vendor::CUDNN;
+use serde_json::{Value, json};
+use toml::Value as Toml;
+
+use crate::cargo::config::Config;
+use crate::cargo::project::{self, Project};
+use crate::cli::arguments::{Call, CargoVerb};
+use crate::cli::report;
+
+/// Parts of package names. If a name in `Cargo.lock` contains one of them, cargo's metadata is read; otherwise no crate
+/// uses CUDA.
+const HINTS: [&str; 16] = [
+    "cuda", CUDNN.key, "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvrtc",
+    "nvml", "nccl", "nvjpeg", "nvtx", "npp",
+];
+
+/// The crates of each package, for each target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CrateGraph {
+    crates: BTreeMap<String, BTreeMap<String, Vec<Crate>>>,
+    /// The reason why the crates are unknown.
+    pub(crate) untold: Option<&'static str>,
+}
+
+impl CrateGraph {
+    /// Returns the crates with CUDA in a package for a target, sorted by name and version.
+    pub(crate) fn crates_of(&self, target: &str, package: &str) -> &[Crate] {
+        self.crates.get(target).and_then(|packages| packages.get(package)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Reads the graph of this project. If cargo cannot resolve it, the graph is empty, because cargo reports the error
+    /// in its own build. `builds` is set if cargo is about to build: then cargo may write `Cargo.lock` now instead of
+    /// during the build.
+    pub(crate) fn from_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
+        let lock = files::read_text(&project.top.join("Cargo.lock"));
+        if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
+            return Self::default();
+        }
+        let asked = GraphQuery {
+            env: &config.env,
+            project,
+            call,
+            top: &project.top,
+            apart: None,
+            locked: lock.is_ok(),
+            builds,
+        };
+        if lock.is_err() && !builds {
+            return Self::resolve_in_copy(&asked);
+        }
+        let file =
+            own.join("graph").join(format!("{}.json", Digest::from_bytes(asked.cache_key_words(config).as_bytes())));
+        if let Some(kept) = read_cached(&file) {
+            return kept;
+        }
+        let mut graph = Self::default();
+        let mut inputs: BTreeSet<PathBuf> =
+            project.members.iter().map(|member| member.dir.join("Cargo.toml")).collect();
+        inputs.extend([project.top.join("Cargo.toml"), project.top.join("Cargo.lock")]);
+        for target in &project.targets {
+            let Some(metadata) = asked.resolve_metadata(target) else { return Self::default() };
+            // Path dependencies may be outside of the workspace.
+            let by_path = metadata.packages.iter().filter(|package| package.source.is_none());
+            inputs.extend(by_path.map(|package| package.manifest_path.clone().into_std_path_buf()));
+            graph.crates.insert(target.clone(), crates_by_package(&metadata, project, call));
+        }
+        let inputs: Vec<Value> = inputs.into_iter().map(|path| json!([path, digest_of(&path)])).collect();
+        let text = json!({ "inputs": inputs, "targets": graph.to_json() }).to_string();
+        // The result is cached only if a build has already created the directory, so that a check of a project writes
+        // nothing into it. If the cache cannot be written, the graph is read again next time.
+        let _ = own.is_dir().then(|| write_where_new(&file, text.as_bytes()));
+        graph
+    }
+
+    /// Resolves a project that has no lock and must not get one. Cargo resolves a copy in another directory, whose lock
+    /// is discarded. The result is not cached, because cargo may select other versions later.
+    fn resolve_in_copy(asked: &GraphQuery<'_>) -> Self {
+        let untold = |why| Self { untold: Some(why), ..Self::default() };
+        if asked.call.locked {
+            return untold("there is no Cargo.lock, and --locked allows none to be made");
+        }
+        let resolved = || {
+            let apart = Apart::copy_project(asked.project).ok()?;
+            let asked = GraphQuery {
+                top: &apart.path_in_copy(&asked.project.top),
+                apart: Some(&apart.0),
+                builds: true,
+                ..*asked
+            };
+            let mut graph = Self::default();
+            for target in &asked.project.targets {
+                let metadata = asked.resolve_metadata(target)?;
+                graph.crates.insert(target.clone(), crates_by_package(&metadata, asked.project, asked.call));
+            }
+            Some(graph)
+        };
+        resolved().unwrap_or_else(|| {
+            untold(
+                "there is no Cargo.lock, and cargo finds no versions without one: `cargo generate-lockfile` says why",
+            )
+        })
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let packages = |packages: &BTreeMap<String, Vec<Crate>>| {
+            let named =
+                packages.iter().map(|(name, crates)| (name.clone(), crates.iter().map(crate_to_json).collect()));
+            Value::Object(named.collect())
+        };
+        Value::Object(self.crates.iter().map(|(target, all)| (target.clone(), packages(all))).collect())
+    }
+
+    pub(crate) fn from_json(value: &Value) -> Option<Self> {
+        let mut graph = Self::default();
+        for (target, packages) in value.as_object()? {
+            let all = graph.crates.entry(target.clone()).or_default();
+            for (name, crates) in packages.as_object()? {
+                all.insert(name.clone(), crates.as_array()?.iter().map(crate_of).collect::<Option<_>>()?);
+            }
+        }
+        Some(graph)
+    }
+}
+
+fn crate_to_json(one: &Crate) -> Value {
+    json!({
+        "name": one.name,
+        "version": one.version,
+        "features": one.features,
+        "known": one.known,
+        "links": one.links,
+        "path": one.path,
+        "tool": one.tool,
+        "named_in": one.named_in,
+    })
+}
+
+fn crate_of(value: &Value) -> Option<Crate> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let texts = |value: &Value| value.as_array()?.iter().map(text).collect::<Option<Vec<_>>>();
+    Some(Crate {
+        name: text(&value["name"])?,
+        version: text(&value["version"])?,
+        features: texts(&value["features"])?.into_iter().collect(),
+        known: texts(&value["known"])?.into_iter().collect(),
+        links: text(&value["links"]),
+        path: texts(&value["path"])?,
+        tool: value["tool"].as_bool()?,
+        named_in: texts(&value["named_in"])?,
+    })
+}
+
+/// Reads the cached graph if none of its inputs has changed.
+fn read_cached(file: &Path) -> Option<CrateGraph> {
+    let value: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let same = |input: &Value| {
+        let path = Path::new(input[0].as_str()?);
+        (input[1].as_str()? == digest_of(path)).then_some(())
+    };
+    value["inputs"].as_array()?.iter().try_for_each(same)?;
+    CrateGraph::from_json(&value["targets"])
+}
+
+/// Returns true if a lock names a package that could use CUDA.
+fn speaks_of_cuda(lock: &str) -> bool {
+    lock.lines().filter_map(|line| line.strip_prefix("name = ")).any(|name| {
+        let name = name.trim_matches('"');
+        HINTS.iter().any(|hint| name.contains(hint)) || table().crates.iter().any(|row| row.name == name)
+    })
+}
+
+/// Returns the digest of a file's content. A missing file counts as empty.
+fn digest_of(path: &Path) -> String {
+    Digest::from_bytes(&files::read_bytes(path).unwrap_or_default()).to_string()
+}
+
+/// A copy of the workspace directory that consists of symbolic links. Cargo writes `Cargo.lock` into the copy, so the
+/// project stays unchanged.
+struct Apart(PathBuf);
+
+impl Apart {
+    fn copy_project(project: &Project) -> std::io::Result<Self> {
+        let now = Digest::from_bytes(format!("{:?}", SystemTime::now()).as_bytes());
+        let name = format!("cudaguard-graph-{}-{now}", std::process::id());
+        let apart = Self(std::env::temp_dir().join(name));
+        let top = apart.path_in_copy(&project.top);
+        fs::create_dir_all(&top)?;
+        // An unreadable `Cargo.lock` may be a symbolic link to a missing file.
+        link_entries(&project.top, &top, "Cargo.lock".as_ref())?;
+        // Files next to the workspace must be reachable from the copy, too.
+        let outside = |path: &PathBuf| !path.starts_with(&project.top);
+        if project.members.iter().flat_map(|member| &member.paths).any(outside) {
+            for below in project.top.ancestors() {
+                if let Some((above, name)) = below.parent().zip(below.file_name()) {
+                    link_entries(above, &apart.path_in_copy(above), name)?;
+                }
+            }
+        }
+        Ok(apart)
+    }
+
+    /// Returns the path in the copy.
+    fn path_in_copy(&self, path: &Path) -> PathBuf {
+        self.0.join(path.strip_prefix("/").unwrap_or(path))
+    }
+}
+
+/// Links all entries of a directory except one.
+fn link_entries(from: &Path, to: &Path, but: &OsStr) -> std::io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_name() != but {
+            symlink(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Parameters of the call of `cargo metadata`.
+struct GraphQuery<'a> {
+    env: &'a Env,
+    project: &'a Project,
+    call: &'a Call,
+    /// The directory of the workspace manifest.
+    top: &'a Path,
+    /// Prefix of all paths if the project is resolved in a copy.
+    apart: Option<&'a Path>,
+    /// Set if a `Cargo.lock` exists.
+    locked: bool,
+    /// Set if cargo may write `Cargo.lock`.
+    builds: bool,
+}
+
+impl GraphQuery<'_> {
+    /// Returns the inputs of the result that are not files.
+    fn cache_key_words(&self, config: &Config) -> String {
+        let selected: Vec<&str> =
+            self.project.selected.iter().map(|at| self.project.members[*at].name.as_str()).collect();
+        format!(
+            "{:?} {:?} {selected:?} {:?} {} {config:?} {}",
+            project::cargo_path(self.env),
+            self.project.targets,
+            self.call.features,
+            uses_dev_dependencies(self.call),
+            env!("CARGO_PKG_VERSION"),
+        )
+    }
+
+    fn metadata_command(&self, target: &str) -> Command {
+        let mut command = Command::new(project::cargo_path(self.env));
+        command.args(["metadata", "--format-version", "1", "--filter-platform", target, "--manifest-path"]);
+        command.arg(self.top.join("Cargo.toml")).stdin(Stdio::null());
+        command.args(project::asked_too(self.call));
+        command
+    }
+
+    /// Resolves the graph: offline if the packages on this machine are sufficient. Otherwise cargo downloads what the
+    /// build would download anyway.
+    fn resolve_metadata(&self, target: &str) -> Option<Metadata> {
+        let features = self.call.features.to_args();
+        // In a virtual workspace, cargo rejects a feature that is missing in a member. The selected features are
+        // resolved in this module anyway.
+        let mut choices = vec![features.clone()];
+        if !features.is_empty() {
+            choices.push(vec!["--all-features".to_owned()]);
+        }
+        if self.locked {
+            // Offline without `--frozen`, cargo could select other versions than with a network.
+            let frozen = choices.iter().find_map(|features| self.query_cargo(target, features, &["--frozen"]));
+            if frozen.is_some() {
+                return frozen;
+            }
+        }
+        let switches = [(self.call.locked || !self.builds, "--locked"), (self.call.offline, "--offline")];
+        let switches: Vec<&str> = switches.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect();
+        choices.iter().find_map(|features| self.query_cargo(target, features, &switches))
+    }
+
+    /// Runs `cargo metadata`. Its download progress is shown unless this attempt is expected to fail.
+    fn query_cargo(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
+        let mut command = self.metadata_command(target);
+        let quiet = self.apart.is_some() || !features.is_empty() || switches.contains(&"--frozen");
+        let errors = if quiet { Stdio::null() } else { Stdio::piped() };
+        let mut child = command.args(features).args(switches).stdout(Stdio::piped()).stderr(errors).spawn().ok()?;
+        let passing = child.stderr.take().map(|errors| std::thread::spawn(|| pass_on(errors)));
+        let said = child.wait_with_output().ok()?;
+        let _ = passing.map(std::thread::JoinHandle::join);
+        if !said.status.success() {
+            return None;
+        }
+        let Some(apart) = self.apart else { return serde_json::from_slice(&said.stdout).ok() };
+        let written = json!(apart.to_str()?).to_string();
+        serde_json::from_str(&String::from_utf8(said.stdout).ok()?.replace(written.trim_matches('"'), "")).ok()
+    }
+}
+
+/// Shows the progress messages of cargo up to its first error. The build reports the error again.
+fn pass_on(errors: impl std::io::Read) {
+    use std::io::BufRead as _;
+
+    let mut over = false;
+    for line in std::io::BufReader::new(errors).lines().map_while(Result::ok) {
+        over |= line.starts_with("error");
+        if !over {
+            report::note(&line);
+        }
+    }
+}
+
+/// Returns true if tests or examples are built, which also link dev-dependencies.
+fn uses_dev_dependencies(call: &Call) -> bool {
+    call.tests || call.all_examples || call.all_targets || !call.examples.is_empty()
+}
+
+/// Returns the crates with CUDA of each member.
+fn crates_by_package(metadata: &Metadata, project: &Project, call: &Call) -> BTreeMap<String, Vec<Crate>> {
+    let Some(resolve) = &metadata.resolve else { return BTreeMap::new() };
+    let mut walk = GraphWalk {
+        packages: metadata.packages.iter().map(|package| (&package.id, package)).collect(),
+        nodes: resolve.nodes.iter().map(|node| (&node.id, node)).collect(),
+        on: BTreeMap::new(),
+        dev: uses_dev_dependencies(call),
+        members: metadata.workspace_members.iter().collect(),
+    };
+    let members: Vec<&Package> = metadata
+        .workspace_packages()
+        .into_iter()
+        .filter(|package| {
+            let dir = package.manifest_path.parent();
+            project.members.iter().any(|member| dir.is_some_and(|dir| dir.as_std_path() == member.dir))
+        })
+        .collect();
+    let selected = |package: &&&Package| {
+        project
+            .selected
+            .iter()
+            .any(|at| package.manifest_path.parent().is_some_and(|dir| dir.as_std_path() == project.members[*at].dir))
+    };
+    let seeds: Vec<&Package> = members.iter().filter(selected).copied().collect();
+    walk.turn_on(&seeds, call);
+    let top = project.top.as_path();
+    let mut files: BTreeSet<PathBuf> = BTreeSet::from([top.join("Cargo.toml")]);
+    files.extend(members.iter().map(|package| package.manifest_path.clone().into_std_path_buf()));
+    let manifests: Vec<CargoManifest> = files.iter().filter_map(|file| CargoManifest::parse_file(file, top)).collect();
+    // A member whose C library is built along is guarded too, so the result contains all members.
+    members
+        .iter()
+        .filter(|package| walk.on.contains_key(&package.id))
+        .map(|package| (package.name.to_string(), walk.crates_from(package, &manifests)))
+        .collect()
+}
+
+/// A manifest of the workspace, used to locate dependencies by line.
+struct CargoManifest {
+    /// Path relative to the workspace root.
+    path: String,
+    text: String,
+    table: Toml,
+}
+
+/// The graph, and the features that are on in it.
+struct GraphWalk<'a> {
+    packages: BTreeMap<&'a PackageId, &'a Package>,
+    nodes: BTreeMap<&'a PackageId, &'a Node>,
+    /// The linked packages, each with its enabled features and optional dependencies.
+    on: BTreeMap<&'a PackageId, On>,
+    dev: bool,
+    members: BTreeSet<&'a PackageId>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct On {
+    features: BTreeSet<String>,
+    /// The keys of the enabled optional dependencies in the manifest.
+    optional: BTreeSet<String>,
+}
+
+/// A resolved dependency.
+struct Edge<'a> {
+    declared: &'a cargo_metadata::Dependency,
+    to: &'a Package,
+}
+
+impl Edge<'_> {
+    /// Returns the key of the dependency in the manifest.
+    fn manifest_key(&self) -> &str {
+        self.declared.rename.as_deref().unwrap_or(&self.declared.name)
+    }
+}
+
+impl<'a> GraphWalk<'a> {
+    /// Returns the dependencies of one kind.
+    fn dependency_edges(&self, from: &PackageId, kind: DependencyKind) -> Vec<Edge<'a>> {
+        let (Some(package), Some(node)) = (self.packages.get(from), self.nodes.get(from)) else { return Vec::new() };
+        let mut edges = Vec::new();
+        for dep in &node.deps {
+            let Some(to) = self.packages.get(&dep.pkg).copied() else { continue };
+            let declared = package.dependencies.iter().filter(|declared| {
+                let resolved = dep.dep_kinds.iter().any(|info| info.kind == kind && info.target == declared.target);
+                declared.kind == kind
+                    && declared.name == to.name.as_str()
+                    && resolved
+                    && declared.req.matches(&to.version)
+            });
+            edges.extend(declared.map(|declared| Edge { declared, to }));
+        }
+        edges
+    }
+
+    /// Returns the linked dependencies: the normal ones, and the dev-dependencies of a member if tests or examples are
+    /// built. Procedural macros run in the compiler and are not linked.
+    fn linked_edges(&self, from: &PackageId) -> Vec<Edge<'a>> {
+        let mut edges = self.dependency_edges(from, DependencyKind::Normal);
+        if self.dev && self.members.contains(from) {
+            edges.extend(self.dependency_edges(from, DependencyKind::Development));
+        }
+        let macros = |package: &Package| package.targets.iter().any(|one| one.kind.contains(&TargetKind::ProcMacro));
+        edges.retain(|edge| !macros(edge.to));
+        edges
+    }
+
+    fn is_on(&self, from: &PackageId, edge: &Edge<'_>) -> bool {
+        !edge.declared.optional || self.on.get(from).is_some_and(|on| on.optional.contains(edge.manifest_key()))
+    }
+
+    /// Enables the features that these packages need, until no further one is added.
+    fn turn_on(&mut self, seeds: &[&'a Package], call: &Call) {
+        for seed in seeds {
+            let features = call.features.enabled_features(&seed.name, &seed.features);
+            self.on.entry(&seed.id).or_default().features.extend(features);
+        }
+        loop {
+            let mut next = self.on.clone();
+            for (id, on) in &self.on {
+                let package = self.packages[id];
+                let edges = self.linked_edges(id);
+                let mut mine = on.clone();
+                let mut theirs: Vec<(&'a PackageId, String)> = Vec::new();
+                for value in on.features.iter().filter_map(|feature| package.features.get(feature)).flatten() {
+                    if let Some(key) = value.strip_prefix("dep:") {
+                        mine.optional.insert(key.to_owned());
+                    } else if let Some((key, feature)) = value.split_once('/') {
+                        let weak = key.ends_with('?');
+                        let key = key.trim_end_matches('?');
+                        if !weak {
+                            mine.optional.insert(key.to_owned());
+                            // If no feature uses `dep:`, the dependency is a feature too.
+                            if package.features.contains_key(key) {
+                                mine.features.insert(key.to_owned());
+                            }
+                        }
+                        let named = edges.iter().filter(|edge| edge.manifest_key() == key);
+                        for edge in named.filter(|edge| !weak || self.is_on(id, edge)) {
+                            theirs.push((&edge.to.id, feature.to_owned()));
+                        }
+                    } else {
+                        mine.features.insert(value.clone());
+                    }
+                }
+                next.insert(id, merge_conditions(next.get(id), mine));
+                for edge in edges.iter().filter(|edge| self.is_on(id, edge)) {
+                    let there = next.entry(&edge.to.id).or_default();
+                    there.features.extend(edge.declared.features.iter().cloned());
+                    if edge.declared.uses_default_features && edge.to.features.contains_key("default") {
+                        there.features.insert("default".to_owned());
+                    }
+                }
+                for (there, feature) in theirs {
+                    if next.contains_key(there) {
+                        next.entry(there).or_default().features.insert(feature);
+                    }
+                }
+            }
+            if next == self.on {
+                return;
+            }
+            self.on = next;
+        }
+    }
+
+    /// Returns the crates with CUDA that this package depends on, each with its shortest path.
+    fn crates_from(&self, root: &'a Package, manifests: &[CargoManifest]) -> Vec<Crate> {
+        let mut found = Vec::new();
+        let mut seen: BTreeSet<&PackageId> = BTreeSet::from([&root.id]);
+        let mut open: VecDeque<(&Package, Vec<String>)> = VecDeque::from([(root, vec![root.name.to_string()])]);
+        while let Some((package, path)) = open.pop_front() {
+            let concerns = |one: &Package| Crate::is_relevant(&one.name, one.links.as_deref());
+            if concerns(package) {
+                let on = self.on.get(&package.id).cloned().unwrap_or_default();
+                found.push(crate_from_package(package, on.features, path.clone(), false, manifests));
+            }
+            for edge in self.linked_edges(&package.id).iter().filter(|edge| self.is_on(&package.id, edge)) {
+                if seen.insert(&edge.to.id) {
+                    open.push_back((edge.to, extend_path(&path, edge.to)));
+                }
+            }
+            // Crates that the build script of this package uses: they are not linked, but they compile or search for
+            // it.
+            for edge in self.dependency_edges(&package.id, DependencyKind::Build) {
+                let runs = edge.to.name != package.name && concerns(edge.to) && self.is_on(&package.id, &edge);
+                let row = crate::knowledge::crates::table::find_row(&edge.to.name, &edge.to.version.to_string());
+                if runs && row.is_some_and(|row| row.works_for(&package.name)) {
+                    found.push(crate_from_package(
+                        edge.to,
+                        BTreeSet::new(),
+                        extend_path(&path, edge.to),
+                        true,
+                        manifests,
+                    ));
+                }
+            }
+        }
+        found.sort_by(|a, b| (&a.name, &a.version, &a.path).cmp(&(&b.name, &b.version, &b.path)));
+        found
+    }
+}
+
+fn merge_conditions(one: Option<&On>, other: On) -> On {
+    let mut both = one.cloned().unwrap_or_default();
+    both.features.extend(other.features);
+    both.optional.extend(other.optional);
+    both
+}
+
+fn extend_path(path: &[String], package: &Package) -> Vec<String> {
+    let mut path = path.to_vec();
+    path.push(format!("{} {}", package.name, package.version));
+    path
+}
+
+fn crate_from_package(
+    package: &Package,
+    features: BTreeSet<String>,
+    path: Vec<String>,
+    tool: bool,
+    manifests: &[CargoManifest],
+) -> Crate {
+    // First the nearest manifest on the path, then the manifest of the workspace, from which members inherit
+    // dependencies.
+    let of = |name: &str| manifests.iter().find(|manifest| manifest.package_name() == Some(name));
+    let on_the_way = path.iter().rev().skip(1).filter_map(|step| of(step.split(' ').next()?));
+    let shared = manifests.iter().filter(|manifest| manifest.table.get("workspace").is_some());
+    let (mut named_in, mut inherited): (Vec<String>, Vec<String>) = Default::default();
+    for manifest in on_the_way.chain(shared) {
+        if let Some((line, inherits)) = manifest.declaration_line(&package.name, &package.version) {
+            let place = format!("{}:{line}", manifest.path);
+            // A declaration that only inherits from the workspace cannot be changed itself.
+            let places = if inherits { &mut inherited } else { &mut named_in };
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    named_in.extend(inherited);
+    Crate {
+        name: package.name.to_string(),
+        version: package.version.to_string(),
+        features,
+        known: package.features.keys().cloned().collect(),
+        links: package.links.clone(),
+        path,
+        tool,
+        named_in,
+    }
+}
+
+impl CargoManifest {
+    fn parse_file(file: &Path, top: &Path) -> Option<Self> {
+        let text = files::read_text(file).ok()?;
+        let table = Toml::Table(text.parse().ok()?);
+        Some(Self { path: file.strip_prefix(top).unwrap_or(file).display().to_string(), text, table })
+    }
+
+    fn package_name(&self) -> Option<&str> {
+        self.table.get("package")?.get("name")?.as_str()
+    }
+
+    /// Returns the line that declares a dependency of this name and version. The flag is set if the declaration
+    /// inherits everything from the workspace.
+    fn declaration_line(&self, name: &str, version: &Version) -> Option<(usize, bool)> {
+        let mut keys = Vec::new();
+        declared_keys(&self.table, name, version, &mut keys);
+        let is = |text: &str| {
+            let text = text.trim().trim_matches('"');
+            keys.iter().find(|(key, _)| key == text).map(|(_, inherits)| *inherits)
+        };
+        let mut within = false;
+        for (number, line) in self.text.lines().enumerate() {
+            let line = line.trim();
+            if let Some(section) = line.strip_prefix('[') {
+                within = section.contains("dependencies");
+                // A table header such as `[dependencies.cudarc]`.
+                let own = section.trim_end_matches(']').rsplit('.').next().unwrap_or_default();
+                if let Some(inherits) = is(own).filter(|_| within) {
+                    return Some((number + 1, inherits));
+                }
+            } else if let Some(inherits) = is(line.split(['=', '.']).next().unwrap_or_default()).filter(|_| within) {
+                return Some((number + 1, inherits));
+            }
+        }
+        None
+    }
+}
+
+/// Collects the keys that declare a dependency, in every table of dependencies. The flag is set if the declaration
+/// inherits everything from the workspace.
+fn declared_keys(table: &Toml, name: &str, version: &Version, keys: &mut Vec<(String, bool)>) {
+    let Some(table) = table.as_table() else { return };
+    for (key, value) in table {
+        let Some(inner) = value.as_table().filter(|_| !key.starts_with("package")) else { continue };
+        if !key.ends_with("dependencies") {
+            declared_keys(value, name, version, keys);
+            continue;
+        }
+        for (key, value) in inner {
+            let text = |field: &str| value.get(field).and_then(Toml::as_str);
+            let package = text("package").unwrap_or(key);
+            let required = value.as_str().or_else(|| text("version"));
+            let fits = required
+                .and_then(|text| text.parse::<VersionReq>().ok())
+                .is_none_or(|required| required.matches(version));
+            if package == name && fits {
+                let inherits = value.get("workspace").is_some() && value.get("features").is_none();
+                keys.push((key.clone(), inherits));
+            }
+        }
+    }
+}
+
+/// The crates of a package and the policy that applies to them, for checks that need the output of the build.
+#[derive(Debug)]
+pub(crate) struct StaleCheck {
+    pub(crate) component: String,
+    pub(crate) policy: Policy,
+    pub(crate) uses: Vec<CrateUse>,
+}
+
+/// Finds crates whose build scripts ran earlier, with another toolchain, and were reused by this build. To get the
+/// output of each script, cargo is called again when the build is up to date. The call is skipped until the inputs of
+/// the crates change; the file `settled` stores them.
+pub(crate) fn stale_crates(
+    build_command: &Command,
+    verb: CargoVerb,
+    arguments: &[OsString],
+    settled: &Path,
+    release: bool,
+    judged: &[StaleCheck],
+) -> Vec<Finding> {
+    let own_form = arguments.iter().any(|word| word.to_string_lossy().starts_with("--message-format"));
+    let tell = |one: &CrateUse| one.of.table_row().is_some_and(|row| !row.tells.is_empty());
+    if own_form || !judged.iter().flat_map(|one| &one.uses).any(tell) {
+        return Vec::new();
+    }
+    let uses: Vec<&Vec<CrateUse>> = judged.iter().map(|one| &one.uses).collect();
+    let state = Digest::from_bytes(format!("{uses:?} {arguments:?}").as_bytes()).to_string();
+    if fs::read_to_string(settled).is_ok_and(|settled| settled == state) {
+        return Vec::new();
+    }
+    let Some(ran) = run_build_scripts(build_command, verb, arguments) else { return Vec::new() };
+    let findings = stale_by(&ran, release, judged);
+    if findings.is_empty() {
+        // Only a state without findings is stored: with a changed state, an earlier finding may appear again.
+        let _ = write_where_new(settled, state.as_bytes());
+    }
+    findings
+}
+
+/// Checks the output of the build scripts.
+fn stale_by(ran: &[Ran], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
+    let of = |one: &StaleCheck| -> Vec<Finding> {
+        let found = one
+            .policy
+            .apply_to(crate::knowledge::crates::check_stale_builds(&one.uses, ran, release), release)
+            .findings;
+        found.into_iter().map(|finding| finding.with_component(&one.component)).collect()
+    };
+    judged.iter().flat_map(of).collect()
+}
+
+/// Checks the messages of the build itself.
+pub(crate) fn stale_by_messages(scripts: &[BuildScript], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
+    stale_by(&scripts.iter().filter_map(parse_build_script).collect::<Vec<_>>(), release, judged)
+}
+
+/// Runs cargo once more and returns the output of the build scripts of this build. `None` if cargo fails.
+fn run_build_scripts(build_command: &Command, verb: CargoVerb, arguments: &[OsString]) -> Option<Vec<Ran>> {
+    let mut command = Command::new(build_command.get_program());
+    command.arg(verb.name()).args(["--message-format", "json"]);
+    if verb == CargoVerb::Test {
+        command.arg("--no-run");
+    }
+    command.args(arguments);
+    for (name, value) in build_command.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    let said = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok().filter(|said| said.status.success())?;
+    let scripts = Message::parse_stream(said.stdout.as_slice()).filter_map(|message| match message {
+        Ok(Message::BuildScriptExecuted(script)) => Some(script),
+        _ => None,
+    });
+    Some(scripts.filter_map(|script| parse_build_script(&script)).collect())
+}
+
+fn parse_build_script(script: &BuildScript) -> Option<Ran> {
+    // For example `registry+https://…#cudarc@0.19.10` or `path+file:///w/cudarc#0.1.0`.
+    let (source, rest) = script.package_id.repr.rsplit_once('#')?;
+    let by_folder = source.rsplit('/').next().unwrap_or_default();
+    let (name, version) = rest.split_once('@').unwrap_or((by_folder, rest));
+    let variables: BTreeMap<String, String> = script.env.iter().cloned().collect();
+    let headers = variables.get("CUDA_INCLUDE_DIR").and_then(|folder| {
+        let file = Path::new(folder).join("cuda.h");
+        Some((file.clone(), cudaguard::internal::toolchain::cuda_h_release(&file)?))
+    });
+    Some(Ran {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        variables,
+        conditions: script.cfgs.clone(),
+        headers,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_about_cuda() {
+        assert!(speaks_of_cuda("[[package]]\nname = \"cudarc\"\nversion = \"0.19.10\"\n"));
+        assert!(
+            speaks_of_cuda("name = \"my-cudnn-bindings\"\n")
+                && speaks_of_cuda("name = \"tch\"\nname = \"torch-sys\"\n")
+        );
+        assert!(!speaks_of_cuda("name = \"serde\"\ndependencies = [\n \"cudarc\",\n]\n"));
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_until_something_changes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        let one = Crate {
+            name: "cudarc".into(),
+            version: "0.19.10".into(),
+            features: ["a".to_owned(), "b".to_owned()].into(),
+            known: ["cuda-13000".to_owned()].into(),
+            links: Some("cuda".into()),
+            path: vec!["app".into(), "cudarc 0.19.10".into()],
+            tool: true,
+            named_in: vec!["Cargo.toml:7".into()],
+        };
+        let crates = BTreeMap::from([("t".to_owned(), BTreeMap::from([("app".to_owned(), vec![one])]))]);
+        let graph = CrateGraph { crates, untold: None };
+        let (file, input) = (folder.join("graph.json"), folder.join("Cargo.lock"));
+        fs::write(&input, "one").unwrap();
+        let inputs = json!([[input, digest_of(&input)]]);
+        fs::write(&file, json!({ "inputs": inputs, "targets": graph.to_json() }).to_string()).unwrap();
+        assert_eq!(read_cached(&file), Some(graph));
+        fs::write(&input, "two").unwrap();
+        assert_eq!(read_cached(&file), None);
+        fs::write(&file, "{\"inputs\": [[1]]}").unwrap();
+        assert_eq!(read_cached(&file), None);
+    }
+
+    #[test]
+    fn lines_of_manifests() {
+        let text = "[package]\nname = \"app\"\n\n[dependencies]\nserde = \"1\"\nold = { package = \"cudarc\", version = \"0.17\" }\n\
+                    cudarc = \"0.19.10\"\n\n[target.'cfg(unix)'.dependencies.cust]\nversion = \"0.3\"\n\n\
+                    [workspace.dependencies]\ncandle-core.workspace = true\n";
+        let manifest =
+            CargoManifest { path: "Cargo.toml".into(), text: text.into(), table: Toml::Table(text.parse().unwrap()) };
+        let line = |name: &str, version: &str| manifest.declaration_line(name, &version.parse().unwrap());
+        assert_eq!(line("cudarc", "0.19.10"), Some((7, false)));
+        assert_eq!(line("cudarc", "0.17.8"), Some((6, false)));
+        assert_eq!(line("cudarc", "0.16.6"), None);
+        assert_eq!(line("cust", "0.3.2"), Some((9, false)));
+        assert_eq!(line("candle-core", "0.11.1"), Some((13, true)));
+        assert_eq!(line("app", "0.1.0"), None);
+    }
+}

@@ -1,0 +1,311 @@
+//! The guard of a package for a target: the check of its toolchain, and its note and shim as objects that the wrapper
+//! links.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::SystemTime;
+
+use crate::guard::Shim;
+use crate::guard::stamp::Stamp;
+use crate::knowledge::crates::Crate;
+use crate::pipeline::{CheckedBuild, check_build};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::files::write_where_new;
+use cudaguard::internal::finding::Severity;
+use cudaguard::internal::guard::{self, GuardObjects};
+use cudaguard::internal::manifest::Component;
+use cudaguard::internal::note::SIZE;
+use cudaguard::internal::pipeline::{BuildInputs, CudaIntent};
+use cudaguard::internal::policy::Policy;
+use cudaguard::internal::rebuild_stamp;
+
+use crate::cargo::project::{Package, Project};
+use crate::cli::report::{self, Level};
+
+/// Returns the inputs of a package of this project that are known before cargo builds it. Its crates are not resolved
+/// yet.
+pub(crate) fn build_inputs<'a>(project: &'a Project, package: &'a Package, target: &'a str) -> BuildInputs<'a> {
+    BuildInputs {
+        component: Component { name: package.name.clone(), version: package.version.clone() },
+        package: &package.name,
+        folder: &package.dir,
+        top: &project.top,
+        policy: None,
+        target,
+        profile: &project.profile,
+        release: project.release,
+        locked: Some(project.locked),
+        sees_linked: true,
+        intent: if package.embeds { CudaIntent::Owner } else { CudaIntent::Nobody },
+        archs: None,
+        headers: None,
+        given: None,
+        reaches_cuda: false,
+    }
+}
+
+/// Detects and checks the toolchain. The variables of cargo's configuration override the environment.
+pub(crate) fn check_package(
+    env: &Env,
+    facts: &BuildInputs<'_>,
+    crates: &[Crate],
+    configured: &BTreeMap<String, OsString>,
+) -> Result<CheckedBuild, String> {
+    // The stamp must contain only the inputs that were read for this package.
+    let env = env.with_fresh_log();
+    let env = if configured.is_empty() { env } else { env.with_variables(configured.clone()) };
+    let judged = check_build(facts, crates, &env)?;
+    report::log(Level::Info, || {
+        let policy = judged.policy.path.as_ref().map_or("default policy".to_owned(), |path| path.display().to_string());
+        let reason = match facts.intent {
+            CudaIntent::Owner => "its build.rs calls embed!()",
+            CudaIntent::Build => "`check` selected it",
+            CudaIntent::Nobody => "the toolchain counts only if the package reaches CUDA",
+        };
+        let toolkit = judged.toolchain.sourced_toolkit_version();
+        let toolkit =
+            toolkit.map_or("no toolkit".to_owned(), |toolkit| format!("CUDA {} by {}", toolkit.value, toolkit.source));
+        format!("checked {} for {}, {}: {policy}; {toolkit}; {reason}", facts.component, facts.target, facts.profile)
+    });
+    Ok(judged)
+}
+
+/// Returns the directory for the guard of a package.
+fn guard_dir(facts: &BuildInputs<'_>, own: &Path) -> PathBuf {
+    let Component { name, version } = &facts.component;
+    own.join("guards").join(facts.target).join(facts.profile).join(format!("{name}-{version}"))
+}
+
+/// A guard that was written for the linker.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// The file that contains the inputs of the guard. It is rewritten if they change, so that cargo links again.
+    pub(crate) key: PathBuf,
+    /// The objects of the guard, or the reason why there are none.
+    pub(crate) guarded: GuardObjects,
+}
+
+/// The shims of a build: one object for each target, shared by all packages, profiles and policies.
+#[derive(Debug)]
+pub(crate) struct Shims {
+    dir: PathBuf,
+    quiet: bool,
+    /// The shim of each requested target. An error is the reason in one line.
+    by_target: BTreeMap<String, Result<Shim, String>>,
+}
+
+impl Shims {
+    /// Creates an empty set. `own` is the directory of cudaguard in the target directory.
+    pub(crate) fn new(own: &Path, quiet: bool) -> Self {
+        Self { dir: own.join(SHIMS), quiet, by_target: BTreeMap::new() }
+    }
+
+    /// Compiles the shims of these targets that do not exist yet, in parallel.
+    pub(crate) fn compile(&mut self, env: &Env, targets: &BTreeSet<&str>) -> Result<(), String> {
+        for target in targets {
+            if !self.by_target.contains_key(*target) {
+                let shim = Shim::new(env, target, &self.dir)?;
+                self.by_target.insert((*target).to_owned(), shim);
+            }
+        }
+        let missing: Vec<(String, Shim)> = self
+            .by_target
+            .iter()
+            .filter_map(|(target, shim)| Some((target.clone(), shim.clone().ok().filter(|shim| !shim.is_compiled())?)))
+            .collect();
+        for (target, _) in missing.iter().filter(|_| !self.quiet) {
+            report::print_line(&format!("   Compiling cudaguard's start-up check for {target}"));
+        }
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        for batch in missing.chunks(cores) {
+            let compiled: Vec<_> = thread::scope(|scope| {
+                let running: Vec<_> = batch.iter().map(|(_, shim)| scope.spawn(|| shim.compile())).collect();
+                running.into_iter().map(|one| one.join().expect("compiling does not panic")).collect()
+            });
+            for ((target, _), compiled) in batch.iter().zip(compiled) {
+                if let Err(why) = compiled? {
+                    self.by_target.insert(target.clone(), Err(why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the note and the shim of a package into `dir`. The shim is a link to the shared object.
+    fn guard(
+        &mut self,
+        facts: &BuildInputs<'_>,
+        env: &Env,
+        descriptor: &[u8; SIZE],
+        dir: &Path,
+    ) -> Result<GuardObjects, String> {
+        self.compile(env, &BTreeSet::from([facts.target]))?;
+        let shim = match &self.by_target[facts.target] {
+            Ok(shim) => shim,
+            Err(why) => return Ok(GuardObjects::Unguarded(why.clone())),
+        };
+        let (object, note) = match (shim.compile()?, shim.note(descriptor, &facts.component, dir)?) {
+            (Ok(object), Ok(note)) => (object, note),
+            (Err(why), _) | (_, Err(why)) => return Ok(GuardObjects::Unguarded(why)),
+        };
+        let link = dir.join(SHIM);
+        let _ = fs::remove_file(&link);
+        symlink(&object, &link).map_err(|error| format!("cannot make {}: {error}", link.display()))?;
+        Ok(GuardObjects::Objects { note, shim: link })
+    }
+}
+
+/// A guard that is to be written, unless it is ready.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    folder: PathBuf,
+    descriptor: Box<[u8; SIZE]>,
+    content: Vec<u8>,
+    ready: Option<GuardObjects>,
+}
+
+impl Plan {
+    pub(crate) fn new(facts: &BuildInputs<'_>, judged: &CheckedBuild, own: &Path) -> Result<Self, String> {
+        let descriptor = judged.encode_note(facts)?;
+        let folder = guard_dir(facts, own);
+        let mut content = descriptor.to_vec();
+        content.extend_from_slice(guard::SOURCE_DIGEST.to_string().as_bytes());
+        content.push(u8::from(facts.wants_guard(&judged.policy)));
+        content.extend_from_slice(held_against(&judged.policy).as_bytes());
+        content.extend(judged.lock.iter().flat_map(|lock| fs::read(lock).unwrap_or_default()));
+        for finding in judged.deferred.iter().filter(|finding| finding.severity > Severity::Info) {
+            content.extend_from_slice(finding.render().as_bytes());
+        }
+        let unchanged = fs::read(folder.join(GUARD)).is_ok_and(|old| old == content);
+        let ready = read_ready_guard(&folder).filter(|_| unchanged);
+        Ok(Self { folder, descriptor, content, ready })
+    }
+
+    pub(crate) const fn is_ready(&self) -> bool {
+        self.ready.is_some()
+    }
+
+    /// Writes the guard. `since` is the modification time of a new guard: a guard that is written while cargo builds
+    /// must not look newer than that build.
+    pub(crate) fn make(
+        self,
+        facts: &BuildInputs<'_>,
+        judged: &CheckedBuild,
+        since: Option<SystemTime>,
+        shims: &mut Shims,
+    ) -> Result<Guard, String> {
+        let Self { folder, descriptor, mut content, ready: guarded } = self;
+        let key = folder.join(GUARD);
+        if let Some(guarded) = guarded {
+            return Ok(Guard { key, guarded });
+        }
+        // The files are written to another directory and moved into place, so that a linker that reads the old files is
+        // not disturbed.
+        let workshop = folder.join(format!(".{}", std::process::id()));
+        fs::create_dir_all(&workshop).map_err(|error| format!("cannot make {}: {error}", workshop.display()))?;
+        let made = shims.guard(facts, &judged.env, &descriptor, &workshop);
+        let made = made.and_then(|guarded| {
+            if let GuardObjects::Objects { note, shim } = &guarded {
+                let place = |from: &Path, to: PathBuf| {
+                    fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))
+                };
+                place(note, folder.join(NOTE)).and_then(|()| place(shim, folder.join(SHIM)))?;
+            }
+            Ok(guarded)
+        });
+        let _ = fs::remove_dir_all(&workshop);
+        let guarded = match made? {
+            GuardObjects::Objects { .. } => {
+                read_ready_guard(&folder).ok_or("the guard's objects were removed meanwhile")?
+            }
+            unguarded @ GuardObjects::Unguarded(_) => {
+                let _ = fs::remove_file(folder.join(NOTE));
+                // The key contains the reason too: cargo has to link again when a guard becomes possible.
+                content.extend_from_slice(format!("{unguarded:?}").as_bytes());
+                unguarded
+            }
+        };
+        write_key(&key, &content, since)?;
+        Ok(Guard { key, guarded })
+    }
+}
+
+/// Returns true if a file of this package was linked with a guard before.
+pub(crate) fn exists(facts: &BuildInputs<'_>, own: &Path) -> bool {
+    guard_dir(facts, own).join(GUARD).is_file()
+}
+
+/// Writes the file that targets without a guard depend on, and returns its path. Its content changes when the package
+/// must be guarded.
+pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, since: Option<SystemTime>) -> Result<PathBuf, String> {
+    let key = guard_dir(facts, own).join(UNGUARDED);
+    write_key(&key, b"unguarded", since)?;
+    Ok(key)
+}
+
+/// Makes cargo link the targets of this package again that were linked without a guard.
+pub(crate) fn expire_unguarded(facts: &BuildInputs<'_>, own: &Path) -> Result<(), String> {
+    let key = guard_dir(facts, own).join(UNGUARDED);
+    if key.is_file() { write_key(&key, b"guarded", None) } else { Ok(()) }
+}
+
+fn write_key(key: &Path, content: &[u8], since: Option<SystemTime>) -> Result<(), String> {
+    if write_where_new(key, content)? {
+        set_time(key, since).map_err(|error| format!("cannot set the time of {}: {error}", key.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns true if the stored guard was written for the current toolchain. The files that were linked with it then show
+/// what a build would use now.
+pub(crate) fn is_current(facts: &BuildInputs<'_>, judged: &CheckedBuild, own: &Path) -> bool {
+    let kept = fs::read(guard_dir(facts, own).join(GUARD));
+    let descriptor = judged.encode_note(facts);
+    kept.is_ok_and(|kept| descriptor.is_ok_and(|descriptor| kept.starts_with(&descriptor[..])))
+}
+
+/// Returns the parts of a policy that apply to the linked file and are not in its note. If they change, the file is
+/// linked and checked again.
+fn held_against(policy: &Policy) -> String {
+    let Policy { archs, arch_words, fleet, driver_fleet, partial_refuse, library_linkage, release, dev, allow, .. } =
+        policy;
+    let Policy { toolkit, library, library_built, library_fleet, library_patch_refuse, .. } = policy;
+    let [toolkit, library] = [toolkit, library].map(|require| require.as_ref().map(|require| &require.text));
+    format!(
+        "{archs:?} {arch_words:?} {fleet:?} {driver_fleet:?} {partial_refuse} {library_linkage:?} {release:?} {dev:?} {allow:?} \
+         {toolkit:?} {library:?} {library_built:?} {library_fleet:?} {library_patch_refuse}"
+    )
+}
+
+const GUARD: &str = "guard";
+const UNGUARDED: &str = "unguarded";
+/// The directory of compiled shims. `embed!()` finds it next to the stamps.
+const SHIMS: &str = "shims";
+const NOTE: &str = "cudaguard-note.o";
+const SHIM: &str = "cudaguard-shim.o";
+
+fn read_ready_guard(folder: &Path) -> Option<GuardObjects> {
+    let (note, shim) = (folder.join(NOTE), folder.join(SHIM));
+    (note.is_file() && shim.is_file()).then_some(GuardObjects::Objects { note, shim })
+}
+
+fn set_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
+    match since {
+        Some(time) => fs::File::options().write(true).open(path)?.set_modified(time),
+        None => Ok(()),
+    }
+}
+
+/// Writes the stamp that `embed!()` in the build script of this package announces. If an input of the guard has changed
+/// since, cargo runs the script again.
+pub(crate) fn write_stamp(facts: &BuildInputs<'_>, judged: &CheckedBuild, stamps: &Path) -> Result<(), String> {
+    let file = rebuild_stamp::digest_file(stamps, &facts.component);
+    Stamp::from_toolchain(&judged.env, &judged.policy, judged.lock.as_deref(), &judged.toolchain)
+        .write_if_changed(&file)
+        .map(drop)
+}

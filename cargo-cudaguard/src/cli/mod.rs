@@ -1,0 +1,11 @@
+//! The command line, and what the command prints.
+
+pub(crate) mod arguments;
+pub(crate) mod counts;
+pub(crate) mod memory;
+pub(crate) mod message;
+pub(crate) mod report;
+pub(crate) mod sarif;
+pub(crate) mod shells;
+pub(crate) mod signals;
+pub(crate) mod toolchain_report;

@@ -1,0 +1,259 @@
+//! Converts findings to SARIF. ([`Finding::github_annotation`] is the format of GitHub workflows.)
+
+use std::path::{Path, PathBuf};
+
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{self, Code, Finding, Severity};
+use cudaguard::internal::json::{Value, array, object};
+
+/// A finding with the additional data for SARIF.
+pub(crate) struct Result {
+    pub(crate) finding: Finding,
+    /// The Cargo.toml of the package, relative to the repository root and with `/`, because GitHub accepts no other
+    /// path. The absolute path if the file is outside of the repository.
+    pub(crate) uri: String,
+    /// The reason why the policy allows it.
+    pub(crate) allowed: Option<String>,
+}
+
+/// Converts the findings of files to SARIF. The files are named as the user named them.
+pub(crate) fn files_to_sarif(files: &[(PathBuf, Vec<Finding>)]) -> String {
+    let env = Env::from_process();
+    let of_file = |(file, findings): &(PathBuf, Vec<Finding>)| {
+        let uri = place_of(file, env.current_dir());
+        let one = |finding: &Finding| Result { finding: finding.clone(), uri: uri.clone(), allowed: None };
+        finding::sorted_unique(findings).into_iter().map(one).collect::<Vec<_>>()
+    };
+    format!("{}\n", to_sarif(&files.iter().flat_map(of_file).collect::<Vec<_>>()).to_pretty_string())
+}
+
+/// Returns the path relative to the current directory if it is below it, else the unchanged path.
+fn place_of(file: &Path, here: &Path) -> String {
+    if file == Path::new("-") {
+        return "stdin".to_owned();
+    }
+    let below = file.strip_prefix(here).unwrap_or(file);
+    below.strip_prefix(".").unwrap_or(below).to_string_lossy().into_owned()
+}
+
+/// Converts results to SARIF 2.1.0: one run, whose rules are the codes that occur.
+pub(crate) fn to_sarif(results: &[Result]) -> Value {
+    let mut codes: Vec<Code> = results.iter().map(|result| result.finding.code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let text = |text: &str| object([("text", Value::from(text))]);
+    let rules = codes.iter().map(|code| {
+        object([
+            ("id", code.to_string().into()),
+            ("shortDescription", text(code.title())),
+            ("fullDescription", text(code.explanation())),
+            ("help", text(code.explanation())),
+            ("defaultConfiguration", object([("level", sarif_level(code.severity()).into())])),
+        ])
+    });
+    let driver = object([
+        ("name", "cudaguard".into()),
+        ("version", env!("CARGO_PKG_VERSION").into()),
+        ("informationUri", env!("CARGO_PKG_REPOSITORY").into()),
+        ("rules", array(rules)),
+    ]);
+    let results = results.iter().map(|Result { finding, uri, allowed }| {
+        let artifact = if uri.starts_with('/') {
+            object([("uri", format!("file://{}", escape_uri(uri)).into())])
+        } else {
+            object([("uri", escape_uri(uri).into()), ("uriBaseId", "%SRCROOT%".into())])
+        };
+        let place = object([("artifactLocation", artifact), ("region", object([("startLine", 1u32.into())]))]);
+        let package = object([("name", finding.component.as_str().into()), ("kind", "module".into())]);
+        let location = object([("physicalLocation", place), ("logicalLocations", array([package]))]);
+        let index = codes.binary_search(&finding.code).unwrap_or_default();
+        let mut result = object([
+            ("ruleId", finding.code.to_string().into()),
+            ("ruleIndex", Value::Number(index as u64)),
+            ("level", sarif_level(finding.severity).into()),
+            ("message", text(&finding.text())),
+            ("locations", array([location])),
+        ]);
+        let suppressed = allowed.as_ref().map(|reason| {
+            array([object([("kind", Value::from("external")), ("justification", reason.as_str().into())])])
+        });
+        result.insert_some("suppressions", suppressed);
+        result
+    });
+    let run = object([
+        ("tool", object([("driver", driver)])),
+        ("columnKind", "unicodeCodePoints".into()),
+        ("results", array(results)),
+    ]);
+    object([
+        ("$schema", "https://json.schemastore.org/sarif-2.1.0.json".into()),
+        ("version", "2.1.0".into()),
+        ("runs", array([run])),
+    ])
+}
+
+fn sarif_level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    }
+}
+
+/// Returns a path as a relative URI.
+fn escape_uri(path: &str) -> String {
+    use std::fmt::Write as _;
+    let mut uri = String::new();
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~+".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_uris() {
+        assert_eq!(escape_uri("a b/ü#c/Cargo.toml"), "a%20b/%C3%BC%23c/Cargo.toml");
+    }
+
+    #[test]
+    fn files_are_named_from_here() {
+        for (file, expected) in [
+            ("/a/b/c.whl", "c.whl"),
+            ("/a/c.whl", "/a/c.whl"),
+            ("./d/c.whl", "d/c.whl"),
+            ("c.whl", "c.whl"),
+            ("-", "stdin"),
+        ] {
+            assert_eq!(place_of(Path::new(file), Path::new("/a/b")), expected);
+        }
+        let finding = Finding::from_record(
+            Code::PackageUnfit,
+            Severity::Warning,
+            ["app", "package", "message", "hint"].map(str::to_owned),
+        );
+        let written = files_to_sarif(&[("/elsewhere/a b.whl".into(), vec![finding.clone(), finding])]);
+        let parsed: serde_json::Value = serde_json::from_str(&written).unwrap();
+        let results = parsed["runs"][0]["results"].as_array().unwrap();
+        assert_eq!(results.len(), 1, "what is the same is told once");
+        let place = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"];
+        assert_eq!(place["uri"], "file:///elsewhere/a%20b.whl");
+        assert!(place["uriBaseId"].is_null(), "{place}");
+    }
+
+    /// Name of an object, its required properties, and its allowed properties with their types.
+    type Shape = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
+    /// The parts of the published schema that apply to the written objects (SARIF 2.1.0 with errata 01,
+    /// <https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json>): the required
+    /// properties, and the optional properties that are used. None of these objects allows additional properties.
+    const SHAPES: &[Shape] = &[
+        ("log", &["version", "runs"], &[("$schema", "uri"), ("version", "2.1.0"), ("runs", "[run]")]),
+        (
+            "run",
+            &["tool"],
+            &[("tool", "tool"), ("columnKind", "utf16CodeUnits|unicodeCodePoints"), ("results", "[result]")],
+        ),
+        ("tool", &["driver"], &[("driver", "component")]),
+        (
+            "component",
+            &["name"],
+            &[("name", "text"), ("version", "text"), ("informationUri", "uri"), ("rules", "[rule]")],
+        ),
+        (
+            "rule",
+            &["id"],
+            &[
+                ("id", "text"),
+                ("shortDescription", "message"),
+                ("fullDescription", "message"),
+                ("help", "message"),
+                ("defaultConfiguration", "configuration"),
+            ],
+        ),
+        ("configuration", &[], &[("level", "none|note|warning|error")]),
+        (
+            "result",
+            &["message"],
+            &[
+                ("ruleId", "text"),
+                ("ruleIndex", "number"),
+                ("level", "none|note|warning|error"),
+                ("message", "message"),
+                ("locations", "[location]"),
+                ("suppressions", "[suppression]"),
+            ],
+        ),
+        ("message", &["text"], &[("text", "text")]),
+        ("location", &[], &[("physicalLocation", "place"), ("logicalLocations", "[logical]")]),
+        ("place", &["artifactLocation"], &[("artifactLocation", "artifact"), ("region", "region")]),
+        ("artifact", &[], &[("uri", "relative"), ("uriBaseId", "text")]),
+        ("region", &[], &[("startLine", "line")]),
+        ("logical", &[], &[("name", "text"), ("kind", "text")]),
+        ("suppression", &["kind"], &[("kind", "inSource|external"), ("justification", "text")]),
+    ];
+
+    fn fits(kind: &str, value: &serde_json::Value, at: &str) {
+        if let Some(kind) = kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
+            let items = value.as_array().unwrap_or_else(|| panic!("{at}: a list is wanted: {value}"));
+            return items.iter().enumerate().for_each(|(number, item)| fits(kind, item, &format!("{at}[{number}]")));
+        }
+        let Some((_, required, known)) = SHAPES.iter().find(|(name, ..)| *name == kind) else {
+            let text = value.as_str();
+            let right = match kind {
+                "text" => text.is_some(),
+                "uri" => text.is_some_and(|text| text.starts_with("https://") && !text.contains(' ')),
+                "relative" => text.is_some_and(|text| !text.starts_with('/') && !text.contains([' ', '\\'])),
+                "number" => value.is_u64(),
+                "line" => value.as_u64().is_some_and(|line| line > 0),
+                words => text.is_some_and(|text| words.split('|').any(|word| word == text)),
+            };
+            assert!(right, "{at}: {kind} is wanted: {value}");
+            return;
+        };
+        let members = value.as_object().unwrap_or_else(|| panic!("{at}: an object is wanted: {value}"));
+        for name in *required {
+            assert!(members.contains_key(*name), "{at}: lacks {name}");
+        }
+        for (name, value) in members {
+            let known = known.iter().find(|(known, _)| known == name);
+            let (_, kind) = known.unwrap_or_else(|| panic!("{at}: the schema knows no {name}"));
+            fits(kind, value, &format!("{at}.{name}"));
+        }
+    }
+
+    #[test]
+    fn it_is_as_the_published_schema_has_it() {
+        let results: Vec<Result> = Code::ALL
+            .iter()
+            .enumerate()
+            .map(|(number, code)| Result {
+                finding: Finding::from_record(
+                    *code,
+                    code.severity(),
+                    ["app 0.1.0", "subject", "message\nfact: \"a\"", "hint"].map(str::to_owned),
+                ),
+                uri: ["Cargo.toml", "a b/ü/Cargo.toml"][number % 2].to_owned(),
+                allowed: (number % 3 == 0).then(|| "a reason".to_owned()),
+            })
+            .collect();
+        for results in [&results[..], &results[..1], &[]] {
+            let value: serde_json::Value = serde_json::from_str(&to_sarif(results).to_string()).unwrap();
+            fits("log", &value, "log");
+            let run = &value["runs"][0];
+            let found = run["results"].as_array().unwrap();
+            assert_eq!(found.len(), results.len());
+            for result in found {
+                let rule = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+                assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
+            }
+        }
+    }
+}

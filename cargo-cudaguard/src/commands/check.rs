@@ -1,0 +1,200 @@
+//! `check`: checks the toolchain without building.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use crate::cli::toolchain_report;
+use crate::knowledge::crates::Crate;
+use crate::pipeline::CheckedBuild;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{self, Code, Finding, MessageTemplate, Severity, Values};
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
+use cudaguard::internal::policy::Policy;
+use cudaguard::internal::suggest::closest_match;
+use cudaguard::internal::vendor::CUDNN;
+
+use crate::cargo::graph::CrateGraph;
+use crate::cargo::guards;
+use crate::cargo::project::{Project, repository_root};
+use crate::cli::report::{self, CliError, REFUSED};
+use crate::cli::sarif;
+
+pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
+    let (call, config, project) = Project::from_args(env, arguments)?;
+    let variables = config.env_table();
+    let graph = CrateGraph::from_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
+    let (mut findings, mut results, mut packages) = (Vec::new(), Vec::new(), Vec::new());
+    for at in &project.selected {
+        for target in &project.targets {
+            let member = &project.members[*at];
+            let crates = graph.crates_of(target, &member.name);
+            let reaches_cuda = crates.iter().any(Crate::reaches_cuda);
+            let intent = CudaIntent::Build;
+            let facts = BuildInputs {
+                sees_linked: false,
+                intent,
+                reaches_cuda,
+                ..guards::build_inputs(&project, member, target)
+            };
+            let judged = guards::check_package(env, &facts, crates, &variables).map_err(CliError::operational)?;
+            let (line, mut value) = describe_toolchain(&facts, &judged);
+            let mut listing = toolchain_report::render(&judged.toolchain);
+            if let Some(why) = graph.untold {
+                listing = listing + "crates    not judged       " + why + "\n";
+            }
+            value.insert_some("crates_not_judged", graph.untold);
+            packages.push(CheckedPackage { line, value, listing });
+            let manifest = facts.folder.join("Cargo.toml");
+            let uri = manifest
+                .strip_prefix(repository_root(&project.top))
+                .unwrap_or(&manifest)
+                .to_string_lossy()
+                .into_owned();
+            let of_policy: Vec<Finding> = unused_allows(&facts, &judged)
+                .into_iter()
+                .chain(unknown_policy_packages(&project, &judged.policy))
+                .collect();
+            let CheckedBuild { build, of_crates, .. } = judged;
+            for finding in build.findings.into_iter().chain(of_crates).chain(of_policy) {
+                let allowed = build.policy.allow.get(&finding.code).cloned();
+                results.push(sarif::Result { finding: finding.clone(), uri: uri.clone(), allowed });
+                findings.push(finding);
+            }
+        }
+    }
+    finding::sort_findings(&mut findings);
+    results.sort_by_key(|result| finding::sort_key(&result.finding));
+    let status = if pipeline::fails_build(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
+    let form = if call.json { "json" } else { call.format.as_deref().unwrap_or("text") };
+    if form != "github" {
+        report::print_annotations(&findings);
+    }
+    match form {
+        "json" => {
+            let value = object([
+                ("packages", array(packages.iter().map(|one| one.value.clone()))),
+                ("findings", array(findings.iter().map(Finding::to_json))),
+            ]);
+            report::print_result(&format!("{}\n", value.to_pretty_string()))?;
+        }
+        "sarif" => report::print_result(&format!("{}\n", sarif::to_sarif(&results).to_pretty_string()))?,
+        "github" => {
+            let lines: Vec<String> =
+                finding::sorted_unique(&findings).into_iter().map(Finding::github_annotation).collect();
+            report::commands(&join_lines(lines.iter().map(String::as_str)))?;
+        }
+        _ => {
+            report::print_findings(&findings);
+            report::print_result(&(describe_packages(&packages) + &summary(&project, packages.len(), &findings)))?;
+        }
+    }
+    Ok(status)
+}
+
+/// A package and its toolchain.
+struct CheckedPackage {
+    /// Summary line.
+    line: String,
+    value: Value,
+    /// All detected components, one a line.
+    listing: String,
+}
+
+/// Lists each package in one line. Consecutive packages with the same toolchain share one listing of it.
+fn describe_packages(packages: &[CheckedPackage]) -> String {
+    let mut text = String::new();
+    for same in packages.chunk_by(|one, next| one.listing == next.listing) {
+        text += &join_lines(same.iter().map(|package| package.line.as_str()));
+        for line in same.iter().take(1).flat_map(|package| package.listing.lines()) {
+            text = text + "  " + line + "\n";
+        }
+    }
+    text
+}
+
+/// Returns the last line: what was checked, and the number of findings.
+fn summary(project: &Project, checked: usize, findings: &[Finding]) -> String {
+    let package_lines = finding::sorted_unique(findings);
+    let count = |severity| package_lines.iter().filter(|finding| finding.severity == severity).count();
+    let counted = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let mut line = format!(
+        "cudaguard: {} checked for the {} profile: {}, {}",
+        counted(checked, "package"),
+        project.profile,
+        counted(count(Severity::Error), "error"),
+        counted(count(Severity::Warning), "warning")
+    );
+    if !project.release && count(Severity::Warning) > 0 {
+        line += "; --release checks as for a release build";
+    }
+    line + "\n"
+}
+
+fn join_lines<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Reports `allow` entries that match no finding. They are infos, because another machine may need them.
+fn unused_allows(facts: &BuildInputs<'_>, judged: &BuildCheck) -> Vec<Finding> {
+    let ours = |code: &&Code| **code != Code::StaleAllow && !judged.policy.allow.contains_key(&Code::StaleAllow);
+    let policy = judged.policy.path.as_ref().map(|path| path.display());
+    let say = |code: &Code| {
+        let values = Values::default().with("component", &facts.component).with("finding", code);
+        let values = values.with_known("why", judged.policy.allow.get(code)).with_known("policy", policy.as_ref());
+        MessageTemplate::StaleAllow.to_finding(&values)
+    };
+    judged.stale_allows.iter().filter(ours).map(say).collect()
+}
+
+/// Reports packages in the policy that are not in the workspace. Only `check` knows all members.
+fn unknown_policy_packages(project: &Project, policy: &Policy) -> Vec<Finding> {
+    let members = || project.members.iter().map(|member| member.name.as_str());
+    let file = policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let unknown = policy.packages.iter().filter(|(name, _)| members().all(|member| member != name.as_str()));
+    let say = |(name, line): (&String, &usize)| {
+        let values = Values::default().with("package", name).with("policy", &file).with("line", line);
+        let intent = closest_match(name, members());
+        let words = if intent.is_some() { MessageTemplate::NoSuchPackageMeant } else { MessageTemplate::NoSuchPackage };
+        words.to_finding(&values.with_known("meant", intent))
+    };
+    unknown.filter(|_| !policy.allow.contains_key(&Code::NoSuchPackage)).map(say).collect()
+}
+
+/// Describes the toolchain of a package, in one line and as JSON.
+fn describe_toolchain(facts: &BuildInputs<'_>, judged: &BuildCheck) -> (String, Value) {
+    let toolchain = &judged.toolchain;
+    let mut value = object([
+        ("name", facts.component.name.as_str().into()),
+        ("version", facts.component.version.as_str().into()),
+        ("target", facts.target.into()),
+        ("profile", facts.profile.into()),
+    ]);
+    let mut line = format!("{} for {}, {}: ", facts.component, facts.target, facts.profile);
+    let mut parts = Vec::new();
+    if let Some(toolkit) = toolchain.sourced_toolkit_version() {
+        parts.push(format!("CUDA {} ({})", toolkit.value, toolkit.source));
+        let about = [("version", toolkit.value.to_string().into()), ("source", toolkit.source.into())];
+        value.insert_some("toolkit", Some(object::<&str>(about)));
+    }
+    if let Some(version) = toolchain.library_version() {
+        let source = toolchain.library_headers_used().map(|headers| headers.path.display().to_string());
+        parts.push(format!("{} {version} ({})", CUDNN.name, source.as_deref().unwrap_or_default()));
+        let mut about = object([("version", Value::from(version.to_string()))]);
+        about.insert_some("source", source);
+        value.insert_some(CUDNN.key, Some(about));
+    }
+    let archs: Vec<String> = toolchain.declared_targets().iter().map(ToString::to_string).collect();
+    if !archs.is_empty() {
+        parts.push(archs.join(" "));
+        value.insert_some("archs", Some(array(archs)));
+    }
+    if let Some(compiler) = toolchain.host_compiler() {
+        parts.push(compiler.clone());
+        value.insert_some("host_compiler", Some(compiler));
+    }
+    value.insert_some("policy", judged.policy.path.as_ref().map(|path| path.display().to_string()));
+    value.insert_some("toolchain", Some(toolchain_report::to_json(toolchain)));
+    line.push_str(&if parts.is_empty() { "no CUDA toolkit".to_owned() } else { parts.join(", ") });
+    (line, value)
+}

@@ -1,0 +1,122 @@
+//! A CMake target with the inputs of its build and its policy.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::guard::Tool;
+use cudaguard::internal::finding::{Finding, Severity};
+use cudaguard::internal::pipeline::{self, CudaIntent};
+use cudaguard::internal::policy;
+
+use super::facts::TargetDescription;
+use crate::cli::report::{self, CliError, REFUSED};
+
+/// Queries the compiler and returns the target triple as rustc spells it: `x86_64-linux-gnu` becomes
+/// `x86_64-unknown-linux-gnu`.
+pub(crate) fn target_triple(tool: &Tool) -> Result<String, String> {
+    let shown = tool.program.display();
+    let compiler_output = Command::new(&tool.program)
+        .args(&tool.flags)
+        .arg("-dumpmachine")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("the compiler {shown} cannot be started: {error}"))?;
+    let text = String::from_utf8_lossy(&compiler_output.stdout).trim().to_owned();
+    if !compiler_output.status.success() || text.is_empty() {
+        return Err(format!(
+            "the compiler {shown} does not say what it compiles for (-dumpmachine): {}",
+            compiler_output.status
+        ));
+    }
+    Ok(normalize_machine(&text))
+}
+
+fn normalize_machine(machine: &str) -> String {
+    let parts: Vec<&str> = machine.split('-').collect();
+    match parts[..] {
+        [arch, .., "linux", libc] => {
+            // Debian's 32-bit gcc names itself i686; some BSDs use amd64.
+            format!("{}-unknown-linux-{libc}", if arch == "amd64" { "x86_64" } else { arch })
+        }
+        [arch, .., "linux"] => format!("{arch}-unknown-linux-gnu"),
+        _ => machine.to_owned(),
+    }
+}
+
+/// A target in the form that the build pipeline needs.
+pub(crate) struct CmakeJob {
+    pub(crate) facts: TargetDescription,
+    triple: String,
+    profile: String,
+}
+
+impl CmakeJob {
+    pub(super) fn from_dir(folder: &Path) -> Result<Self, String> {
+        Self::from_facts(TargetDescription::read_dir(folder)?)
+    }
+
+    pub(crate) fn from_facts(facts: TargetDescription) -> Result<Self, String> {
+        let asked = || match target_triple(&facts.tool) {
+            // The guard of this target is not compiled.
+            Err(_) if facts.unguarded.is_some() => Ok("unknown".to_owned()),
+            asked => asked,
+        };
+        let (triple, profile) = (facts.triple.clone().map_or_else(asked, Ok)?, facts.profile_name());
+        Ok(Self { facts, triple, profile })
+    }
+
+    pub(crate) fn build_inputs(&self) -> pipeline::BuildInputs<'_> {
+        let TargetDescription { component, source, top, policy, release, locked, given, .. } = &self.facts;
+        pipeline::BuildInputs {
+            component: component.clone(),
+            package: &component.name,
+            folder: source,
+            top,
+            policy: policy.clone(),
+            target: &self.triple,
+            profile: &self.profile,
+            release: *release,
+            locked: Some(*locked),
+            sees_linked: true,
+            intent: CudaIntent::Build,
+            archs: None,
+            headers: None,
+            given: Some(given.clone()),
+            reaches_cuda: false,
+        }
+    }
+
+    /// Reports the findings, and returns an error if they fail the build.
+    pub(crate) fn report_findings(&self, findings: &[Finding]) -> Result<(), CliError> {
+        let heavy: Vec<Finding> =
+            findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
+        report::print_annotations(&heavy);
+        report::print_findings(&heavy);
+        if !pipeline::fails_build(&heavy) {
+            return Ok(());
+        }
+        report::print_line(&format!("cudaguard: {}", policy::not_built(&self.facts.component, self.facts.release)));
+        Err(CliError::already_reported(REFUSED))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_as_compilers_call_them() {
+        for (machine, expected) in [
+            ("x86_64-linux-gnu", "x86_64-unknown-linux-gnu"),
+            ("x86_64-redhat-linux", "x86_64-unknown-linux-gnu"),
+            ("x86_64-pc-linux-gnu", "x86_64-unknown-linux-gnu"),
+            ("x86_64-alpine-linux-musl", "x86_64-unknown-linux-musl"),
+            ("aarch64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"),
+            ("i686-linux-gnu", "i686-unknown-linux-gnu"),
+            ("x86_64-w64-mingw32", "x86_64-w64-mingw32"),
+            ("arm64-apple-darwin23.0.0", "arm64-apple-darwin23.0.0"),
+        ] {
+            assert_eq!(normalize_machine(machine), expected);
+        }
+    }
+}

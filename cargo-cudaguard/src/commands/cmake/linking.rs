@@ -1,0 +1,54 @@
+//! Determines the directories in which the linker found the libraries of a target. The runtime path shows them only if
+//! CMake writes one (`CMAKE_SKIP_RPATH`, `CMAKE_BUILD_WITH_INSTALL_RPATH`), and never shows directories from options.
+//! The arguments of the linker are therefore read from the files of CMake's generator.
+
+use std::fs;
+use std::path::PathBuf;
+
+use cudaguard::internal::shell_words::split_words;
+use cudaguard::internal::toolchain::BuildSystem;
+
+use super::copies::unescape_ninja;
+use super::facts::TargetDescription;
+use crate::linked::linker;
+
+/// Returns the directories in the order of the linker.
+pub(super) fn library_dirs(facts: &TargetDescription) -> Vec<PathBuf> {
+    if facts.given.by != BuildSystem::CMake {
+        return Vec::new();
+    }
+    let found =
+        ninja_link_statement(facts).map(|text| (text, facts.binary.clone())).or_else(|| make_link_script(facts));
+    let Some((text, base)) = found else { return Vec::new() };
+    linker::Folders::from_args(split_words(&text).iter().map(String::as_str), &base).into_dirs().collect()
+}
+
+/// Returns the variables of the Ninja statement that builds the file of the target, in the order of the rule.
+fn ninja_link_statement(facts: &TargetDescription) -> Option<String> {
+    let output = facts.output.as_ref()?;
+    let of_configuration = facts.binary.join("CMakeFiles").join(format!("impl-{}.ninja", facts.configuration));
+    [of_configuration, facts.binary.join("build.ninja")].iter().find_map(|file| {
+        let text = fs::read_to_string(file).ok()?;
+        let statement = text.split("\n\n").find(|statement| {
+            let made = statement_value(statement, "TARGET_FILE");
+            made.is_some_and(|made| facts.binary.join(made) == *output)
+        })?;
+        let all = ["FLAGS", "LINK_FLAGS", "LINK_PATH", "LINK_LIBRARIES"];
+        let all: Vec<String> = all.iter().filter_map(|name| statement_value(statement, name)).collect();
+        Some(all.join(" "))
+    })
+}
+
+fn statement_value(statement: &str, name: &str) -> Option<String> {
+    let lines = statement.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(" = "));
+    lines.filter(|(key, _)| *key == name).map(|(_, value)| unescape_ninja(value)).next()
+}
+
+/// Returns the script that calls the linker, and the directory that it runs in: the build directory of the target's
+/// CMakeLists.txt.
+fn make_link_script(facts: &TargetDescription) -> Option<(String, PathBuf)> {
+    let known = facts.files.first()?.parent()?;
+    let (folder, target) = (known.parent()?.parent()?, known.file_name()?.to_string_lossy());
+    let script = folder.join("CMakeFiles").join(format!("{target}.dir")).join("link.txt");
+    Some((fs::read_to_string(script).ok()?, folder.to_owned()))
+}

@@ -1,0 +1,97 @@
+//! `doctor`: diagnoses this machine, or a program on this machine.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::host::diagnosis::{self, Checkup, DriverCandidate};
+use crate::host::machine::DriverProbe;
+use cudaguard::Status;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{self, Finding, Severity, Verdict};
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::sanitize;
+
+use crate::cli::arguments::TextOrJson;
+use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
+use crate::commands::probe;
+
+pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
+    let checkup =
+        diagnosis::examine_host(program, env, &DriverProbe::with_current_exe()).map_err(CliError::operational)?;
+    let findings = finding::sorted_unique(&checkup.findings);
+    report::print_result(&match format {
+        TextOrJson::Json => format!("{}\n", to_json(program, &checkup, &findings).to_pretty_string()),
+        TextOrJson::Text => to_text(program, &checkup, &findings),
+    })?;
+    Ok(match checkup.status {
+        Status::Incompatible => ExitCode::from(REFUSED),
+        Status::Unknown if program.is_some() => ExitCode::from(EXIT_ERROR),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn to_json(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> Value {
+    let mut value = object::<&str>([]);
+    value.insert_some("file", program.map(|program| program.to_string_lossy().into_owned()));
+    value.insert_some("verdict", checkup.verdict.map(Verdict::name));
+    value.insert_some("status", Some(checkup.status.name()));
+    value.insert_some("findings", Some(array(findings.iter().map(|finding| finding.to_json()))));
+    let not_judged = &checkup.not_judged;
+    value.insert_some("not_judged", (!not_judged.is_empty()).then(|| array(not_judged.iter().map(String::as_str))));
+    value.insert_some("libraries", Some(array(checkup.choices.iter().map(DriverCandidate::to_json))));
+    value.insert_some("machine", Some(checkup.machine.to_json()));
+    value
+}
+
+/// Describes the machine and the candidates for each library, then lists findings, what was not examined and the next step.
+fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> String {
+    let mut text = probe::driver_and_gpus(&checkup.machine);
+    let _ = writeln!(text, "libraries");
+    let mut last = "";
+    for choice in &checkup.choices {
+        if choice.name != last {
+            let _ = writeln!(text, "  {}", sanitize::sanitize_line(&choice.name));
+        }
+        last = &choice.name;
+        let version = choice.version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
+        let found = format!("{}{version}: {}", choice.path, choice.why);
+        let _ = writeln!(text, "    {:<13} {}", choice.fate.name(), sanitize::sanitize_line(&found));
+    }
+    if checkup.choices.is_empty() {
+        let _ = writeln!(text, "  no CUDA library in the search path of the loader or in the usual directories");
+    }
+    text.push('\n');
+    for finding in findings {
+        let _ = writeln!(text, "{}", finding.render());
+    }
+    if !checkup.not_judged.is_empty() {
+        let _ = writeln!(text, "not examined");
+    }
+    for reason in &checkup.not_judged {
+        let _ = writeln!(text, "  {}", sanitize::sanitize_line(reason));
+    }
+    let name = program
+        .map_or("this machine".into(), |program| sanitize::sanitize_line(&program.display().to_string()).into_owned());
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let counts = [(errors, "error", "s"), (warnings, "warning", "s"), (checkup.not_judged.len(), "not examined", "")];
+    let counts =
+        counts.map(|(number, what, plural)| format!("{number} {what}{}", if number == 1 { "" } else { plural }));
+    let _ = writeln!(text, "{name}: {}: {}", checkup.status, counts.join(", "));
+    let _ = writeln!(text, "next step: {}", next_step(program, checkup, findings));
+    text
+}
+
+/// Returns the action for the most serious finding, or the next thing to examine.
+fn next_step(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> String {
+    let serious = findings.iter().find(|finding| finding.severity > Severity::Info && !finding.hint.is_empty());
+    match (serious, program, checkup.status) {
+        (Some(finding), ..) => finding.hint.lines().next().unwrap_or_default().to_owned(),
+        (None, None, _) => "run `cargo cudaguard doctor PROGRAM` for a program that fails".to_owned(),
+        (None, Some(_), Status::Unknown) => {
+            "run the program; if it fails, run `cargo cudaguard explain` with its error text".to_owned()
+        }
+        (None, Some(_), _) => "run the program: nothing that was examined prevents it from working here".to_owned(),
+    }
+}

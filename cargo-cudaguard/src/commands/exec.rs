@@ -1,0 +1,58 @@
+//! `exec`: reports problems that would stop the dynamic linker, then replaces this process with the program.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use crate::host::machine::DriverProbe;
+use cudaguard::internal::env::Env;
+
+use crate::cargo::build_context::{self, BuildContext};
+use crate::cli::report::{self, CliError, EXIT_REFUSED};
+use crate::cli::signals;
+
+pub(crate) fn run_exec(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, CliError> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    signals::restore_signals(&mut command);
+    let Some(others) = env.var(build_context::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
+        return start_program(env, program, &mut command);
+    };
+    // This is the end of `cargo cudaguard run`: cargo has built the program and calls this process as its runner.
+    let build = env.var_os(build_context::BUILD).and_then(|file| BuildContext::read(Path::new(&file)));
+    if let Some(build) = &build {
+        build.print_summary();
+    }
+    build_context::clear_internal_env(env, &mut command);
+    if others > 0 {
+        // Another runner selects where the program runs, such as an emulator or another machine. cudaguard does not
+        // know that place.
+        if build.is_some_and(|build| !build.quiet) {
+            let runner = Path::new(program).display();
+            report::note(&format!(
+                "cudaguard: {runner} starts the program, and whether the loader finds all there is not looked at"
+            ));
+        }
+        return Err(cannot_start(program, &command.exec()));
+    }
+    start_program(env, program, &mut command)
+}
+
+fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<ExitCode, CliError> {
+    let switch = env.var("CUDAGUARD");
+    if switch.as_deref() != Some("off") {
+        if let Ok(file) = which::which(program) {
+            let findings = crate::host::dry_run::start_here(&file, env, &DriverProbe::with_current_exe());
+            report::print_findings(&findings);
+            if report::has_errors(&findings) && switch.as_deref() != Some("warn") {
+                return Ok(ExitCode::from(EXIT_REFUSED));
+            }
+        }
+    }
+    Err(cannot_start(program, &command.exec()))
+}
+
+fn cannot_start(program: &OsStr, error: &std::io::Error) -> CliError {
+    CliError::operational(format_args!("cannot start {}: {error}", Path::new(program).display()))
+}

@@ -1,0 +1,574 @@
+//! `verify --fleet`: checks each machine of a list in any supported input format. The list is streamed, so its length
+//! is not limited.
+
+mod inputs;
+mod kubernetes;
+mod smi_xml;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, BufWriter, Cursor, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use crate::host::machine::Machine;
+use crate::host::machine::fleet::{Change, Fleet, FleetOutcome, Outcomes};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Code, Verdict};
+use cudaguard::internal::json::Value;
+use cudaguard::internal::sanitize;
+use cudaguard::internal::vendor::CUDNN;
+
+use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
+use crate::commands::verify::{self, not_judged, put_not_judged, read_components, to_json};
+use crate::host::formats::{self, InputKind, OPENING};
+use kubernetes::Found;
+use smi_xml::SmiLog;
+
+/// A machine's label and the reports of all files for this machine.
+type Judged<'line> = (Option<Cow<'line, str>>, Rc<FleetReport>);
+
+/// Maximum length of a line, in bytes. A longer line is rejected as a host file, and its rest is skipped.
+const LONGEST: u64 = 4 * 1024 * 1024;
+/// Maximum number of machines that the summary names for each finding.
+const NAMED: usize = 3;
+/// Maximum printed length of a label, and of the reason why a line cannot be read.
+const LONGEST_LABEL: usize = 200;
+const LONGEST_REASON: usize = 600;
+/// Maximum number of unreadable lines that are reported one by one; the others are counted.
+const TOLD: usize = 10;
+
+pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, CliError> {
+    let read = files.iter().map(|file| read_components(env, file)).collect::<Result<Vec<_>, _>>()?;
+    let open: Vec<_> =
+        read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
+    let fleet_report = |outcomes: Outcomes| FleetReport::of(&outcomes, files, &open, json);
+    let not_examined = read.iter().any(|components| !components.not_examined.is_empty());
+    let mut run = Run {
+        files,
+        not_examined,
+        open: &open,
+        json,
+        fleet: Fleet::new(read, fleet_report),
+        counts: files.iter().map(|_| Count::default()).collect(),
+        together: Count::default(),
+        out: BufWriter::with_capacity(256 * 1024, std::io::stdout().lock()),
+        machines: 0,
+        unread: 0,
+        unusable: 0,
+        lines: true,
+        without: 0,
+        stopped: None,
+    };
+    let stdin = list == Path::new("-");
+    let name = if stdin { "stdin".to_owned() } else { list.display().to_string() };
+    if stdin {
+        run.input(&name, None, &mut std::io::stdin().lock())?;
+    } else if list.is_dir() {
+        for file in in_order(list)? {
+            let label = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            // The file is read line by line, so its length is not limited.
+            let mut input = BufReader::with_capacity(256 * 1024, verify::open_input(&file, "fleet", u64::MAX)?);
+            run.input(&file.display().to_string(), label.as_deref(), &mut input)?;
+        }
+    } else {
+        let mut input = BufReader::with_capacity(256 * 1024, verify::open_input(list, "fleet", u64::MAX)?);
+        run.input(&name, None, &mut input)?;
+    }
+    run.end(&name)
+}
+
+/// Returns the files of a directory sorted by name, without hidden files.
+fn in_order(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", folder.display()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if !hidden && !entry.path().is_dir() {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The position of a machine in the input.
+#[derive(Clone, Copy)]
+enum InputPlace {
+    Line(usize),
+    Item(usize),
+    ArtifactReport,
+}
+
+/// State of the check of one fleet.
+struct Run<'a, F> {
+    files: &'a [PathBuf],
+    /// The parts of each file that no rule has checked.
+    open: &'a [Vec<String>],
+    /// Set if a part of a file was not examined.
+    not_examined: bool,
+    json: bool,
+    fleet: Fleet<FleetReport, F>,
+    counts: Vec<Count>,
+    /// The counts for all files together on one machine.
+    together: Count,
+    out: BufWriter<std::io::StdoutLock<'static>>,
+    machines: usize,
+    unread: usize,
+    /// Number of GPUs in a state in which no program can use them.
+    unusable: usize,
+    /// Set while all input consists of host files, one a line.
+    lines: bool,
+    /// Number of nodes and slices without an NVIDIA GPU.
+    without: usize,
+    /// Result with which the run stopped early, because the reader closed the output or the output cannot be written.
+    stopped: Option<Result<ExitCode, CliError>>,
+}
+
+impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
+    fn input(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) -> Result<(), CliError> {
+        let fail = |error: std::io::Error| CliError::operational(format_args!("{name}: {error}"));
+        let first = peek_opening(input).map_err(fail)?;
+        let mut first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&first);
+        let kind = InputKind::detect(first);
+        let mut line = 1;
+        if let (InputKind::Xml, Some(start)) = (kind, formats::xml_start(first)) {
+            line += first[..start].split(|byte| *byte == b'\n').count() - 1;
+            first = &first[start..];
+        }
+        let input: &mut dyn BufRead = &mut Cursor::new(first).chain(input);
+        self.lines &= kind == InputKind::Lines;
+        match kind {
+            InputKind::Lines => self.lines(name, input).map_err(fail)?,
+            InputKind::HostFile => {
+                let mut text = Vec::new();
+                input.take(LONGEST + 1).read_to_end(&mut text).map_err(fail)?;
+                let judged = match std::str::from_utf8(&text) {
+                    _ if text.len() as u64 > LONGEST => Err("is longer than 4 MiB: not a host file".to_owned()),
+                    Ok(text) => self.fleet.judge_line(text).map_err(|error| verify::position_text(&error)),
+                    Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
+                };
+                self.take(name, label, InputPlace::ArtifactReport, judged);
+            }
+            InputKind::Other(what) => drop(self.take(name, label, InputPlace::ArtifactReport, Err(what.to_owned()))),
+            InputKind::Xml => self.xml(name, label, input, line),
+            InputKind::Csv => inputs::read_csv(input, &mut |line, machine| {
+                let judged = machine.map(|machine| self.judged(machine));
+                self.take(name, label, InputPlace::Line(line), judged)
+            })
+            .map_err(fail)?,
+            InputKind::Json => {
+                let whole = kubernetes::read(input, &mut |number, item| {
+                    let place = InputPlace::Item(number);
+                    match item {
+                        Ok(None) => {
+                            self.without += 1;
+                            true
+                        }
+                        Ok(Some(Found::Machine(machine))) => {
+                            let judged = Ok(self.judged(*machine));
+                            self.take(name, label, place, judged)
+                        }
+                        Ok(Some(Found::HostFile(text))) => {
+                            let judged = self.fleet.judge_line(&text).map_err(|error| error.to_string());
+                            self.take(name, label, place, judged)
+                        }
+                        Err(why) => self.take(name, label, place, Err(why)),
+                    }
+                });
+                if let Err(why) = whole {
+                    self.take(name, label, InputPlace::ArtifactReport, Err(why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads logs of nvidia-smi. They get numbers only if there are several.
+    fn xml(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead, line: usize) {
+        let (mut first, mut count) = (None, 0);
+        let read = smi_xml::read(input, line, &mut |log| {
+            count += 1;
+            if count == 1 {
+                first = Some(log);
+                return true;
+            }
+            let before = first.take().is_none_or(|log| self.log(name, label, Some(1), log));
+            before && self.log(name, label, Some(count), log)
+        });
+        if let Some(log) = first {
+            self.log(name, label, None, log);
+        }
+        if let Err((line, why)) = read {
+            let place = if line == 0 { InputPlace::ArtifactReport } else { InputPlace::Line(line) };
+            self.take(name, label, place, Err(why));
+        }
+    }
+
+    fn log(&mut self, name: &str, label: Option<&str>, number: Option<usize>, log: SmiLog) -> bool {
+        let item = number.map(|number| format!(" item {number}:")).unwrap_or_default();
+        for why in &log.unusable {
+            self.unusable += 1;
+            if self.unusable <= TOLD {
+                report::note(&format!("info: {name}:{item} no program can use {why}"));
+            }
+        }
+        let judged = Ok(self.judged(log.machine));
+        let numbered = label.zip(number).map(|(label, number)| format!("{label} ({number})"));
+        self.take(
+            name,
+            numbered.as_deref().or(label),
+            number.map_or(InputPlace::ArtifactReport, InputPlace::Item),
+            judged,
+        )
+    }
+
+    fn judged(&mut self, machine: Machine) -> Judged<'static> {
+        let (label, fleet_report) = self.fleet.judge_machine(machine);
+        (label.map(Cow::Owned), fleet_report)
+    }
+
+    /// Reads one host file from each line.
+    fn lines(&mut self, name: &str, input: &mut dyn BufRead) -> std::io::Result<()> {
+        let (mut line, mut number) = (Vec::new(), 0_usize);
+        loop {
+            let Line { length, is_whole } = read_line(input, LONGEST, &mut line)?;
+            if length == 0 {
+                return Ok(());
+            }
+            number += 1;
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let judged = match std::str::from_utf8(&line) {
+                _ if !is_whole => Err("is longer than 4 MiB: not a host file".to_owned()),
+                Ok(text) => self.fleet.judge_line(text).map_err(|mistake| mistake.to_string()),
+                Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
+            };
+            if !self.take(name, None, InputPlace::Line(number), judged) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds one machine, or the reason why it cannot be read. Returns false if the run must stop. `label` names a
+    /// machine that has no name.
+    fn take(&mut self, name: &str, label: Option<&str>, place: InputPlace, judged: Result<Judged<'_>, String>) -> bool {
+        let (own, fleet_report) = match judged {
+            Ok(judged) => judged,
+            Err(why) => {
+                self.unread += 1;
+                if self.unread <= TOLD {
+                    let why = shorten(&why, LONGEST_REASON);
+                    report::note(&match place {
+                        InputPlace::Line(number) => format!("warning: {name}:{number}: {why}"),
+                        InputPlace::Item(number) => format!("warning: {name}: item {number}: {why}"),
+                        InputPlace::ArtifactReport => format!("warning: {name}: {why}"),
+                    });
+                }
+                return true;
+            }
+        };
+        self.machines += 1;
+        let label = own.as_deref().or(label);
+        for (of_file, count) in fleet_report.each.iter().zip(&mut self.counts) {
+            count.add_verdict(of_file, label, place);
+            if self.json && self.stopped.is_none() {
+                self.stopped = match report::check_written(write_verdict(&mut self.out, of_file, label, place)) {
+                    Ok(true) => None,
+                    // The reader has closed the output, and the list may be infinite.
+                    Ok(false) => Some(Ok(ExitCode::from(EXIT_ERROR))),
+                    Err(stop) => Some(Err(stop)),
+                };
+            }
+        }
+        self.together.add_verdict(&fleet_report.together, label, place);
+        self.stopped.is_none()
+    }
+
+    fn end(mut self, name: &str) -> Result<ExitCode, CliError> {
+        if let Some(stopped) = self.stopped {
+            return stopped;
+        }
+        if self.unread > TOLD {
+            report::note(&format!("warning: {name}: {} more lines cannot be read", self.unread - TOLD));
+        }
+        if self.unusable > TOLD {
+            report::note(&format!("info: {name}: no program can use {} more GPUs", self.unusable - TOLD));
+        }
+        if self.machines == 0 {
+            let why = match (self.unread, self.without, self.lines) {
+                (0, 0, true) => "is empty: expected a host file on each line",
+                (0, 0, false) => "names no machine",
+                (0, ..) => "no node or slice of it has a GPU of NVIDIA's",
+                (.., true) => {
+                    "no line of it is a host file; nvidia-smi -q -x, its CSV, and what kubectl writes with -o json are read, too"
+                }
+                (.., false) => "no machine of it can be read",
+            };
+            return Err(CliError::operational(format_args!("{name}: {why}")));
+        }
+        if self.without > 0 {
+            let what = pluralize(self.without, "node or slice", "nodes and slices");
+            report::note(&format!("info: {name}: {} {what} without a GPU of NVIDIA's", self.without));
+        }
+        if !self.json {
+            for ((file, count), open) in self.files.iter().zip(&self.counts).zip(self.open) {
+                let text = count.summary_text(&file.display().to_string(), self.machines, "it");
+                report::check_written(self.out.write_all((text + &verify::not_judged_in_words(open)).as_bytes()))?;
+            }
+            if self.files.len() > 1 {
+                let all = format!("all {} files together", self.files.len());
+                let text = self.together.summary_text(&all, self.machines, "all of them");
+                report::check_written(self.out.write_all(text.as_bytes()))?;
+            }
+        }
+        report::check_written(self.out.flush())?;
+        Ok(match (self.counts.iter().any(|count| count.refused > 0), self.unread) {
+            (true, _) => ExitCode::from(REFUSED),
+            (false, 0) if self.not_examined => ExitCode::from(EXIT_ERROR),
+            (false, 0) => ExitCode::SUCCESS,
+            (false, _) => ExitCode::from(EXIT_ERROR),
+        })
+    }
+}
+
+/// Reads the opening of an input that shows its format: the first line, or two lines if the first is a bracket. The
+/// writer may be slow, so more is read only if the first line matches no format.
+fn peek_opening(input: &mut dyn BufRead) -> std::io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    while first.len() < OPENING {
+        let line = first.trim_ascii();
+        if line.len() > 1 && (line.starts_with(b"{") || InputKind::detect(&first) != InputKind::Lines) {
+            break;
+        }
+        let left = OPENING - first.len();
+        if (&mut *input).take(left as u64).read_until(b'\n', &mut first)? == 0 {
+            break;
+        }
+    }
+    Ok(first)
+}
+
+/// Result of reading a line.
+struct Line {
+    /// Length in bytes including the end of line; 0 at the end of the input.
+    length: usize,
+    /// False if the line is longer than the limit and its rest was skipped.
+    is_whole: bool,
+}
+
+fn read_line(input: &mut dyn BufRead, longest: u64, line: &mut Vec<u8>) -> std::io::Result<Line> {
+    line.clear();
+    let length = (&mut *input).take(longest).read_until(b'\n', line)?;
+    let is_whole = line.last() == Some(&b'\n') || (length as u64) < longest;
+    if !is_whole {
+        let _ = input.skip_until(b'\n')?;
+    }
+    Ok(Line { length, is_whole })
+}
+
+fn shorten(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
+/// Writes one verdict as a line of JSON: the object of a single machine, plus the label of the machine and its position
+/// in the input.
+fn write_verdict(
+    out: &mut impl std::io::Write,
+    fleet_report: &OfFile,
+    label: Option<&str>,
+    place: InputPlace,
+) -> std::io::Result<()> {
+    out.write_all(fleet_report.json.as_bytes())?;
+    if let Some(label) = label {
+        let label = Value::from(label).to_string();
+        out.write_all(b",\"host\":")?;
+        out.write_all(sanitize::sanitize_text(&label).as_bytes())?;
+    }
+    match place {
+        InputPlace::Line(number) => write!(out, ",\"line\":{number}")?,
+        InputPlace::Item(number) => write!(out, ",\"item\":{number}")?,
+        InputPlace::ArtifactReport => {}
+    }
+    out.write_all(b"}\n")
+}
+
+/// The report that all machines with equal properties share.
+struct FleetReport {
+    each: Vec<OfFile>,
+    /// The worst verdict of all files.
+    together: OfFile,
+}
+
+struct OfFile {
+    verdict: Verdict,
+    /// The codes that determine the verdict, without duplicates.
+    why: Vec<Code>,
+    change: Option<Change>,
+    /// The beginning of the JSON line, up to the fields that identify the machine; used only for JSON output.
+    json: String,
+}
+
+impl FleetReport {
+    fn of(outcomes: &Outcomes, files: &[PathBuf], open: &[Vec<String>], json: bool) -> Self {
+        let all = outcomes.each.iter().zip(files).zip(open);
+        let each: Vec<OfFile> = all
+            .map(|((outcome, file), open)| OfFile {
+                verdict: outcome.verdict,
+                why: verdict_codes(outcome),
+                change: outcome.change,
+                json: if json { line_of(file, outcome, open) } else { String::new() },
+            })
+            .collect();
+        let severity = |verdict: &Verdict| {
+            [Verdict::Runs, Verdict::Unknown, Verdict::Refused].iter().position(|one| one == verdict)
+        };
+        let verdict = each.iter().map(|of| of.verdict).max_by_key(severity).unwrap_or(Verdict::Runs);
+        let mut why: Vec<Code> = each.iter().filter(|of| of.verdict == verdict).flat_map(|of| of.why.clone()).collect();
+        why.sort_unstable();
+        why.dedup();
+        Self { each, together: OfFile { verdict, why, change: outcomes.change, json: String::new() } }
+    }
+}
+
+/// Returns the codes that determine the verdict.
+fn verdict_codes(outcome: &FleetOutcome) -> Vec<Code> {
+    if outcome.verdict == Verdict::Runs {
+        return Vec::new();
+    }
+    let weighs = outcome.findings.iter().filter(|finding| Verdict::from_findings([*finding]) == outcome.verdict);
+    let mut codes: Vec<Code> = weighs.map(|finding| finding.code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// Returns the part of the JSON line that all machines with equal properties share. The object is not closed.
+fn line_of(file: &Path, outcome: &FleetOutcome, open: &[String]) -> String {
+    let mut value = to_json(file, outcome.verdict, &outcome.findings);
+    put_not_judged(&mut value, open);
+    value.insert_some("change", outcome.change.map(Change::describe));
+    let mut text = sanitize::sanitize_text(&value.to_string()).into_owned();
+    text.pop();
+    text
+}
+
+/// The number of machines, and the names of the first ones.
+#[derive(Default)]
+struct Named {
+    count: usize,
+    first: Vec<String>,
+}
+
+impl Named {
+    fn add_name(&mut self, label: Option<&str>, place: InputPlace) {
+        self.count += 1;
+        if self.first.len() < NAMED {
+            self.first.push(label.map_or_else(|| place.describe(), |label| shorten(label, LONGEST_LABEL).into_owned()));
+        }
+    }
+
+    /// Returns a line such as `       8  CG302 the driver is too old for the code: node-1, node-2, node-3, …`.
+    fn summary_line(&self, width: usize, what: &str) -> String {
+        let more = if self.count > self.first.len() { ", …" } else { "" };
+        let names = self.first.join(", ");
+        let names = sanitize::sanitize_line(&names);
+        format!("  {:>width$}  {:>width$}  {what}: {names}{more}\n", "", self.count)
+    }
+}
+
+/// The counts of one file.
+#[derive(Default)]
+struct Count {
+    runs: usize,
+    unknown: usize,
+    refused: usize,
+    /// The machines of each code that refuses a file or leaves its verdict unknown; the boolean is true if the verdict
+    /// is unknown.
+    why: BTreeMap<(bool, Code), Named>,
+    /// The refused machines, by the change that would admit them.
+    changes: BTreeMap<Option<Change>, Named>,
+}
+
+impl Count {
+    fn add_verdict(&mut self, fleet_report: &OfFile, label: Option<&str>, place: InputPlace) {
+        let refused = match fleet_report.verdict {
+            Verdict::Runs => {
+                self.runs += 1;
+                return;
+            }
+            Verdict::Unknown => {
+                self.unknown += 1;
+                false
+            }
+            Verdict::Refused => {
+                self.refused += 1;
+                true
+            }
+        };
+        if refused {
+            self.changes.entry(fleet_report.change).or_default().add_name(label, place);
+        }
+        for code in &fleet_report.why {
+            self.why.entry((!refused, *code)).or_default().add_name(label, place);
+        }
+    }
+
+    /// Returns the summary of a file or of all files; `it` refers to them in the text.
+    fn summary_text(&self, what: &str, machines: usize, it: &str) -> String {
+        let head = format!("{what}: {machines} {}", pluralize(machines, "machine", "machines"));
+        let mut text = sanitize::sanitize_line(&head).into_owned() + "\n";
+        let width = machines.to_string().len();
+        let run = format!("run {it}");
+        for (count, word, unknown) in [
+            (self.runs, &*run, None),
+            (self.refused, "refused", Some(false)),
+            (self.unknown, "cannot tell", Some(true)),
+        ] {
+            if count > 0 {
+                let _ = writeln!(text, "  {count:>width$}  {word}");
+            }
+            for ((_, code), named) in self.why.iter().filter(|((of, _), _)| Some(*of) == unknown) {
+                text.push_str(&named.summary_line(width, &format!("{code} {}", code.title())));
+            }
+        }
+        if self.refused > 0 {
+            text.push_str("  what would admit the refused\n");
+        }
+        // Changes that admit more machines come first; among equal ones, the smaller change. Machines without a known
+        // change come last.
+        let mut changes: Vec<(&Option<Change>, &Named)> = self.changes.iter().collect();
+        changes.sort_by_key(|(change, named)| {
+            (change.is_none(), std::cmp::Reverse(named.count), change.map(Change::change_count), **change)
+        });
+        for (change, named) in changes {
+            let words = change.map_or_else(
+                || format!("neither a newer driver nor another {} nor more code", CUDNN.name),
+                Change::describe,
+            );
+            text.push_str(&named.summary_line(width, &words));
+        }
+        text
+    }
+}
+
+impl InputPlace {
+    fn describe(self) -> String {
+        match self {
+            Self::Line(number) => format!("line {number}"),
+            Self::Item(number) => format!("item {number}"),
+            Self::ArtifactReport => "the machine".to_owned(),
+        }
+    }
+}
+
+fn pluralize<'a>(count: usize, one: &'a str, several: &'a str) -> &'a str {
+    if count == 1 { one } else { several }
+}

@@ -1,0 +1,265 @@
+//! Reader for the XML that `nvidia-smi -q -x` writes: one log for each machine, any number of them in one input.
+
+use std::io::{self, BufRead, Read};
+
+use crate::host::machine::{Gpu, Machine, cc_of_pci_device};
+use cudaguard::internal::tables;
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+use super::inputs::{GPUS, HostFacts, LARGEST, device_id, is_absent, parse_cuda_version, parse_driver_release};
+
+/// The root element of a log.
+const ROOT: &str = "nvidia_smi_log";
+/// Maximum nesting of the elements.
+const DEEPEST: usize = 64;
+
+/// The data of one machine in the log of `nvidia-smi`.
+pub(super) struct SmiLog {
+    pub(super) machine: Machine,
+    /// GPUs that no CUDA program can use, with the reason.
+    pub(super) unusable: Vec<String>,
+}
+
+/// Reader that counts the lines that it passes on, and fails if one log is larger than [`LARGEST`].
+struct LogInput<'a> {
+    input: &'a mut dyn BufRead,
+    line: usize,
+    left: usize,
+}
+
+impl Read for LogInput<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let buffer = self.fill_buf()?;
+        let length = buffer.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&buffer[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl BufRead for LogInput<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let buffer = self.input.fill_buf()?;
+        if self.left == 0 && !buffer.is_empty() {
+            let why = "is larger than 16 MiB for one machine: expected what nvidia-smi -q -x writes";
+            return Err(io::Error::other(why));
+        }
+        Ok(&buffer[..buffer.len().min(self.left)])
+    }
+
+    fn consume(&mut self, length: usize) {
+        // The bytes are buffered, so this reads nothing.
+        if let Ok(buffer) = self.input.fill_buf() {
+            self.line += buffer.iter().take(length).filter(|byte| **byte == b'\n').count();
+        }
+        self.left -= length.min(self.left);
+        self.input.consume(length);
+    }
+}
+
+/// A GPU whose elements are being read.
+#[derive(Default)]
+struct SmiGpu {
+    name: Option<String>,
+    /// The compute capability for the PCI device id.
+    cc: Option<(u8, u8)>,
+    mig_enabled: bool,
+    mig_instances: usize,
+    prohibited: bool,
+    needs_reset: bool,
+}
+
+impl SmiGpu {
+    fn set(&mut self, path: &[String], text: &str) {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match path[..] {
+            ["product_name"] => self.name = Some(text.to_owned()),
+            ["pci", "pci_device_id"] => self.cc = device_id(text).and_then(cc_of_pci_device),
+            ["mig_mode", "current_mig"] => self.mig_enabled = text == "Enabled",
+            ["compute_mode"] => self.prohibited = text == "Prohibited",
+            ["gpu_reset_status", "reset_required"] => self.needs_reset = text == "Yes",
+            _ => {}
+        }
+    }
+
+    /// Returns the reason why no CUDA program can use this GPU.
+    fn unusable(&self) -> Option<&'static str> {
+        if self.needs_reset {
+            Some("it must be reset")
+        } else if self.prohibited {
+            Some("its compute mode is Prohibited")
+        } else if self.mig_enabled && self.mig_instances == 0 {
+            Some("MIG is enabled and it has no MIG instance")
+        } else {
+            None
+        }
+    }
+
+    fn gpu(self) -> Gpu {
+        let visible = self.unusable().map(|_| false);
+        // The PCI device id is exact. A product name may be unknown, or missing (`Graphics Device`).
+        let cc = self.cc.or_else(|| tables::gpu_cc(self.name.as_deref()?));
+        Gpu { name: self.name, cc, visible, ..Gpu::default() }
+    }
+}
+
+/// Reads logs until `take` returns false. `line` is the number of the first line of the input. An error contains the
+/// line number, or 0 if the input cannot be read.
+pub(super) fn read(
+    input: &mut dyn BufRead,
+    line: usize,
+    take: &mut dyn FnMut(SmiLog) -> bool,
+) -> Result<(), (usize, String)> {
+    let mut reader = Reader::from_reader(LogInput { input, line, left: LARGEST });
+    let (mut buffer, mut path) = (Vec::new(), Vec::<String>::new());
+    let (mut facts, mut gpu, mut unusable) = (HostFacts::default(), None::<SmiGpu>, Vec::new());
+    let (mut gpus, mut machines) = (0_usize, 0_usize);
+    loop {
+        buffer.clear();
+        let event = reader.read_event_into(&mut buffer);
+        let line = reader.get_ref().line;
+        match event.map_err(|error| (line, error.to_string()))? {
+            Event::Start(tag) => {
+                let name = String::from_utf8_lossy(tag.name().as_ref()).into_owned();
+                if path.is_empty() && name != ROOT {
+                    return Err((
+                        line,
+                        format!("expected {ROOT}, as nvidia-smi -q -x writes it, found {}", short(&name)),
+                    ));
+                }
+                if path.len() == DEEPEST {
+                    return Err((line, "is nested too deeply: not of nvidia-smi".to_owned()));
+                }
+                if path.len() == 1 && name == "gpu" {
+                    (gpu, gpus) = (Some(SmiGpu::default()), gpus + 1);
+                    if gpus > GPUS {
+                        return Err((line, format!("more than {GPUS} GPUs in one machine")));
+                    }
+                }
+                if let (Some(gpu), "mig_device", 3) = (&mut gpu, &*name, path.len()) {
+                    gpu.mig_instances += 1;
+                }
+                path.push(name);
+            }
+            Event::End(_) => {
+                path.pop();
+                if path.len() == 1 {
+                    if let Some(gpu) = gpu.take() {
+                        if let Some(why) = gpu.unusable() {
+                            let name = gpu.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+                            unusable.push(format!("GPU {}{name}: {why}", gpus - 1));
+                        }
+                        facts.add_gpu(gpu.gpu()).map_err(|why| (line, why))?;
+                    }
+                }
+                if path.is_empty() {
+                    let facts = std::mem::take(&mut facts);
+                    if facts.release.is_none() && facts.gpus.is_empty() {
+                        let why = "driver_version: expected a driver's release, found none, and no gpu";
+                        return Err((line, why.to_owned()));
+                    }
+                    (machines, gpus, reader.get_mut().left) = (machines + 1, 0, LARGEST);
+                    let log = SmiLog { machine: facts.into_machine(), unusable: std::mem::take(&mut unusable) };
+                    if !take(log) {
+                        return Ok(());
+                    }
+                }
+            }
+            Event::Text(text) => {
+                let text = String::from_utf8_lossy(&text);
+                let text = text.trim();
+                match &path[..] {
+                    _ if is_absent(text) => {}
+                    [_, name] if name == "driver_version" => {
+                        facts.release = Some(parse_driver_release(text).map_err(|why| (line, why))?);
+                    }
+                    [_, name] if name == "cuda_version" => {
+                        facts.cuda = Some(parse_cuda_version(text).map_err(|why| (line, why))?);
+                    }
+                    [_, _, inside @ ..] => {
+                        if let Some(gpu) = &mut gpu {
+                            gpu.set(inside, text);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Event::Eof if path.is_empty() && machines > 0 => return Ok(()),
+            Event::Eof => return Err((line, format!("ends too early: expected the end of {ROOT}"))),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the first 40 characters of a name, for a message.
+fn short(name: &str) -> String {
+    name.chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logs(text: &str) -> Result<Vec<SmiLog>, (usize, String)> {
+        let mut all = Vec::new();
+        let mut push = |log| {
+            all.push(log);
+            true
+        };
+        read(&mut text.as_bytes(), 1, &mut push).map(|()| all)
+    }
+
+    fn log(gpu: &str) -> String {
+        format!("<{ROOT}><driver_version>550.54.14</driver_version><gpu id=\"0\">{gpu}</gpu></{ROOT}>\n")
+    }
+
+    #[test]
+    fn device_id_goes_before_the_name() {
+        for (id, name, cc) in [
+            ("1CB310DE", "Quadro P400", Some((6, 1))),
+            ("0x218410DE", "Graphics Device", Some((7, 5))),
+            ("FFFF10DE", "NVIDIA A40", Some((8, 6))),
+            ("1CB31002", "Graphics Device", None),
+            ("", "Graphics Device", None),
+        ] {
+            let text =
+                log(&format!("<product_name>{name}</product_name><pci><pci_device_id>{id}</pci_device_id></pci>"));
+            let logs = logs(&text).expect("a log");
+            assert_eq!(logs[0].machine.gpus.as_ref().map(|gpus| gpus[0].cc), Some(cc), "{id}");
+        }
+    }
+
+    #[test]
+    fn gpu_that_cuda_cannot_use_is_not_visible() {
+        let mig = |devices: &str| {
+            format!("<mig_mode><current_mig>Enabled</current_mig></mig_mode><mig_devices>{devices}</mig_devices>")
+        };
+        for (state, why) in [
+            (mig("None"), Some("MIG is enabled and it has no MIG instance")),
+            (mig("<mig_device><index>0</index></mig_device>"), None),
+            ("<compute_mode>Prohibited</compute_mode>".to_owned(), Some("its compute mode is Prohibited")),
+            ("<compute_mode>Exclusive_Process</compute_mode>".to_owned(), None),
+            (
+                "<gpu_reset_status><reset_required>Yes</reset_required></gpu_reset_status>".to_owned(),
+                Some("it must be reset"),
+            ),
+            ("<gpu_reset_status><reset_required>No</reset_required></gpu_reset_status>".to_owned(), None),
+        ] {
+            let logs = logs(&log(&state)).expect("a log");
+            let expected: Vec<String> = why.iter().map(|why| format!("GPU 0: {why}")).collect();
+            assert_eq!(logs[0].unusable, expected, "{state}");
+            let gpus = logs[0].machine.gpus.as_ref().expect("GPUs");
+            assert_eq!(gpus[0].visible, why.map(|_| false), "{state}");
+        }
+    }
+
+    #[test]
+    fn errors_name_their_line() {
+        let text = log("") + "\n" + &log("") + "<html>";
+        assert_eq!(logs(&text).err().map(|(line, _)| line), Some(4));
+        let text = format!("<{ROOT}>\n<driver_version>new</driver_version></{ROOT}>");
+        assert_eq!(logs(&text).err().map(|(line, _)| line), Some(2));
+        assert_eq!(logs(&(log("") + &log(""))).map(|logs| logs.len()), Ok(2));
+    }
+}

@@ -1,0 +1,530 @@
+//! `init`: writes the files that guard a project under plain cargo as well. It overwrites nothing, so that it can be run again.
+
+mod cmake;
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cudaguard::internal::env::Env;
+use cudaguard::internal::files;
+use cudaguard::internal::json::Value;
+use cudaguard::internal::lock::{Pins, Scope};
+use cudaguard::internal::policy::{FILE, Policy};
+use cudaguard::internal::toolchain::Toolchain;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::Version;
+
+use crate::cargo::graph::CrateGraph;
+use crate::cargo::guards;
+use crate::cargo::project::{Package, Project, absolute_path, repository_root};
+use crate::cli::arguments::Call;
+use crate::cli::report::{self, CliError};
+
+const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
+const WORKFLOW: &str = include_str!("../../templates/cudaguard.yml");
+
+/// The changes that `init` made or, in a dry run, would make.
+struct Changes {
+    /// The output: one line for each file.
+    report: String,
+    dry_run: bool,
+}
+
+impl Changes {
+    fn line(&mut self, text: impl std::fmt::Display) {
+        let _ = writeln!(self.report, "{text}");
+    }
+
+    /// Reports a change, in a dry run as a change that would be made.
+    fn done(&mut self, verb: &str, infinitive: &str, what: impl std::fmt::Display) {
+        if self.dry_run {
+            self.line(format_args!("would {infinitive} {what}"));
+        } else {
+            self.line(format_args!("{verb} {what}"));
+        }
+    }
+}
+
+pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
+    let call = Call::parse(None, arguments);
+    let mut changes = Changes { report: String::new(), dry_run: call.dry_run };
+    if call.cmake {
+        cmake::init_cmake(env, &mut changes)?;
+        report::print_result(&changes.report)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (call, config, project) = Project::from_args(env, arguments)?;
+    let source = dependency_source(&call)?;
+    let variables = config.env_table();
+    let target = &project.targets[0];
+    let graph = CrateGraph::from_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
+    let mut depends = false;
+    for at in &project.selected {
+        let package = &project.members[*at];
+        let policy = Policy::for_package(&package.dir, &project.top, &package.name);
+        let crates = !graph.crates_of(target, &package.name).is_empty();
+        let named = call.packages.contains(&package.name);
+        if named
+            || package.embeds
+            || crates
+            || policy.is_ok_and(|policy| policy.constrains_cuda())
+            || uses_cuda(&package.dir)
+        {
+            add_embed(&mut changes, package, &source)?;
+            depends = true;
+        } else {
+            changes.line(format_args!(
+                "skipped {}: no CUDA source file, build script or known crate: to guard it anyway, run `cargo cudaguard init -p {}`",
+                package.dir.join("Cargo.toml").display(),
+                package.name
+            ));
+        }
+    }
+    let first = project.selected.first().map(|at| &project.members[*at]);
+    let first =
+        first.ok_or_else(|| CliError::operational("no package is selected: name one with -p, or --workspace"))?;
+    let found = Policy::candidate_paths(&first.dir, &project.top).into_iter().find(|place| place.exists());
+    let requires_toolkit = if let Some(found) = found {
+        changes.line(format_args!("kept {}", found.display()));
+        Policy::for_package(&first.dir, &project.top, &first.name).is_ok_and(|policy| policy.toolkit.is_some())
+    } else {
+        // Only if there is no policy yet: the existing file may be unreadable, which is not an error here.
+        let judged =
+            guards::check_package(&config.env, &guards::build_inputs(&project, first, target), &[], &variables)
+                .map_err(CliError::operational)?;
+        write_new_file(&mut changes, &project.top.join(FILE), &policy_text(&judged.policy, &judged.toolchain))?;
+        judged.toolchain.sourced_toolkit_version().is_some()
+    };
+    let source = if depends { source } else { Source::Registry };
+    write_workflow(&mut changes, &project.top, WORKFLOW, requires_toolkit, &source)?;
+    report::print_result(&changes.report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns true if a package contains device code, or a build script that mentions CUDA.
+fn uses_cuda(package: &Path) -> bool {
+    const DEVICE_CODE: [&str; 5] = ["cu", "cuh", "ptx", "cubin", "fatbin"];
+    fn has_device_code(directory: &Path, depth: usize) -> bool {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).any(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if path.is_dir() {
+                depth > 0 && name != "target" && !name.starts_with('.') && has_device_code(&path, depth - 1)
+            } else {
+                path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| DEVICE_CODE.contains(&ending))
+            }
+        })
+    }
+    let script = files::read_text(&package.join("build.rs")).unwrap_or_default().to_ascii_lowercase();
+    ["cuda", "cudnn", "nvcc", "nvrtc", "cublas"].iter().any(|word| script.contains(word)) || has_device_code(package, 6)
+}
+
+/// The `cudaguard` library that packages will depend on.
+enum Source {
+    /// A directory; `because` explains it if the user did not name it.
+    Directory { directory: PathBuf, because: &'static str },
+    /// A repository.
+    Repository { url: String, revision: String, because: &'static str },
+    /// A release that a registry may not have.
+    Registry,
+}
+
+impl Source {
+    /// Returns the value of `cudaguard =` in the manifest of a package. A path is relative to the package.
+    fn dependency(&self, package: &Path) -> String {
+        // A path or a repository also needs the version: without it, `cargo package` fails. TOML and JSON strings have
+        // the same syntax here.
+        let text = |text: &str| Value::from(text.to_owned());
+        match self {
+            Self::Directory { directory, .. } => {
+                let path = relative(package, directory);
+                format!("{{ path = {}, version = \"{}\" }}", text(&path.to_string_lossy()), version_series())
+            }
+            Self::Repository { url, revision, .. } if revision.is_empty() => {
+                format!("{{ git = {}, version = \"{}\" }}", text(url), version_series())
+            }
+            Self::Repository { url, revision, .. } => {
+                format!("{{ git = {}, rev = {}, version = \"{}\" }}", text(url), text(revision), version_series())
+            }
+            Self::Registry => format!("\"{}\"", version_series()),
+        }
+    }
+
+    /// Returns the shell command that installs this release of `cargo cudaguard` in the project directory `top`.
+    fn install_command(&self, top: &Path) -> String {
+        let quote = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned);
+        match self {
+            Self::Directory { directory, .. } => {
+                let path = relative(top, &directory.with_file_name("cargo-cudaguard"));
+                format!("cargo install --locked --path {}", quote(&path.to_string_lossy()))
+            }
+            Self::Repository { url, revision, .. } => {
+                let revision = if revision.is_empty() { String::new() } else { format!(" --rev {}", quote(revision)) };
+                format!("cargo install --locked --git {}{revision} cargo-cudaguard", quote(url))
+            }
+            Self::Registry => format!("cargo install --locked cargo-cudaguard@{}", env!("CARGO_PKG_VERSION")),
+        }
+    }
+
+    const fn because(&self) -> &'static str {
+        match self {
+            Self::Directory { because, .. } | Self::Repository { because, .. } => because,
+            Self::Registry => "",
+        }
+    }
+}
+
+/// Returns the path of `to` as seen from the directory `from`.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (from, to) = (real(from), real(to));
+    let common = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(common).map(|_| Path::new(".."));
+    let down = to.components().skip(common).map(|component| Path::new(component.as_os_str()));
+    up.chain(down).collect()
+}
+
+/// Returns the library that the user specified, or else the one that this command was built with, because packages
+/// depend on that release. A path to another directory would break the build, so it is an error.
+fn dependency_source(call: &Call) -> Result<Source, CliError> {
+    if let Some(directory) = &call.path {
+        let directory = absolute_path(directory);
+        if !holds_the_library(&directory) {
+            return Err(CliError::operational(format_args!(
+                "--path {}: holds no package `cudaguard`; in a checkout it is the folder guard-core",
+                directory.display()
+            )));
+        }
+        return Ok(Source::Directory { directory, because: "" });
+    }
+    if let Some(url) = &call.git {
+        return Ok(Source::Repository { url: url.clone(), revision: String::new(), because: "" });
+    }
+    let exe = std::env::current_exe().unwrap_or_default();
+    Ok(match came_from(&exe) {
+        Some(Origin::Folder(directory)) => {
+            Source::Directory { directory, because: ", by the path of the checkout that this command comes from" }
+        }
+        Some(Origin::Repository { url, revision }) => {
+            Source::Repository { url, revision, because: ", from the repository that this command comes from" }
+        }
+        None => Source::Registry,
+    })
+}
+
+/// Returns the release series of this version, whose releases are compatible with each other.
+fn version_series() -> &'static str {
+    let version = env!("CARGO_PKG_VERSION");
+    version.rsplit_once('.').map_or(version, |(series, _)| series)
+}
+
+fn holds_the_library(folder: &Path) -> bool {
+    let manifest = files::read_text(&folder.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
+    manifest.as_ref().and_then(|table| table.get("package")?.get("name")?.as_str()) == Some("cudaguard")
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Origin {
+    /// The directory of the library in a checkout.
+    Folder(PathBuf),
+    Repository {
+        url: String,
+        revision: String,
+    },
+}
+
+/// Returns the origin of this command if it does not come from a registry. Cargo records what it has installed, and a
+/// program of a checkout is in its target directory.
+fn came_from(exe: &Path) -> Option<Origin> {
+    let library = |checkout: &Path| Some(checkout.join("guard-core")).filter(|folder| holds_the_library(folder));
+    let built = [3, 4].into_iter().find_map(|above| library(exe.ancestors().nth(above)?));
+    if built.is_some() {
+        return built.map(Origin::Folder);
+    }
+    let root = exe.parent()?.parent()?;
+    let record: serde_json::Value = serde_json::from_str(&files::read_text(&root.join(".crates2.json")).ok()?).ok()?;
+    // For example `cargo-cudaguard 0.1.0 (path+file:///folder/cargo-cudaguard)` or `…
+    // (git+https://host/name?branch=x#revision)`.
+    let ours = concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION"), " (");
+    let installed =
+        record.get("installs")?.as_object()?.keys().find_map(|key| key.strip_prefix(ours)?.strip_suffix(')'))?;
+    if let Some(folder) = installed.strip_prefix("path+file://") {
+        let folder = PathBuf::from(percent_decode(folder.split(['#', '?']).next()?)?);
+        return library(folder.parent()?).map(Origin::Folder);
+    }
+    let (url, revision) = installed.strip_prefix("git+")?.split_once('#')?;
+    let url = url.split('?').next()?.to_owned();
+    Some(Origin::Repository { url, revision: revision.to_owned() })
+}
+
+/// Decodes the path of a URL: `%20` is a blank.
+fn percent_decode(path: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::new(), path.as_bytes());
+    while let [first, behind @ ..] = rest {
+        rest = behind;
+        let byte = if *first == b'%' {
+            let (digits, behind) = rest.split_at_checked(2)?;
+            rest = behind;
+            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?
+        } else {
+            *first
+        };
+        bytes.push(byte);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Writes build.rs and adds the dependency that it needs. If there is a build script already, reports what to add to
+/// it.
+fn add_embed(changes: &mut Changes, package: &Package, source: &Source) -> Result<(), CliError> {
+    let manifest = package.dir.join("Cargo.toml");
+    let fail = |error: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {error}", manifest.display()));
+    let text = files::read_text(&manifest).map_err(|error| fail(&error))?;
+    let table: toml::Table = text.parse().map_err(|error| fail(&error))?;
+    let named = table.get("package").and_then(|table| table.get("build"));
+    let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
+    let library = |key: &str| table.get("lib").and_then(|library| library.get(key)?.as_bool());
+    if library("proc-macro").or(library("proc_macro")) == Some(true) {
+        changes.line(format_args!("{}: a procedural macro runs in the compiler: it gets no guard", manifest.display()));
+        return Ok(());
+    }
+    let forbidden = named.and_then(toml::Value::as_bool) == Some(false);
+    if forbidden {
+        changes
+            .line(format_args!("{}: has `build = false`: only `cargo cudaguard build` guards it", manifest.display()));
+        return Ok(());
+    }
+    let embeds = |text: &str| ["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word));
+    let there = match files::read_text(&script) {
+        Ok(text) => Some(embeds(&text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(CliError::operational(format_args!("{}: {error}", script.display()))),
+    };
+    // `cargo add` would write no version next to a repository, and `cargo package` would then fail.
+    let by_version = matches!(source, Source::Registry);
+    let dependency = source.dependency(&package.dir);
+    let add = if by_version {
+        format!("run `cargo add --build --package {} cudaguard`", package.name)
+    } else {
+        format!("add `cudaguard = {dependency}` to [build-dependencies] of {}", manifest.display())
+    };
+    if there == Some(false) {
+        // The dependency alone would make `cargo cudaguard` assume that the script runs the check.
+        let line = "`cudaguard::embed!();`";
+        let first = if package.embeds { String::new() } else { format!("{add} and ") };
+        changes.line(format_args!("{}: is there and embeds nothing: {first}add {line} to its main", script.display()));
+        return Ok(());
+    }
+    if !package.embeds {
+        let Some(text) = add_dependency(&text, &table, &dependency) else {
+            // A build.rs without its dependency would break the build.
+            changes.line(format_args!(
+                "{}: [build-dependencies] is written in a way that is not edited here: {add}, then run this again",
+                manifest.display()
+            ));
+            return Ok(());
+        };
+        // Written in place, because the file may be a symbolic link or have special permissions.
+        if !changes.dry_run {
+            fs::write(&manifest, text).map_err(|error| fail(&error))?;
+        }
+        let because = source.because();
+        changes.done(
+            "added",
+            "add",
+            format_args!("cudaguard to [build-dependencies] of {}{because}", manifest.display()),
+        );
+        if by_version {
+            changes.line(format_args!(
+                "{}: that is a release from a registry; where yours has none, put `cudaguard = {{ path = \"CHECKOUT/guard-core\", \
+                 version = \"{}\" }}` in its place",
+                manifest.display(),
+                version_series()
+            ));
+        }
+    }
+    write_new_file(changes, &script, BUILD_RS).map(drop)
+}
+
+/// Returns the manifest with the dependency added; `None` if its table is not an ordinary `[build-dependencies]` table.
+fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<String> {
+    let line = format!("cudaguard = {source}\n");
+    let anew = if table.contains_key("build-dependencies") {
+        let start = text.lines().position(|line| line.trim() == "[build-dependencies]")?;
+        let offset: usize = text.split_inclusive('\n').take(start + 1).map(str::len).sum();
+        let (before, after) = text.split_at(offset);
+        let gap = if before.ends_with('\n') { "" } else { "\n" };
+        format!("{before}{gap}{line}{after}")
+    } else {
+        format!("{}\n\n[build-dependencies]\n{line}", text.trim_end())
+    };
+    let anew = if text.contains("\r\n") { anew.replace("\r\n", "\n").replace('\n', "\r\n") } else { anew };
+    // A TOML parser has to confirm the result: a header inside a multi-line string is not a table.
+    let read: toml::Table = anew.parse().ok()?;
+    read.get("build-dependencies")?.get("cudaguard")?;
+    Some(anew)
+}
+
+/// Returns a policy that matches the detected toolchain.
+fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
+    let pins = Pins::from_toolchain(policy, toolchain, Scope::WHOLE);
+    let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
+    let mut text = "# What this project asks of its CUDA builds. `cargo cudaguard check` judges by it.\n".to_owned();
+    match version(&pins.toolkit) {
+        Some(Version { major, minor, .. }) => {
+            let _ = write!(text, "\n[toolkit]\nrequire = \">={major}.{minor}, <{}\"\n", major + 1);
+        }
+        None => text.push_str(
+            "\n# No CUDA toolkit was in use when this was written.\n# [toolkit]\n# require = \">=12.4, <14\"\n",
+        ),
+    }
+    if let Some(Version { major, minor, .. }) = version(&pins.library) {
+        let _ = write!(text, "\n[{}]\nrequire = \"^{major}.{minor}\"\n", CUDNN.key);
+    }
+    let archs: Vec<String> = pins.archs.iter().map(|arch| format!("\"{arch}\"")).collect();
+    if archs.is_empty() {
+        text.push_str("\n# [gpu]\n# archs = [\"sm_80\", \"sm_90\", \"compute_90\"]\n");
+    } else {
+        let _ = write!(text, "\n[gpu]\narchs = [{}]\n", archs.join(", "));
+    }
+    text.push_str("\n[build]\nrelease = \"deny\"\ndev = \"warn\"\n# Where no guard can be made, a release would go out without one.\nunguarded = \"deny\"\n");
+    text
+}
+
+/// Writes the workflow of the project in `top` to the root of the repository, where GitHub reads it. No workflow is
+/// written that cannot work: the runners of GitHub have no toolkit, and no path outside of the repository.
+fn write_workflow(
+    changes: &mut Changes,
+    top: &Path,
+    template: &str,
+    requires_toolkit: bool,
+    source: &Source,
+) -> Result<(), CliError> {
+    let repository = repository_root(top);
+    let below = top.strip_prefix(repository).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    let (mut text, mut name) = (template.to_owned(), "cudaguard".to_owned());
+    if !below.is_empty() {
+        // A different project of the same repository gets another file.
+        name.push('-');
+        name.extend(below.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }));
+        // JSON strings are valid in YAML.
+        let title = Value::from(format!("cudaguard {below}"));
+        let folder = Value::from(below);
+        text = text.replacen("name: cudaguard\n", &format!("name: {title}\n"), 1);
+        text = text.replacen("jobs:\n", &format!("defaults:\n  run:\n    working-directory: {folder}\njobs:\n"), 1);
+    }
+    let mut install = source.install_command(top);
+    if install.contains(": ") || install.contains(" #") {
+        install = Value::from(install).to_string();
+    }
+    text = text.replacen("cargo install --locked cargo-cudaguard\n", &format!("{install}\n"), 1);
+    let path = repository.join(".github/workflows").join(format!("{name}.yml"));
+    let outside = matches!(source, Source::Directory { directory, .. } if !directory.starts_with(repository));
+    let reason = if requires_toolkit {
+        "the policy requires a CUDA toolkit, which the runners of GitHub do not have: in a job whose image contains it"
+    } else if outside {
+        "the dependency is a path outside of this repository: in a job that has it"
+    } else {
+        return write_new_file(changes, &path, &text).map(drop);
+    };
+    if path.exists() {
+        changes.line(format_args!("kept {}", path.display()));
+    } else {
+        changes.line(format_args!("no workflow: {reason}, run `cargo cudaguard check --workspace --release`"));
+    }
+    Ok(())
+}
+
+/// Writes a file if it does not exist.
+fn write_new_file(changes: &mut Changes, path: &Path, content: &str) -> Result<(), CliError> {
+    let fail = |error: std::io::Error| CliError::operational(format_args!("cannot write {}: {error}", path.display()));
+    if path.symlink_metadata().is_ok() {
+        changes.line(format_args!("kept {}", path.display()));
+        return Ok(());
+    }
+    if !changes.dry_run {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(fail)?;
+        }
+        let mut file = fs::File::options().write(true).create_new(true).open(path).map_err(fail)?;
+        file.write_all(content.as_bytes()).map_err(fail)?;
+    }
+    changes.done("wrote", "write", path.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_knows_where_it_came_from() {
+        let scratch = tempfile::tempdir().unwrap();
+        let checkout = scratch.path().join("a checkout ü");
+        let write = |path: &Path, text: &str| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(&checkout.join("guard-core/Cargo.toml"), "[package]\nname = \"cudaguard\"\n");
+        let library = Origin::Folder(checkout.join("guard-core"));
+        let target = checkout.join("target");
+        assert_eq!(came_from(&target.join("release/cargo-cudaguard")).as_ref(), Some(&library));
+        assert_eq!(
+            came_from(&target.join("x86_64-unknown-linux-gnu/release/cargo-cudaguard")).as_ref(),
+            Some(&library)
+        );
+        assert_eq!(came_from(Path::new("/usr/bin/cargo-cudaguard")), None);
+        let root = scratch.path().join("root");
+        let installed = |source: &str| {
+            let key = format!("cargo-cudaguard {} ({source})", env!("CARGO_PKG_VERSION"));
+            let record = serde_json::json!({"installs": {"other 1.0.0 (path+file:///x)": {}, key: {"bins": ["cargo-cudaguard"]}}});
+            write(&root.join(".crates2.json"), &record.to_string());
+            came_from(&root.join("bin/cargo-cudaguard"))
+        };
+        let address = checkout.to_string_lossy().replace(' ', "%20").replace('ü', "%C3%BC");
+        assert_eq!(installed(&format!("path+file://{address}/cargo-cudaguard")), Some(library));
+        assert_eq!(installed("path+file:///gone/cargo-cudaguard"), None);
+        assert_eq!(installed("registry+https://github.com/rust-lang/crates.io-index"), None);
+        let url = "https://example.invalid/cudaguard";
+        assert_eq!(
+            installed(&format!("git+{url}?branch=main#0123456789")),
+            Some(Origin::Repository { url: url.into(), revision: "0123456789".into() })
+        );
+    }
+
+    #[test]
+    fn path_dependency_is_relative() {
+        for (from, to, expected) in [
+            ("/no/such/a/b", "/no/such/c/guard-core", "../../c/guard-core"),
+            ("/no/such/a", "/no/such/a/vendor/x", "vendor/x"),
+            ("/no/such", "/no/other", "../other"),
+        ] {
+            assert_eq!(relative(Path::new(from), Path::new(to)), Path::new(expected), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn the_dependency_goes_where_it_belongs() {
+        let with = |text: &str| add_dependency(text, &text.parse().unwrap(), "\"0.1\"");
+        let line = "cudaguard = \"0.1\"\n";
+        assert_eq!(
+            with("[package]\nname = \"a\"\n").unwrap(),
+            format!("[package]\nname = \"a\"\n\n[build-dependencies]\n{line}")
+        );
+        assert_eq!(
+            with("[build-dependencies]\ncc = \"1\"\n[lib]\n").unwrap(),
+            format!("[build-dependencies]\n{line}cc = \"1\"\n[lib]\n")
+        );
+        assert_eq!(with("[build-dependencies]").unwrap(), format!("[build-dependencies]\n{line}"));
+        assert_eq!(
+            with("[package]\r\nname = \"a\"\r\n").unwrap(),
+            "[package]\r\nname = \"a\"\r\n\r\n[build-dependencies]\r\ncudaguard = \"0.1\"\r\n"
+        );
+        assert_eq!(with("build-dependencies = { cc = \"1\" }\n"), None);
+        assert_eq!(with("[build-dependencies.cc]\nversion = \"1\"\n"), None);
+    }
+}

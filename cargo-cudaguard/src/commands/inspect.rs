@@ -1,0 +1,585 @@
+//! `inspect`: prints the manifests, kernels and needed libraries of a file as text or JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use crate::binary::dlopen_note::DlopenEntry;
+use crate::binary::examined::NotExamined;
+use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
+use crate::binary::manifest_decoder::Note;
+use crate::binary::mapped_file::Contents;
+use crate::host::facts::HostGpu;
+use crate::host::judge::answer;
+use crate::host::machine::Components;
+use crate::linked::evidence::Evidence;
+use cudaguard::internal::arch::Target;
+use cudaguard::internal::elf::machine;
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
+use cudaguard::internal::sanitize;
+use cudaguard::internal::vendor::{self, CUDNN, Library};
+use cudaguard::internal::version::{CudaVersion, DriverRelease};
+
+use crate::cli::arguments::Output;
+use crate::cli::report::{self, CliError, EXIT_ERROR};
+use crate::cli::{counts, sarif};
+
+/// Inspects one file that is not an archive.
+pub(crate) fn inspect_file(file: &Path, contents: Arc<Contents>, form: Output) -> Result<ExitCode, CliError> {
+    let (text, unguarded) = looked_at(file, contents, |seen| {
+        // A single file has no findings that apply to every machine, so the SARIF output is empty.
+        let text = if form == Output::Sarif { sarif::files_to_sarif(&[]) } else { seen.render(form == Output::Json) };
+        (text, seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
+    })?;
+    report::print_result(&text)?;
+    match unguarded {
+        Some((true, _)) => return Ok(ExitCode::from(EXIT_ERROR)),
+        Some((false, kind)) if kind != BinaryKind::GpuCode => {
+            report::note(&format!("{}: no manifest: it was built without cudaguard", file.display()));
+        }
+        _ => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn looked_at<T>(
+    file: &Path,
+    contents: Arc<Contents>,
+    tell: impl FnOnce(&InspectedFile<'_>) -> T,
+) -> Result<T, CliError> {
+    let binary = Binary::with_kernels(file, contents).map_err(CliError::operational)?;
+    let kernels = binary.kernels().map_err(CliError::operational)?;
+    let evidence = Evidence::from_binary(&binary, kernels);
+    let (mut notes, mut damaged) = (Vec::new(), false);
+    for note in binary.manifests() {
+        match note {
+            Ok(note) => notes.push(note),
+            Err(error) => {
+                damaged = true;
+                report::note(&format!("warning: {}: a manifest cannot be read: {error}", file.display()));
+            }
+        }
+    }
+    // Truncated data makes the kernels uncertain, too.
+    for doubt in binary.damage.iter().filter(|damage| !kernels.warnings().contains(damage)).chain(kernels.warnings()) {
+        report::note(&format!("warning: {}: {doubt}", file.display()));
+    }
+    let covers: Vec<_> = kernels.coverage_by_cc().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
+    let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence).manifests, &covers);
+    Ok(tell(&InspectedFile { file, binary: &binary, notes, damaged, kernels, evidence: &evidence, drivers }))
+}
+
+/// The minimum driver of a file on a range of GPUs; without kernels, on all GPUs.
+pub(crate) struct Needs {
+    gpus: Option<((u8, u8), (u8, u8))>,
+    /// `None`: any driver that supports these GPUs.
+    driver: Option<(CudaVersion, Option<DriverRelease>)>,
+    /// The oldest driver that certainly loads the code, if it is newer than `driver`.
+    sure_from: Option<(CudaVersion, DriverRelease)>,
+}
+
+/// Returns the requirements for the GPUs that the file has code for. Consecutive GPUs with equal requirements share one
+/// entry.
+pub(crate) fn driver_needs(manifests: &[Manifest], covers: &[((u8, u8), Coverage)]) -> Vec<Needs> {
+    let mut all: Vec<Needs> = Vec::new();
+    if covers.is_empty() {
+        let driver = manifests.iter().filter_map(answer::least_driver).max();
+        return driver.map(|driver| Needs { gpus: None, driver: Some(driver), sure_from: None }).into_iter().collect();
+    }
+    // Prevents GPUs from sharing an entry if a GPU between them has no code.
+    let mut alike = false;
+    for (cc, by) in covers.iter().copied() {
+        if by == Coverage::Nothing {
+            alike = false;
+            continue;
+        }
+        let gpu = HostGpu { cc: Some(cc), visible: true, ..HostGpu::default() };
+        let answers: Vec<_> = manifests
+            .iter()
+            .flat_map(|manifest| answer::answers(manifest, std::slice::from_ref(&gpu), false))
+            .collect();
+        let driver = answers.iter().filter_map(|answer| Some((answer.cuda?, answer.release))).max();
+        let sure_from = answers.iter().filter_map(|answer| answer.sure_from).max();
+        let sure_from = sure_from.filter(|(cuda, _)| driver.is_none_or(|(needs, _)| needs < *cuda));
+        match all.last_mut() {
+            Some(Needs { gpus: Some((_, to)), driver: last, sure_from: sure })
+                if alike && (*last, *sure) == (driver, sure_from) =>
+            {
+                *to = cc;
+            }
+            _ => all.push(Needs { gpus: Some((cc, cc)), driver, sure_from }),
+        }
+        alike = true;
+    }
+    all
+}
+
+impl Needs {
+    pub(crate) fn to_json(&self) -> Value {
+        let mut value = object::<&str>([]);
+        let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
+        value.insert_some("from", self.gpus.map(|(from, _)| cc(from)));
+        value.insert_some("to", self.gpus.map(|(_, to)| cc(to)));
+        value.insert_some("cuda", self.driver.map(|(cuda, _)| cuda.to_string()));
+        value.insert_some("release", self.driver.and_then(|(_, release)| release).map(|release| release.to_string()));
+        let sure = |(cuda, release): (CudaVersion, DriverRelease)| {
+            object([("cuda", cuda.to_string()), ("release", release.to_string())].map(|(key, text)| (key, text.into())))
+        };
+        value.insert_some("sure_from", self.sure_from.map(sure));
+        value
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let needs = match self.driver {
+            None => "any that drives it".to_owned(),
+            Some((cuda, None)) => format!("one that supports CUDA {cuda}"),
+            Some((cuda, Some(release))) => format!("one that supports CUDA {cuda} ({release} or newer)"),
+        };
+        let needs = match self.sure_from {
+            None => needs,
+            Some((cuda, release)) => format!("{needs}; sure where it supports CUDA {cuda} ({release} or newer)"),
+        };
+        match self.gpus {
+            None => needs,
+            Some(((a, b), (c, d))) if (a, b) == (c, d) => format!("{a}.{b}: {needs}"),
+            Some(((a, b), (c, d))) => format!("{a}.{b} to {c}.{d}: {needs}"),
+        }
+    }
+}
+
+/// The contents of a file that `inspect` prints.
+struct InspectedFile<'a> {
+    file: &'a Path,
+    binary: &'a Binary,
+    notes: Vec<Note>,
+    /// Set if a note cannot be read.
+    damaged: bool,
+    kernels: &'a Kernels,
+    evidence: &'a Evidence,
+    drivers: Vec<Needs>,
+}
+
+impl InspectedFile<'_> {
+    fn render(&self, json: bool) -> String {
+        if json { self.to_json() } else { self.to_text() }
+    }
+
+    fn to_json(&self) -> String {
+        let Self { file, binary, notes, damaged: _, kernels, evidence, drivers } = self;
+        let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
+        value.insert_some("kind", Some(binary.kind.to_string()));
+        value.insert_some("machine", processor_name(binary));
+        value.insert_some("components", Some(array(notes.iter().map(|note| note.manifest.to_json()))));
+        value.insert_some("kernels", Some(kernels.to_json()));
+        value.insert_some("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(Needs::to_json))));
+        value.insert_some("evidence", evidence.to_json());
+        value.insert_some("needed", Some(array(binary.needed.iter().map(String::as_str))));
+        value.insert_some(
+            "opened",
+            (!binary.opened.is_empty()).then(|| array(binary.opened.iter().map(opened_to_json))),
+        );
+        for library in vendor::ALL {
+            value.insert_some(
+                library.key,
+                binary.linkage(library).name().filter(|_| binary.kind != BinaryKind::GpuCode),
+            );
+        }
+        let detected = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
+        let detected: Vec<_> = vendor::ALL.iter().filter_map(detected).collect();
+        value.insert_some("inside", (!detected.is_empty()).then(|| object(detected)));
+        put_not_judged(&mut value, &self.not_examined());
+        format!("{}\n", value.to_pretty_string())
+    }
+
+    fn to_text(&self) -> String {
+        let Self { file, binary, notes, damaged: _, kernels, evidence, drivers } = self;
+        let mut page = InspectPage::default();
+        let what = match (binary.kind, processor_name(binary)) {
+            (BinaryKind::GpuCode, _) => "kernels only".to_owned(),
+            (kind, Some(processor)) => format!("{kind}, {processor}"),
+            (kind, None) => format!("{kind} without any object"),
+        };
+        page.push_title(&format!("{}: {what}", file.display()));
+        for note in notes {
+            write_component(&mut page, note, !kernels.entries().is_empty());
+        }
+        page.push_title("kernels");
+        if kernels.entries().is_empty() {
+            let examined = if binary.not_examined.is_empty() {
+                "no GPU code in this file"
+            } else {
+                "no GPU code in what was examined"
+            };
+            page.push_line("none", examined);
+        } else {
+            write_images(&mut page, kernels);
+        }
+        let mut name = "driver";
+        for needs in drivers {
+            page.push_line(name, &needs.describe());
+            name = "";
+        }
+        made_by(&mut page, evidence);
+        if binary.kind != BinaryKind::GpuCode {
+            page.push_title("libraries");
+            let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
+            page.push_line("CUDA", &join_names(&of_cuda, "none needed"));
+            for library in vendor::ALL {
+                let linkage = binary.linkage(library);
+                if linkage != Linkage::None {
+                    let version =
+                        version_inside(binary, library).map(|version| format!("{version}, ")).unwrap_or_default();
+                    page.push_line(library.name, &format!("{version}{}", linkage.name().unwrap_or("not known")));
+                }
+            }
+            page.push_line("others", &join_names(&others, "none needed"));
+            for entry in &binary.opened {
+                page.push_line(
+                    "opened",
+                    &format!("{}: {}, {}", entry.sonames.join(", "), entry.priority, entry.description),
+                );
+            }
+        }
+        page.not_examined(&self.not_examined());
+        page.0
+    }
+
+    fn not_examined(&self) -> Vec<NotExamined> {
+        let name = self.file.file_name().unwrap_or(self.file.as_os_str()).to_string_lossy();
+        self.binary.not_examined.iter().map(|reason| NotExamined::new(&*name, reason)).collect()
+    }
+}
+
+/// Returns an entry with the field names of systemd's package notes.
+fn opened_to_json(entry: &DlopenEntry) -> Value {
+    let text = |text: &String| Value::from(text.as_str());
+    object([
+        ("feature", text(&entry.feature)),
+        ("description", text(&entry.description)),
+        ("priority", text(&entry.priority)),
+        ("soname", array(entry.sonames.iter().map(String::as_str))),
+    ])
+}
+
+/// Returns the version of a library that is statically linked into the file, if it is known.
+pub(crate) fn version_inside(binary: &Binary, library: &Library) -> Option<String> {
+    let inside = binary.linkage(library) == Linkage::Static;
+    inside.then(|| binary.version_inside(library))?.map(|version| version.to_string())
+}
+
+/// Returns the name of the processor that the file is built for; `None` for GPU code alone and for an archive without
+/// objects.
+pub(crate) fn processor_name(binary: &Binary) -> Option<String> {
+    (binary.kind != BinaryKind::GpuCode && binary.machine != 0)
+        .then(|| machine::machine_name(binary.machine).into_owned())
+}
+
+/// Groups the names of parts that were not examined by their reason.
+pub(crate) fn by_reason(parts: &[NotExamined]) -> BTreeMap<&str, Vec<&str>> {
+    let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for part in parts {
+        all.entry(&part.reason).or_default().push(&part.name);
+    }
+    all
+}
+
+/// A page of titles and of lines with a name and a description.
+#[derive(Default)]
+pub(crate) struct InspectPage(pub(crate) String);
+
+impl InspectPage {
+    pub(crate) fn push_title(&mut self, text: &str) {
+        self.0.push_str(&sanitize::sanitize_line(text));
+        self.0.push('\n');
+    }
+
+    /// Lists the parts that were not examined, with their number and the reasons.
+    pub(crate) fn not_examined(&mut self, parts: &[NotExamined]) {
+        if !parts.is_empty() {
+            self.push_title(&format!("not examined: {}", counts::count_of(parts.len() as u64, "part")));
+        }
+        for (reason, names) in by_reason(parts) {
+            self.push_line(&names.len().to_string(), &format!("{reason}: {}", counts::join_some(&names)));
+        }
+    }
+
+    pub(crate) fn push_line(&mut self, name: &str, text: &str) {
+        let _ = writeln!(self.0, "  {name:<10} {}", sanitize::sanitize_line(text));
+    }
+}
+
+/// Adds the field `not_judged`, which has the same form in the JSON of every subcommand.
+pub(crate) fn put_not_judged(value: &mut Value, parts: &[NotExamined]) {
+    value.insert_some("not_judged", (!parts.is_empty()).then(|| array(parts)));
+}
+
+fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
+    let manifest = &note.manifest;
+    page.push_title(&format!("component {}", manifest.component));
+    if note.revision > 1 {
+        page.push_line(
+            "note",
+            &format!("of revision {}, newer than this cudaguard: this is what it can read", note.revision),
+        );
+    }
+    page.push_line("guarded by", &format!("cudaguard {}", manifest.cudaguard));
+    page.push_line("target", &format!("{}, {}", manifest.target, manifest.profile));
+    page.push_line("toolkit", &manifest.toolkit.map_or("none".to_owned(), |version| version.to_string()));
+    page.push_line(CUDNN.name, &describe_guard(manifest));
+    if let Some(cudart) = manifest.cudart.filter(|cudart| cudart.linkage != Linkage::None) {
+        let version = cudart.version.map(|version| format!("{version}, ")).unwrap_or_default();
+        page.push_line("cudart", &format!("{version}{}", cudart.linkage.name().unwrap_or("not known")));
+    }
+    if let Some(compiler) = &manifest.host_compiler {
+        page.push_line("compiler", compiler);
+    }
+    let observed = manifest.observed.as_deref().filter(|_| manifest.archs_known() == "observed");
+    let archs = observed.unwrap_or(&manifest.declared);
+    let names: Vec<String> = archs.iter().map(Target::to_string).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    page.push_line("archs", &format!("{} ({})", join_names(&names, "none"), manifest.archs_known()));
+    let mut name = "requires";
+    for requirement in &manifest.requires {
+        page.push_line(name, &describe_requirement(requirement));
+        name = "";
+    }
+    if manifest.observed.is_none() && has_kernels {
+        // The note does not contain the requirements of the kernels; they are listed below.
+        page.push_line(name, "what its kernels ask for: nobody sealed it, so it looks when it starts");
+    } else if let Some(what) = manifest.not_judged() {
+        page.push_line(name, &format!("not known of {what}"));
+    } else if manifest.requires.is_empty() {
+        page.push_line(
+            name,
+            if manifest.sealed { "nothing" } else { "nothing on record: nobody sealed it, so it looks when it starts" },
+        );
+    }
+    for (code, reason) in &manifest.allow {
+        page.push_line("allows", &format!("{code}: {reason}"));
+    }
+}
+
+fn describe_guard(manifest: &Manifest) -> String {
+    match &manifest.library {
+        None => "none".to_owned(),
+        Some(guarded) if guarded.linkage == Linkage::None => {
+            format!("not used by this file (its headers, {}, were there)", guarded.version)
+        }
+        Some(guarded) => match guarded.linkage.name() {
+            Some(linkage) => format!("{}, {linkage}", guarded.version),
+            None => format!("{}, linkage not known before linking", guarded.version),
+        },
+    }
+}
+
+/// Describes a requirement in one line.
+fn describe_requirement(requirement: &Requirement) -> String {
+    let driver = |cuda: &dyn std::fmt::Display, release: &dyn std::fmt::Display| {
+        format!("driver supports CUDA {cuda} (release {release})")
+    };
+    match requirement {
+        Requirement::Library { min, below, built, soname, .. } => {
+            format!("{} {min} or newer, below {below} ({soname}, built with {built})", CUDNN.name)
+        }
+        Requirement::Part { file, needed, .. } => {
+            format!("{file} beside it{}", if *needed { "" } else { ", where it is used" })
+        }
+        Requirement::Driver { cuda, release, because } if release.branch == 0 => {
+            format!("driver supports CUDA {cuda}: {because}")
+        }
+        Requirement::Driver { cuda, release, because } => format!("{}: {because}", driver(cuda, release)),
+        Requirement::Gpu { from, to, by, code, cuda, release, sure_from, .. } => {
+            let mut text = match to {
+                Some(to) if to == from => format!("GPU {}.{}: ", from.0, from.1),
+                // The interval includes all minor versions of the major version.
+                Some((major, u8::MAX)) if *from == (0, 0) => format!("GPU up to {major}.x: "),
+                Some((major, minor)) if *from == (0, 0) => format!("GPU up to {major}.{minor}: "),
+                Some((major, u8::MAX)) if *from == (*major, 0) => format!("GPU {major}.x: "),
+                Some((major, u8::MAX)) => format!("GPU {}.{} to {major}.x: ", from.0, from.1),
+                Some(to) => format!("GPU {}.{} to {}.{}: ", from.0, from.1, to.0, to.1),
+                None => format!("GPU {}.{} and newer: ", from.0, from.1),
+            };
+            text.push_str(match by {
+                GpuCoverage::Cubin => "served by ",
+                GpuCoverage::Ptx => "served by PTX, ",
+                GpuCoverage::Partial => "served in part, by ",
+                GpuCoverage::PartialPtx => "served in part, by PTX, ",
+                GpuCoverage::Nothing => "not served",
+                GpuCoverage::Unknown if code.is_empty() => "cannot be told",
+                GpuCoverage::Unknown => "cannot be told; by what can be read, ",
+            });
+            text.push_str(code);
+            match (cuda, release) {
+                (Some(cuda), Some(release)) => text + "; " + &driver(cuda, release),
+                (Some(cuda), None) => text + &format!("; driver supports CUDA {cuda}"),
+                _ => match sure_from {
+                    Some((cuda, release)) => text + "; sure where the " + &driver(cuda, release),
+                    None => text,
+                },
+            }
+        }
+    }
+}
+
+fn write_images(page: &mut InspectPage, kernels: &Kernels) {
+    struct Span {
+        from: (u8, u8),
+        to: (u8, u8),
+        how: String,
+    }
+    let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for entry in kernels.entries() {
+        let isa = entry.ptx_isa().map_or(String::new(), |(major, minor)| format!(" (PTX ISA {major}.{minor})"));
+        let kind = match entry.kind {
+            // The name is longer than the column.
+            kernels::ImageKind::RelocatablePtx => "reloc. ptx".to_owned(),
+            other => other.to_string(),
+        };
+        *count.entry((kind, format!("{}{isa}", entry.arch_name()))).or_default() += 1;
+    }
+    for ((kind, arch), number) in &count {
+        page.push_line(kind, &if *number == 1 { arch.clone() } else { format!("{number} × {arch}") });
+    }
+    let all = kernels.container_groups().iter().map(|group| group.containers.len()).sum();
+    // Consecutive GPUs with the same coverage share one line.
+    let mut spans: Vec<Span> = Vec::new();
+    for cover in kernels.coverage_by_cc() {
+        let mut how = match cover.service.code {
+            Some(code) => format!("{} ({code})", cover.service.by.name()),
+            None => cover.service.by.name().to_owned(),
+        };
+        match cover.service.by {
+            Coverage::Partial => how.push_str(&left_out(kernels, cover.cc, all)),
+            Coverage::Ptx => how.push_str(", compiled by the driver at the first start"),
+            _ => {}
+        }
+        match spans.last_mut() {
+            Some(last) if last.how == how => last.to = cover.cc,
+            _ => spans.push(Span { from: cover.cc, to: cover.cc, how }),
+        }
+    }
+    let mut name = "serves";
+    for Span { from: (a, b), to: (c, d), how } in spans {
+        page.push_line(
+            name,
+            &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
+        );
+        name = "";
+    }
+}
+
+/// Lists the tools that built the file, as far as the file shows them.
+fn made_by(page: &mut InspectPage, evidence: &Evidence) {
+    if *evidence == Evidence::default() {
+        return;
+    }
+    page.push_title("made by");
+    for (made, containers) in &evidence.kernel_makers() {
+        let (major, minor) = made.release;
+        let of = match containers {
+            1 => String::new(),
+            number => format!(", in {number} containers"),
+        };
+        let newer = if made.known == Known::Isa { " or newer" } else { "" };
+        page.push_line(
+            &made.kind.to_string(),
+            &format!("CUDA {major}.{minor}{newer} ({}{of})", made.known.display_name()),
+        );
+    }
+    for version in &evidence.cudart {
+        page.push_line("cudart", &format!("{version} (a constant in its code)"));
+    }
+    for compiler in &evidence.compilers {
+        page.push_line("compiler", compiler);
+    }
+}
+
+/// Describes how many containers have no code for this compute capability, and the origin of some of them.
+fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
+    const NAMED: usize = 3;
+    let (mut number, mut origins) = (0, BTreeSet::new());
+    for container in kernels.containers_without(cc) {
+        number += 1;
+        origins.extend(container.origin.as_deref());
+    }
+    let has = if number == 1 { "has" } else { "have" };
+    let mut text = format!("; {number} of {all} containers {has} nothing for it");
+    if !origins.is_empty() {
+        let more = origins.len().saturating_sub(NAMED);
+        let named: Vec<&str> = origins.into_iter().take(NAMED).collect();
+        let _ = write!(text, ": {}", named.join(", "));
+        if more > 0 {
+            let _ = write!(text, " and {more} more");
+        }
+    }
+    text
+}
+
+pub(crate) fn join_names(names: &[&str], none: &str) -> String {
+    if names.is_empty() { none.to_owned() } else { names.join(" ") }
+}
+
+pub(crate) fn is_cuda(name: &&str) -> bool {
+    [
+        "libcuda.",
+        "libcublas",
+        "libcufft",
+        "libcurand",
+        "libcusolver",
+        "libcusparse",
+        "libnv",
+        "libnpp",
+        "libcupti",
+        "libcutensor",
+        "libcufile",
+    ]
+    .iter()
+    .any(|start| name.starts_with(start))
+        || vendor::ALL.iter().any(|library| name.starts_with(library.stem))
+}
+
+/// Describes the toolchain of a component briefly.
+pub(crate) fn built_with(manifest: &Manifest) -> String {
+    let mut parts = Vec::new();
+    if let Some(version) = manifest.toolkit {
+        parts.push(format!("CUDA {}.{}", version.major, version.minor));
+    }
+    if let Some(guarded) = manifest.library.as_ref().filter(|guarded| guarded.linkage != Linkage::None) {
+        parts.push(format!("{} {}", CUDNN.name, guarded.version));
+    }
+    if parts.is_empty() { "no CUDA".to_owned() } else { parts.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use cudaguard::internal::manifest::PtxFallback;
+
+    use super::*;
+
+    #[test]
+    fn a_row_begins_with_no_gpu_that_never_was() {
+        let row = |from, to| Requirement::Gpu {
+            from,
+            to,
+            by: GpuCoverage::Nothing,
+            code: String::new(),
+            cuda: None,
+            release: None,
+            sure_from: None,
+            beside: PtxFallback::Nothing,
+        };
+        for (from, to, says) in [
+            ((0, 0), Some((7, 4)), "GPU up to 7.4: not served"),
+            ((0, 0), Some((7, 255)), "GPU up to 7.x: not served"),
+            ((8, 0), Some((8, 6)), "GPU 8.0 to 8.6: not served"),
+            ((8, 7), Some((8, 7)), "GPU 8.7: not served"),
+            ((9, 1), None, "GPU 9.1 and newer: not served"),
+        ] {
+            assert_eq!(describe_requirement(&row(from, to)), says);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! One module for each subcommand.
+
+pub(crate) mod cargo;
+pub(crate) mod check;
+pub(crate) mod cmake;
+pub(crate) mod doctor;
+pub(crate) mod exec;
+pub(crate) mod explain;
+pub(crate) mod fleet;
+pub(crate) mod generic_build;
+pub(crate) mod init;
+pub(crate) mod inspect;
+pub(crate) mod lock;
+pub(crate) mod map;
+pub(crate) mod probe;
+pub(crate) mod requirements;
+pub(crate) mod verify;
+pub(crate) mod whole;

@@ -1,0 +1,157 @@
+//! `probe`: prints this machine as text or as a host file in JSON.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use crate::host::machine::{self, Driver, DriverProbe, Gpu, HostLibrary, Machine, MachineKind};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::sanitize;
+use cudaguard::internal::vendor;
+
+use crate::cli::arguments::ProbeFormat;
+use crate::cli::report::{self, CliError};
+
+pub(crate) fn run_probe(env: &Env, form: ProbeFormat, name: Option<String>) -> Result<ExitCode, CliError> {
+    let machine = Machine { name, ..machine::detect_machine(env, Some(&DriverProbe::with_current_exe())) };
+    report::print_result(&match form {
+        ProbeFormat::Text => to_text(&machine),
+        ProbeFormat::Json => format!("{}\n", machine.to_json().to_pretty_string()),
+        ProbeFormat::Line => format!("{}\n", machine.to_json()),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn to_text(machine: &Machine) -> String {
+    let mut page = ProbePage(driver_and_gpus(machine));
+    for library in vendor::ALL {
+        page.push_title(library.name);
+        write_libraries(&mut page, machine.library_files(library));
+    }
+    if !machine.doubts.is_empty() {
+        page.push_title("not known");
+    }
+    for doubt in &machine.doubts {
+        page.push_line("", doubt);
+    }
+    page.0
+}
+
+/// Describes the machine without its libraries.
+pub(crate) fn driver_and_gpus(machine: &Machine) -> String {
+    let mut page = ProbePage::default();
+    let kind = match machine.kind {
+        Some(MachineKind::Wsl2) => ", Windows' subsystem for Linux",
+        Some(MachineKind::Jetson) => ", a Jetson",
+        None => "",
+    };
+    let name = machine.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    page.push_title(&format!("{name}{}{kind}", machine.platform.as_deref().unwrap_or("this machine")));
+    page.push_title("driver");
+    write_driver(&mut page, machine, machine.driver.as_ref());
+    page.push_title("GPUs");
+    write_gpus(&mut page, machine.gpus.as_deref());
+    for (name, value) in &machine.variables {
+        page.push_line(name, if value.is_empty() { "(set, and empty)" } else { value });
+    }
+    page.0
+}
+
+#[derive(Default)]
+struct ProbePage(String);
+
+impl ProbePage {
+    fn push_title(&mut self, text: &str) {
+        let _ = writeln!(self.0, "{}", sanitize::sanitize_line(text));
+    }
+
+    fn push_line(&mut self, name: &str, text: &str) {
+        let (name, text) = (sanitize::sanitize_line(name), sanitize::sanitize_line(text));
+        let _ = if name.is_empty() { writeln!(self.0, "  {text}") } else { writeln!(self.0, "  {name:<14} {text}") };
+    }
+}
+
+fn write_driver(page: &mut ProbePage, machine: &Machine, driver: Option<&Driver>) {
+    let Some(driver) = driver else { return page.push_line("", "not known") };
+    let source = |key: &str| {
+        let found = machine.sources.iter().find(|(known, _)| known == key);
+        found.map_or(String::new(), |(_, place)| format!("  ({place})"))
+    };
+    if driver.absent {
+        page.push_line("libcuda", "not found where the loader looks: libcuda.so.1");
+    } else if let Some(path) = &driver.library {
+        page.push_line("libcuda", &format!("{path}{}", source("driver.library")));
+    }
+    if let Some(release) = driver.user {
+        page.push_line("release", &format!("{release}{}", source("driver.user")));
+    }
+    if let Some(cuda) = driver.cuda {
+        page.push_line("supports", &format!("CUDA {cuda}{}", source("driver.cuda")));
+    }
+    match driver.kernel {
+        Some(release) => page.push_line("kernel module", &format!("{release}{}", source("driver.kernel"))),
+        None => page.push_line("kernel module", "not found"),
+    }
+    if let Some(init) = driver.init {
+        page.push_line("cuInit", &format!("answers {init}: {}", describe_cuda_error(init)));
+    }
+    if let Some(compat) = &driver.compat {
+        let branches: Vec<String> = compat.branches.iter().map(u32::to_string).collect();
+        page.push_line(
+            "cuda-compat",
+            &format!("for kernel modules of {}", join_words(&branches, "any branch that it does not name")),
+        );
+    }
+    if driver.ptx_compiler == Some(false) {
+        page.push_line("PTX compiler", "libnvidia-ptxjitcompiler.so.1 is not found");
+    }
+}
+
+/// Returns a short description of a CUDA error number (see cuda.h).
+fn describe_cuda_error(answer: u32) -> &'static str {
+    match answer {
+        0 => "it works",
+        34 => "it is the stub that is for linking only",
+        100 => "no GPU",
+        101 => "no such GPU",
+        802 => "the system is not ready: is the fabric manager running?",
+        803 => "libcuda and the kernel module do not belong together",
+        804 => "cuda-compat is not for this GPU",
+        999 => "unknown error: see the kernel's log",
+        _ => "see cuda.h",
+    }
+}
+
+fn write_gpus(page: &mut ProbePage, gpus: Option<&[Gpu]>) {
+    let Some(gpus) = gpus else {
+        return page.push_line("not known", "the kernel module lists none, and the driver showed none");
+    };
+    if gpus.is_empty() {
+        page.push_line("", "none");
+    }
+    for gpu in gpus {
+        let cc = gpu.cc.map_or("compute capability not known".to_owned(), |(major, minor)| {
+            format!("compute capability {major}.{minor}")
+        });
+        let hidden = if gpu.visible == Some(false) { ", not visible to a program that is started here" } else { "" };
+        let at = gpu.pci.as_ref().map(|pci| format!(", {pci}")).unwrap_or_default();
+        page.push_line("", &format!("{}: {cc}{at}{hidden}", gpu.name.as_deref().unwrap_or("a GPU without a name")));
+    }
+}
+
+fn write_libraries(page: &mut ProbePage, libraries: Option<&[HostLibrary]>) {
+    let libraries = libraries.unwrap_or_default();
+    if libraries.is_empty() {
+        page.push_line("none", "not found where the loader looks");
+    }
+    for library in libraries {
+        let version = library.version.map_or("version not known".to_owned(), |version| version.to_string());
+        let path = library.path.as_deref().unwrap_or_default();
+        let by = library.by.as_ref().map(|by| format!("  ({by})")).unwrap_or_default();
+        let behind = if library.taken { "" } else { ", behind another" };
+        page.push_line(&version, &format!("{path}{by}{behind}"));
+    }
+}
+
+fn join_words(words: &[String], none: &str) -> String {
+    if words.is_empty() { none.to_owned() } else { words.join(", ") }
+}

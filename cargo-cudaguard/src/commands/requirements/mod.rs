@@ -1,0 +1,185 @@
+//! `requirements`: prints the requirements of files as text, as JSON, and in the formats of tools that place programs
+//! on machines.
+//!
+//! [`Placement`] derives the requirements; this module converts them to the formats. If a format cannot express a
+//! requirement exactly, the output is stricter than necessary, and a comment describes the difference.
+
+mod conda;
+mod cyclonedx;
+mod family;
+mod json;
+mod k8s_admission;
+mod k8s_affinity;
+mod k8s_dra;
+mod nix;
+mod nvidia_require;
+mod oci;
+mod slurm;
+mod spack;
+mod spdx;
+mod text;
+mod wheel_variant;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::host::machine::Components;
+use crate::host::machine::placement::{GpuRange, Placement};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::Code;
+use cudaguard::internal::sanitize;
+use cudaguard::internal::version::CudaVersion;
+
+use crate::cli::arguments::RequirementsFormat;
+use crate::cli::report::{self, CliError};
+use crate::commands::verify;
+
+/// The input of a format.
+struct RequirementsQuery<'a> {
+    files: &'a [PathBuf],
+    components: &'a [Components],
+    placement: &'a Placement,
+}
+
+pub(crate) fn run_requirements(env: &Env, files: &[PathBuf], form: RequirementsFormat) -> Result<ExitCode, CliError> {
+    let all = verify::components_of_all(env, files)?;
+    verify::warn_of_not_examined(&all);
+    let placement = Placement::from_components(&all)
+        .map_err(|why| CliError::operational(format_args!("no requirement can be derived: {why}")))?;
+    let asked = RequirementsQuery { files, components: &all, placement: &placement };
+    let written = match form {
+        RequirementsFormat::Text => Ok(text::write_text(&asked)),
+        RequirementsFormat::Json => Ok(json::write_json(&asked)),
+        RequirementsFormat::NvidiaRequire => nvidia_require::write_nvidia_require(&asked),
+        RequirementsFormat::Oci => oci::write_oci(&asked),
+        RequirementsFormat::K8sDra => k8s_dra::write_device_class(&asked),
+        RequirementsFormat::K8sAffinity => k8s_affinity::write_affinity(&asked),
+        RequirementsFormat::K8sAdmission => k8s_admission::write_admission_policy(&asked),
+        RequirementsFormat::Conda => conda::write_conda(&asked),
+        RequirementsFormat::WheelVariant => wheel_variant::write_wheel_variant(&asked),
+        RequirementsFormat::Spack => spack::write_spack(&asked),
+        RequirementsFormat::Nix => nix::write_nix(&asked),
+        RequirementsFormat::Slurm => slurm::write_slurm(&asked),
+        RequirementsFormat::CycloneDx => cyclonedx::write_cyclonedx(&asked),
+        RequirementsFormat::Spdx => spdx::write_spdx(&asked),
+    };
+    let text =
+        written.map_err(|why| CliError::operational(format_args!("{}: {}: {why}", asked.file_names(), form.name())))?;
+    report::print_result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A range of compute capabilities with the CUDA version that the driver must support, which most formats can express.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RequirementsRow {
+    /// Inclusive lower bound; `None` means unbounded.
+    from: Option<(u8, u8)>,
+    /// Exclusive upper bound; `None` means unbounded.
+    below: Option<(u8, u8)>,
+    /// `None` means any driver that supports these GPUs.
+    cuda: Option<CudaVersion>,
+}
+
+impl RequirementsQuery<'_> {
+    /// Returns the names of the files without their directories.
+    fn file_names(&self) -> String {
+        verify::file_names(self.files)
+    }
+
+    /// Returns the suitable GPUs, the oldest first, without the kind of support. Fails if the files require nothing of
+    /// a driver or a GPU.
+    fn fit_rows(&self) -> Result<Vec<RequirementsRow>, String> {
+        let mut rows: Vec<RequirementsRow> = Vec::new();
+        for gpus in &self.placement.fit {
+            let from = Some(gpus.from).filter(|from| *from != (0, 0));
+            let cuda = gpus.driver.map(|driver| driver.cuda);
+            let below = gpus.upper_bound();
+            match rows.last_mut() {
+                Some(last) if last.cuda == cuda && last.below.is_some() && last.below == from => last.below = below,
+                _ => rows.push(RequirementsRow { from, below, cuda }),
+            }
+        }
+        let empty = |row: &RequirementsRow| row.from.is_none() && row.below.is_none() && row.cuda.is_none();
+        if rows.iter().any(empty) {
+            return Err(if self.placement.needs_driver {
+                "it runs on any GPU with any driver that is there: there is nothing to select by".to_owned()
+            } else {
+                "it asks nothing of driver or GPU: there is nothing to select by".to_owned()
+            });
+        }
+        Ok(rows)
+    }
+
+    /// Returns the lines of a comment with the format, the files and the generator.
+    fn comment_heading(&self, what: &str) -> Vec<String> {
+        vec![format!("{what} for {}, by cudaguard requirements", self.file_names())]
+    }
+}
+
+/// Groups rows by the required driver, the oldest first, for formats in which a requirement contains one driver and
+/// several requirements are alternatives.
+fn group_by_driver(rows: &[RequirementsRow]) -> BTreeMap<Option<CudaVersion>, Vec<RequirementsRow>> {
+    let mut of: BTreeMap<_, Vec<RequirementsRow>> = BTreeMap::new();
+    for row in rows {
+        of.entry(row.cuda).or_default().push(*row);
+    }
+    of
+}
+
+/// Returns the name of such an alternative, for example `cuda_12_0`.
+fn variant_name(cuda: Option<CudaVersion>) -> String {
+    cuda.map_or_else(|| "any".to_owned(), |cuda| format!("cuda_{}_{}", cuda.major, cuda.minor))
+}
+
+/// Returns the comment for a format that cannot express the processor.
+fn processor_comes_with(asked: &RequirementsQuery<'_>, what: &str) -> Option<String> {
+    let processor = &asked.placement.processor;
+    (!processor.is_empty()).then(|| format!("It has no word for the processor, {processor}: that is {what}."))
+}
+
+/// Formats a compute capability as `8.0`.
+fn dotted_cc((major, minor): (u8, u8)) -> String {
+    format!("{major}.{minor}")
+}
+
+/// Describes a range: `up to 7.x`, `8.0 to 8.6`, `9.x`, `9.0 and newer` or `any`.
+fn describe_span(from: (u8, u8), to: Option<(u8, u8)>) -> String {
+    let end =
+        |(major, minor): (u8, u8)| if minor == u8::MAX { format!("{major}.x") } else { dotted_cc((major, minor)) };
+    match to {
+        None if from == (0, 0) => "any".to_owned(),
+        None => format!("{} and newer", dotted_cc(from)),
+        Some(to) if from == (0, 0) => format!("up to {}", end(to)),
+        Some(to) if to == from => dotted_cc(from),
+        Some((major, u8::MAX)) if from == (major, 0) => format!("{major}.x"),
+        Some(to) => format!("{} to {}", dotted_cc(from), end(to)),
+    }
+}
+
+/// Describes the range of suitable GPUs.
+fn span_of(gpus: &GpuRange) -> String {
+    describe_span(gpus.from, gpus.to)
+}
+
+/// Returns the reason why GPUs are not suitable.
+fn unfit_reason(code: Code) -> &'static str {
+    match code {
+        Code::NoCodeForGpu => "no code serves them",
+        other => other.title(),
+    }
+}
+
+/// Formats comment lines: `# …`.
+fn comment_lines(lines: &[String]) -> String {
+    lines.iter().fold(String::new(), |text, line| text + "# " + &sanitize::sanitize_line(line) + "\n")
+}
+
+/// Returns a valid name for a Kubernetes object, derived from the name of the first file.
+fn object_name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().to_lowercase();
+    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let name: String = name.trim_matches('-').chars().take(50).collect();
+    let name = name.trim_end_matches('-');
+    if name.is_empty() { "program".to_owned() } else { name.to_owned() }
+}

@@ -1,0 +1,72 @@
+//! A check for the prolog of Slurm, or for the beginning of a job script.
+//!
+//! Slurm cannot express compute capabilities or drivers: the features of `--constraint` are names of a site. The script
+//! therefore queries nvidia-smi on the node (`--query-gpu=compute_cap` since driver 510).
+
+use std::fmt::Write as _;
+
+use cudaguard::internal::sanitize;
+use cudaguard::internal::tables;
+
+use super::{RequirementsQuery, comment_lines, dotted_cc};
+
+pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, String> {
+    let rows = asked.fit_rows()?;
+    let mut heading = asked.comment_heading("Check for a Slurm prolog or job script");
+    heading.push("Needs nvidia-smi of driver 510 or newer. Status 0: a GPU of this node is fit; 1: none is; 2: nvidia-smi does not answer.".to_owned());
+    heading.push(
+        "Features are a site's own names. Those that this needs, for --constraint, by compute capability:".to_owned(),
+    );
+    let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
+    ccs.dedup();
+    for cc in ccs {
+        let fit = asked.placement.fit.iter().any(|gpus| gpus.contains(cc));
+        if let Some(name) = tables::gpu_examples(cc).first().filter(|_| fit) {
+            heading.push(format!("  {} ({name})", dotted_cc(cc)));
+        }
+    }
+    let mut text = String::from("#!/bin/sh\n") + &comment_lines(&heading);
+    if !asked.placement.processor.is_empty() {
+        let (processor, title) = (&asked.placement.processor, quote_shell(&asked.file_names()));
+        let _ = writeln!(
+            text,
+            "[ \"$(uname -m)\" = {processor} ] || {{ echo \"{title}: is for {processor}\" >&2; exit 1; }}"
+        );
+    }
+    text.push_str("fit() {  # compute capability as 806, the driver's branch\n");
+    let mut lines = 0;
+    for row in &rows {
+        let number = |(major, minor): (u8, u8)| u32::from(major) * 100 + u32::from(minor);
+        let mut tests = Vec::new();
+        tests.extend(row.from.map(|cc| format!("[ \"$1\" -ge {} ]", number(cc))));
+        tests.extend(row.below.map(|cc| format!("[ \"$1\" -lt {} ]", number(cc))));
+        if let Some(cuda) = row.cuda {
+            // The driver branch must be sufficient for every release; a row without such a branch is skipped.
+            let branch = tables::branch_rows().iter().find(|branch| branch.least >= cuda).map(|branch| branch.branch);
+            let Some(branch) = branch else { continue };
+            tests.push(format!("[ \"$2\" -ge {branch} ]"));
+        }
+        let _ = writeln!(text, "  {} && return 0", tests.join(" && "));
+        lines += 1;
+    }
+    if lines == 0 {
+        return Err("no driver is known whose release would do".to_owned());
+    }
+    text.push_str("  return 1\n}\n");
+    text.push_str("seen=$(nvidia-smi --query-gpu=compute_cap,driver_version --format=csv,noheader) || exit 2\n");
+    text.push_str("status=1\nwhile IFS=' ,.' read -r major minor branch rest; do\n");
+    text.push_str("  case \"$major$minor$branch\" in *[!0-9]* | '') continue ;; esac\n");
+    text.push_str("  fit $((major * 100 + minor)) \"$branch\" && status=0\ndone <<END\n$seen\nEND\n");
+    let _ = writeln!(
+        text,
+        "[ $status = 0 ] || echo \"{}: no GPU of this node is fit: $seen\" >&2\nexit $status",
+        quote_shell(&asked.file_names())
+    );
+    Ok(text)
+}
+
+/// Makes text safe within double quotes of a shell.
+fn quote_shell(text: &str) -> String {
+    let kept = |c: char| if matches!(c, '"' | '$' | '`' | '\\' | '!') { '_' } else { c };
+    sanitize::sanitize_line(text).chars().map(kept).collect()
+}

@@ -1,0 +1,95 @@
+//! Requirements as text for people.
+
+use std::fmt::Write as _;
+
+use crate::host::judge::answer::Service;
+use crate::host::machine::placement::OldestDriver;
+use cudaguard::internal::sanitize;
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDNN;
+
+use super::{RequirementsQuery, describe_span, span_of, unfit_reason};
+
+pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
+    let placement = asked.placement;
+    let mut text =
+        sanitize::sanitize_line(&format!("{}: what a machine must have", asked.file_names())).into_owned() + "\n";
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<10} {}", sanitize::sanitize_line(value));
+    };
+    if !placement.processor.is_empty() {
+        line("processor", &placement.processor);
+    }
+    if placement.asks_nothing() {
+        line("GPUs", "no requirement: it asks nothing of driver or GPU");
+    }
+    let mut name = "GPUs";
+    for gpus in placement.fit.iter().filter(|_| !placement.asks_nothing()) {
+        let by = gpus.by.map(|by| format!(": {}", describe_support(by))).unwrap_or_default();
+        line(
+            name,
+            &format!(
+                "{}{}{by}; driver: {}",
+                span_of(gpus),
+                example_gpus(gpus.from, gpus.to),
+                describe_driver(gpus.driver)
+            ),
+        );
+        name = "";
+    }
+    let mut name = "not on";
+    for gpus in &placement.unfit {
+        let why = unfit_reason(gpus.why.code);
+        line(
+            name,
+            &format!(
+                "{}{}: {why} ({})",
+                describe_span(gpus.from, gpus.to),
+                example_gpus(gpus.from, gpus.to),
+                gpus.why.code
+            ),
+        );
+        name = "";
+    }
+    if let Some(library) = placement.library {
+        let needed = if library.needed { "" } else { ", where it is used" };
+        line(CUDNN.name, &format!("{} or newer, below {}{needed}", library.min, library.below));
+        if let Some(version) = library.leaves_behind {
+            line("", &format!("{version} and newer leave some of these GPUs behind"));
+        }
+    }
+    text
+}
+
+fn describe_support(by: Service) -> &'static str {
+    match by {
+        Service::Native => "native",
+        Service::Jit => "JIT",
+        Service::Partial => "partial, in some containers only",
+        Service::None => "none",
+        Service::Unknown => "cannot be told",
+    }
+}
+
+pub(super) fn describe_driver(driver: Option<OldestDriver>) -> String {
+    match driver {
+        None => "any that drives it".to_owned(),
+        Some(OldestDriver { cuda, release: None }) => format!("one that supports CUDA {cuda}"),
+        Some(OldestDriver { cuda, release: Some(release) }) => {
+            format!("one that supports CUDA {cuda} ({release} or newer)")
+        }
+    }
+}
+
+/// Returns ` (A100, A10)`: the best-known product of each compute capability, limited to the width of a line.
+fn example_gpus(from: (u8, u8), to: Option<(u8, u8)>) -> String {
+    const SHOWN: usize = 4;
+    let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
+    ccs.dedup();
+    let inside = ccs.into_iter().filter(|cc| *cc >= from && to.is_none_or(|to| *cc <= to));
+    let mut names: Vec<&str> = inside.filter_map(|cc| tables::gpu_examples(cc).first()).map(String::as_str).collect();
+    names.dedup();
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    names.truncate(SHOWN);
+    if names.is_empty() { String::new() } else { format!(" ({}{more})", names.join(", ")) }
+}

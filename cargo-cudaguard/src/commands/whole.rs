@@ -1,0 +1,839 @@
+//! Reports of `inspect` and `verify` for an entire archive or directory: one result for all members that contain GPU
+//! code or need an NVIDIA library.
+
+mod packages;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+use crate::binary::examined::NotExamined;
+use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::kernels::{Coverage, Kernels};
+use crate::binary::mapped_file::Contents;
+use crate::host::judge::answer::{self, GpuAnswer, Service};
+use crate::host::machine::{Components, Enough, HostLibrary as Found, Machine};
+use crate::linked::evidence::Evidence;
+use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
+use cudaguard::internal::version::CudaVersion;
+
+use crate::artifact::{self, Archive, ArchiveMember, Content, Opened, Walked};
+use crate::cli::arguments::Output;
+use crate::cli::counts::{count_of, join_some};
+use crate::cli::report::{self, CliError};
+use crate::cli::sarif;
+use crate::commands::inspect::{self, InspectPage, is_cuda};
+
+use packages::{ArtifactPackage, Wants};
+
+/// Maximum number of members that are listed one by one; the others are counted.
+const TOLD: usize = 24;
+const EXIT_NOT_FOUND: &str = "version not known";
+
+/// The contents of an archive or a directory.
+struct ArtifactReport {
+    archive: PathBuf,
+    walked: Walked,
+    /// The relevant members, sorted by name: those that contain GPU code, need an NVIDIA library or are one.
+    parts: Vec<ArtifactMember>,
+    /// All ELF files; together with `links`, the places where a library may be found.
+    files: BTreeSet<String>,
+    links: BTreeMap<String, String>,
+    /// Members whose RPATH also applies to the libraries that they load.
+    loaders: Vec<MemberLoader>,
+    /// The libraries that any member needs.
+    needed: BTreeSet<String>,
+    /// The metadata of the packages in it, and of an image.
+    packages: Vec<ArtifactPackage>,
+    /// The parts that were not examined.
+    not_examined: Vec<NotExamined>,
+}
+
+/// The data that was collected so far.
+#[derive(Default)]
+struct Read {
+    parts: Vec<ArtifactMember>,
+    files: BTreeSet<String>,
+    links: BTreeMap<String, String>,
+    loaders: Vec<MemberLoader>,
+    needed: BTreeSet<String>,
+    /// Texts that describe packages, with their names.
+    texts: Vec<(String, String)>,
+    images: Vec<ArtifactPackage>,
+    /// The parts that were not examined, with the reasons.
+    not_examined: Vec<NotExamined>,
+}
+
+/// A member and its needed libraries. If it has a `DT_RPATH` and no `DT_RUNPATH`, the dynamic linker also uses it for
+/// the dependencies of its libraries.
+struct MemberLoader {
+    name: String,
+    rpath: Option<String>,
+    needed: Vec<String>,
+}
+
+impl MemberLoader {
+    fn from_binary(name: &str, binary: &Binary) -> Self {
+        let rpath = binary.rpath.clone().filter(|_| binary.runpath.is_none());
+        Self { name: name.to_owned(), rpath, needed: binary.needed.clone() }
+    }
+}
+
+/// A member that is relevant for CUDA.
+struct ArtifactMember {
+    name: String,
+    binary: Binary,
+    kernels: Kernels,
+    components: Components,
+    /// The NVIDIA libraries that the member contains or is, with the version if it is known.
+    holds: Vec<(&'static Library, Option<String>)>,
+}
+
+impl ArtifactMember {
+    /// Reads a member. Returns it if it is relevant, together with its search path for the libraries that it loads and
+    /// the parts that were not examined.
+    fn from_file(name: &str, file: File) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
+        let path = Path::new(name);
+        let plain = |error: String| error.strip_prefix(&format!("{name}: ")).map_or(error.clone(), str::to_owned);
+        let contents = Contents::from_file(file, path).map_err(plain)?;
+        let mut binary = Binary::with_kernels(path, Arc::new(contents)).map_err(plain)?;
+        let kernels = binary.kernels().map_err(plain)?.clone();
+        let evidence = Evidence::from_binary(&binary, &kernels);
+        let not_examined = binary.not_examined.clone();
+        let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
+        let (own, loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
+        let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
+        let matters = !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
+        if !matters && !is_cuda(&&*plain_name(own)) {
+            return Ok((None, loader, not_examined));
+        }
+        let mut components = Components::with_evidence(path, &binary, &evidence);
+        name.clone_into(&mut components.file);
+        components.findings.retain(|finding| finding.code != Code::NoManifest);
+        if let Some(why) = &binary.damage {
+            let values = Values::default().with("file", name).with("why", why);
+            components.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&values));
+        }
+        for manifest in &mut components.manifests {
+            // A component without a manifest is named after its file.
+            if manifest.target.is_empty() && manifest.component.name == own {
+                name.clone_into(&mut manifest.component.name);
+            }
+        }
+        let holds =
+            vendor::ALL.into_iter().filter_map(|library| held_library(library, name, &binary, &evidence)).collect();
+        binary.close();
+        Ok((Some(Self { name: name.to_owned(), binary, kernels, components, holds }), loader, not_examined))
+    }
+
+    fn to_json(&self) -> Value {
+        let mut value = object([("name", Value::from(self.name.as_str()))]);
+        value.insert_some("kind", Some(self.binary.kind.to_string()));
+        value.insert_some("machine", inspect::processor_name(&self.binary));
+        let manifests = self.binary.manifests().filter_map(Result::ok).map(|note| note.manifest.to_json());
+        value.insert_some("components", Some(array(manifests)));
+        value.insert_some("kernels", Some(self.kernels.to_json()));
+        value.insert_some("needed", Some(array(self.binary.needed.iter().map(String::as_str))));
+        let listed = self.holds.iter().map(|(library, version)| {
+            let version = version.as_deref().unwrap_or_default();
+            (library.key, version.into())
+        });
+        value.insert_some("holds", (!self.holds.is_empty()).then(|| object(listed)));
+        value
+    }
+
+    /// Returns the CUDA version that the driver must support for this member, if it does not depend on the GPU.
+    fn least_driver(&self) -> Option<CudaVersion> {
+        self.components.manifests.iter().filter_map(answer::least_driver).map(|(cuda, _)| cuda).max()
+    }
+
+    /// Returns true if its name is that of an NVIDIA library.
+    fn is_nvidias(&self) -> bool {
+        is_cuda(&&*plain_name(file_name(&self.name)))
+    }
+
+    /// Describes the member briefly.
+    fn describe(&self) -> String {
+        let mut reported = Vec::new();
+        if !self.kernels.entries().is_empty() {
+            let targets: Vec<String> = self.kernels.built_targets().iter().map(ToString::to_string).collect();
+            reported.push(if targets.is_empty() { "GPU code without kernels".to_owned() } else { targets.join(" ") });
+        }
+        for (library, version) in &self.holds {
+            let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            reported.push(format!("{}{version} inside", library.name));
+        }
+        let needed: Vec<&str> = self.binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
+        if !needed.is_empty() {
+            reported.push(format!("needs {}", needed.join(" ")));
+        }
+        if packages::bundled_driver_finding(&self.name, file_name(&self.name)).is_some() {
+            reported.push("part of the driver".to_owned());
+        }
+        if reported.is_empty() { self.binary.kind.to_string() } else { reported.join("; ") }
+    }
+}
+
+fn file_name(name: &str) -> &str {
+    name.rsplit(['/', '!']).next().unwrap_or(name)
+}
+
+/// Returns the library, with its version, if this file is that NVIDIA library or has it linked in.
+fn held_library(
+    library: &'static Library,
+    name: &str,
+    binary: &Binary,
+    evidence: &Evidence,
+) -> Option<(&'static Library, Option<String>)> {
+    let own = file_name(name);
+    let of_code = || evidence.cudart.first().filter(|_| library.key == CUDART.key).map(ToString::to_string);
+    let of_text = || binary.version_inside(library).map(|version| version.to_string());
+    if let Some(part) = library.parts.iter().find(|part| part.file == own && !part.symbol.is_empty()) {
+        return Some((library, Some(binary.exported_version(part.symbol)?.to_string())));
+    }
+    if library.is_named(own) {
+        let of_name = library.version_in_name(own).map(|version| version.to_string());
+        // If none of its parts has a version, the text of the file itself counts: older major versions consist of one
+        // library.
+        let by_itself =
+            library.own_text || major_of(own).is_some_and(|major| library.parts_of_major(major).next().is_none());
+        let version = of_name.or_else(|| Some(of_text()?).filter(|_| by_itself)).or_else(of_code);
+        return Some((library, version));
+    }
+    let linked_in = binary.linkage(library) == Linkage::Static && binary.kind != BinaryKind::GpuCode;
+    linked_in.then(|| (library, of_text().or_else(of_code)))
+}
+
+/// Passes to each NVIDIA library the GPUs for which another member has machine code.
+fn served_by_others(parts: &mut [ArtifactMember]) {
+    for at in 0..parts.len() {
+        let mut kernels = std::mem::take(&mut parts[at].kernels);
+        kernels.mark_fallback(|cc| parts.iter().any(|other| other.kernels.has_machine_code(cc)));
+        for manifest in &mut parts[at].components.manifests {
+            let first = manifest.requires.iter().position(|row| matches!(row, Requirement::Gpu { .. }));
+            if let Some(first) = first.filter(|_| manifest.target.is_empty()) {
+                manifest.requires.retain(|row| !matches!(row, Requirement::Gpu { .. }));
+                manifest.requires.splice(first..first, kernels.requirement_rows());
+            }
+        }
+        parts[at].kernels = kernels;
+    }
+}
+
+/// A library that must come from outside of the archive.
+#[derive(Default)]
+struct Elsewhere<'a> {
+    /// The members that need it.
+    by: Vec<&'a str>,
+    /// Its path inside the archive, if the search paths do not reach it.
+    inside: Option<String>,
+    /// The package requirement that provides it.
+    brought: Option<&'a str>,
+}
+
+/// The place where the dynamic linker finds a library that a member needs.
+enum Lies {
+    /// In this member: the search path of the member that needs it reaches it.
+    Inside(String),
+    /// In this member, which the search path does not reach.
+    OutOfReach(String),
+    Elsewhere,
+}
+
+impl ArtifactReport {
+    fn read(path: &Path, archive: Archive) -> Result<Self, CliError> {
+        let read = Mutex::new(Read::default());
+        let lock = || read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let take = |ArchiveMember { name, content }: ArchiveMember| {
+            match content {
+                Content::Code(file) => {
+                    let part = ArtifactMember::from_file(&name, file);
+                    let mut read = lock();
+                    match part {
+                        Ok((part, loader, reasons)) => {
+                            read.parts.extend(part);
+                            read.needed.extend(loader.needed.iter().cloned());
+                            read.loaders.extend(loader.rpath.is_some().then_some(loader));
+                            let reasons = reasons.into_iter().map(|reason| NotExamined::new(name.as_str(), reason));
+                            read.not_examined.extend(reasons);
+                        }
+                        Err(why) => read.not_examined.push(NotExamined::new(name.as_str(), why)),
+                    }
+                    read.files.insert(name);
+                }
+                Content::Link(target) => drop(lock().links.insert(name, target)),
+                Content::Text(text) => lock().texts.push((name, text)),
+                Content::Config(text) => lock().images.extend(ArtifactPackage::from_image(&text)),
+                Content::NotExamined(why) => lock().not_examined.push(NotExamined::new(name, why)),
+            }
+            Ok(())
+        };
+        let walked = artifact::walk_artifact(archive, &take).map_err(CliError::operational)?;
+        let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Read { mut parts, files, links, loaders, needed, texts, images: mut packages, mut not_examined } = read;
+        // Several threads read the members, so their order is random.
+        parts.sort_by(|one, other| one.name.cmp(&other.name));
+        served_by_others(&mut parts);
+        packages.extend(packages::all_of(&texts));
+        not_examined.sort();
+        for part in &parts {
+            let damage = &part.binary.damage;
+            for doubt in part.kernels.warnings().iter().filter(|doubt| damage.as_ref() != Some(doubt)) {
+                report::note(&format!("warning: {}!{}: {doubt}", path.display(), part.name));
+            }
+        }
+        Ok(Self { archive: path.to_owned(), walked, parts, files, links, loaders, needed, packages, not_examined })
+    }
+
+    /// Checks the requirements of packages and images. The contents are checked only in packages, because images and
+    /// directories may legitimately contain such files.
+    fn package_findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for package in &self.packages {
+            let mine = || self.parts.iter().filter(|part| package.owns_member(&part.name));
+            let members: Vec<_> = mine().map(|part| (part.name.as_str(), self.library_wants(part))).collect();
+            findings.extend(package.check_wants(&members));
+            findings.extend(
+                package.check_exports(
+                    mine().filter_map(|part| Some((part.name.as_str(), part.binary.soname.as_deref()?))),
+                ),
+            );
+            let needs = mine().filter_map(|part| Some((part.name.as_str(), part.least_driver()?)));
+            findings.extend(package.check_image_promise(needs));
+        }
+        if !self.packages.iter().any(ArtifactPackage::is_one) {
+            return findings;
+        }
+        findings.extend(
+            self.parts.iter().filter_map(|part| packages::bundled_driver_finding(&part.name, file_name(&part.name))),
+        );
+        let held = self.parts.iter().flat_map(|part| {
+            let listed = part.holds.iter().filter(|(library, _)| library.key == CUDNN.key);
+            listed.filter_map(|(library, version)| Some((*library, version.as_deref()?, part.name.as_str())))
+        });
+        findings.extend(packages::duplicate_libraries(held));
+        findings.extend(packages::leading_out(self.parts.iter().map(|part| (part.name.as_str(), &part.binary))));
+        findings
+    }
+
+    fn library_wants(&self, part: &ArtifactMember) -> Wants {
+        let is_inside = |soname: &str| matches!(self.find_library(part, soname), Lies::Inside(_));
+        packages::member_wants(&part.components, &part.binary.needed, is_inside)
+    }
+
+    /// Returns the requirement that installs a library together with the package that contains the member.
+    fn required_package(&self, part: &ArtifactMember, soname: &str) -> Option<&str> {
+        let soname = plain_name(soname);
+        let mut own = self.packages.iter().filter(|package| package.owns_member(&part.name)).peekable();
+        let _ = own.peek()?;
+        let oldest = self.library_wants(part).remove(&*soname)?.map(|(oldest, _)| oldest);
+        own.find_map(|package| package.requirement_for(&soname, oldest))
+    }
+
+    /// Returns the members for each CUDA major version, if a package contains a variant of its library for several of
+    /// them and a program loads one.
+    fn cuda_majors(&self) -> BTreeMap<u32, Vec<&str>> {
+        let mut all: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+        if let [package] = &self.packages[..] {
+            for part in self.parts.iter().filter(|part| package.is_one() && part.kernels.has_kernels()) {
+                if let Some(major) = part.binary.needed.iter().find_map(|soname| CUDART.major(&plain_name(soname))) {
+                    all.entry(major).or_default().push(&part.name);
+                }
+            }
+        }
+        if all.len() < 2 { BTreeMap::new() } else { all }
+    }
+
+    /// Returns true if a package works although this member has no code for a GPU that others support: an optional
+    /// library that is loaded on demand, or an NVIDIA library, whose functions need the GPU only when they are called.
+    fn does_without(&self, part: &ArtifactMember) -> bool {
+        let own = file_name(&part.name);
+        let soname = part.binary.soname.as_deref().unwrap_or(own);
+        part.is_nvidias() || !self.needed.contains(own) && !self.needed.contains(soname)
+    }
+
+    /// Returns the file that a chain of links ends at.
+    fn resolve_links(&self, name: &str) -> Option<&str> {
+        let mut name = name;
+        // The dynamic linker does not follow more links.
+        for _ in 0..40 {
+            if let Some(file) = self.files.get(name) {
+                return Some(file);
+            }
+            name = self.links.get(name)?;
+        }
+        None
+    }
+
+    fn find_library(&self, part: &ArtifactMember, soname: &str) -> Lies {
+        let binary = &part.binary;
+        let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
+        if let Some(real) = self.resolve_path(&part.name, path, soname) {
+            return Lies::Inside(real);
+        }
+        if binary.runpath.is_none() {
+            // The RPATH of members that need this one, directly or indirectly, applies too.
+            let (mut names, mut looked) = (vec![file_name(&part.name)], BTreeSet::new());
+            while let Some(name) = names.pop() {
+                for loader in self.loaders.iter().filter(|loader| loader.needed.iter().any(|needed| needed == name)) {
+                    if looked.insert(&loader.name) {
+                        let rpath = loader.rpath.as_deref().unwrap_or_default();
+                        if let Some(real) = self.resolve_path(&loader.name, rpath, soname) {
+                            return Lies::Inside(real);
+                        }
+                        names.push(file_name(&loader.name));
+                    }
+                }
+            }
+        }
+        let elsewhere = self.files.iter().chain(self.links.keys()).find(|name| file_name(name) == soname);
+        elsewhere.map_or(Lies::Elsewhere, |name| Lies::OutOfReach(name.clone()))
+    }
+
+    /// Resolves a library on a search path of a member.
+    fn resolve_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
+        let (top, own) = member.rfind('!').map_or(("", member), |at| member.split_at(at + 1));
+        let folder = own.rfind('/').map_or("", |at| &own[..at]);
+        path.split(':').find_map(|written| {
+            let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"))?;
+            let from = resolve_within(folder, from)?;
+            let name = if from.is_empty() { format!("{top}{soname}") } else { format!("{top}{from}/{soname}") };
+            self.resolve_links(&name).map(str::to_owned)
+        })
+    }
+
+    /// Returns the coverage for each compute capability over all members with kernels.
+    fn gpu_coverage(&self) -> Vec<((u8, u8), Coverage)> {
+        covers_of(&self.parts.iter().collect::<Vec<_>>())
+    }
+
+    /// Returns the oldest driver for each GPU. If a program loads one of several variants, each result has the CUDA
+    /// major version of its variant.
+    fn oldest_drivers(&self) -> Vec<(Option<u32>, Vec<inspect::Needs>)> {
+        let of = |parts: &[&ArtifactMember]| {
+            let manifests: Vec<Manifest> =
+                parts.iter().flat_map(|part| part.components.manifests.iter().cloned()).collect();
+            inspect::driver_needs(&manifests, &covers_of(parts))
+        };
+        let majors = self.cuda_majors();
+        if majors.is_empty() {
+            return vec![(None, of(&self.parts.iter().collect::<Vec<_>>()))];
+        }
+        let mine = |part: &&ArtifactMember, members: &[&str]| {
+            let name = part.name.as_str();
+            members.contains(&name) || !majors.values().flatten().any(|other| *other == name)
+        };
+        let one = |(major, members): (&u32, &Vec<&str>)| {
+            (Some(*major), of(&self.parts.iter().filter(|part| mine(part, members)).collect::<Vec<_>>()))
+        };
+        majors.iter().map(one).collect()
+    }
+
+    /// Returns the members that have kernels, but none for this compute capability.
+    fn members_without(&self, cc: (u8, u8)) -> Vec<&str> {
+        let lacks =
+            |part: &&ArtifactMember| part.kernels.has_kernels() && part.kernels.gpu_support(cc).by == Coverage::Nothing;
+        self.parts.iter().filter(lacks).map(|part| part.name.as_str()).collect()
+    }
+
+    /// Returns each needed NVIDIA library that no search path reaches within the archive.
+    fn wanted_from_elsewhere(&self) -> BTreeMap<&str, Elsewhere<'_>> {
+        let mut all: BTreeMap<&str, Elsewhere<'_>> = BTreeMap::new();
+        for part in &self.parts {
+            for soname in part.binary.needed.iter().filter(|name| is_cuda(&name.as_str())) {
+                let inside = match self.find_library(part, soname) {
+                    Lies::Inside(_) => continue,
+                    Lies::OutOfReach(name) => Some(name),
+                    Lies::Elsewhere => None,
+                };
+                let wanted = all.entry(soname).or_default();
+                wanted.by.push(&part.name);
+                wanted.brought = wanted.brought.or_else(|| self.required_package(part, soname));
+                wanted.inside = inside;
+            }
+        }
+        all
+    }
+
+    fn to_json(&self) -> String {
+        let mut value = object([("file", self.archive.to_string_lossy().as_ref().into())]);
+        value.insert_some("kind", Some(self.walked.kind));
+        let package = |package: &ArtifactPackage| {
+            let requires = package.requires.iter().map(String::as_str);
+            object([("name", Value::from(package.name_and_version())), ("requires", array(requires))])
+        };
+        value.insert_some("packages", (!self.packages.is_empty()).then(|| array(self.packages.iter().map(package))));
+        value.insert_some("members_in_all", Some(self.walked.members));
+        value.insert_some("members", Some(array(self.parts.iter().map(ArtifactMember::to_json))));
+        let covers = self.gpu_coverage();
+        let one = |(cc, by): &((u8, u8), Coverage)| {
+            object([("cc", Value::from(format!("{}.{}", cc.0, cc.1))), ("by", by.name().into())])
+        };
+        value.insert_some("covers", Some(array(covers.iter().map(one))));
+        let mut one_of = Vec::new();
+        for (major, drivers) in self.oldest_drivers() {
+            let drivers = (!drivers.is_empty()).then(|| array(drivers.iter().map(inspect::Needs::to_json)));
+            let Some(major) = major else {
+                value.insert_some("drivers", drivers);
+                continue;
+            };
+            let members = self.cuda_majors().remove(&major).unwrap_or_default();
+            let mut one = object([("cuda", Value::from(major)), ("members", array(members))]);
+            one.insert_some("drivers", drivers);
+            one_of.push(one);
+        }
+        value.insert_some("one_of", (!one_of.is_empty()).then(|| array(one_of)));
+        let elsewhere = self.wanted_from_elsewhere().into_iter().map(|(soname, wanted)| {
+            let mut value = object([("soname", Value::from(soname)), ("needed_by", array(wanted.by))]);
+            value.insert_some("inside", wanted.inside);
+            value.insert_some("required", wanted.brought);
+            value
+        });
+        value.insert_some("from_elsewhere", Some(array(elsewhere)));
+        let findings = self.package_findings();
+        value.insert_some("findings", (!findings.is_empty()).then(|| array(findings.iter().map(Finding::to_json))));
+        inspect::put_not_judged(&mut value, &self.not_examined);
+        format!("{}\n", value.to_pretty_string())
+    }
+
+    fn to_text(&self) -> String {
+        let mut page = InspectPage::default();
+        let Walked { kind, members } = &self.walked;
+        let number = self.parts.len();
+        page.push_title(&format!("{}: {kind}, {}", self.archive.display(), count_of(*members, "member")));
+        for package in &self.packages {
+            page.push_title(&package.display_title());
+            let mut name = "requires";
+            for requires in &package.requires {
+                page.push_line(name, requires);
+                name = "";
+            }
+        }
+        page.push_title(&format!("of CUDA: {}", count_of(number as u64, "member")));
+        // Members with more information come first.
+        let mut parts: Vec<&ArtifactMember> = self.parts.iter().collect();
+        parts.sort_by_key(|part| (part.kernels.entries().is_empty(), part.holds.is_empty()));
+        for part in parts.iter().take(TOLD) {
+            page.push_title(&format!("  {}", part.name));
+            page.push_title(&format!("    {}", part.describe()));
+        }
+        if number > TOLD {
+            page.push_title(&format!("  and {} more (--json has all)", number - TOLD));
+        }
+        page.push_title("kernels, over all members");
+        let covers = self.gpu_coverage();
+        if covers.is_empty() {
+            page.push_line("none", &self.limited("no GPU code in any member"));
+        }
+        let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
+        for (cc, by) in &covers {
+            let how = match by {
+                Coverage::Ptx => "ptx, compiled by the driver at the first start".to_owned(),
+                Coverage::Partial => format!("partial{}", self.left_out(*cc)),
+                other => other.name().to_owned(),
+            };
+            match spans.last_mut() {
+                Some((span, last)) if *last == how => span[1] = *cc,
+                _ => spans.push(([*cc, *cc], how)),
+            }
+        }
+        let mut name = "serves";
+        for ([(a, b), (c, d)], how) in spans {
+            page.push_line(
+                name,
+                &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
+            );
+            name = "";
+        }
+        let mut name = "driver";
+        for (major, drivers) in self.oldest_drivers() {
+            let of = major.map(|major| format!("CUDA {major}, ")).unwrap_or_default();
+            for needs in drivers {
+                page.push_line(name, &format!("{of}{}", needs.describe()));
+                name = "";
+            }
+        }
+        let mut name = "one of";
+        for (major, members) in self.cuda_majors() {
+            page.push_line(name, &format!("for CUDA {major}: {}", join_some(&members)));
+            name = "";
+        }
+        page.push_title("libraries, over all members");
+        for library in vendor::ALL {
+            let mut listed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for part in &self.parts {
+                for (_, version) in part.holds.iter().filter(|(held, _)| held.key == library.key) {
+                    listed.entry(version.as_deref().unwrap_or(EXIT_NOT_FOUND)).or_default().push(&part.name);
+                }
+            }
+            if listed.len() > 1 {
+                listed.remove(EXIT_NOT_FOUND);
+            }
+            let mut name = library.name;
+            for (version, members) in listed {
+                page.push_line(name, &format!("{version}, inside: {}", join_some(&members)));
+                name = "";
+            }
+        }
+        let elsewhere = self.wanted_from_elsewhere();
+        let mut name = "elsewhere";
+        for (soname, wanted) in &elsewhere {
+            let out = match (&wanted.inside, wanted.brought) {
+                (_, Some(requirement)) => {
+                    format!("; the package requires {}", requirement.split(';').next().unwrap_or_default().trim_end())
+                }
+                (Some(inside), None) => format!("; {inside} is not where their RPATH or RUNPATH leads"),
+                (None, None) => String::new(),
+            };
+            page.push_line(name, &format!("{soname}, needed by {}{out}", join_some(&wanted.by)));
+            name = "";
+        }
+        if elsewhere.is_empty() {
+            page.push_line(name, &self.limited("none needed"));
+        }
+        page.not_examined(&self.not_examined);
+        let findings: Vec<String> = self.package_findings().iter().map(|finding| finding.render() + "\n").collect();
+        if !findings.is_empty() {
+            page.0 = page.0 + "\n" + &findings.concat();
+        }
+        page.0
+    }
+
+    /// Qualifies an answer if it holds only for the examined parts.
+    fn limited(&self, answer: &str) -> String {
+        if self.not_examined.is_empty() { answer.to_owned() } else { format!("{answer} that was examined") }
+    }
+
+    /// Lists the members without code for GPUs of this compute capability, and those that lack some of their kernels.
+    fn left_out(&self, cc: (u8, u8)) -> String {
+        let in_part =
+            |part: &&ArtifactMember| part.kernels.has_kernels() && part.kernels.gpu_support(cc).by == Coverage::Partial;
+        let in_part: Vec<&str> = self.parts.iter().filter(in_part).map(|part| part.name.as_str()).collect();
+        let listed = |words: &str, names: &[&str]| {
+            if names.is_empty() { String::new() } else { format!("; {words} for it in {}", join_some(names)) }
+        };
+        listed("nothing", &self.members_without(cc)) + &listed("not all kernels", &in_part)
+    }
+}
+
+/// Combines the coverage of several members for one GPU.
+fn merge_coverage(all: impl Iterator<Item = Coverage>) -> Coverage {
+    let all: Vec<Coverage> = all.collect();
+    let any = |by: Coverage| all.contains(&by);
+    let served = any(Coverage::Cubin) || any(Coverage::Ptx) || any(Coverage::Partial);
+    if any(Coverage::Partial) || served && any(Coverage::Nothing) {
+        Coverage::Partial
+    } else if any(Coverage::Unknown) {
+        Coverage::Unknown
+    } else if any(Coverage::Ptx) {
+        Coverage::Ptx
+    } else if any(Coverage::Cubin) {
+        Coverage::Cubin
+    } else {
+        Coverage::Nothing
+    }
+}
+
+fn covers_of(parts: &[&ArtifactMember]) -> Vec<((u8, u8), Coverage)> {
+    let with: Vec<&Kernels> = parts.iter().map(|part| &part.kernels).filter(|kernels| kernels.has_kernels()).collect();
+    let ccs: BTreeSet<_> = with.iter().flat_map(|kernels| kernels.coverage_by_cc()).map(|cover| cover.cc).collect();
+    ccs.into_iter().map(|cc| (cc, merge_coverage(with.iter().map(|kernels| kernels.gpu_support(cc).by)))).collect()
+}
+
+/// Resolves a path relative to a directory of the archive, as `$ORIGIN` does; `None` if it is outside of the archive.
+fn resolve_within(folder: &str, path: &str) -> Option<String> {
+    let mut at: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            at.pop()?;
+        } else {
+            at.push(part);
+        }
+    }
+    Some(at.join("/"))
+}
+
+/// Runs `inspect` on a file, an archive or a directory.
+pub(crate) fn run_inspect(file: &Path, form: Output) -> Result<ExitCode, CliError> {
+    match artifact::open(file).map_err(CliError::operational)? {
+        Opened::Archive(archive) => inspect_artifact(file, archive, form),
+        Opened::File(contents) => inspect::inspect_file(file, contents, form),
+    }
+}
+
+fn inspect_artifact(file: &Path, archive: Archive, form: Output) -> Result<ExitCode, CliError> {
+    let whole = ArtifactReport::read(file, archive)?;
+    report::print_result(&match form {
+        Output::Text => whole.to_text(),
+        Output::Json => whole.to_json(),
+        Output::Sarif => sarif::files_to_sarif(&[(file.to_owned(), whole.package_findings())]),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the requirements of all members together. Requirements that the archive itself satisfies are checked against
+/// the archive.
+pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Components, CliError> {
+    let mut whole = ArtifactReport::read(file, archive)?;
+    let not_examined = std::mem::take(&mut whole.not_examined);
+    let mut all = Components { file: file.display().to_string(), not_examined, ..Components::default() };
+    let processors: BTreeSet<&str> =
+        whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
+    if processors.len() == 1 {
+        all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
+    }
+    let majors = whole.cuda_majors();
+    let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
+    for part in &whole.parts {
+        let mut own = part.components.clone();
+        let inside = |soname: &str| match whole.find_library(part, soname) {
+            Lies::Inside(name) => Some(name),
+            _ => None,
+        };
+        let at_hand = |soname: &str| inside(soname).is_some() || whole.required_package(part, soname).is_some();
+        own.needed.retain(|needed| !at_hand(&needed.soname));
+        own.bound.retain(|bound| !at_hand(&bound.soname));
+        if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
+            if let Some(name) = inside(soname) {
+                own.findings.extend(whole.check_bundled_cudnn(&own, soname, &name));
+            }
+            if at_hand(soname) {
+                for manifest in &mut own.manifests {
+                    manifest.requires.retain(|row| !is_cudnn_row(row));
+                }
+            }
+        }
+        let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
+        // If a member was built with a guard, its manifest records the optional GPUs.
+        let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
+        if is_package && unrecorded && whole.does_without(part) {
+            all.enough.in_part.extend(places.clone());
+        }
+        if !part.is_nvidias() {
+            all.enough.serving.extend(places.clone());
+        }
+        if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
+            one_of.entry(*major).or_default().extend(places);
+            // The running program determines which of them is loaded and finds its libraries.
+            own.needed.clear();
+            own.bound.clear();
+        }
+        all.manifests.extend(own.manifests);
+        all.findings.extend(own.findings);
+        for needed in own.needed {
+            if !all.needed.contains(&needed) {
+                all.needed.push(needed);
+            }
+        }
+        all.bound.extend(own.bound);
+    }
+    all.enough.one_of = one_of.into_values().collect();
+    all.findings.extend(whole.package_findings());
+    if all.manifests.is_empty() && all.findings.is_empty() && all.not_examined.is_empty() {
+        let of_driver =
+            |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
+        let why = match whole.parts.iter().find(of_driver) {
+            Some(part) => format!("nothing to judge: it is a driver, with {}, and no program", part.name),
+            None => "nothing to judge: no member holds GPU code or says what it asks of a CUDA library".to_owned(),
+        };
+        return Err(CliError::operational(format_args!("{}: {why}", file.display())));
+    }
+    Ok(all)
+}
+
+fn is_cudnn_row(row: &Requirement) -> bool {
+    matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
+}
+
+impl ArtifactReport {
+    /// Checks the cuDNN that a member finds within the archive.
+    fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
+        let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
+        let beside = |part: &&ArtifactMember| folder(&part.name) == folder(name);
+        let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
+        let version = self.parts.iter().filter(beside).find_map(listed).and_then(|version| version.parse().ok());
+        let path = Some(format!("{}!{name}", self.archive.display()));
+        let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
+        let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
+        let mut asked = own.clone();
+        asked.findings.clear();
+        for manifest in &mut asked.manifests {
+            manifest.requires.retain(is_cudnn_row);
+        }
+        asked.check_on(&machine, "the archive")
+    }
+}
+
+/// Ranks an answer: a higher rank is better.
+fn answer_rank(answer: &GpuAnswer) -> u8 {
+    match answer.service {
+        Service::None => 0,
+        Service::Unknown => 1,
+        Service::Partial => 2,
+        Service::Jit => 3,
+        Service::Native => 4,
+    }
+}
+
+fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
+    (one.cc, &one.name) == (other.cc, &other.name)
+}
+
+/// Combines the results of several members for each GPU: the worst result of the members that are all required, and the
+/// best result of a group of which one suffices. If a library can use the code of other members, the GPU counts as
+/// partially covered. `all` contains the results of each manifest.
+pub(crate) fn together_on(all: &[Vec<GpuAnswer>], enough: &Enough) -> Vec<GpuAnswer> {
+    let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
+    let in_group = |at: &usize| enough.one_of.iter().any(|group| group.contains(at));
+    let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
+    let mut best: Vec<GpuAnswer> = Vec::new();
+    for answer in enough.one_of.iter().flat_map(|group| worst_answers(&of(group))) {
+        match best.iter_mut().find(|known| same_gpu(known, &answer)) {
+            None => best.push(answer),
+            Some(known) => {
+                let better = answer_rank(&answer).cmp(&answer_rank(known)).then(known.cuda.cmp(&answer.cuda));
+                if better.is_gt() {
+                    *known = answer;
+                }
+            }
+        }
+    }
+    counted.extend(best);
+    let mut found = worst_answers(&counted);
+    let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !enough.in_part.contains(at)).collect();
+    let (wanted, serving) = (of(&all_but), of(&enough.serving));
+    for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
+        let of_gpu = |other: &&GpuAnswer| same_gpu(other, answer);
+        let left_out = wanted.iter().filter(of_gpu).any(|other| other.service == Service::None);
+        let served =
+            serving.iter().filter(of_gpu).max_by_key(|other| answer_rank(other)).filter(|other| answer_rank(other) > 1);
+        if let Some(served) = served.filter(|_| !left_out) {
+            *answer = GpuAnswer { service: Service::Partial, ..served.clone() };
+        }
+    }
+    found
+}
+
+/// Returns the worst result of several members for each GPU.
+fn worst_answers(all: &[GpuAnswer]) -> Vec<GpuAnswer> {
+    let mut found: Vec<GpuAnswer> = Vec::new();
+    for answer in all {
+        match found.iter_mut().find(|known| same_gpu(known, answer)) {
+            None => found.push(answer.clone()),
+            Some(known) => {
+                let needs = known.cuda.zip(Some(known.release)).max(answer.cuda.zip(Some(answer.release)));
+                if answer_rank(answer) < answer_rank(known) {
+                    *known = answer.clone();
+                }
+                (known.cuda, known.release) = needs.map_or((None, None), |(cuda, release)| (Some(cuda), release));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,798 @@
+//! Metadata of packages and images, and checks of the metadata against the contents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::binary::file::Binary;
+use crate::host::machine::Components;
+use cudaguard::internal::finding::{Finding, MessageTemplate, Severity, Values};
+use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::vendor::{CUDART, CUDNN, Library, major_of, plain_name};
+use cudaguard::internal::version::{CudaVersion, Version};
+use serde_json::Value;
+
+use crate::cli::counts::join_some;
+
+/// The metadata of a package or an image: METADATA of a wheel, the index of a conda package, or the variables of an
+/// image.
+pub(super) struct ArtifactPackage {
+    kind: PackageKind,
+    /// Name of the package.
+    name: String,
+    /// Version of the package, including the part after a `+`.
+    version: String,
+    /// The requirements of NVIDIA packages, unchanged.
+    pub(super) requires: Vec<String>,
+    /// Requirements that it adds to packages that link to it (conda's `run_exports`), unchanged.
+    exports: Vec<String>,
+    /// The CUDA version in its version, its build string or a variable, with a description of the source.
+    tag: Option<(String, CudaVersion)>,
+    /// The prefix of the names of its members.
+    top: String,
+    /// The members that its metadata lists; empty if it lists none.
+    files: BTreeSet<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PackageKind {
+    Wheel,
+    Conda,
+    Image,
+}
+
+/// A requirement: a range of releases of an NVIDIA package.
+struct Promise<'a> {
+    text: &'a str,
+    /// The libraries of the package, without `lib` and without the part from `.so` on.
+    stems: &'static [&'static str],
+    /// The oldest allowed release.
+    least: Option<Version>,
+    /// The first release above the allowed range.
+    below: Option<Version>,
+}
+
+/// NVIDIA packages that contain libraries, with the libraries: the pip packages without `nvidia-` and the CUDA major
+/// version, and the conda packages.
+const BRING: &[(&str, &[&str])] = &[
+    ("cublas", &["cublas", "cublasLt"]),
+    ("cuda-cudart", &["cudart"]),
+    ("cuda-cudart-linux-64", &["cudart"]),
+    ("cuda-cupti", &["cupti"]),
+    ("cuda-nvrtc", &["nvrtc"]),
+    ("cuda-runtime", &["cudart"]),
+    // Each of these packages selects the CUDA version of all other conda packages.
+    ("cuda-libraries", &["cudart"]),
+    ("cuda-toolkit", &["cudart"]),
+    ("cuda-version", &["cudart"]),
+    ("cudatoolkit", &["cudart"]),
+    ("pytorch-cuda", &["cudart"]),
+    (CUDNN.key, &[CUDNN.key]),
+    ("cufft", &["cufft"]),
+    ("cufile", &["cufile"]),
+    ("curand", &["curand"]),
+    ("cusolver", &["cusolver"]),
+    ("cusparse", &["cusparse"]),
+    ("cusparselt", &["cusparseLt"]),
+    ("nccl", &["nccl"]),
+    ("npp", &["nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu", "nppitc", "npps"]),
+    ("nvjitlink", &["nvJitLink"]),
+    ("nvjpeg", &["nvjpeg"]),
+    ("nvshmem", &["nvshmem_host"]),
+    ("nvtx", &["nvToolsExt"]),
+];
+/// Packages whose release is unrelated to the sonames of their libraries: cuFile 1.13 is `libcufile.so.0`, NVTX 12.8
+/// `libnvToolsExt.so.1`.
+const NUMBERED_OTHERWISE: [&str; 2] = ["cufile", "nvtx"];
+/// The pip package of an entire toolkit, whose extras select its parts: `cuda-toolkit[cublas,cudart]==13.2.2`.
+const TOOLKIT: &str = "cuda-toolkit";
+/// The variable of an image with the CUDA version of its libraries.
+const CUDA_VERSION: &str = "CUDA_VERSION=";
+/// The variable of an image with the machines that can start it.
+const REQUIRE_CUDA: &str = "NVIDIA_REQUIRE_CUDA=";
+
+/// Returns the variable of an image with the version of its cuDNN.
+fn guarded_version() -> String {
+    format!("NV_{}_VERSION=", CUDNN.key.to_uppercase())
+}
+
+/// Parses the packages that these texts describe; each text has the name of its member. Texts in another format are
+/// ignored.
+pub(super) fn all_of(texts: &[(String, String)]) -> Vec<ArtifactPackage> {
+    let mut packages: Vec<ArtifactPackage> = Vec::new();
+    let beside = |folder: &str, name: &str| {
+        let wanted = format!("{folder}{name}");
+        texts.iter().find(|(other, _)| *other == wanted).map(|(_, text)| text.as_str())
+    };
+    for (member, text) in texts {
+        let (folder, name) = member.split_at(member.rfind(['/', '!']).map_or(0, |at| at + 1));
+        let top = folder.trim_end_matches('/');
+        let top = &top[..top.rfind(['/', '!']).map_or(0, |at| at + 1)];
+        packages.extend(match name {
+            "METADATA" => Some(ArtifactPackage::from_wheel(top, text, beside(folder, "RECORD").unwrap_or_default())),
+            "index.json" => ArtifactPackage::from_conda(top, text, beside(folder, "run_exports.json")),
+            "RECORD" | "run_exports.json" => None,
+            _ => ArtifactPackage::from_conda(top, text, None),
+        });
+    }
+    packages.sort_by_key(|package| (package.top.clone(), package.display_title()));
+    packages
+}
+
+impl ArtifactPackage {
+    fn from_wheel(top: &str, metadata: &str, record: &str) -> Self {
+        // The text after the first empty line is a free-form description.
+        let lines = || metadata.lines().take_while(|line| !line.is_empty());
+        let all = |key: &'static str| lines().filter_map(move |line| Some(line.strip_prefix(key)?.trim().to_owned()));
+        let first = |key| all(key).next().unwrap_or_default();
+        let version = first("Version:");
+        let tag = version.split_once('+').and_then(|(_, local)| cuda_of_tag(local));
+        let tag = tag.map(|(tag, cuda)| (format!("the version says {tag}"), cuda));
+        let path = |line: &str| format!("{top}{}", line.split(',').next().unwrap_or_default().trim_matches('"'));
+        Self {
+            kind: PackageKind::Wheel,
+            name: first("Name:"),
+            version,
+            requires: all("Requires-Dist:").filter(|text| is_nvidias(text)).collect(),
+            exports: Vec::new(),
+            tag,
+            top: top.to_owned(),
+            files: record.lines().map(path).collect(),
+        }
+    }
+
+    /// Parses `info/index.json`, or `conda-meta/NAME.json` of an installed package.
+    fn from_conda(top: &str, index: &str, exports: Option<&str>) -> Option<Self> {
+        let index: Value = serde_json::from_str(index).ok()?;
+        let text = |key: &str| Some(index[key].as_str()?.to_owned());
+        let list = |value: &Value| -> Vec<String> {
+            value.as_array().into_iter().flatten().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+        };
+        let named = |text: &String| bundled_libraries(PackageKind::Conda, name_of(text)).is_some();
+        let exports = exports.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
+        // A plain list contains the requirements of packages that link to this one.
+        let exported = list(&exports).into_iter().chain(["weak", "strong"].iter().flat_map(|key| list(&exports[*key])));
+        let build = text("build").unwrap_or_default();
+        let tag = cuda_of_build(&build).map(|cuda| (format!("the build says {build}"), cuda));
+        Some(Self {
+            kind: PackageKind::Conda,
+            name: text("name")?,
+            version: text("version")?,
+            requires: index["depends"].as_array().map(|_| list(&index["depends"]))?.into_iter().filter(named).collect(),
+            exports: exported.filter(named).collect(),
+            tag,
+            top: top.to_owned(),
+            files: list(&index["files"]).iter().map(|file| format!("{top}{file}")).collect(),
+        })
+    }
+
+    /// Parses the variables of an image that concern CUDA.
+    pub(super) fn from_image(config: &str) -> Option<Self> {
+        let config: Value = serde_json::from_str(config).ok()?;
+        let variables = config["config"]["Env"].as_array()?.iter().filter_map(Value::as_str);
+        let guarded = guarded_version();
+        let relevant = |text: &&str| [CUDA_VERSION, REQUIRE_CUDA, &guarded].iter().any(|key| text.starts_with(key));
+        let requires: Vec<String> = variables.filter(relevant).map(str::to_owned).collect();
+        let cuda =
+            |text: &&String| Some((format!("the image says {text}"), cuda_in(text.strip_prefix(CUDA_VERSION)?)?));
+        let tag = requires.iter().find_map(|text| cuda(&text));
+        (!requires.is_empty()).then(|| Self {
+            kind: PackageKind::Image,
+            name: "of the image".to_owned(),
+            version: String::new(),
+            requires,
+            exports: Vec::new(),
+            tag,
+            top: String::new(),
+            files: BTreeSet::new(),
+        })
+    }
+
+    /// Returns a title such as `package torch 2.9.1+cu128`.
+    pub(super) fn display_title(&self) -> String {
+        match self.kind {
+            PackageKind::Image => "variables of the image".to_owned(),
+            _ => format!("package {} {}", self.name, self.version),
+        }
+    }
+
+    /// Returns the name and the version, unchanged.
+    pub(super) fn name_and_version(&self) -> String {
+        format!("{} {}", self.name, self.version).trim_end().to_owned()
+    }
+
+    /// Returns true if its members belong together, so that one may use the code of another.
+    pub(super) fn is_one(&self) -> bool {
+        self.kind != PackageKind::Image
+    }
+
+    /// Returns true if the member belongs to this package.
+    pub(super) fn owns_member(&self, member: &str) -> bool {
+        if self.files.is_empty() { member.starts_with(&self.top) } else { self.files.contains(member) }
+    }
+
+    fn promises(&self) -> impl Iterator<Item = Promise<'_>> {
+        self.requires.iter().flat_map(|text| Promise::all_of(self.kind, text))
+    }
+
+    /// Returns the text of the requirement that installs the library with this soname together with the package.
+    pub(super) fn requirement_for(&self, soname: &str, oldest: Option<Version>) -> Option<&str> {
+        let optional = |text: &str| text.contains("extra ==");
+        let fits = |one: &Promise<'_>| {
+            one.provides(soname)
+                && one.lets_in(soname)
+                && (oldest.is_none() || one.least.is_some() && oldest <= one.least)
+        };
+        self.promises()
+            .find(|one| self.kind != PackageKind::Image && !optional(one.text) && fits(one))
+            .map(|one| one.text)
+    }
+
+    fn promise_text(&self, text: &str) -> String {
+        let who = if self.kind == PackageKind::Image { "the image says" } else { "the package requires" };
+        format!("{who} {text}")
+    }
+
+    /// Reports libraries that members need from outside of the package, if the package requires another release of
+    /// them. A library is fine if one of several requirements provides it, because they may have different markers.
+    pub(super) fn check_wants(&self, members: &[(&str, Wants)]) -> Vec<Finding> {
+        let promises: Vec<Promise<'_>> = self.promises().collect();
+        let wanted = || members.iter().flat_map(|(_, wants)| wants.keys());
+        let mut findings = Vec::new();
+        for (name, wants) in members {
+            let values = Values::default().with("path", *name);
+            for (soname, oldest) in wants {
+                let mine: Vec<&Promise<'_>> = promises.iter().filter(|one| one.provides(soname)).collect();
+                let strictest = mine.iter().filter(|one| one.lets_in(soname)).max_by_key(|one| one.least);
+                let values = |one: &Promise<'_>| {
+                    values.clone().with("value", self.promise_text(one.text)).with("library", soname.as_str())
+                };
+                // The package contains a file for each of several major versions, and the requirement is for another
+                // one.
+                let for_another = |one: &Promise<'_>| wanted().any(|other| other != soname && one.is_first(other));
+                match (strictest, oldest) {
+                    (Some(one), Some((oldest, symbol))) if one.least.is_some_and(|least| least < *oldest) => {
+                        let values = values(one).with("min", *oldest).with("symbol", symbol.as_str());
+                        findings.push(MessageTemplate::PackageUnfitPromise.to_finding(&values));
+                    }
+                    (Some(one), None) => {
+                        // An older major version has no library with this soname.
+                        let first = major_of(soname).map(|major| Version::new(major, 0, 0));
+                        let older = first.filter(|first| one.least.is_some_and(|least| least < *first));
+                        if let Some(first) = older.filter(|_| !for_another(one)) {
+                            let values = values(one).with("min", first).with("symbol", "");
+                            findings.push(MessageTemplate::PackageUnfitPromise.to_finding(&values));
+                        }
+                    }
+                    (Some(_), Some(_)) => {}
+                    (None, _)
+                        if mine.iter().any(|one| wanted().any(|other| one.provides(other) && one.lets_in(other))) => {}
+                    (None, _) => {
+                        findings.extend(
+                            mine.first().map(|one| MessageTemplate::PackageUnfitPromiseMajor.to_finding(&values(one))),
+                        );
+                    }
+                }
+            }
+        }
+        if let Some((tag, cuda)) = &self.tag {
+            let of_cudart = |(name, wants): &(&str, Wants)| {
+                let majors = wants.keys().filter_map(|soname| CUDART.major(soname));
+                majors.map(|major| (name.to_string(), major)).collect::<Vec<_>>()
+            };
+            let all: Vec<(String, u32)> = members.iter().flat_map(of_cudart).collect();
+            if let Some((name, major)) = all.first().filter(|_| all.iter().all(|(_, major)| *major != cuda.major)) {
+                let values = Values::default().with("path", name.as_str()).with("value", tag);
+                findings.push(
+                    MessageTemplate::PackageUnfitTag
+                        .to_finding(&values.with("found_cuda", CudaVersion::new(*major, 0))),
+                );
+            }
+        }
+        findings
+    }
+
+    /// Reports requirements that the package adds to packages that link to it, but that do not match its own libraries.
+    /// `members` contains names and sonames of libraries.
+    pub(super) fn check_exports<'a>(&self, members: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
+        let exports: Vec<Promise<'_>> = self.exports.iter().flat_map(|text| Promise::all_of(self.kind, text)).collect();
+        let unfit = |(name, soname): (&'a str, &'a str)| {
+            let one = exports.iter().find(|one| one.provides(soname) && !one.lets_in(soname))?;
+            let description = format!("the package has those that are linked to it require {}", one.text);
+            let values = Values::default().with("value", description).with("path", name).with("library", soname);
+            Some(MessageTemplate::PackageUnfitExport.to_finding(&values))
+        };
+        members.filter_map(unfit).collect()
+    }
+
+    /// Reports an image that starts on machines on which its members do not run. `needs` contains the CUDA version that
+    /// each member needs the driver to support.
+    pub(super) fn check_image_promise<'a>(
+        &self,
+        needs: impl Iterator<Item = (&'a str, CudaVersion)>,
+    ) -> Option<Finding> {
+        let text =
+            self.requires.iter().find(|text| self.kind == PackageKind::Image && text.starts_with(REQUIRE_CUDA))?;
+        // Terms are alternatives, and all factors of a term must hold: the result is the lowest version that some term
+        // allows.
+        let factor = |text: &str| cuda_in(text.strip_prefix("cuda>=")?);
+        let promised =
+            text.strip_prefix(REQUIRE_CUDA)?.split(' ').filter_map(|term| term.split(',').find_map(factor)).min()?;
+        let (name, cuda) = needs.max_by_key(|(_, cuda)| *cuda).filter(|(_, cuda)| *cuda > promised)?;
+        let description = format!(
+            "the image starts where the driver supports CUDA {promised} ({})",
+            REQUIRE_CUDA.trim_end_matches('=')
+        );
+        let values = Values::default().with("value", description).with("path", name).with("cuda", cuda);
+        Some(MessageTemplate::PackageUnfitDriver.to_finding(&values))
+    }
+}
+
+/// Parses `cu128` in the local part of a version as CUDA 12.8.
+fn cuda_of_tag(local: &str) -> Option<(&str, CudaVersion)> {
+    let tag = local.split('.').find(|part| part.starts_with("cu"))?;
+    Some((tag, cuda_of_digits(tag.strip_prefix("cu")?)?))
+}
+
+/// Parses a build string such as `cuda124py312h1_0` or `py3.11_cuda12.4_0` as CUDA 12.4. A major version alone is not a
+/// release.
+fn cuda_of_build(build: &str) -> Option<CudaVersion> {
+    let (_, rest) = build.split_once("cuda")?;
+    let rest = rest.trim_start_matches(['_', '-']);
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let number = rest[..end].trim_end_matches('.');
+    if number.contains('.') { cuda_in(number) } else { cuda_of_digits(number).filter(|_| number.len() == 3) }
+}
+
+/// Parses digits: `128` is 12.8, and `92` is 9.2.
+fn cuda_of_digits(digits: &str) -> Option<CudaVersion> {
+    let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+    Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Parses the first two numbers of a version.
+fn cuda_in(text: &str) -> Option<CudaVersion> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    Some(CudaVersion::new(numbers.next()??, numbers.next().unwrap_or(Some(0))?))
+}
+
+/// Returns the name at the beginning of a requirement.
+fn name_of(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// Returns true if a pip requirement is for an NVIDIA package.
+fn is_nvidias(text: &str) -> bool {
+    let name = name_of(text);
+    name.starts_with("nvidia") || normalize_name(name) == TOOLKIT
+}
+
+/// Normalizes a name as PEP 503 does: `nvidia_cublas_cu12` equals the same name with hyphens.
+fn normalize_name(name: &str) -> String {
+    name.to_lowercase().replace(['_', '.'], "-")
+}
+
+/// Returns the libraries that a package contains, with its name without the CUDA suffix.
+fn bundled_libraries(kind: PackageKind, name: &str) -> Option<(&'static str, &'static [&'static str])> {
+    let name = normalize_name(name);
+    let name = match kind {
+        PackageKind::Wheel => name.strip_prefix("nvidia-")?,
+        _ => name.strip_prefix("lib").unwrap_or(&name),
+    };
+    let name = name
+        .rsplit_once("-cu")
+        .filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(name, |(name, _)| name);
+    // The conda package of NVTX is named `cuda-nvtx`.
+    let name = name.strip_prefix("cuda-").filter(|name| NUMBERED_OTHERWISE.contains(name)).unwrap_or(name);
+    BRING.iter().find(|(known, _)| *known == name).copied()
+}
+
+impl<'a> Promise<'a> {
+    /// Parses a requirement. Each extra of an entire toolkit gives a result. Its release is that of the CUDA runtime
+    /// and does not determine the releases of the other libraries.
+    fn all_of(kind: PackageKind, text: &'a str) -> Vec<Self> {
+        let name = name_of(text);
+        if kind != PackageKind::Wheel || normalize_name(name) != TOOLKIT {
+            return Self::parse(kind, text).into_iter().collect();
+        }
+        let (least, below) = version_range(kind, &text[name.len()..]);
+        let extras = text[name.len()..].split(['[', ']']).nth(1).unwrap_or_default();
+        let of_extra = |extra: &str| {
+            let is = |known: &str| known == extra || known.strip_prefix("cuda-") == Some(extra);
+            let (_, stems) = BRING.iter().find(|(known, _)| is(known))?;
+            let (least, below) = if *stems == ["cudart"] { (least, below) } else { (None, None) };
+            Some(Self { text, stems, least, below })
+        };
+        extras.split(',').filter_map(|extra| of_extra(extra.trim())).collect()
+    }
+
+    fn parse(kind: PackageKind, text: &'a str) -> Option<Self> {
+        if let Some(version) = text.strip_prefix(&guarded_version()) {
+            let version = leading_version(version)?;
+            return Some(Self {
+                text,
+                stems: bundled_libraries(PackageKind::Conda, CUDNN.key)?.1,
+                least: Some(version),
+                below: None,
+            });
+        }
+        // The other variables of an image concern CUDA as a whole.
+        if kind == PackageKind::Image {
+            return None;
+        }
+        let name = name_of(text);
+        let (package, stems) = bundled_libraries(kind, name)?;
+        if NUMBERED_OTHERWISE.contains(&package) {
+            return Some(Self { text, stems, least: None, below: None });
+        }
+        let (least, below) = version_range(kind, &text[name.len()..]);
+        Some(Self { text, stems, least, below })
+    }
+
+    fn provides(&self, soname: &str) -> bool {
+        let stem = soname.strip_prefix("lib").and_then(|rest| rest.split_once(".so"));
+        stem.is_some_and(|(stem, _)| self.stems.contains(&stem))
+    }
+
+    /// Returns true if the range allows a release whose library has this soname.
+    fn lets_in(&self, soname: &str) -> bool {
+        major_of(soname).is_none_or(|major| {
+            self.least.is_none_or(|least| least.major <= major)
+                && self.below.is_none_or(|below| Version::new(major, 0, 0) < below)
+        })
+    }
+
+    /// Returns true if the oldest allowed release has this soname.
+    fn is_first(&self, soname: &str) -> bool {
+        self.provides(soname) && self.least.is_some_and(|least| major_of(soname) == Some(least.major))
+    }
+}
+
+/// Parses the text after a name: the oldest allowed release, and the first release above the range.
+fn version_range(kind: PackageKind, rest: &str) -> Range {
+    // Extras are in brackets, and a marker follows `;`. In conda, the build string follows a second blank.
+    let rest = rest.split(';').next().unwrap_or_default();
+    let rest = rest.find(']').map_or(rest, |at| &rest[at + 1..]).trim();
+    let rest = rest.trim_start_matches('(').trim_end_matches(')').trim();
+    let rest = if kind == PackageKind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest };
+    // Alternatives, which conda supports, are merged into one range that includes the releases between them.
+    let all = rest.split('|').map(|one| range_of_clauses(kind, one));
+    let wider = |(least, below): Range, (other, other_below): Range| {
+        (least.min(other), below.zip(other_below).map(|(a, b)| a.max(b)))
+    };
+    all.reduce(wider).unwrap_or_default()
+}
+
+/// The oldest allowed release and the first one above the range; `None` means unbounded.
+type Range = (Option<Version>, Option<Version>);
+
+fn range_of_clauses(kind: PackageKind, all: &str) -> Range {
+    let (mut least, mut below) = (None, None);
+    for clause in all.split(',').map(str::trim).filter(|clause| !clause.is_empty()) {
+        let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
+        let (sign, version) = (clause[..at].trim(), clause[at..].trim());
+        let Some(first) = leading_version(version) else { continue };
+        let count = version.split(['.', '-', '+']).take_while(|one| one.parse::<u32>().is_ok()).count();
+        // `12.4.*`, and in conda `12.4` and `=12.4`, match all versions with this prefix.
+        let begins = version.contains('*') || kind == PackageKind::Conda && matches!(sign, "" | "=");
+        match sign {
+            ">=" => least = least.max(Some(first)),
+            "<" => {
+                // `<11.0.0.21` still allows releases of 11.0.0.
+                let more = version.split('.').nth(3).is_some_and(|fourth| fourth.parse() != Ok(0));
+                let end = if more { next_version(first, 3) } else { first };
+                below = Some(below.map_or(end, |known: Version| known.min(end)));
+            }
+            "~=" => (least, below) = (Some(first), Some(next_version(first, count.saturating_sub(1)))),
+            "" | "=" | "==" | "===" => {
+                (least, below) = (Some(first), Some(next_version(first, if begins { count } else { count.min(3) })));
+            }
+            _ => {}
+        }
+    }
+    (least, below)
+}
+
+/// Parses up to three numbers at the beginning of a version.
+fn leading_version(text: &str) -> Option<Version> {
+    let mut all = text.split(['.', '-', '+']).map_while(|one| one.parse().ok());
+    Some(Version::new(all.next()?, all.next().unwrap_or(0), all.next().unwrap_or(0)))
+}
+
+/// Returns the first version above all versions that share the first `count` numbers with this one.
+fn next_version(version: Version, count: usize) -> Version {
+    let Version { major, minor, patch } = version;
+    match count {
+        0 | 1 => Version::new(major.saturating_add(1), 0, 0),
+        2 => Version::new(major, minor.saturating_add(1), 0),
+        _ => Version::new(major, minor, patch.saturating_add(1)),
+    }
+}
+
+/// The libraries that a member needs from outside of the package, by soname. If known, each has the oldest suitable
+/// release, and the function that requires it.
+pub(super) type Wants = BTreeMap<String, Option<(Version, String)>>;
+
+/// Returns the libraries that a member needs and does not find within the package.
+pub(super) fn member_wants(own: &Components, needed: &[String], is_inside: impl Fn(&str) -> bool) -> Wants {
+    let elsewhere = |soname: &&String| !is_inside(soname);
+    let mut wants: Wants =
+        needed.iter().filter(elsewhere).map(|soname| (plain_name(soname).into_owned(), None)).collect();
+    let mut oldest = |soname: &str, version: Version, symbol: &str| {
+        if let Some(known) = wants.get_mut(soname) {
+            *known = known.take().max(Some((version, symbol.to_owned())));
+        }
+    };
+    for bound in &own.bound {
+        oldest(&bound.soname, bound.first, &bound.name);
+    }
+    for row in own.manifests.iter().flat_map(|manifest| &manifest.requires) {
+        if let Requirement::Library { min, soname, .. } = row {
+            oldest(soname, *min, "");
+        }
+    }
+    wants
+}
+
+/// Reports a member that is the driver library or its stub.
+pub(super) fn bundled_driver_finding(name: &str, own: &str) -> Option<Finding> {
+    let values = Values::default().with("path", name);
+    plain_name(own).starts_with("libcuda.so").then(|| MessageTemplate::PackageUnfit.to_finding(&values))
+}
+
+/// Reports directories of the build machine in the RPATH or RUNPATH of members; on most other machines they contain
+/// nothing.
+pub(super) fn leading_out<'a>(members: impl Iterator<Item = (&'a str, &'a Binary)>) -> Option<Finding> {
+    let (mut names, mut folders) = (Vec::new(), BTreeSet::new());
+    for (name, binary) in members {
+        let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
+        let outside: Vec<&str> = path.split(':').filter(|folder| folder.starts_with('/')).collect();
+        if !outside.is_empty() {
+            names.push(name);
+        }
+        folders.extend(outside);
+    }
+    let folders: Vec<&str> = folders.into_iter().collect();
+    let values = Values::default().with("path", join_some(&names)).with("folder", join_some(&folders));
+    (!names.is_empty()).then(|| MessageTemplate::PackageUnfitPath.to_finding(&values).with_severity(Severity::Info))
+}
+
+/// Reports a library that the package contains in several releases. `held` contains the library, its release and the
+/// member.
+pub(super) fn duplicate_libraries<'a>(
+    held: impl Iterator<Item = (&'static Library, &'a str, &'a str)>,
+) -> Vec<Finding> {
+    let mut all: BTreeMap<&str, (&'static Library, BTreeMap<&str, &str>)> = BTreeMap::new();
+    for (library, version, member) in held {
+        let (_, releases) = all.entry(library.key).or_insert_with(|| (library, BTreeMap::new()));
+        let _ = releases.entry(version).or_insert(member);
+    }
+    let several = all.into_values().filter(|(_, releases)| releases.len() > 1);
+    several
+        .map(|(library, releases)| {
+            let relevant = releases.iter().map(|(version, member)| format!("{version} in {member}"));
+            let values = Values::default().with("library", library.name);
+            MessageTemplate::PackageUnfitTwice
+                .to_finding(&values.with("value", relevant.collect::<Vec<_>>().join(", ")))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(version: &str, requires: &str) -> ArtifactPackage {
+        let metadata = format!(
+            "Metadata-Version: 2.1\nName: torch\nVersion: {version}\n{requires}\n\nRequires-Dist: nvidia-none==1\n"
+        );
+        let record = "torch/lib/a.so,sha256=1,2\n\"torch/lib/b.so\",,\n".to_owned();
+        let text = |name: &str, text: String| (format!("site/torch-1.dist-info/{name}"), text);
+        let mut all = all_of(&[text("RECORD", record), text("METADATA", metadata)]);
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    }
+
+    fn conda(build: &str, depends: &[&str], exports: &str) -> ArtifactPackage {
+        let list = depends.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(",");
+        let index = format!(r#"{{"name": "faiss", "version": "1.9.0", "build": "{build}", "depends": [{list}]}}"#);
+        let texts = [("info/index.json".to_owned(), index), ("info/run_exports.json".to_owned(), exports.to_owned())];
+        all_of(&texts).remove(0)
+    }
+
+    fn range_of(one: &Promise<'_>) -> String {
+        let side = |version: Option<Version>| version.map_or("-".to_owned(), |version| version.to_string());
+        format!("{} {}", side(one.least), side(one.below))
+    }
+
+    #[test]
+    fn what_is_promised() {
+        for (line, expected) in [
+            ("nvidia-cudnn-cu12==9.1.0.70; platform_system == \"Linux\"", "9.1.0 9.1.1"),
+            ("nvidia-cudnn-cu12 (==8.9.2.26)", "8.9.2 8.9.3"),
+            ("nvidia-nccl-cu12==2.27.5", "2.27.5 2.27.6"),
+            ("nvidia-cuda-runtime-cu12==12.8.90", "12.8.90 12.8.91"),
+            ("nvidia-cudnn==9.15.1.9", "9.15.1 9.15.2"),
+            ("nvidia_cudnn_cu12 == 9.1.0.70", "9.1.0 9.1.1"),
+            ("nvidia-cuda-nvrtc[all]==13.0.48", "13.0.48 13.0.49"),
+            ("nvidia-cudnn-cu12==9.1.*", "9.1.0 9.2.0"),
+            ("nvidia-cudnn-cu12~=9.1", "9.1.0 10.0.0"),
+            ("nvidia-cudnn-cu12<10.0,>=9.1", "9.1.0 10.0.0"),
+            ("nvidia-cudnn-cu12>=9", "9.0.0 -"),
+            ("nvidia-cudnn-cu12!=9.2", "- -"),
+            ("nvidia-cudnn-cu12", "- -"),
+            ("nvidia-ml-py==12.0", ""),
+            ("nvidia-cudnn-cu12==", "- -"),
+            ("nvidia-cudnn-cu12==4294967295.*", "4294967295.0.0 4294967295.0.0"),
+        ] {
+            let package = package("2.9.1", &format!("Requires-Dist: {line}"));
+            let found = package.promises().map(|one| range_of(&one)).next().unwrap_or_default();
+            assert_eq!(found, expected, "{line}");
+            assert_eq!(package.requires.len(), 1);
+        }
+        for (spec, expected) in [
+            ("cudnn >=9.1.0.70,<10.0a0", "9.1.0 10.0.0"),
+            ("cudnn 8.9.*", "8.9.0 8.10.0"),
+            ("cuda-version 12.4", "12.4.0 12.5.0"),
+            ("cuda-version >=12,<13", "12.0.0 13.0.0"),
+            ("cudatoolkit 11.8.* *_0", "11.8.0 11.9.0"),
+            ("libcublas >=12.4.5.8,<13.0a0", "12.4.5 13.0.0"),
+            ("nccl >=2.21.5.1,<3.0a0", "2.21.5 3.0.0"),
+            ("cuda-cudart", "- -"),
+            ("cudnn 8.9.*|9.1.*", "8.9.0 9.2.0"),
+            ("cudatoolkit 11.0|11.0.*", "11.0.0 11.1.0"),
+            ("cudnn >=8.9,<9|9.1.*|>=9.5", "8.9.0 -"),
+            ("cuda-cudart_linux-64 12.6.77 h3f2d84a_0", "12.6.77 12.6.78"),
+            ("pytorch-cuda 12.1.*", "12.1.0 12.2.0"),
+            ("libcufile >=1.11.1.6,<2.0a0", "- -"),
+            ("libcufft >=10.9.0.58,<11.0.0.21", "10.9.0 11.0.1"),
+            ("cuda-nvtx >=12.1,<12.2", "- -"),
+            ("libgcc >=13", ""),
+        ] {
+            let package = conda("h1_0", &[spec], "{}");
+            let found = package.promises().map(|one| range_of(&one)).next().unwrap_or_default();
+            assert_eq!(found, expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn the_extras_of_a_whole_toolkit() {
+        let line = "cuda-toolkit[cublas,cudart,cufft,cufile, nvtx,nvcc]==13.2.2; platform_system == \"Linux\"";
+        let package = package("2.15.0", &format!("Requires-Dist: {line}"));
+        assert_eq!(package.requires, [line]);
+        let relevant: Vec<(&str, String)> = package.promises().map(|one| (one.stems[0], range_of(&one))).collect();
+        let open = || "- -".to_owned();
+        let cudart = ("cudart", "13.2.2 13.2.3".to_owned());
+        assert_eq!(
+            relevant,
+            [("cublas", open()), cudart, ("cufft", open()), ("cufile", open()), ("nvToolsExt", open())]
+        );
+        for (soname, brought) in [
+            ("libcudart.so.13", true),
+            ("libcudart.so.12", false),
+            ("libcufft.so.12", true),
+            ("libcusparse.so.12", false),
+        ] {
+            assert_eq!(package.requirement_for(soname, None).is_some(), brought, "{soname}");
+        }
+        let members = [("a.so", wants(&[("libcudart.so.12", ""), ("libcufft.so.11", "")]))];
+        let found: Vec<_> = package.check_wants(&members).into_iter().map(|one| one.message).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("==13.2.2") && found[0].contains("libcudart.so.12"), "{found:?}");
+        assert!(!is_nvidias("cuda-bindings<14,>=13.0.3") && is_nvidias("CUDA_Toolkit[nvrtc]==12.*"));
+    }
+
+    #[test]
+    fn what_a_package_owns() {
+        let package = package("1.0", "");
+        assert!(package.owns_member("site/torch/lib/a.so") && package.owns_member("site/torch/lib/b.so"));
+        assert!(!package.owns_member("site/other/a.so"), "another package's, beside it");
+        assert!(conda("h1_0", &[], "{}").owns_member("lib/libfaiss.so"), "one that lists nothing is all there is");
+    }
+
+    fn wants(wants: &[(&str, &str)]) -> Wants {
+        let want = |(soname, oldest): &(&str, &str)| {
+            let oldest = (!oldest.is_empty()).then(|| (oldest.parse().expect("a version"), "f".to_owned()));
+            ((*soname).to_owned(), oldest)
+        };
+        wants.iter().map(want).collect()
+    }
+
+    #[test]
+    fn what_members_want_and_what_is_promised() {
+        let nine = "nvidia-cudnn-cu12==9.1.0.70";
+        for (version, requires, members, expected) in [
+            ("1.0", &[nine][..], &[&[("libcudnn.so.9", "9.1.0")][..]][..], 0),
+            ("1.0", &[nine], &[&[("libcudnn.so.9", "9.2.0")]], 1),
+            ("1.0", &[nine], &[&[("libcudnn.so.9", "")]], 0),
+            ("1.0", &[nine], &[&[("libcudnn.so.8", "")]], 1),
+            ("1.0", &["nvidia-cudnn-cu12>=8.9,<10"], &[&[("libcudnn.so.9", "")]], 1),
+            ("1.0", &["nvidia-cudnn-cu12>=9.1,<10"], &[&[("libcudnn.so.9", "")]], 0),
+            ("1.0", &["nvidia-cudnn-cu12>=9.1,<10"], &[&[("libcudnn.so.9", "9.3.0")]], 1),
+            ("1.0", &["nvidia-cudnn-cu12"], &[&[("libcudnn.so.9", "9.3.0")]], 0),
+            ("1.0", &["nvidia-cublas-cu12>=11"], &[&[("libcublas.so.11", "")], &[("libcublas.so.12", "")]], 0),
+            // Each requirement belongs to a different extra.
+            ("1.0", &["nvidia-cudnn-cu11==8.9.6.50; extra == \"old\"", nine], &[&[("libcudnn.so.9", "9.0.0")]], 0),
+            // The package has one file for each of two major versions, one of which is pinned.
+            ("1.0", &["nvidia-cublas-cu12==12.4.5.8"], &[&[("libcublas.so.11", "")], &[("libcublas.so.12", "")]], 0),
+            ("1.0+cu128", &[], &[&[("libcudart.so.11.0", "")], &[("libcudart.so.12", "")]], 0),
+            ("1.0+cu128", &[], &[&[("libcudart.so.13", "")], &[("libcudart.so.13", "")]], 1),
+            ("1.0+cu128", &[], &[&[("libcudnn.so.9", "")]], 0),
+            ("1.0", &["nvidia-nccl-cu12==2.27.5"], &[&[("libcudnn.so.8", "")]], 0),
+        ] {
+            let requires = requires.iter().fold(String::new(), |lines, one| lines + "Requires-Dist: " + one + "\n");
+            let package = package(version, requires.trim_end());
+            let members: Vec<(&str, Wants)> = members.iter().map(|member| ("a.so", wants(member))).collect();
+            let found = package.check_wants(&members);
+            assert_eq!(found.len(), expected, "{version} {requires} {members:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_conda_promises() {
+        let twelve = wants(&[("libcudart.so.12", ""), ("libcudnn.so.9", "9.2.0")]);
+        for (build, depends, expected) in [
+            ("h1_0", &["cuda-version >=12,<13", "cudnn >=9.2.1.18,<10.0a0"][..], 0),
+            ("h1_0", &["cuda-version >=12.0,<13", "cuda-cudart >=12.4.99,<13.0a0"], 0),
+            ("h1_0", &["cuda-version >=11.8,<12"], 1),
+            ("h1_0", &["cudnn >=9.1,<10"], 1),
+            ("h1_0", &["cudnn >=8.9.7.29,<9.0a0"], 1),
+            ("cuda124py312h1_0", &[], 0),
+            ("py3.11_cuda11.8_cudnn9.1.0_0", &[], 1),
+            ("cuda118py312h1_0", &[], 1),
+            ("cuda12_py312h1_0", &[], 0),
+        ] {
+            let found = conda(build, depends, "{}").check_wants(&[("lib/a.so", twelve.clone())]);
+            assert_eq!(found.len(), expected, "{build} {depends:?}: {found:?}");
+        }
+        let brings = |exports: &str| {
+            conda("h1_0", &[], exports).check_exports([("lib/libcudnn.so.9", "libcudnn.so.9")].into_iter())
+        };
+        assert_eq!(brings(r#"{"weak": ["cudnn >=9.1,<10.0a0"]}"#).len(), 0);
+        assert_eq!(brings(r#"{"weak": ["cudnn >=8.9,<9.0a0"]}"#).len(), 1);
+        assert_eq!(brings(r#"["cudnn >=8.9,<9.0a0"]"#).len(), 1);
+        assert_eq!(brings("no JSON").len(), 0);
+    }
+
+    #[test]
+    fn what_an_image_promises() {
+        let image = |variables: &[&str]| {
+            let list = variables.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(",");
+            ArtifactPackage::from_image(&format!(r#"{{"config": {{"Env": ["PATH=/bin",{list}]}}}}"#))
+        };
+        assert!(ArtifactPackage::from_image(r#"{"config": {}}"#).is_none());
+        let member = [("usr/lib/a.so", wants(&[("libcudart.so.12", ""), ("libcudnn.so.9", "9.2.0")]))];
+        for (variables, unfit, started) in [
+            (&["CUDA_VERSION=12.4.1", "NV_CUDNN_VERSION=9.2.0.82-1"][..], 0, 0),
+            (&["CUDA_VERSION=11.8.0"], 1, 0),
+            (&["NV_CUDNN_VERSION=9.1.0.70-1"], 1, 0),
+            (&["NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=470,driver<471"], 0, 0),
+            (&["NVIDIA_REQUIRE_CUDA=cuda>=11.8 brand=tesla,driver>=450,driver<451"], 0, 1),
+            (&["NVIDIA_REQUIRE_CUDA=brand=tesla"], 0, 0),
+        ] {
+            let package = image(variables).expect("says something");
+            assert_eq!(package.check_wants(&member).len(), unfit, "{variables:?}");
+            let needs = [("usr/lib/a.so", CudaVersion::new(12, 0))].into_iter();
+            assert_eq!(package.check_image_promise(needs).into_iter().count(), started, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_version_names() {
+        for (version, expected) in [
+            ("2.9.1+cu128", Some(("cu128", (12, 8)))),
+            ("1.7+cu92", Some(("cu92", (9, 2)))),
+            ("1.0+cu118.abi1", Some(("cu118", (11, 8)))),
+            ("1.0+abi1.cu130", Some(("cu130", (13, 0)))),
+            ("2.9.1", None),
+            ("2.9.1+cpu", None),
+            ("2.9.1+cu", None),
+            ("2.9.1+cu1", None),
+            ("2.9.1+custom", None),
+        ] {
+            let expected = expected
+                .map(|(tag, (major, minor))| (format!("the version says {tag}"), CudaVersion::new(major, minor)));
+            assert_eq!(package(version, "").tag, expected, "{version}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Cached objects for many components: the shim, which is the same for all components of one compiler, and a note that
+//! is filled in for each component without running the assembler again. In a build of fifty small programs, compiling
+//! these would take most of the time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::internal::digest::Digest;
+use cudaguard::internal::guard::shared::SharedDir;
+use cudaguard::internal::guard::{
+    GuardCompiler, GuardObjects, Keep, NoteSource, guard_objects, note_assembly, note_group,
+};
+use cudaguard::internal::manifest::Component;
+use cudaguard::internal::note::SIZE;
+
+/// A directory of cached objects.
+#[derive(Clone, Debug)]
+pub(super) struct Kept(SharedDir);
+
+impl Kept {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self(SharedDir::new(folder))
+    }
+
+    /// Writes the guard of a component into `folder`, from the cache if possible.
+    pub(super) fn cached_guard(
+        &self,
+        compiler: &GuardCompiler,
+        note: NoteSource<'_>,
+        folder: &Path,
+    ) -> Result<GuardObjects, String> {
+        let shim = self.cached_shim(compiler, folder)?;
+        Ok(guard_objects(self.note_or_assemble(compiler, note, folder)?, shim))
+    }
+
+    /// Writes the note of this descriptor to `folder/cudaguard-note.o`. The inner error is the compiler's.
+    pub(super) fn note_or_assemble(
+        &self,
+        compiler: &GuardCompiler,
+        note: NoteSource<'_>,
+        folder: &Path,
+    ) -> Result<Result<PathBuf, String>, String> {
+        match self.cached_note(compiler, note, folder)? {
+            Some(note) => Ok(Ok(note)),
+            None => compiler.compile_note(note, folder),
+        }
+    }
+
+    /// Writes the shim to `folder/cudaguard-shim.o`. The inner error is the compiler's.
+    fn cached_shim(&self, compiler: &GuardCompiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
+        let made = match self.0.shim(compiler)? {
+            Ok(made) => made,
+            failed @ Err(_) => return Ok(failed),
+        };
+        let shim = folder.join("cudaguard-shim.o");
+        // A copy, not a link, because build tools compare its modification time.
+        fs::copy(&made, &shim).map_err(|error| format!("cannot write {}: {error}", shim.display()))?;
+        Ok(Ok(shim))
+    }
+
+    /// Writes the note of this descriptor to `folder/cudaguard-note.o`. `None` if it must be assembled separately.
+    fn cached_note(
+        &self,
+        compiler: &GuardCompiler,
+        note: NoteSource<'_>,
+        folder: &Path,
+    ) -> Result<Option<PathBuf>, String> {
+        if note.dlopen.is_some() {
+            return Ok(None);
+        }
+        let blank = (blank_descriptor(), blank_component());
+        let blank = NoteSource { descriptor: &blank.0, component: &blank.1, dlopen: None };
+        let form = Digest::from_bytes(note_assembly(blank, Keep::Retain).as_bytes());
+        let blank_note = self.0.path(compiler, "note", "s", form);
+        let Ok(made) = self.0.object(&blank_note, |dir| compiler.compile_note(blank, dir))? else {
+            return Ok(None);
+        };
+        let bytes = fs::read(&made).map_err(|error| format!("cannot read {}: {error}", made.display()))?;
+        let Some(filled) = fill_note(bytes, note.descriptor, &note_group(note.component)) else { return Ok(None) };
+        let object = folder.join("cudaguard-note.o");
+        fs::write(&object, filled).map_err(|error| format!("cannot write {}: {error}", object.display()))?;
+        Ok(Some(object))
+    }
+}
+
+/// The component of the blank note.
+fn blank_component() -> Component {
+    Component { name: "nobody".to_owned(), version: "0".to_owned() }
+}
+
+/// The descriptor of the blank note: bytes that no object contains by chance.
+fn blank_descriptor() -> [u8; SIZE] {
+    std::array::from_fn(|at| (at * 131 + at / 256 + 17).to_le_bytes()[0])
+}
+
+const SYMBOLS: u32 = 2;
+const SECTION_HEADER: usize = 64;
+const SYMBOL: usize = 24;
+
+/// Replaces the descriptor and the group name in the blank note's object. `None` if its format is unexpected.
+///
+/// The group name is appended to the string table, which is moved to the end of the object for this.
+fn fill_note(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> Option<Vec<u8>> {
+    let at = memchr::memmem::find(&object, &blank_descriptor())?;
+    object[at..at + SIZE].copy_from_slice(descriptor);
+    let half =
+        |object: &[u8], at: usize| Some(usize::from(u16::from_le_bytes(object.get(at..at + 2)?.try_into().ok()?)));
+    let word = |object: &[u8], at: usize| Some(u32::from_le_bytes(object.get(at..at + 4)?.try_into().ok()?));
+    let wide =
+        |object: &[u8], at: usize| usize::try_from(u64::from_le_bytes(object.get(at..at + 8)?.try_into().ok()?)).ok();
+    let (headers, count) = (wide(&object, 0x28)?, half(&object, 0x3c)?);
+    // All later writes are within this range.
+    let within = |start: usize, length: usize| start.checked_add(length).is_some_and(|end| end <= object.len());
+    if !within(headers, count * SECTION_HEADER) {
+        return None;
+    }
+    let header = |number: usize| headers + number * SECTION_HEADER;
+    let table = (0..count).map(header).find(|at| word(&object, at + 4) == Some(SYMBOLS))?;
+    let names = header(half(&object, table + 40).filter(|number| *number < count)?);
+    let (start, length) = (wide(&object, names + 24)?, wide(&object, names + 32)?);
+    let (first, size) = (wide(&object, table + 24)?, wide(&object, table + 32)?);
+    if !within(start, length) || !within(first, size) || size % SYMBOL != 0 {
+        return None;
+    }
+    let mut moved = object[start..start + length].to_vec();
+    let blank_name = [note_group(&blank_component()).as_bytes(), b"\0"].concat();
+    let mut found = false;
+    for symbol in (first..first + size).step_by(SYMBOL) {
+        let name = usize::try_from(word(&object, symbol)?).ok()?;
+        if moved.get(name..)?.starts_with(&blank_name) {
+            object[symbol..symbol + 4].copy_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
+            found = true;
+        }
+    }
+    moved.extend_from_slice(group_name.as_bytes());
+    moved.push(0);
+    let place = object.len() as u64;
+    object[names + 24..names + 32].copy_from_slice(&place.to_le_bytes());
+    object[names + 32..names + 40].copy_from_slice(&(moved.len() as u64).to_le_bytes());
+    object.extend_from_slice(&moved);
+    found.then_some(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::guard::{Tool, compile_with};
+    use cudaguard::internal::elf::Elf;
+    use cudaguard::internal::env::Env;
+
+    fn component(name: &str) -> Component {
+        Component { name: name.to_owned(), version: "0.3.1".to_owned() }
+    }
+
+    /// Cached notes and shims equal those that are compiled for one component only, and the linker keeps one note of
+    /// each component.
+    #[test]
+    fn what_is_kept_is_as_good_as_new() {
+        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+        for compiler in ["cc", "clang"] {
+            let scratch = tempfile::tempdir().unwrap();
+            let at = |name: &str| scratch.path().join(name);
+            let mut found = Env::from_process().path_list("PATH").into_iter().map(|folder| folder.join(compiler));
+            let Some(program) = found.find(|file| file.is_file()) else { continue };
+            let tool = Tool { program: program.clone(), flags: Vec::new(), kept: None };
+            let keeping = Tool { kept: Some(at("kept")), ..tool.clone() };
+            let mut objects = Vec::new();
+            let mut shims = Vec::new();
+            for (name, byte) in [("a-rather-long-name-of-a-component", 3), ("b", 5)] {
+                let descriptor = [byte; SIZE];
+                let (alone, shared) = (at(&format!("{name}-alone")), at(&format!("{name}-shared")));
+                for folder in [&alone, &shared] {
+                    fs::create_dir_all(folder).unwrap();
+                }
+                let made = compile_with(&keeping, &descriptor, &component(name), &target, &shared);
+                let Ok(GuardObjects::Objects { note, shim }) = made else { panic!("{made:?}") };
+                let alone = compile_with(&tool, &descriptor, &component(name), &target, &alone);
+                let Ok(GuardObjects::Objects { note: other_note, shim: other_shim }) = alone else {
+                    panic!("{alone:?}")
+                };
+                assert_eq!(fs::read(&shim).unwrap(), fs::read(other_shim).unwrap());
+                let (note_bytes, other_bytes) = (fs::read(&note).unwrap(), fs::read(&other_note).unwrap());
+                let (one, other) = (Elf::parse(&note_bytes).unwrap(), Elf::parse(&other_bytes).unwrap());
+                let notes = |elf: &Elf<'_>| elf.notes().map(|note| note.desc.to_vec()).collect::<Vec<_>>();
+                assert_eq!(notes(&one), notes(&other));
+                assert_eq!(notes(&one), [descriptor.to_vec()]);
+                objects.extend([note, other_note]);
+                shims.push(shim);
+            }
+            assert_eq!(fs::read_dir(at("kept")).unwrap().count(), 2, "a shim, a note, and nothing else");
+            fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
+            for linker in ["bfd", "gold", "lld", "mold"] {
+                let mut call = Command::new(&program);
+                call.arg(format!("-fuse-ld={linker}")).args(["-s", "-Wl,--gc-sections", "-o"]).arg(at("program"));
+                let linked = call.arg(at("main.c")).args(&objects).args(&shims).arg("-ldl").output().unwrap();
+                if !linked.status.success() {
+                    let message = String::from_utf8_lossy(&linked.stderr).into_owned();
+                    assert!(message.contains("-fuse-ld") || message.contains("cannot find"), "{linker}: {message}");
+                    continue;
+                }
+                let program = fs::read(at("program")).unwrap();
+                let elf = Elf::parse(&program).unwrap();
+                let mut notes: Vec<u8> =
+                    elf.notes().filter(|note| note.owner == "cudaguard").map(|note| note.desc[0]).collect();
+                notes.sort_unstable();
+                assert_eq!(notes, [3, 5], "{compiler} and {linker}: each component's note once");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_not_filled() {
+        let blank = blank_descriptor();
+        assert_eq!(fill_note(Vec::new(), &blank, "x"), None);
+        assert_eq!(fill_note(blank.to_vec(), &blank, "x"), None);
+        let mut wild = blank.to_vec();
+        wild.splice(0..0, [0xff; 0x40]);
+        assert_eq!(fill_note(wild, &blank, "x"), None);
+    }
+}

@@ -1,0 +1,549 @@
+//! Diagnosis of this machine, for CUDA programs in general or for one program, with every candidate file for a library and the
+//! reason why the loader picks it or not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::binary::file::Binary;
+use crate::binary::loader::{Inspection, LoadGraph};
+use crate::binary::mapped_file::OpenFiles;
+use crate::host::dry_run::{self, DryRun};
+use crate::host::facts::LoaderVersion;
+use crate::host::judge::{lacking, older_than};
+use crate::host::library_version::{file_version, numbers_in_name};
+use crate::host::machine::{DriverProbe, HostLibrary, HostLibraryPart, Machine, MachineKind, look};
+use cudaguard::Status;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::json::{Value, object};
+use cudaguard::internal::manifest::{Manifest, Requirement};
+use cudaguard::internal::policy::GpuNeed;
+use cudaguard::internal::vendor::{self, CUDNN};
+use cudaguard::internal::version::{CudaVersion, Version};
+
+/// Result of the diagnosis: the machine and its problems.
+#[derive(Debug)]
+pub struct Checkup {
+    /// The machine.
+    pub machine: Machine,
+    /// The verdict on the program; `None` if no program is named.
+    pub verdict: Option<Verdict>,
+    /// Status of the program, or of CUDA programs in general, on this machine.
+    pub status: Status,
+    /// Descriptions of what could not be examined, with the reason. Not empty if `status` is unknown.
+    pub not_judged: Vec<String>,
+    /// The findings, errors first.
+    pub findings: Vec<Finding>,
+    /// Every candidate file for a library, grouped by library, in the loader's search order.
+    pub choices: Vec<DriverCandidate>,
+}
+
+/// A candidate file for a library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverCandidate {
+    /// Name of the library: its soname.
+    pub name: String,
+    /// Path of the file.
+    pub path: String,
+    /// Version of the file, if its name or the files next to it contain one.
+    pub version: Option<String>,
+    /// The loader's decision on the file.
+    pub fate: Fate,
+    /// Reason: the search path that finds the file, the problem of the file, or the setting that makes the loader
+    /// search there.
+    pub why: String,
+}
+
+/// The loader's decision on a candidate file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The loader picks it.
+    Picked,
+    /// It is usable, but the loader finds another file first.
+    Behind,
+    /// The loader skips it.
+    PassedOver,
+    /// The loader picks it, and the program then fails to start.
+    Fatal,
+    /// It is in a common directory that the loader does not search.
+    NotSearched,
+}
+
+impl Fate {
+    /// Returns the name in reports and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Picked => "picked",
+            Self::Behind => "behind",
+            Self::PassedOver => "passed over",
+            Self::Fatal => "fatal",
+            Self::NotSearched => "not searched",
+        }
+    }
+}
+
+impl DriverCandidate {
+    /// Returns the candidate as a JSON object.
+    pub fn to_json(&self) -> Value {
+        let mut value = object([("name", self.name.as_str().into()), ("path", self.path.as_str().into())]);
+        value.insert_some("version", self.version.as_deref());
+        value.insert_some("fate", Some(self.fate.name()));
+        value.insert_some("why", Some(self.why.as_str()));
+        value
+    }
+}
+
+/// Diagnoses this machine, for one program if one is named. The error is the reason why the program cannot be read.
+pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result<Checkup, String> {
+    let (machine, own) = look::with_graph(env, Some(asker));
+    let mut not_judged = Vec::new();
+    let mut needs_gpu = None;
+    let (mut findings, graph, mut names) = match program {
+        None => (Vec::new(), own, Vec::new()),
+        Some(program) => {
+            let files = own.map(|graph| graph.files().clone()).unwrap_or_default();
+            let program = Binary::from_contents(program, files.open(program)?)?;
+            let predicted = dry_run::simulate_and_check(&program, env, &files, Some(asker))?;
+            let names = asked_for(&predicted.graph, &predicted.manifests);
+            if predicted.manifests.is_empty() && predicted.by_loader.is_empty() {
+                not_judged.push(if names.is_empty() {
+                    "the program: it has no manifest, no GPU code and needs no CUDA library".to_owned()
+                } else {
+                    format!("what the program requires of {}: it has no manifest", names.join(", "))
+                });
+            }
+            not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
+            needs_gpu = component_that_needs_cuda(&program.path, &predicted);
+            not_judged.extend(predicted.not_examined.iter().map(ToString::to_string));
+            (predicted.all_findings(), Some(predicted.graph), names)
+        }
+    };
+    let verdict = program.map(|_| Verdict::from_findings(&findings));
+    if program.is_none() {
+        let found = vendor::ALL.into_iter().filter_map(|library| machine.library_files(library)).flatten();
+        names.extend(found.filter_map(|file| file.soname.clone()));
+    }
+    names.insert(0, look::LIBCUDA.to_owned());
+    let mut seen = Vec::new();
+    names.retain(|name| !seen.contains(name) && (seen.push(name.clone()), true).1);
+    let choices: Vec<DriverCandidate> =
+        graph.iter().flat_map(|graph| names.iter().flat_map(move |name| driver_candidates(env, graph, name))).collect();
+    let signs = Signs::from_candidates(&choices);
+    let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
+    let mut of_host = diagnose_host(&machine, &signs);
+    // The cause replaces its consequence, because the cause has the fix.
+    let cause = of_host
+        .iter_mut()
+        .find(|finding| matches!(finding.code, Code::DeviceDenied | Code::DriverNotWorking | Code::GpusHidden));
+    let absent = match (absent, cause) {
+        (Some(finding), Some(cause)) if finding.code == Code::GpuMissing => {
+            cause.severity = Severity::Error;
+            None
+        }
+        (absent, _) => absent,
+    };
+    for finding in absent.into_iter().chain(of_host) {
+        // The verdict of the program may contain it already.
+        if !findings.iter().any(|known| known.code == finding.code) {
+            findings.push(finding);
+        }
+    }
+    if !findings.iter().any(|finding| finding.code == Code::MachineUnreadable) {
+        findings.extend(machine.unknowns_finding());
+    }
+    if program.is_none() && !machine.known_gpus().iter().any(|gpu| gpu.visible) {
+        not_judged.push("GPUs: this machine shows none, so that no CUDA program works here".to_owned());
+    }
+    let open = findings.iter().filter(|finding| finding.code.effect() == Effect::Open);
+    not_judged.extend(open.map(|finding| finding.message.replace('\n', "; ")));
+    finding::sort_findings(&mut findings);
+    let status = if findings.iter().any(|finding| finding.severity == Severity::Error) {
+        Status::Incompatible
+    } else if not_judged.is_empty() && verdict.is_none_or(|verdict| verdict == Verdict::Runs) {
+        Status::Compatible
+    } else {
+        Status::Unknown
+    };
+    Ok(Checkup { machine, verdict, status, not_judged, findings, choices })
+}
+
+/// Returns the component that cannot work without a driver and a GPU. `None` if there is none, or if `[runtime] gpu` is optional.
+fn component_that_needs_cuda(program: &Path, predicted: &DryRun) -> Option<String> {
+    let needs = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
+    let manifests = || predicted.manifests.iter();
+    if let Some(manifest) = manifests().find(|manifest| manifest.requires.iter().any(needs)) {
+        return (manifest.runtime.gpu != GpuNeed::Optional).then(|| manifest.component.to_string());
+    }
+    let optional = manifests().any(|manifest| manifest.runtime.gpu == GpuNeed::Optional);
+    let mut requests = predicted.graph.requests.iter();
+    let links =
+        requests.any(|request| ["libcuda.so", "libcudart.so"].iter().any(|name| request.name.starts_with(name)));
+    let name = || program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+    (links && !optional).then(name)
+}
+
+/// Returns the error for a program that needs a GPU if this machine shows it none.
+fn without_gpu(machine: &Machine, component: &str) -> Option<Finding> {
+    let driver = machine.driver.as_ref()?;
+    let values = Values::default().with("component", component).with_known("driver", driver.user);
+    if driver.absent {
+        return Some(MessageTemplate::DriverMissing.to_finding(&values).with_component(component));
+    }
+    let hidden = || machine.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.visible == Some(false)));
+    let none = driver.init == Some(100) || (driver.init == Some(0) && hidden());
+    none.then(|| MessageTemplate::GpuMissing.to_finding(&values).with_component(component))
+}
+
+/// Returns the names of the NVIDIA libraries that the program is linked to or will load.
+fn asked_for(graph: &LoadGraph, manifests: &[Manifest]) -> Vec<String> {
+    let rows = manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
+        Requirement::Library { soname, .. } => Some(soname.clone()),
+        _ => None,
+    });
+    let requests = graph.requests.iter().map(|request| request.name.clone());
+    requests.filter(|name| is_cuda_library(name)).chain(rows).collect()
+}
+
+fn is_cuda_library(name: &str) -> bool {
+    let others = ["libcu", "libnv", "libnpp"];
+    others.iter().any(|start| name.starts_with(start)) || vendor::ALL.iter().any(|library| library.is_named(name))
+}
+
+fn driver_candidates(env: &Env, graph: &LoadGraph, name: &str) -> Vec<DriverCandidate> {
+    let mut found: Vec<DriverCandidate> = Vec::new();
+    let mut taken = false;
+    let mut files: Vec<PathBuf> = Vec::new();
+    // The object that requests the name decides which search paths apply: DT_RUNPATH counts for that object alone.
+    let by = graph.requests.iter().find(|request| request.name == name).map_or(0, |request| request.by);
+    for candidate in graph.candidates(by, name) {
+        // `/lib` is `/usr/lib` on most systems, so one file may have two paths. It is listed once.
+        let real = fs::canonicalize(&candidate.path).unwrap_or_else(|_| candidate.path.clone());
+        if files.contains(&real) {
+            continue;
+        }
+        files.push(real);
+        let (fate, why) = match &candidate.look {
+            Inspection::Usable if !taken => (Fate::Picked, candidate.place.to_string()),
+            Inspection::Usable => (Fate::Behind, candidate.place.to_string()),
+            Inspection::Broken(why) if !taken => (Fate::Fatal, format!("{}; {why}", candidate.place)),
+            _ => (Fate::PassedOver, format!("{}; {}", candidate.place, candidate.problem())),
+        };
+        taken |= candidate.is_selected();
+        found.push(inspect_candidate(env, graph.files(), name, &candidate.path, fate, &why));
+    }
+    for path in dry_run::in_usual_folders(env, name) {
+        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        if !files.contains(&real) {
+            files.push(real);
+            let folder = path.parent().unwrap_or(&path).display().to_string();
+            let why = format!("the loader does not look there; LD_LIBRARY_PATH={folder} would make it");
+            found.push(inspect_candidate(env, graph.files(), name, &path, Fate::NotSearched, &why));
+        }
+    }
+    found
+}
+
+fn inspect_candidate(env: &Env, files: &OpenFiles, name: &str, path: &Path, fate: Fate, why: &str) -> DriverCandidate {
+    let described = vendor::ALL.into_iter().find(|library| library.is_named(name));
+    let version = match (described, name.split(".so").next()) {
+        (Some(library), _) => file_version(files, library, path).map(|version| version.to_string()),
+        (None, Some("libcuda")) => look::release_in_name(path).map(|release| release.to_string()),
+        (None, Some(stem)) => numbers_in_name(path, &format!("{stem}.so.")).map(|version| version.to_string()),
+        (None, None) => None,
+    };
+    DriverCandidate {
+        name: name.to_owned(),
+        path: look::redact_home(env, &path.display()),
+        version,
+        fate,
+        why: look::redact_home(env, &why),
+    }
+}
+
+/// Facts about this machine's files that [`Machine`] does not contain.
+#[derive(Clone, Debug, Default)]
+struct Signs {
+    /// PCI addresses of NVIDIA's GPUs.
+    on_bus: Vec<String>,
+    /// Device files of GPUs that this process may not open.
+    denied: Vec<String>,
+    /// The libcuda that the loader picks.
+    libcuda: Option<String>,
+    /// True if this process may open the device file of a GPU.
+    usable: bool,
+    /// True if the kernel module is the proprietary one.
+    closed_module: bool,
+}
+
+impl Signs {
+    fn from_candidates(choices: &[DriverCandidate]) -> Self {
+        let entries = |folder: &str| -> Vec<PathBuf> {
+            let mut paths: Vec<PathBuf> =
+                fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+            paths.sort();
+            paths
+        };
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let holds =
+            |path: &Path, start: &str| fs::read_to_string(path).is_ok_and(|text| text.trim().starts_with(start));
+        let gpu = |path: &&PathBuf| {
+            // Class 0x03: display controllers, including 3D controllers. If the bus has no class, the vendor alone
+            // decides.
+            let class = path.join("class");
+            holds(&path.join("vendor"), "0x10de") && (!class.exists() || holds(&class, "0x03"))
+        };
+        let numbered = |path: &&PathBuf| {
+            let name = name(path);
+            let number = name.strip_prefix("nvidia").unwrap_or_default();
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let picked = choices.iter().find(|choice| choice.name == look::LIBCUDA && choice.fate == Fate::Picked);
+        let version = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+        Self {
+            usable: entries("/dev").iter().filter(numbered).any(|path| look::may_open(path)),
+            closed_module: version.contains("NVRM version") && !version.contains("Open Kernel Module"),
+            on_bus: entries("/sys/bus/pci/devices").iter().filter(gpu).map(|path| name(path)).collect(),
+            denied: entries("/dev")
+                .iter()
+                .filter(numbered)
+                .filter(|path| !look::may_open(path))
+                .map(|path| path.display().to_string())
+                .collect(),
+            libcuda: picked.map(|choice| choice.path.clone()),
+        }
+    }
+}
+
+/// Returns the problems of a machine that do not depend on the program.
+fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let driver = machine.driver.clone().unwrap_or_default();
+    let libcuda = signs.libcuda.as_deref().unwrap_or("libcuda.so.1");
+    let module = driver.kernel.is_some() || machine.kind.is_some();
+    let kernel = driver.kernel.filter(|kernel| Some(*kernel) != driver.user);
+    let values = Values::default()
+        .with_known("driver", driver.user)
+        .with_known("cuda", driver.cuda)
+        .with_known("kernel", kernel);
+    let values = values.with("libcuda", libcuda);
+    let mut say = |words: MessageTemplate, values: &Values| found.push(words.to_finding(values));
+    if !signs.on_bus.is_empty() && (driver.absent || !module) {
+        let words = match (driver.absent, module) {
+            (true, true) => MessageTemplate::GpuUndrivenNoLibrary,
+            (true, false) => MessageTemplate::GpuUndriven,
+            _ => MessageTemplate::GpuUndrivenNoModule,
+        };
+        say(words, &values.clone().with("devices", signs.on_bus.join(", ")));
+    }
+    match driver.init {
+        Some(803) => say(MessageTemplate::DriverMismatch, &values),
+        Some(804) => say(MessageTemplate::ForwardCompatUnsupported, &values),
+        Some(34) => say(MessageTemplate::StubDriver, &values),
+        Some(802) => say(MessageTemplate::DriverNotWorkingNotReady, &values.clone().with("answer", 802)),
+        Some(answer) if !matches!(answer, 0 | 100) => {
+            say(MessageTemplate::DriverNotWorking, &values.clone().with("answer", answer));
+        }
+        _ => {}
+    }
+    if machine.kind == Some(MachineKind::Wsl2) && signs.libcuda.as_deref().is_some_and(|path| !path.contains("/wsl/")) {
+        say(MessageTemplate::WslShadowed, &values);
+    }
+    let compat = !driver.ordinary && driver.library.is_some() && machine.kind.is_none();
+    if let (true, Some(user), Some(kernel)) = (compat, driver.user, driver.kernel) {
+        if user.branch <= kernel.branch && user != kernel {
+            say(MessageTemplate::CompatOutdated, &values);
+        }
+    }
+    let hidden = machine.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES");
+    let all_hidden =
+        machine.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.visible == Some(false)));
+    match hidden {
+        Some((_, value)) if driver.init == Some(100) || all_hidden => {
+            say(MessageTemplate::GpusHidden, &Values::default().with("value", value));
+        }
+        _ if !signs.denied.is_empty() => {
+            say(MessageTemplate::DeviceDenied, &Values::default().with("devices", signs.denied.join(" ")));
+        }
+        _ if driver.init == Some(100) && !signs.on_bus.is_empty() && module && machine.kind.is_none() => {
+            let values = values.clone().with("devices", signs.on_bus.join(", "));
+            // Blackwell and later GPUs work with the open kernel modules only.
+            let needs_open = machine.known_gpus().iter().any(|gpu| gpu.cc.is_some_and(|cc| cc >= (10, 0)));
+            let finding = if needs_open && signs.closed_module {
+                MessageTemplate::DriverNotWorkingClosedModule.to_finding(&values)
+            } else {
+                MessageTemplate::DriverNotWorkingNoGpu.to_finding(&values)
+            };
+            // If there are no device files, this is a container that was started without GPUs, or a host that gives its GPUs
+            let severity = if signs.usable { Severity::Error } else { Severity::Warning };
+            found.push(finding.with_severity(severity));
+        }
+        _ => {}
+    }
+    if driver.ptx_compiler == Some(false) && driver.init == Some(0) && machine.kind.is_none() {
+        found.push(MessageTemplate::JitMissingAnybody.to_finding(&values).with_severity(Severity::Warning));
+    }
+    let gpus: Vec<(u8, u8)> = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).collect();
+    for library in machine.library_files(CUDNN).into_iter().flatten().filter(|library| library.taken) {
+        found.extend(incomplete_cudnn_finding(library));
+        found.extend(library.version.and_then(|version| older_than(version, library.cuda, &gpus, values.clone())));
+        found.extend(library.version.and_then(|version| too_new_for(version, &gpus, &values)));
+        let (Some(made), Some(cuda)) =
+            (library.cuda, machine.driver.as_ref().and_then(|own| own.cuda_version(machine.kind)))
+        else {
+            continue;
+        };
+        if made.major > cuda.major && !driver.absent {
+            let values =
+                values.clone().with_known("found", library.version).with("found_cuda", made).with("cuda", cuda);
+            let needs = CudaVersion::new(made.major, 0);
+            let finding = MessageTemplate::CudnnNeedsNewerDriver
+                .to_finding(&values.with("needs_cuda", needs).with("cuda_major", cuda.major));
+            found.push(finding.with_severity(Severity::Warning));
+        }
+    }
+    found
+}
+
+/// Returns a finding if this cuDNN no longer supports any of the GPUs.
+fn too_new_for(version: Version, gpus: &[(u8, u8)], values: &Values) -> Option<Finding> {
+    let (dropped_in, oldest) = CUDNN.release_table().gpu_floor(version)?;
+    if gpus.is_empty() || gpus.iter().any(|cc| *cc >= oldest) {
+        return None;
+    }
+    let names: Vec<String> = gpus.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+    let values = values.clone().with("found", version).with("gpus", names.join(", "));
+    let values = values.with("min", Version::new(version.major, 0, 0)).with("dropped_in", dropped_in);
+    Some(MessageTemplate::CudnnTooNewForGpu.to_finding(&values).with_severity(Severity::Warning))
+}
+
+/// Returns a finding if the files of this cuDNN are incomplete. It is a warning, because it is unknown whether any
+/// program loads this cuDNN.
+fn incomplete_cudnn_finding(library: &HostLibrary) -> Option<Finding> {
+    let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
+    let missing =
+        CUDNN.needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));
+    let values = Values::default().with("path", path).with_known("found", library.version);
+    if let Some(part) = missing {
+        let finding = MessageTemplate::CudnnInnerMissingNeeded.to_finding(&values.with("library", part.file));
+        return Some(finding.with_severity(Severity::Warning));
+    }
+    mixed_parts_finding(library, parts, &values).or_else(|| {
+        let others = CUDNN.parts_of_major(library.major()?).map(|part| part.file);
+        let others: Vec<&str> = others.filter(|file| !parts.iter().any(|part| part.file == *file)).collect();
+        (!others.is_empty()).then(|| lacking(&values, &others))
+    })
+}
+
+/// Returns a finding if parts of a library have another release than the library itself.
+fn mixed_parts_finding(library: &HostLibrary, parts: &[HostLibraryPart], values: &Values) -> Option<Finding> {
+    let whole = library.version?;
+    let of_loader = match library.loader {
+        LoaderVersion::Unknown => None,
+        LoaderVersion::Version(own) => {
+            let soname = library.soname.clone().unwrap_or_else(|| CUDNN.soname(whole));
+            Some(MessageTemplate::CudnnInnerMixed.to_finding(&values.clone().with("library", soname).with("part", own)))
+        }
+        LoaderVersion::Minor(major, minor) => {
+            let values = values.clone().with("loader", format!("{major}.{minor}"));
+            Some(MessageTemplate::CudnnInnerMixedLoader.to_finding(&values))
+        }
+    };
+    if let Some(finding) = of_loader {
+        return Some(finding.with_severity(Severity::Warning));
+    }
+    let other = parts.iter().find(|part| part.version.is_some_and(|version| version != whole))?;
+    let values = values.clone().with("library", &other.file).with_known("part", other.version);
+    Some(MessageTemplate::CudnnInnerMixed.to_finding(&values).with_severity(Severity::Warning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::machine::Driver;
+
+    fn codes(host: &str, signs: &Signs) -> Vec<String> {
+        let (machine, _) = Machine::read(host).unwrap_or_else(|mistake| panic!("{mistake}: {host}"));
+        diagnose_host(&machine, signs).iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
+    }
+
+    #[test]
+    fn nothing_is_wrong_with_a_good_machine() {
+        let bus = Signs { on_bus: vec!["0000:01:00.0".to_owned()], ..Signs::default() };
+        let good = r#"{"driver": {"user": "580.65.06", "kernel": "580.65.06", "init": 0, "library": "/x", "ordinary": true,
+            "ptx_compiler": true}, "gpus": [{"cc": "8.0"}]}"#;
+        assert_eq!(codes(good, &bus), [""; 0]);
+        assert_eq!(codes(r#"{"driver": {"present": false}}"#, &Signs::default()), [""; 0], "a machine without a GPU");
+        assert_eq!(codes("{}", &Signs::default()), [""; 0]);
+        assert!(
+            diagnose_host(&Machine { driver: Some(Driver::default()), ..Machine::default() }, &Signs::default())
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn each_ailment_by_its_signs() {
+        let bus = || Signs { on_bus: vec!["0000:01:00.0".to_owned()], ..Signs::default() };
+        let libcuda = |path: &str| Signs { libcuda: Some(path.to_owned()), ..bus() };
+        let denied = Signs { denied: vec!["/dev/nvidia0".to_owned()], ..bus() };
+        for (host, signs, expected) in [
+            (r#"{"driver": {"present": false}}"#, bus(), &["CG320 warning"][..]),
+            (r#"{"driver": {"present": false, "kernel": "580.65.06"}}"#, bus(), &["CG320 warning"]),
+            (r#"{"driver": {"user": "580.65.06", "ordinary": true}}"#, bus(), &["CG320 warning"]),
+            (
+                r#"{"driver": {"user": "580.1", "kernel": "535.1", "init": 803, "ordinary": true}}"#,
+                bus(),
+                &["CG304 error"],
+            ),
+            (r#"{"driver": {"kernel": "535.1", "init": 804}}"#, bus(), &["CG305 error"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 34}}"#, bus(), &["CG306 error"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 802}}"#, bus(), &["CG324 error"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 999}}"#, bus(), &["CG324 error"]),
+            (
+                r#"{"kind": "wsl2", "driver": {"init": 100}}"#,
+                libcuda("/usr/lib/x86_64-linux-gnu/libcuda.so.1"),
+                &["CG323 warning"],
+            ),
+            (r#"{"kind": "wsl2", "driver": {"init": 0}}"#, libcuda("/usr/lib/wsl/lib/libcuda.so.1"), &[]),
+            (
+                r#"{"driver": {"user": "535.1.1", "kernel": "580.65.06", "init": 0, "library": "/usr/local/cuda/compat/x"}}"#,
+                bus(),
+                &["CG322 warning"],
+            ),
+            (
+                r#"{"driver": {"user": "580.65.06", "kernel": "535.1.1", "init": 0, "library": "/usr/local/cuda/compat/x"}}"#,
+                bus(),
+                &[],
+            ),
+            (
+                r#"{"driver": {"kernel": "535.1", "init": 100}, "variables": {"CUDA_VISIBLE_DEVICES": "7"}}"#,
+                bus(),
+                &["CG325 info"],
+            ),
+            (r#"{"driver": {"kernel": "535.1", "init": 100}}"#, denied, &["CG321 warning"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 0, "ptx_compiler": false}}"#, bus(), &["CG309 warning"]),
+            (r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": []}]}"#, Signs::default(), &["CG204 warning"]),
+            (
+                r#"{"gpus": [{"cc": "6.1", "visible": true}], "cudnn": [{"version": "9.14.0", "path": "/x"}]}"#,
+                Signs::default(),
+                &["CG313 warning"],
+            ),
+            (
+                r#"{"gpus": [{"cc": "6.1", "visible": true}], "cudnn": [{"version": "9.10.2", "path": "/x"}]}"#,
+                Signs::default(),
+                &[],
+            ),
+            (
+                r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.2.0"}]}]}"#,
+                Signs::default(),
+                &["CG206 warning"],
+            ),
+            (
+                r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.1.0"}]}]}"#,
+                Signs::default(),
+                &["CG204 warning"],
+            ),
+        ] {
+            assert_eq!(codes(host, &signs), expected, "{host}");
+        }
+    }
+}

@@ -1,0 +1,607 @@
+//! Predicts, without running a program, what the loader and then the shim report when the program starts.
+//!
+//! This covers programs that fail before the shim can report anything: a missing library, a library of another major, a
+//! file for another machine. If something cannot be determined, there is no finding, because a false alarm costs more
+//! than a failure that the loader explains.
+
+mod symbols;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::binary::examined::NotExamined;
+use crate::binary::file::{self, Binary};
+use crate::binary::loader::{
+    self, Inspection, LibraryCandidate, LibraryRequest, LoadGraph, LoadOutcome, Object, SearchSource,
+};
+use crate::binary::mapped_file::OpenFiles;
+use crate::host::facts::{CudartState, CudnnState, Host, Inner, LoaderVersion};
+use crate::host::judge;
+use crate::host::library_version::{
+    self, exported_version, file_version, in_name, inner_file, made_with, part_version,
+};
+use crate::host::machine::{Components, DriverProbe, Machine, detect_for_graph};
+use cudaguard::internal::elf::machine;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{self, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::json::{Value, object};
+use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::internal::policy::{GpuNeed, Runtime};
+use cudaguard::internal::vendor::{self, CUDART, CUDNN};
+use cudaguard::internal::version::Version;
+
+/// Prediction for the start of a program.
+#[derive(Debug)]
+pub struct DryRun {
+    /// All objects that the loader loads.
+    pub graph: LoadGraph,
+    /// Errors with which the loader ends the program.
+    pub by_loader: Vec<Finding>,
+    /// Findings of the shim if the loader succeeds, each with the effect of an error on the start.
+    pub by_shim: Vec<(AtStart, Finding)>,
+    /// Driver and GPUs of this machine; `None` if nothing needs them.
+    pub machine: Option<Machine>,
+    /// The manifests that were checked, those of the program first.
+    pub manifests: Vec<Manifest>,
+    /// Parts of the program that were not examined.
+    pub not_examined: Vec<NotExamined>,
+}
+
+/// Effect of an error on the start of a program, from `[runtime]` in its manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtStart {
+    /// The error ends the program.
+    Ends,
+    /// The error ends the program only if `CUDAGUARD=enforce` is set, because of `mismatch = "warn"`.
+    Warns,
+    /// The error never ends the program: it is about the GPU or driver, and `gpu = "optional"` defers such errors to
+    /// `check()`.
+    LeftToCheck,
+}
+
+impl AtStart {
+    fn from_finding(manifest: &Manifest, finding: &Finding) -> Self {
+        match manifest.runtime {
+            Runtime { gpu: GpuNeed::Optional, .. } if finding.code.is_of_driver_or_gpu() => Self::LeftToCheck,
+            Runtime { mismatch_warns: true, .. } => Self::Warns,
+            Runtime { .. } => Self::Ends,
+        }
+    }
+}
+
+impl DryRun {
+    /// Returns the NVIDIA libraries that the loader loads.
+    pub fn loaded_libraries(&self) -> Vec<Loaded> {
+        let loaded = |object: &Object| {
+            let name = object.path.file_name()?.to_str()?;
+            let known = |library: &&vendor::Library| {
+                library.is_named(name) || object.soname.as_deref().is_some_and(|soname| library.is_named(soname))
+            };
+            let library = vendor::ALL.into_iter().find(known)?;
+            Some(Loaded {
+                library,
+                version: file_version(self.graph.files(), library, &object.path),
+                path: object.path.clone(),
+            })
+        };
+        // The first object is the examined file, which may itself be a library.
+        self.graph.objects.iter().skip(1).filter_map(loaded).collect()
+    }
+
+    /// Returns the findings of loader and shim in report order. The verdict depends on their severities, not on
+    /// `[runtime]`.
+    pub fn all_findings(&self) -> Vec<Finding> {
+        let mut findings = self.by_loader.clone();
+        findings.extend(self.by_shim.iter().map(|(_, finding)| finding.clone()));
+        finding::sort_findings(&mut findings);
+        findings
+    }
+}
+
+/// An NVIDIA library that a program gets.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The library.
+    pub library: &'static vendor::Library,
+    /// Version in its files; `None` if they do not contain it.
+    pub version: Option<Version>,
+    /// Path of the file.
+    pub path: PathBuf,
+}
+
+impl Loaded {
+    /// `NCCL 2.21.5 (/opt/nccl/lib/libnccl.so.2)`.
+    pub fn describe(&self) -> String {
+        let version = self.version.map(|version| format!(" {version}")).unwrap_or_default();
+        format!("{}{version} ({})", self.library.name, self.path.display())
+    }
+
+    /// Returns the library as a JSON object.
+    pub fn to_json(&self) -> Value {
+        let mut value = object([("library", self.library.key.into())]);
+        value.insert_some("version", self.version.map(|version| version.to_string()));
+        value.insert_some("path", Some(self.path.display().to_string()));
+        value
+    }
+}
+
+/// Returns the findings that end this program in this environment before its own code runs, by the loader or by the
+/// shim. Returns nothing if the file is not a readable program (a script, a missing file): starting it gives a better
+/// message. Warnings of the shim are omitted.
+pub fn predict_start(program: &Path, env: &Env) -> Vec<Finding> {
+    simulate(program, env).map(|seen| fatal_findings(env, seen)).unwrap_or_default()
+}
+
+/// Returns the findings that end the start.
+fn fatal_findings(env: &Env, predicted: DryRun) -> Vec<Finding> {
+    let enforced = env.var("CUDAGUARD").as_deref() == Some("enforce");
+    let ends = |at_start: AtStart| at_start == AtStart::Ends || (enforced && at_start == AtStart::Warns);
+    let by_shim = predicted.by_shim.into_iter().filter(|(at_start, _)| ends(*at_start)).map(|(_, finding)| finding);
+    let mut findings: Vec<Finding> = predicted.by_loader.into_iter().chain(by_shim).collect();
+    findings.retain(|finding| Verdict::from_findings([finding]) == Verdict::Refused);
+    finding::sort_findings(&mut findings);
+    findings
+}
+
+/// Does the same as [`predict_start`], but includes this machine's driver and GPUs. The driver is queried only if its
+/// files alone cause an error, and only its own answer can then refuse the program. On a machine without problems this
+/// reads only a few files.
+pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
+    let of_files = |graph: &mut LoadGraph| Some(detect_for_graph(env, graph, None));
+    let files = OpenFiles::default();
+    let Ok(mut predicted) = simulate_loading(program, env, &files, None, of_files) else { return Vec::new() };
+    let refuses =
+        |finding: &Finding| Verdict::from_findings([finding]) == Verdict::Refused && finding.code.is_of_driver_or_gpu();
+    // The driver is not queried if no error depends on it.
+    let asks = |(at_start, finding): &(AtStart, Finding)| *at_start != AtStart::LeftToCheck && refuses(finding);
+    if predicted.by_shim.iter().any(asks) {
+        let of_driver = |graph: &mut LoadGraph| Some(detect_for_graph(env, graph, Some(asker)));
+        let Ok(asked) = simulate_loading(program, env, &files, None, of_driver) else { return Vec::new() };
+        predicted = asked;
+        if predicted.machine.as_ref().is_none_or(Machine::is_silent) {
+            // The shim checks this itself; it runs inside the process and has more information.
+            predicted.by_shim.retain(|(_, finding)| !finding.code.is_of_driver_or_gpu());
+        }
+    }
+    fatal_findings(env, predicted)
+}
+
+/// Predicts the start of this program, with all findings. The error is the reason why the file cannot be read.
+pub fn simulate(program: &Path, env: &Env) -> Result<DryRun, String> {
+    simulate_loading(program, env, &OpenFiles::default(), None, |_| None)
+}
+
+/// Checks this program or library on this machine: the loader, the driver, the GPUs and every component, including
+/// components that only report their result. Facts that no note contains are read from the files.
+pub fn simulate_and_check(
+    program: &Binary,
+    env: &Env,
+    files: &OpenFiles,
+    asker: Option<&DriverProbe>,
+) -> Result<DryRun, String> {
+    files.insert(&program.path, program.data());
+    simulate_loading(&program.path, env, files, Some(program), |graph| Some(detect_for_graph(env, graph, asker)))
+}
+
+/// Simulates the loader, then checks the manifests. `examined`: the program, if all manifests are to be checked, each
+/// completed from its file. `None` checks only the manifests that a guard checks at start-up, unchanged.
+fn simulate_loading(
+    program: &Path,
+    env: &Env,
+    files: &OpenFiles,
+    examined: Option<&Binary>,
+    machine: impl FnOnce(&mut LoadGraph) -> Option<Machine>,
+) -> Result<DryRun, String> {
+    let graph = loader::resolve_with(program, env, files)?;
+    let (notes, of_files) = match examined {
+        None => (guarded_manifests(&graph), Vec::new()),
+        Some(program) => all_components(&graph, program),
+    };
+    let completed = examined.is_some();
+    let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component_name(manifest));
+    let of_component = |finding: Finding| match &component {
+        Some(component) => finding.with_component(component.clone()),
+        None => finding,
+    };
+    let mut findings = Vec::new();
+    if let Some(finding) = other_machine(&graph).or_else(|| no_interpreter(&graph)) {
+        findings.push(finding);
+    } else {
+        let mut seen = Vec::new();
+        for request in graph.unresolved_requests() {
+            if !seen.contains(&request.name) {
+                seen.push(request.name.clone());
+                findings.push(missing_library_finding(env, &graph, request));
+            }
+        }
+        if findings.is_empty() {
+            findings.extend(graph.missing_versions().iter().map(|missing| {
+                let values = Values::default().with("path", missing.library.display()).with("value", &missing.version);
+                MessageTemplate::LibraryTooOld.to_finding(&values.with("needed_by", missing.by.display()))
+            }));
+        }
+    }
+    let by_loader = findings.into_iter().map(of_component).collect();
+    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
+    let reasons = examined.map_or(&[][..], |program| &program.not_examined);
+    let not_examined = reasons.iter().map(|reason| NotExamined::new(&*name, reason)).collect();
+    let (by_shim, manifests) = (Vec::new(), Vec::new());
+    let mut predicted = DryRun { graph, by_loader, by_shim, machine: None, manifests, not_examined };
+    if !predicted.by_loader.is_empty() {
+        predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
+        return Ok(predicted);
+    }
+    let graph = &mut predicted.graph;
+    // A library that is too old often lacks a function too; the finding about its version explains this.
+    predicted.by_loader = symbols::symbol_findings(graph, completed).into_iter().map(of_component).collect();
+    // Each component has its own host, because each file has its own search paths.
+    let own = |(object, manifest): &(usize, Manifest)| {
+        (resolve_cudnn(graph, *object, manifest), resolve_cudart(graph, manifest))
+    };
+    let libraries: Vec<(CudnnState, CudartState)> = notes.iter().map(own).collect();
+    if !notes.is_empty() {
+        predicted.machine = machine(&mut predicted.graph);
+    }
+    let unseen = Machine::default();
+    let seen = predicted.machine.as_ref().unwrap_or(&unseen);
+    let mut hosts = Vec::new();
+    for ((_, manifest), (guarded, cudart)) in notes.iter().zip(libraries) {
+        let host = Host { cudart, ..seen.host_with(guarded) };
+        let found = judge::judge(manifest, &host);
+        predicted.by_shim.extend(found.into_iter().map(|finding| (AtStart::from_finding(manifest, &finding), finding)));
+        hosts.push(host);
+    }
+    if let Some(host) = hosts.first().filter(|_| completed) {
+        let together = judge::together(notes.iter().map(|(_, manifest)| manifest), host);
+        predicted.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
+    }
+    if completed && predicted.machine.as_ref().is_some_and(Machine::is_silent) {
+        // Such an error needs the driver's own answer, which is missing here.
+        let mine = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
+        for finding in mine.filter(|finding| finding.code.is_of_driver_or_gpu()) {
+            finding.severity = finding.severity.min(Severity::Warning);
+        }
+    }
+    let doubt = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::unknowns_finding);
+    predicted.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (AtStart::Ends, finding)));
+    predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
+    Ok(predicted)
+}
+
+fn component_name(manifest: &Manifest) -> String {
+    format!("{} {}", manifest.component.name, manifest.component.version)
+}
+
+/// Returns the manifests that a guard would check, each with the index of the object that contains it. The guard of the
+/// program also checks the libraries. In a program without a guard, only libraries with `library_enforces` are checked.
+fn guarded_manifests(graph: &LoadGraph) -> Vec<(usize, Manifest)> {
+    let mut found = Vec::new();
+    for (index, object) in graph.objects.iter().enumerate() {
+        let Ok(notes) = file::notes_in(object.data()) else { continue };
+        found.extend(notes.iter().filter_map(|note| Some((index, note.decode().ok()?.manifest))));
+    }
+    let guarded = found.iter().any(|(index, _)| *index == 0);
+    found.retain(|(_, manifest)| guarded || manifest.runtime.library_enforces);
+    found
+}
+
+/// Returns the requirements of this file, and of the libraries with notes that the loader would load for it, because
+/// libraries next to a program are deployed with it.
+pub fn components_of(file: &Binary, env: &Env) -> Components {
+    let mut all = Components::from_binary(&file.path, file);
+    let files = OpenFiles::default();
+    files.insert(&file.path, file.data());
+    // A file that no loader loads, such as an archive, is checked alone.
+    let Ok(graph) = loader::resolve_with(&file.path, env, &files) else { return all };
+    for library in graph.objects.iter().skip(1).filter(|library| is_guarded(library)) {
+        let Ok(binary) = Binary::from_contents(&library.path, library.data().clone()) else { continue };
+        let own = Components::from_binary(&library.path, &binary);
+        all.manifests.extend(own.manifests);
+        all.findings.extend(own.findings);
+    }
+    all
+}
+
+fn is_guarded(object: &Object) -> bool {
+    file::notes_in(object.data()).is_ok_and(|notes| !notes.is_empty())
+}
+
+/// Returns every component of every object with the index of the object, and findings about facts that could not be
+/// determined.
+fn all_components(graph: &LoadGraph, program: &Binary) -> (Vec<(usize, Manifest)>, Vec<Finding>) {
+    let (mut found, mut findings) = (Vec::new(), Vec::new());
+    for (index, object) in graph.objects.iter().enumerate() {
+        let components = if index == 0 {
+            Components::from_binary(&object.path, program)
+        } else if is_guarded(object) {
+            let Ok(binary) = Binary::from_contents(&object.path, object.data().clone()) else { continue };
+            Components::from_binary(&object.path, &binary)
+        } else {
+            continue;
+        };
+        found.extend(components.manifests.into_iter().map(|manifest| (index, manifest)));
+        findings.extend(components.findings);
+    }
+    (found, findings)
+}
+
+/// Returns an error for a program of another processor, unless an emulator is registered for it.
+fn other_machine(graph: &LoadGraph) -> Option<Finding> {
+    let program = graph.machine();
+    let native = loader::native_machine()?;
+    let emulated = || {
+        let name = machine::machine_name(program);
+        [format!("/proc/sys/fs/binfmt_misc/qemu-{name}"), format!("/proc/sys/fs/binfmt_misc/{name}")]
+            .iter()
+            .any(|path| Path::new(path).exists())
+    };
+    // 64-bit x86 runs 32-bit x86. Only the kernel knows whether this aarch64 runs 32-bit arm.
+    let same = matches!((native, program), (machine::X86_64, machine::X86) | (machine::AARCH64, machine::ARM));
+    if program == native || same || emulated() {
+        return None;
+    }
+    let values = Values::default().with("file", graph.objects[0].path.display()).with("place", "this machine");
+    let values =
+        values.with("processor", machine::machine_name(program)).with("machine", machine::machine_name(native));
+    Some(MessageTemplate::WrongMachine.to_finding(&values))
+}
+
+fn no_interpreter(graph: &LoadGraph) -> Option<Finding> {
+    let (why, interpreter) = (graph.interpreter_problem.as_ref()?, graph.interpreter.as_ref()?);
+    let musl = interpreter.to_string_lossy().contains("musl");
+    let words = if musl { MessageTemplate::LibraryAbsentMusl } else { MessageTemplate::LibraryAbsentInterpreter };
+    let values = Values::default().with("library", interpreter.display()).with("why", why);
+    Some(words.to_finding(&values.with("file", graph.objects[0].path.display())))
+}
+
+fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &LibraryRequest) -> Finding {
+    let name = &request.name;
+    let by = graph.objects[request.by].path.display();
+    let values = Values::default().with("library", name).with("needed_by", by);
+    match &request.answer {
+        LoadOutcome::Broken(candidate) => {
+            let values = values.with("path", candidate.path.display()).with("why", candidate.problem());
+            MessageTemplate::LibraryDamaged.to_finding(&values.with("picked_by", &candidate.place))
+        }
+        LoadOutcome::Absent(looked) => {
+            let values = values.with("looked_in", looked_in(looked));
+            if let Some(major) = CUDNN.major(name) {
+                return absent_library(env, graph, request, looked, major, values);
+            }
+            let values = values.with("cure", missing_library_hint(env, name));
+            wrong_architecture(looked).map_or_else(
+                || MessageTemplate::LibraryAbsent.to_finding(&values),
+                |foreign| elsewhere_only(foreign, values.clone()),
+            )
+        }
+        // Callers pass unresolved requests only.
+        LoadOutcome::Object(..) => {
+            MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", missing_library_hint(env, name)))
+        }
+    }
+}
+
+fn wrong_architecture(looked: &[LibraryCandidate]) -> Option<&LibraryCandidate> {
+    looked.iter().find(|candidate| matches!(candidate.look, Inspection::Foreign(_)))
+}
+
+fn elsewhere_only(foreign: &LibraryCandidate, values: Values) -> Finding {
+    let values = values.with("path", foreign.path.display()).with("why", foreign.problem());
+    MessageTemplate::WrongMachineElsewhere.to_finding(&values)
+}
+
+/// Returns the hint for a missing library. If the file is on this machine outside of the search paths, the hint names
+/// its directory.
+fn missing_library_hint(env: &Env, name: &str) -> String {
+    if let Some(folder) = find_elsewhere(env, name) {
+        return MessageFragment::LiesElsewhere.render(&Values::default().with("folder", folder.display()));
+    }
+    let phrase = match name.split('.').next().unwrap_or_default() {
+        "libcuda" | "libnvidia-ml" => MessageFragment::InstallDriver,
+        stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
+        _ => MessageFragment::InstallPackage,
+    };
+    phrase.render(&Values::default())
+}
+
+/// Returns a common directory of NVIDIA's libraries that contains a file of this name.
+fn find_elsewhere(env: &Env, name: &str) -> Option<PathBuf> {
+    in_usual_folders(env, name).next().and_then(|file| file.parent().map(Path::to_owned))
+}
+
+/// Returns the files of this name in common directories of NVIDIA's libraries, whether the loader searches there or
+/// not.
+pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = PathBuf> + use<> {
+    let of_libraries = vendor::ALL.into_iter().flat_map(|library| library.names.roots);
+    let mut roots: Vec<PathBuf> = of_libraries
+        .chain(&["CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"])
+        .filter_map(|variable| env.var_os(variable))
+        .map(PathBuf::from)
+        .collect();
+    roots.extend(["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/wsl"].map(PathBuf::from));
+    // `stubs` is excluded: its files are for the linker only.
+    let below = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
+    let name = name.to_owned();
+    roots
+        .into_iter()
+        .flat_map(move |root| below.map(|below| root.join(below)))
+        .filter(|folder| folder.is_absolute())
+        .map(move |folder| folder.join(&name))
+        .filter(|file| file.is_file())
+}
+
+/// Maximum number of directories that are listed for each place.
+const SHOWN: usize = 3;
+
+/// Returns the places where the loader searched, each once, in search order.
+fn looked_in(looked: &[LibraryCandidate]) -> String {
+    let mut places: Vec<(&'static str, Vec<String>)> = Vec::new();
+    for candidate in looked {
+        let (place, entry) = match &candidate.place {
+            SearchSource::LibraryPath(entry) => ("LD_LIBRARY_PATH", entry.clone()),
+            SearchSource::Rpath(_, entry) => ("DT_RPATH", entry.clone()),
+            SearchSource::Runpath(_, entry) => ("DT_RUNPATH", entry.clone()),
+            SearchSource::Cache(file) | SearchSource::PathFile(file) => ("", file.display().to_string()),
+            SearchSource::Path => ("", candidate.path.display().to_string()),
+            SearchSource::System | SearchSource::Program | SearchSource::Loader | SearchSource::Loaded => {
+                ("the loader's cache and the folders of the system", String::new())
+            }
+        };
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, entries)) if !entries.contains(&entry) => entries.push(entry),
+            Some(_) => {}
+            None => places.push((place, vec![entry])),
+        }
+    }
+    let mut text = String::new();
+    for (index, (place, entries)) in places.iter().enumerate() {
+        let mut entries: Vec<_> = entries.iter().filter(|entry| !entry.is_empty()).map(String::as_str).collect();
+        // cargo puts its own directories first, so the last entries are those that the user set.
+        let more = entries.len().saturating_sub(SHOWN);
+        let left_out = format!("{more} more before:");
+        if more > 0 {
+            entries.splice(..more, [left_out.as_str()]);
+        }
+        let entries = entries.join(", ").replacen(":, ", ": ", usize::from(more > 0));
+        let separator = if index == 0 { "" } else { "; " };
+        let _ = match (place.is_empty(), entries.is_empty()) {
+            (true, _) => write!(text, "{separator}{entries}"),
+            (false, true) => write!(text, "{separator}{place}"),
+            (false, false) => write!(text, "{separator}{place} ({entries})"),
+        };
+    }
+    text
+}
+
+fn absent_library(
+    env: &Env,
+    graph: &LoadGraph,
+    request: &LibraryRequest,
+    looked: &[LibraryCandidate],
+    major: u32,
+    values: Values,
+) -> Finding {
+    let name = &request.name;
+    let others: Vec<_> = CUDNN
+        .majors
+        .clone()
+        .filter(|other| *other != major)
+        .filter_map(|other| Some((other, graph.resolve_file(request.by, &format!("{}.{other}", CUDNN.link_name()))?)))
+        .filter(|(_, candidate)| candidate.look == Inspection::Usable)
+        .collect();
+    let cure = match find_elsewhere(env, name) {
+        Some(folder) => MessageFragment::LiesElsewhere.render(&Values::default().with("folder", folder.display())),
+        None => MessageFragment::InstallGuarded.render(&Values::default().with("major", major)),
+    };
+    let values = values.with("cure", cure);
+    if let Some((other, candidate)) = others.last() {
+        let version = file_version(graph.files(), CUDNN, &candidate.path);
+        let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
+        let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
+        return MessageTemplate::CudnnOtherMajorLinked.to_finding(&values);
+    }
+    wrong_architecture(looked).map_or_else(
+        || MessageTemplate::CudnnAbsentLinked.to_finding(&values),
+        |foreign| elsewhere_only(foreign, values.clone()),
+    )
+}
+
+/// Returns the shared libcudart that this component gets. The file contains its release (13.0 to 13.5) in no text or
+/// note, only in the code of `cudaRuntimeGetVersion`.
+fn resolve_cudart(graph: &LoadGraph, manifest: &Manifest) -> CudartState {
+    let Some((soname, _)) = manifest.shared_cudart() else { return CudartState::Unknown };
+    let is_it = |object: &&Object| {
+        object.is_named(&soname) || object.soname.as_deref().is_some_and(|own| vendor::plain_name(own) == soname)
+    };
+    let loaded = graph.objects.iter().find(is_it);
+    loaded.map_or(CudartState::Unknown, |loaded| CudartState::Found {
+        path: loaded.path.clone(),
+        version: in_name(&CUDART, &loaded.path),
+    })
+}
+
+/// Returns the cuDNN that this object gets or would get, found as the shim finds it, but from files alone.
+fn resolve_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest) -> CudnnState {
+    let row = manifest.requires.iter().find_map(|requirement| match requirement {
+        Requirement::Library { soname, linkage, .. } => Some((soname.clone(), *linkage)),
+        _ => None,
+    });
+    let Some((soname, linkage)) = row else { return CudnnState::Unknown };
+    let linked = graph.requests.iter().find_map(|request| match &request.answer {
+        LoadOutcome::Object(index, _) if request.by == object && CUDNN.is_named(&request.name) => {
+            Some((*index, request.name.clone()))
+        }
+        _ => None,
+    });
+    // A crate that opens cuDNN tries names in its own order and uses the first that opens, because it is already loaded
+    // or because the loader finds it.
+    let names = manifest.library_names().unwrap_or_else(|| vec![soname.clone()]);
+    let loaded = |graph: &LoadGraph, name: &str| graph.objects.iter().position(|object| object.is_named(name));
+    let found = match linked {
+        Some(found) => Some(found),
+        None if linkage == Linkage::Dlopened => {
+            names.iter().find_map(|name| Some((graph.dlopen_library(object, name)?, name.clone())))
+        }
+        None => names.iter().find_map(|name| Some((loaded(graph, name)?, name.clone()))),
+    };
+    let Some((index, name)) = found else {
+        if linkage != Linkage::Dlopened {
+            return CudnnState::Unknown;
+        }
+        // A file that exists but cannot be loaded is neither a working cuDNN nor an absent one.
+        let broken = |name: &String| {
+            let mut all = graph.candidates(object, name).into_iter();
+            Some((all.find(|candidate| matches!(candidate.look, Inspection::Broken(_)))?, name.clone()))
+        };
+        if let Some((LibraryCandidate { path, place, .. }, name)) = names.iter().find_map(broken) {
+            return CudnnState::Found {
+                path,
+                picked_by: Some(place.in_short()),
+                major: CUDNN.major(&name).unwrap_or_default(),
+                version: None,
+                loader: LoaderVersion::default(),
+                made_with: None,
+                inner: Vec::new(),
+            };
+        }
+        let known = !names.iter().any(|name| graph.is_shut(object, name));
+        return if known { CudnnState::Absent } else { CudnnState::Unknown };
+    };
+    let path = graph.objects[index].path.clone();
+    let by_name = in_name(CUDNN, &path);
+    // If the name has no major, or is a link named after another major, the soname of the file decides.
+    let own = graph.objects[index].soname.clone().filter(|own| CUDNN.major(own).is_some());
+    let name = vendor::plain_name(&own.unwrap_or(name)).into_owned();
+    let suffix = name.strip_prefix(CUDNN.stem).unwrap_or_default();
+    let mut inner = Vec::new();
+    for requirement in &manifest.requires {
+        let Requirement::Part { file, symbol, .. } = requirement else { continue };
+        // Parts of another major do not belong to this cuDNN.
+        if suffix.is_empty() || !file.ends_with(suffix) {
+            continue;
+        }
+        let path = inner_file(graph, index, file, by_name);
+        let version = path.as_deref().and_then(|path| part_version(graph.files(), CUDNN, path, file, symbol));
+        if path.is_some() || !graph.is_shut(index, file) {
+            inner.push(Inner { file: file.clone(), present: path.is_some(), version, path });
+        }
+    }
+    let major = CUDNN.major(&name).unwrap_or_default();
+    // A cuDNN of another major than the manifest's has parts without a row, and these contain its version.
+    let own_word = |part: &vendor::Part| {
+        let path = inner_file(graph, index, part.file, by_name)?;
+        exported_version(graph.files(), &path, part.symbol)
+    };
+    let version = inner.iter().find_map(|inner| inner.version);
+    let version = version.or_else(|| CUDNN.parts_of_major(major).find_map(own_word)).or(by_name);
+    let picked_by = Some(graph.objects[index].place.in_short());
+    CudnnState::Found {
+        picked_by,
+        major,
+        version,
+        loader: library_version::loader_version(CUDNN, &path),
+        made_with: inner.iter().find_map(|inner| made_with(graph.files(), CUDNN, inner.path.as_deref()?)),
+        inner,
+        path,
+    }
+}

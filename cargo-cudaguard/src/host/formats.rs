@@ -1,0 +1,167 @@
+//! Detects the formats of texts that describe machines by their first bytes.
+
+use crate::host::machine::parse_release;
+
+/// Number of bytes at the beginning of an input that suffice to detect its format.
+pub(crate) const OPENING: usize = 4096;
+
+/// Format of an input, detected by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputKind {
+    /// Host files, one on each line.
+    Lines,
+    /// A host file on several lines.
+    HostFile,
+    /// Output of `nvidia-smi -q -x`.
+    Xml,
+    /// Output of `nvidia-smi --query-gpu=… --format=csv`.
+    Csv,
+    /// Output of `kubectl get nodes -o json` (or of `resourceslices`), single items of it, or an array of items or host
+    /// files.
+    Json,
+    /// Unsupported output of another program or in another format: a description, and the command to use instead.
+    Other(&'static str),
+}
+
+impl InputKind {
+    /// Detects the format from the beginning of an input, which has no byte order mark.
+    pub(crate) fn detect(beginning: &[u8]) -> Self {
+        let first = beginning.trim_ascii_start();
+        let line = first.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+        let has = |word: &str| first.windows(word.len()).any(|window| window == word.as_bytes());
+        match first.first() {
+            Some(b'<') => Self::Xml,
+            Some(b'[') => Self::Json,
+            Some(b'{') if has("\"apiVersion\"") => Self::Json,
+            Some(b'{') if (has("\"metadata\"") || has("\"items\"")) && !has("\"driver\"") => Self::Json,
+            Some(b'{') if line.len() == 1 => Self::HostFile,
+            Some(b'{') | None => Self::Lines,
+            Some(0xff | 0xfe) => Self::Other("is UTF-16, as a shell of Windows writes it; expected UTF-8"),
+            _ if is_header(line) => Self::Csv,
+            _ if xml_start(beginning).is_some() => Self::Xml,
+            _ => {
+                let known = OTHERS.iter().find(|(words, _)| words.iter().all(|word| has(word)));
+                match known {
+                    Some((_, what)) => Self::Other(what),
+                    None if is_row(line) => Self::Other(WITHOUT_COLUMNS),
+                    None => Self::Lines,
+                }
+            }
+        }
+    }
+}
+
+/// Returns the start of the XML. A command line and warnings may precede it.
+pub(crate) fn xml_start(beginning: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for line in beginning.split_inclusive(|byte| *byte == b'\n') {
+        let indent = line.len() - line.trim_ascii_start().len();
+        if ["<?xml", "<!DOCTYPE nvidia_smi_log", "<nvidia_smi_log"]
+            .iter()
+            .any(|tag| line[indent..].starts_with(tag.as_bytes()))
+        {
+            return Some(at + indent);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Unsupported output: the strings that it contains, and a description with the command to use instead.
+const OTHERS: [(&[&str], &str); 11] = [
+    (&["NVIDIA-SMI has failed"], "says that nvidia-smi failed there: no driver answered it"),
+    (
+        &["Failed to initialize NVML"],
+        "says that nvidia-smi failed there: the driver does not work, or its library and its kernel module are of two releases",
+    ),
+    (
+        &["Unable to determine the device handle"],
+        "says that nvidia-smi failed there: a GPU does not answer, and it must be reset or the machine rebooted",
+    ),
+    (&["couldn't communicate with the NVIDIA driver"], "says that nvidia-smi failed there: no driver answered it"),
+    (
+        &["nvidia-smi", "not found"],
+        "says that there is no nvidia-smi: no driver is installed there, or it is not in PATH",
+    ),
+    (&["No devices were found"], "says that nvidia-smi found no GPU there"),
+    (
+        &["is not a valid field to query"],
+        "says that nvidia-smi does not know a column: before driver 510 there is no compute_cap, and name tells it",
+    ),
+    (&["NVSMI LOG"], "is what nvidia-smi -q writes for people; expected that of -q -x"),
+    (
+        &["NVIDIA-SMI "],
+        "is what nvidia-smi writes for people; expected that of -q -x, or of --query-gpu=name,compute_cap,driver_version --format=csv",
+    ),
+    (
+        &["GPU ", "UUID: "],
+        "is what nvidia-smi -L writes for people; expected that of -q -x, or of --query-gpu=name,compute_cap,driver_version --format=csv",
+    ),
+    (&["apiVersion:"], "is YAML; expected what kubectl get … -o json writes"),
+];
+
+const WITHOUT_COLUMNS: &str =
+    "is CSV without the line that names its columns; expected nvidia-smi's --format=csv, without noheader";
+
+/// Supported columns, with all their names.
+const COLUMNS: [(&str, Column); 13] = [
+    ("host", Column::Host),
+    ("hostname", Column::Host),
+    ("node", Column::Host),
+    ("name", Column::Name),
+    ("gpu_name", Column::Name),
+    ("compute_cap", Column::Cc),
+    ("driver_version", Column::Driver),
+    ("cuda_version", Column::Cuda),
+    ("pci.device_id", Column::PciId),
+    ("mig.mode.current", Column::Mig),
+    ("compute_mode", Column::ComputeMode),
+    ("gpu_reset_status.reset_required", Column::ResetRequired),
+    ("reset_status.reset_required", Column::ResetRequired),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A column of the CSV output of nvidia-smi.
+pub(crate) enum Column {
+    Host,
+    Name,
+    Cc,
+    Driver,
+    Cuda,
+    PciId,
+    Mig,
+    ComputeMode,
+    ResetRequired,
+}
+
+/// Returns the columns of a header; `None` for each unknown column.
+pub(crate) fn parse_columns(line: &str) -> Vec<Option<Column>> {
+    let known = |name: &str| COLUMNS.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
+    // Removes the unit, as in `memory.total [MiB]`.
+    line.split(',').map(|name| known(name.split('[').next().unwrap_or_default().trim())).collect()
+}
+
+fn is_header(line: &[u8]) -> bool {
+    let known = std::str::from_utf8(line).map(parse_columns).unwrap_or_default();
+    known.contains(&Some(Column::Driver)) || known.contains(&Some(Column::Cc)) || known.contains(&Some(Column::Name))
+}
+
+/// Returns true if the line is a row of nvidia-smi's CSV: one of its values is a driver release.
+fn is_row(line: &[u8]) -> bool {
+    let release =
+        |value: &str| value.contains('.') && parse_release(value.trim()).is_some_and(|release| release.branch > 99);
+    std::str::from_utf8(line).is_ok_and(|line| line.split(',').count() > 1 && line.split(',').any(release))
+}
+
+/// Describes a text that `--fleet` accepts or recognizes and `--host` does not accept.
+pub(crate) fn format_of_fleet(text: &str) -> Option<&'static str> {
+    match InputKind::detect(&text.as_bytes()[..text.len().min(OPENING)]) {
+        InputKind::Xml => Some("is what nvidia-smi -q -x writes, which --fleet reads; --host reads one host file"),
+        InputKind::Csv => Some("is CSV of nvidia-smi, which --fleet reads; --host reads one host file"),
+        InputKind::Json => {
+            Some("is a list of nodes, slices or host files, which --fleet reads; --host reads one host file")
+        }
+        InputKind::Other(what) => Some(what),
+        InputKind::Lines | InputKind::HostFile => None,
+    }
+}

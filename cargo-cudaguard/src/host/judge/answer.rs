@@ -1,0 +1,289 @@
+//! What becomes of a component on each GPU by itself, and the driver that it needs there: beside the verdict, which is about
+//! the machine as a whole.
+
+use std::fmt;
+
+use super::driver;
+use crate::host::facts::HostGpu;
+use cudaguard::internal::json::{Value, object};
+use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
+use cudaguard::internal::tables;
+use cudaguard::internal::version::{CudaVersion, DriverRelease};
+
+/// How a GPU is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// By machine code in every container.
+    Native,
+    /// By every container, in one of them at least by PTX that the driver compiles.
+    Jit,
+    /// By some containers, not by others.
+    Partial,
+    /// By none.
+    None,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Service {
+    /// `native`, `jit`, `partial`, `none`, `unknown`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Jit => "jit",
+            Self::Partial => "partial",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The answer for one GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuAnswer {
+    /// The component.
+    pub component: String,
+    /// The GPU's name, where known.
+    pub name: Option<String>,
+    /// Its compute capability.
+    pub cc: (u8, u8),
+    /// How it is served.
+    pub service: Service,
+    /// The weakest code that it uses; empty where there is none.
+    pub code: String,
+    /// Of the containers with kernels, those that serve it, and how many there are; `None` where nobody has counted.
+    pub containers: Option<(usize, usize)>,
+    /// The CUDA version that the driver must support for it, whatever asks for that.
+    pub cuda: Option<CudaVersion>,
+    /// The oldest release that does.
+    pub release: Option<DriverRelease>,
+    /// From which driver on it is sure that its code loads, where that is newer than the one that it needs (docs/internals/decisions,
+    /// decision 24).
+    pub sure_from: Option<(CudaVersion, DriverRelease)>,
+}
+
+/// The driver that a component needs at least on any GPU, in both currencies.
+pub fn least_driver(manifest: &Manifest) -> Option<(CudaVersion, Option<DriverRelease>)> {
+    floors(manifest).max()
+}
+
+fn floors(manifest: &Manifest) -> impl Iterator<Item = (CudaVersion, Option<DriverRelease>)> {
+    manifest.requires.iter().filter_map(|row| match row {
+        // 0: no release is known for it.
+        Requirement::Driver { cuda, release, .. } => {
+            Some((*cuda, Some(*release).filter(|release| release.branch != 0)))
+        }
+        _ => None,
+    })
+}
+
+/// The answers of a component for each of these GPUs whose compute capability is known: none, where it has no kernels. `forced`:
+/// `CUDA_FORCE_PTX_JIT=1` has machine code passed over.
+pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAnswer> {
+    let floors: Vec<_> = floors(manifest).collect();
+    let mut found: Vec<GpuAnswer> = Vec::new();
+    for gpu in gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()) {
+        let Some(cc) = gpu.cc else { continue };
+        for row in &manifest.requires {
+            let by_ptx = forced.then(|| driver::forced(row)).flatten();
+            let row = by_ptx.as_ref().unwrap_or(row);
+            let Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside } = row else { continue };
+            if cc < *from || to.is_some_and(|to| cc > to) {
+                continue;
+            }
+            let machine_code = matches!(by, GpuCoverage::Cubin | GpuCoverage::Partial | GpuCoverage::PartialPtx);
+            let passed_over = forced && machine_code && *beside == PtxFallback::Nothing;
+            let (by, code) = if passed_over { (&GpuCoverage::Nothing, "") } else { (by, code.as_str()) };
+            let served = *by != GpuCoverage::Nothing;
+            let own = cuda.map(|cuda| (cuda, *release));
+            let of_gpu = tables::first_driver(cc).map(|floor| (floor.cuda, floor.release));
+            // The newest that anything asks for, in either currency.
+            let needs = floors.iter().copied().chain(own).chain(of_gpu).filter(|_| served).max();
+            let answer = GpuAnswer {
+                component: manifest.component.to_string(),
+                name: gpu.name.clone(),
+                cc,
+                service: match by {
+                    GpuCoverage::Cubin => Service::Native,
+                    GpuCoverage::Ptx => Service::Jit,
+                    GpuCoverage::Partial | GpuCoverage::PartialPtx => Service::Partial,
+                    GpuCoverage::Nothing => Service::None,
+                    GpuCoverage::Unknown => Service::Unknown,
+                },
+                code: code.to_owned(),
+                containers: None,
+                cuda: needs.map(|(cuda, _)| cuda),
+                release: needs.and_then(|(_, release)| release),
+                sure_from: sure_from.filter(|(cuda, _)| {
+                    served
+                        && *sure_from != Some(tables::NO_DRIVER_KNOWN)
+                        && needs.is_none_or(|(needs, _)| needs < *cuda)
+                }),
+            };
+            if !found.contains(&answer) {
+                found.push(answer);
+            }
+        }
+    }
+    found
+}
+
+impl GpuAnswer {
+    /// As a JSON object.
+    pub fn to_json(&self) -> Value {
+        let mut value = object([("component", self.component.as_str().into())]);
+        value.insert_some("name", self.name.as_deref());
+        value.insert_some("cc", Some(format!("{}.{}", self.cc.0, self.cc.1)));
+        value.insert_some("by", Some(self.service.name()));
+        value.insert_some("code", Some(self.code.as_str()).filter(|code| !code.is_empty()));
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        value.insert_some(
+            "containers",
+            self.containers.map(|(served, all)| object([("serve", number(served).into()), ("of", number(all).into())])),
+        );
+        let driver = self.cuda.map(|cuda| driver_to_json(cuda, self.release));
+        value.insert_some("driver", driver);
+        value.insert_some("sure_from", self.sure_from.map(|(cuda, release)| driver_to_json(cuda, Some(release))));
+        value
+    }
+}
+
+fn driver_to_json(cuda: CudaVersion, release: Option<DriverRelease>) -> Value {
+    let mut driver = object([("cuda", cuda.to_string().into())]);
+    driver.insert_some("release", release.map(|release| release.to_string()));
+    driver
+}
+
+impl fmt::Display for GpuAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor) = self.cc;
+        match &self.name {
+            Some(name) if *name != format!("{major}.{minor}") => write!(f, "{name} ({major}.{minor}): ")?,
+            _ => write!(f, "GPU {major}.{minor}: ")?,
+        }
+        f.write_str(match self.service {
+            Service::Native => "native",
+            Service::Jit => "JIT",
+            Service::Partial => "partial",
+            Service::None => "none: no code serves it",
+            Service::Unknown => "cannot be told",
+        })?;
+        if let Some((served, all)) = self.containers {
+            write!(f, ", {served} of {all} containers")?;
+        }
+        if !self.code.is_empty() {
+            write!(f, ", {}", self.code)?;
+        }
+        match (self.cuda, self.release) {
+            (Some(cuda), Some(release)) => write!(f, "; the driver must support CUDA {cuda} ({release} or newer)")?,
+            (Some(cuda), None) => write!(f, "; the driver must support CUDA {cuda}")?,
+            _ => {}
+        }
+        match self.sure_from {
+            Some((cuda, release)) => write!(f, "; sure where the driver supports CUDA {cuda} ({release} or newer)"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::facts::DriverMismatch;
+    use cudaguard::internal::manifest::Component;
+    use cudaguard::internal::policy::Policy;
+    use cudaguard::internal::toolchain::Toolchain;
+
+    #[test]
+    fn each_gpu_has_its_own_answer() {
+        let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
+        let mut manifest = Manifest::from_build(component, "t", "release", &Policy::default(), &Toolchain::default());
+        let row = |from, to, by, code: &str, cuda: Option<(u32, u32)>| Requirement::Gpu {
+            from,
+            to,
+            by,
+            code: code.to_owned(),
+            cuda: cuda.map(|(major, minor)| CudaVersion::new(major, minor)),
+            release: cuda.map(|_| DriverRelease::new(550, 54, 14)),
+            sure_from: None,
+            beside: PtxFallback::Untold,
+        };
+        manifest.requires = vec![
+            Requirement::Driver {
+                cuda: CudaVersion::new(12, 0),
+                release: DriverRelease::new(525, 60, 13),
+                because: "libcudart 12.4".to_owned(),
+            },
+            row((0, 0), Some((7, 255)), GpuCoverage::Nothing, "", None),
+            row((8, 0), Some((8, 255)), GpuCoverage::Cubin, "sm_80", None),
+            row((9, 0), Some((9, 255)), GpuCoverage::PartialPtx, "compute_80", Some((12, 4))),
+            row((10, 0), None, GpuCoverage::Ptx, "compute_80", Some((12, 4))),
+        ];
+        let gpu =
+            |name: &str, cc| HostGpu { name: Some(name.to_owned()), cc: Some(cc), visible: true, ..HostGpu::default() };
+        let gpus = [
+            gpu("T4", (7, 5)),
+            gpu("A100", (8, 0)),
+            gpu("A100", (8, 0)),
+            gpu("H100", (9, 0)),
+            gpu("B200", (10, 0)),
+            HostGpu { visible: false, ..gpu("A10", (8, 6)) },
+            HostGpu { undriven: Some(DriverMismatch::NoLonger(470)), ..gpu("A10", (8, 6)) },
+        ];
+        let rendered: Vec<String> = answers(&manifest, &gpus, false).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            rendered,
+            [
+                "T4 (7.5): none: no code serves it",
+                "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer)",
+                "H100 (9.0): partial, compute_80; the driver must support CUDA 12.4 (550.54.14 or newer)",
+                // No driver of CUDA 12.4 drives it.
+                "B200 (10.0): JIT, compute_80; the driver must support CUDA 12.8 (570.26 or newer)",
+            ]
+        );
+        let under_force = |manifest: &Manifest| {
+            let rendered: Vec<String> = answers(manifest, &gpus[1..], true).iter().map(ToString::to_string).collect();
+            rendered.iter().map(|line| line.split(';').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            under_force(&manifest),
+            ["A100 (8.0): cannot be told", "H100 (9.0): cannot be told", "B200 (10.0): JIT, compute_80"]
+        );
+        for (with, expected) in [
+            (
+                PtxFallback::Isa((8, 0)),
+                ["A100 (8.0): JIT, PTX 8.0", "H100 (9.0): partial, PTX 8.0", "B200 (10.0): JIT, PTX 8.0"],
+            ),
+            (
+                PtxFallback::Nothing,
+                [
+                    "A100 (8.0): none: no code serves it",
+                    "H100 (9.0): none: no code serves it",
+                    "B200 (10.0): cannot be told",
+                ],
+            ),
+        ] {
+            let mut manifest = manifest.clone();
+            for row in &mut manifest.requires {
+                if let Requirement::Gpu { beside, .. } = row {
+                    *beside = with;
+                }
+            }
+            assert_eq!(under_force(&manifest), expected);
+        }
+        if let Some(Requirement::Gpu { sure_from, .. }) = manifest.requires.get_mut(2) {
+            *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
+        }
+        let newer = answers(&manifest, &gpus[1..2], false).remove(0);
+        assert_eq!(
+            newer.to_string(),
+            "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer); sure where the driver supports CUDA 13.0 (580.65.06 or newer)"
+        );
+        let partial = GpuAnswer { containers: Some((196, 197)), ..answers(&manifest, &gpus, false).remove(2) };
+        assert!(partial.to_string().contains("partial, 196 of 197 containers, compute_80"), "{partial}");
+        assert_eq!(
+            partial.to_json().to_string(),
+            r#"{"component":"demo 0.1.0","name":"H100","cc":"9.0","by":"partial","code":"compute_80","containers":{"serve":196,"of":197},"driver":{"cuda":"12.4","release":"550.54.14"}}"#
+        );
+    }
+}

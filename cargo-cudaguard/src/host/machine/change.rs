@@ -1,0 +1,126 @@
+//! Finds the fewest changes to a machine or to files after which the machine no longer refuses the files. Each
+//! candidate is verified with the checks.
+
+use std::collections::HashMap;
+
+use super::{Components, Driver, HostLibrary, Machine};
+use cudaguard::internal::finding::{Code, Finding, Verdict};
+use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{DriverRelease, Version};
+
+/// The fewest changes after which a machine refuses none of the files. A `None` field needs no change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// Driver of this branch or newer.
+    pub driver: Option<u32>,
+    /// cuDNN of this release or a newer one of its major.
+    pub library: Option<Version>,
+    /// Device code for this compute capability.
+    pub code: Option<(u8, u8)>,
+}
+
+/// Errors that remain after some changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    /// Only errors for missing device code.
+    Code,
+    Other,
+}
+
+impl Change {
+    /// Describes the changes: `driver 550 or newer`, `driver 580 or newer, and code for 7.5 (sm_75)`.
+    pub fn describe(self) -> String {
+        let driver = self.driver.map(|branch| format!("driver {branch} or newer"));
+        let library = self.library.map(|version| format!("{} {version} or newer", CUDNN.name));
+        let code = self.code.map(|(major, minor)| format!("code for {major}.{minor} (sm_{major}{minor})"));
+        [driver, library, code].into_iter().flatten().collect::<Vec<_>>().join(", and ")
+    }
+
+    /// Returns the number of changes.
+    pub fn change_count(self) -> usize {
+        usize::from(self.driver.is_some()) + usize::from(self.library.is_some()) + usize::from(self.code.is_some())
+    }
+
+    /// Returns the smallest set of changes that suffices. Sets of the same size are tried in a fixed order: those
+    /// without a change of the library first, then older drivers first. Returns `None` if nothing is refused or no such
+    /// set suffices.
+    pub(super) fn fewest_changes(files: &[&Components], machine: &Machine, findings: &[Finding]) -> Option<Self> {
+        let refusing: Vec<&Finding> = findings.iter().filter(|finding| is_refusal(finding)).collect();
+        // A newer driver does not fix a driver that does not work, so only codes about an old or missing driver count.
+        let too_old = |code: Code| {
+            matches!(
+                code,
+                Code::DriverTooOld
+                    | Code::DriverTooOldForCode
+                    | Code::DriverMissing
+                    | Code::CudnnNeedsNewerDriver
+                    | Code::GpuNotForDriver
+            )
+        };
+        let mut drivers = vec![None];
+        if refusing.iter().any(|finding| too_old(finding.code)) {
+            let own = machine.driver.as_ref().and_then(|driver| driver.user.or(driver.kernel));
+            let newer = |branch: &u32| own.is_none_or(|own| *branch > own.branch);
+            let branches = tables::branch_rows().iter().filter(|row| row.exact).map(|row| row.branch);
+            drivers.extend(branches.filter(newer).map(Some));
+        }
+        let mut libraries = vec![None];
+        if refusing.iter().any(|finding| finding.code.is_of_library()) {
+            libraries.extend(oldest_library(files).map(Some));
+        }
+        let newest = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).max();
+        let mut known = HashMap::new();
+        for count in 1..=3 {
+            for &library in &libraries {
+                for &driver in &drivers {
+                    for code in [None, newest] {
+                        let change = Self { driver, library, code };
+                        if change.change_count() != count {
+                            continue;
+                        }
+                        let left =
+                            *known.entry((driver, library)).or_insert_with(|| remaining_errors(files, machine, change));
+                        if left == if code.is_some() { Left::Code } else { Left::Nothing } {
+                            return Some(change);
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+fn is_refusal(finding: &Finding) -> bool {
+    Verdict::from_findings([finding]) == Verdict::Refused
+}
+
+/// Returns the oldest cuDNN release that is new enough for all files.
+fn oldest_library(files: &[&Components]) -> Option<Version> {
+    let rows = files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires);
+    rows.filter_map(|row| if let Requirement::Library { min, .. } = row { Some(*min) } else { None }).max()
+}
+
+/// Returns the errors that remain with the driver and library of `change`.
+fn remaining_errors(files: &[&Components], machine: &Machine, change: Change) -> Left {
+    let mut machine = machine.clone();
+    if let Some(branch) = change.driver {
+        let release = Some(DriverRelease::new(branch, 0, 0));
+        machine = machine.with_driver(Driver { user: release, kernel: release, ..Driver::default() });
+    }
+    if let Some(version) = change.library {
+        let library = HostLibrary { version: Some(version), taken: true, ..HostLibrary::default() };
+        machine.libraries.insert(CUDNN.key, vec![library]);
+    }
+    let mut left = Left::Nothing;
+    for finding in files.iter().flat_map(|file| file.check_on(&machine, "that machine")).filter(is_refusal) {
+        match finding.code {
+            Code::NoCodeForGpu | Code::PartialCode => left = Left::Code,
+            _ => return Left::Other,
+        }
+    }
+    left
+}

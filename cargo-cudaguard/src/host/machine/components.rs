@@ -1,0 +1,357 @@
+//! The components of a file as the runtime checks use them: read once, checked against many machines.
+//!
+//! A note that was never sealed does not contain the requirements of its file for driver and GPU. They are derived from
+//! the file here, as sealing would do, and added to the manifest in memory.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::{HostLibrary, Machine};
+use crate::binary::examined::NotExamined;
+use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::kernels::Kernels;
+use crate::binary::manifest_decoder::Note;
+use crate::binary::symbols::Bound;
+use crate::host::facts::Host;
+use crate::host::judge;
+use crate::linked::evidence::{Evidence, LinkEvidence};
+use crate::linked::seal::{self, LinkObservation};
+use cudaguard::internal::elf::machine;
+use cudaguard::internal::finding::{self, Code, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
+use cudaguard::internal::policy::Policy;
+use cudaguard::internal::toolchain::Toolchain;
+use cudaguard::internal::vendor::{self, CUDART, CUDNN};
+use cudaguard::internal::version::Version;
+
+/// The requirements of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Components {
+    /// A manifest for each component. A file without notes has one that is derived from its code, if it uses CUDA.
+    pub manifests: Vec<Manifest>,
+    /// Findings about facts of the file that are unknown on every machine.
+    pub findings: Vec<Finding>,
+    /// The newest function of each NVIDIA library that the file binds.
+    pub bound: Vec<Bound>,
+    /// The libraries that the file needs by soname: the driver's library and those with a descriptor.
+    pub needed: Vec<Needed>,
+    /// The file's name.
+    pub file: String,
+    /// The processor that the file is for, by name; empty if unknown.
+    pub processor: String,
+    /// For several files of one package: the groups of which one member is sufficient.
+    pub enough: Enough,
+    /// The parts of the file that were not examined.
+    pub not_examined: Vec<NotExamined>,
+}
+
+/// Groups of components of which one member is sufficient.
+#[derive(Clone, Debug, Default)]
+pub struct Enough {
+    /// Groups of manifests, as indices in [`Components::manifests`], of which a program uses only one group: the same
+    /// library for each of several CUDA majors.
+    pub one_of: Vec<Vec<usize>>,
+    /// Manifests that may lack code for a GPU that one of [`Self::serving`] supports: the GPU is then partially
+    /// supported.
+    pub in_part: Vec<usize>,
+    /// Manifests of the package's main code.
+    pub serving: Vec<usize>,
+}
+
+/// A library that a file needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needed {
+    /// The soname.
+    pub soname: String,
+    /// True if the file contains an rpath or runpath, in which the library may be.
+    pub by_own_path: bool,
+}
+
+impl Components {
+    /// Derives the components of a parsed file. If the file has no note and does not use CUDA, there are no components
+    /// and no findings.
+    pub fn from_binary(path: &Path, binary: &Binary) -> Self {
+        Self::from_parts(path, binary, None)
+    }
+
+    /// Derives the components like [`Self::from_binary`], with evidence that was already read from its kernels.
+    pub fn with_evidence(path: &Path, binary: &Binary, evidence: &Evidence) -> Self {
+        Self::from_parts(path, binary, Some(evidence))
+    }
+
+    fn from_parts(path: &Path, binary: &Binary, evidence: Option<&Evidence>) -> Self {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        // GPU code and an archive without objects work on every processor.
+        let processor = match binary.machine {
+            0 | machine::CUDA => String::new(),
+            other => machine::machine_name(other).into_owned(),
+        };
+        let (needed, bound) = (needed_libraries(binary), binary.bound.clone());
+        let not_examined = binary.not_examined.iter().map(|reason| NotExamined::new(&name, reason)).collect();
+        let mut components = Self { file: name.clone(), processor, needed, bound, not_examined, ..Self::default() };
+        for note in binary.manifests() {
+            match note {
+                Ok(note) => {
+                    components.findings.extend(newer_note_finding(&note));
+                    components.manifests.push(note.manifest);
+                }
+                Err(why) => {
+                    let values = Values::default().with("file", &name).with("why", why);
+                    components.findings.push(MessageTemplate::NoteDamaged.to_finding(&values));
+                }
+            }
+        }
+        // The note of a sealed file contains the requirements of its kernels; other kernels are from libraries that
+        // were linked in.
+        if !components.manifests.iter().any(|manifest| manifest.sealed) {
+            components.add_file(&name, binary, evidence);
+        }
+        let itself = binary.soname.as_deref().is_some_and(|soname| CUDART.is_named(soname));
+        if !itself && components.manifests.iter().any(has_unknown_cudart) {
+            components
+                .findings
+                .push(MessageTemplate::CudartInsideUnknown.to_finding(&Values::default().with("file", &name)));
+        }
+        components
+    }
+
+    /// Returns a copy without manifests whose requirements equal those of another one, whatever the names of their
+    /// components. A map or a placement checks each manifest hundreds of times.
+    pub(super) fn without_repeats(&self) -> Self {
+        let mut kept: Vec<Manifest> = Vec::new();
+        let mut places: HashMap<(String, Vec<bool>), usize> = HashMap::new();
+        let mut moved = Vec::with_capacity(self.manifests.len());
+        for (at, manifest) in self.manifests.iter().enumerate() {
+            let groups = self.enough.one_of.iter().chain([&self.enough.in_part, &self.enough.serving]);
+            let groups = groups.map(|group| group.binary_search(&at).is_ok()).collect();
+            let nameless = Manifest { component: Component::unrecorded(""), ..manifest.clone() };
+            moved.push(*places.entry((format!("{nameless:?}"), groups)).or_insert_with(|| {
+                kept.push(manifest.clone());
+                kept.len() - 1
+            }));
+        }
+        let at = |group: &Vec<usize>| {
+            let mut places: Vec<usize> = group.iter().map(|at| moved[*at]).collect();
+            places.sort_unstable();
+            places.dedup();
+            places
+        };
+        let Enough { one_of, in_part, serving } = &self.enough;
+        let enough = Enough { one_of: one_of.iter().map(at).collect(), in_part: at(in_part), serving: at(serving) };
+        Self { manifests: kept, enough, ..self.clone() }
+    }
+
+    /// Checks the file on this machine, whose loader is not available. `place` names the machine for libraries without
+    /// a path.
+    pub fn check_on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
+        // It is unknown which GPUs a variable selects. That does not matter if all of them have the same result.
+        let mut alone = machine.each_alone().into_iter().map(|machine| self.check_on(&machine, place));
+        if let Some(first) = alone.next() {
+            let verdict = Verdict::from_findings(&first);
+            if verdict != Verdict::Unknown && alone.all(|other| Verdict::from_findings(&other) == verdict) {
+                return first;
+            }
+        }
+        if let Some(other) =
+            machine.processor_name().filter(|other| *other != self.processor && !self.processor.is_empty())
+        {
+            return vec![self.wrong_machine(&self.processor, other)];
+        }
+        // Files with a processor are ELF files, which neither Windows nor macOS loads.
+        if let Some(other) = machine.foreign_platform().filter(|_| !self.processor.is_empty()) {
+            return vec![self.wrong_machine(&format!("{}-linux", self.processor), other)];
+        }
+        let mut findings = Vec::new();
+        let mut first = None;
+        let mut of_each = Vec::new();
+        for manifest in &self.manifests {
+            let host = Host { described: true, ..machine.host_for(manifest, place) };
+            of_each.push(judge::judge(manifest, &host));
+            first.get_or_insert(host);
+        }
+        self.enough.downgrade_optional(&mut of_each, &self.manifests);
+        findings.extend(of_each.into_iter().flatten());
+        findings.extend(first.and_then(|host| judge::together(&self.manifests, &host)));
+        findings.extend(self.missing_libraries(machine));
+        findings.extend(self.missing_functions(machine));
+        findings.extend(self.findings.iter().cloned());
+        finding::sort_findings(&mut findings);
+        findings
+    }
+
+    /// Returns the finding for another processor or platform. `built_for` and `machine` name processors or platforms.
+    fn wrong_machine(&self, built_for: &str, machine: &str) -> Finding {
+        let component = self.manifests.first().map(|manifest| manifest.component.to_string());
+        let values = Values::default().with_known("component", component).with("file", &self.file);
+        let values = values.with("processor", built_for).with("place", "that machine").with("machine", machine);
+        MessageTemplate::WrongMachine.to_finding(&values)
+    }
+
+    /// Reports libraries that the file needs and that the machine is known to lack. cuDNN is checked by its row in the
+    /// manifest.
+    fn missing_libraries(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
+        self.needed.iter().filter_map(|Needed { soname, by_own_path }| {
+            let cure = if soname.starts_with(DRIVER) {
+                machine.driver.as_ref().filter(|driver| driver.absent)?;
+                MessageFragment::InstallDriver
+            } else {
+                let library = vendor::ALL.into_iter().find(|library| library.is_named(soname))?;
+                let is_it = |found: &&HostLibrary| match &found.soname {
+                    Some(own) => own == soname,
+                    None => found.version.is_none_or(|version| library.soname(version) == *soname),
+                };
+                let found = machine.library_files(library)?.iter().filter(|found| found.taken).find(is_it);
+                if found.is_some() || *by_own_path {
+                    return None;
+                }
+                if library.key == CUDART.key {
+                    MessageFragment::InstallToolkit
+                } else {
+                    MessageFragment::InstallPackage
+                }
+            };
+            let values = Values::default().with("library", soname).with("needed_by", &self.file);
+            Some(MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", cure.render(&Values::default()))))
+        })
+    }
+
+    /// Reports functions that the file binds and for which a library of the machine is too old. cuDNN and the driver
+    /// are checked by their rows in the manifest.
+    fn missing_functions(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
+        let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
+        others.filter_map(|library| {
+            let bound = self.bound.iter().find(|bound| library.is_named(&bound.soname))?;
+            let taken = machine.library_files(library)?.iter().filter(|found| found.taken);
+            let found = taken.into_iter().find(|found| found.soname.as_ref().is_none_or(|own| *own == bound.soname))?;
+            let version = found.version.filter(|version| *version < bound.first)?;
+            let Bound { soname, name, first } = bound;
+            let values = Values::default().with("library", soname).with("found", version).with("first", first);
+            let values = values.with("symbol", name).with("symbols", name).with("file", &self.file);
+            Some(
+                MessageTemplate::LibraryLacksSymbolOnMachine
+                    .to_finding(&values.with_known("path", found.path.as_deref())),
+            )
+        })
+    }
+
+    fn add_file(&mut self, name: &str, binary: &Binary, evidence: Option<&Evidence>) {
+        let file = Values::default().with("file", name);
+        let guarded = !self.manifests.is_empty();
+        if guarded && matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
+            self.findings.push(MessageTemplate::KernelsCannotTellUnlinked.to_finding(&file));
+            return;
+        }
+        let kernels = match binary.kernels() {
+            Ok(kernels) => Some(kernels),
+            Err(why) => {
+                self.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&file.clone().with("why", why)));
+                None
+            }
+        };
+        if !guarded {
+            if !uses_cuda(binary, kernels) {
+                return;
+            }
+            self.manifests.push(manifest_without_note(name, binary));
+            let bare_code = binary.kind == BinaryKind::GpuCode;
+            let words = if bare_code { MessageTemplate::NoManifestGpuCode } else { MessageTemplate::NoManifest };
+            self.findings.push(words.to_finding(&file));
+        }
+        // The code of a static cudart contains its release, even if no note records it.
+        let inside = kernels.filter(|_| binary.linkage(&CUDART) == Linkage::Static);
+        let reported = inside.map(|kernels| match evidence {
+            Some(evidence) => evidence.cudart.clone(),
+            None => Evidence::from_binary(binary, kernels).cudart,
+        });
+        let observed = LinkObservation {
+            seen: LinkEvidence { cudart: reported.unwrap_or_default(), ..LinkEvidence::default() },
+            archs: kernels.map(Kernels::built_targets),
+            // If no kernels are detected but the project declares some, the declaration counts.
+            gpus: kernels.filter(|kernels| kernels.has_kernels()).map(Kernels::requirement_rows),
+            ..LinkObservation::from_binary(binary)
+        };
+        self.manifests = std::mem::take(&mut self.manifests)
+            .into_iter()
+            .map(|manifest| Manifest { sealed: false, ..seal::observed_manifest(manifest, &observed) })
+            .collect();
+    }
+}
+
+impl Enough {
+    /// Downgrades errors of a component if another one of its group is sufficient.
+    fn downgrade_optional(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
+        let refused = |findings: &[Finding]| Verdict::from_findings(findings) == Verdict::Refused;
+        let reported = |finding: &mut Finding| {
+            if finding.severity == Severity::Error {
+                finding.severity = Severity::Info;
+            }
+        };
+        let no_code = |finding: &Finding| finding.code == Code::NoCodeForGpu && finding.severity == Severity::Error;
+        let with_kernels =
+            |at: &&usize| manifests[**at].requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
+        let served = self.serving.iter().filter(with_kernels).any(|at| !findings[*at].iter().any(no_code));
+        for at in self.in_part.iter().filter(|_| served) {
+            findings[*at].iter_mut().filter(|finding| no_code(finding)).for_each(reported);
+        }
+        let (out, fit): (Vec<&Vec<usize>>, Vec<&Vec<usize>>) =
+            self.one_of.iter().partition(|group| group.iter().any(|at| refused(&findings[*at])));
+        if !fit.is_empty() {
+            out.into_iter().flatten().for_each(|at| findings[*at].iter_mut().for_each(reported));
+        }
+    }
+}
+
+/// Prefix of the names of the driver's library.
+const DRIVER: &str = "libcuda.so";
+
+/// Returns the needed libraries that are checked. Libraries that wheel repair renamed are skipped: they are in the
+/// package of the file.
+fn needed_libraries(binary: &Binary) -> Vec<Needed> {
+    let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
+    let known = |name: &&String| {
+        let described =
+            others.clone().any(|library| library.is_named(name)) && vendor::plain_name(name) == name.as_str();
+        described || name.starts_with(DRIVER)
+    };
+    let by_own_path = binary.rpath.is_some() || binary.runpath.is_some();
+    binary.needed.iter().filter(known).map(|name| Needed { soname: name.clone(), by_own_path }).collect()
+}
+
+/// Returns true if a cudart with an unknown minimum driver is linked in.
+fn has_unknown_cudart(manifest: &Manifest) -> bool {
+    let is_floor =
+        |row: &Requirement| matches!(row, Requirement::Driver { because, .. } if because.starts_with(CUDART.stem));
+    manifest.cudart.as_ref().is_some_and(|cudart| cudart.linkage == Linkage::Static)
+        && !manifest.requires.iter().any(is_floor)
+}
+
+fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
+    kernels.is_some_and(Kernels::has_kernels)
+        || binary.linkage(&CUDART) != Linkage::None
+        || vendor::ALL.iter().any(|library| binary.linkage(library) == Linkage::Linked)
+        || binary.needed.iter().any(|name| name.starts_with(DRIVER))
+}
+
+/// Returns the manifest of a file without a note, before its code is examined. For a linked library, the soname shows
+/// the major, and the newest function that the file binds shows the oldest release.
+fn manifest_without_note(name: &str, binary: &Binary) -> Manifest {
+    let mut manifest =
+        Manifest::from_build(Component::unrecorded(name), "", "", &Policy::default(), &Toolchain::default());
+    let linked = binary.linkage(CUDNN) == Linkage::Linked;
+    if let Some(major) = binary.needed.iter().find_map(|name| CUDNN.major(name)).filter(|_| linked) {
+        let newest = binary.bound.iter().find(|bound| CUDNN.is_named(&bound.soname)).map(|bound| bound.first);
+        let version = newest.unwrap_or(Version::new(major, 0, 0));
+        manifest.require_cudnn(version);
+    }
+    manifest
+}
+
+/// Reports a note of a later cudaguard, of which unknown parts are not checked.
+fn newer_note_finding(note: &Note) -> Option<Finding> {
+    let values = Values::default().with("component", &note.manifest.component);
+    if u32::from(note.revision) > REVISION {
+        return Some(MessageTemplate::NoteNewer.to_finding(&values));
+    }
+    let kinds: Vec<String> = note.unknown_rows.iter().map(u16::to_string).collect();
+    (!kinds.is_empty()).then(|| MessageTemplate::NoteNewerRows.to_finding(&values.with("kinds", kinds.join(", "))))
+}

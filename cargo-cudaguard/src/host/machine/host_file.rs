@@ -1,0 +1,480 @@
+//! Reads the host file, which `probe` writes and which users can write manually.
+//!
+//! Unknown keys are ignored, including those of newer revisions. A known key with a value of the wrong type or form is
+//! an error, so that a typing mistake does not silently become an unknown fact.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind};
+use crate::host::facts::LoaderVersion;
+use cudaguard::internal::vendor;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+
+/// Maximum number of entries of an array or object in a host file.
+const MOST: usize = 4096;
+
+const A_HOST_FILE: &str = "a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it";
+
+/// An error in a host file and its position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// Path of the keys of the value, outermost first: `gpus[2].cc`. Empty at the top level.
+    pub key: String,
+    /// The message: the actual and the expected value.
+    pub what: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = cudaguard::internal::sanitize::sanitize_line(&self.what);
+        if self.key.is_empty() {
+            f.write_str(&what)
+        } else {
+            write!(f, "`{}`: {what}", cudaguard::internal::sanitize::sanitize_line(&self.key))
+        }
+    }
+}
+
+impl ParseError {
+    fn new(key: &str, error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column().max(1));
+        let what = error.to_string();
+        let place = format!(" at line {line} column {}", error.column());
+        // Serde quotes the complete string.
+        let what = shorten(what.strip_suffix(&place).unwrap_or(&what), 240);
+        // If no key was read, the path ends with a question mark.
+        let key = if key == "." { String::new() } else { shorten(key.trim_end_matches(['.', '?']), 120) };
+        Self { line, column, key, what }
+    }
+
+    /// Returns the error for a text that does not begin with an object.
+    fn of_start(text: &str) -> Self {
+        let rest = text.trim_start();
+        let before = &text[..text.len() - rest.len()];
+        let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
+        let found = match rest.lines().next() {
+            Some(line) => format!("found `{}`", shorten(line, 24)),
+            None => "the text ends".to_owned(),
+        };
+        let line = before.matches('\n').count() + 1;
+        Self { line, column, key: String::new(), what: format!("expected {A_HOST_FILE}; {found}") }
+    }
+}
+
+fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Parses a driver release in the usual notations: `535.261.03`, `580.65.06-1`, `R535`, `v550.54.15`. If there is only
+/// the branch, the other numbers are 0.
+pub fn parse_release(text: &str) -> Option<DriverRelease> {
+    let text = text.trim().trim_start_matches(['R', 'r', 'V', 'v']);
+    let number = text.split(['-', '+', '~', ' ']).next().unwrap_or_default();
+    if !number.is_empty() && number.len() <= 9 && number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(DriverRelease::new(number.parse().ok()?, 0, 0)).filter(|branch| branch.is_one());
+    }
+    number.parse().ok().filter(|release: &DriverRelease| release.is_one())
+}
+
+/// Parses a compute capability such as `8.6`.
+pub(super) fn parse_cc(text: &str) -> Option<(u8, u8)> {
+    let (major, minor) = text.split_once('.')?;
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    Some((number(major)?, number(minor)?))
+}
+
+/// Parses the version of a loader library: two numbers come from its code, three from its file name.
+fn loader(text: &str) -> Option<LoaderVersion> {
+    let version: Version = text.parse().ok()?;
+    let whole = text.matches('.').count() > 1;
+    Some(if whole { LoaderVersion::Version(version) } else { LoaderVersion::Minor(version.major, version.minor) })
+}
+
+impl Machine {
+    /// Parses a host file. Returns the machine and the revision that the file names, 0 if it names none.
+    pub fn read(text: &str) -> Result<(Self, u32), ParseError> {
+        let file = HostFile::parse(text, true)?;
+        let revision = file.revision.unwrap_or_default();
+        Ok((file.machine(true), revision))
+    }
+
+    /// Parses a host file without the facts that the checks do not use, so that machines with equal relevant facts
+    /// compare equal. Returns the label separately from the machine.
+    pub(super) fn read_for_judging(text: &str) -> Result<(Option<Cow<'_, str>>, Self), ParseError> {
+        let mut file = HostFile::parse(text, false)?;
+        let name = file.name.take().map(|name| name.0);
+        Ok((name, file.machine(false)))
+    }
+}
+
+/// A string that is borrowed from the input if it contains no escape.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// An array of at most [`MOST`] entries.
+struct List<T>(Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Items<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    if list.len() == MOST {
+                        return Err(A::Error::custom(format_args!("expected at most {MOST} entries")));
+                    }
+                    list.push(item);
+                }
+                Ok(List(list))
+            }
+        }
+
+        json.deserialize_seq(Items(PhantomData))
+    }
+}
+
+/// An object of strings, in the order of the input.
+struct Pairs<'a>(Vec<(Text<'a>, Text<'a>)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Pairs<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<'de>, A::Error> {
+                let mut pairs: Vec<(Text<'de>, Text<'de>)> = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    if pairs.len() == MOST {
+                        return Err(A::Error::custom(format_args!("expected at most {MOST} entries")));
+                    }
+                    pairs.push(pair);
+                }
+                let mut names: Vec<&str> = pairs.iter().map(|(name, _)| &*name.0).collect();
+                names.sort_unstable();
+                if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                    return Err(A::Error::custom(format_args!("duplicate field `{}`", shorten(twice[0], 24))));
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+
+        json.deserialize_map(Members)
+    }
+}
+
+impl Pairs<'_> {
+    fn owned(self) -> Vec<(String, String)> {
+        self.0.into_iter().map(|(name, text)| (name.0.into_owned(), text.0.into_owned())).collect()
+    }
+}
+
+/// Parses a string with `parse`; `null` is `None`.
+fn parse<'de, D: Deserializer<'de>, T>(
+    json: D,
+    expected: &'static str,
+    parse: fn(&str) -> Option<T>,
+) -> Result<Option<T>, D::Error> {
+    struct Parse<T> {
+        expected: &'static str,
+        parse: fn(&str) -> Option<T>,
+    }
+
+    impl<'de, T> Visitor<'de> for Parse<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.expected)
+        }
+
+        fn visit_none<E: Error>(self) -> Result<Option<T>, E> {
+            Ok(None)
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, json: D) -> Result<Option<T>, D::Error> {
+            json.deserialize_str(self)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Option<T>, E> {
+            let wrong = || E::invalid_value(Unexpected::Str(&shorten(text, 24)), &self);
+            (self.parse)(text).map(Some).ok_or_else(wrong)
+        }
+    }
+
+    json.deserialize_option(Parse { expected, parse })
+}
+
+/// Defines a function for `deserialize_with` that parses one kind of string.
+macro_rules! parsers {
+    ($($name:ident: $of:ty = $parse:expr, $expected:literal;)*) => {$(
+        fn $name<'de, D: Deserializer<'de>>(json: D) -> Result<Option<$of>, D::Error> {
+            parse(json, $expected, $parse)
+        }
+    )*};
+}
+
+parsers! {
+    a_release: DriverRelease = parse_release, "a driver's release in quotes such as \"535.261.03\"";
+    a_cuda_version: CudaVersion = |text| text.parse().ok(), "a CUDA version in quotes such as \"12.2\"";
+    a_version: Version = |text| text.parse().ok(), "a version in quotes such as \"9.15.1\"";
+    a_loader: LoaderVersion = loader, "a version in quotes such as \"9.15\" or \"9.15.1\"";
+    a_cc: (u8, u8) = parse_cc, "a compute capability in quotes such as \"8.6\"";
+}
+
+#[derive(Default)]
+struct HostFile<'a> {
+    revision: Option<u32>,
+    name: Option<Text<'a>>,
+    platform: Option<Text<'a>>,
+    kind: Option<Text<'a>>,
+    driver: Option<DriverEntry<'a>>,
+    gpus: Option<List<GpuEntry<'a>>>,
+    libraries: Vec<(&'static str, List<LibraryEntry<'a>>)>,
+    variables: Option<Pairs<'a>>,
+    sources: Option<Pairs<'a>>,
+    doubts: Option<List<Text<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "a driver: an object, `{ … }`")]
+struct DriverEntry<'a> {
+    present: Option<bool>,
+    #[serde(deserialize_with = "a_release")]
+    user: Option<DriverRelease>,
+    #[serde(deserialize_with = "a_release")]
+    kernel: Option<DriverRelease>,
+    #[serde(deserialize_with = "a_cuda_version")]
+    cuda: Option<CudaVersion>,
+    init: Option<u32>,
+    #[serde(borrow)]
+    library: Option<Text<'a>>,
+    ptx_compiler: Option<bool>,
+    ordinary: Option<bool>,
+    compat: Option<CompatEntry>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "an object, `{ … }`")]
+struct CompatEntry {
+    #[serde(deserialize_with = "a_cuda_version")]
+    cuda: Option<CudaVersion>,
+    branches: Option<List<u32>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "a GPU: an object, `{ … }`")]
+struct GpuEntry<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(deserialize_with = "a_cc")]
+    cc: Option<(u8, u8)>,
+    #[serde(borrow)]
+    uuid: Option<Text<'a>>,
+    #[serde(borrow)]
+    pci: Option<Text<'a>>,
+    visible: Option<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "a library: an object, `{ … }`")]
+struct LibraryEntry<'a> {
+    #[serde(borrow)]
+    soname: Option<Text<'a>>,
+    #[serde(deserialize_with = "a_version")]
+    version: Option<Version>,
+    #[serde(deserialize_with = "a_loader")]
+    loader: Option<LoaderVersion>,
+    #[serde(deserialize_with = "a_cuda_version")]
+    cuda: Option<CudaVersion>,
+    #[serde(borrow)]
+    path: Option<Text<'a>>,
+    #[serde(borrow)]
+    by: Option<Text<'a>>,
+    taken: Option<bool>,
+    parts: Option<List<PartEntry<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, expecting = "a library: an object, `{ … }`")]
+struct PartEntry<'a> {
+    #[serde(borrow)]
+    file: Option<Text<'a>>,
+    #[serde(deserialize_with = "a_version")]
+    version: Option<Version>,
+}
+
+/// Reads the value of a key that may occur once in an object; `null` is an absent value.
+fn member<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
+    map: &mut A,
+    key: &'static str,
+    member: &mut Option<T>,
+) -> Result<(), A::Error> {
+    if member.is_some() {
+        return Err(A::Error::duplicate_field(key));
+    }
+    *member = map.next_value()?;
+    Ok(())
+}
+
+/// The visitor that reads a host file. `shown`: with the facts that are only displayed.
+#[derive(Clone, Copy)]
+struct Members {
+    shown: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Members {
+    type Value = HostFile<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<HostFile<'de>, D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Members {
+    type Value = HostFile<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(A_HOST_FILE)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HostFile<'de>, A::Error> {
+        let mut file = HostFile::default();
+        while let Some(Text(key)) = map.next_key()? {
+            match &*key {
+                "revision" => member(&mut map, "revision", &mut file.revision)?,
+                "name" => member(&mut map, "name", &mut file.name)?,
+                "platform" => member(&mut map, "platform", &mut file.platform)?,
+                "kind" => member(&mut map, "kind", &mut file.kind)?,
+                "driver" => member(&mut map, "driver", &mut file.driver)?,
+                "gpus" => member(&mut map, "gpus", &mut file.gpus)?,
+                "variables" => member(&mut map, "variables", &mut file.variables)?,
+                "sources" if self.shown => member(&mut map, "sources", &mut file.sources)?,
+                "doubts" if self.shown => member(&mut map, "doubts", &mut file.doubts)?,
+                key => match vendor::library_for_key(key) {
+                    Some(of) => {
+                        if file.libraries.iter().any(|(known, _)| *known == of.key) {
+                            return Err(A::Error::duplicate_field(of.key));
+                        }
+                        let files: Option<List<LibraryEntry<'de>>> = map.next_value()?;
+                        file.libraries.extend(files.map(|files| (of.key, files)));
+                    }
+                    None => drop(map.next_value::<IgnoredAny>()?),
+                },
+            }
+        }
+        Ok(file)
+    }
+}
+
+impl<'a> HostFile<'a> {
+    fn parse(text: &'a str, shown: bool) -> Result<Self, ParseError> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let parsed = Members { shown }.deserialize(&mut json);
+        parsed.and_then(|file| json.end().map(|()| file)).map_err(|error| {
+            if !text.trim_start().starts_with('{') {
+                return ParseError::of_start(text);
+            }
+            // Tracking the keys takes time, so it is done only for an error message.
+            let mut track = serde_path_to_error::Track::new();
+            let mut json = serde_json::Deserializer::from_str(text);
+            let tracked = Members { shown }.deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track));
+            let key = tracked.err().map(|_| track.path().to_string()).unwrap_or_default();
+            ParseError::new(&key, &error)
+        })
+    }
+
+    /// Converts the file to a machine. `whole`: with the facts that are only displayed.
+    fn machine(self, whole: bool) -> Machine {
+        let variables = self.variables.map(Pairs::owned).unwrap_or_default();
+        // A GPU's id matters only if a variable selects GPUs by it.
+        let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
+        let ids = whole || variables.iter().any(by_uuid);
+        let gpu = |gpu: GpuEntry<'_>| Gpu {
+            name: owned(gpu.name),
+            cc: gpu.cc,
+            // Only the driver reports these, so it supports the GPU.
+            listed: gpu.uuid.is_some() || gpu.pci.is_some(),
+            uuid: owned(gpu.uuid.filter(|_| ids)),
+            pci: owned(gpu.pci.filter(|_| whole)),
+            visible: gpu.visible,
+        };
+        let library = |library: LibraryEntry<'_>| HostLibrary {
+            soname: owned(library.soname),
+            version: library.version,
+            path: owned(library.path),
+            taken: library.taken.unwrap_or(true),
+            by: owned(library.by.filter(|_| whole)),
+            parts: library.parts.map(|parts| parts.0.into_iter().map(part).collect()),
+            loader: library.loader.unwrap_or_default(),
+            cuda: library.cuda,
+        };
+        let libraries = self.libraries.into_iter();
+        let doubts = self.doubts.filter(|_| whole).map(|doubts| doubts.0).unwrap_or_default();
+        Machine {
+            name: owned(self.name),
+            platform: owned(self.platform),
+            // A driver of an unknown kind is checked like any other.
+            kind: self.kind.and_then(|kind| MachineKind::from_name(&kind.0)),
+            driver: self.driver.map(|driver| driver.driver(whole)),
+            gpus: self.gpus.map(|gpus| gpus.0.into_iter().map(gpu).collect()),
+            libraries: libraries.map(|(key, files)| (key, files.0.into_iter().map(library).collect())).collect(),
+            variables,
+            sources: self.sources.filter(|_| whole).map(Pairs::owned).unwrap_or_default(),
+            doubts: doubts.into_iter().map(|doubt| doubt.0.into_owned()).collect(),
+        }
+    }
+}
+
+impl DriverEntry<'_> {
+    fn driver(self, whole: bool) -> Driver {
+        let compat = |compat: CompatEntry| CompatPackage {
+            cuda: compat.cuda,
+            branches: compat.branches.map(|branches| branches.0).unwrap_or_default(),
+        };
+        Driver {
+            absent: self.present == Some(false),
+            library: owned(self.library.filter(|_| whole)),
+            user: self.user,
+            kernel: self.kernel,
+            cuda: self.cuda,
+            init: self.init,
+            ptx_compiler: self.ptx_compiler,
+            compat: self.compat.map(compat),
+            ordinary: self.ordinary.unwrap_or_default(),
+        }
+    }
+}
+
+fn part(part: PartEntry<'_>) -> HostLibraryPart {
+    HostLibraryPart { file: owned(part.file).unwrap_or_default(), version: part.version }
+}
+
+fn owned(text: Option<Text<'_>>) -> Option<String> {
+    text.map(|text| text.0.into_owned())
+}

@@ -1,0 +1,367 @@
+//! Detects the facts of this machine: from files first, then from the real libcuda in a child process. The rules are in
+//! docs/internals/decisions, *Drivers* and *GPUs*. If a file does not contain a fact, the fact is unknown.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::asker::{DriverProbe, Said};
+use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, VARIABLES};
+use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
+use crate::binary::mapped_file::OpenFiles;
+use crate::host::facts::LoaderVersion;
+use crate::host::library_version::{self, file_version, in_name, inner_file, part_version};
+use cudaguard::internal::elf::Elf;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::files;
+use cudaguard::internal::sanitize;
+use cudaguard::internal::vendor;
+use cudaguard::internal::version::DriverRelease;
+
+pub(crate) const LIBCUDA: &str = "libcuda.so.1";
+const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
+/// Maximum size of a text file of the kernel. Longer files are ignored.
+const ENOUGH: u64 = 64 * 1024;
+
+/// Detects this machine as a program that is started here would see it: by the rules of the loader, in this
+/// environment. Without a probe, the real driver is not called.
+pub fn detect_machine(env: &Env, asker: Option<&DriverProbe>) -> Machine {
+    with_graph(env, asker).0
+}
+
+/// Detects this machine, and returns the load graph of the program that was used for it.
+pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Option<LoadGraph>) {
+    let mut machine = Machine::default();
+    // A static build of this program has no loader. Use a program that every system has instead.
+    let graph = ["/proc/self/exe", "/bin/sh", "/usr/bin/env"]
+        .iter()
+        .filter_map(|program| loader::resolve_program(Path::new(program), env).ok())
+        .find(|graph| graph.interpreter.is_some() && graph.interpreter_problem.is_none());
+    let root = Root::default();
+    machine.platform = Some(format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS));
+    let Some(mut graph) = graph else {
+        machine.doubts.push("no program with a loader was found here, so nobody knows where one would look".to_owned());
+        root.detect_hardware(&mut machine);
+        return (machine, None);
+    };
+    for library in vendor::ALL {
+        let mut files = library_candidates(env, &graph, library);
+        for file in files.iter_mut().filter(|file| file.taken && !library.parts.is_empty()) {
+            read_parts(&mut graph, library, file);
+        }
+        machine.libraries.insert(library.key, files);
+    }
+    detect_libraries(env, &mut machine, &root, &mut graph, asker);
+    (machine, Some(graph))
+}
+
+/// Detects driver and GPUs as the program of this graph would see them; without a probe, from files only. The
+/// dependencies of libcuda are loaded into the graph.
+pub(crate) fn detect_for_graph(env: &Env, graph: &mut LoadGraph, asker: Option<&DriverProbe>) -> Machine {
+    let mut machine = Machine::default();
+    detect_libraries(env, &mut machine, &Root::default(), graph, asker);
+    machine
+}
+
+fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut LoadGraph, asker: Option<&DriverProbe>) {
+    root.detect_hardware(machine);
+    let mut driver = machine.driver.take().unwrap_or_default();
+    match graph.resolve_file(0, LIBCUDA) {
+        None if graph.is_shut(0, LIBCUDA) => {
+            machine.doubts.push(format!("{LIBCUDA} was not found, and not every folder could be looked into"));
+        }
+        None => driver.absent = true,
+        Some(LibraryCandidate { path, place, look: Inspection::Usable }) => {
+            push_note(machine, "driver.library", redact_home(env, &place));
+            read_libcuda(env, machine, &mut driver, graph.files(), &path);
+            if let Some(index) = graph.dlopen_library(0, LIBCUDA) {
+                let there = graph.resolve_file(index, PTX_COMPILER).is_some_and(|file| file.look == Inspection::Usable);
+                // On WSL it is in the driver store, in which only libcuda finds it.
+                driver.ptx_compiler = Some(there).filter(|there| *there || machine.kind.is_none());
+            }
+            driver.library = Some(redact_home(env, &path.display()));
+            let native = loader::native_machine().is_some_and(|native| native == graph.machine());
+            match asker.filter(|_| native) {
+                Some(asker) => apply_probe(env, machine, &mut driver, asker.probe_library(env, &path)),
+                None if asker.is_some() => {
+                    machine.doubts.push("the program is for another processor: its driver cannot be asked".to_owned());
+                }
+                None => {}
+            }
+        }
+        Some(broken) => {
+            let path = redact_home(env, &broken.path.display());
+            machine.doubts.push(format!("the loader would take {path} and die of it: {}", broken.problem()));
+        }
+    }
+    machine.driver = Some(driver);
+    for variable in VARIABLES {
+        // An empty list hides every GPU, so an empty variable differs from an unset one.
+        if let Some(value) = env.var_os_raw(variable) {
+            machine.variables.push((variable.to_owned(), value.to_string_lossy().into_owned()));
+        }
+    }
+    if machine.variables.iter().any(|(name, value)| name == "CUDA_VISIBLE_DEVICES" && matches!(value.trim(), "" | "-1"))
+    {
+        for gpu in machine.gpus.iter_mut().flatten() {
+            gpu.visible = Some(false);
+        }
+    }
+}
+
+fn push_note(machine: &mut Machine, key: &str, source: impl Into<String>) {
+    machine.sources.push((key.to_owned(), source.into()));
+}
+
+/// Replaces the home directory in a text that may be published, because it contains the user's name.
+pub(crate) fn redact_home(env: &Env, text: &dyn std::fmt::Display) -> String {
+    let text = text.to_string();
+    let home = env.var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
+    let Some(home) = home else { return text };
+    sanitize::replace_word(&text, home.trim_end_matches('/'), "~")
+}
+
+/// Extracts the release after `libcuda.so.` from the file name that all links resolve to. On WSL and Jetson the name is
+/// libcuda.so.1.1, and a stub has no number: no release has a branch below 100.
+pub(crate) fn release_in_name(path: &Path) -> Option<DriverRelease> {
+    let real = fs::canonicalize(path).ok()?;
+    let release: DriverRelease = real.file_name()?.to_str()?.strip_prefix("libcuda.so.")?.parse().ok()?;
+    (release.branch >= 100).then_some(release)
+}
+
+/// Reads the facts in libcuda's file.
+fn read_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, files: &OpenFiles, path: &Path) {
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    driver.user = release_in_name(path).filter(|_| machine.kind.is_none());
+    if driver.user.is_some() {
+        push_note(machine, "driver.user", format!("the name of {}", redact_home(env, &real.display())));
+    }
+    let Ok(data) = files.open(path) else { return };
+    let Ok(elf) = Elf::parse(&data) else { return };
+    driver.compat =
+        elf.notes().find(|note| note.owner == "NVIDIA Corporation").and_then(|note| parse_compat_note(note.desc));
+    if driver.compat.is_some() {
+        push_note(machine, "driver.compat", format!("the note in {}", redact_home(env, &real.display())));
+    }
+    driver.ordinary = driver.compat.is_none() && !in_compat_folder(path) && !in_compat_folder(&real);
+}
+
+/// Recognizes `/usr/local/cuda-12.4/compat/libcuda.so.1`: packages of cuda-compat up to 2025 had no note.
+pub(super) fn in_compat_folder(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str().to_str().is_some_and(|part| part.contains("compat")))
+}
+
+/// Parses `{"format":1,"CUDA version":"12.9","driver":[535,550,…],"device":[…]}`.
+fn parse_compat_note(note: &[u8]) -> Option<CompatPackage> {
+    let text = std::str::from_utf8(note).ok()?.trim_end_matches('\0');
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    let numbers = value.get("driver").and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    Some(CompatPackage {
+        cuda: value.get("CUDA version").and_then(serde_json::Value::as_str).and_then(|version| version.parse().ok()),
+        branches: numbers.iter().filter_map(|number| u32::try_from(number.as_u64()?).ok()).collect(),
+    })
+}
+
+/// Applies the answer of the real driver, which has precedence over the files: it honours every variable, and supports
+/// MIG, WSL, Jetson and cuda-compat.
+fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Said) {
+    const ASKED: &str = "libcuda, asked in a child process";
+    driver.cuda = answer.cuda;
+    if driver.cuda.is_some() {
+        push_note(machine, "driver.cuda", format!("{ASKED}: cuDriverGetVersion"));
+    }
+    driver.init = answer.init;
+    if driver.init.is_some() {
+        push_note(machine, "driver.init", format!("{ASKED}: cuInit"));
+    }
+    machine.doubts.extend(answer.trouble.map(|trouble| redact_home(env, &trouble)));
+    let Some(devices) = answer.gpus else { return };
+    // The visible GPUs come first, in the driver's order. Other GPUs of the kernel module are hidden.
+    let mut hidden = machine.gpus.take().unwrap_or_default();
+    let mut gpus = Vec::new();
+    for device in devices {
+        let same = |gpu: &Gpu| {
+            gpu.pci.is_some() && gpu.pci.as_deref().map(normalize_slot) == device.pci.as_deref().map(normalize_slot)
+        };
+        let known = hidden.iter().position(same).map(|at| hidden.remove(at)).unwrap_or_default();
+        gpus.push(Gpu {
+            name: device.name.or(known.name),
+            cc: device.cc.or(known.cc),
+            uuid: device.uuid.or(known.uuid),
+            pci: device.pci.or(known.pci),
+            visible: Some(true),
+            listed: true,
+        });
+    }
+    gpus.extend(hidden.into_iter().map(|gpu| Gpu { visible: Some(false), ..gpu }));
+    machine.gpus = Some(gpus);
+    machine.sources.retain(|(key, _)| key != "gpus");
+    push_note(machine, "gpus", ASKED);
+}
+
+/// Normalizes a PCI address: `00000000:3B:00.0` and `0000:3b:00.0` are equal.
+fn normalize_slot(id: &str) -> String {
+    let id = id.to_ascii_lowercase();
+    match id.split_once(':') {
+        Some((domain, rest)) if rest.contains(':') => format!("{}:{rest}", domain.trim_start_matches('0')),
+        _ => id,
+    }
+}
+
+/// Returns every file that the loader considers for this library's sonames. The first usable one is resolved, the
+/// others follow it.
+fn library_candidates(env: &Env, graph: &LoadGraph, library: &vendor::Library) -> Vec<HostLibrary> {
+    let mut found = Vec::new();
+    for name in library.sonames() {
+        let mut taken = false;
+        for candidate in graph.candidates(0, &name) {
+            if !matches!(candidate.look, Inspection::Usable) {
+                continue;
+            }
+            found.push(HostLibrary {
+                soname: Some(name.clone()),
+                version: file_version(graph.files(), library, &candidate.path),
+                path: Some(redact_home(env, &candidate.path.display())),
+                taken: !taken,
+                by: Some(redact_home(env, &candidate.place)),
+                ..HostLibrary::default()
+            });
+            taken = true;
+        }
+    }
+    found
+}
+
+/// Reads the parts of a library that exist and that are required or contain a version, and the release in the library's
+/// own file.
+fn read_parts(graph: &mut LoadGraph, library: &vendor::Library, file: &mut HostLibrary) {
+    let Some(soname) = file.soname.as_deref() else { return };
+    let (Some(index), Some(major)) = (graph.dlopen_library(0, soname), library.major(soname)) else { return };
+    let path = graph.objects[index].path.clone();
+    let by_name = in_name(library, &path);
+    let mut found = Vec::new();
+    for part in library.parts_of_major(major) {
+        let Some(own) = inner_file(graph, index, part.file, by_name) else { continue };
+        file.cuda = file.cuda.or_else(|| library_version::made_with(graph.files(), library, &own));
+        found.push(HostLibraryPart {
+            file: part.file.to_owned(),
+            version: part_version(graph.files(), library, &own, part.file, part.symbol),
+        });
+    }
+    // The version of the parts counts. The release of the library's own file is reported if it differs.
+    file.version = found.iter().find_map(|part| part.version).or(file.version);
+    let loader = library_version::loader_version(library, &path);
+    let same = match (loader, file.version) {
+        (LoaderVersion::Version(own), Some(whole)) => own == whole,
+        (LoaderVersion::Minor(major, minor), Some(whole)) => (major, minor) == (whole.major, whole.minor),
+        _ => true,
+    };
+    file.loader = if same { LoaderVersion::Unknown } else { loader };
+    file.parts = Some(found);
+}
+
+/// The root of the kernel's file systems: `/`, or a directory with the same layout.
+struct Root(PathBuf);
+
+impl Default for Root {
+    fn default() -> Self {
+        Self("/".into())
+    }
+}
+
+impl Root {
+    fn path_in_root(&self, path: &str) -> PathBuf {
+        self.0.join(path.trim_start_matches('/'))
+    }
+
+    fn read_text(&self, path: &str) -> Option<String> {
+        let mut bytes = Vec::new();
+        let file = files::open_regular(&self.path_in_root(path)).ok()?;
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, ENOUGH), &mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Detects everything except libcuda.
+    fn detect_hardware(&self, machine: &mut Machine) {
+        machine.kind = self.detect_kind();
+        let mut driver = Driver::default();
+        if let Some(text) = self.read_text("/proc/driver/nvidia/version") {
+            driver.kernel = kernel_module(&text);
+            match driver.kernel {
+                Some(_) => push_note(machine, "driver.kernel", "/proc/driver/nvidia/version"),
+                None => machine.doubts.push("/proc/driver/nvidia/version names no release".to_owned()),
+            }
+        }
+        machine.gpus = self.detect_gpus();
+        if machine.gpus.is_some() {
+            push_note(machine, "gpus", "/proc/driver/nvidia/gpus, /sys/bus/pci/devices, /dev/nvidia*");
+        }
+        machine.driver = Some(driver);
+    }
+
+    fn detect_kind(&self) -> Option<MachineKind> {
+        if self.path_in_root("/dev/dxg").exists() {
+            return Some(MachineKind::Wsl2);
+        }
+        let tegra = || self.read_text("/proc/device-tree/compatible").is_some_and(|text| text.contains("nvidia,tegra"));
+        (self.path_in_root("/etc/nv_tegra_release").exists() || tegra()).then_some(MachineKind::Jetson)
+    }
+
+    /// Detects the GPUs that the kernel module supports; `None` if it does not list them (WSL, Jetson, a container that
+    /// hides them, no module).
+    fn detect_gpus(&self) -> Option<Vec<Gpu>> {
+        let folder = fs::read_dir(self.path_in_root("/proc/driver/nvidia/gpus")).ok()?;
+        let mut slots: Vec<String> =
+            folder.flatten().filter_map(|entry| entry.file_name().to_str().map(str::to_owned)).collect();
+        slots.sort();
+        Some(slots.iter().map(|slot| self.detect_gpu(slot)).collect())
+    }
+
+    fn detect_gpu(&self, slot: &str) -> Gpu {
+        let text = self.read_text(&format!("/proc/driver/nvidia/gpus/{slot}/information")).unwrap_or_default();
+        let facts: BTreeMap<&str, &str> = text
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .map(|(key, value)| (key.trim(), value.trim()))
+            .collect();
+        let fact = |key: &str| facts.get(key).filter(|value| !value.is_empty()).map(|value| (*value).to_owned());
+        let minor = facts.get("Device Minor").and_then(|minor| minor.parse::<u32>().ok());
+        let id = self.read_text(&format!("/sys/bus/pci/devices/{slot}/device"));
+        let id = id.and_then(|id| u16::from_str_radix(id.trim().strip_prefix("0x")?, 16).ok());
+        let device = minor.map(|minor| self.path_in_root(&format!("/dev/nvidia{minor}")));
+        Gpu {
+            // The kernel module writes `Unknown` for a board without a name.
+            name: fact("Model").filter(|name| name != "Unknown"),
+            cc: id.and_then(cudaguard::internal::tables::pci::compute_capability),
+            // It contains question marks until the GPU has been initialized.
+            uuid: fact("GPU UUID").filter(|uuid| uuid.starts_with("GPU-") && !uuid.contains('?')),
+            pci: Some(slot.to_owned()),
+            visible: device.filter(|device| !may_open(device)).map(|_| false),
+            listed: true,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn may_open(path: &Path) -> bool {
+    super::child::may_open(path)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn may_open(path: &Path) -> bool {
+    path.exists()
+}
+
+/// Extracts the release from the kernel module's line: `… Kernel Module  535.129.03  <date>`,
+/// `… Open Kernel Module for x86_64  595.91.07  Release Build …`.
+fn kernel_module(text: &str) -> Option<DriverRelease> {
+    let line = text.lines().find(|line| line.starts_with("NVRM version:"))?;
+    let (_, behind) = line.split_once("Kernel Module")?;
+    behind
+        .split_whitespace()
+        .find_map(|word| word.parse::<DriverRelease>().ok())
+        .filter(|release| release.branch >= 100)
+}
+
+#[cfg(test)]
+mod tests;

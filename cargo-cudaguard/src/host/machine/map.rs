@@ -1,0 +1,138 @@
+//! Shows the result of files on every GPU of the tables with every driver branch.
+//!
+//! Adds no rules: each cell is the result of the runtime checks for a machine with that GPU and driver,
+//! and with the oldest cuDNN release that the files accept.
+
+use super::placement::PlacementQuery;
+use super::{Components, Driver, Gpu, Machine};
+use crate::host::judge::answer::Service;
+use cudaguard::internal::finding::{Code, Finding, Verdict};
+use cudaguard::internal::tables;
+use cudaguard::internal::version::{CudaVersion, DriverRelease};
+
+/// A table of GPUs by driver branches.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// The processor that the files are built for; empty if they run on any.
+    pub processor: String,
+    /// The branches, oldest first. Starts with the last branch that runs the files on no GPU.
+    pub branches: Vec<Branch>,
+    /// The GPUs that one of the branches supports, oldest first.
+    pub rows: Vec<MapRow>,
+}
+
+/// A driver branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The first number of its releases.
+    pub number: u32,
+    /// The CUDA version that it supports.
+    pub cuda: CudaVersion,
+}
+
+/// GPUs of one compute capability.
+#[derive(Clone, Debug)]
+pub struct MapRow {
+    /// The compute capability.
+    pub cc: (u8, u8),
+    /// Product names, the best known first.
+    pub names: &'static [String],
+    /// The cell of each branch.
+    pub cells: Vec<Cell>,
+}
+
+/// The result for a GPU with a driver branch.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The state of the files.
+    pub state: State,
+    /// The reason, if they do not run or need more than machine code.
+    pub why: Option<Finding>,
+}
+
+/// The result of the checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// They run, with machine code or without kernels.
+    Native,
+    /// They run, and the driver compiles PTX.
+    Jit,
+    /// They run, and some of their kernels have no code for the GPU.
+    Partial,
+    /// They are refused.
+    Refused,
+    /// Unknown.
+    Unknown,
+    /// No driver of that branch supports the GPU.
+    NotDriven,
+}
+
+impl State {
+    /// All states, in the order of the legend.
+    pub const ALL: [Self; 6] = [Self::Native, Self::Jit, Self::Partial, Self::Refused, Self::Unknown, Self::NotDriven];
+
+    /// Returns true if the files run.
+    pub const fn is_running(self) -> bool {
+        matches!(self, Self::Native | Self::Jit | Self::Partial)
+    }
+}
+
+impl Map {
+    /// Checks these files together.
+    ///
+    /// # Errors
+    /// Returns a message if the files cannot be checked together.
+    pub fn from_components(files: &[Components]) -> Result<Self, String> {
+        let files: Vec<Components> = files.iter().map(Components::without_repeats).collect();
+        let asked = PlacementQuery::from_components(&files)?;
+        let processor = asked.processor_name()?;
+        // Jetsons have only one kind of processor.
+        let can_be = |cc: &(u8, u8)| processor == "aarch64" || !tables::is_tegra(*cc);
+        let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).filter(can_be).collect();
+        ccs.dedup();
+        let exact = tables::branch_rows().iter().filter(|row| row.exact);
+        let all: Vec<Branch> = exact.map(|row| Branch { number: row.branch, cuda: row.least }).collect();
+        let row = |cc: &(u8, u8)| MapRow {
+            cc: *cc,
+            names: tables::gpu_examples(*cc),
+            cells: {
+                let service = asked.worst_support(*cc);
+                all.iter().map(|branch| asked.judge_cell(*cc, *branch, service)).collect()
+            },
+        };
+        let mut rows: Vec<MapRow> = ccs.iter().map(row).collect();
+        // Older drivers with the same result are shown once.
+        let first = (0..all.len()).find(|at| rows.iter().any(|row| row.cells[*at].state.is_running()));
+        let from = first.unwrap_or(all.len().saturating_sub(4)).saturating_sub(1);
+        for row in &mut rows {
+            row.cells.drain(..from);
+        }
+        rows.retain(|row| row.cells.iter().any(|cell| cell.state != State::NotDriven));
+        Ok(Self { processor, branches: all[from..].to_vec(), rows })
+    }
+}
+
+impl PlacementQuery<'_> {
+    fn judge_cell(&self, cc: (u8, u8), branch: Branch, service: Option<Service>) -> Cell {
+        let driver = Driver { user: Some(DriverRelease::new(branch.number, 0, 0)), ..Driver::default() };
+        let gpu = Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() };
+        let machine = Machine { driver: Some(driver), gpus: Some(vec![gpu]), ..self.sample_machine(None, None) };
+        let found = self.findings_on(&machine);
+        let verdict = Verdict::from_findings(&found);
+        let state = match verdict {
+            _ if found.iter().any(|finding| finding.code == Code::GpuNotForDriver) => State::NotDriven,
+            Verdict::Refused => State::Refused,
+            Verdict::Unknown => State::Unknown,
+            Verdict::Runs => match service {
+                Some(Service::Jit) => State::Jit,
+                Some(Service::Partial) => State::Partial,
+                _ => State::Native,
+            },
+        };
+        let rests_on = |finding: &Finding| match state {
+            State::NotDriven => finding.code == Code::GpuNotForDriver,
+            _ => verdict != Verdict::Runs && Verdict::from_findings([finding]) == verdict,
+        };
+        Cell { state, why: found.into_iter().find(rests_on) }
+    }
+}

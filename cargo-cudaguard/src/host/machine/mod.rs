@@ -1,0 +1,583 @@
+//! The facts of a machine: detected ([`detect_machine()`]), read from a host file ([`Machine::read`]) or specified by
+//! the caller, and converted to the [`Host`] that the runtime checks use for each component. Unknown facts are absent.
+//!
+//! `docs/reference/host-file.md` documents the keys of the host file.
+
+mod asker;
+mod change;
+#[cfg(target_os = "linux")]
+mod child;
+mod components;
+pub mod fleet;
+mod host_file;
+pub(crate) mod look;
+pub mod map;
+pub mod placement;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub use asker::DriverProbe;
+#[cfg(target_os = "linux")]
+pub use child::run_probe_child;
+pub use components::{Components, Enough};
+pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
+pub use host_file::{ParseError, parse_release};
+pub(crate) use look::detect_for_graph;
+pub use look::detect_machine;
+
+use crate::host::facts::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
+use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::internal::tables::{self, Floor};
+use cudaguard::internal::vendor::{self, CUDART, CUDNN};
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+
+/// The revision of the host file that this version writes.
+pub const REVISION: u32 = 1;
+
+/// Variables that change what a driver lists or does; a host file contains no other variables.
+pub const VARIABLES: [&str; 4] =
+    ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"];
+
+/// The known facts of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Machine {
+    /// A label from the list of machines; [`detect_machine()`] sets none.
+    pub name: Option<String>,
+    /// Processor and operating system: `x86_64-linux`.
+    pub platform: Option<String>,
+    /// The kind of machine, if drivers follow other rules on it.
+    pub kind: Option<MachineKind>,
+    /// The driver; `None`: not checked.
+    pub driver: Option<Driver>,
+    /// The GPUs; `None`: not checked, or the check failed.
+    pub gpus: Option<Vec<Gpu>>,
+    /// The files of each library in the order of the loader, by the key of the library's descriptor. Libraries that
+    /// were not checked have no entry.
+    pub libraries: BTreeMap<&'static str, Vec<HostLibrary>>,
+    /// The [`VARIABLES`] that are set, with their values.
+    pub variables: Vec<(String, String)>,
+    /// The source of each fact: the key of the fact, and the location.
+    pub sources: Vec<(String, String)>,
+    /// Messages about facts that could not be determined.
+    pub doubts: Vec<String>,
+}
+
+/// A machine on which drivers follow other rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MachineKind {
+    /// Windows Subsystem for Linux: libcuda comes from Windows, and its file name contains no release.
+    Wsl2,
+    /// A Jetson or another Tegra: the driver is a part of the system.
+    Jetson,
+}
+
+impl MachineKind {
+    /// Returns the name that the host file uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wsl2 => "wsl2",
+            Self::Jetson => "jetson",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Wsl2, Self::Jetson].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// A driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Driver {
+    /// True if a search found no libcuda.
+    pub absent: bool,
+    /// The file of libcuda.
+    pub library: Option<String>,
+    /// Its release.
+    pub user: Option<DriverRelease>,
+    /// The release of the kernel module.
+    pub kernel: Option<DriverRelease>,
+    /// The CUDA version that libcuda supports.
+    pub cuda: Option<CudaVersion>,
+    /// Result of `cuInit`; `None`: not called, or it did not return.
+    pub init: Option<u32>,
+    /// True if `libnvidia-ptxjitcompiler.so.1`, which compiles PTX, is installed.
+    pub ptx_compiler: Option<bool>,
+    /// Contents of libcuda's note about forward compatibility, which only cuda-compat has.
+    pub compat: Option<CompatPackage>,
+    /// True if libcuda's file was read, has no such note, and is not in a cuda-compat directory.
+    pub ordinary: bool,
+}
+
+/// The note of a cuda-compat libcuda.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CompatPackage {
+    /// The CUDA version that it supports.
+    pub cuda: Option<CudaVersion>,
+    /// The branches of kernel modules that it supports; empty if it lists none.
+    pub branches: Vec<u32>,
+}
+
+/// A GPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Gpu {
+    /// The product's name.
+    pub name: Option<String>,
+    /// The compute capability.
+    pub cc: Option<(u8, u8)>,
+    /// `GPU-…`.
+    pub uuid: Option<String>,
+    /// The PCI address: `0000:3b:00.0`.
+    pub pci: Option<String>,
+    /// True if a process can use it. `None`: unknown if `CUDA_VISIBLE_DEVICES` is set, otherwise visible.
+    pub visible: Option<bool>,
+    /// True if the driver listed the GPU and therefore supports it.
+    pub listed: bool,
+}
+
+/// A library that was found, and the version in its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct HostLibrary {
+    /// The name it was found under: its soname.
+    pub soname: Option<String>,
+    /// Its version.
+    pub version: Option<Version>,
+    /// The file.
+    pub path: Option<String>,
+    /// True if the loader resolves the soname to this file; false if another file precedes it, or if the loader does
+    /// not search its directory.
+    pub taken: bool,
+    /// The search rule of the loader: `LD_LIBRARY_PATH: /opt/lib`.
+    pub by: Option<String>,
+    /// The libraries that it loads with dlopen and that exist; `None`: not checked.
+    pub parts: Option<Vec<HostLibraryPart>>,
+    /// The release in the library's own file, which can differ from that of its parts.
+    pub loader: LoaderVersion,
+    /// The release of the cudart that is linked into it, if any.
+    pub cuda: Option<CudaVersion>,
+}
+
+/// A library that another one loads with dlopen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct HostLibraryPart {
+    /// The file name.
+    pub file: String,
+    /// The version, if known.
+    pub version: Option<Version>,
+}
+
+impl Driver {
+    fn compat_state(&self) -> facts::CompatState {
+        match &self.compat {
+            Some(compat) => facts::CompatState::Branches(compat.branches.clone()),
+            // Only if the file was read is it known to have no note, and packages up to 2025 had none.
+            None if self.ordinary => facts::CompatState::Ordinary,
+            None => self.compat_of_table().map_or(facts::CompatState::Unknown, facts::CompatState::Branches),
+        }
+    }
+
+    /// Returns the branches of a cuda-compat libcuda, identified by its directory, if the table lists this kernel
+    /// module for it.
+    fn compat_of_table(&self) -> Option<Vec<u32>> {
+        let (user, kernel) = (self.user?, self.kernel?);
+        let in_folder = self.library.as_deref().is_some_and(|path| look::in_compat_folder(Path::new(path)));
+        let cuda = self.cuda.or_else(|| tables::driver_supports(user).exact_version())?;
+        let branches = tables::compat_kernels(cuda);
+        (in_folder && user > kernel && branches.contains(&kernel.branch)).then(|| branches.to_vec())
+    }
+
+    /// Returns the CUDA version that libcuda reported, or that of its release if the table has the branch. On WSL, the
+    /// release is that of the Windows driver, which is numbered differently.
+    pub(crate) fn cuda_version(&self, kind: Option<MachineKind>) -> Option<CudaVersion> {
+        let by_release = || tables::driver_supports(self.user.filter(|_| kind.is_none())?).exact_version();
+        self.cuda.or_else(by_release)
+    }
+
+    /// Returns the newest CUDA version that both libcuda and the kernel module may support; they know no GPUs that are
+    /// newer. The drivers of a Tegra support its GPU from the first release on.
+    fn supports_at_most(&self, kind: Option<MachineKind>) -> Option<CudaVersion> {
+        let of = |release| tables::driver_supports(release).most;
+        let (user, kernel) = agreed_release(self.user, self.kernel);
+        match kind {
+            Some(MachineKind::Jetson) => None,
+            Some(MachineKind::Wsl2) => self.cuda,
+            None => {
+                let by_libcuda = self.cuda.or_else(|| user.and_then(of));
+                // libcuda's own answer has precedence over the table entry of its release.
+                let other = kernel.filter(|_| self.cuda.is_none() || user != kernel);
+                by_libcuda.into_iter().chain(other.and_then(of)).min()
+            }
+        }
+    }
+}
+
+fn hides_all(list: &str) -> bool {
+    matches!(list, "" | "-1")
+}
+
+/// Returns which of the GPUs a `CUDA_VISIBLE_DEVICES` list selects: an invalid entry hides all GPUs that follow it.
+/// Returns `None` if that is unknown: indices with an unknown order of the GPUs, a GPU that is listed twice, MIG.
+fn visible_gpus(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> {
+    let mut shown = vec![false; gpus.len()];
+    if hides_all(list) {
+        return Some(shown);
+    }
+    let mut numbers = false;
+    for entry in list.split(',').map(str::trim) {
+        let at = match entry.parse::<usize>() {
+            Ok(number) => {
+                numbers = true;
+                Some(number).filter(|number| *number < gpus.len())
+            }
+            Err(_) if entry.starts_with("GPU-") => {
+                if gpus.iter().any(|gpu| gpu.uuid.is_none()) {
+                    return None;
+                }
+                let is = |gpu: &&Gpu| gpu.uuid.as_ref().is_some_and(|uuid| uuid.starts_with(entry));
+                if gpus.iter().filter(|gpu| is(gpu)).count() > 1 {
+                    return None;
+                }
+                gpus.iter().position(is)
+            }
+            Err(_) if entry.starts_with("MIG-") => return None,
+            Err(_) => None,
+        };
+        let Some(at) = at else { break };
+        if std::mem::replace(&mut shown[at], true) {
+            return None;
+        }
+    }
+    let some = shown.contains(&true) && shown.contains(&false);
+    (!numbers || in_order || !some).then_some(shown)
+}
+
+/// Treats two releases of one branch as equal if one of them is only the branch number.
+fn agreed_release(
+    user: Option<DriverRelease>,
+    kernel: Option<DriverRelease>,
+) -> (Option<DriverRelease>, Option<DriverRelease>) {
+    let bare = |release: DriverRelease| (release.minor, release.patch) == (0, 0);
+    match (user, kernel) {
+        (Some(one), Some(other)) if one.branch == other.branch && bare(other) => (user, user),
+        (Some(one), Some(other)) if one.branch == other.branch && bare(one) => (kernel, kernel),
+        _ => (user, kernel),
+    }
+}
+
+impl Machine {
+    /// Converts the machine to the host for this component. `place` names the machine for libraries without a path.
+    pub fn host_for(&self, manifest: &Manifest, place: &str) -> Host {
+        Host { cudart: self.cudart_state(manifest), ..self.host_with(self.cudnn_state(manifest, place)) }
+    }
+
+    /// Converts the machine to a host with this cuDNN and without a cudart.
+    pub(crate) fn host_with(&self, library: CudnnState) -> Host {
+        Host {
+            library,
+            driver: self.driver_state(),
+            gpus: self.visible_gpu_list(),
+            jit: self.jit_state(),
+            cudart: CudartState::Unknown,
+            described: false,
+        }
+    }
+
+    /// Returns the libcudart that the loader finds under the soname that this component needs.
+    fn cudart_state(&self, manifest: &Manifest) -> CudartState {
+        let Some((soname, built)) = manifest.shared_cudart() else { return CudartState::Unknown };
+        let named = |library: &&HostLibrary| match &library.soname {
+            Some(name) => *name == soname,
+            None => library.version.is_some_and(|version| version.major == built.major),
+        };
+        let found = self.library_files(&CUDART).into_iter().flatten().filter(|library| library.taken).find(named);
+        found.map_or(CudartState::Unknown, |library| CudartState::Found {
+            path: library.path.as_deref().unwrap_or(&soname).into(),
+            version: library.version,
+        })
+    }
+
+    /// Returns the files of a library, in the order of the loader; `None`: not checked.
+    pub fn library_files(&self, library: &vendor::Library) -> Option<&[HostLibrary]> {
+        self.libraries.get(library.key).map(Vec::as_slice)
+    }
+
+    /// Returns the processor: the part of the platform before the first dash.
+    fn processor_name(&self) -> Option<&str> {
+        self.platform.as_deref()?.split('-').next().filter(|name| !name.is_empty())
+    }
+
+    /// Returns the platform, if its system is known not to load ELF files.
+    fn foreign_platform(&self) -> Option<&str> {
+        let platform = self.platform.as_deref()?;
+        let lower = platform.to_ascii_lowercase();
+        ["windows", "darwin", "macos"].iter().any(|system| lower.contains(system)).then_some(platform)
+    }
+
+    fn driver_state(&self) -> DriverState {
+        match &self.driver {
+            None => DriverState::Unknown,
+            Some(driver) if driver.absent => DriverState::Absent,
+            Some(driver) => {
+                let (user, kernel) = agreed_release(driver.user, driver.kernel);
+                let cuda = driver.cuda_version(self.kind);
+                if user.is_none() && kernel.is_none() && cuda.is_none() && driver.init.is_none() {
+                    return DriverState::Unknown;
+                }
+                let (library, init, compat) = (driver.library.clone(), driver.init, driver.compat_state());
+                DriverState::Found(facts::HostDriver { library, user, kernel, cuda, init, compat })
+            }
+        }
+    }
+
+    /// Returns the GPUs, or an empty list if they are unknown.
+    pub fn known_gpus(&self) -> Vec<facts::HostGpu> {
+        self.visible_gpu_list().unwrap_or_default()
+    }
+
+    /// Returns the GPUs. If their visibility was not checked, it is derived from `CUDA_VISIBLE_DEVICES`. Returns `None`
+    /// if that does not determine which GPUs are visible.
+    fn visible_gpu_list(&self) -> Option<Vec<facts::HostGpu>> {
+        let variable =
+            |name: &str| self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
+        let list = variable("CUDA_VISIBLE_DEVICES");
+        if self.gpus.is_none() && list.is_some_and(hides_all) {
+            return Some(Vec::new());
+        }
+        let gpus = self.gpus.as_ref()?;
+        let cc = |gpu: &Gpu| gpu.cc.or_else(|| tables::gpu_cc(gpu.name.as_deref()?));
+        // If the driver answered, it has already reported which GPUs it supports.
+        let driver = self.driver.as_ref().filter(|driver| driver.init.is_none());
+        let release = driver.filter(|_| self.kind.is_none()).and_then(|driver| driver.kernel.or(driver.user));
+        let most = driver.and_then(|driver| driver.supports_at_most(self.kind));
+        let newer = |first: &Floor| most.is_some_and(|most| most < first.cuda);
+        let undriven = |gpu: &Gpu| {
+            let cc = cc(gpu).filter(|_| !gpu.listed)?;
+            let last = tables::last_branch(cc).filter(|last| release.is_some_and(|release| release.branch > *last));
+            let first = tables::first_of_generation(cc).filter(newer);
+            last.map(DriverMismatch::NoLonger).or(first.map(DriverMismatch::NotYet))
+        };
+        let sure_from = |gpu: &Gpu| cc(gpu).filter(|_| !gpu.listed).and_then(tables::first_driver).filter(newer);
+        let driven: Vec<&Gpu> = gpus.iter().filter(|gpu| undriven(gpu).is_none()).collect();
+        let looked = gpus.iter().any(|gpu| gpu.visible.is_some());
+        let shown = match list.filter(|_| !looked) {
+            Some(list) => {
+                let in_order = variable("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
+                let alike = |pair: &[&Gpu]| {
+                    cc(pair[0]).is_some() && (cc(pair[0]), &pair[0].name) == (cc(pair[1]), &pair[1].name)
+                };
+                visible_gpus(list, &driven, in_order || driven.windows(2).all(alike))?
+            }
+            None => driven.iter().map(|gpu| gpu.visible.unwrap_or(true)).collect(),
+        };
+        let mut shown = shown.into_iter();
+        let gpu = |gpu: &Gpu| {
+            let undriven = undriven(gpu);
+            let visible = match undriven {
+                Some(_) => gpu.visible != Some(false),
+                None => shown.next().unwrap_or(true),
+            };
+            let sure_from = sure_from(gpu).filter(|_| undriven.is_none());
+            facts::HostGpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven, sure_from }
+        };
+        Some(gpus.iter().map(gpu).collect())
+    }
+
+    /// Returns, if the list in `CUDA_VISIBLE_DEVICES` selects an unknown subset of the GPUs, the machine once for each
+    /// GPU, with only that one visible; otherwise returns an empty list.
+    pub(crate) fn each_alone(&self) -> Vec<Self> {
+        let list = self.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES").map(|(_, list)| list);
+        let (Some(list), Some(gpus), None) = (list, &self.gpus, self.visible_gpu_list()) else { return Vec::new() };
+        let numbers: Option<Vec<usize>> = list.split(',').map(|number| number.trim().parse().ok()).collect();
+        let mut numbers = numbers.unwrap_or_default();
+        let first = numbers.first().copied();
+        numbers.sort_unstable();
+        let twice = numbers.windows(2).any(|pair| pair[0] == pair[1]);
+        if twice || first.is_none_or(|first| first >= gpus.len()) {
+            return Vec::new();
+        }
+        let with_one = |alone: usize| {
+            let mut machine = self.clone();
+            for (at, gpu) in machine.gpus.iter_mut().flatten().enumerate() {
+                gpu.visible = Some(at == alone);
+            }
+            machine
+        };
+        (0..gpus.len()).map(with_one).collect()
+    }
+
+    /// Returns true if `CUDA_FORCE_PTX_JIT=1` is set.
+    pub fn passes_over_machine_code(&self) -> bool {
+        self.jit_state().forced
+    }
+
+    fn jit_state(&self) -> Jit {
+        let on = |name: &str| self.variables.iter().any(|(variable, value)| variable == name && value == "1");
+        let driver = self.driver.as_ref();
+        // A libcuda without a release in its file name (WSL, Jetson) finds its parts without the loader.
+        let named = |driver: &Driver| driver.user.is_some() && self.kind.is_none();
+        let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || named(driver)));
+        Jit { forced: on("CUDA_FORCE_PTX_JIT"), disabled: on("CUDA_DISABLE_PTX_JIT"), compiler }
+    }
+
+    /// Returns a copy with another driver, which is not known to list these GPUs.
+    fn with_driver(&self, driver: Driver) -> Self {
+        let mut other = Self { driver: Some(driver), ..self.clone() };
+        for gpu in other.gpus.iter_mut().flatten() {
+            gpu.listed = false;
+        }
+        other
+    }
+
+    /// Returns the cuDNN that this component would load, by the soname that it needs.
+    fn cudnn_state(&self, manifest: &Manifest, place: &str) -> CudnnState {
+        let row = manifest.requires.iter().find_map(|requirement| match requirement {
+            Requirement::Library { built, linkage, .. } => Some((built.major, *linkage)),
+            _ => None,
+        });
+        let (Some((wanted, linkage)), Some(libraries)) = (row, self.library_files(CUDNN)) else {
+            return CudnnState::Unknown;
+        };
+        let taken = || libraries.iter().filter(|library| library.taken);
+        let own = taken().find(|library| library.major() == Some(wanted));
+        let found = match (own, linkage) {
+            (Some(own), _) => own,
+            // The loader finds nothing under the soname that the file needs; another release of the library is the
+            // reason.
+            (None, Linkage::Linked) => match taken().next_back() {
+                Some(other) => other,
+                None => return CudnnState::Absent,
+            },
+            (None, Linkage::Dlopened) => return CudnnState::Absent,
+            (None, _) => return CudnnState::Unknown,
+        };
+        let mut inner = Vec::new();
+        for requirement in manifest.requires.iter().filter(|_| found.parts.is_some()) {
+            let Requirement::Part { file, .. } = requirement else { continue };
+            let part = found.parts.iter().flatten().find(|part| part.file == *file);
+            inner.push(Inner {
+                file: file.clone(),
+                present: part.is_some(),
+                version: part.and_then(|part| part.version),
+                path: None,
+            });
+        }
+        CudnnState::Found {
+            path: PathBuf::from(found.path.as_deref().unwrap_or(place)),
+            picked_by: None,
+            major: found.major().unwrap_or_default(),
+            version: found.version,
+            inner,
+            loader: found.loader,
+            made_with: found.cuda,
+        }
+    }
+
+    /// Returns true if there is a libcuda without a known result of `cuInit`: not called, or it crashed or hung.
+    pub fn is_silent(&self) -> bool {
+        self.driver.as_ref().is_none_or(|driver| !driver.absent && driver.init.is_none())
+    }
+
+    /// Returns the finding about facts that could not be determined; `None` if there are none.
+    pub fn unknowns_finding(&self) -> Option<Finding> {
+        let (first, rest) = self.doubts.split_first()?;
+        let why = rest.iter().fold(first.clone(), |text, doubt| text + "\n" + doubt);
+        Some(MessageTemplate::MachineUnreadable.to_finding(&Values::default().with("why", why)))
+    }
+
+    /// Returns the host file. `home` directories are written as `~`, because they contain the user's name.
+    pub fn to_json(&self) -> Value {
+        let mut value = object([("revision", REVISION.into())]);
+        value.insert_some("name", self.name.as_deref());
+        value.insert_some("platform", self.platform.as_deref());
+        value.insert_some("kind", self.kind.map(MachineKind::name));
+        value.insert_some("driver", self.driver.as_ref().map(Driver::to_json));
+        value.insert_some("gpus", self.gpus.as_ref().map(|gpus| array(gpus.iter().map(Gpu::to_json))));
+        for library in vendor::ALL {
+            value.insert_some(
+                library.key,
+                self.library_files(library).map(|files| array(files.iter().map(HostLibrary::to_json))),
+            );
+        }
+        let texts = |list: &[(String, String)]| {
+            (!list.is_empty()).then(|| object(list.iter().map(|(key, text)| (key.as_str(), text.as_str().into()))))
+        };
+        value.insert_some("variables", texts(&self.variables));
+        value.insert_some("sources", texts(&self.sources));
+        value.insert_some("doubts", (!self.doubts.is_empty()).then(|| array(self.doubts.iter().map(String::as_str))));
+        value
+    }
+}
+
+impl Driver {
+    fn to_json(&self) -> Value {
+        let mut value = object::<&str>([]);
+        value.insert_some("present", self.absent.then_some(false));
+        value.insert_some("user", self.user.map(|release| release.to_string()));
+        value.insert_some("kernel", self.kernel.map(|release| release.to_string()));
+        value.insert_some("cuda", self.cuda.map(|version| version.to_string()));
+        value.insert_some("init", self.init);
+        value.insert_some("library", self.library.as_deref());
+        value.insert_some("ptx_compiler", self.ptx_compiler);
+        value.insert_some("ordinary", self.ordinary.then_some(true));
+        value.insert_some(
+            "compat",
+            self.compat.as_ref().map(|compat| {
+                let mut value = object::<&str>([]);
+                value.insert_some("cuda", compat.cuda.map(|version| version.to_string()));
+                value.insert_some("branches", Some(array(compat.branches.iter().copied())));
+                value
+            }),
+        );
+        value
+    }
+}
+
+impl Gpu {
+    fn to_json(&self) -> Value {
+        let mut value = object::<&str>([]);
+        value.insert_some("name", self.name.as_deref());
+        value.insert_some("cc", self.cc.map(|(major, minor)| format!("{major}.{minor}")));
+        value.insert_some("uuid", self.uuid.as_deref());
+        value.insert_some("pci", self.pci.as_deref());
+        value.insert_some("visible", self.visible);
+        value
+    }
+}
+
+impl HostLibrary {
+    /// Returns the major of its version, or of its soname if the version is unknown.
+    pub fn major(&self) -> Option<u32> {
+        let by_name = || vendor::major_of(self.soname.as_deref()?);
+        self.version.map(|version| version.major).or_else(by_name)
+    }
+
+    fn to_json(&self) -> Value {
+        let mut value = object::<&str>([]);
+        value.insert_some("soname", self.soname.as_deref());
+        value.insert_some("version", self.version.map(|version| version.to_string()));
+        value.insert_some(
+            "loader",
+            match self.loader {
+                LoaderVersion::Unknown => None,
+                LoaderVersion::Version(version) => Some(version.to_string()),
+                LoaderVersion::Minor(major, minor) => Some(format!("{major}.{minor}")),
+            },
+        );
+        value.insert_some("cuda", self.cuda.map(|version| version.to_string()));
+        value.insert_some("path", self.path.as_deref());
+        value.insert_some("by", self.by.as_deref());
+        value.insert_some("taken", (!self.taken).then_some(false));
+        let part = |part: &HostLibraryPart| {
+            let mut value = object([("file", part.file.as_str().into())]);
+            value.insert_some("version", part.version.map(|version| version.to_string()));
+            value
+        };
+        value.insert_some("parts", self.parts.as_ref().map(|parts| array(parts.iter().map(part))));
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests;

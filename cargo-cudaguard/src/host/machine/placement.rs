@@ -1,0 +1,363 @@
+//! Derives what a machine must have to run files: the GPUs, the oldest driver for each, and the cuDNN releases.
+//!
+//! Adds no rules. It runs the runtime checks for every compute capability at which the rows change or
+//! that the tables know, with every CUDA version that a driver of the tables supports. Only GPUs with the verdict
+//! `runs` are suitable.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Components, Driver, Gpu, HostLibrary, Machine};
+use crate::host::facts;
+use crate::host::judge::answer::{GpuAnswer, Service, answers};
+use cudaguard::internal::finding::{Code, Finding, Verdict};
+use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+
+/// The requirements of a machine that is to run all files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The processor; empty if the files run on any.
+    pub processor: String,
+    /// The GPUs that run the files, oldest first. Adjacent compute capabilities with the same result are merged.
+    pub fit: Vec<GpuRange>,
+    /// The other GPUs, with the reason.
+    pub unfit: Vec<Unfit>,
+    /// True if a driver is required.
+    pub needs_driver: bool,
+    /// The cuDNN requirement, if the files need or can use cuDNN.
+    pub library: Option<OfLibrary>,
+}
+
+/// An inclusive range of compute capabilities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuRange {
+    /// The first compute capability.
+    pub from: (u8, u8),
+    /// The last compute capability; a minor of 255 is the entire major; `None`: no upper bound.
+    pub to: Option<(u8, u8)>,
+    /// The GPU support; `None` if there are no kernels, so that any GPU is suitable.
+    pub by: Option<Service>,
+    /// The oldest driver; `None`: any that supports the GPU.
+    pub driver: Option<OldestDriver>,
+}
+
+/// A driver, as CUDA version and as release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OldestDriver {
+    /// The CUDA version that it must support.
+    pub cuda: CudaVersion,
+    /// The first release that is known to support it; `None` if no such release is known.
+    pub release: Option<DriverRelease>,
+}
+
+/// GPUs that do not run the files, or for which that is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// The first compute capability.
+    pub from: (u8, u8),
+    /// The last compute capability, as in [`GpuRange`].
+    pub to: Option<(u8, u8)>,
+    /// The finding of the check with the newest driver of the tables.
+    pub why: Finding,
+}
+
+/// The cuDNN requirement of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfLibrary {
+    /// The oldest release.
+    pub min: Version,
+    /// The first newer release that is too new.
+    pub below: Version,
+    /// True if the files do not run without cuDNN.
+    pub needed: bool,
+    /// The first release in between that does not support one of the suitable GPUs.
+    pub leaves_behind: Option<Version>,
+}
+
+/// An interval of compute capabilities, from which a row is built.
+type Interval = ((u8, u8), Option<(u8, u8)>);
+
+impl Placement {
+    /// Derives the placement of these files together.
+    ///
+    /// # Errors
+    /// Returns a message if the requirements cannot be derived.
+    pub fn from_components(files: &[Components]) -> Result<Self, String> {
+        let processor = common_processor(files)?;
+        // A fact about a file that is unknown is unknown on every machine.
+        for file in files {
+            if let Some(doubt) =
+                file.findings.iter().find(|finding| Verdict::from_findings([*finding]) != Verdict::Runs)
+            {
+                return Err(format!("{}: {}", file.file, first_line(doubt)));
+            }
+        }
+        let files = &files.iter().map(Components::without_repeats).collect::<Vec<_>>()[..];
+        let asked = PlacementQuery::from_components(files)?;
+        let cudas = known_cuda_versions();
+        let (mut fit, mut unfit): (Vec<GpuRange>, Vec<Unfit>) = (Vec::new(), Vec::new());
+        for (from, to) in cc_intervals(files) {
+            match asked.support_for_gpu(from, &cudas) {
+                Ok((by, driver)) => match fit.last_mut() {
+                    Some(last) if (last.by, last.driver) == (by, driver) && is_adjacent(last.to, from) => last.to = to,
+                    _ => fit.push(GpuRange { from, to, by, driver }),
+                },
+                Err(why) => match unfit.last_mut() {
+                    Some(last) if last.why.code == why.code && is_adjacent(last.to, from) => last.to = to,
+                    _ => unfit.push(Unfit { from, to, why }),
+                },
+            }
+        }
+        if fit.is_empty() {
+            let why = unfit.iter().find(|row| row.why.code != Code::NoCodeForGpu).map(|row| first_line(&row.why));
+            let why = why.unwrap_or("it has no code that serves one");
+            return Err(format!("no GPU of the tables runs it with any driver of the tables: {why}"));
+        }
+        let needs_driver = asked
+            .verdict_on(&Machine { driver: Some(absent_driver()), ..asked.sample_machine(None, None) })
+            != Verdict::Runs;
+        let library = asked.library.map(|library| OfLibrary { leaves_behind: asked.leaves_behind(&fit), ..library });
+        Ok(Self { processor, fit, unfit, needs_driver, library })
+    }
+
+    /// Returns true if there are no requirements for driver and GPU.
+    pub fn asks_nothing(&self) -> bool {
+        !self.needs_driver && self.unfit.is_empty() && self.fit.iter().all(|gpus| gpus.driver.is_none())
+    }
+
+    /// Returns true if any GPU is suitable, whatever its compute capability.
+    pub fn any_gpu(&self) -> bool {
+        self.unfit.is_empty()
+    }
+}
+
+/// Returns true if a compute capability is in this inclusive range.
+fn is_within(cc: (u8, u8), from: (u8, u8), to: Option<(u8, u8)>) -> bool {
+    from <= cc && to.is_none_or(|to| cc <= to)
+}
+
+impl Unfit {
+    /// Returns true if a compute capability is in this range.
+    pub fn contains(&self, cc: (u8, u8)) -> bool {
+        is_within(cc, self.from, self.to)
+    }
+}
+
+impl GpuRange {
+    /// Returns true if a compute capability is in this range.
+    pub fn contains(&self, cc: (u8, u8)) -> bool {
+        is_within(cc, self.from, self.to)
+    }
+
+    /// Returns the first compute capability after the range; `None` if it has no upper bound.
+    pub fn upper_bound(&self) -> Option<(u8, u8)> {
+        self.to.and_then(next_cc)
+    }
+}
+
+/// The input of the checks: the files and their cuDNN requirement.
+pub(super) struct PlacementQuery<'a> {
+    files: &'a [Components],
+    library: Option<OfLibrary>,
+}
+
+impl<'a> PlacementQuery<'a> {
+    pub(super) fn from_components(files: &'a [Components]) -> Result<Self, String> {
+        Ok(Self { files, library: cudnn_interval(files)? })
+    }
+
+    pub(super) fn processor_name(&self) -> Result<String, String> {
+        common_processor(self.files)
+    }
+
+    pub(super) fn sample_machine(&self, cc: Option<(u8, u8)>, cuda: Option<CudaVersion>) -> Machine {
+        let gpus = cc.map(|cc| vec![Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() }]);
+        // The driver of a sample machine supports its GPU: `cuInit` succeeded.
+        let driver = cuda.map(|cuda| Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() });
+        let libraries = self.library.map(|library| library_map(library.min)).unwrap_or_default();
+        Machine { driver, gpus, libraries, ..Machine::default() }
+    }
+
+    pub(super) fn findings_on(&self, machine: &Machine) -> Vec<Finding> {
+        self.files.iter().flat_map(|file| file.check_on(machine, "that machine")).collect()
+    }
+
+    fn verdict_on(&self, machine: &Machine) -> Verdict {
+        Verdict::from_findings(&self.findings_on(machine))
+    }
+
+    /// Returns the GPU support and the oldest driver, or the reason why no driver is suitable.
+    fn support_for_gpu(
+        &self,
+        cc: (u8, u8),
+        cudas: &[CudaVersion],
+    ) -> Result<(Option<Service>, Option<OldestDriver>), Finding> {
+        let runs = |cuda: &CudaVersion| self.verdict_on(&self.sample_machine(Some(cc), Some(*cuda))) == Verdict::Runs;
+        let newest = cudas[cudas.len() - 1];
+        let unfit = cudas.iter().rposition(|cuda| !runs(cuda));
+        let oldest = match unfit {
+            None => None,
+            Some(last) if last + 1 == cudas.len() => {
+                let all = self.findings_on(&self.sample_machine(Some(cc), Some(newest)));
+                let worst = Verdict::from_findings(&all);
+                let why = all.into_iter().find(|finding| Verdict::from_findings([finding]) == worst);
+                return Err(why.expect("a verdict rests on a finding"));
+            }
+            Some(last) => Some(cudas[last + 1]),
+        };
+        let manifests = self.files.iter().flat_map(|file| &file.manifests);
+        let driver = oldest.map(|cuda| {
+            // Use the release that the rows name for the CUDA version: the checks compare CUDA versions if they are
+            // known.
+            let named = manifests.flat_map(|manifest| cuda_releases(&manifest.requires));
+            let release = named.filter(|(of, _)| *of == cuda).map(|(_, release)| release).max();
+            OldestDriver { cuda, release }
+        });
+        Ok((self.worst_support(cc), driver))
+    }
+
+    /// Returns the worst GPU support of the files; `None` if there are no kernels.
+    pub(super) fn worst_support(&self, cc: (u8, u8)) -> Option<Service> {
+        let gpu = [facts::HostGpu { cc: Some(cc), visible: true, ..facts::HostGpu::default() }];
+        let manifests = self.files.iter().flat_map(|file| &file.manifests);
+        let all: Vec<GpuAnswer> = manifests.flat_map(|manifest| answers(manifest, &gpu, false)).collect();
+        all.iter().map(|answer| answer.service).max_by_key(|service| support_rank(*service))
+    }
+
+    /// Returns the first accepted cuDNN release that does not support one of the GPUs in `fit`.
+    fn leaves_behind(&self, fit: &[GpuRange]) -> Option<Version> {
+        let library = self.library?;
+        let newest = *known_cuda_versions().last()?;
+        let mut releases: Vec<Version> =
+            (0..=64).flat_map(|cuda| CUDNN.release_table().releases_for(cuda).iter().copied()).collect();
+        releases.sort_unstable();
+        releases.dedup();
+        releases.retain(|release| (library.min..library.below).contains(release));
+        let refused = |release: &Version, cc: (u8, u8)| {
+            let machine = Machine { libraries: library_map(*release), ..self.sample_machine(Some(cc), Some(newest)) };
+            self.verdict_on(&machine) == Verdict::Refused
+        };
+        releases.into_iter().find(|release| fit.iter().any(|gpus| refused(release, gpus.from)))
+    }
+}
+
+/// Ranks the GPU support: a greater number is worse.
+fn support_rank(service: Service) -> u8 {
+    match service {
+        Service::Native => 0,
+        Service::Jit => 1,
+        Service::Partial => 2,
+        Service::Unknown => 3,
+        Service::None => 4,
+    }
+}
+
+/// Returns the driver releases that rows name as the first ones to support a CUDA version.
+fn cuda_releases(rows: &[Requirement]) -> impl Iterator<Item = (CudaVersion, DriverRelease)> + '_ {
+    let known = |(_, release): &(CudaVersion, DriverRelease)| release.branch != 0;
+    let pairs = rows.iter().flat_map(|row| match row {
+        Requirement::Driver { cuda, release, .. } => [Some((*cuda, *release)), None],
+        Requirement::Gpu { cuda, release, sure_from, .. } => [cuda.zip(*release), *sure_from],
+        _ => [None, None],
+    });
+    pairs.flatten().filter(known)
+}
+
+fn absent_driver() -> Driver {
+    Driver { absent: true, ..Driver::default() }
+}
+
+fn library_map(version: Version) -> BTreeMap<&'static str, Vec<HostLibrary>> {
+    let library = HostLibrary { version: Some(version), taken: true, ..HostLibrary::default() };
+    BTreeMap::from([(CUDNN.key, vec![library])])
+}
+
+/// Returns the only processor that the files are built for.
+///
+/// # Errors
+/// Returns a message if the files are built for different processors.
+fn common_processor(files: &[Components]) -> Result<String, String> {
+    let mut named = files.iter().filter(|file| !file.processor.is_empty());
+    let Some(first) = named.next() else { return Ok(String::new()) };
+    match named.find(|file| file.processor != first.processor) {
+        None => Ok(first.processor.clone()),
+        Some(other) => Err(format!(
+            "no machine runs both: {} is for {}, {} for {}",
+            first.file, first.processor, other.file, other.processor
+        )),
+    }
+}
+
+/// Returns the interval of suitable cuDNN releases. The checks run for every release at which a row changes.
+fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
+    let mut points = BTreeSet::new();
+    for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
+        if let Requirement::Library { min, below, built, .. } = row {
+            points.extend([*min, *built, *below]);
+        }
+    }
+    if points.is_empty() {
+        return Ok(None);
+    }
+    let verdict = |libraries: BTreeMap<&'static str, Vec<HostLibrary>>| {
+        let machine = Machine { libraries, ..Machine::default() };
+        let all = files.iter().flat_map(|file| file.check_on(&machine, "that machine"));
+        // This machine has no known driver or GPU, so only the findings about the library count.
+        let mine: Vec<Finding> = all.filter(|finding| finding.code.is_of_library()).collect();
+        Verdict::from_findings(&mine)
+    };
+    let runs: Vec<(Version, bool)> =
+        points.into_iter().map(|version| (version, verdict(library_map(version)) == Verdict::Runs)).collect();
+    let Some(first) = runs.iter().position(|(_, runs)| *runs) else {
+        return Err(format!("no release of {} serves all of it", CUDNN.name));
+    };
+    let needed = verdict(BTreeMap::from([(CUDNN.key, Vec::new())])) != Verdict::Runs;
+    // Every release is suitable, and so is a machine without cuDNN: the library is linked into the file.
+    let Some((below, _)) = runs[first..].iter().find(|(_, runs)| !*runs) else { return Ok(None) };
+    Ok(Some(OfLibrary { min: runs[first].0, below: *below, needed, leaves_behind: None }))
+}
+
+/// Returns every CUDA version that a driver may support, and one that is older than all of them.
+fn known_cuda_versions() -> Vec<CudaVersion> {
+    let of_branches = tables::branch_rows().iter().flat_map(|row| [Some(row.least), row.most]).flatten();
+    let of_toolkits = tables::toolkit_rows().iter().map(|row| row.version);
+    let all: BTreeSet<CudaVersion> = of_branches.chain(of_toolkits).chain([CudaVersion::new(1, 0)]).collect();
+    all.into_iter().collect()
+}
+
+/// Returns intervals of compute capabilities in each of which the checks have the same result.
+fn cc_intervals(files: &[Components]) -> Vec<Interval> {
+    let mut starts = BTreeSet::from([(0, 0)]);
+    for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
+        if let Requirement::Gpu { from, to, .. } = row {
+            starts.insert(*from);
+            starts.extend(to.and_then(next_cc));
+        }
+    }
+    let starts: Vec<(u8, u8)> = starts.into_iter().collect();
+    let to = |at: usize| starts.get(at + 1).map(|next| previous_cc(*next));
+    starts.iter().enumerate().map(|(at, from)| (*from, to(at))).collect()
+}
+
+/// Returns the compute capability after this one; a minor of 255 ends its major.
+fn next_cc((major, minor): (u8, u8)) -> Option<(u8, u8)> {
+    match (major.checked_add(1), minor.checked_add(1)) {
+        (_, Some(minor)) => Some((major, minor)),
+        (Some(major), None) => Some((major, 0)),
+        (None, None) => None,
+    }
+}
+
+fn previous_cc((major, minor): (u8, u8)) -> (u8, u8) {
+    minor.checked_sub(1).map_or((major.saturating_sub(1), u8::MAX), |minor| (major, minor))
+}
+
+fn is_adjacent(to: Option<(u8, u8)>, from: (u8, u8)) -> bool {
+    to.and_then(next_cc) == Some(from)
+}
+
+fn first_line(finding: &Finding) -> &str {
+    finding.message.lines().next().unwrap_or_default()
+}

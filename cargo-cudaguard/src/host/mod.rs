@@ -1,0 +1,9 @@
+//! Machines: what they have, and which programs start there.
+
+pub mod diagnosis;
+pub mod dry_run;
+pub mod facts;
+pub(crate) mod formats;
+pub mod judge;
+pub mod library_version;
+pub mod machine;

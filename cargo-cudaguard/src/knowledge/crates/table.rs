@@ -1,0 +1,488 @@
+//! Facts about crates that reach CUDA: `data/crates.toml`, from the crates' own sources.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use semver::VersionReq;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::knowledge::entry::DataEntry;
+use cudaguard::internal::version::{CudaVersion, Version};
+
+/// A range of versions of a crate with the same behaviour.
+#[derive(Clone, Debug)]
+pub struct CrateRow {
+    /// The name of the crate.
+    pub name: String,
+    /// The range.
+    pub versions: VersionReq,
+    /// The version whose source was read.
+    pub read: String,
+    /// The date of that.
+    pub date: String,
+    /// A description in one line.
+    pub about: String,
+    /// How it selects the CUDA release of its bindings.
+    pub level: Option<LevelRule>,
+    /// How it selects the cuDNN release of its bindings.
+    pub library: Option<LibraryRule>,
+    /// How it reaches libraries, by feature (empty: without any). The first enabled feature decides.
+    pub modes: Vec<(String, Mode)>,
+    /// The stems of its libraries, by feature (empty: always).
+    pub libraries: Vec<(String, String)>,
+    /// The file names that it tries for a stem, in order: patterns with `{lib}`, `{major}` and `{minor}`.
+    pub names: Vec<String>,
+    /// When it resolves the functions of a library.
+    pub symbols: Symbols,
+    /// The search order for the compiler.
+    pub nvcc: Vec<String>,
+    /// The search order for `cuda.h`.
+    pub headers: Vec<String>,
+    /// The crates that pass these headers to the compiler through it.
+    pub headers_for: Vec<String>,
+    /// The search order for libraries.
+    pub link: Vec<String>,
+    /// The crates that call it in their build scripts to stop if none of `link` has any. Others only query it.
+    pub stops_without_link: Vec<String>,
+    /// How it converts `CUDA_COMPUTE_CAP`.
+    pub arch: Option<ArchRule>,
+    /// The variables that trigger its build script.
+    pub reruns: Vec<String>,
+    /// The variables in which its build script reports its choice.
+    pub tells: Vec<String>,
+    /// The sources: (fact, file and lines).
+    pub source: Vec<(String, String)>,
+}
+
+/// How a crate selects its CUDA level, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelRule {
+    /// A variable, `12080` for 12.8.
+    pub variable: String,
+    /// The prefix of its features, in front of the same number.
+    pub features: String,
+    /// The feature that uses the first nvcc in `PATH`.
+    pub nvcc: String,
+    /// The feature that selects the newest known release if there is no nvcc.
+    pub newest: Option<String>,
+}
+
+/// How a crate selects its cuDNN level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LibraryRule {
+    /// A feature selects the bindings of one major.
+    Fixed {
+        /// The feature.
+        feature: String,
+        /// The major.
+        major: u32,
+        /// The oldest release that has every function.
+        has: Version,
+        /// The newest release that lacks one.
+        lacks: Version,
+        /// A function that it lacks.
+        symbol: String,
+    },
+    /// Features name a release, or one reads the headers.
+    Named {
+        /// Their prefix, in front of `09021` for 9.21.
+        features: String,
+        /// The feature that reads the headers.
+        headers: String,
+        /// The search order for them.
+        places: Vec<String>,
+        /// The feature that selects the newest known release if the headers are missing or unknown.
+        newest: String,
+    },
+}
+
+/// How a crate reaches its libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In `DT_NEEDED`.
+    Linked,
+    /// Linked statically.
+    Static,
+    /// Opened by name at run time.
+    Loaded,
+    /// Through other crates only.
+    None,
+    /// Unknown: its source was not read.
+    Unknown,
+}
+
+/// When the functions of a library that is opened by name are resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbols {
+    /// All when it is opened; the program panics if one is missing.
+    Opened,
+    /// Each at its first call; a missing one panics then.
+    WrapperCall,
+    /// Each at its first call; a missing one is an error of that call.
+    Checked,
+}
+
+/// How a build script converts `CUDA_COMPUTE_CAP`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchRule {
+    /// The variable.
+    pub variable: String,
+    /// True if it adds the suffix: 90 becomes `sm_90a`.
+    pub suffix: bool,
+}
+
+/// The CUDA version that a driver must support to have all driver functions of a level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverLevel {
+    /// The level of the bindings.
+    pub level: CudaVersion,
+    /// The newest release that introduced one of them.
+    pub needs: CudaVersion,
+    /// A function that it introduced.
+    pub symbol: String,
+}
+
+/// The whole table.
+#[derive(Debug)]
+pub struct CrateTable {
+    /// The crates, one row for each range of versions.
+    pub crates: Vec<CrateRow>,
+    /// Driver functions by level, oldest first.
+    pub driver: Vec<DriverLevel>,
+    /// The source of these.
+    pub driver_source: String,
+}
+
+const FILE: &str = "crates.toml";
+const TEXT: &str = include_str!("../../../data/crates.toml");
+
+/// Returns the compiled-in table.
+pub fn table() -> &'static CrateTable {
+    static TABLE: OnceLock<CrateTable> = OnceLock::new();
+    TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
+}
+
+/// Returns the row for this version of a crate.
+pub fn find_row(name: &str, version: &str) -> Option<&'static CrateRow> {
+    let version: semver::Version = version.parse().ok()?;
+    table().crates.iter().find(|row| row.name == name && row.versions.matches(&version))
+}
+
+/// Returns true if the table has any version of this crate.
+pub fn is_known(name: &str) -> bool {
+    table().crates.iter().any(|row| row.name == name)
+}
+
+/// Returns the CUDA version that a driver must support to have every function of this level. `None` if the table has no
+/// row for the level.
+pub fn driver_level(level: CudaVersion) -> Option<&'static DriverLevel> {
+    table().driver.iter().find(|row| row.level == level)
+}
+
+impl CrateRow {
+    /// How it reaches libraries with these features.
+    pub fn link_mode(&self, features: &BTreeSet<String>) -> Mode {
+        let on = |(feature, _): &&(String, Mode)| feature.is_empty() || features.contains(feature);
+        self.modes.iter().find(on).map_or(Mode::None, |(_, mode)| *mode)
+    }
+
+    /// The stems of its libraries with these features, each once.
+    pub fn library_stems(&self, features: &BTreeSet<String>) -> Vec<&str> {
+        let mut stems = Vec::new();
+        for (feature, stem) in &self.libraries {
+            if (feature.is_empty() || features.contains(feature)) && !stems.contains(&stem.as_str()) {
+                stems.push(stem.as_str());
+            }
+        }
+        stems
+    }
+
+    /// Returns true if the table describes its part in the build script of this crate: it compiles, or stops.
+    pub fn works_for(&self, caller: &str) -> bool {
+        !self.nvcc.is_empty() || self.stops_without_link.iter().any(|one| one == caller)
+    }
+
+    /// The file names that it tries for a library, in order.
+    pub fn names_of(&self, stem: &str, level: Option<CudaVersion>) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for pattern in &self.names {
+            let name = match level {
+                Some(CudaVersion { major, minor }) => {
+                    pattern.replace("{major}", &major.to_string()).replace("{minor}", &minor.to_string())
+                }
+                // Names that depend on an unknown level are omitted.
+                None if pattern.contains("{m") => continue,
+                None => pattern.clone(),
+            };
+            let name = name.replace("{lib}", stem);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+impl LevelRule {
+    /// The level in one of its features, `cuda-12080`.
+    pub fn level_of(&self, feature: &str) -> Option<CudaVersion> {
+        let number = feature.strip_prefix(&self.features)?;
+        (number.len() == 5).then(|| number.parse().ok().map(CudaVersion::from_int))?
+    }
+
+    /// The feature, or the variable's value, for a level.
+    pub fn number_of(level: CudaVersion) -> String {
+        level.to_int().to_string()
+    }
+}
+
+impl LibraryRule {
+    /// The release in one of its features, `cudnn-09021`.
+    pub fn level_of(&self, feature: &str) -> Option<(u32, u32)> {
+        let Self::Named { features, .. } = self else { return None };
+        let number = feature.strip_prefix(features)?;
+        let number: u32 = (number.len() == 5).then(|| number.parse().ok())??;
+        Some((number / 1000, number % 1000))
+    }
+}
+
+/// Parses the table. An error names the row, the key and the expected value.
+pub fn parse_table(text: &str) -> Result<CrateTable, String> {
+    let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
+    let whole = whole.get_ref();
+    let top = DataEntry { file: FILE, key: String::new(), table: whole };
+    top.check_known_keys(&["crate", "driver"])?;
+    let rows = whole.get("crate").map(Spanned::get_ref).and_then(DeValue::as_array);
+    let rows = rows.ok_or_else(|| format!("{FILE}: `crate`: expected an array of tables"))?;
+    let crates = rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let key = format!("crate[{index}]");
+            let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
+            crate_row(&DataEntry { file: FILE, key: format!("{key}."), table })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let driver = top.inner_table("driver")?.ok_or_else(|| format!("{FILE}: `driver`: expected a table"))?;
+    driver.check_known_keys(&["source", "date", "levels"])?;
+    let levels = driver.value_of("levels").and_then(DeValue::as_array);
+    let levels = levels.ok_or_else(|| driver.key_error("levels", "an array of tables"))?;
+    let levels = levels
+        .iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let key = format!("driver.levels[{index}]");
+            let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
+            let row = DataEntry { file: FILE, key: format!("{key}."), table };
+            row.check_known_keys(&["level", "needs", "symbol"])?;
+            Ok(DriverLevel {
+                level: row.parsed_value("level")?,
+                needs: row.parsed_value("needs")?,
+                symbol: row.string_of("symbol")?,
+            })
+        })
+        .collect::<Result<Vec<_>, String>>()?;
+    Ok(CrateTable { crates, driver: levels, driver_source: driver.string_of("source")? })
+}
+
+const KEYS: [&str; 21] = [
+    "name",
+    "versions",
+    "read",
+    "date",
+    "about",
+    "level",
+    "cudnn",
+    "modes",
+    "libraries",
+    "names",
+    "symbols",
+    "nvcc",
+    "headers",
+    "headers_for",
+    "link",
+    "stops_without_link",
+    "arch",
+    "reruns",
+    "tells",
+    "source",
+    "",
+];
+
+fn crate_row(row: &DataEntry<'_>) -> Result<CrateRow, String> {
+    row.check_known_keys(&KEYS)?;
+    let level = row.inner_table("level")?.map(|rule| {
+        rule.check_known_keys(&["variable", "features", "nvcc", "newest"])?;
+        Ok::<_, String>(LevelRule {
+            variable: rule.string_of("variable")?,
+            features: rule.string_of("features")?,
+            nvcc: rule.string_of("nvcc")?,
+            newest: rule.optional_text("newest")?,
+        })
+    });
+    let library = row.inner_table("cudnn")?.map(|rule| {
+        if rule.value_of("fixed").is_some() {
+            rule.check_known_keys(&["fixed", "major", "has", "lacks", "symbol"])?;
+            let major =
+                rule.value_of("major").and_then(DeValue::as_integer).and_then(|number| number.as_str().parse().ok());
+            return Ok::<_, String>(LibraryRule::Fixed {
+                feature: rule.string_of("fixed")?,
+                major: major.ok_or_else(|| rule.key_error("major", "a whole number"))?,
+                has: rule.parsed_value("has")?,
+                lacks: rule.parsed_value("lacks")?,
+                symbol: rule.string_of("symbol")?,
+            });
+        }
+        rule.check_known_keys(&["features", "headers", "places", "newest"])?;
+        Ok(LibraryRule::Named {
+            features: rule.string_of("features")?,
+            headers: rule.string_of("headers")?,
+            places: rule.strings_of("places")?,
+            newest: rule.string_of("newest")?,
+        })
+    });
+    let modes = row.pairs_of("modes")?.into_iter().map(|(feature, mode)| {
+        let mode = match mode.as_str() {
+            "linked" => Mode::Linked,
+            "static" => Mode::Static,
+            "loaded" => Mode::Loaded,
+            "none" => Mode::None,
+            _ => return Err(row.key_error("modes", "linked, static, loaded or none")),
+        };
+        Ok((feature, mode))
+    });
+    let arch = row.inner_table("arch")?.map(|rule| {
+        rule.check_known_keys(&["variable", "suffix"])?;
+        let suffix = rule.value_of("suffix").and_then(DeValue::as_bool);
+        Ok::<_, String>(ArchRule {
+            variable: rule.string_of("variable")?,
+            suffix: suffix.ok_or_else(|| rule.key_error("suffix", "true or false"))?,
+        })
+    });
+    let read = row.string_of("read")?;
+    if read.parse::<semver::Version>().is_err() {
+        return Err(row.key_error("read", "a crate's version"));
+    }
+    let source = row.pairs_of("source")?;
+    if source.is_empty() {
+        return Err(row.key_error("source", "what was read where"));
+    }
+    Ok(CrateRow {
+        name: row.string_of("name")?,
+        versions: row.parsed_value("versions")?,
+        read,
+        date: row.string_of("date")?,
+        about: row.string_of("about")?,
+        level: level.transpose()?,
+        library: library.transpose()?,
+        modes: modes.collect::<Result<_, _>>()?,
+        libraries: row.pairs_of("libraries")?,
+        names: row.strings_of("names")?,
+        symbols: match row.optional_text("symbols")?.as_deref() {
+            Some("opened") => Symbols::Opened,
+            None | Some("called") => Symbols::WrapperCall,
+            Some("checked") => Symbols::Checked,
+            Some(_) => return Err(row.key_error("symbols", "opened, called or checked")),
+        },
+        nvcc: row.strings_of("nvcc")?,
+        headers: row.strings_of("headers")?,
+        headers_for: row.strings_of("headers_for")?,
+        link: row.strings_of("link")?,
+        stops_without_link: row.strings_of("stops_without_link")?,
+        arch: arch.transpose()?,
+        reruns: row.strings_of("reruns")?,
+        tells: row
+            .optional_text("tells")?
+            .map(|text| text.split(", ").map(str::to_owned).collect())
+            .unwrap_or_default(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_reads_and_its_ranges_hold_what_was_read_and_do_not_overlap() {
+        for row in &table().crates {
+            let read: semver::Version = row.read.parse().unwrap();
+            assert!(row.versions.matches(&read), "{} {}", row.name, row.read);
+            for other in table().crates.iter().filter(|other| other.name == row.name && other.read != row.read) {
+                assert!(!other.versions.matches(&read), "{} {} is in {}", row.name, row.read, other.versions);
+            }
+            assert_eq!(row.date.len(), 10, "{}", row.name);
+            assert!(!row.names.is_empty() || !row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded), "{}", row.name);
+        }
+        for pair in table().driver.windows(2) {
+            assert!(pair[0].level < pair[1].level && pair[0].needs <= pair[1].needs, "{pair:?}");
+            assert!(pair[1].needs <= pair[1].level, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn versions_find_their_row() {
+        for (version, read) in [
+            ("0.16.0", Some("0.16.6")),
+            ("0.17.3", Some("0.17.8")),
+            ("0.19.4", Some("0.19.4")),
+            ("0.19.5", Some("0.19.10")),
+            ("0.20.0", None),
+            ("0.9.0", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(find_row("cudarc", version).map(|row| row.read.as_str()), read, "{version}");
+        }
+        assert!(find_row("ort", "2.0.0-rc.10").is_some() && find_row("ort", "2.0.0-rc.9").is_none());
+        assert!(find_row("cuda-runtime-sys", "0.3.0-alpha.1").is_some());
+    }
+
+    #[test]
+    fn names_in_their_order() {
+        let names = find_row("cudarc", "0.19.10").unwrap().names_of("cudnn", Some(CudaVersion::new(13, 0)));
+        let plain: Vec<&str> = names.iter().map(String::as_str).filter(|name| !name.contains("64")).collect();
+        assert_eq!(
+            plain,
+            [
+                "libcudnn.so",
+                "libcudnn.so.13",
+                "libcudnn.so.12",
+                "libcudnn.so.11",
+                "libcudnn.so.10",
+                "libcudnn.so.9",
+                "libcudnn.so.1"
+            ]
+        );
+        assert_eq!(names[4], "libcudnn64_130_0.so");
+        let names = find_row("cudarc", "0.17.8").unwrap().names_of("cuda", None);
+        assert!(names.contains(&"libcuda.so.1".to_owned()) && !names.iter().any(|name| name.contains('{')));
+    }
+
+    #[test]
+    fn a_wrong_row_is_told_by_its_key() {
+        let wrong = |from: &str, to: &str| parse_table(&TEXT.replacen(from, to, 1)).unwrap_err();
+        assert_eq!(
+            wrong("symbols = \"opened\"", "symbols = \"never\""),
+            "crates.toml: `crate[0].symbols`: expected opened, called or checked, found \"never\""
+        );
+        assert_eq!(
+            wrong("level = { variable = \"CUDARC_CUDA_VERSION\"", "level = { variable = 1"),
+            "crates.toml: `crate[0].level.variable`: expected a text, found an integer"
+        );
+        assert_eq!(
+            wrong("date = ", "dated = "),
+            "crates.toml: `crate[0].dated`: expected no such key, found \"2026-11-22\""
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_makes_the_reader_panic(cut in 0..TEXT.len(), noise in "[\\PC]{0,12}") {
+            if let (Some(head), Some(tail)) = (TEXT.get(..cut), TEXT.get(cut..)) {
+                let _ = parse_table(&format!("{head}{noise}{tail}"));
+                let _ = parse_table(&format!("{head}{noise}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Error messages and their most frequent causes (`data/symptoms.toml`). [`diagnose`] takes a number, the name of a
+//! status, an error message or a whole log, and returns the symptoms that match.
+
+use std::sync::OnceLock;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::knowledge::entry::DataEntry;
+use cudaguard::internal::finding::Code;
+
+mod pattern;
+
+use pattern::{NormalizedText, Pattern};
+
+/// An error as users see it.
+#[derive(Clone, Debug)]
+pub struct Symptom {
+    /// The name that `explain` accepts.
+    pub name: String,
+    /// A short title.
+    pub title: String,
+    /// The numbers of this error.
+    pub numbers: Vec<Number>,
+    /// Names of status codes.
+    pub names: Vec<String>,
+    /// Patterns of the message, in the syntax of the data file.
+    pub texts: Vec<String>,
+    /// A description of what happened.
+    pub means: String,
+    /// Public pages that show it.
+    pub sources: Vec<String>,
+    /// The most frequent one first.
+    pub causes: Vec<Cause>,
+    patterns: Vec<Pattern>,
+}
+
+/// A cause of a symptom.
+#[derive(Clone, Debug)]
+pub struct Cause {
+    /// The cause, in one sentence.
+    pub why: String,
+    /// The findings that detect it.
+    pub codes: Vec<Code>,
+    /// The command that shows whether it is this cause.
+    pub see: String,
+    /// The action to take.
+    pub fix: String,
+}
+
+/// An error number of one family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// `CUDA`, `NVML`, …: who assigns the number.
+    pub family: String,
+    /// The number.
+    pub number: u32,
+}
+
+/// The contents of the data file.
+#[derive(Debug)]
+struct SymptomTable {
+    /// The families of numbers, in the order in which a bare number is looked up.
+    families: Vec<String>,
+    /// Texts that contain a number, with the beginning of its families.
+    numbered: Vec<(String, Pattern)>,
+    /// Ordinary log lines that look like errors.
+    harmless: Vec<Pattern>,
+    /// Patterns in other languages, with the English text.
+    translated: Vec<(Pattern, String)>,
+    symptoms: Vec<Symptom>,
+}
+
+/// The result of [`diagnose`].
+#[derive(Debug)]
+pub enum SymptomMatches {
+    /// The text is a message of cudaguard with these findings.
+    Findings(Vec<Code>),
+    /// A bare number, and every symptom that has it.
+    Number(u32, Vec<&'static Symptom>),
+    /// The symptoms that the text matches, in the order of the table.
+    Shown(Vec<&'static Symptom>),
+    /// The text matches no symptom.
+    Nothing,
+}
+
+const FILE: &str = "symptoms.toml";
+const TEXT: &str = include_str!("../../../data/symptoms.toml");
+
+/// Returns the symptoms in the order of their priority.
+pub fn all_symptoms() -> &'static [Symptom] {
+    &compiled_in().symptoms
+}
+
+fn compiled_in() -> &'static SymptomTable {
+    static TABLE: OnceLock<SymptomTable> = OnceLock::new();
+    TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
+}
+
+/// Finds the symptoms that this text shows.
+pub fn diagnose(text: &str) -> SymptomMatches {
+    let trimmed = text.trim();
+    if let Some(symptom) = all_symptoms().iter().find(|symptom| symptom.name == trimmed) {
+        return SymptomMatches::Shown(vec![symptom]);
+    }
+    let codes = find_own_codes(text);
+    if !codes.is_empty() {
+        return SymptomMatches::Findings(codes);
+    }
+    if let Some((number, families)) = parse_bare_number(trimmed) {
+        let matching: Vec<_> = families.iter().filter_map(|family| find_by_number(family, number)).collect();
+        return if matching.is_empty() { SymptomMatches::Nothing } else { SymptomMatches::Number(number, matching) };
+    }
+    let text = normalize(text);
+    let numbered = find_numbered(&text);
+    let is_shown =
+        |symptom: &&Symptom| symptom.matches(&text) || numbered.iter().any(|other| other.name == symptom.name);
+    let shown: Vec<_> = all_symptoms().iter().filter(is_shown).collect();
+    if shown.is_empty() { SymptomMatches::Nothing } else { SymptomMatches::Shown(shown) }
+}
+
+/// Translates messages of glibc and GNU ld to English, and removes harmless log lines.
+fn normalize(text: &str) -> NormalizedText {
+    let mut text = NormalizedText::new(text);
+    for (pattern, english) in &compiled_in().translated {
+        text.replace(pattern, &NormalizedText::new(english));
+    }
+    for pattern in &compiled_in().harmless {
+        text.replace(pattern, &NormalizedText::new(""));
+    }
+    text
+}
+
+impl Symptom {
+    fn matches(&self, text: &NormalizedText) -> bool {
+        self.patterns.iter().any(|pattern| pattern.find_matches(text).next().is_some())
+    }
+}
+
+fn find_by_number(family: &str, number: u32) -> Option<&'static Symptom> {
+    let has = |symptom: &&Symptom| symptom.numbers.iter().any(|one| one.family == family && one.number == number);
+    all_symptoms().iter().find(has)
+}
+
+/// Returns the findings that a message of cudaguard names: `error[CG202]`.
+fn find_own_codes(text: &str) -> Vec<Code> {
+    let mut codes = Vec::new();
+    for (at, _) in text.match_indices("[CG") {
+        let code = text.get(at + 1..at + 6).filter(|_| text[at + 6..].starts_with(']'));
+        if let Some(code) = code.and_then(|code| code.parse::<Code>().ok()).filter(|code| !codes.contains(code)) {
+            codes.push(code);
+        }
+    }
+    codes
+}
+
+/// Parses a number that is accompanied only by the name of its family: `209`, `CUDA error 35`, `exit status 78`.
+fn parse_bare_number(text: &str) -> Option<(u32, Vec<&'static String>)> {
+    let mut words: Vec<String> = text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let at = words.iter().position(|word| word.parse::<u32>().is_ok())?;
+    let number = words.remove(at).parse().ok()?;
+    let all = &compiled_in().families;
+    let mut families: Vec<_> = all.iter().collect();
+    for word in &words {
+        let begins = |family: &&String| family.to_ascii_lowercase().split(' ').next() == Some(word.as_str());
+        match word.as_str() {
+            "error" | "code" | "number" | "status" => {}
+            // The numbers that both APIs share belong to each of them.
+            "runtime" | "driver" => families.retain(|family| *family == "CUDA" || family.contains(word.as_str())),
+            _ if all.iter().any(|family| begins(&family)) => families.retain(begins),
+            _ => return None,
+        }
+    }
+    Some((number, families))
+}
+
+/// Returns the symptoms of the numbers that the text contains together with their family.
+fn find_numbered(text: &NormalizedText) -> Vec<&'static Symptom> {
+    let mut found: Vec<&'static Symptom> = Vec::new();
+    for (family, pattern) in &compiled_in().numbered {
+        for number in pattern.find_matches(text).filter_map(|found| found.number) {
+            let families = compiled_in().families.iter().filter(|one| one.starts_with(family.as_str()));
+            found.extend(families.filter_map(|family| find_by_number(family, number)).take(1));
+        }
+    }
+    found
+}
+
+/// Parses the table; an error names the row, the key and the expected value.
+fn parse_table(text: &str) -> Result<SymptomTable, String> {
+    let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
+    let top = DataEntry { file: FILE, key: String::new(), table: whole.get_ref() };
+    top.check_known_keys(&["families", "numbered", "harmless", "translated", "symptom"])?;
+    let families = top.strings_of("families")?;
+    let numbered = top.pairs_of("numbered")?.into_iter().map(|(family, text)| (family, Pattern::new(&text))).collect();
+    let harmless = top.strings_of("harmless")?.iter().map(|text| Pattern::new(text)).collect();
+    let mut translated = Vec::new();
+    if let Some(languages) = top.inner_table("translated")? {
+        for english in languages.table.keys() {
+            let english = english.get_ref().as_ref();
+            translated
+                .extend(languages.strings_of(english)?.iter().map(|text| (Pattern::new(text), english.to_owned())));
+        }
+    }
+    let symptoms =
+        parse_rows(&top, "symptom")?.iter().map(|row| parse_symptom(row, &families)).collect::<Result<_, _>>()?;
+    Ok(SymptomTable { families, numbered, harmless, translated, symptoms })
+}
+
+fn parse_rows<'a>(entry: &DataEntry<'a>, key: &str) -> Result<Vec<DataEntry<'a>>, String> {
+    let rows =
+        entry.value_of(key).and_then(DeValue::as_array).ok_or_else(|| entry.key_error(key, "an array of tables"))?;
+    let row = |(index, row): (usize, &'a Spanned<DeValue<'a>>)| {
+        let table = row.get_ref().as_table().ok_or_else(|| entry.key_error(key, "an array of tables"))?;
+        Ok(DataEntry { file: FILE, key: format!("{}{key}[{index}].", entry.key), table })
+    };
+    rows.iter().enumerate().map(row).collect()
+}
+
+fn parse_symptom(row: &DataEntry<'_>, families: &[String]) -> Result<Symptom, String> {
+    row.check_known_keys(&["name", "title", "numbers", "names", "texts", "means", "sources", "cause"])?;
+    let number = |text: String| {
+        let (family, number) = text.rsplit_once(": ")?;
+        let number = number.parse().ok()?;
+        families.iter().any(|one| one == family).then(|| Number { family: family.to_owned(), number })
+    };
+    let numbers = row.strings_of("numbers")?.into_iter().map(number).collect::<Option<_>>();
+    let (names, texts) = (row.strings_of("names")?, row.strings_of("texts")?);
+    Ok(Symptom {
+        name: row.string_of("name")?,
+        title: row.string_of("title")?,
+        numbers: numbers.ok_or_else(|| row.key_error("numbers", "a list of \"FAMILY: NUMBER\""))?,
+        patterns: names.iter().chain(&texts).map(|text| Pattern::new(text)).collect(),
+        names,
+        texts,
+        means: row.string_of("means")?,
+        sources: row.strings_of("sources")?,
+        causes: parse_rows(row, "cause")?.iter().map(parse_cause).collect::<Result<_, _>>()?,
+    })
+}
+
+fn parse_cause(row: &DataEntry<'_>) -> Result<Cause, String> {
+    row.check_known_keys(&["why", "codes", "see", "fix"])?;
+    let code = |value: &Spanned<DeValue<'_>>| {
+        let number = value.get_ref().as_integer()?.as_str();
+        format!("CG{number}").parse::<Code>().ok()
+    };
+    let codes = row.value_of("codes").and_then(DeValue::as_array).and_then(|codes| codes.iter().map(code).collect());
+    Ok(Cause {
+        why: row.string_of("why")?,
+        codes: codes.ok_or_else(|| row.key_error("codes", "numbers of findings"))?,
+        see: row.string_of("see")?,
+        fix: row.string_of("fix")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn first(text: &str) -> String {
+        match diagnose(text) {
+            SymptomMatches::Shown(shown) => shown[0].name.clone(),
+            SymptomMatches::Number(_, matching) => matching[0].name.clone(),
+            SymptomMatches::Findings(codes) => codes[0].to_string(),
+            SymptomMatches::Nothing => String::new(),
+        }
+    }
+
+    #[test]
+    fn rows_are_complete_and_unique() {
+        let mut seen = BTreeSet::new();
+        for symptom in all_symptoms() {
+            let Symptom { name, texts, names, numbers, causes, sources, means, title, .. } = symptom;
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(name.chars().all(plain) && name.contains(char::is_alphabetic), "{name}");
+            assert!(seen.insert(name.clone()), "duplicate {name}");
+            assert!((1..=3).contains(&causes.len()), "{name}: one to three causes");
+            assert!(!texts.is_empty() || !names.is_empty() || !numbers.is_empty(), "{name}: matches nothing");
+            assert!(!sources.is_empty() || name == "refused-by-the-guard", "{name}: no source");
+            assert!(sources.iter().all(|source| source.starts_with("https://")), "{name}: {sources:?}");
+            assert!(means.ends_with(['.', ')']) && !title.ends_with('.'), "{name}: {means} {title}");
+            for number in numbers {
+                assert!(seen.insert(format!("{}: {}", number.family, number.number)), "{name}: duplicate {number:?}");
+            }
+            for text in texts.iter().chain(names) {
+                assert!(seen.insert(text.to_ascii_lowercase()), "{name}: duplicate `{text}`");
+            }
+            for cause in causes {
+                assert!(cause.why.ends_with(['.', ')']) && !cause.fix.ends_with('.'), "{name}: {cause:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn symptoms_match_their_own_texts() {
+        for symptom in all_symptoms() {
+            for name in symptom.names.iter().chain(std::iter::once(&symptom.name)) {
+                assert_eq!(first(name), symptom.name, "{name}");
+                assert_eq!(first(&format!("x: Error {name}(\"…\")")).is_empty(), *name == symptom.name, "{name}");
+            }
+            for text in &symptom.texts {
+                let (start, end) = if text.starts_with("= ") { ("\n", "\n") } else { ("/a/b.rs:12: ", ": c") };
+                let text = text
+                    .trim_start_matches("= ")
+                    .replace('*', "x")
+                    .replace('#', "12.4")
+                    .replace(" ... ", " and so on ");
+                let SymptomMatches::Shown(shown) = diagnose(&format!("{start}{text}{end}")) else { panic!("{text}") };
+                assert!(shown.iter().any(|shown| shown.name == symptom.name), "{text}");
+            }
+            for number in &symptom.numbers {
+                let SymptomMatches::Number(_, matching) = diagnose(&number.number.to_string()) else {
+                    panic!("{number:?}")
+                };
+                assert!(matching.iter().any(|matching| matching.name == symptom.name), "{number:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_looked_up_by_family() {
+        for (text, name) in [
+            ("803", "driver-parts-differ"),
+            ("error 803", "driver-parts-differ"),
+            ("CUDA error: 35", "driver-too-old"),
+            ("cuda runtime error (35)", "driver-too-old"),
+            ("1", "invalid-argument"),
+            ("cudnn 1", "cudnn-not-initialized"),
+            ("cuDNN status 1", "cudnn-not-initialized"),
+            ("cublas 13", "library-execution-failed"),
+            ("nvml 18", "driver-parts-differ"),
+            ("18", "driver-parts-differ"),
+            ("48", "no-kernel-image"),
+            ("exit status 78", "refused-by-the-guard"),
+            ("exit code 127", "library-missing"),
+            ("driver 202", "context"),
+            ("runtime 202", ""),
+            ("4711", ""),
+            ("line 209", ""),
+            ("Check failed: error == cudaSuccess (803 vs. 0)", "driver-parts-differ"),
+            ("x.cu:255 code=35(cudaErrorX) \"y\"", "driver-too-old"),
+            ("CUDNN failure 1: X ; GPU=0", "cudnn-not-initialized"),
+            ("CURAND failure 105: (see curand.h)", "library-bad-argument"),
+            ("HTTP error 804", ""),
+            ("error: os error 100", ""),
+            ("cudaGetDeviceProperties returned 802", "fabric-manager"),
+        ] {
+            assert_eq!(first(text), name, "{text}");
+        }
+    }
+
+    #[test]
+    fn own_messages_return_their_findings() {
+        assert_eq!(first("cudaguard: error[CG202]: cuDNN 9.1.0 is older"), "CG202");
+        assert_eq!(first("x[CG999] y"), "");
+    }
+
+    #[test]
+    fn malformed_rows_are_errors() {
+        let row = |rest: &str| format!("[[symptom]]\nname = \"a\"\ntitle = \"b\"\nmeans = \"c.\"\n{rest}");
+        for (text, expected) in [
+            ("x = 1".to_owned(), "symptoms.toml: `x`: expected no such key"),
+            (row(""), "`symptom[0].cause`: expected an array of tables, found nothing"),
+            (row("numbers = [\"Cuda: 1\"]"), "`symptom[0].numbers`: expected a list of \"FAMILY: NUMBER\""),
+            (
+                row("[[symptom.cause]]\nwhy = \"d.\"\ncodes = [999]\nsee = \"e\"\nfix = \"f\""),
+                "`symptom[0].cause[0].codes`: expected numbers of findings",
+            ),
+        ] {
+            let error = parse_table(&text).expect_err("a malformed row");
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

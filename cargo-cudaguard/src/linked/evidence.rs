@@ -1,0 +1,186 @@
+//! Facts in a linked file about the tools that built it, independent of the build's environment: the releases of the
+//! toolkits that compiled its kernels, the release of the cudart in it, and the compilers of its host code.
+//!
+//! `docs/internals/evidence.md` describes the evidence for each fact. A fact that the file does not contain is absent.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use memchr::memmem;
+
+use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::kernels::{Kernels, Known, Provenance};
+use cudaguard::internal::elf::{self, Elf};
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::linkage::Linkage;
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDART;
+use cudaguard::internal::version::CudaVersion;
+
+mod host;
+mod included;
+mod line_table;
+mod seen;
+
+pub use host::HostCode;
+pub use included::{Included, included_headers};
+pub use seen::{Kernel, LinkEvidence};
+
+/// The build facts of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Provenance of the kernels, each with the number of its container.
+    pub kernels: Vec<(usize, Provenance)>,
+    /// Releases of the cudarts in the file: one, unless several were linked into it.
+    pub cudart: Vec<CudaVersion>,
+    /// Compilers of the host code, as `.comment` names them.
+    pub compilers: Vec<String>,
+}
+
+impl Evidence {
+    /// Collects the facts of a file from its contents and its kernels.
+    pub fn from_binary(binary: &Binary, kernels: &Kernels) -> Self {
+        // The code of a large library is searched only if the library contains a cudart.
+        let linked = matches!(binary.kind, BinaryKind::Executable | BinaryKind::SharedLibrary);
+        Self::from_data(binary.data(), kernels, !linked || binary.linkage(&CUDART) == Linkage::Static)
+    }
+
+    /// Collects the facts from the bytes of a file.
+    pub fn in_bytes(data: &[u8], kernels: &Kernels) -> Self {
+        Self::from_data(data, kernels, true)
+    }
+
+    fn from_data(data: &[u8], kernels: &Kernels, code: bool) -> Self {
+        let (mut cudart, mut compilers) = (BTreeMap::new(), BTreeSet::new());
+        if elf::is_archive(data) {
+            for member in elf::archive_members(data).into_iter().flatten().map_while(Result::ok) {
+                if let Some(elf) = member.data.and_then(|data| Elf::parse(data).ok()) {
+                    collect_evidence(&elf, code, &mut cudart, &mut compilers);
+                }
+            }
+        } else if let Ok(elf) = Elf::parse(data) {
+            collect_evidence(&elf, code, &mut cudart, &mut compilers);
+        }
+        Self {
+            kernels: kernels.provenance(data),
+            cudart: likely_releases(&cudart),
+            compilers: compilers.into_iter().collect(),
+        }
+    }
+
+    /// Returns each provenance of the kernels with its number of containers.
+    pub fn kernel_makers(&self) -> Vec<(Provenance, usize)> {
+        let mut counts = BTreeMap::new();
+        for (_, made) in &self.kernels {
+            *counts.entry(*made).or_insert(0) += 1;
+        }
+        counts.into_iter().collect()
+    }
+
+    /// Returns the `evidence` object of `inspect`. `None` if the file contains no facts.
+    pub fn to_json(&self) -> Option<Value> {
+        let release = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+        let made = |(made, containers): &(Provenance, usize)| {
+            let key = if made.known == Known::Isa { "at_least" } else { "release" };
+            object([
+                ("kind", Value::from(made.kind.to_string())),
+                (key, release(made.release).into()),
+                ("known", made.known.name().into()),
+                ("containers", u64::try_from(*containers).unwrap_or(u64::MAX).into()),
+            ])
+        };
+        let cudart =
+            |version: &CudaVersion| object([("version", Value::from(version.to_string())), ("known", "code".into())]);
+        let mut value = Value::Object(Vec::new());
+        value.insert_some("kernels", (!self.kernels.is_empty()).then(|| array(self.kernel_makers().iter().map(made))));
+        value.insert_some("cudart", (!self.cudart.is_empty()).then(|| array(self.cudart.iter().map(cudart))));
+        let compilers = self.compilers.iter().map(String::as_str);
+        value.insert_some("compilers", (!self.compilers.is_empty()).then(|| array(compilers)));
+        (*self != Self::default()).then_some(value)
+    }
+}
+
+/// Number of occurrences of each constant in code of the form in which a cudart stores its release.
+type Counts = BTreeMap<u32, usize>;
+
+/// Limits above what real files contain, because the table of a damaged file must not fill the memory.
+const MOST_COMPILERS: usize = 16;
+const LONGEST_COMPILER: usize = 200;
+
+fn collect_evidence(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &mut BTreeSet<String>) {
+    const PROGBITS: u32 = 1;
+    const EXECUTABLE: u64 = 4;
+    for section in elf.sections().filter(|section| section.name == ".comment") {
+        for text in
+            section.data.split(|byte| *byte == 0).filter(|text| !text.is_empty() && text.len() <= LONGEST_COMPILER)
+        {
+            if compilers.len() < MOST_COMPILERS {
+                compilers.insert(String::from_utf8_lossy(text).into_owned());
+            }
+        }
+    }
+    let count: fn(&[u8], &mut Counts) = match elf.machine() {
+        elf::machine::X86_64 if code => on_x86_64,
+        elf::machine::AARCH64 if code => on_aarch64,
+        _ => return,
+    };
+    let code = |section: &elf::Section<'_>| section.kind == PROGBITS && section.flags & EXECUTABLE != 0;
+    let sections: Vec<_> = elf.sections().filter(code).map(|section| (section.offset, section.data)).collect();
+    let segments = || {
+        let code = elf.segments().filter(|segment| segment.kind == 1 && segment.flags & 1 != 0);
+        code.map(|segment| (segment.offset, segment.data)).collect()
+    };
+    let parts: Vec<(u64, &[u8])> = if sections.is_empty() { segments() } else { sections };
+    let places: Vec<_> = parts.iter().map(|(offset, data)| (*offset, data.len())).collect();
+    for ((_, data), known) in parts.iter().zip(elf::read_before(&places)) {
+        // Code that overlaps other code was not written by a linker.
+        if known == 0 {
+            count(data, cudart);
+        }
+    }
+}
+
+/// Counts `movl $13000, (%rdi)`: `cudaRuntimeGetVersion` stores its release this way, in two copies of the code.
+fn on_x86_64(code: &[u8], counts: &mut Counts) {
+    for at in memmem::find_iter(code, b"\xc7\x07") {
+        if let Some(value) = code.get(at + 2..at + 6).and_then(|bytes| bytes.try_into().ok()) {
+            let value = u32::from_le_bytes(value);
+            if CudaVersion::is_plausible(value) {
+                *counts.entry(value).or_default() += 1;
+            }
+        }
+    }
+}
+
+/// Counts `mov w19, #13000` next to `mov w25, #13003`, which only a cudart contains. The pair counts twice, like the
+/// two stores on x86-64.
+fn on_aarch64(code: &[u8], counts: &mut Counts) {
+    const MOVE: u32 = 0x5280_0000 >> 21;
+    let constant = |word: &[u8]| {
+        let word = u32::from_le_bytes(word.try_into().ok()?);
+        (word >> 21 == MOVE).then_some(word >> 5 & 0xffff)
+    };
+    let mut before: Option<u32> = None;
+    for word in code.chunks_exact(4) {
+        let this = constant(word);
+        if let Some((one, other)) = before.zip(this) {
+            if one.abs_diff(other) == 3 && CudaVersion::is_plausible(one.min(other)) {
+                *counts.entry(one.min(other)).or_default() += 2;
+            }
+        }
+        before = this;
+    }
+}
+
+/// Returns the existing releases that occur as often as in a cudart. Other code may store such a number once by chance.
+fn likely_releases(counts: &Counts) -> Vec<CudaVersion> {
+    // Any release that is older or newer than the tables may exist.
+    let known: Vec<_> = tables::toolkit_rows().iter().map(|row| row.version).collect();
+    let exists = |version: &CudaVersion| {
+        known.contains(version) || known.iter().all(|row| row > version) || known.iter().all(|row| row < version)
+    };
+    let often = counts.iter().filter(|(_, count)| **count >= 2 && **count % 2 == 0);
+    often.map(|(value, _)| CudaVersion::from_int(*value)).filter(exists).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,8 @@
+//! What a linked file shows of its build, and the note that records it.
+
+pub mod check;
+pub mod evidence;
+pub(crate) mod kernel_ownership;
+pub(crate) mod linker;
+pub mod lock;
+pub mod seal;

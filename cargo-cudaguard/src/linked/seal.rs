@@ -1,0 +1,478 @@
+//! Writes the observed facts into the notes of a linked file: after linking, before cargo copies the file.
+//!
+//! Unless it is fresh linker output ([`LinkObservation::fresh`]), the file is replaced atomically: the new one is
+//! written to the same directory under a hidden name and renamed over the old one. A running program, another hard link
+//! and a process that is killed meanwhile keep the old file. Nothing is synced to disk, as linkers do not do it either.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+mod slots;
+
+use crate::binary::file::{Binary, BinaryKind};
+use crate::linked::evidence::LinkEvidence;
+use cudaguard::internal::arch::Target;
+use cudaguard::internal::coverage::requirements;
+use cudaguard::internal::elf::Elf;
+use cudaguard::internal::manifest::{BuiltWith, KnownBy, Linkage, Manifest, RecordedCudart, Requirement};
+use cudaguard::internal::note;
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::{CUDART, CUDNN, cudart_named};
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+
+/// The facts observed in a linked file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkObservation {
+    /// The package whose notes are sealed; `None`: every note in the file. Notes of other packages are not changed:
+    /// their facts were true of their own files, and the shim compares them with the loaded libraries.
+    pub component: Option<String>,
+    /// How the file links or loads cuDNN. With `Unknown` the fact in the note is not changed.
+    pub library: Linkage,
+    /// The major in the soname of cuDNN, if the file needs it.
+    pub library_named: Option<u32>,
+    /// How it links or loads cudart.
+    pub cudart: Linkage,
+    /// The version in the name of the libcudart that it needs: `libcudart.so.13`. The second number is the library's
+    /// minor up to 10.2, and always 0 after that.
+    pub cudart_named: Option<CudaVersion>,
+    /// The targets of its kernels; `None` if it was not searched for kernels.
+    pub archs: Option<Vec<Target>>,
+    /// The GPU rows of its kernels ([`crate::binary::kernels::Kernels::requirement_rows`]); `None` if it was not searched for
+    /// kernels.
+    pub gpus: Option<Vec<Requirement>>,
+    /// Driver requirements of functions that it looks up at startup: the CUDA version that introduced the newest one,
+    /// and the crate that looks it up ([`crate::knowledge::crates::driver_floors`]).
+    pub looked_up: Vec<(CudaVersion, String)>,
+    /// The evidence of its toolkit.
+    pub seen: LinkEvidence,
+    /// The cuDNN release, if it differs from the recorded one, and the rows that follow from it.
+    pub taken: Option<ResolvedCudnn>,
+    /// The newest function of the driver that the file binds, and the CUDA version that introduced it.
+    pub bound: Option<(CudaVersion, String)>,
+    /// True if the linker output is not published yet and a crash triggers a rebuild. It is patched in place then,
+    /// because copying a large file takes longer than all other steps.
+    pub fresh: bool,
+    /// True if it does not use CUDA and nothing indicates that it should: the toolkit of the machine was not used.
+    pub nothing: bool,
+    /// True if the declared archs in the note are a general list that is not specific to this package. If the file
+    /// contains no code, they are removed.
+    pub archs_of_nobody: bool,
+}
+
+impl LinkObservation {
+    /// Collects the facts that the parsed file shows, without those about its kernels.
+    pub fn from_binary(binary: &Binary) -> Self {
+        Self {
+            component: None,
+            fresh: false,
+            nothing: false,
+            archs_of_nobody: false,
+            library: binary.linkage(CUDNN),
+            library_named: binary.needed.iter().find_map(|name| CUDNN.major(name)),
+            cudart: binary.linkage(&CUDART),
+            cudart_named: binary.needed.iter().find_map(|name| cudart_named(name)),
+            archs: None,
+            gpus: None,
+            looked_up: Vec::new(),
+            seen: LinkEvidence::default(),
+            taken: None,
+            bound: binary
+                .bound
+                .iter()
+                .find(|bound| bound.soname == "libcuda.so.1")
+                .map(|bound| (CudaVersion::from(bound.first), bound.name.clone())),
+        }
+    }
+}
+
+/// The cuDNN release that the build's files show, or a substitute if they show none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedCudnn {
+    /// The release.
+    pub version: Version,
+    /// The origin of the release; `None`: the headers.
+    pub known: Option<KnownBy>,
+    /// The rows that follow from it.
+    pub rows: Vec<Requirement>,
+}
+
+impl ResolvedCudnn {
+    /// Writes it into a manifest, replacing the recorded headers.
+    pub(crate) fn record_in(&self, manifest: &mut Manifest) {
+        manifest.library = Some(BuiltWith { version: self.version, linkage: Linkage::Linked });
+        manifest.library_known = self.known;
+        let others = std::mem::take(&mut manifest.requires)
+            .into_iter()
+            .filter(|row| !matches!(row, Requirement::Library { .. } | Requirement::Part { .. }));
+        manifest.requires = self.rows.iter().cloned().chain(others).collect();
+    }
+}
+
+/// The result of sealing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SealResult {
+    /// Number of changed notes.
+    pub written: usize,
+    /// Number of notes that were already up to date.
+    pub same: usize,
+    /// Notes that cannot be sealed, each with the reason: damaged, or written by a newer cudaguard.
+    pub left: Vec<String>,
+}
+
+/// Seals the notes of a file, in place or into a new file `to`, which replaces an existing one. In place, a file
+/// without notes or with up-to-date notes is not modified.
+///
+/// # Errors
+/// Returns a message with the cause; both files are unchanged then.
+pub fn seal_file(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Result<SealResult, String> {
+    seal_open(&Binary::read(file)?, to, observed).map(|(sealed, _)| sealed)
+}
+
+/// Seals an open file. Also returns the manifests in the sealed file.
+pub(crate) fn seal_open(
+    binary: &Binary,
+    to: Option<&Path>,
+    observed: &LinkObservation,
+) -> Result<(SealResult, Vec<Manifest>), String> {
+    // If the path is a link, its target is replaced, not the link.
+    let file = fs::canonicalize(&binary.path).map_err(|error| format!("{}: {error}", binary.path.display()))?;
+    let mut sealed = SealResult::default();
+    let mut manifests = Vec::new();
+    if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive) {
+        // The libraries that it will be linked to are not known yet.
+        return Ok((sealed, manifests));
+    }
+    let mut changes: Vec<Change> = Vec::new();
+    let elf = if binary.notes.is_empty() { None } else { Elf::parse(binary.data()).ok() };
+    for found in &binary.notes {
+        let known = match found.decode() {
+            Ok(known) => known,
+            Err(error) => {
+                sealed.left.push(format!("a note that cannot be read: {error}"));
+                continue;
+            }
+        };
+        let manifest = known.manifest;
+        if observed.component.as_ref().is_some_and(|component| *component != manifest.component.name) {
+            manifests.push(manifest);
+            continue;
+        }
+        // A note is rewritten only if encoding it again yields the same bytes. Otherwise data of a newer cudaguard
+        // would be lost.
+        if note::encode(&manifest).ok().is_none_or(|again| again[..] != found.descriptor[..]) {
+            sealed.left.push(format!(
+                "the note of {}, written by cudaguard {}, which knows more than this one",
+                manifest.component.name, manifest.cudaguard
+            ));
+            manifests.push(manifest);
+            continue;
+        }
+        if elf.is_some_and(|elf| !elf.maps_note(found.offset)) {
+            sealed.left.push(format!(
+                "the note of {}, which no program header leads to: the guard cannot find it at start-up",
+                manifest.component.name
+            ));
+            continue;
+        }
+        let manifest = observed_manifest(manifest, observed);
+        let new = note::encode(&manifest)?;
+        manifests.push(manifest);
+        if new[..] == found.descriptor[..] {
+            sealed.same += 1;
+        } else {
+            changes.push((found.offset, new.to_vec()));
+        }
+    }
+    sealed.written = changes.len();
+    if binary.kind == BinaryKind::Executable && sealed.written + sealed.same > 0 {
+        changes.extend(slots::slot_changes(binary.data()));
+    }
+    if let Some(to) = to {
+        replace_file(to, &file, &changes).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
+    } else if !changes.is_empty() {
+        let in_place = observed.fresh && has_one_name(&file) && write_changes(&file, &changes).is_ok();
+        let done = if in_place { Ok(()) } else { replace_file(&file, &file, &changes) };
+        done.map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
+    }
+    Ok((sealed, manifests))
+}
+
+/// Copies a file that has no note to seal to `to`.
+///
+/// # Errors
+/// Returns a message with the path that cannot be written.
+pub fn copy_file(file: &Path, to: &Path) -> Result<(), String> {
+    replace_file(to, file, &[]).map_err(|error| format!("cannot write {}: {error}", to.display()))
+}
+
+/// Updates the manifest with the observed facts.
+pub(crate) fn observed_manifest(mut manifest: Manifest, observed: &LinkObservation) -> Manifest {
+    manifest.sealed = true;
+    if observed.nothing {
+        (manifest.toolkit, manifest.library, manifest.host_compiler) = (None, None, None);
+        manifest.declared.clear();
+        manifest.requires.retain(|row| !matches!(row, Requirement::Library { .. } | Requirement::Part { .. }));
+    }
+    if observed.archs_of_nobody && observed.archs.as_ref().is_some_and(Vec::is_empty) {
+        manifest.declared.clear();
+    }
+    if observed.archs.is_some() {
+        manifest.observed.clone_from(&observed.archs);
+    }
+    set_toolkit(&mut manifest, &observed.seen);
+    if let Some(host) = &observed.seen.host {
+        manifest.host_compiler = host.only_compiler().cloned();
+    }
+    if let Some(taken) = &observed.taken {
+        taken.record_in(&mut manifest);
+    }
+    set_cudnn(&mut manifest, observed);
+    let named = manifest.library.as_ref().map(|library| library.version);
+    manifest.library_linked =
+        observed.seen.cudnn_version().filter(|linked| named.is_some_and(|named| named != *linked));
+    set_cudart(&mut manifest, observed);
+    looked_up(&mut manifest, observed);
+    if let Some(rows) = &observed.gpus {
+        manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Gpu { .. }));
+        manifest.requires.extend(rows.iter().cloned());
+        // A driver that is new enough to start the program is then new enough for its machine code.
+        let newest = manifest.requires.iter().filter_map(|requirement| match requirement {
+            Requirement::Driver { cuda, .. } => Some(*cuda),
+            _ => None,
+        });
+        let newest = newest.max();
+        for requirement in &mut manifest.requires {
+            if let Requirement::Gpu { sure_from, .. } = requirement {
+                *sure_from = sure_from.filter(|(cuda, _)| newest.is_none_or(|newest| newest < *cuda));
+            }
+        }
+        // Neighbouring rows that have become equal are merged.
+        manifest.requires.dedup_by(|next, row| requirements::merge_rows(row, next));
+    }
+    manifest
+}
+
+/// Replaces the detected toolkit by the one that the file shows.
+pub(crate) fn set_toolkit(manifest: &mut Manifest, seen: &LinkEvidence) {
+    let recorded = manifest.toolkit.map(CudaVersion::from);
+    if let Some(shown) = seen.built_with(recorded) {
+        if recorded != Some(shown) {
+            manifest.toolkit = Some(Version::new(shown.major, shown.minor, 0));
+        }
+        manifest.toolkit_known = Some(KnownBy::LinkObservation);
+    }
+    if !seen.kernels.is_empty() {
+        manifest.toolkits_besides = seen.other_toolkits(manifest.toolkit.map(CudaVersion::from));
+    }
+}
+
+fn set_cudnn(manifest: &mut Manifest, observed: &LinkObservation) {
+    let Some(library) = &mut manifest.library else { return };
+    library.linkage = match (library.linkage, observed.library) {
+        // A library that is declared as dlopened need not leave a trace in the file.
+        (declared, Linkage::Unknown) | (declared @ Linkage::Dlopened, Linkage::None) => declared,
+        (_, seen) => seen,
+    };
+    let seen = library.linkage;
+    // The headers existed when it was built, but the file does not use them, or uses the library of another major: they
+    // impose no requirements on the host.
+    let other = observed.library_named.is_some_and(|major| major != library.version.major);
+    manifest.requires.retain(|requirement| {
+        seen != Linkage::None && !other
+            || !matches!(requirement, Requirement::Library { .. } | Requirement::Part { .. })
+    });
+    for requirement in &mut manifest.requires {
+        if let Requirement::Library { linkage, .. } = requirement {
+            *linkage = seen;
+        }
+    }
+}
+
+/// Returns the version that determines the minimum driver of a cudart in a file: it needs a driver of the same major,
+/// whatever way it is linked. `shown` is the version that the file and its linker show. A dlopened cudart may be of any
+/// version.
+pub(crate) fn cudart_speaks_for(
+    manifest: &Manifest,
+    linkage: Linkage,
+    named: Option<CudaVersion>,
+    shown: Option<CudaVersion>,
+) -> Option<CudaVersion> {
+    let toolkit = manifest.toolkit.map(CudaVersion::from);
+    match (linkage, named) {
+        (Linkage::Linked, Some(named)) => {
+            let known = shown.or(toolkit).filter(|known| known.major == named.major);
+            known.or(Some(named))
+        }
+        // If its code does not show the version, assume that nvcc linked its default.
+        (Linkage::Static, _) => shown.or(toolkit),
+        _ => None,
+    }
+}
+
+fn set_cudart(manifest: &mut Manifest, observed: &LinkObservation) {
+    if observed.cudart == Linkage::Unknown {
+        return;
+    }
+    let shown = observed.seen.newest_cudart().filter(|_| matches!(observed.cudart, Linkage::Static | Linkage::Linked));
+    let speaks_for = cudart_speaks_for(manifest, observed.cudart, observed.cudart_named, shown);
+    let version = shown.or(speaks_for.filter(|version| manifest.toolkit.map(CudaVersion::from) == Some(*version)));
+    manifest.cudart = Some(RecordedCudart { linkage: observed.cudart, version });
+    manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Driver { .. }));
+    let Some(cudart) = speaks_for else { return };
+    let floor = tables::cudart_floor(cudart);
+    let row = Requirement::Driver {
+        cuda: floor.cuda,
+        release: floor.release.unwrap_or(DriverRelease::new(0, 0, 0)),
+        because: match version {
+            Some(version) => format!("libcudart {version}"),
+            None if cudart.minor == 0 => format!("libcudart {}", cudart.major),
+            None => format!("libcudart {cudart}"),
+        },
+    };
+    // Driver rows precede GPU rows, as MANIFEST.md specifies.
+    let at = manifest.requires.iter().position(|requirement| matches!(requirement, Requirement::Gpu { .. }));
+    manifest.requires.insert(at.unwrap_or(manifest.requires.len()), row);
+}
+
+/// Adds the driver requirements of functions that must all exist, in addition to those of cudart.
+fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
+    let kept =
+        |row: &Requirement| !matches!(row, Requirement::Driver { because, .. } if !because.starts_with("libcudart"));
+    manifest.requires.retain(kept);
+    // The loader requires every bound function, at startup or at its first call.
+    let bound_cuda = observed.bound.as_ref().map(|(cuda, _)| cuda);
+    let floor = |row: &Requirement| matches!(row, Requirement::Driver { cuda, .. } if Some(cuda) >= bound_cuda);
+    let bound = observed.bound.as_ref().filter(|_| !manifest.requires.iter().any(floor));
+    for (cuda, because) in observed.looked_up.iter().chain(bound) {
+        let release = tables::toolkit_floor(Version::new(cuda.major, cuda.minor, 0)).release;
+        let row = Requirement::Driver {
+            cuda: *cuda,
+            release: release.unwrap_or(DriverRelease::new(0, 0, 0)),
+            because: because.clone(),
+        };
+        let at = manifest.requires.iter().position(|requirement| matches!(requirement, Requirement::Gpu { .. }));
+        manifest.requires.insert(at.unwrap_or(manifest.requires.len()), row);
+    }
+}
+
+/// A file that is removed on drop, unless it was renamed.
+struct Temporary(Option<PathBuf>);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The offset in the file, and the new bytes.
+type Change = (u64, Vec<u8>);
+
+/// Replaces `file` by a changed copy of `from`; both may be the same file.
+fn replace_file(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> {
+    let metadata = fs::metadata(from)?;
+    let (folder, name) = (file.parent(), file.file_name());
+    let (Some(folder), Some(name)) = (folder, name) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let prefix = format!(".{}.cudaguard-{}", name.to_string_lossy(), process_space());
+    remove_leftovers(folder, &prefix);
+    let mut temporary = create_temporary(folder, &prefix)?;
+    let Some(path) = temporary.0.clone() else { return Err(io::ErrorKind::NotFound.into()) };
+    fs::copy(from, &path)?;
+    // The copy of a read-only file is read-only.
+    set_writable(&path)?;
+    write_changes(&path, changes)?;
+    keep_owner(&path, &metadata);
+    fs::set_permissions(&path, metadata.permissions())?;
+    fs::rename(&path, file)?;
+    temporary.0 = None;
+    Ok(())
+}
+
+fn write_changes(file: &Path, changes: &[Change]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(file)?;
+    for (offset, bytes) in changes {
+        file.seek(SeekFrom::Start(*offset))?;
+        file.write_all(bytes)?;
+    }
+    Ok(())
+}
+
+fn create_temporary(folder: &Path, prefix: &str) -> io::Result<Temporary> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("{prefix}{}-{number}", std::process::id()));
+        match File::create_new(&path) {
+            Ok(_) => return Ok(Temporary(Some(path))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Identifies the processes among which a process id is unique: those of one boot and one PID namespace. Containers
+/// that share a directory do not see each other's processes.
+fn process_space() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let digits: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    format!("{}.{digits}-", boot.get(..8).unwrap_or_default())
+}
+
+/// Removes temporary files of processes that were killed. Files of running processes are not removed.
+fn remove_leftovers(folder: &Path, prefix: &str) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(prefix)?.split('-').next());
+        let Some(process) = process.and_then(|number| number.parse::<u32>().ok()) else { continue };
+        if Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{process}")).exists() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Returns true if the file has only one hard link. With several, another program such as a cache may use the file.
+#[cfg(unix)]
+fn has_one_name(file: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(file).is_ok_and(|about| about.nlink() == 1)
+}
+
+#[cfg(not(unix))]
+fn has_one_name(_: &Path) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn set_writable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::permissions_set_readonly_false)]
+fn set_writable(path: &Path) -> io::Result<()> {
+    let mut permissions = fs::metadata(path)?.permissions();
+    permissions.set_readonly(false);
+    fs::set_permissions(path, permissions)
+}
+
+/// Sets the owner before the mode, because changing the owner clears mode bits. Only root can do this, and only for
+/// root it is necessary.
+#[cfg(unix)]
+fn keep_owner(path: &Path, metadata: &fs::Metadata) {
+    use std::os::unix::fs::MetadataExt as _;
+    let same = fs::metadata(path).is_ok_and(|new| (new.uid(), new.gid()) == (metadata.uid(), metadata.gid()));
+    if !same {
+        let _ = std::os::unix::fs::chown(path, Some(metadata.uid()), Some(metadata.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &Path, _: &fs::Metadata) {}
+
+#[cfg(test)]
+mod tests;

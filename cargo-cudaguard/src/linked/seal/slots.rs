@@ -1,0 +1,88 @@
+//! Makes references to functions of NVIDIA's libraries weak in a program, so that the guard reports a function that an
+//! older library lacks. Otherwise the loader would end the program before any code of the shim runs. The guard in the
+//! same file provides the slots (`templates/shim/weak_symbols.h`): an empty slot is never called.
+//!
+//! Changes only references that the loader resolves at startup: for the others, the loader reports a missing function
+//! at its first call. Changes only programs: `dlopen` of a library that lacks a function fails immediately, which the
+//! shim cannot delay.
+
+use memchr::memmem;
+
+use super::Change;
+use crate::binary::elf_links::{Slot, dynamic_links};
+use crate::binary::mapped_file::Contents;
+use crate::binary::symbols::{self, Releases};
+use cudaguard::internal::elf::{Elf, HAS_VERSION, MADE_WEAK, machine, tag};
+use cudaguard::internal::vendor;
+
+/// The binding of a weak symbol, in the upper half of the byte that also contains the type.
+const WEAK: u8 = 2 << 4;
+/// Prefix of the shim's counter variable, with all bits inverted here, so that this program does not contain it.
+const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b's', !b'l', !b'o', !b't', !b's', !0x95];
+const DRIVER: &str = "libcuda.so.1";
+
+/// Returns the changes to this program. Empty if it contains no guard that handles the weak references.
+pub(super) fn slot_changes(data: &Contents) -> Vec<Change> {
+    let Ok(elf) = Elf::parse(data) else { return Vec::new() };
+    let known = matches!(elf.machine(), machine::X86_64 | machine::AARCH64) && elf.is_64_bit();
+    if !known || elf.interpreter().is_none() || !elf.needed().iter().any(|name| is_guarded(name)) {
+        return Vec::new();
+    }
+    let slots = dynamic_links(&elf).map(|links| links.startup_slots()).unwrap_or_default();
+    let made: Vec<_> = slots.iter().filter_map(|slot| Some((slot, symbol_owner(&elf, slot)?))).collect();
+    let Ok(count) = u32::try_from(made.len()) else { return Vec::new() };
+    let counters = if made.is_empty() { Vec::new() } else { counter_offsets(data) };
+    if counters.is_empty() {
+        return Vec::new();
+    }
+    let mut changes: Vec<Change> = counters.into_iter().map(|at| (at as u64, count.to_le_bytes().into())).collect();
+    for (slot, library) in made {
+        let Some(entry) = data.get(slot.offset..slot.offset + 24) else { return Vec::new() };
+        let mut entry = entry.to_vec();
+        entry[4] = WEAK | entry[4] & 15;
+        entry[5] |= MADE_WEAK | if slot.version.is_some() { HAS_VERSION } else { 0 };
+        entry[16..].copy_from_slice(&(library.name_at << 32 | u64::from(library.first)).to_le_bytes());
+        changes.push((slot.offset as u64, entry));
+    }
+    changes.retain(|(at, new)| usize::try_from(*at).ok().and_then(|at| data.get(at..at + new.len())) != Some(new));
+    changes
+}
+
+fn is_guarded(soname: &str) -> bool {
+    soname == DRIVER || vendor::ALL.iter().any(|library| library.is_named(soname))
+}
+
+struct Whose {
+    /// Offset of the library's name in the string table.
+    name_at: u64,
+    /// The first release that has the function, packed; 0 if unknown.
+    first: u32,
+}
+
+/// Returns the checked library that a symbol belongs to. The symbol versions of NVIDIA's libraries are named like the
+/// library, and the guard uses that name for both. A function without a version is assigned only if the symbol table
+/// lists it.
+fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
+    let name = std::str::from_utf8(slot.name).ok()?;
+    let asked = |soname: &str| match slot.version {
+        Some(version) => version.of == Some(soname.as_bytes()) && version.name == soname.as_bytes(),
+        None => symbols::releases_with(soname, name).is_some(),
+    };
+    let needed = elf.dynamic().filter(|(found, _)| *found == tag::NEEDED);
+    needed.filter_map(|(_, at)| Some((at, std::str::from_utf8(elf.dynamic_string(at)?).ok()?))).find_map(
+        |(name_at, soname)| {
+            let first = match symbols::releases_with(soname, name) {
+                Some(Releases { first: Some(first), .. }) => first.packed().unwrap_or(0),
+                _ => 0,
+            };
+            let fits = is_guarded(soname) && asked(soname) && u32::try_from(name_at).is_ok();
+            fits.then_some(Whose { name_at, first })
+        },
+    )
+}
+
+/// Returns the offsets of the shim's counters in this file.
+fn counter_offsets(data: &[u8]) -> Vec<usize> {
+    let mark = MARK.map(|byte| !byte);
+    memmem::find_iter(data, &mark).map(|at| at + mark.len()).filter(|at| data.len() >= at + 4).collect()
+}

@@ -1,0 +1,295 @@
+//! The steps of a build after [`cudaguard::internal::pipeline`]: the crates, the linked file, the lock, the note that is sealed.
+
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+
+use cudaguard::internal::checks;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
+use cudaguard::internal::lock::{self, Lock};
+use cudaguard::internal::manifest::{BuiltWith, KnownBy, Linkage, Manifest};
+use cudaguard::internal::note::{self, SIZE};
+use cudaguard::internal::pipeline::{BuildCheck, BuildInputs, CudaIntent, is_library_absent};
+use cudaguard::internal::policy::Policy;
+use cudaguard::internal::toolchain::{BuildSystem, LibraryHeaders, Toolchain};
+use cudaguard::internal::vendor::CUDNN;
+
+use crate::binary::file::Binary;
+use crate::binary::kernels::Kernels;
+use crate::knowledge::crates::{self, Crate, CrateUse};
+use crate::linked::check::{self, Linked};
+use crate::linked::evidence::{Included, LinkEvidence};
+use crate::linked::lock as linked_lock;
+use crate::linked::seal::{self, LinkObservation, ResolvedCudnn};
+
+/// Why a file is not guarded from whose note the linker, or a step after it, has left nothing.
+pub const NOTE_MISSING: &str = "it is not in the file";
+
+/// A checked build, and what its crates would do.
+#[derive(Debug)]
+pub struct CheckedBuild {
+    /// The build.
+    pub build: BuildCheck,
+    /// What its crates would do.
+    pub uses: Vec<CrateUse>,
+    /// What is wrong with those.
+    pub of_crates: Vec<Finding>,
+}
+
+impl Deref for CheckedBuild {
+    type Target = BuildCheck;
+
+    fn deref(&self) -> &BuildCheck {
+        &self.build
+    }
+}
+
+impl DerefMut for CheckedBuild {
+    fn deref_mut(&mut self) -> &mut BuildCheck {
+        &mut self.build
+    }
+}
+
+/// Checks a build and its crates.
+///
+/// # Errors
+/// Why it cannot be checked: see [`BuildInputs::check`].
+pub fn check_build(facts: &BuildInputs<'_>, crates: &[Crate], env: &Env) -> Result<CheckedBuild, String> {
+    let mut build = facts.check(env)?;
+    if facts.sees_linked && build.toolchain.by != BuildSystem::Options {
+        // nvcc's host compiler may be named by an option, and a library to the linker alone: the linked file shows them.
+        let (later, now) = std::mem::take(&mut build.findings)
+            .into_iter()
+            .partition(|finding| linked_lock::is_told_by_linked(finding, &build.toolchain));
+        build.findings = now;
+        build.deferred.extend::<Vec<Finding>>(later);
+    }
+    let uses = crates::detect_crates(env, crates, &build.toolchain, Path::new("/"), !build.policy.fleet.is_empty());
+    let of_crates = crates::check_crates(&build.policy, &build.toolchain, &uses);
+    Ok(CheckedBuild { of_crates: facts.apply_policy(&build.policy, of_crates).findings, uses, build })
+}
+
+impl CheckedBuild {
+    /// Records: what the note says of this build.
+    pub fn to_manifest(&self, facts: &BuildInputs<'_>) -> Manifest {
+        let mut manifest = self.build.to_manifest(facts);
+        manifest.opens = crates::dlopen::dlopened_libraries(&self.uses);
+        manifest
+    }
+
+    /// The note's payload.
+    ///
+    /// # Errors
+    /// Which entry is too long.
+    pub fn encode_note(&self, facts: &BuildInputs<'_>) -> Result<Box<[u8; SIZE]>, String> {
+        note::encode(&self.to_manifest(facts))
+    }
+}
+
+/// Whether a linked file, and everything that was said before it, has nothing of CUDA: it is not judged then.
+///
+/// # Errors
+/// Why the file cannot be read.
+pub fn has_nothing(
+    facts: &BuildInputs<'_>,
+    policy: &Policy,
+    binary: &Binary,
+    kernels: &Kernels,
+) -> Result<bool, String> {
+    Ok(facts.cuda_intent(policy) == CudaIntent::Nobody && !kernels.has_kernels() && !binary.reaches_cuda()?)
+}
+
+/// The guarded library that a linked file needs, where nobody can tell which headers it was compiled with: the release
+/// of the library that the linker took stands for theirs, since they come in one package; else the first release that
+/// has all the functions that the file binds. With it the finding that says so.
+pub fn resolve_cudnn(
+    facts: &BuildInputs<'_>,
+    policy: &Policy,
+    toolchain: &Toolchain,
+    manifest: &Manifest,
+    binary: &Binary,
+    seen: &LinkEvidence,
+) -> (Option<ResolvedCudnn>, Vec<Finding>) {
+    let Some(soname) = binary.needed.iter().find(|name| CUDNN.is_named(name)) else { return (None, Vec::new()) };
+    let library = seen.library_taken.clone();
+    let known = library.as_ref().and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
+    let judged = toolchain.library_used().and_then(|library| library.path.canonicalize().ok());
+    let is_judged = known.is_some_and(|(_, path)| judged.is_some() && path.canonicalize().ok() == judged);
+    let by_policy = policy.library_built.map(|version| (version, KnownBy::Declared));
+    if let Some(recorded) = &manifest.library {
+        // Headers of the system, and a library from elsewhere: these need not be its headers.
+        let other = known.is_some_and(|(version, _)| version != recorded.version && !is_judged);
+        let of_system = manifest.library_known.is_none() && toolchain.has_library_headers_of_system() && other;
+        if !of_system && manifest.library_known != Some(KnownBy::Declared) {
+            return (None, Vec::new());
+        }
+    }
+    let bound = binary.bound.iter().find(|bound| CUDNN.is_named(&bound.soname));
+    let release = by_policy.or(known.map(|(version, _)| (version, KnownBy::Linked)));
+    let release = release.or_else(|| Some((bound?.first, KnownBy::Symbols)));
+    let taken = release.map(|(version, known)| {
+        let built = BuiltWith { version, linkage: Linkage::Linked };
+        ResolvedCudnn { version, known: Some(known), rows: built.requirement_rows(policy) }
+    });
+    let mut findings = Vec::new();
+    if by_policy.is_none() {
+        let values = Values::default().with("file", &facts.component.name).with("library", soname);
+        let values = values.with_known("found", known.map(|(version, _)| version));
+        let values = values.with_known("path", known.map(|(_, path)| path.display()));
+        let values = values
+            .with_known("symbol", bound.map(|bound| &bound.name))
+            .with_known("min", bound.map(|bound| bound.first));
+        let by_cargo = if taken.is_some() {
+            MessageTemplate::CudnnHeadersUnknown
+        } else {
+            MessageTemplate::CudnnHeadersUnknownNothing
+        };
+        let words = toolchain.by.choose(
+            by_cargo,
+            MessageTemplate::CudnnHeadersUnknownCMake,
+            MessageTemplate::CudnnHeadersUnknownOptions,
+        );
+        findings.push(words.to_finding(&values));
+    }
+    // What policy and toolkit say of it; a build system's way to it has been followed.
+    if let Some(library) = library.filter(|_| !is_judged && toolchain.by == BuildSystem::Cargo) {
+        let taken = toolchain.with_library_taken(library);
+        findings.extend(checks::build::recheck_linked_cudnn(policy, toolchain, &taken));
+    }
+    (taken, findings)
+}
+
+/// The guarded library's headers that the code of a linked file was compiled with, where the build has left something that
+/// shows them: whatever is named elsewhere, the record is of these, and they are held against the library that the linker
+/// took. Of several the newest is recorded. Nothing where the file needs no such library, or nothing shows its headers.
+pub fn compiled_with(
+    policy: &Policy,
+    toolchain: &Toolchain,
+    seen: &LinkEvidence,
+    included: &[Included],
+) -> Option<(ResolvedCudnn, Vec<Finding>)> {
+    let newest = included.iter().map(|one| one.version).max()?;
+    let linked = match &seen.library_taken {
+        Some(library) => toolchain.with_library_taken(library.clone()),
+        None => toolchain.clone(),
+    };
+    let mut findings = Vec::new();
+    for one in included {
+        let headers = LibraryHeaders { path: one.path.clone(), version: Some(one.version) };
+        let now = linked.with_library_included(headers, &one.by);
+        for finding in checks::build::recheck_linked_cudnn(policy, toolchain, &now) {
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
+    let built = BuiltWith { version: newest, linkage: Linkage::Linked };
+    Some((ResolvedCudnn { version: newest, known: None, rows: built.requirement_rows(policy) }, findings))
+}
+
+/// What was kept back before linking, and holds now that the file has shown what was used.
+pub fn deferred_findings(judged: &CheckedBuild, seen: &LinkEvidence, binary: &Binary) -> Vec<Finding> {
+    let takes_library = binary.needed.iter().any(|name| CUDNN.is_named(name));
+    let named = judged.toolchain.named_releases();
+    let holds = |finding: &&Finding| {
+        let found = takes_library && is_library_absent(finding, &judged.toolchain);
+        check::still_holds(finding, seen, &named) && !linked_lock::is_superseded(finding, seen) && !found
+    };
+    judged.deferred.iter().filter(holds).cloned().collect()
+}
+
+/// Holds the linked file against the policy and what was recorded before, and weighs. `library` is what is
+/// wrong with the guarded library that it turned out to need.
+pub fn judge_linked(
+    facts: &BuildInputs<'_>,
+    policy: &Policy,
+    manifest: &Manifest,
+    linked: &Linked<'_>,
+    library: Vec<Finding>,
+    taken: Option<&ResolvedCudnn>,
+) -> Vec<Finding> {
+    let mut manifest = manifest.clone();
+    if let Some(taken) = taken {
+        taken.record_in(&mut manifest);
+    }
+    let mut findings = check::check_linked(policy, &manifest, linked);
+    findings.extend(library);
+    facts.apply_policy(policy, findings).findings
+}
+
+/// Holds the linked file against the lock. `kept_back` is what was not said before linking, `insist` whether any drift is
+/// an error.
+///
+/// # Errors
+/// Where the lock cannot be read.
+pub fn lock_drift(
+    facts: &BuildInputs<'_>,
+    policy: &Policy,
+    recorded: &Manifest,
+    linked: &Linked<'_>,
+    kept_back: &[Finding],
+    insist: bool,
+) -> Result<Vec<Finding>, String> {
+    let Some(file) = Lock::lock_path(facts.top) else { return Ok(Vec::new()) };
+    let Some(lock) = Lock::read(&file)? else { return Ok(Vec::new()) };
+    let kept_back = kept_back.iter().any(|finding| finding.code == Code::LockDrift);
+    let mut weighed =
+        facts.apply_policy(policy, linked_lock::judge_linked(&lock, &file, recorded, linked, kept_back)).findings;
+    if insist {
+        lock::enforce_locked(&mut weighed, policy);
+    }
+    Ok(weighed)
+}
+
+/// Seals its notes in the file, or in `to`, which becomes a copy of it: the manifests that stand in it then. `seen` is what its tools tell; `None` where it has
+/// nothing of CUDA; `judged` is the build, where its crates and variables are its own. The inner error is why the file does not carry this package's guard, though one was given to the
+/// linker: what [`not_guarded`] takes.
+///
+/// # Errors
+/// Why the file cannot be read or written.
+pub fn seal_file(
+    facts: &BuildInputs<'_>,
+    binary: &Binary,
+    to: Option<&Path>,
+    kernels: &Kernels,
+    judged: Option<&CheckedBuild>,
+    seen: Option<LinkEvidence>,
+    taken: Option<ResolvedCudnn>,
+) -> Result<Result<Vec<Manifest>, String>, String> {
+    let uses = judged.map_or(&[][..], |judged| &judged.uses);
+    let mut looked_up = Vec::new();
+    for (symbol, cuda, by) in crates::driver_floors(uses) {
+        if binary.holds_name(symbol)? {
+            looked_up.push((cuda, by));
+        }
+    }
+    let of_file = LinkObservation::from_binary(binary);
+    // The file names functions of the library's, and who looks them up is known from the graph.
+    let opened = binary.linkage(CUDNN) == Linkage::Unknown && uses.iter().any(|one| one.opens_library(CUDNN.key));
+    let observed = LinkObservation {
+        looked_up,
+        // cargo hands a file on only where its compiler has ended well, and runs it again where it has not.
+        fresh: facts.given.is_none(),
+        nothing: seen.is_none(),
+        archs_of_nobody: judged.is_some_and(|judged| judged.toolchain.archs.named_by().is_none()),
+        seen: seen.unwrap_or_default(),
+        taken,
+        library: if opened { Linkage::Dlopened } else { of_file.library },
+        component: Some(facts.package.to_owned()),
+        archs: Some(kernels.built_targets()),
+        gpus: Some(kernels.requirement_rows()),
+        ..of_file
+    };
+    let (sealed, manifests) = seal::seal_open(binary, to, &observed)?;
+    if sealed.written + sealed.same == 0 {
+        return Ok(Err(sealed.left.into_iter().next().unwrap_or_else(|| NOTE_MISSING.to_owned())));
+    }
+    Ok(Ok(manifests))
+}
+
+/// What to say of a file that does not carry the guard which the linker was given, as it weighs in this build.
+pub fn not_guarded(facts: &BuildInputs<'_>, policy: &Policy, name: &str, file: &Path, why: &str) -> Vec<Finding> {
+    let values = Values::default().with("file", name).with("path", file.display());
+    let values = values.with("component", &facts.component).with("why", why);
+    facts.apply_policy(policy, vec![MessageTemplate::GuardNotLinked.to_finding(&values)]).findings
+}

@@ -1,0 +1,356 @@
+//! Pure: (policy, result of a build) → findings: whether the machines of the policy's fleets can run it.
+//!
+//! Before linking only the declarations are known. [`check_declared_fleet`] checks them if the linked file is not examined later:
+//! under plain cargo, and for `check`. Otherwise [`super::linked`] checks the file.
+
+use crate::config::policy::Policy;
+use crate::coverage::compatibility::Compatibility;
+use crate::finding::{Finding, MessageFragment, MessageTemplate, Severity, Values};
+use crate::knowledge::tables::{self, Cc, CcSupport, Floor, Supports};
+use crate::knowledge::vendor::{CUDNN, serves_later};
+use crate::manifest::model::Linkage;
+use crate::model::arch::{Arch, ArchRequest, Target};
+use crate::model::version::{CudaVersion, Version};
+use crate::toolchain::Toolchain;
+
+use super::wording::{describe, join_targets, policy_args};
+
+/// Checks whether the declarations serve the fleets. All unknown facts give one info. cuDNN's fleet is excluded,
+/// because every build knows the headers.
+pub fn check_declared_fleet(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
+    let (mut findings, mut open) = (Vec::new(), Vec::new());
+    check_archs(policy, toolchain, &mut findings, &mut open);
+    check_driver(policy, toolchain, &mut findings, &mut open);
+    if policy.library_fleet.is_some()
+        && policy.library_linkage != Some(Linkage::None)
+        && used_library(policy, toolchain).is_none()
+    {
+        open.push(MessageFragment::OpenCudnn.render(&Values::default()));
+    }
+    if !open.is_empty() {
+        findings.push(MessageTemplate::FleetCannotTell.to_finding(&Values::default().with("open", open.join("\n"))));
+    }
+    findings
+}
+
+/// GPUs, each with its name in the policy.
+pub type Named<'a> = Vec<(&'a str, Cc)>;
+
+/// Number of names in a line; further ones are counted.
+const NAMED: usize = 6;
+
+/// Lists each name once, in one line.
+pub fn join_unique(mut all: Vec<String>) -> String {
+    let mut seen = std::collections::BTreeSet::new();
+    all.retain(|name| seen.insert(name.clone()));
+    let more = all.len().saturating_sub(NAMED);
+    all.truncate(NAMED);
+    let text = all.join(", ");
+    if more == 0 { text } else { format!("{text} and {more} more") }
+}
+
+/// Lists GPUs by their names in the policy: `T4 (7.5)`.
+pub fn join_gpus(gpus: &[(&str, Cc)]) -> String {
+    let one = |(name, (major, minor)): &(&str, Cc)| {
+        let cc = format!("{major}.{minor}");
+        if *name == cc { cc } else { format!("{name} ({cc})") }
+    };
+    join_unique(gpus.iter().map(one).collect())
+}
+
+/// The machine code that serves these GPUs: `sm_75`.
+pub fn join_cures(gpus: &[(&str, Cc)]) -> String {
+    let mut ccs: Vec<Cc> = gpus.iter().map(|(_, cc)| *cc).collect();
+    ccs.sort_unstable();
+    ccs.dedup();
+    join_unique(ccs.iter().map(|(major, minor)| format!("sm_{major}{minor}")).collect())
+}
+
+/// Returns the hint for GPUs without code. The toolkit in use cannot compile an arch that it has dropped or does not
+/// know yet. `to` is the place to add archs; `None`: nvcc's flags.
+pub fn fix_for_gpus(unserved: &[(&str, Cc)], toolkit: Option<Version>, to: Option<&str>) -> String {
+    let not_made = unserved.iter().find_map(|(_, cc)| {
+        let arch = Arch::from_cc(*cc)?;
+        let answer = tables::can_make(toolkit?, Target::Cubin(arch));
+        (answer != CcSupport::Made).then_some((arch, answer))
+    });
+    let values = Values::default().with("archs", join_cures(unserved)).with_known("variable", to);
+    let values = values.with_known("targets", not_made.as_ref().map(|(arch, _)| format!("sm_{arch}")));
+    match not_made {
+        Some((_, CcSupport::Dropped { last: Some(last) })) => {
+            MessageFragment::BuildWithOlder.render(&values.with("last", last))
+        }
+        Some((_, CcSupport::Dropped { last: None })) => MessageFragment::BuildWithAnOlder.render(&values),
+        Some((_, CcSupport::TooNew { first: Some(first) })) => {
+            MessageFragment::BuildWithNewer.render(&values.with("first", first))
+        }
+        _ if to.is_some() => MessageFragment::AddToList.render(&values),
+        _ => MessageFragment::AddToFlags.render(&values),
+    }
+}
+
+/// Values of a finding about `[gpu] fleet`.
+pub fn fleet_args(policy: &Policy, named: &[(&str, Cc)]) -> Values {
+    policy_args(policy).with("fleet", join_gpus(named))
+}
+
+/// The unknown facts, with reasons.
+type Open = Vec<String>;
+
+fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, open: &mut Open) {
+    let (named, archs) = (policy.fleet_ccs(), &toolchain.archs);
+    if named.is_empty() {
+        return;
+    }
+    let strongest = archs.declared.iter().find(|declared| !declared.adds);
+    if archs.in_force.is_empty() {
+        // Unreadable archs, and `native` without a GPU, have separate findings.
+        if strongest.is_none() {
+            open.push(MessageFragment::OpenArchs.render(&Values::default()));
+        }
+        return;
+    }
+    if strongest.is_some_and(|declared| declared.has_request(ArchRequest::Native)) {
+        return;
+    }
+    let by_any = |serves: Compatibility| {
+        let archs = &archs.in_force;
+        move |cc: Cc| archs.iter().any(|target| target.compatibility_with(cc) == serves)
+    };
+    let (served, unknown) = (by_any(Compatibility::Yes), by_any(Compatibility::CannotTell));
+    let (unclear, unserved): (Named<'_>, Named<'_>) =
+        named.iter().copied().filter(|(_, cc)| !served(*cc)).partition(|(_, cc)| unknown(*cc));
+    let list = join_targets(&archs.in_force);
+    let about = |named: &[(&str, Cc)]| Values::default().with("targets", &list).with("gpus", join_gpus(named));
+    if !unclear.is_empty() {
+        open.push(MessageFragment::OpenGpus.render(&about(&unclear)));
+    }
+    // Some crates keep PTX next to their machine code; only the dependency graph shows which crates compile here.
+    let beside = |cc: Cc| {
+        let by_crates = strongest.is_some_and(|declared| declared.source == "CUDA_COMPUTE_CAP");
+        by_crates
+            && archs
+                .in_force
+                .iter()
+                .any(|target| Target::Ptx(target.base_arch()).compatibility_with(cc) == Compatibility::Yes)
+    };
+    let (by_crates, unserved): (Named<'_>, Named<'_>) = unserved.into_iter().partition(|(_, cc)| beside(*cc));
+    if !by_crates.is_empty() {
+        open.push(MessageFragment::OpenPtx.render(&about(&by_crates)));
+    }
+    if unserved.is_empty() {
+        return;
+    }
+    let source = strongest.or(archs.declared.first()).map(|declared| declared.source.as_str()).unwrap_or_default();
+    let lists = ["[gpu] archs", "CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES"];
+    let to = lists.contains(&source).then_some(source);
+    let values =
+        fleet_args(policy, &named).with("gpus", join_gpus(&unserved)).with("declared", list).with("source", source);
+    let finding = MessageTemplate::FleetUndeclared
+        .to_finding(&values.with("cure", fix_for_gpus(&unserved, toolchain.toolkit_version(), to)));
+    findings.push(unless_declared(finding, toolchain));
+}
+
+/// Builds the finding. It is a warning if only a variable names archs: the variable applies to every build, and only
+/// the linked file shows if this package has own kernels. PyTorch's list is for PyTorch's extensions alone, so it
+/// gives an info.
+fn unless_declared(finding: Finding, toolchain: &Toolchain) -> Finding {
+    let strongest = toolchain.archs.declared.iter().find(|declared| !declared.adds);
+    match strongest {
+        Some(declared) if declared.is_of_project() => finding,
+        Some(declared) if declared.is_of_torch() => finding.with_severity(Severity::Info),
+        _ => finding.with_severity(Severity::Warning),
+    }
+}
+
+/// The oldest driver of the fleet.
+#[derive(Clone, Copy, Debug)]
+pub struct FleetDriver<'a> {
+    /// The text in the policy: `535`.
+    text: &'a str,
+    /// What it supports.
+    pub supports: Supports,
+}
+
+impl<'a> FleetDriver<'a> {
+    /// `[driver] fleet`.
+    pub fn from_policy(policy: &'a Policy) -> Option<Self> {
+        let text = policy.driver_fleet.as_deref()?;
+        Some(Self { text, supports: tables::driver_supports(policy.driver_fleet_release()?) })
+    }
+
+    /// Returns whether it meets a requirement; `None` if unknown. The CUDA version decides: every release of a branch
+    /// supports the same one.
+    pub fn meets_floor(self, floor: Floor) -> Option<bool> {
+        self.supports.covers(floor.cuda).filter(|serves| floor.exact || !serves)
+    }
+
+    /// Does the same for code of this GPU. A machine with the GPU has a driver for it, however old the fleet's oldest
+    /// driver is.
+    pub fn serves_on(self, floor: Floor, cc: Cc) -> Option<bool> {
+        let first = tables::first_of_generation(cc);
+        if first.is_some_and(|first| first.cuda >= floor.cuda) {
+            return Some(true).filter(|_| floor.exact);
+        }
+        self.meets_floor(floor)
+    }
+
+    /// Values of a finding about a requirement that it does not meet.
+    pub fn floor_args(self, policy: &Policy, floor: Floor) -> Values {
+        let values = fleet_args(policy, &policy.fleet_ccs()).with("driver_fleet", self.text);
+        let values = match self.supports.exact_version() {
+            Some(cuda) => values.with("cuda", cuda),
+            None => values.with_known("most", self.supports.most),
+        };
+        // The branch to which `[driver] fleet` would have to be raised.
+        let branch =
+            tables::branch_rows().iter().find(|row| row.exact && row.least >= floor.cuda).map(|row| row.branch);
+        let branch = branch.or(floor.release.map(|release| release.branch));
+        values.with("needs_cuda", floor.cuda).with_known("needs_release", floor.release).with_known("branch", branch)
+    }
+}
+
+/// Checks a program with this cudart against the oldest driver of the fleet. `built` contains its name.
+pub fn check_cudart(
+    policy: &Policy,
+    fleet: FleetDriver<'_>,
+    cudart: CudaVersion,
+    words: MessageTemplate,
+    (name, built): (&'static str, &str),
+) -> Option<Finding> {
+    let floor = tables::cudart_floor(cudart);
+    (fleet.meets_floor(floor) == Some(false)).then(|| {
+        let older = fleet.supports.most.filter(|most| most.major < cudart.major);
+        let values = fleet.floor_args(policy, floor).with_known("instead", older.map(|most| most.major));
+        words.to_finding(&values.with("cuda_major", cudart.major).with(name, built).with("found_cuda", cudart))
+    })
+}
+
+/// Checks for code that the oldest driver of the fleet cannot load, for these GPUs.
+pub fn check_code(
+    policy: &Policy,
+    fleet: FleetDriver<'_>,
+    floor: Floor,
+    gpus_of_it: &[(&str, Cc)],
+    toolkit: Option<Version>,
+) -> Values {
+    let values = fleet.floor_args(policy, floor).with("gpus", join_gpus(gpus_of_it));
+    values.with("cure", machine_code(gpus_of_it, toolkit))
+}
+
+fn check_driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, open: &mut Open) {
+    let Some(fleet) = FleetDriver::from_policy(policy) else { return };
+    let Some(toolkit) = toolchain.sourced_toolkit_version() else {
+        open.push(MessageFragment::OpenToolkit.render(&Values::default()));
+        return;
+    };
+    let release = CudaVersion::from(toolkit.value);
+    let line = describe(&toolkit);
+    match fleet.meets_floor(tables::cudart_floor(release)) {
+        Some(true) => {}
+        // Only the linked file shows if it contains cudart. A program of the driver API has no such requirement.
+        Some(false) => findings.extend(
+            check_cudart(policy, fleet, release, MessageTemplate::DriverFleetOlderDeclared, ("toolkit", &line))
+                .map(|finding| finding.with_severity(Severity::Warning)),
+        ),
+        None => open.push(MessageFragment::OpenDriver.render(&Values::default().with("driver_fleet", fleet.text))),
+    }
+    let serves = |target: &&Target, cc: Cc| target.compatibility_with(cc) == Compatibility::Yes;
+    let floor = tables::ptx_isa(toolkit.value).map_or_else(|| tables::toolkit_floor(toolkit.value), tables::ptx_floor);
+    let by_ptx: Named<'_> = policy
+        .fleet_ccs()
+        .into_iter()
+        .filter(|(_, cc)| fleet.serves_on(floor, *cc) == Some(false))
+        .filter(|(_, cc)| {
+            let mut serving = toolchain.archs.in_force.iter().filter(|target| serves(target, *cc)).peekable();
+            serving.peek().is_some() && serving.all(|target| matches!(target, Target::Ptx(_)))
+        })
+        .collect();
+    if by_ptx.is_empty() {
+        return;
+    }
+    let values = check_code(policy, fleet, floor, &by_ptx, Some(toolkit.value)).with("toolkit", line);
+    let finding = MessageTemplate::DriverFleetCodeDeclared.to_finding(&values.with("toolkit_cuda", release));
+    findings.push(unless_declared(finding, toolchain));
+}
+
+/// Returns the hint if PTX does not serve: machine code, from this toolkit or a newer one.
+fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
+    let made = |cc: Cc| {
+        let arch = Arch::from_cc(cc).zip(toolkit);
+        arch.is_some_and(|(arch, toolkit)| tables::can_make(toolkit, Target::Cubin(arch)) == CcSupport::Made)
+    };
+    let made = gpus.iter().all(|(_, cc)| made(*cc));
+    let phrase = if made { MessageFragment::AddMachineCode } else { MessageFragment::AddMachineCodeElsewhere };
+    phrase.render(&Values::default().with("archs", join_cures(gpus)))
+}
+
+/// The cuDNN in use: its version, its path, and the CUDA major that it is built for.
+fn used_library(policy: &Policy, toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)> {
+    let library = toolchain.library_used();
+    let by_library = library.and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
+    let by_headers = toolchain.library_headers_used().and_then(|headers| Some((headers.version?, &headers.path)));
+    let by_policy = policy.library_built.zip(policy.path.as_ref());
+    // The start of the program compares with its headers.
+    let (version, path) = by_headers.or(by_policy).or(by_library)?;
+    let built = library.and_then(|library| library.cuda_major.as_ref()).map(|major| major.value);
+    Some((version, path.display().to_string(), built.or(toolchain.toolkit_version().map(|toolkit| toolkit.major))))
+}
+
+/// Compares cuDNN with its fleet and with the GPUs.
+pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Some((version, path, cuda)) = used_library(policy, toolchain) else { return findings };
+    let named = policy.fleet_ccs();
+    let values = fleet_args(policy, &named).with("found", version).with("path", path);
+    // A statically linked cuDNN needs none on the machine.
+    let fleet = policy.library_fleet.as_deref().filter(|_| policy.library_linkage != Some(Linkage::Static));
+    if let Some((text, oldest)) = fleet.zip(policy.library_fleet_version()) {
+        let patch_named = text.split('.').nth(2).is_some();
+        let (built, older) = ((version.major, version.minor), (oldest.major, oldest.minor));
+        let older_patch = built == older && policy.library_patch_refuse && patch_named && oldest.patch < version.patch;
+        if oldest.major != version.major || older < built || older_patch {
+            let values = values.clone().with("library_fleet", text).with("min", format!("{}.{}", built.0, built.1));
+            let values = values.with("instead", format!("{}.{}", oldest.major, oldest.minor));
+            let words = (
+                MessageTemplate::CudnnFleetOlder,
+                MessageTemplate::CudnnFleetOlderCMake,
+                MessageTemplate::CudnnFleetOlderOptions,
+            );
+            findings.push(toolchain.by.choose(words.0, words.1, words.2).to_finding(&values));
+        }
+    }
+    let Some(cuda) = cuda else { return findings };
+    let values = values.with("cuda_major", cuda);
+    let discrete = || named.iter().copied().filter(|(_, cc)| !tables::is_tegra(*cc));
+    let oldest = CUDNN.release_table().min_cc(version, cuda);
+    let left: Named<'_> = discrete().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect();
+    if let Some(newest_of) = left.first().map(|_| &left) {
+        let serving = CUDNN.release_table().releases_for(cuda).iter().rev().find(|release| {
+            let least = CUDNN.release_table().min_cc(**release, cuda);
+            least.is_some_and(|least| newest_of.iter().all(|(_, cc)| *cc >= least))
+        });
+        let (major, minor) = oldest.unwrap_or_default();
+        let values = values.clone().with("gpus", join_gpus(newest_of)).with("oldest", format!("{major}.{minor}"));
+        let words = if serving.is_some() { MessageTemplate::CudnnLeftGpu } else { MessageTemplate::CudnnLeftGpuNone };
+        findings.push(words.to_finding(&values.with_known("last", serving)));
+    }
+    let newest = discrete().find_map(|(_, cc)| newest_before(version, cuda, cc));
+    if let Some((major, minor)) = newest {
+        let newer: Named<'_> = discrete().filter(|(_, cc)| newest_before(version, cuda, *cc).is_some()).collect();
+        let values = values.with("gpus", join_gpus(&newer)).with("newest", format!("{major}.{minor}"));
+        findings.push(MessageTemplate::CudnnBeforeGpu.to_finding(&values));
+    }
+    findings
+}
+
+/// Returns the newest compute capability with code in this build, if it is older than the GPU. No document describes
+/// cuDNN on newer GPUs.
+fn newest_before(version: Version, cuda: u32, cc: (u8, u8)) -> Option<(u8, u8)> {
+    // Machine code serves later GPUs of the same major.
+    let newest = CUDNN.release_table().newest_cc(version, cuda).filter(|_| !serves_later(version, cuda));
+    newest.filter(|newest| cc.0 > newest.0)
+}
+
+#[cfg(test)]
+mod tests;

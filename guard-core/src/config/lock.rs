@@ -1,0 +1,825 @@
+//! `cudaguard.lock`: the toolchain that the workspace agreed on.
+//!
+//! The file is at the root of the workspace. It has one table for each target triple and one entry per line, sorted,
+//! without paths, so that branches with different changes merge. Parsing is strict, because an entry that is ignored
+//! is not enforced. [`check_lock`] is a pure comparison.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::config::policy::{LARGEST, Policy, check_regular_file};
+use crate::finding::{Code, Finding, MessageTemplate, Severity, Values};
+use crate::knowledge::tables::{kind_of, not_toml};
+use crate::knowledge::vendor::CUDNN;
+use crate::manifest::model::Linkage;
+use crate::model::arch::Target;
+use crate::model::version::Version;
+use crate::sys::env::Env;
+use crate::text::sanitize;
+use crate::toolchain::{HostCompiler, Toolchain};
+
+/// The key of cuDNN.
+const LIBRARY: &str = CUDNN.key;
+
+/// The name of the file.
+pub const FILE: &str = "cudaguard.lock";
+
+/// `cargo cudaguard` sets it if cargo gets `--locked` or `--frozen`: any drift is an error, in dev builds too. Build
+/// scripts of plain cargo cannot see that option, so users may set it too.
+pub const LOCKED: &str = "CUDAGUARD_LOCKED";
+
+/// The format that this version writes.
+const FORMAT: i64 = 1;
+
+/// The target for which the command needs no `--target`; most builders for CUDA have it.
+pub const HOST: &str = "x86_64-unknown-linux-gnu";
+
+/// Header comment of the file.
+const HEAD: &str = "# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.\n";
+
+/// The contents of a lock file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// By target triple.
+    pub targets: BTreeMap<String, Pins>,
+}
+
+/// The locked facts of one target. A fact is absent if it was unknown when the lock was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// The toolkit: `13.0.88`, or `13.0` if only headers show it.
+    pub toolkit: Option<String>,
+    /// The linked cuDNN, otherwise its headers: `9.15.1`.
+    pub library: Option<String>,
+    /// `gcc 12.2.0`.
+    pub host_compiler: Option<String>,
+    /// The declared architectures of every package without an entry in `packages`.
+    pub archs: Vec<String>,
+    /// Packages with other architectures.
+    pub packages: BTreeMap<String, Vec<String>>,
+}
+
+impl Pins {
+    /// Returns the entry for this toolchain and policy, limited to what they concern.
+    pub fn from_toolchain(policy: &Policy, toolchain: &Toolchain, scope: Scope) -> Self {
+        let library = toolchain.library_version().filter(|_| means_library(policy, toolchain));
+        Self {
+            toolkit: toolchain.sourced_toolkit_version().map(|fact| short_version(fact.value)),
+            library: library.map(|version| version.to_string()),
+            // nvcc calls a host compiler only if there is a toolkit.
+            host_compiler: toolchain
+                .sourced_toolkit_version()
+                .and(toolchain.host_compiler())
+                .filter(|_| scope.host_compiler),
+            archs: if scope.archs { target_names(&declared_targets(toolchain)) } else { Vec::new() },
+            packages: BTreeMap::new(),
+        }
+    }
+
+    /// The architectures that are locked for a package.
+    pub fn archs_of(&self, package: &str) -> &[String] {
+        self.packages.get(package).unwrap_or(&self.archs)
+    }
+}
+
+/// The declared architectures without PyTorch's list, which containers set for every project.
+fn declared_targets(toolchain: &Toolchain) -> Vec<Target> {
+    let all = &toolchain.archs.declared;
+    match all.iter().find(|one| !one.adds) {
+        Some(strongest) if strongest.is_of_torch() => {
+            all.iter().filter(|one| one.adds).flat_map(|one| one.targets.clone()).collect()
+        }
+        _ => toolchain.declared_targets(),
+    }
+}
+
+/// A third number of 0 means unknown.
+pub fn short_version(version: Version) -> String {
+    match version.patch {
+        0 => format!("{}.{}", version.major, version.minor),
+        _ => version.to_string(),
+    }
+}
+
+fn target_names(targets: &[Target]) -> Vec<String> {
+    let mut targets = targets.to_vec();
+    targets.sort_unstable();
+    targets.dedup();
+    targets.iter().map(ToString::to_string).collect()
+}
+
+impl Lock {
+    /// Returns the path of the lock of the workspace in `top`. `None` for a package that cargo downloaded: its lock
+    /// belongs to its authors, like its Cargo.lock.
+    pub fn lock_path(top: &Path) -> Option<PathBuf> {
+        (!is_fetched(top)).then(|| top.join(FILE))
+    }
+
+    /// Reads the lock file. `None` if there is no file.
+    ///
+    /// # Errors
+    /// One line for each mistake: file, line and expected value.
+    pub fn read(path: &Path) -> Result<Option<Self>, String> {
+        let fail = |error: &std::io::Error| format!("{}: cannot be read: {error}", path.display());
+        match fs::metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => Ok(None),
+            Err(error) => Err(fail(&error)),
+            Ok(metadata) => {
+                if let Some(why) = check_regular_file(&metadata, "lock", LARGEST) {
+                    return Err(format!("{}: {why}", path.display()));
+                }
+                let bytes = fs::read(path).map_err(|error| fail(&error))?;
+                Self::parse(path, &bytes).map(Some)
+            }
+        }
+    }
+
+    /// Parses the bytes of a lock file; `path` is for messages.
+    ///
+    /// # Errors
+    /// As for [`Lock::read`].
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, String> {
+        let at = |line: usize, message: &str| format!("{}:{line}: {message}", path.display());
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| at(1 + count_newlines(&bytes[..error.valid_up_to()]), "is not UTF-8 text"))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        // The error message of the TOML parser would not help.
+        let marked = |line: &str| {
+            ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().any(|mark| {
+                line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']))
+            })
+        };
+        if let Some(line) = text.lines().position(marked) {
+            return Err(at(
+                line + 1,
+                "holds the marks of a merge conflict; keep one side of each, or take the file of one branch and have \
+                 `cargo cudaguard lock`, or CMake's target cudaguard-lock, write it",
+            ));
+        }
+        let mut reader = LockReader { text, errors: Vec::new() };
+        let lock = match DeTable::parse(text) {
+            Ok(table) => reader.read_lock(table.get_ref()),
+            Err(error) => {
+                let (place, message) = not_toml(text, &error);
+                reader.push_error(place, message);
+                Self::default()
+            }
+        };
+        if reader.errors.is_empty() {
+            return Ok(lock);
+        }
+        reader.errors.sort();
+        let lines: Vec<String> =
+            reader.errors.iter().map(|(line, message)| at(*line, &sanitize::sanitize_line(message))).collect();
+        Err(lines.join("\n"))
+    }
+
+    /// Formats the file: equal locks give equal bytes.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{HEAD}version = {FORMAT}\n");
+        for (target, pins) in &self.targets {
+            let target = quote_key(target);
+            let _ = writeln!(text, "\n[target.{target}]");
+            if !pins.archs.is_empty() {
+                let _ = writeln!(text, "archs = {}", quote_list(&pins.archs));
+            }
+            let facts = [(LIBRARY, &pins.library), ("host-compiler", &pins.host_compiler), ("toolkit", &pins.toolkit)];
+            for (name, fact) in facts {
+                if let Some(fact) = fact {
+                    let _ = writeln!(text, "{name} = {}", quote_string(fact));
+                }
+            }
+            if !pins.packages.is_empty() {
+                let _ = writeln!(text, "\n[target.{target}.packages]");
+                for (package, archs) in &pins.packages {
+                    let _ = writeln!(text, "{} = {}", quote_key(package), quote_list(archs));
+                }
+            }
+        }
+        text
+    }
+}
+
+/// Returns true if [`LOCKED`] is set to anything but `0` and `false`.
+pub fn is_locked(env: &Env) -> bool {
+    env.var(LOCKED).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
+}
+
+/// Returns true if cargo downloaded the package or repository in this directory from a registry or from git, vendored or not.
+pub(crate) fn is_fetched(folder: &Path) -> bool {
+    [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| folder.join(mark).exists())
+}
+
+fn count_newlines(bytes: &[u8]) -> usize {
+    bytes.split(|&byte| byte == b'\n').count() - 1
+}
+
+fn quote_key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quote_string(name) }
+}
+
+/// Basic strings of TOML and JSON have the same syntax.
+fn quote_string(text: &str) -> String {
+    crate::text::json::Value::from(text).to_string()
+}
+
+fn quote_list(names: &[String]) -> String {
+    format!("[{}]", names.iter().map(|name| quote_string(name)).collect::<Vec<_>>().join(", "))
+}
+
+struct LockReader<'a> {
+    text: &'a str,
+    /// Line and message.
+    errors: Vec<(usize, String)>,
+}
+
+type Item<'a> = Spanned<DeValue<'a>>;
+
+impl LockReader<'_> {
+    fn push_error(&mut self, offset: usize, message: impl Into<String>) {
+        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
+        self.errors.push((1 + count_newlines(before), message.into()));
+    }
+
+    fn push_type_error(&mut self, key: &str, item: &Item<'_>, expected: &str) {
+        let found = match item.get_ref() {
+            DeValue::String(text) => format!("{text:?}"),
+            other => kind_of(other),
+        };
+        self.push_error(item.span().start, format!("`{key}`: expected {expected}, found {found}"));
+    }
+
+    fn read_lock(&mut self, table: &DeTable<'_>) -> Lock {
+        let mut lock = Lock::default();
+        let format = table.get("version").map(|item| (item, item.get_ref().as_integer().and_then(whole_number)));
+        match format {
+            None => {
+                self.push_error(
+                    0,
+                    format!("has no `version`; a lock of this cudaguard begins with `version = {FORMAT}`"),
+                );
+            }
+            Some((_, Some(FORMAT))) => {}
+            Some((item, Some(newer))) if newer > FORMAT => {
+                // The other keys of a newer format are not validated.
+                self.push_error(
+                    item.span().start,
+                    format!(
+                        "is of format {newer}, and this cudaguard ({}) reads {FORMAT}: update cudaguard",
+                        env!("CARGO_PKG_VERSION")
+                    ),
+                );
+                return lock;
+            }
+            Some((item, Some(older))) => {
+                self.push_error(
+                    item.span().start,
+                    format!(
+                        "is of format {older}, which is no longer read; remove the file and run `cargo cudaguard lock`"
+                    ),
+                );
+                return lock;
+            }
+            Some((item, None)) => self.push_type_error("version", item, &format!("the number {FORMAT}")),
+        }
+        for (name, item) in table {
+            match &**name.get_ref() {
+                "version" => {}
+                "target" => {
+                    let Some(targets) = self.read_table("target", item) else { continue };
+                    for (triple, item) in targets {
+                        let key = format!("target.{}", triple.get_ref());
+                        let Some(table) = self.read_table(&key, item) else { continue };
+                        let pins = self.read_pins(&key, table);
+                        lock.targets.insert(triple.get_ref().to_string(), pins);
+                    }
+                }
+                other => {
+                    self.push_error(name.span().start, format!("`{other}`: no such key; expected version, target"));
+                }
+            }
+        }
+        lock
+    }
+
+    fn read_table<'v>(&mut self, key: &str, item: &'v Item<'v>) -> Option<&'v DeTable<'v>> {
+        let table = item.get_ref().as_table();
+        if table.is_none() {
+            self.push_type_error(key, item, "a table");
+        }
+        table
+    }
+
+    fn read_pins(&mut self, prefix: &str, table: &DeTable<'_>) -> Pins {
+        let mut pins = Pins::default();
+        for (name, item) in table {
+            let key = format!("{prefix}.{}", name.get_ref());
+            match &**name.get_ref() {
+                "toolkit" => pins.toolkit = self.read_version(&key, item),
+                LIBRARY => pins.library = self.read_version(&key, item),
+                "host-compiler" => match item.get_ref().as_str() {
+                    Some(text) if !text.trim().is_empty() => pins.host_compiler = Some(text.to_owned()),
+                    _ => self.push_type_error(&key, item, "a compiler and its release such as \"gcc 12.2.0\""),
+                },
+                "archs" => pins.archs = self.read_archs(&key, item),
+                "packages" => {
+                    let Some(packages) = self.read_table(&key, item) else { continue };
+                    for (name, item) in packages {
+                        let key = format!("{key}.{}", name.get_ref());
+                        let archs = self.read_archs(&key, item);
+                        pins.packages.insert(name.get_ref().to_string(), archs);
+                    }
+                }
+                _ => self.push_error(
+                    name.span().start,
+                    format!("`{key}`: no such key; expected one of archs, {LIBRARY}, host-compiler, packages, toolkit"),
+                ),
+            }
+        }
+        pins
+    }
+
+    fn read_version(&mut self, key: &str, item: &Item<'_>) -> Option<String> {
+        let text = item.get_ref().as_str().filter(|text| text.parse::<Version>().is_ok());
+        if text.is_none() {
+            self.push_type_error(key, item, "a version as a string such as \"13.0.88\"");
+        }
+        text.map(str::to_owned)
+    }
+
+    fn read_archs(&mut self, key: &str, item: &Item<'_>) -> Vec<String> {
+        let Some(items) = item.get_ref().as_array() else {
+            self.push_type_error(key, item, "an array of strings such as \"sm_90a\"");
+            return Vec::new();
+        };
+        let mut targets = Vec::new();
+        for item in items {
+            match item.get_ref().as_str().and_then(|text| text.parse::<Target>().ok()) {
+                Some(target) => targets.push(target),
+                None => self.push_type_error(key, item, "architectures such as \"sm_90a\" or \"compute_90\""),
+            }
+        }
+        target_names(&targets)
+    }
+}
+
+fn whole_number(number: &toml::de::DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+/// The parts of a lock that concern a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct Scope {
+    /// The declared architectures.
+    pub archs: bool,
+    /// The compiler that nvcc calls.
+    pub host_compiler: bool,
+    /// The cuDNN headers.
+    pub library: bool,
+    /// True for one target of many: a locked fact that this target does not have is no drift.
+    pub only_what_it_has: bool,
+}
+
+impl Scope {
+    /// Everything, for a whole project.
+    pub const WHOLE: Self = Self { archs: true, host_compiler: true, library: true, only_what_it_has: false };
+}
+
+/// Compares the toolchain with the locked one. `path` is the lock's, for messages.
+///
+/// A difference is an error, or a warning if one side is unknown.
+pub fn check_lock(
+    lock: &Lock,
+    path: &Path,
+    package: &str,
+    policy: &Policy,
+    toolchain: &Toolchain,
+    scope: Scope,
+) -> Vec<Finding> {
+    let target = &toolchain.target;
+    let now = Pins::from_toolchain(policy, toolchain, scope);
+    let has_toolkit =
+        toolchain.sourced_toolkit_version().is_some() || toolchain.compiler.is_some() || toolchain.headers.is_some();
+    let concerns = |has: bool| has || !scope.only_what_it_has;
+    if !concerns(has_toolkit || now.library.is_some()) {
+        return Vec::new();
+    }
+    let values = Values::default().with("lock", path.display()).with("target", target);
+    let Some(pins) = lock.targets.get(target) else {
+        let words = toolchain.by.choose(
+            MessageTemplate::LockLacksTarget,
+            MessageTemplate::LockLacksTargetCMake,
+            MessageTemplate::LockLacksTargetOptions,
+        );
+        return vec![words.to_finding(&values)];
+    };
+    let mut findings = Vec::new();
+    let mut drift = |what: &str, was: String, is: String, by: String, severity: Severity| {
+        let values = values.clone().with("what", what).with("was", was).with("now", is).with("source", by);
+        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
+        let words = toolchain.by.choose(
+            MessageTemplate::LockDrift,
+            MessageTemplate::LockDriftCMake,
+            MessageTemplate::LockDriftOptions,
+        );
+        findings.push(words.to_finding(&values).with_severity(severity));
+    };
+    let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
+    if concerns(has_toolkit) && !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
+        let by = toolchain.sourced_toolkit_version().map(|fact| fact.source).unwrap_or_default();
+        if now.toolkit.is_none() && (toolchain.compiler.is_some() || toolchain.headers.is_some()) {
+            drift(TOOLKIT, text(&pins.toolkit), "not known".to_owned(), by, Severity::Warning);
+        } else {
+            drift(TOOLKIT, text(&pins.toolkit), text(&now.toolkit), by, Severity::Error);
+        }
+    }
+    let has_library = now.library.is_some();
+    // A locked cuDNN is compared with the detected one. An unlocked one counts only if the project uses it. If none
+    // is found, a build script may pass it to the compiler, and the linked file shows it.
+    let open = toolchain.library_version().is_none();
+    let is = if pins.library.is_some() {
+        toolchain.library_version().map(|version| version.to_string())
+    } else {
+        now.library
+    };
+    if pins.library != is
+        && !open
+        && scope.library
+        && concerns(has_library)
+        && policy.library_linkage != Some(Linkage::None)
+    {
+        let headers = toolchain.library_headers_used();
+        let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
+        drift(CUDNN.name, text(&pins.library), text(&is), by, Severity::Error);
+    }
+    // A missing toolkit is another finding, and a compiler without a release is no difference.
+    let concerned = scope.host_compiler && now.toolkit.is_some() && pins.host_compiler.is_some();
+    // The cc crate makes nvcc call another one, and it is still unknown which of the two compiles.
+    let by_cc = toolchain.host_of_cc.as_ref().and_then(HostCompiler::display_name);
+    if concerned && now.host_compiler != pins.host_compiler && (by_cc.is_none() || by_cc != pins.host_compiler) {
+        let host = toolchain.host.as_ref();
+        let by = host.map(|host| format!("{}: {}", host.path.display(), host.source)).unwrap_or_default();
+        let (is, severity) = match &now.host_compiler {
+            Some(is) => (is.clone(), Severity::Error),
+            None => ("not known".to_owned(), Severity::Warning),
+        };
+        drift(HOST_COMPILER, text(&pins.host_compiler), is, by, severity);
+    }
+    let locked = pins.archs_of(package);
+    if locked != now.archs && scope.archs {
+        let words = |archs: &[String]| if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
+        let ours = toolchain.archs.declared.iter().filter(|one| !one.is_of_torch());
+        let by: Vec<&str> = ours.map(|one| one.source.as_str()).collect();
+        drift("the list of declared archs", words(locked), words(&now.archs), by.join(", "), Severity::Error);
+    }
+    findings
+}
+
+<<<<<<< OURS
+/// Returns true if the linked file decides about a drift, if it is examined: only objects show the host compiler, cuDNN can
+/// differ from its headers, and the detected facts can leave the toolkit open if no build system selects it.
+#[cfg(feature = "command")]
+pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
+    let by_cargo = toolchain.by == BuildSystem::Cargo;
+    let open = || by_cargo && (toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1);
+    let by_objects = finding.subject == HOST_COMPILER || finding.subject == CUDNN.name;
+    finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
+}
+
+/// Returns true if a linked file supersedes this drift, whose report was deferred until after linking.
+#[cfg(feature = "command")]
+pub(crate) fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
+    let toolkit = || finding.subject == TOOLKIT && seen.built_with(None).is_some();
+    let library = || finding.subject == CUDNN.name && seen.cudnn_version().is_some();
+    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
+}
+
+/// Compares a linked file with the locked toolchain. `recorded` is the record from before linking, and `kept_back`
+/// whether its drift was not reported yet.
+#[cfg(feature = "command")]
+pub fn judge_linked(
+    lock: &Lock,
+    path: &Path,
+    recorded: &Manifest,
+    linked: &Linked<'_>,
+    kept_back: bool,
+) -> Vec<Finding> {
+    let target = &recorded.target;
+    let Some(pins) = lock.targets.get(target) else { return Vec::new() };
+    let mut findings = Vec::new();
+    let mut drift = |what: &str, was: &Option<String>, is: String, by: String| {
+        let was = was.clone().unwrap_or_else(|| "none".to_owned());
+        let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
+        let values = values.with("was", was).with("now", is).with("source", by);
+        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
+        let words = linked.by.choose(
+            MessageTemplate::LockDrift,
+            MessageTemplate::LockDriftCMake,
+            MessageTemplate::LockDriftOptions,
+        );
+        findings.push(words.to_finding(&values));
+    };
+    let before = recorded.toolkit.map(CudaVersion::from);
+    if let Some(shown) = linked.seen.built_with(before).filter(|shown| kept_back || before != Some(*shown)) {
+        let shown = shown.to_string();
+        if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
+            drift(TOOLKIT, &pins.toolkit, shown, format!("the code of {}", linked.name));
+        }
+    }
+    if let Some((library, is)) = linked.seen.library_taken.as_ref().zip(linked.seen.cudnn_version()) {
+        let is = is.to_string();
+        if pins.library.as_ref().is_some_and(|was| *was != is) && linked.library == Linkage::Linked {
+            drift(CUDNN.name, &pins.library, is, library.path.display().to_string());
+        }
+    }
+    let called = linked.seen.host.as_ref().and_then(HostCode::nvcc_host_compiler);
+    if let Some(is) = called.filter(|is| pins.host_compiler.as_ref().is_some_and(|was| was != *is)) {
+        drift(HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects of {}", linked.name));
+    }
+    findings
+}
+
+||||||| BASE
+/// Returns true if the linked file decides about a drift, if it is examined: only objects show the host compiler, cuDNN can
+/// differ from its headers, and the detected facts can leave the toolkit open if no build system selects it.
+#[cfg(feature = "command")]
+pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
+    let by_cargo = toolchain.by == BuildSystem::Cargo;
+    let open = || by_cargo && (toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1);
+    let by_objects = finding.subject == HOST_COMPILER || finding.subject == CUDNN.name;
+    finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
+}
+
+/// Returns true if a linked file supersedes this drift, which was held back before linking.
+#[cfg(feature = "command")]
+pub(crate) fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
+    let toolkit = || finding.subject == TOOLKIT && seen.built_with(None).is_some();
+    let library = || finding.subject == CUDNN.name && seen.cudnn_version().is_some();
+    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
+}
+
+/// Compares a linked file with the locked toolchain. `recorded` is the record from before linking, and `kept_back`
+/// whether its drift was not reported yet.
+#[cfg(feature = "command")]
+pub fn judge_linked(
+    lock: &Lock,
+    path: &Path,
+    recorded: &Manifest,
+    linked: &Linked<'_>,
+    kept_back: bool,
+) -> Vec<Finding> {
+    let target = &recorded.target;
+    let Some(pins) = lock.targets.get(target) else { return Vec::new() };
+    let mut findings = Vec::new();
+    let mut drift = |what: &str, was: &Option<String>, is: String, by: String| {
+        let was = was.clone().unwrap_or_else(|| "none".to_owned());
+        let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
+        let values = values.with("was", was).with("now", is).with("source", by);
+        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
+        let words = linked.by.choose(
+            MessageTemplate::LockDrift,
+            MessageTemplate::LockDriftCMake,
+            MessageTemplate::LockDriftOptions,
+        );
+        findings.push(words.to_finding(&values));
+    };
+    let before = recorded.toolkit.map(CudaVersion::from);
+    if let Some(shown) = linked.seen.built_with(before).filter(|shown| kept_back || before != Some(*shown)) {
+        let shown = shown.to_string();
+        if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
+            drift(TOOLKIT, &pins.toolkit, shown, format!("the code of {}", linked.name));
+        }
+    }
+    if let Some((library, is)) = linked.seen.library_taken.as_ref().zip(linked.seen.cudnn_version()) {
+        let is = is.to_string();
+        if pins.library.as_ref().is_some_and(|was| *was != is) && linked.library == Linkage::Linked {
+            drift(CUDNN.name, &pins.library, is, library.path.display().to_string());
+        }
+    }
+    let called = linked.seen.host.as_ref().and_then(HostCode::nvcc_host_compiler);
+    if let Some(is) = called.filter(|is| pins.host_compiler.as_ref().is_some_and(|was| was != *is)) {
+        drift(HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects of {}", linked.name));
+    }
+    findings
+}
+
+=======
+>>>>>>> THEIRS
+/// The subject of a drift.
+pub const TOOLKIT: &str = "the toolkit";
+/// The subject of a drift.
+pub const HOST_COMPILER: &str = "the host compiler";
+
+/// Returns true if two releases are equal as far as both are known: `13.0` equals any 13.0.
+pub fn same_release(one: Option<&str>, other: Option<&str>) -> bool {
+    match (one.map(str::parse::<Version>), other.map(str::parse::<Version>)) {
+        (Some(Ok(one)), Some(Ok(other))) => {
+            (one.major, one.minor) == (other.major, other.minor)
+                && (one.patch == other.patch || one.patch == 0 || other.patch == 0)
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+/// Returns true if the build uses cuDNN, according to the policy or a variable. A cuDNN that is only installed is not locked,
+/// because a machine without it gives the same build.
+fn means_library(policy: &Policy, toolchain: &Toolchain) -> bool {
+    let by_policy = match policy.library_linkage {
+        Some(Linkage::None) => return false,
+        Some(Linkage::Unknown) | None => policy.library.is_some(),
+        Some(_) => true,
+    };
+    let chosen = [&toolchain.library_headers, &toolchain.library_file];
+    by_policy || chosen.into_iter().flatten().any(|choice| choice.reason.ends_with(" names it"))
+}
+
+/// Turns warnings about drift into errors if cargo was called with `--locked`, unless they are allowed. Call it after
+/// [`Policy::apply_to`].
+pub fn enforce_locked(findings: &mut [Finding], policy: &Policy) {
+    for finding in findings {
+        let ours = matches!(finding.code, Code::LockDrift | Code::LockLacksTarget);
+        if ours && finding.severity == Severity::Warning && !policy.allow.contains_key(&finding.code) {
+            finding.severity = Severity::Error;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::toolchain::{CompilerFamily, HostCompiler, Nvcc, Selection, Toolkit};
+
+    fn read(text: &str) -> Result<Lock, String> {
+        Lock::parse(Path::new("cudaguard.lock"), text.as_bytes())
+    }
+
+    const WHOLE: &str = "\
+# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.
+version = 1
+
+[target.aarch64-unknown-linux-gnu]
+toolkit = \"12.4.131\"
+
+[target.x86_64-unknown-linux-gnu]
+archs = [\"sm_80\", \"compute_90\"]
+cudnn = \"9.15.1\"
+host-compiler = \"gcc 12.2.0\"
+toolkit = \"13.0.88\"
+
+[target.x86_64-unknown-linux-gnu.packages]
+engine = [\"sm_90a\"]
+plain = []
+";
+
+    #[test]
+    fn what_is_written_is_what_was_read() {
+        let lock = read(WHOLE).unwrap();
+        assert_eq!(lock.to_text(), WHOLE);
+        assert_eq!(lock.targets[HOST].archs_of("engine"), ["sm_90a"]);
+        assert_eq!(lock.targets[HOST].archs_of("plain"), [""; 0]);
+        assert_eq!(lock.targets[HOST].archs_of("other"), ["sm_80", "compute_90"]);
+        let mut odd = Lock::default();
+        let _ = odd.targets.insert("thumbv8m.main".into(), Pins::default());
+        assert_eq!(read(&odd.to_text()).unwrap(), odd);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_file_and_line() {
+        for (text, expected_error) in [
+            ("", "cudaguard.lock:1: has no `version`; a lock of this cudaguard begins with `version = 1`"),
+            ("version = \"1\"\n", "cudaguard.lock:1: `version`: expected the number 1, found \"1\""),
+            (
+                "# x\nversion = 0\n[what]\n",
+                "cudaguard.lock:2: is of format 0, which is no longer read; remove the file and run `cargo cudaguard lock`",
+            ),
+            (
+                "version = 1\n\n[target.t]\n<<<<<<< HEAD\ntoolkit = \"13.0\"\n=======\n",
+                "cudaguard.lock:4: holds the marks of a merge conflict; keep one side of each, or take the file of one \
+                 branch and have `cargo cudaguard lock`, or CMake's target cudaguard-lock, write it",
+            ),
+            (
+                "version = 1\n[target.t]\ntoolkit = 13.0\n",
+                "cudaguard.lock:3: `target.t.toolkit`: expected a version as a string such as \"13.0.88\", found a float",
+            ),
+            (
+                "version = 1\n[target.t]\ncuda = \"13.0\"\n",
+                "cudaguard.lock:3: `target.t.cuda`: no such key; expected one of archs, cudnn, host-compiler, packages, \
+                 toolkit",
+            ),
+            (
+                "version = 1\n[target.t]\narchs = [\n  \"sm_80\",\n  \"sm80x\",\n]\n",
+                "cudaguard.lock:5: `target.t.archs`: expected architectures such as \"sm_90a\" or \"compute_90\", found \
+                 \"sm80x\"",
+            ),
+            ("version = 1\ntarget = 3\n", "cudaguard.lock:2: `target`: expected a table, found an integer"),
+            ("version = 1\nx = 3\n", "cudaguard.lock:2: `x`: no such key; expected version, target"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), expected_error, "{text}");
+        }
+        let newer = read("version = 2\n[[news]]\n").unwrap_err();
+        assert!(newer.starts_with("cudaguard.lock:1: is of format 2, ") && newer.ends_with(": update cudaguard"));
+        let broken = read("version = 1\n[target\n").unwrap_err();
+        assert!(broken.starts_with("cudaguard.lock:2: is not TOML: "), "{broken}");
+        assert!(read("version = 1\nversion = 1\n").unwrap_err().ends_with(": is not TOML: duplicate key `version`"));
+        let bytes = Lock::parse(Path::new("l"), b"version = 1\n\xff").unwrap_err();
+        assert_eq!(bytes, "l:2: is not UTF-8 text");
+    }
+
+    fn toolchain(nvcc: Version) -> Toolchain {
+        let compiler = Nvcc { path: "/cuda/bin/nvcc".into(), version: Some(nvcc), ..Nvcc::default() };
+        let mut toolchain = Toolchain::default();
+        HOST.clone_into(&mut toolchain.target);
+        toolchain.toolkits = vec![Toolkit { root: "/cuda".into(), nvcc: Some(compiler), ..Toolkit::default() }];
+        toolchain.compiler = Some(Selection { index: 0, reason: "first nvcc in PATH".into() });
+        toolchain.host = Some(HostCompiler {
+            path: "/usr/bin/g++".into(),
+            source: "PATH".into(),
+            family: CompilerFamily::Gcc,
+            version: Some(Version::new(12, 2, 0)),
+        });
+        toolchain
+    }
+
+    fn judged(lock: &Lock, toolchain: &Toolchain) -> Vec<Finding> {
+        check_lock(lock, Path::new("cudaguard.lock"), "p", &Policy::default(), toolchain, Scope::WHOLE)
+    }
+
+    #[test]
+    fn a_toolchain_does_not_drift_from_itself() {
+        let toolchain = toolchain(Version::new(13, 0, 88));
+        let pins = Pins::from_toolchain(&Policy::default(), &toolchain, Scope::WHOLE);
+        let lock = Lock { targets: [(HOST.to_owned(), pins)].into() };
+        assert_eq!(judged(&lock, &toolchain), []);
+        assert_eq!(judged(&read(&lock.to_text()).unwrap(), &toolchain), []);
+    }
+
+    #[test]
+    fn drift_says_from_what_to_what_by_what() {
+        let mut lock = Lock::default();
+        let pins = Pins::from_toolchain(&Policy::default(), &toolchain(Version::new(12, 4, 131)), Scope::WHOLE);
+        let _ = lock.targets.insert(HOST.to_owned(), pins);
+        let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
+        assert_eq!(
+            found.iter().map(Finding::render).collect::<Vec<_>>(),
+            ["error[CG107]: the toolkit is not the one that is locked: 12.4.131 → 13.0.88.\n  \
+              locked: 12.4.131 (cudaguard.lock, x86_64-unknown-linux-gnu)\n  \
+              in use: 13.0.88 (/cuda/bin/nvcc --version)\n  \
+              hint: go back to what was locked, or accept the new one: `cargo cudaguard lock`, and commit cudaguard.lock"]
+        );
+        // Only cuda.h is known on one side, so there is no difference.
+        lock.targets.get_mut(HOST).unwrap().toolkit = Some("13.0".to_owned());
+        assert_eq!(judged(&lock, &toolchain(Version::new(13, 0, 88))), []);
+        lock.targets.get_mut(HOST).unwrap().host_compiler = Some("gcc 11.4.0".to_owned());
+        lock.targets.get_mut(HOST).unwrap().archs = vec!["sm_80".to_owned()];
+        let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
+        let subjects: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
+        assert_eq!(subjects, ["the host compiler", "the list of declared archs"]);
+        let scope = Scope { archs: false, library: false, ..Scope::WHOLE };
+        let path = Path::new("l");
+        let rest = check_lock(&lock, path, "p", &Policy::default(), &toolchain(Version::new(13, 0, 88)), scope);
+        assert_eq!(rest.len(), 1, "archs that the build script names are kept with it: {rest:?}");
+    }
+
+    #[test]
+    fn another_target_is_a_warning_and_locked_insists() {
+        let lock = Lock::default();
+        let mut found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
+        assert_eq!((found[0].code, found[0].severity), (Code::LockLacksTarget, Severity::Warning));
+        let allowing = Policy { allow: [(Code::LockLacksTarget, "x".to_owned())].into(), ..Policy::default() };
+        enforce_locked(&mut found, &allowing);
+        assert_eq!(found[0].severity, Severity::Warning);
+        enforce_locked(&mut found, &Policy::default());
+        assert_eq!(found[0].severity, Severity::Error);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused_with_a_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Err(error) = Lock::parse(Path::new("l"), &bytes) {
+                prop_assert!(error.lines().all(|line| line.starts_with("l:")), "{error}");
+            }
+        }
+
+        #[test]
+        fn any_keys_and_values(
+            section in "(target|target\\.t|target\\.t\\.packages|[a-z]{1,6})",
+            key in "(toolkit|cudnn|host-compiler|archs|packages|version|[a-z]{1,6})",
+            value in "(\"\\PC{0,8}\"|[0-9]{1,25}|\\[\\]|\\[\"\\PC{0,6}\", 3\\]|true|\\{\\}|1979-05-27|\"9\\.[0-9]\"|\\[\"sm_9[0-9]a?\"\\])",
+        ) {
+            match read(&format!("version = 1\n[{section}]\n{key} = {value}\n")) {
+                Ok(lock) => prop_assert_eq!(read(&lock.to_text()), Ok(lock)),
+                Err(error) => prop_assert!(error.lines().all(|line| line.starts_with("cudaguard.lock:")), "{}", error),
+            }
+        }
+    }
+}

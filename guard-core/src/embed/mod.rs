@@ -1,0 +1,529 @@
+//! Build-script front end for `cudaguard::embed!()`.
+
+mod package;
+pub mod rebuild_stamp;
+
+use std::error::Error;
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::mem;
+use std::path::{self, Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use crate::config::lock;
+use crate::config::policy;
+use crate::finding::{self, Finding, MessageTemplate, Severity, Values, annotated_error};
+use crate::guard::{self, GuardObjects, NoteSource};
+use crate::manifest::model::Component;
+use crate::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
+use crate::sys::env::{self, Env};
+use crate::sys::files;
+use crate::text::json::array;
+use crate::text::sanitize;
+
+/// Options for [`embed!`](crate::embed!).
+///
+/// ```no_run
+/// cudaguard::Embed::new().archs(["sm_80", "sm_90a", "compute_90"]).cudnn_include("vendor/cudnn/include").embed();
+/// ```
+///
+/// Relative paths are relative to the package. The last call is always [`Embed::embed`]; without it nothing happens.
+#[derive(Clone, Debug, Default)]
+pub struct Embed {
+    policy: Option<PathBuf>,
+    cudnn_include: Option<PathBuf>,
+    archs: Vec<String>,
+    component: Option<Component>,
+}
+
+impl Embed {
+    /// Creates the options with the defaults of [`embed!`](crate::embed!).
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the policy file. The default is the `cudaguard.toml` of the package or the workspace.
+    ///
+    /// ```no_run
+    /// cudaguard::Embed::new().policy("../policies/inference.toml").embed();
+    /// ```
+    #[must_use]
+    pub fn policy(mut self, file: impl Into<PathBuf>) -> Self {
+        self.policy = Some(file.into());
+        self
+    }
+
+    /// Sets the directory of cuDNN's headers, for a build that uses headers which cudaguard would not find. It takes
+    /// precedence over all variables and directories of the machine.
+    #[must_use]
+    pub fn cudnn_include(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cudnn_include = Some(folder.into());
+        self
+    }
+
+    /// Sets the archs that the build compiles for, in the spelling of any tool: `sm_90a`, `90a`, `9.0+PTX`,
+    /// `compute_90`. They take precedence over variables such as `CUDAARCHS`; `[gpu] archs` of the policy takes
+    /// precedence over them. A text that is no arch is reported as a finding.
+    #[must_use]
+    pub fn archs<A: Into<String>>(mut self, archs: impl IntoIterator<Item = A>) -> Self {
+        self.archs.extend(archs.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets the component's name and version, which findings and `inspect` print. The default is the package's name and
+    /// version.
+    #[must_use]
+    pub fn component(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        self.component = Some(Component { name: name.into(), version: version.into() });
+        self
+    }
+
+    /// Checks the toolchain, and makes cargo link the manifest and the shim into everything that this package builds,
+    /// and, from a library, into everything that links the library.
+    ///
+    /// If the policy refuses this build or cannot be read, the build script prints the reasons to stderr and exits with
+    /// status 1; cargo shows them as the reason of the failed build. The same happens if the manifest does not fit into
+    /// its note, or a file of the build cannot be written.
+    ///
+    /// A build without a guard prints a warning: for a target without ELF, for docs.rs, for a procedural macro, or
+    /// without a C compiler.
+    pub fn embed(self) {
+        if let Err(error) = self.try_embed() {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+    }
+
+    /// Does the same as [`Embed::embed`], but returns the error instead of ending the build script.
+    ///
+    /// # Errors
+    ///
+    /// The reasons why this build may not continue. Nothing was printed for cargo then, so no guard is linked.
+    ///
+    /// ```no_run
+    /// if let Err(error) = cudaguard::Embed::new().try_embed() {
+    ///     println!("cargo::warning=built without a guard: {}", error.to_string().lines().next().unwrap_or_default());
+    /// }
+    /// ```
+    pub fn try_embed(self) -> Result<(), EmbedError> {
+        let directives = self
+            .cargo_directives(&Env::from_process())
+            .map_err(|why| EmbedError(sanitize::sanitize_text(&why).into_owned()))?;
+        print!("{directives}");
+        Ok(())
+    }
+
+    /// Returns the `cargo:` directives, or the error that fails the build. Nothing is printed before the result is
+    /// known, because cargo shows the stdout of a failed build script above the reason.
+    fn cargo_directives(&self, env: &Env) -> Result<String, String> {
+        let package = BuildScriptPackage::from_env(env)?;
+        let component = self.component.clone().unwrap_or_else(|| package.component.clone());
+        if env.var_os("DOCS_RS").is_some() {
+            return Ok(unguarded_warning(&component, "docs.rs links nothing"));
+        }
+        if is_proc_macro(&package.folder) {
+            return Ok(unguarded_warning(
+                &component,
+                "a procedural macro runs inside the compiler, which a guard would end",
+            ));
+        }
+        let own = package::package_files(&package.folder, &package.out_dir);
+        let facts = self.build_inputs(env, &package, &component, own.kernels);
+        let judged = facts.check(env).map_err(|error| render_error(env, &error))?;
+        leave(env, &package.component, &judged.findings);
+        if judged.is_refused() {
+            return Err(render_refusal(env, &judged.findings, &component, package.release));
+        }
+        let mut cargo_lines = String::new();
+        for finding in with_severity(&judged.findings) {
+            warn_of(&mut cargo_lines, finding);
+        }
+        let guarded = judged.encode_note(&facts).and_then(|note| {
+            // `cargo cudaguard` names the directory that it owns in the target directory; plain cargo names none.
+            let shared = env.var_os(env::STAMP_DIR_VAR).map(|stamps| Path::new(&stamps).with_file_name("shims"));
+            guard::compile_guard(
+                env,
+                NoteSource { descriptor: &note, component: &facts.component, dlopen: None },
+                facts.target,
+                &package.out_dir,
+                shared.as_deref(),
+            )
+        });
+        match guarded.map_err(|error| render_error(env, &error))? {
+            GuardObjects::Objects { note, shim } => {
+                if let Some(archive) = archive_alone(&package) {
+                    push_warning(
+                        &mut cargo_lines,
+                        &format!(
+                            "{archive} carries the guard, but a linker takes from an archive only what is asked for: link it \
+                             between -Wl,--whole-archive and -Wl,--no-whole-archive, or guard what links it"
+                        ),
+                    );
+                }
+                push_link_directives(env, &mut cargo_lines, &component, &package, &note, &shim)?;
+            }
+            GuardObjects::Unguarded(why) => {
+                let weighed = facts.apply_policy(&judged.policy, vec![not_guarded(&component, &why)]).findings;
+                if pipeline::fails_build(&weighed) {
+                    return Err(render_refusal(env, &weighed, &component, package.release));
+                }
+                for finding in with_severity(&weighed) {
+                    warn_of(&mut cargo_lines, finding);
+                }
+            }
+        }
+        announce_inputs(env, &mut cargo_lines, &package, own.announced, &judged)?;
+        Ok(cargo_lines)
+    }
+
+    fn build_inputs<'a>(
+        &self,
+        env: &Env,
+        package: &'a BuildScriptPackage,
+        component: &Component,
+        kernels: bool,
+    ) -> BuildInputs<'a> {
+        BuildInputs {
+            component: component.clone(),
+            package: &package.component.name,
+            folder: &package.folder,
+            top: &package.workspace,
+            policy: self.policy.as_ref().map(|file| package.folder.join(file)),
+            target: &package.target,
+            profile: &package.profile,
+            release: package.release,
+            locked: None,
+            // `cargo cudaguard` examines the linked file, and sets the directory of stamps. Another project links an
+            // archive.
+            sees_linked: env.var_os(env::STAMP_DIR_VAR).is_some() && archive_alone(package).is_none(),
+            intent: if kernels { CudaIntent::Build } else { CudaIntent::Owner },
+            archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
+            headers: self.cudnn_include.as_ref().map(|folder| package.folder.join(folder)),
+            given: None,
+            reaches_cuda: false,
+        }
+    }
+}
+
+/// Why [`Embed::try_embed`] fails: the findings that refuse the build, or the file that it cannot read or write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmbedError(String);
+
+impl fmt::Display for EmbedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for EmbedError {}
+
+/// Stores the findings in a file for `cargo cudaguard`, if it runs this build, because cargo has no message for the
+/// output of a build script. A write error is ignored.
+fn leave(env: &Env, component: &Component, findings: &[Finding]) {
+    let Some(folder) = env.var_os(env::STAMP_DIR_VAR) else { return };
+    let text = array(with_severity(findings).map(Finding::to_json)).to_string();
+    let _ = fs::write(rebuild_stamp::findings_path(Path::new(&folder), component), text);
+}
+
+/// Returns the error message for a build that cannot be checked.
+fn render_error(env: &Env, why: &str) -> String {
+    let annotation = if env.is_github_workflow() { format!("\n{}", annotated_error(why)) } else { String::new() };
+    format!("error: {why}{annotation}")
+}
+
+/// Returns the findings that are printed, in report order: warnings and errors.
+fn with_severity(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    finding::sorted_unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
+}
+
+/// Returns the message for a refused build: its findings and the other options of the user.
+fn render_refusal(env: &Env, findings: &[Finding], component: &Component, release: bool) -> String {
+    let mut text = String::new();
+    for finding in with_severity(findings) {
+        let _ = writeln!(text, "{}", finding.render());
+    }
+    let _ = write!(text, "cudaguard: {}", policy::not_built(component, release));
+    if env.is_github_workflow() {
+        for finding in with_severity(findings) {
+            let _ = write!(text, "\n{}", finding.github_annotation());
+        }
+    }
+    text
+}
+
+/// The package being built, from the variables that cargo sets for its build script.
+struct BuildScriptPackage {
+    folder: PathBuf,
+    workspace: PathBuf,
+    out_dir: PathBuf,
+    component: Component,
+    target: String,
+    profile: String,
+    release: bool,
+}
+
+impl BuildScriptPackage {
+    fn from_env(env: &Env) -> Result<Self, String> {
+        let given = |name: &str| {
+            env.var_os(name)
+                .ok_or_else(|| format!("cudaguard::embed!() belongs into a build.rs: cargo has not set {name}"))
+        };
+        let text = |name: &str| given(name).map(|value| value.to_string_lossy().into_owned());
+        let out_dir = PathBuf::from(given("OUT_DIR")?);
+        // cargo sets `PROFILE` to `release` for every profile that inherits from `release`.
+        let release = text("PROFILE")? == "release";
+        let folder = PathBuf::from(given("CARGO_MANIFEST_DIR")?);
+        Ok(Self {
+            workspace: workspace_root(&folder),
+            folder,
+            component: Component { name: text("CARGO_PKG_NAME")?, version: text("CARGO_PKG_VERSION")? },
+            target: text("TARGET")?,
+            profile: profile_name(&out_dir, release),
+            out_dir,
+            release,
+        })
+    }
+}
+
+/// Returns the name of the profile. cargo passes only the inherited profile to build scripts, but `OUT_DIR` contains
+/// the name (`target/bench-lto/build/package-hash/out`), with `debug` for `dev`.
+fn profile_name(out_dir: &Path, release: bool) -> String {
+    let names: Vec<_> = out_dir.iter().rev().take(4).map(|name| name.to_string_lossy()).collect();
+    match &names[..] {
+        [_, _, build, folder] if build == "build" && folder != "debug" => folder.to_string(),
+        _ if release => "release".to_owned(),
+        _ => "dev".to_owned(),
+    }
+}
+
+/// Returns the root of the workspace, as cargo finds it: the path in the package's own manifest, otherwise the nearest
+/// directory upwards whose manifest defines a workspace that does not exclude the package, otherwise the package
+/// itself. The search stops at a package that cargo downloaded, because the directories above it belong to another
+/// project.
+fn workspace_root(package: &Path) -> PathBuf {
+    let pointer = in_manifest(package, |table| {
+        table.get("package")?.get_ref().get("workspace")?.get_ref().as_str().map(str::to_owned)
+    });
+    if let Some(pointer) = pointer.flatten() {
+        return without_dots(&package.join(pointer));
+    }
+    let mut above_fetched = false;
+    package
+        .ancestors()
+        .take_while(|folder| !mem::replace(&mut above_fetched, lock::is_fetched(folder)))
+        .find(|folder| in_manifest(folder, |table| is_root(folder, table, package)).unwrap_or(false))
+        .unwrap_or(package)
+        .to_owned()
+}
+
+/// Returns true if this manifest defines a workspace that does not exclude the package. A listed member is never
+/// excluded, even if a directory above it is.
+fn is_root(folder: &Path, table: &DeTable<'_>, package: &Path) -> bool {
+    let Some(workspace) = table.get("workspace") else { return false };
+    let lists = |key: &str| {
+        let list = workspace.get_ref().get(key).and_then(|list| list.get_ref().as_array());
+        let mut paths = list.into_iter().flatten().filter_map(|path| path.get_ref().as_str());
+        paths.any(|path| package.starts_with(without_dots(&folder.join(path))))
+    };
+    lists("members") || !lists("exclude")
+}
+
+/// Returns the path without `.` and `..`. Like cargo, this does not resolve links.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            path::Component::CurDir => {}
+            path::Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+        plain
+    })
+}
+
+fn is_proc_macro(package: &Path) -> bool {
+    let says = |library: &DeValue<'_>| {
+        let yes = |key: &str| library.get(key).and_then(|value| value.get_ref().as_bool()) == Some(true);
+        let kind = |key: &str| {
+            let kinds = library.get(key).and_then(|value| value.get_ref().as_array());
+            kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind.get_ref().as_str() == Some("proc-macro")))
+        };
+        yes("proc-macro") || yes("proc_macro") || kind("crate-type") || kind("crate_type")
+    };
+    in_manifest(package, |table| table.get("lib").is_some_and(|library| says(library.get_ref()))).unwrap_or(false)
+}
+
+/// Returns the name of the static library that this package builds, if no other target of the package can contain the
+/// guard.
+fn archive_alone(package: &BuildScriptPackage) -> Option<String> {
+    let folder = &package.folder;
+    let alone = |table: &DeTable<'_>| {
+        let library = table.get("lib")?.get_ref();
+        let kinds = library.get("crate-type").or_else(|| library.get("crate_type"))?.get_ref().as_array()?;
+        let is_archive = |kind: &str| kind == "staticlib";
+        let alone = !kinds.is_empty() && kinds.iter().all(|kind| kind.get_ref().as_str().is_some_and(is_archive));
+        let programs = table.get("bin").is_some();
+        let named = library.get("name").and_then(|name| Some(name.get_ref().as_str()?.to_owned()));
+        (alone && !programs).then(|| named.unwrap_or_else(|| package.component.name.replace('-', "_")))
+    };
+    let name = in_manifest(folder, alone).flatten()?;
+    let programs = ["src/main.rs", "src/bin"].iter().any(|path| folder.join(path).exists());
+    (!programs).then(|| format!("lib{name}.a"))
+}
+
+fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
+    let text = files::read_text(&folder.join("Cargo.toml")).ok()?;
+    let table = DeTable::parse(&text).ok()?;
+    Some(answer(table.get_ref()))
+}
+
+/// Prints the directives that link the note and the shim, as link arguments and as an archive. Both are needed: in a
+/// package with a library, the archive reaches only the library, so a binary that does not use the library would have
+/// no guard; and only the archive reaches the packages that link the library. A file that gets both contains each part
+/// once, because the objects use COMDAT groups.
+fn push_link_directives(
+    env: &Env,
+    cargo_lines: &mut String,
+    component: &Component,
+    package: &BuildScriptPackage,
+    note: &Path,
+    shim: &Path,
+) -> Result<(), String> {
+    let BuildScriptPackage { out_dir, target, .. } = package;
+    let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
+    let name = guard::note_group(component);
+    let archive = out_dir.join(format!("lib{name}.a"));
+    fs::write(&archive, guard::write_archive(&[("note.o", &read(note)?), ("shim.o", &read(shim)?)]))
+        .map_err(|error| format!("cannot write {}: {error}", archive.display()))?;
+    for object in [note, shim] {
+        push_directive(cargo_lines, "rustc-link-arg", utf8_path(object)?);
+    }
+    let flags = env.var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let static_libc = flags.split('\x1f').filter_map(guard::crt_static).next_back();
+    if guard::is_static(target, static_libc, &env.var_os("RUSTC").unwrap_or_else(|| "rustc".into())) {
+        push_directive(cargo_lines, "rustc-link-arg", guard::LIBC_LINK_ARG);
+    }
+    push_directive(cargo_lines, "rustc-link-search", &format!("native={}", utf8_path(out_dir)?));
+    push_directive(cargo_lines, "rustc-link-lib", &format!("static:+whole-archive={name}"));
+    Ok(())
+}
+
+/// Prints the directives that rerun the build script when an input changes: the package's files, the files that were
+/// read, and the variables that were accessed.
+fn announce_inputs(
+    env: &Env,
+    cargo_lines: &mut String,
+    package: &BuildScriptPackage,
+    mut files: Vec<PathBuf>,
+    judged: &BuildCheck,
+) -> Result<(), String> {
+    files.extend(judged.policy.path.clone());
+    files.extend(judged.lock.clone());
+    files.extend(judged.toolchain.read_files());
+    if let Some(folder) = env.var_os(env::STAMP_DIR_VAR) {
+        // Uses the name of the package even if the builder sets a component, because the command knows only the
+        // package.
+        files.push(rebuild_stamp::digest_file(Path::new(&folder), &package.component));
+    }
+    files.sort();
+    files.dedup();
+    // cargo treats a missing file as changed, every time.
+    for file in files.iter().filter(|file| file.exists()) {
+        push_directive(cargo_lines, "rerun-if-changed", utf8_path(file)?);
+    }
+    push_directive(cargo_lines, "rerun-if-env-changed", env::STAMP_DIR_VAR);
+    for variable in env.accessed().iter().filter(|name| !rebuild_stamp::given_by_cargo(name)) {
+        push_directive(cargo_lines, "rerun-if-env-changed", variable);
+    }
+    Ok(())
+}
+
+fn utf8_path(path: &Path) -> Result<&str, String> {
+    path.to_str()
+        .filter(|text| !text.contains('\n'))
+        .ok_or_else(|| format!("cargo can only be told of paths that are UTF-8 text in one line: {}", path.display()))
+}
+
+/// Prints a directive as `cargo:`, not `cargo::`: cargo rejects the newer form if the package's rust-version is older
+/// than 1.77.
+fn push_directive(cargo_lines: &mut String, key: &str, value: &str) {
+    let _ = writeln!(cargo_lines, "cargo:{key}={value}");
+}
+
+fn push_warning(cargo_lines: &mut String, line: &str) {
+    push_directive(cargo_lines, "warning", line);
+}
+
+fn warn_of(cargo_lines: &mut String, finding: &Finding) {
+    for line in finding.render().lines() {
+        push_warning(cargo_lines, line);
+    }
+}
+
+fn unguarded_warning(component: &Component, why: &str) -> String {
+    let mut cargo_lines = String::new();
+    warn_of(&mut cargo_lines, &not_guarded(component, why));
+    cargo_lines
+}
+
+fn not_guarded(component: &Component, why: &str) -> Finding {
+    MessageTemplate::Unguarded.to_finding(&Values::default().with("component", component).with("why", why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_by_the_folder() {
+        for (out_dir, release, expected) in [
+            ("/w/target/debug/build/p-0123/out", false, "dev"),
+            ("/w/target/release/build/p-0123/out", true, "release"),
+            ("/w/target/aarch64-unknown-linux-gnu/release/build/p-0123/out", true, "release"),
+            ("/w/target/bench-lto/build/p-0123/out", true, "bench-lto"),
+            ("/elsewhere", true, "release"),
+            ("/elsewhere", false, "dev"),
+        ] {
+            assert_eq!(profile_name(Path::new(out_dir), release), expected, "{out_dir}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_build_script_is_told() {
+        let why = Embed::new().cargo_directives(&Env::without_variables()).unwrap_err();
+        assert_eq!(why, "cudaguard::embed!() belongs into a build.rs: cargo has not set OUT_DIR");
+    }
+
+    #[test]
+    fn the_workspace_is_the_one_that_cargo_takes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let top = scratch.path();
+        let plain = "[package]\nname = \"p\"\n";
+        for (folder, manifest) in [
+            ("", "[workspace]\nmembers = [\"in\", \"apart/but/in\"]\nexclude = [\"out\", \"apart\"]\n"),
+            ("in", plain),
+            ("out/of/it", plain),
+            ("apart/but/in", plain),
+            ("own", "[workspace]\n[package]\nname = \"p\"\n"),
+            ("aside", "[package]\nname = \"p\"\nworkspace = \"../own/./\"\n"),
+            ("vendor/fetched", plain),
+            ("vendor/fetched/below", plain),
+        ] {
+            fs::create_dir_all(top.join(folder)).unwrap();
+            fs::write(top.join(folder).join("Cargo.toml"), manifest).unwrap();
+        }
+        fs::write(top.join("vendor/fetched/.cargo-checksum.json"), "{}").unwrap();
+        for (package, root) in [
+            ("in", ""),
+            ("out/of/it", "out/of/it"),
+            ("apart/but/in", ""),
+            ("own", "own"),
+            ("aside", "own"),
+            ("vendor/fetched", "vendor/fetched"),
+            ("vendor/fetched/below", "vendor/fetched/below"),
+        ] {
+            assert_eq!(workspace_root(&top.join(package)).components(), top.join(root).components(), "{package}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Findings: problems, and facts that cannot be determined. Codes are stable; texts may change.
+//!
+//! `data/findings.toml` contains codes, severities and texts; `finding/codes.rs` is generated from it.
+
+mod values;
+
+use std::fmt;
+
+pub use crate::check::Severity;
+use crate::text::sanitize;
+
+/// A problem, or a fact that cannot be determined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+// `non_exhaustive` would still let code in this crate construct a finding directly.
+#[allow(clippy::manual_non_exhaustive)]
+pub struct Finding {
+    /// The stable code.
+    pub code: Code,
+    /// The severity in this build or on this machine.
+    pub severity: Severity,
+    /// The package whose manifest the finding concerns, `name version`; empty if there is none.
+    pub component: String,
+    /// The subject: a library, "toolkit", a file, an arch.
+    pub subject: String,
+    /// The problem in one sentence, then one fact per line, such as the built and the found version.
+    pub message: String,
+    /// The action to take.
+    pub hint: String,
+    /// Private, so that findings are only created from the texts in the table.
+    by_the_table: (),
+}
+
+impl Finding {
+    /// Restores a recorded finding that [`Self::to_json`] wrote.
+    pub fn from_record(code: Code, severity: Severity, [component, subject, message, hint]: [String; 4]) -> Self {
+        Self { code, severity, component, subject, message, hint, by_the_table: () }
+    }
+
+    /// Sets the component.
+    #[must_use]
+    pub fn with_component(mut self, component: impl Into<String>) -> Self {
+        self.component = component.into();
+        self
+    }
+
+    /// Sets the severity.
+    #[must_use]
+    pub fn with_severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// Formats the finding for people: `error[CG101]: …`, the facts indented, the hint last. Control characters are
+    /// escaped.
+    pub fn render(&self) -> String {
+        use fmt::Write as _;
+        let mut lines = self.message.lines();
+        let mut text = format!("{}[{}]: {}", self.severity, self.code, lines.next().unwrap_or_default());
+        for line in lines {
+            let _ = write!(text, "\n  {line}");
+        }
+        if !self.hint.is_empty() {
+            let _ = write!(text, "\n  hint: {}", self.hint.replace('\n', "\n  "));
+        }
+        sanitize::sanitize_text(&text).into_owned()
+    }
+
+    /// Returns message and hint as one text, for formats without a field for the hint.
+    pub fn text(&self) -> String {
+        if self.hint.is_empty() { self.message.clone() } else { format!("{}\nhint: {}", self.message, self.hint) }
+    }
+
+    /// Formats the finding as a GitHub workflow command, which the runner shows as an annotation. The result is one
+    /// line, whatever the texts contain. Leading blanks are allowed; cargo puts them before the output of a build
+    /// script.
+    pub fn github_annotation(&self) -> String {
+        let level = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "notice",
+        };
+        format_annotation(level, &format!("{}: {}", self.code, self.code.title()), &self.text())
+    }
+
+    /// The finding as a JSON object.
+    pub fn to_json(&self) -> crate::text::json::Value {
+        crate::text::json::object([
+            ("code", self.code.to_string().into()),
+            ("severity", self.severity.name().into()),
+            ("component", self.component.as_str().into()),
+            ("subject", self.subject.as_str().into()),
+            ("message", self.message.as_str().into()),
+            ("hint", self.hint.as_str().into()),
+        ])
+    }
+}
+
+/// Formats an error that is not a finding as a GitHub workflow command.
+pub fn annotated_error(text: &str) -> String {
+    format_annotation("error", "cudaguard", text)
+}
+
+fn format_annotation(level: &str, title: &str, text: &str) -> String {
+    // The runner's `ActionCommand` decodes these escapes: `%` and line ends; in a property also `:` and `,`.
+    let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let line = format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text));
+    sanitize::sanitize_line(&line).into_owned()
+}
+
+/// Effect of a finding on the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// An error with this code refuses the program.
+    Refuses,
+    /// The verdict is at best "unknown".
+    Open,
+    /// No effect.
+    Informs,
+}
+
+macro_rules! codes {
+    ($($number:literal $name:ident $severity:ident $effect:ident $rank:literal $title:literal $text:literal;)*) => {
+        /// Code of a finding: `CG` and three digits. 1xx: build, 2xx: start of a program, 3xx: GPU and driver, 4xx:
+        /// kernels, 5xx: unknown facts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        // `enum_variant_names`: the names come from the table, including `CannotTell…`.
+        #[allow(missing_docs, clippy::enum_variant_names)]
+        pub enum Code { $($name = $number,)* }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Returns the default severity.
+            pub const fn severity(self) -> Severity {
+                match self { $(Self::$name => Severity::$severity,)* }
+            }
+
+            /// Returns the effect on the verdict.
+            pub const fn effect(self) -> Effect {
+                match self { $(Self::$name => Effect::$effect,)* }
+            }
+
+            /// Returns the order among findings of one severity; lower ranks are printed first.
+            pub const fn rank(self) -> u8 {
+                match self { $(Self::$name => $rank,)* }
+            }
+
+            /// Returns the title: a short description.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)* }
+            }
+
+            /// Returns the long text of `cargo cudaguard explain`: meaning, consequence and action.
+            pub const fn explanation(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+macro_rules! words {
+    ($($name:ident $code:ident $subject:literal $message:literal $hint:literal;)*) => {
+        /// The message of a finding. A code may have several.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum MessageTemplate { $($name,)* }
+
+        impl MessageTemplate {
+            /// All templates.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Returns the code that the message belongs to.
+            pub const fn code(self) -> Code {
+                match self { $(Self::$name => Code::$code,)* }
+            }
+
+            /// Returns the template of the subject.
+            pub const fn subject(self) -> &'static str {
+                match self { $(Self::$name => $subject,)* }
+            }
+
+            /// Returns the template of the sentence and its fact lines.
+            pub const fn message(self) -> &'static str {
+                match self { $(Self::$name => $message,)* }
+            }
+
+            /// Returns the template of the hint.
+            pub const fn hint(self) -> &'static str {
+                match self { $(Self::$name => $hint,)* }
+            }
+        }
+    };
+}
+
+macro_rules! phrases {
+    ($($name:ident $text:literal;)*) => {
+        /// A text for a value that several findings share.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum MessageFragment { $($name,)* }
+
+        impl MessageFragment {
+            /// Returns the template.
+            const fn template(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+include!("codes.rs");
+
+pub use values::Values;
+
+/// Result for a program on a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// It runs: the machine fulfils all requirements.
+    Runs,
+    /// Unknown, because a fact cannot be determined.
+    Unknown,
+    /// It does not start, or it does not work.
+    Refused,
+}
+
+impl Verdict {
+    /// Returns the verdict of these findings. The shim applies the same rule, generated from the same table.
+    pub fn from_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+        let one = |finding: &Finding| match finding.code.effect() {
+            Effect::Refuses if finding.severity == Severity::Error => Self::Refused,
+            Effect::Open => Self::Unknown,
+            Effect::Refuses | Effect::Informs => Self::Runs,
+        };
+        findings.into_iter().map(one).max().unwrap_or(Self::Runs)
+    }
+
+    /// Returns the name for people, which differs from [`Self::name`] for `unknown`.
+    pub const fn display_name(self) -> &'static str {
+        match self {
+            Self::Unknown => "cannot tell",
+            _ => self.name(),
+        }
+    }
+
+    /// Returns the name in reports and in JSON: `runs`, `unknown`, `refused`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Unknown => "unknown",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// Sorts findings in report order: by severity, then by rank, so that a cause precedes its consequences.
+pub fn sort_findings(findings: &mut [Finding]) {
+    findings.sort_by_key(sort_key);
+}
+
+/// Returns the sort key of a finding for [`sort_findings`].
+pub fn sort_key(finding: &Finding) -> impl Ord + use<> {
+    (std::cmp::Reverse(finding.severity), finding.code.rank(), finding.code)
+}
+
+/// Returns the findings to print: each once, even if several packages have it, in report order.
+pub fn sorted_unique(findings: &[Finding]) -> Vec<&Finding> {
+    let mut unique: Vec<&Finding> = Vec::new();
+    for finding in findings {
+        let same = |other: &&Finding| (*other).clone().with_component("") == finding.clone().with_component("");
+        if !unique.iter().any(same) {
+            unique.push(finding);
+        }
+    }
+    unique.sort_by_key(|finding| sort_key(finding));
+    unique
+}
+
+impl Code {
+    /// Returns true if the toolchain alone determines this code, before anything is compiled. Other codes need the
+    /// linked file or the machine.
+    pub const fn is_of_the_toolchain(self) -> bool {
+        // A stub directory may be in a variable, or in the file only if a build script added it.
+        (self as u16) < 128 && !matches!(self, Self::NoPtx | Self::StubInRuntimePath)
+    }
+
+    /// Returns true if the code is about driver and GPU. A refusal with such a code needs the answer of the real
+    /// driver.
+    pub const fn is_of_driver_or_gpu(self) -> bool {
+        matches!(self as u16, 300..=399)
+    }
+
+    /// Returns true if the code is only about the release of cuDNN.
+    pub const fn is_of_library(self) -> bool {
+        matches!(self as u16, 201..=207) || matches!(self, Code::CudnnCannotTell)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CG{:03}", *self as u16)
+    }
+}
+
+impl std::str::FromStr for Code {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.iter().copied().find(|code| code.to_string().eq_ignore_ascii_case(text.trim())).ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_hold_on_one_line_whatever_is_in_them() {
+        let sample = |code, severity, message: &str, hint: &str| {
+            Finding::from_record(code, severity, ["", "s", message, hint].map(str::to_owned)).github_annotation()
+        };
+        assert_eq!(
+            sample(Code::ToolkitMixed, Severity::Error, "100%\r\nof: a, b", ""),
+            "::error title=CG101%3A nvcc and cuda.h are from different releases::100%25%0D%0Aof: a, b"
+        );
+        let info = sample(Code::ToolkitMixed, Severity::Info, "m", "h");
+        assert!(info.starts_with("::notice ") && info.ends_with("::m%0Ahint: h"), "{info}");
+        // A title that contains a comma, which ends a property.
+        let code = Code::ALL.iter().find(|code| code.title().contains(',')).expect("some title has a comma");
+        assert!(sample(*code, Severity::Error, "m", "").split("::").nth(1).unwrap().contains("%2C"));
+    }
+
+    #[test]
+    fn codes_are_unique_sorted_and_explained() {
+        for pair in Code::ALL.windows(2) {
+            assert!((pair[0] as u16) < (pair[1] as u16), "{} stands before {}", pair[0], pair[1]);
+        }
+        for code in Code::ALL {
+            assert_eq!(code.to_string().parse(), Ok(*code));
+            assert!(code.title().len() > 10 && !code.title().ends_with('.'), "{code}: title");
+            let text = code.explanation();
+            assert!(text.len() > 120 && text.contains("What to do"), "{code}: explain it: what it means, what to do");
+        }
+    }
+}

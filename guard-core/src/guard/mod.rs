@@ -1,0 +1,857 @@
+//! The guard as object files: the note of a component, and the shim.
+//!
+//! The note is written in assembly, because no C compiler can create a note section in a COMDAT group that the linker
+//! must not discard. Nothing here depends on a path or a time: equal inputs give equal bytes.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::manifest::model::Component;
+use crate::manifest::note::{OWNER, SECTION, SIZE, TYPE};
+use crate::sys::digest::Digest;
+use crate::sys::env::Env;
+
+/// Result of [`compile_guard`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GuardObjects {
+    /// Two objects that must both be linked. Linking them several times is allowed.
+    Objects {
+        /// The component's note.
+        note: PathBuf,
+        /// The shim.
+        shim: PathBuf,
+    },
+    /// There is no guard; the reason, in one line.
+    Unguarded(String),
+}
+
+/// Linker argument that must follow the objects if the C library is linked statically. rustc puts the objects after all
+/// libraries, and bfd and gold do not search earlier libraries again (lld and mold do). It uses the file name, because
+/// rustc has already switched the linker back to shared libraries.
+pub const LIBC_LINK_ARG: &str = "-l:libc.a";
+
+/// Returns true if programs of this target link the C library statically, so that [`LIBC_LINK_ARG`] is needed. `stated`
+/// is the setting in the flags ([`crt_static`]). If the flags contain none, rustc is queried, but only for musl: musl's
+/// own targets are static, and the targets of distributions that use musl are not. (`CARGO_CFG_TARGET_FEATURE` contains
+/// this feature only if flags set it: cargo queries all crate types at once, and procedural macros are never static.)
+pub fn is_static(target: &str, stated: Option<bool>, rustc: &OsStr) -> bool {
+    if stated.is_some() || !target.contains("musl") {
+        return stated == Some(true);
+    }
+    let asked = Command::new(rustc)
+        .args(["--print", "cfg", "--target", target])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    asked.is_ok_and(|stated| {
+        stated.stdout.split(|byte| *byte == b'\n').any(|line| line == br#"target_feature="crt-static""#)
+    })
+}
+
+/// Parses the setting for the C library from a compiler flag or its value: `-Ctarget-feature=+avx2,+crt-static`.
+pub fn crt_static(flag: &str) -> Option<bool> {
+    let (_, features) = flag.split_once("target-feature=")?;
+    features.rsplit(',').find_map(|feature| match feature {
+        "+crt-static" => Some(true),
+        "-crt-static" => Some(false),
+        _ => None,
+    })
+}
+
+/// The parts of the shim, with the names that `templates/shim.c` includes.
+macro_rules! parts {
+    ($($name:literal)*) => {
+        &[$((
+            concat!("shim/", $name),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim/", $name)),
+        )),*]
+    };
+}
+
+const PARTS: &[(&str, &str)] = parts!(
+    "platform.h" "kernel.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "findings.h" "context.h" "files.h"
+    "image.h" "elf_file.h" "process.h" "note.h" "message.h" "scope.h" "collection.h" "notes_in_memory.h" "loaded.h"
+    "library_search.h" "probe.h" "detect_cudnn.h" "pci.h" "detect_driver.h" "tables.h" "coverage.h" "own_kernels.h"
+    "weak_symbols.h" "judge_cudnn.h" "archs.h" "judge_driver.h" "judge.h" "report_stderr.h" "report_json.h" "entry.h"
+);
+
+const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"));
+
+/// Returns the source of the shim: `templates/shim.c` with its parts inserted.
+pub fn shim_source() -> String {
+    // A fixed name: for inline assembly gcc writes the path of the file without escaping quotes, and the assembler
+    // fails on these.
+    "#line 2 \"cudaguard.c\"\n".to_owned() + &inline_includes(WHOLE)
+}
+
+/// Digest of the shim's source. It is computed when this crate is compiled, because a build of fifty small programs
+/// would compute it fifty times.
+pub const SOURCE_DIGEST: Digest = {
+    let mut digest = Digest::from_bytes(WHOLE.as_bytes());
+    let mut rest = PARTS;
+    while let [(name, text), after @ ..] = rest {
+        digest = digest.with_bytes(name.as_bytes()).with_bytes(text.as_bytes());
+        rest = after;
+    }
+    digest
+};
+
+/// Replaces the first `#include` of every part with its text, recursively.
+fn inline_includes(text: &str) -> String {
+    fn append(text: &str, joined: &mut String, included: &mut Vec<&'static str>) {
+        for line in text.lines() {
+            let name = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
+            let part = name.and_then(|name| {
+                PARTS.iter().find(|(part, _)| *part == name || part.strip_prefix("shim/") == Some(name))
+            });
+            match part {
+                Some((part, _)) if included.contains(part) => {}
+                Some((part, text)) => {
+                    included.push(part);
+                    append(text, joined, included);
+                }
+                None => {
+                    joined.push_str(line);
+                    joined.push('\n');
+                }
+            }
+        }
+    }
+    let mut joined = String::with_capacity(text.len());
+    append(text, &mut joined, &mut Vec::new());
+    joined
+}
+
+<<<<<<< OURS
+/// The C compiler that a build system has selected, with the flags for the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// A C or C++ compiler that understands gcc's flags.
+    pub program: PathBuf,
+    /// Flags of the target alone: `--target=…`, `--sysroot=…`.
+    pub flags: Vec<String>,
+    /// Directory that caches the objects which all components share. Only the command sets it.
+    pub kept: Option<PathBuf>,
+||||||| BASE
+/// The C compiler that a build system has chosen, with what makes it compile for the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// A C or C++ compiler that understands gcc's flags.
+    pub program: PathBuf,
+    /// Flags of the target alone: `--target=…`, `--sysroot=…`.
+    pub flags: Vec<String>,
+    /// Where to keep what does not differ from component to component, so that it is made once; only the command does.
+    pub kept: Option<PathBuf>,
+=======
+/// The section, owner and type of the note in which other tools find the libraries that a file opens by name:
+/// <https://systemd.io/ELF_DLOPEN_METADATA>.
+pub const DLOPEN_SECTION: &str = ".note.dlopen";
+/// Its owner, without the NUL.
+pub const DLOPEN_OWNER: &str = "FDO";
+/// Its type.
+pub const DLOPEN_TYPE: u32 = 0x407c_0c0a;
+
+/// The note of a component, before it is assembled.
+#[derive(Clone, Copy, Debug)]
+pub struct NoteSource<'a> {
+    /// Its payload.
+    pub descriptor: &'a [u8; SIZE],
+    /// The component.
+    pub component: &'a Component,
+    /// The JSON text of `.note.dlopen`; without one there is no such section.
+    pub dlopen: Option<&'a str>,
+>>>>>>> THEIRS
+}
+
+/// Compiles the note and the shim into `folder`, which must exist, for the target triple. If
+/// `shared` names a directory, the shim is taken from there, or compiled there first.
+///
+/// Works the same inside and outside of a build script. The C compiler is the one that the `cc` crate selects, with the
+/// project's `CFLAGS` except those that code which runs before `main` cannot use (sanitizers, LTO, coverage). An
+/// unsupported target or a compiler error gives [`GuardObjects::Unguarded`], because a guard that breaks builds would
+/// be removed.
+///
+/// # Errors
+/// If the directory cannot be written to.
+pub fn compile_guard(
+    env: &Env,
+    note: NoteSource<'_>,
+    target: &str,
+    folder: &Path,
+    shared: Option<&Path>,
+) -> Result<GuardObjects, String> {
+    if let Err(why) = check_target(target) {
+        return Ok(GuardObjects::Unguarded(why));
+    }
+    let compiler = match GuardCompiler::detect(env, target, folder) {
+        Ok(compiler) => compiler,
+        Err(why) => return Ok(GuardObjects::Unguarded(why)),
+    };
+    // A shared directory that cannot be written to is no reason to fail: the shim is compiled here then.
+    if let Some(Ok(Ok(compiled))) = shared.map(|dir| shared::SharedDir::new(dir).shim(&compiler)) {
+        let shim = folder.join("cudaguard-shim.o");
+        // A copy: cargo keeps what this script printed longer than the shared object.
+        if fs::copy(compiled, &shim).is_ok() {
+            return Ok(guard_objects(compiler.compile_note(note, folder)?, Ok(shim)));
+        }
+    }
+    compiler.compile_guard(note, folder)
+}
+
+<<<<<<< OURS
+/// Does the same as [`compile_guard`] with this compiler. No variable selects the compiler or its flags.
+pub fn compile_with(
+    tool: &Tool,
+    descriptor: &[u8; SIZE],
+    component: &Component,
+    target: &str,
+    folder: &Path,
+) -> Result<GuardObjects, String> {
+    if let Err(why) = check_target(target) {
+        return Ok(GuardObjects::Unguarded(why));
+    }
+    let compiler = tool.to_compiler(target);
+    #[cfg(feature = "command")]
+    if let Some(kept) = &tool.kept {
+        return kept::Kept::new(kept).cached_guard(&compiler, descriptor, component, folder);
+    }
+    compiler.compile_guard(descriptor, component, folder)
+}
+
+/// Returns the complete guard as one C source, the shim and the note of this descriptor, for users who compile it
+/// themselves.
+pub fn guard_source(descriptor: &[u8; SIZE], component: &Component) -> String {
+    full_source(descriptor, component, Keep::Anchor)
+}
+
+fn full_source(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
+    let mut text = shim_source();
+    text.push_str("\n#if defined(__linux__) && defined(__ELF__)\n__asm__(\".pushsection .text\\n\"\n");
+    for line in note_assembly(descriptor, component, keep).lines() {
+        let line = line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
+        let _ = writeln!(text, "        \"{line}\\n\"");
+    }
+    text.push_str("        \".popsection\\n\");\n#endif\n");
+    text
+}
+
+/// Compiles the complete guard as one object. The inner error is the reason why there is no guard, in one line; the
+/// object is then empty.
+///
+/// # Errors
+/// If the directory cannot be written to, or the compiler cannot even compile an empty file.
+pub fn compile_whole(
+    tool: &Tool,
+    descriptor: &[u8; SIZE],
+    component: &Component,
+    target: &str,
+    object: &Path,
+) -> Result<Result<(), String>, String> {
+    let compiler = tool.to_compiler(target);
+    let folder = object.with_extension(format!("making-{}", std::process::id()));
+    let fail = |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
+    fs::create_dir_all(&folder).map_err(|error| fail(&folder, error))?;
+    let made = (|| {
+        let one = |text: &str| compiler.compile_object(&folder, "guard", "c", text);
+        let made = match check_target(target) {
+            Err(why) => Err(why),
+            Ok(()) => match one(&full_source(descriptor, component, Keep::Retain))? {
+                Ok(made) => Ok(made),
+                Err(_) => one(&full_source(descriptor, component, Keep::Anchor))?,
+            },
+        };
+        let (made, outcome) = match made {
+            Ok(made) => (made, Ok(())),
+            Err(why) => (one("")??, Err(why)),
+        };
+        fs::rename(made, object).map_err(|error| fail(object, error))?;
+        Ok(outcome)
+    })();
+    let _ = fs::remove_dir_all(&folder);
+    made
+}
+
+impl Tool {
+    fn to_compiler(&self, target: &str) -> GuardCompiler {
+        let flags = self.flags.iter().map(OsString::from).collect();
+        let is_clang = self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
+        GuardCompiler { program: self.program.clone(), is_clang, flags, target: target.to_owned() }
+    }
+}
+
+fn guard_objects(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
+||||||| BASE
+/// The same with this compiler: no variable is asked for one, nor for flags.
+pub fn compile_with(
+    tool: &Tool,
+    descriptor: &[u8; SIZE],
+    component: &Component,
+    target: &str,
+    folder: &Path,
+) -> Result<GuardObjects, String> {
+    if let Err(why) = check_target(target) {
+        return Ok(GuardObjects::Unguarded(why));
+    }
+    let compiler = tool.to_compiler(target);
+    #[cfg(feature = "command")]
+    if let Some(kept) = &tool.kept {
+        return kept::Kept::new(kept).cached_guard(&compiler, descriptor, component, folder);
+    }
+    compiler.compile_guard(descriptor, component, folder)
+}
+
+/// The whole guard as one text in C, for those who compile it themselves: the shim, and the note of this descriptor.
+pub fn guard_source(descriptor: &[u8; SIZE], component: &Component) -> String {
+    full_source(descriptor, component, Keep::Anchor)
+}
+
+fn full_source(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
+    let mut text = shim_source();
+    text.push_str("\n#if defined(__linux__) && defined(__ELF__)\n__asm__(\".pushsection .text\\n\"\n");
+    for line in note_assembly(descriptor, component, keep).lines() {
+        let line = line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
+        let _ = writeln!(text, "        \"{line}\\n\"");
+    }
+    text.push_str("        \".popsection\\n\");\n#endif\n");
+    text
+}
+
+/// The whole guard as one object. The inner error is why there can be none, in one line; the object is empty then.
+///
+/// # Errors
+/// Where the folder cannot be written to, or the compiler compiles nothing at all.
+pub fn compile_whole(
+    tool: &Tool,
+    descriptor: &[u8; SIZE],
+    component: &Component,
+    target: &str,
+    object: &Path,
+) -> Result<Result<(), String>, String> {
+    let compiler = tool.to_compiler(target);
+    let folder = object.with_extension(format!("making-{}", std::process::id()));
+    let fail = |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
+    fs::create_dir_all(&folder).map_err(|error| fail(&folder, error))?;
+    let made = (|| {
+        let one = |text: &str| compiler.compile_object(&folder, "guard", "c", text);
+        let made = match check_target(target) {
+            Err(why) => Err(why),
+            Ok(()) => match one(&full_source(descriptor, component, Keep::Retain))? {
+                Ok(made) => Ok(made),
+                Err(_) => one(&full_source(descriptor, component, Keep::Anchor))?,
+            },
+        };
+        let (made, outcome) = match made {
+            Ok(made) => (made, Ok(())),
+            Err(why) => (one("")??, Err(why)),
+        };
+        fs::rename(made, object).map_err(|error| fail(object, error))?;
+        Ok(outcome)
+    })();
+    let _ = fs::remove_dir_all(&folder);
+    made
+}
+
+impl Tool {
+    fn to_compiler(&self, target: &str) -> GuardCompiler {
+        let flags = self.flags.iter().map(OsString::from).collect();
+        let is_clang = self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
+        GuardCompiler { program: self.program.clone(), is_clang, flags, target: target.to_owned() }
+    }
+}
+
+fn guard_objects(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
+=======
+/// Both objects, or why there are none.
+pub fn guard_objects(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
+>>>>>>> THEIRS
+    match (note, shim) {
+        (Ok(note), Ok(shim)) => GuardObjects::Objects { note, shim },
+        (Err(why), _) | (_, Err(why)) => GuardObjects::Unguarded(why),
+    }
+}
+
+/// Checks whether files of this target can contain the guard. The error is the reason, in one line.
+pub fn check_target(target: &str) -> Result<(), String> {
+    const BIG_ENDIAN: [&str; 10] =
+        ["s390", "powerpc-", "powerpc64-", "sparc", "mips-", "mips64-", "mipsisa32r6-", "mipsisa64r6-", "m68k", "hppa"];
+    const BITS_32: [&str; 10] =
+        ["i386", "i486", "i586", "i686", "arm", "thumb", "mipsel", "mipsisa32r6el", "riscv32", "hexagon"];
+    let parts: Vec<&str> = target.split('-').collect();
+    let system = parts.last().copied().unwrap_or_default();
+    if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
+        return Err(format!("the guard lives in ELF files that start through Linux's C library; {target} has none"));
+    }
+    let is_of = |archs: &[&str]| archs.iter().any(|arch| target.starts_with(arch));
+    if parts[0].ends_with("_be") || parts[0].ends_with("eb") || is_of(&BIG_ENDIAN) {
+        return Err(format!("there is no CUDA for {target}, a big-endian machine"));
+    }
+    if is_of(&BITS_32) || system.ends_with("x32") || system.ends_with("ilp32") {
+        return Err(format!("there is no CUDA for {target}, a 32-bit machine"));
+    }
+    Ok(())
+}
+
+/// The method that keeps the note if the linker discards sections without references.
+#[derive(Clone, Copy)]
+pub enum Keep {
+    /// `SHF_GNU_RETAIN`, supported since binutils 2.36 and LLVM 13.
+    Retain,
+    /// An empty `.init_array` section in the same group, for older assemblers. Linkers keep such a section, and keep or
+    /// drop a group as a unit. (Tested with bfd, gold, lld and mold; without it bfd and lld discard the note.)
+    Anchor,
+}
+
+/// Returns the assembly of the note's section. Each component has its own group, so that an object which is linked
+/// twice gives one note.
+pub fn note_assembly(note: NoteSource<'_>, keep: Keep) -> String {
+    let group = note_group(note.component);
+    let flags = match keep {
+        Keep::Retain => "aGR",
+        Keep::Anchor => "aG",
+    };
+    let mut text = format!(
+        "\t.section {SECTION},\"{flags}\",%note,{group},comdat\n\
+         \t.balign 4\n\
+         \t.long {}, {SIZE}, {TYPE}\n\
+         \t.ascii \"{}\\0\"\n\
+         \t.balign 4\n",
+        OWNER.len(),
+        String::from_utf8_lossy(&OWNER[..OWNER.len() - 1]),
+    );
+    write_bytes(&mut text, note.descriptor);
+    if let Some(json) = note.dlopen {
+        text.push_str(&dlopen_note(json, flags, &group));
+    }
+    if matches!(keep, Keep::Anchor) {
+        let _ = writeln!(text, "\t.section .init_array,\"awG\",%init_array,{group},comdat");
+    }
+    text.push_str("\t.section .note.GNU-stack,\"\",%progbits\n");
+    text
+}
+
+/// Writes these bytes as assembler directives.
+fn write_bytes(text: &mut String, bytes: &[u8]) {
+    let digit = |number: u8| char::from(b'0' + number % 8);
+    for line in bytes.chunks(32) {
+        text.push_str("\t.ascii \"");
+        for byte in line {
+            text.extend(['\\', digit(byte / 64), digit(byte / 8), digit(*byte)]);
+        }
+        text.push_str("\"\n");
+    }
+}
+
+<<<<<<< OURS
+/// Returns the assembly of the note with the libraries that are opened by name, for other tools. It is in the same
+/// group, so that both notes are kept or dropped. Only the command has the list.
+#[cfg(feature = "command")]
+fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
+    use crate::dlopen_note::{OWNER, SECTION, TYPE, note_text};
+
+    let manifest = crate::note::decode(descriptor).ok();
+    let Some(json) = manifest.and_then(|note| note_text(&note.manifest)) else { return String::new() };
+||||||| BASE
+/// The section in which other tools find the libraries that are opened by name; in the same group, so that it shares the
+/// other note's fate. Only the command knows of any.
+#[cfg(feature = "command")]
+fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
+    use crate::dlopen_note::{OWNER, SECTION, TYPE, note_text};
+
+    let manifest = crate::note::decode(descriptor).ok();
+    let Some(json) = manifest.and_then(|note| note_text(&note.manifest)) else { return String::new() };
+=======
+/// The note with the libraries that the file opens by name; in the same group, so that it shares the other note's fate.
+fn dlopen_note(json: &str, flags: &str, group: &str) -> String {
+>>>>>>> THEIRS
+    let mut note = format!(
+        "\t.section {DLOPEN_SECTION},\"{flags}\",%note,{group},comdat\n\t.balign 4\n\t.long {}, {}, {DLOPEN_TYPE}\n\
+         \t.ascii \"{DLOPEN_OWNER}\\0\"\n\t.balign 4\n",
+        DLOPEN_OWNER.len() + 1,
+        json.len() + 1,
+    );
+    let mut bytes = json.to_owned().into_bytes();
+    bytes.push(0);
+    write_bytes(&mut note, &bytes);
+    note.push_str("\t.balign 4\n");
+    note
+}
+
+/// Returns a symbol name for the component: `cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1`.
+pub fn note_group(component: &Component) -> String {
+    let mut name = "cudaguard_note_".to_owned();
+    for part in [&component.name, "@", &component.version] {
+        for byte in part.bytes() {
+            if byte.is_ascii_alphanumeric() {
+                name.push(char::from(byte));
+            } else {
+                let _ = write!(name, "_{byte:02x}_");
+            }
+        }
+    }
+    name
+}
+
+/// Writes a static archive of these objects, so that no `ar` for the target is needed. It has no symbol index, because
+/// it is linked with `whole-archive`.
+pub fn write_archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bytes = b"!<arch>\n".to_vec();
+    for (name, data) in members {
+        let header = format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", format!("{name}/"), 0, 0, 0, 644, data.len());
+        debug_assert_eq!(header.len(), 60, "a member's name has 15 bytes at most");
+        bytes.extend_from_slice(header.as_bytes());
+        bytes.extend_from_slice(data);
+        if data.len() % 2 == 1 {
+            bytes.push(b'\n');
+        }
+    }
+    bytes
+}
+
+/// A C compiler that compiles the guard.
+#[derive(Clone, Debug)]
+pub struct GuardCompiler {
+    /// The program.
+    pub program: PathBuf,
+    /// Whether it is a clang.
+    pub is_clang: bool,
+    /// Flags of the project and the target.
+    pub flags: Vec<OsString>,
+    /// The target triple.
+    pub target: String,
+}
+
+impl GuardCompiler {
+    /// Finds the compiler that the `cc` crate selects. The error is the reason why there is none, in one line.
+    pub fn detect(env: &Env, target: &str, folder: &Path) -> Result<Self, String> {
+        announce_variables(env, target);
+        let host = env.var("HOST").unwrap_or_else(|| {
+            // The value only decides between `cc` and the name of a cross compiler, depending on whether it equals the
+            // target.
+            let ours = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+            if same_machine(&ours, target) { target.to_owned() } else { ours }
+        });
+        let tool = cc::Build::new()
+            .target(target)
+            .host(&host)
+            .out_dir(folder)
+            .opt_level_str("s")
+            .debug(false)
+            .pic(true)
+            .warnings(false)
+            .inherit_rustflags(false)
+            .cargo_metadata(false)
+            .cargo_warnings(false)
+            .cargo_debug(false)
+            .try_get_compiler()
+            .map_err(|error| one_line(&format!("there is no C compiler for {target}: {error}")))?;
+        let flags = tool.args().iter().filter(|flag| !is_of_others(&flag.to_string_lossy())).cloned().collect();
+        let is_clang = tool.is_like_clang();
+        Ok(Self { program: tool.path().to_owned(), is_clang, flags, target: target.to_owned() })
+    }
+
+    /// Compiles the note and the shim into `folder`.
+    pub fn compile_guard(&self, note: NoteSource<'_>, folder: &Path) -> Result<GuardObjects, String> {
+        let shim = self.compile_object(folder, "cudaguard-shim", "c", &shim_source())?;
+        Ok(guard_objects(self.compile_note(note, folder)?, shim))
+    }
+
+    /// Compiles the note into `folder`. The inner error is the compiler's.
+    pub fn compile_note(&self, note: NoteSource<'_>, folder: &Path) -> Result<Result<PathBuf, String>, String> {
+        match self.compile_object(folder, "cudaguard-note", "s", &note_assembly(note, Keep::Retain))? {
+            Ok(note) => Ok(Ok(note)),
+            Err(_) => self.compile_object(folder, "cudaguard-note", "s", &note_assembly(note, Keep::Anchor)),
+        }
+    }
+
+    /// Returns the flags for this language that follow those of the project.
+    fn own_flags(&self, language: &str) -> Vec<&'static str> {
+        let mut flags = vec!["-Os", "-g0", "-w", "-fPIC", "-c"];
+        let for_size: &[&str] = if self.is_clang {
+            // clang's -Os inlines and vectorizes far more than gcc's, which costs ten KiB.
+            &["-Oz", "-fno-plt", "-fno-slp-vectorize"]
+        } else {
+            // gcc's -Os applies these optimizations, which cost three quarters of a KiB.
+            &[
+                "-fno-inline-functions-called-once",
+                "-fno-tree-sra",
+                "-fno-move-loop-invariants",
+                "-fno-tree-loop-im",
+                "-fno-thread-jumps",
+            ]
+        };
+        flags.extend(for_size);
+        // The unwind tables would be a fifth of the shim, and no exception passes through it.
+        flags.extend(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
+        if language == "c" {
+            // Some compilers enable these by default.
+            flags.extend(["-x", "c", "-std=gnu11", "-fvisibility=hidden", "-fno-lto", "-fno-sanitize=all"]);
+        }
+        flags
+    }
+
+    /// Compiles this text to `folder/name.o`. The inner error is the compiler's, in one line.
+    pub fn compile_object(
+        &self,
+        folder: &Path,
+        name: &str,
+        language: &str,
+        text: &str,
+    ) -> Result<Result<PathBuf, String>, String> {
+        let source = folder.join(format!("{name}.{language}"));
+        let object = folder.join(format!("{name}.o"));
+        fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
+        let _ = fs::remove_file(&object);
+        let mut command = Command::new(&self.program);
+        command.args(&self.flags).args(self.own_flags(language));
+        let compiler = self.program.display();
+        let output = match command.arg(&source).arg("-o").arg(&object).output() {
+            Ok(output) => output,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Err(format!("there is no C compiler for {}: `{compiler}` is not found", self.target)));
+            }
+            Err(error) => {
+                return Ok(Err(format!("the C compiler `{compiler}` cannot be started: {error}")));
+            }
+        };
+        if output.status.success() {
+            // Flags can make the compiler write something else: nothing, assembly, bitcode, or code for another
+            // processor.
+            let made = if text.is_empty() { object.is_file() } else { is_object(&object, &self.target) };
+            let flags = self.flags.iter().map(|flag| flag.to_string_lossy()).collect::<Vec<_>>().join(" ");
+            let other =
+                || one_line(&format!("the C compiler `{compiler}` makes no object for {} with {flags}", self.target));
+            return Ok(if made { Ok(object) } else { Err(other()) });
+        }
+        let stated = String::from_utf8_lossy(&output.stderr);
+        // The assembler's message starts with a capital letter.
+        let line = stated
+            .lines()
+            .find(|line| line.contains("error") || line.contains("Error"))
+            .or_else(|| stated.lines().next())
+            .unwrap_or_default();
+        Ok(Err(one_line(&format!("the C compiler `{compiler}` failed on the guard ({}): {line}", output.status))))
+    }
+}
+
+/// Returns true if a linker for this target accepts the file: a 64-bit little-endian ELF object for its processor.
+fn is_object(file: &Path, target: &str) -> bool {
+    let Ok(bytes) = fs::read(file) else { return false };
+    let machine = [("x86_64", 62), ("aarch64", 183)].into_iter().find(|(arch, _)| target.starts_with(arch));
+    bytes.starts_with(b"\x7fELF\x02\x01")
+        && bytes.get(16..18) == Some(&[1, 0])
+        && machine.is_none_or(|(_, machine)| bytes.get(18..20) == Some(&[machine, 0]))
+}
+
+/// Returns true if two triples mean the same machine: `x86_64-unknown-linux-gnu` and `x86_64-pc-linux-gnu` do, `…-musl`
+/// is another.
+fn same_machine(one: &str, other: &str) -> bool {
+    let ends = |triple: &str| {
+        let mut parts = triple.split('-');
+        (parts.next().map(str::to_owned), parts.next_back().map(str::to_owned))
+    };
+    ends(one) == ends(other)
+}
+
+/// Returns true for flags in `CFLAGS` that concern the program's own code. In the guard they would require a runtime
+/// that is not ready before `main`, make the bytes differ from build to build, or turn harmless code into errors.
+fn is_of_others(flag: &str) -> bool {
+    const WHOLE: [&str; 6] = ["--coverage", "-coverage", "-pg", "-p", "-pedantic", "-pedantic-errors"];
+    const STARTS: [&str; 12] = [
+        "-O",
+        "-g",
+        "-std=",
+        "-W",
+        "-fsanitize",
+        "-flto",
+        "-fprofile",
+        "-ftest-coverage",
+        "-fcoverage",
+        "-fcs-profile",
+        "-finstrument",
+        "-fxray",
+    ];
+    // `-Wl,…`, `-Wp,…` and `-Wa,…` are for other tools, which may need them.
+    let for_tools = ["-Wl,", "-Wa,", "-Wp,"].iter().any(|start| flag.starts_with(start));
+    WHOLE.contains(&flag) || (!for_tools && STARTS.iter().any(|start| flag.starts_with(start)))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The `cc` crate reads its variables without [`Env`], so this reads them too, to log them for cargo.
+fn announce_variables(env: &Env, target: &str) {
+    let underscored = target.replace(['-', '.'], "_");
+    for name in ["CC", "CFLAGS"] {
+        for variable in
+            [name.to_owned(), format!("{name}_{target}"), format!("{name}_{underscored}"), format!("TARGET_{name}")]
+        {
+            let _ = env.var_os(&variable);
+        }
+    }
+}
+
+pub mod shared;
+#[cfg(test)]
+mod written;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn component(name: &str) -> Component {
+        Component { name: name.to_owned(), version: "0.3.1".to_owned() }
+    }
+
+    fn descriptor() -> [u8; SIZE] {
+        std::array::from_fn(|at| u8::try_from(at % 251).unwrap())
+    }
+
+    #[test]
+    fn targets() {
+        for good in [
+            "x86_64-unknown-linux-gnu",
+            "x86_64-unknown-linux-musl",
+            "aarch64-unknown-linux-gnu",
+            "powerpc64le-unknown-linux-gnu",
+            "x86_64-pc-linux-gnu",
+            "riscv64gc-unknown-linux-gnu",
+        ] {
+            assert_eq!(check_target(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "x86_64-pc-windows-msvc",
+            "x86_64-pc-windows-gnu",
+            "aarch64-apple-darwin",
+            "wasm32-unknown-unknown",
+            "wasm32-wasip1",
+            "aarch64-linux-android",
+            "x86_64-unknown-none",
+            "x86_64-unknown-linux-none",
+            "powerpc64-unknown-linux-gnu",
+            "s390x-unknown-linux-gnu",
+            "aarch64_be-unknown-linux-gnu",
+            "i686-unknown-linux-gnu",
+            "armv7-unknown-linux-gnueabihf",
+            "x86_64-unknown-linux-gnux32",
+            "aarch64-unknown-linux-gnu_ilp32",
+            "",
+        ] {
+            let why = check_target(bad).unwrap_err();
+            assert!(why.contains(bad) && !why.contains('\n'), "{bad}: {why}");
+        }
+    }
+
+    #[test]
+    fn flags_of_a_static_c_library() {
+        for (flag, stated) in [
+            ("-Ctarget-feature=+crt-static", Some(true)),
+            ("target-feature=+avx2,-crt-static", Some(false)),
+            ("target-feature=-crt-static,+crt-static", Some(true)),
+            ("target-feature=+avx2", None),
+            ("+crt-static", None),
+        ] {
+            assert_eq!(crt_static(flag), stated, "{flag}");
+        }
+        let asked = |target| is_static(target, None, "rustc".as_ref());
+        assert!(asked("x86_64-unknown-linux-musl") && !asked("x86_64-unknown-linux-gnu"));
+        assert!(!is_static("x86_64-unknown-linux-musl", Some(false), "rustc".as_ref()));
+        assert!(!is_static("x86_64-unknown-linux-musl", None, "/nowhere/rustc".as_ref()), "no answer is no");
+    }
+
+    #[test]
+    fn the_shim_is_joined_of_all_its_parts() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
+        let joined = shim_source();
+        for entry in fs::read_dir(&folder).unwrap() {
+            let file = entry.unwrap().path();
+            if file.extension().is_none_or(|extension| extension != "h") {
+                continue;
+            }
+            let text = fs::read_to_string(&file).unwrap();
+            let first = text.lines().next().unwrap();
+            assert_eq!(joined.matches(first).count(), 1, "{} stands in the shim once", file.display());
+        }
+        assert!(!joined.contains("#include \""), "a part that the library does not hold");
+    }
+
+    #[test]
+    fn groups_tell_components_apart() {
+        assert_eq!(note_group(&component("resnet-rs")), "cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1");
+        assert_ne!(note_group(&component("a-b")), note_group(&component("a_b")));
+        assert!(note_group(&component("größe")).is_ascii());
+    }
+
+    #[test]
+    fn archives_are_archives() {
+        let bytes = write_archive(&[("note.o", b"odd"), ("shim.o", b"even")]);
+        assert_eq!(bytes.len(), 8 + 60 + 4 + 60 + 4);
+        let members: Vec<_> = crate::sys::elf::archive_members(&bytes).unwrap().map(|member| member.unwrap()).collect();
+        assert_eq!(members.len(), 2);
+    }
+
+    /// Tests both ways to keep the note with each installed linker: a program that links it twice with `--gc-sections`,
+    /// and is stripped, contains it once.
+    #[test]
+    fn notes_are_kept_and_stand_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let run = |program: &str, arguments: &[&str]| {
+            Command::new(program)
+                .args(arguments)
+                .current_dir(folder.path())
+                .output()
+                .is_ok_and(|out| out.status.success())
+        };
+        fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
+        if !run("cc", &["-c", "main.c", "-o", "main.o"]) {
+            return;
+        }
+        let bytes = descriptor();
+        for (name, keep) in [("retain", Keep::Retain), ("anchor", Keep::Anchor)] {
+            fs::write(
+                at("note.s"),
+                note_assembly(NoteSource { descriptor: &bytes, component: &component("twice"), dlopen: None }, keep),
+            )
+            .unwrap();
+            if !run("cc", &["-c", "note.s", "-o", "one.o"]) {
+                assert!(matches!(keep, Keep::Retain), "every assembler knows what {name} needs");
+                continue;
+            }
+            fs::copy(at("one.o"), at("two.o")).unwrap();
+            for linker in ["bfd", "gold", "lld", "mold"] {
+                let linker = format!("-fuse-ld={linker}");
+                let link = ["main.o", "one.o", "two.o", "-s", "-Wl,--gc-sections", "-o", "program", &linker];
+                if !run("cc", &link) {
+                    continue;
+                }
+                let program = fs::read(at("program")).unwrap();
+                let notes = program.windows(SIZE).filter(|window| *window == bytes).count();
+                assert_eq!(notes, 1, "{name} under {linker}");
+            }
+        }
+    }
+
+    #[test]
+    fn objects_hold_no_path() {
+        let one = tempfile::tempdir().unwrap();
+        let other = one.path().join("another's \"folder\" of $5 \\n");
+        fs::create_dir(&other).unwrap();
+        let objects = |folder: &Path| {
+            let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+            let note = NoteSource { descriptor: &descriptor(), component: &component("same"), dlopen: None };
+            match compile_guard(&Env::from_process(), note, &target, folder, None).unwrap() {
+                GuardObjects::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
+                GuardObjects::Unguarded(_) => None,
+            }
+        };
+        assert_eq!(objects(one.path()), objects(&other));
+        let note = NoteSource { descriptor: &descriptor(), component: &component("x"), dlopen: None };
+        let unguarded = compile_guard(&Env::from_process(), note, "wasm32-unknown-unknown", one.path(), None).unwrap();
+        assert!(matches!(unguarded, GuardObjects::Unguarded(why) if why.contains("wasm32")));
+    }
+}

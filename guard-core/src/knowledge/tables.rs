@@ -1,0 +1,1226 @@
+//! The tables of toolkits, architectures and drivers in `data/`, and functions that query them.
+//!
+//! Each table is compiled in, parsed at its first use and cached. Every row has a source, and every source a date.
+//! Releases and archs that are not in the tables are handled by the general rules, so that a new release never causes
+//! an error: a toolkit that is newer than all rows supports what the newest one supports, and everything else is
+//! unknown.
+
+pub mod pci;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::model::arch::{Arch, Suffix, Target};
+use crate::model::version::{CudaVersion, DriverRelease, Version};
+use crate::text::suggest::closest_match;
+
+/// A compute capability: (major, minor).
+pub type Cc = (u8, u8);
+
+/// A table with unexpected contents: the message contains the file, the full key and the expected value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableError(String);
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TableError {}
+
+/// The support of a toolkit for an arch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CcSupport {
+    /// The toolkit compiles code for it.
+    Made,
+    /// The arch is too new for the toolkit.
+    TooNew {
+        /// The first release that supports it; `None`: the table has none, up to and including its newest.
+        first: Option<CudaVersion>,
+    },
+    /// The toolkit no longer supports it.
+    Dropped {
+        /// The last release that supported it; `None`: older than the table.
+        last: Option<CudaVersion>,
+    },
+    /// Unknown: neither the toolkit nor the arch is in the table.
+    Unknown,
+}
+
+/// The oldest driver for something, as CUDA version and as release. If the CUDA version of a driver is known, it is
+/// decisive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Floor {
+    /// The CUDA version that the driver must support.
+    pub cuda: CudaVersion,
+    /// The oldest Linux release that is known to support it; `None` if no document names one yet.
+    pub release: Option<DriverRelease>,
+    /// True if the requirement is exact. Otherwise it is a lower bound: older drivers are unsuitable, and newer ones
+    /// unknown.
+    pub exact: bool,
+}
+
+/// The known CUDA support of a driver release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Supports {
+    /// It supports at least this CUDA version.
+    pub least: Option<CudaVersion>,
+    /// It supports at most this CUDA version.
+    pub most: Option<CudaVersion>,
+}
+
+impl Supports {
+    /// Returns the version, if it is known exactly.
+    pub fn exact_version(self) -> Option<CudaVersion> {
+        self.least.filter(|_| self.least == self.most)
+    }
+
+    /// Returns true if it supports `need`; `None` if unknown.
+    pub fn covers(self, need: CudaVersion) -> Option<bool> {
+        if self.least.is_some_and(|least| least >= need) {
+            Some(true)
+        } else if self.most.is_some_and(|most| most < need) {
+            Some(false)
+        } else {
+            None
+        }
+    }
+}
+
+/// The host compilers that an nvcc accepts. `None` means no known limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostLimits {
+    /// The newest gcc major that it accepts.
+    pub gcc_newest: Option<u32>,
+    /// The first clang major that it rejects.
+    pub clang_below: Option<u32>,
+}
+
+/// A row of the arch table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchRow {
+    /// `90a`.
+    pub arch: Arch,
+    /// The compute capability of the GPUs it is named after.
+    pub cc: Cc,
+    /// The first release that supports it; 7.0 means 7.0 or older.
+    pub first: CudaVersion,
+    /// The last release that supports it; `None`: the newest still does.
+    pub last: Option<CudaVersion>,
+    /// True for a part of a Jetson or Drive.
+    pub tegra: bool,
+}
+
+/// A row of the toolkit table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolkitRow {
+    /// The release, without its update.
+    pub version: CudaVersion,
+    /// The PTX ISA that its nvcc writes.
+    pub ptx: (u32, u32),
+    /// The driver that was released with it.
+    pub driver: Option<DriverRelease>,
+    /// The default arch of nvcc.
+    pub default_arch: Option<Arch>,
+    /// The accepted host compilers.
+    pub host: HostLimits,
+    /// True for a CUDA version that a driver reports but that no toolkit has.
+    pub unreleased: bool,
+}
+
+/// A row of the driver table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchRow {
+    /// The number before the first dot.
+    pub branch: u32,
+    /// The oldest CUDA version that it supports.
+    pub least: CudaVersion,
+    /// True if that is also the newest.
+    pub exact: bool,
+    /// The newest, if it is known to be newer.
+    pub most: Option<CudaVersion>,
+}
+
+struct ArchTable {
+    rows: Vec<ArchRow>,
+    families: Vec<Vec<Cc>>,
+    renamed: Vec<(Cc, Cc)>,
+}
+
+struct GpuTable {
+    products: Vec<(Cc, Vec<String>)>,
+    chips: Vec<(Cc, Vec<String>)>,
+    /// The compute capability of each product and chip, including those of [`PRODUCTS`], by its normalized name
+    /// ([`gpu_words`]).
+    by_words: HashMap<String, Cc>,
+}
+
+struct Toolkits {
+    rows: Vec<ToolkitRow>,
+    older_ptx: Vec<((u32, u32), CudaVersion)>,
+}
+
+struct Drivers {
+    branches: Vec<BranchRow>,
+    cudart: Vec<(u32, Floor)>,
+    zstandard: Vec<(u32, Floor)>,
+    left: Vec<(Cc, u32)>,
+    compat: Vec<(CudaVersion, Vec<u32>)>,
+}
+
+/// The compiled-in tables: (file, contents).
+const ARCHS: (&str, &str) = ("archs.toml", include_str!("../../data/archs.toml"));
+const GPUS: (&str, &str) = ("gpus.toml", include_str!("../../data/gpus.toml"));
+/// NVIDIA's list of products by PCI device id.
+const PRODUCTS: &str = include_str!("../../data/products.tsv");
+const TOOLKITS: (&str, &str) = ("toolkits.toml", include_str!("../../data/toolkits.toml"));
+const DRIVERS: (&str, &str) = ("drivers.toml", include_str!("../../data/drivers.toml"));
+
+/// Returns a parsed compiled-in table. The tests parse all of them, so an error is a bug in this crate.
+pub(crate) fn compiled_in<T>(read: Result<T, TableError>) -> T {
+    read.unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}"))
+}
+
+macro_rules! kept {
+    ($name:ident, $table:ident, $text:ident) => {
+        fn $name() -> &'static $table {
+            static TABLE: OnceLock<$table> = OnceLock::new();
+            TABLE.get_or_init(|| compiled_in($table::read($text.0, $text.1)))
+        }
+    };
+}
+
+kept!(arch_table, ArchTable, ARCHS);
+kept!(gpu_table, GpuTable, GPUS);
+kept!(toolkit_table, Toolkits, TOOLKITS);
+kept!(driver_table, Drivers, DRIVERS);
+
+/// Returns every arch in the table, oldest first.
+pub fn arch_rows() -> &'static [ArchRow] {
+    &arch_table().rows
+}
+
+/// Returns every toolkit in the table, oldest first, including the one that was never released.
+pub fn toolkit_rows() -> &'static [ToolkitRow] {
+    &toolkit_table().rows
+}
+
+/// Returns the date of the newest fact in the tables.
+pub fn date() -> &'static str {
+    const CUDNN: &str = include_str!("../../data/cudnn.toml");
+    let dates = [ARCHS.1, GPUS.1, TOOLKITS.1, DRIVERS.1, CUDNN].into_iter().flat_map(|file| {
+        file.split("date = \"").skip(1).filter_map(|rest| rest.get(..10)).filter(|date| is_date(date))
+    });
+    dates.max().unwrap_or_default()
+}
+
+/// Returns every driver branch in the table, oldest first.
+pub fn branch_rows() -> &'static [BranchRow] {
+    &driver_table().branches
+}
+
+/// Returns whether the toolkit compiles machine code, or PTX, for an arch. (So far each release supports both or
+/// neither.)
+pub fn can_make(toolkit: Version, target: Target) -> CcSupport {
+    let toolkit = CudaVersion::from(toolkit);
+    let arch = target.base_arch();
+    let rows = arch_rows();
+    if let Some(row) = rows.iter().find(|row| row.arch == arch) {
+        return match row.last {
+            _ if toolkit < row.first => CcSupport::TooNew { first: Some(row.first) },
+            Some(last) if toolkit > last => CcSupport::Dropped { last: Some(last) },
+            _ => CcSupport::Made,
+        };
+    }
+    let known = toolkit_rows()
+        .first()
+        .zip(toolkit_rows().last())
+        .is_some_and(|(first, last)| (first.version..=last.version).contains(&toolkit));
+    if !known {
+        CcSupport::Unknown
+    } else if rows.first().is_some_and(|oldest| arch.number < oldest.arch.number) {
+        CcSupport::Dropped { last: None }
+    } else {
+        CcSupport::TooNew { first: None }
+    }
+}
+
+/// Returns the first and the last toolkit that compile code for GPUs of all these compute capabilities; `None`: no
+/// limit.
+pub fn compiling_toolkits(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVersion>, Option<CudaVersion>) {
+    let (mut from, mut to) = (None, None);
+    for cc in ccs {
+        let Some(row) = arch_rows().iter().find(|row| row.cc == cc && row.arch.suffix == Suffix::None) else {
+            continue;
+        };
+        from = from.max(Some(row.first));
+        to = [to, row.last].into_iter().flatten().min();
+    }
+    (from, to)
+}
+
+/// Returns the archs without suffix that the toolkit supports, oldest first.
+fn plain_archs(toolkit: Version) -> impl DoubleEndedIterator<Item = Arch> {
+    arch_rows()
+        .iter()
+        .map(|row| row.arch)
+        .filter(move |&arch| arch.suffix == Suffix::None && can_make(toolkit, Target::Cubin(arch)) == CcSupport::Made)
+}
+
+/// Returns the newest PTX of this toolkit that the driver can compile for a GPU of this cc, for GPUs for which the
+/// toolkit cannot compile machine code; `None` if there is none.
+pub fn only_ptx(toolkit: Version, cc: Cc) -> Option<Arch> {
+    plain_archs(toolkit).rfind(|arch| arch.cc() <= cc)
+}
+
+/// Returns the meaning of `all` for this toolkit (nvcc's `-arch=all`, CMake's `all`): machine code of every arch
+/// without suffix, and PTX of the first arch of the newest major. Measured with nvcc 11.8, 13.0, 13.2 and 13.5.
+pub fn expand_all(toolkit: Version) -> Vec<Target> {
+    with_newest_ptx(toolkit, plain_archs(toolkit).collect())
+}
+
+/// Returns the meaning of `all-major` for this toolkit: the oldest arch, the first of each major, and PTX of the first
+/// arch of the newest major. Measured like [`expand_all`].
+pub fn expand_all_major(toolkit: Version) -> Vec<Target> {
+    let oldest = plain_archs(toolkit).next();
+    with_newest_ptx(toolkit, plain_archs(toolkit).filter(|&arch| arch.cc().1 == 0 || Some(arch) == oldest).collect())
+}
+
+fn with_newest_ptx(toolkit: Version, archs: Vec<Arch>) -> Vec<Target> {
+    let newest_major = plain_archs(toolkit).next_back().map(|arch| arch.cc().0);
+    let ptx = plain_archs(toolkit).find(|arch| Some(arch.cc().0) == newest_major);
+    archs.into_iter().map(Target::Cubin).chain(ptx.map(Target::Ptx)).collect()
+}
+
+/// Returns the row of exactly this toolkit.
+fn toolkit_row(toolkit: CudaVersion) -> Option<&'static ToolkitRow> {
+    toolkit_rows().iter().find(|row| row.version == toolkit)
+}
+
+/// Returns the arch for which nvcc compiles machine code and PTX by default. A toolkit that is newer than the table has
+/// the default of the newest one.
+pub fn default_arch(toolkit: Version) -> Option<Arch> {
+    toolkit_rows().iter().rev().filter(|row| row.version <= toolkit.into()).find_map(|row| row.default_arch)
+}
+
+/// Returns the host compilers that the toolkit's nvcc accepts. A toolkit that is not in the table has no limits.
+pub fn host_compiler(toolkit: Version) -> HostLimits {
+    toolkit_row(toolkit.into()).map(|row| row.host).unwrap_or_default()
+}
+
+/// Returns the PTX ISA that the toolkit's nvcc writes; `None` if the toolkit is not in the table.
+pub fn ptx_isa(toolkit: Version) -> Option<(u32, u32)> {
+    toolkit_row(toolkit.into()).map(|row| row.ptx)
+}
+
+/// Returns the driver that compiles PTX of this ISA: the oldest CUDA version whose toolkit writes it. An ISA that is
+/// newer than the table needs a driver that is newer than every row; nothing else is known (docs/internals/decisions,
+/// decision 38).
+pub fn ptx_floor(isa: (u32, u32)) -> Floor {
+    let table = toolkit_table();
+    let oldest = table.rows.first().map_or((0, 0), |row| row.ptx);
+    if isa < oldest {
+        // Every driver in use supports the oldest ISA of the table.
+        let cuda = table.older_ptx.iter().find(|(known, _)| *known >= isa).map(|&(_, cuda)| cuda);
+        if let Some(cuda) = cuda {
+            return Floor { cuda, release: release_for(cuda), exact: true };
+        }
+    }
+    if let Some(row) = table.rows.iter().find(|row| row.ptx >= isa) {
+        return Floor { cuda: row.version, release: row.driver, exact: true };
+    }
+    // No driver of the table compiles it; the next one may.
+    let newest = table.rows.last().map_or(CudaVersion::new(0, 0), |row| row.version);
+    Floor { cuda: CudaVersion::new(newest.major, newest.minor + 1), release: None, exact: false }
+}
+
+/// Returns the oldest PTX ISA whose driver supports this CUDA version; `None` if the table has none, or if it is not a
+/// valid ISA.
+pub fn isa_of_driver(cuda: CudaVersion) -> Option<(u8, u8)> {
+    let table = toolkit_table();
+    let rows = table.older_ptx.iter().copied().chain(table.rows.iter().map(|row| (row.ptx, row.version)));
+    let (major, minor) = rows.map(|((major, minor), _)| (major, minor)).find(|isa| ptx_floor(*isa).cuda >= cuda)?;
+    Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)).filter(|(major, minor)| *major < 16 && *minor < 16)
+}
+
+/// The driver from which PTX that is newer than the tables certainly compiles: none is known (docs/internals/decisions,
+/// decision 38).
+pub const NO_DRIVER_KNOWN: (CudaVersion, DriverRelease) = (CudaVersion::new(99, 0), DriverRelease::new(0, 0, 0));
+
+/// Returns the driver that supports the complete version of a toolkit: the minimum for its PTX if the ISA is unknown.
+pub fn toolkit_floor(toolkit: Version) -> Floor {
+    let cuda = toolkit.into();
+    Floor { cuda, release: release_for(cuda), exact: true }
+}
+
+/// Returns the oldest release that is known to support a CUDA version.
+fn release_for(cuda: CudaVersion) -> Option<DriverRelease> {
+    if let Some(row) = toolkit_row(cuda) {
+        return row.driver;
+    }
+    let branch = branch_rows().iter().find(|row| row.exact && row.least >= cuda)?;
+    Some(DriverRelease::new(branch.branch, 0, 0))
+}
+
+/// Returns the driver that a libcudart needs: any of the same major (minor version compatibility); for CUDA 10 and
+/// older, the exact version. A major that is not in the table needs `major.0`, by the same rule.
+pub fn cudart_floor(cudart: CudaVersion) -> Floor {
+    if let Some(&(_, floor)) = driver_table().cudart.iter().find(|(major, _)| *major == cudart.major) {
+        // The driver that was released with this cudart starts it, even if it is older than the one that NVIDIA
+        // documents for the major: 450.51.05 for 11.0, and 450.80.02 for 11.x.
+        let own = toolkit_row(cudart).and_then(|row| row.driver);
+        Floor { release: own.into_iter().chain(floor.release).min(), ..floor }
+    } else if cudart.major < 11 {
+        Floor { cuda: cudart, release: release_for(cudart), exact: true }
+    } else {
+        Floor { cuda: CudaVersion::new(cudart.major, 0), release: None, exact: true }
+    }
+}
+
+/// Returns the minimum drivers of the two newest majors of cudart, the older one first.
+pub fn newest_cudart_floors() -> [Floor; 2] {
+    let newest = driver_table().cudart.iter().map(|(major, _)| *major).max().unwrap_or_default();
+    [newest.saturating_sub(1), newest].map(|major| cudart_floor(CudaVersion::new(major, 0)))
+}
+
+/// Returns the driver that unpacks Zstandard-compressed entries of a toolkit of this major; `None` if unknown.
+pub fn zstandard_floor(toolkit_major: u32) -> Option<Floor> {
+    driver_table().zstandard.iter().find(|(major, _)| *major == toolkit_major).map(|&(_, floor)| floor)
+}
+
+/// Returns the CUDA version that a driver release supports: that of its branch, or an interval from the neighbouring
+/// branches, because newer branches never support less.
+pub fn driver_supports(release: DriverRelease) -> Supports {
+    let rows = branch_rows();
+    if let Some(row) = rows.iter().find(|row| row.branch == release.branch) {
+        return Supports { least: Some(row.least), most: row.most.or(row.exact.then_some(row.least)) };
+    }
+    let older = rows.iter().rev().find(|row| row.branch < release.branch);
+    let newer = rows.iter().find(|row| row.branch > release.branch && row.exact);
+    Supports { least: older.map(|row| row.least), most: newer.map(|row| row.least) }
+}
+
+/// Returns the last branch that supports GPUs of this cc; `None` if the newest does, or for a Tegra.
+pub fn last_branch(gpu: Cc) -> Option<u32> {
+    let left = driver_table().left.iter().filter(|_| !is_tegra(gpu));
+    left.filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
+}
+
+/// Returns the first drivers that support GPUs of this cc: those of the CUDA version whose toolkit first compiled code
+/// for them, since the PTX compiler of a driver is that of the toolkit. `None` if all drivers in use support them, if
+/// the cc is not in the table, or for a Tegra.
+pub fn first_driver(gpu: Cc) -> Option<Floor> {
+    let first = arch_rows().iter().filter(|row| row.cc == gpu && !row.tegra).map(|row| row.first).min()?;
+    // The first version of the table means "or older".
+    let begin = arch_rows().iter().map(|row| row.first).min();
+    (Some(first) > begin).then(|| Floor { cuda: first, release: release_for(first), exact: true })
+}
+
+/// Returns the first drivers that support any GPU of this one's generation. Within a generation, updates of a branch
+/// may have added GPUs that its first release does not support.
+pub fn first_of_generation(gpu: Cc) -> Option<Floor> {
+    first_driver((gpu.0, 0)).filter(|_| !is_tegra(gpu))
+}
+
+/// Returns the branches of kernel modules for which NVIDIA documents cuda-compat of this CUDA version. Others may work:
+/// the list omits branches that are no longer supported.
+pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {
+    driver_table().compat.iter().find(|(known, _)| *known == cuda).map_or(&[], |(_, kernels)| kernels)
+}
+
+/// Returns true for GPUs of a Tegra, to which binary compatibility does not apply. An unknown cc counts as a discrete
+/// GPU.
+pub fn is_tegra(cc: Cc) -> bool {
+    arch_rows().iter().any(|row| row.tegra && row.cc == cc)
+}
+
+/// Returns true if two cc's are names of the same chip.
+pub fn same_chip(one: Cc, other: Cc) -> bool {
+    arch_table().renamed.iter().any(|&pair| pair == (one, other) || pair == (other, one))
+}
+
+/// Returns the other name of a chip, if it has one: 10.1 → 11.0.
+pub fn other_name(cc: Cc) -> Option<Cc> {
+    arch_table().renamed.iter().find_map(|&(old, new)| {
+        if old == cc {
+            Some(new)
+        } else if new == cc {
+            Some(old)
+        } else {
+            None
+        }
+    })
+}
+
+/// Returns true if two cc's share `f` code; `None` if one of them is in no family of the table.
+pub fn same_family(one: Cc, other: Cc) -> Option<bool> {
+    let family = |cc| arch_table().families.iter().position(|members| members.contains(&cc));
+    Some(family(one)? == family(other)?)
+}
+
+/// Returns the compute capability of a GPU in the usual notations: `8.6`, `sm_86`, a product (`T4`,
+/// `NVIDIA A100-SXM4-80GB`), a chip (`GA102`). `None` if it is in no table.
+pub fn gpu_cc(name: &str) -> Option<Cc> {
+    let name = name.trim();
+    if let Some((major, minor)) = name.split_once('.') {
+        if let (Ok(major @ 1..=99), Ok(minor @ 0..=9)) = (major.parse(), minor.parse()) {
+            return Some((major, minor));
+        }
+    }
+    if let Ok(Target::Cubin(arch)) = name.parse() {
+        return (arch.suffix == Suffix::None).then(|| arch.cc());
+    }
+    let words = gpu_words(name).concat();
+    gpu_table().by_words.get(&words).copied()
+}
+
+/// Returns products of this compute capability, the best known first; empty if the table has none.
+pub fn gpu_examples(cc: Cc) -> &'static [String] {
+    gpu_table().products.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| names)
+}
+
+/// Parses a GPU as users write it on a command line: `8.6`, `sm_86`, `A100`.
+pub fn gpu_typed(text: &str) -> Option<Cc> {
+    let number = |text: &str| text.parse::<u8>().ok();
+    let dotted = || text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+    let arch = || {
+        let digits = text.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
+        let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+        Some((number(major)?, number(minor)?))
+    };
+    dotted().or_else(arch).or_else(|| gpu_cc(text))
+}
+
+/// Iterates over every product and chip that [`gpu_cc`] knows by name.
+fn gpu_names() -> impl Iterator<Item = &'static str> {
+    let table = gpu_table();
+    let rows = table.products.iter().chain(&table.chips).flat_map(|(_, names)| names);
+    rows.map(String::as_str).chain(products().map(|(_, name)| name))
+}
+
+/// Iterates over the PCI device ids and names of [`PRODUCTS`].
+fn products() -> impl Iterator<Item = (u16, &'static str)> {
+    let lines = PRODUCTS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let (id, name) = line.split_once('\t')?;
+        Some((u16::from_str_radix(id, 16).ok()?, name))
+    })
+}
+
+/// Suggests a GPU for a name that [`gpu_cc`] does not know: a typing mistake, or a single word of a name (`Orin`).
+pub fn gpu_meant(name: &str) -> Option<&'static str> {
+    let typed = gpu_words(name).concat();
+    let known: Vec<(String, &str)> = gpu_names().map(|name| (gpu_words(name).concat(), name)).collect();
+    let by_letters = closest_match(&typed, known.iter().map(|(words, _)| words.as_str()));
+    let by_letters = known.iter().find(|(words, _)| Some(words.as_str()) == by_letters).map(|(_, name)| *name);
+    by_letters.or_else(|| gpu_names().find(|name| gpu_words(name).contains(&typed)))
+}
+
+/// Splits a product name into the parts that distinguish it from others: without product line, form factor and memory.
+fn gpu_words(name: &str) -> Vec<String> {
+    const SHARED: &[&str] = &[
+        "nvidia",
+        "tesla",
+        "geforce",
+        "quadro",
+        "pcie",
+        "nvl",
+        "gpu",
+        "generation",
+        "super",
+        "laptop",
+        "mobile",
+        "superchip",
+        "edition",
+        "server",
+        "workstation",
+        "max",
+        "q",
+        "sff",
+        "grid",
+    ];
+    // Memory (`80GB`, `144G`, `HBM3e`) and the profiles of virtual GPUs (`16Q`).
+    let size = |word: &str| {
+        let letters = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        letters.len() < word.len() && matches!(letters, "gb" | "g" | "q" | "c" | "b" | "a")
+    };
+    name.to_ascii_lowercase()
+        .split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'))
+        // The text that follows denotes a part of the GPU: `MIG 1g.5gb`.
+        .take_while(|word| *word != "mig")
+        .filter(|word| {
+            let shared = SHARED.contains(word) || word.starts_with("sxm") || word.starts_with("hbm");
+            !word.is_empty() && !shared && !size(word)
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A row of a table, with its full key.
+pub(crate) struct TableRow<'a> {
+    file: &'a str,
+    key: String,
+    table: &'a DeTable<'a>,
+}
+
+impl<'a> TableRow<'a> {
+    fn table_error(&self, key: &str, expected: &str, found: Option<&DeValue<'_>>) -> TableError {
+        let found = match found {
+            None => "nothing".to_owned(),
+            Some(DeValue::String(text)) => format!("\"{text}\""),
+            Some(other) => kind_of(other),
+        };
+        TableError(format!("{}: `{}.{key}`: expected {expected}, found {found}", self.file, self.key))
+    }
+
+    fn value_of(&self, key: &str) -> Option<&'a DeValue<'a>> {
+        self.table.get(key).map(Spanned::get_ref)
+    }
+
+    /// Reads the value of `key` with `read`; `None` if it is absent.
+    pub(crate) fn read_optional<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&DeValue<'_>) -> Option<T>,
+    ) -> Result<Option<T>, TableError> {
+        self.value_of(key)
+            .map(|value| read(value).ok_or_else(|| self.table_error(key, expected, Some(value))))
+            .transpose()
+    }
+
+    pub(crate) fn read_required<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&DeValue<'_>) -> Option<T>,
+    ) -> Result<T, TableError> {
+        self.read_optional(key, expected, read)?.ok_or_else(|| self.table_error(key, expected, None))
+    }
+
+    /// Checks that the row has only these keys, and a source that the file defines.
+    fn check_known_keys(self, keys: &[&str], sources: &[String]) -> Result<Self, TableError> {
+        for key in self.table.keys() {
+            let key: &str = key.get_ref();
+            if key != "source" && !keys.contains(&key) {
+                return Err(self.table_error(key, "no such key", self.value_of(key)));
+            }
+        }
+        let known =
+            |value: &DeValue<'_>| value.as_str().is_some_and(|name| sources.iter().any(|source| source == name));
+        self.read_required("source", "a name, or several, of the [source] table", |value| match value {
+            DeValue::Array(names) => {
+                (!names.is_empty() && names.iter().all(|name| known(name.get_ref()))).then_some(())
+            }
+            name => known(name).then_some(()),
+        })?;
+        Ok(self)
+    }
+}
+
+/// Returns the position and the cause of a TOML syntax error.
+pub(crate) fn not_toml(text: &str, error: &toml::de::Error) -> (usize, String) {
+    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+    // The parser's message does not contain the duplicate key.
+    let key = error.span().and_then(|span| text.get(span)).filter(|_| message == "duplicate key");
+    let key = key.map(|key| format!(" `{key}`")).unwrap_or_default();
+    (error.span().map_or(0, |span| span.start), format!("is not TOML: {message}{key}"))
+}
+
+/// Describes the type of a value: "an integer".
+pub fn kind_of(value: &DeValue<'_>) -> String {
+    let kind = value.type_str();
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {kind}")
+}
+
+/// The tables of a file. Their sources and dates are checked.
+pub(crate) struct TableFile<'a> {
+    name: &'a str,
+    table: &'a DeTable<'a>,
+    sources: Vec<String>,
+}
+
+impl<'a> TableFile<'a> {
+    fn from_table(name: &'a str, whole: &'a DeTable<'a>) -> Result<Self, TableError> {
+        let top = TableRow { file: name, key: "(top)".into(), table: whole };
+        let table = |key| {
+            whole
+                .get(key)
+                .and_then(|value| value.get_ref().as_table())
+                .ok_or_else(|| top.table_error(key, "a table", whole.get(key).map(Spanned::get_ref)))
+        };
+        let mut sources = Vec::new();
+        for (source, value) in table("source")? {
+            let key = format!("source.{}", source.get_ref());
+            let Some(row) = value.get_ref().as_table() else {
+                return Err(TableError(format!("{name}: `{key}`: expected a table with text and date")));
+            };
+            let row = TableRow { file: name, key, table: row };
+            row.read_required("text", "where it was read or measured", |value| {
+                value.as_str().filter(|text| text.len() > 9).map(drop)
+            })?;
+            row.read_required("date", "a date such as 2026-11-20", |value| {
+                value.as_str().filter(|date| is_date(date)).map(drop)
+            })?;
+            sources.push(source.get_ref().to_string());
+        }
+        Ok(Self { name, table: table("table")?, sources })
+    }
+
+    /// Reads an array of rows with these keys and a source.
+    pub(crate) fn read_rows<T>(
+        &self,
+        key: &str,
+        keys: &[&str],
+        read: impl Fn(&TableRow<'a>) -> Result<T, TableError>,
+    ) -> Result<Vec<T>, TableError> {
+        let fail = |key: &str, expected: &str| TableError(format!("{}: `{key}`: expected {expected}", self.name));
+        let full = format!("table.{key}");
+        let array = self
+            .table
+            .get(key)
+            .and_then(|value| value.get_ref().as_array())
+            .ok_or_else(|| fail(&full, "an array of rows"))?;
+        array
+            .iter()
+            .enumerate()
+            .map(|(index, value)| {
+                let key = format!("{full}[{index}]");
+                let table = value.get_ref().as_table().ok_or_else(|| fail(&key, "a row: { … }"))?;
+                read(&TableRow { file: self.name, key, table }.check_known_keys(keys, &self.sources)?)
+            })
+            .collect()
+    }
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(index, b)| if matches!(index, 4 | 7) { b == b'-' } else { b.is_ascii_digit() })
+}
+
+/// Parses a file and converts it with `read`.
+pub(crate) fn read_file<T>(
+    name: &str,
+    text: &str,
+    read: impl Fn(&TableFile<'_>) -> Result<T, TableError>,
+) -> Result<T, TableError> {
+    let whole = DeTable::parse(text).map_err(|error| TableError(format!("{name}: {}", error.message())))?;
+    read(&TableFile::from_table(name, whole.get_ref())?)
+}
+
+pub(crate) fn parse_text<T: std::str::FromStr>(value: &DeValue<'_>) -> Option<T> {
+    value.as_str()?.parse().ok()
+}
+
+pub(crate) fn parse_number(value: &DeValue<'_>) -> Option<u32> {
+    value.as_integer()?.as_str().parse().ok()
+}
+
+fn parse_flag(value: &DeValue<'_>) -> Option<bool> {
+    value.as_bool()
+}
+
+pub(crate) fn parse_cc(value: &DeValue<'_>) -> Option<Cc> {
+    parse_pair(value).and_then(|(major, minor)| Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)))
+}
+
+fn parse_pair(value: &DeValue<'_>) -> Option<(u32, u32)> {
+    parse_text::<CudaVersion>(value).map(|version| (version.major, version.minor))
+}
+
+fn parse_arch(value: &DeValue<'_>) -> Option<Arch> {
+    match parse_text(value)? {
+        Target::Cubin(arch) => Some(arch),
+        Target::Ptx(_) => None,
+    }
+}
+
+pub(crate) fn parse_list<T>(value: &DeValue<'_>, read: impl Fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
+    value.as_array()?.iter().map(|value| read(value.get_ref())).collect()
+}
+
+const A_RELEASE: &str = "a release such as \"12.4\"";
+pub(crate) const A_CC: &str = "a compute capability such as \"8.6\"";
+
+impl ArchTable {
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        read_file(name, content, |file| {
+            Ok(Self {
+                rows: file.read_rows("arch", &["name", "cc", "first", "last", "tegra"], |row| {
+                    Ok(ArchRow {
+                        arch: row.read_required("name", "an arch such as \"sm_90a\"", parse_arch)?,
+                        cc: row.read_required("cc", A_CC, parse_cc)?,
+                        first: row.read_required("first", A_RELEASE, parse_text)?,
+                        last: row.read_optional("last", A_RELEASE, parse_text)?,
+                        tegra: row.read_optional("tegra", "true or false", parse_flag)?.unwrap_or(false),
+                    })
+                })?,
+                families: file.read_rows("family", &["members"], |row| {
+                    row.read_required("members", "compute capabilities", |value| parse_list(value, parse_cc))
+                })?,
+                renamed: file.read_rows("renamed", &["old", "new"], |row| {
+                    Ok((row.read_required("old", A_CC, parse_cc)?, row.read_required("new", A_CC, parse_cc)?))
+                })?,
+            })
+        })
+    }
+}
+
+impl GpuTable {
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        read_file(name, content, |file| {
+            let named = |row: &TableRow<'_>| {
+                let names = row.read_required("names", "names", |value| {
+                    parse_list(value, |name| name.as_str().map(str::to_owned))
+                })?;
+                Ok((row.read_required("cc", A_CC, parse_cc)?, names))
+            };
+            let by_gpu = file.read_rows("gpu", &["cc", "names"], named)?;
+            let chips = file.read_rows("chip", &["cc", "names"], named)?;
+            let by_name = by_gpu.iter().chain(&chips).flat_map(|(cc, names)| names.iter().map(|name| (&**name, *cc)));
+            let by_id = products().filter_map(|(id, name)| Some((name, pci::compute_capability(id)?)));
+            let by_words = by_name.chain(by_id).map(|(name, cc)| (gpu_words(name).concat(), cc)).collect();
+            Ok(Self { products: by_gpu, chips, by_words })
+        })
+    }
+}
+
+impl Toolkits {
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        const KEYS: &[&str] = &["version", "ptx", "driver", "arch", "gcc", "clang", "unreleased"];
+        const AN_ISA: &str = "a PTX ISA such as \"8.5\"";
+        const A_MAJOR: &str = "a major number";
+        read_file(name, content, |file| {
+            Ok(Self {
+                rows: file.read_rows("toolkit", KEYS, |row| {
+                    Ok(ToolkitRow {
+                        version: row.read_required("version", A_RELEASE, parse_text)?,
+                        ptx: row.read_required("ptx", AN_ISA, parse_pair)?,
+                        driver: row.read_optional("driver", "a driver release such as \"550.54.14\"", parse_text)?,
+                        default_arch: row.read_optional("arch", "an arch such as \"sm_75\"", parse_arch)?,
+                        host: HostLimits {
+                            gcc_newest: row.read_optional("gcc", A_MAJOR, parse_number)?,
+                            clang_below: row.read_optional("clang", A_MAJOR, parse_number)?,
+                        },
+                        unreleased: row.read_optional("unreleased", "true or false", parse_flag)?.unwrap_or(false),
+                    })
+                })?,
+                older_ptx: file.read_rows("older_ptx", &["ptx", "cuda"], |row| {
+                    Ok((
+                        row.read_required("ptx", AN_ISA, parse_pair)?,
+                        row.read_required("cuda", A_RELEASE, parse_text)?,
+                    ))
+                })?,
+            })
+        })
+    }
+}
+
+impl Drivers {
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        const BRANCH: &str = "the number before the first dot of a driver release";
+        let floor = |row: &TableRow<'_>| {
+            let floor = Floor {
+                cuda: row.read_required("cuda", A_RELEASE, parse_text)?,
+                release: Some(row.read_required("driver", "a driver release such as \"550.54.14\"", parse_text)?),
+                exact: true,
+            };
+            Ok((row.read_required("major", "a major number", parse_number)?, floor))
+        };
+        read_file(name, content, |file| {
+            Ok(Self {
+                branches: file.read_rows("branch", &["branch", "cuda", "least", "most"], |row| {
+                    let branch = row.read_required("branch", BRANCH, parse_number)?;
+                    let most = row.read_optional("most", A_RELEASE, parse_text)?;
+                    Ok(match row.read_optional("least", A_RELEASE, parse_text)? {
+                        Some(least) => BranchRow { branch, least, exact: false, most },
+                        None => BranchRow {
+                            branch,
+                            least: row.read_required("cuda", A_RELEASE, parse_text)?,
+                            exact: true,
+                            most,
+                        },
+                    })
+                })?,
+                cudart: file.read_rows("cudart", &["major", "cuda", "driver"], floor)?,
+                zstandard: file.read_rows("zstandard", &["major", "cuda", "driver"], floor)?,
+                left: file.read_rows("left", &["below", "last"], |row| {
+                    Ok((row.read_required("below", A_CC, parse_cc)?, row.read_required("last", BRANCH, parse_number)?))
+                })?,
+                compat: file.read_rows("compat", &["cuda", "kernels"], |row| {
+                    let kernels =
+                        row.read_required("kernels", "branches of drivers", |value| parse_list(value, parse_number))?;
+                    Ok((row.read_required("cuda", A_RELEASE, parse_text)?, kernels))
+                })?,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toolkit(text: &str) -> Version {
+        text.parse().unwrap()
+    }
+
+    fn target(text: &str) -> Target {
+        text.parse().unwrap()
+    }
+
+    fn cuda(text: &str) -> CudaVersion {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn what_toolkits_make() {
+        let too_new = |first: &str| CcSupport::TooNew { first: Some(cuda(first)) };
+        let dropped = |last: &str| CcSupport::Dropped { last: Some(cuda(last)) };
+        for (release, name, answer) in [
+            ("12.4", "sm_90a", CcSupport::Made),
+            ("12.4.131", "compute_90", CcSupport::Made),
+            ("12.4", "sm_120", too_new("12.8")),
+            ("12.4", "compute_120", too_new("12.8")),
+            ("11.8", "sm_90a", too_new("12.0")),
+            ("13.0", "sm_70", dropped("12.9")),
+            ("13.0", "sm_101", dropped("12.9")),
+            ("12.9", "sm_110", too_new("13.0")),
+            ("13.0", "sm_107", too_new("13.4")),
+            ("10.2", "sm_30", CcSupport::Made),
+            ("9.0", "sm_70", CcSupport::Made),
+            // No known release supports these.
+            ("13.0", "sm_91", CcSupport::TooNew { first: None }),
+            ("13.5", "sm_990", CcSupport::TooNew { first: None }),
+            ("12.4", "sm_80a", CcSupport::TooNew { first: None }),
+            ("12.4", "sm_20", CcSupport::Dropped { last: None }),
+            // A toolkit that is newer than the table supports what the newest one supports, and possibly more.
+            ("14.2", "sm_90a", CcSupport::Made),
+            ("14.2", "sm_70", dropped("12.9")),
+            ("14.2", "sm_150a", CcSupport::Unknown),
+            ("8.0", "sm_20", CcSupport::Unknown),
+        ] {
+            assert_eq!(can_make(toolkit(release), target(name)), answer, "{name} by {release}");
+        }
+    }
+
+    #[test]
+    fn what_remains_as_ptx() {
+        assert_eq!(only_ptx(toolkit("12.4"), (12, 0)), Some(Arch::without_suffix(90)));
+        assert_eq!(only_ptx(toolkit("11.8"), (8, 8)), Some(Arch::without_suffix(87)));
+        assert_eq!(only_ptx(toolkit("13.0"), (7, 0)), None);
+    }
+
+    #[test]
+    fn symbolic_archs() {
+        let text = |targets: Vec<Target>| targets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        // The output of `nvcc --dryrun -arch=…` of 13.0.88 and 11.8.89.
+        assert_eq!(
+            text(expand_all(toolkit("13.0"))),
+            "sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121 compute_120"
+        );
+        assert_eq!(text(expand_all_major(toolkit("13.0"))), "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120");
+        assert_eq!(text(expand_all_major(toolkit("11.8"))), "sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90");
+        // A toolkit that is newer than the table is treated like the newest one in it.
+        let newest = toolkit_rows().last().expect("a toolkit").version;
+        assert_eq!(expand_all(toolkit("99.0")), expand_all(toolkit(&newest.to_string())));
+    }
+
+    #[test]
+    fn defaults_and_host_compilers() {
+        for (release, arch) in [("10.2", 30), ("11.0", 52), ("12.9", 52), ("12.7", 52), ("13.0", 75), ("15.1", 75)] {
+            assert_eq!(default_arch(toolkit(release)), Some(Arch::without_suffix(arch)), "{release}");
+        }
+        assert_eq!(default_arch(toolkit("8.0")), None);
+        assert_eq!(host_compiler(toolkit("11.8.89")), HostLimits { gcc_newest: Some(11), clang_below: Some(15) });
+        assert_eq!(host_compiler(toolkit("13.4")), HostLimits { gcc_newest: Some(16), clang_below: Some(23) });
+        assert_eq!(host_compiler(toolkit("14.0")), HostLimits::default());
+    }
+
+    #[test]
+    fn floors() {
+        let floor = |cuda_: &str, release: &str| Floor {
+            cuda: cuda(cuda_),
+            release: (!release.is_empty()).then(|| release.parse().unwrap()),
+            exact: true,
+        };
+        for (isa, wanted) in [
+            ((8, 5), floor("12.5", "555.42.02")),
+            ((8, 6), floor("12.7", "565")),
+            ((8, 7), floor("12.8", "570.26")),
+            ((7, 9), floor("12.0", "525.60.13")),
+            ((6, 0), floor("9.0", "390")),
+            ((3, 2), floor("6.5", "340")),
+        ] {
+            assert_eq!(ptx_floor(isa), wanted, "PTX {isa:?}");
+        }
+        // An ISA that is newer than every row.
+        let newest = toolkit_rows().last().expect("a toolkit");
+        assert_eq!(ptx_floor(newest.ptx), Floor { cuda: newest.version, release: newest.driver, exact: true });
+        let newest = newest.version;
+        let above = CudaVersion::new(newest.major, newest.minor + 1);
+        assert_eq!(ptx_floor((99, 9)), Floor { cuda: above, release: None, exact: false });
+        for (cudart, wanted) in [
+            ("12.9", floor("12.0", "525.60.13")),
+            ("11.4", floor("11.0", "450.80.02")),
+            ("13.0", floor("13.0", "580.65.06")),
+            ("10.2", floor("10.2", "440.33")),
+            ("14.3", floor("14.0", "")),
+        ] {
+            assert_eq!(cudart_floor(cuda(cudart)), wanted, "cudart {cudart}");
+        }
+        assert_eq!(toolkit_floor(toolkit("12.6.85")), floor("12.6", "560.28.03"));
+        let after = Version::new(above.major, above.minor, 0);
+        assert_eq!(toolkit_floor(after), Floor { cuda: above, release: None, exact: true });
+        assert_eq!(zstandard_floor(12), Some(floor("12.4", "550.54.14")));
+        assert_eq!(zstandard_floor(14), None);
+        assert_eq!(ptx_isa(toolkit("12.6")), Some((8, 5)));
+        assert_eq!(ptx_isa(toolkit("14.0")), None);
+    }
+
+    #[test]
+    fn what_drivers_support() {
+        for (release, least, most) in [
+            ("535.261.03", "12.2", "12.2"),
+            ("580.65.06", "13.0", "13.0"),
+            ("565.57.01", "12.7", "12.7"),
+            ("585.10", "13.0", "13.1"),
+            ("304.1", "", "6.5"),
+            ("430.50", "10.1", "10.2"),
+            ("425.10", "10.1", "10.2"),
+            // JetPack 6 reports 12.6 for it.
+            ("540.4.0", "12.2", ""),
+            ("541.0", "12.2", "12.3"),
+        ] {
+            let version = |text: &str| (!text.is_empty()).then(|| cuda(text));
+            let found = driver_supports(release.parse().unwrap());
+            assert_eq!(found, Supports { least: version(least), most: version(most) }, "{release}");
+        }
+        let newest = branch_rows().last().expect("a branch");
+        let open = driver_supports(DriverRelease::new(newest.branch + 5, 10, 0));
+        assert_eq!(open, Supports { least: Some(newest.least), most: None }, "news");
+        let later = CudaVersion::new(newest.least.major + 1, 0);
+        assert_eq!((open.covers(newest.least), open.covers(later)), (Some(true), None));
+        let old = driver_supports("535.261.03".parse().unwrap());
+        assert_eq!((old.covers(cuda("12.4")), old.exact_version()), (Some(false), Some(cuda("12.2"))));
+    }
+
+    #[test]
+    fn gpus_by_name() {
+        for (name, cc) in [
+            ("T4", (7, 5)),
+            ("Tesla T4", (7, 5)),
+            ("A100", (8, 0)),
+            ("NVIDIA A100-SXM4-80GB", (8, 0)),
+            ("NVIDIA GeForce RTX 4090 Laptop GPU", (8, 9)),
+            ("geforce rtx 2080 super", (7, 5)),
+            ("RTX 6000 Ada Generation", (8, 9)),
+            ("NVIDIA H100 PCIe", (9, 0)),
+            // Names as nvidia-smi prints them.
+            ("NVIDIA H100 80GB HBM3", (9, 0)),
+            ("NVIDIA H100 SXM5 64GB", (9, 0)),
+            ("NVIDIA H20-3e", (9, 0)),
+            ("NVIDIA GH200 144G HBM3e", (9, 0)),
+            ("NVIDIA B300 SXM6 AC", (10, 3)),
+            ("NVIDIA RTX PRO 6000 Blackwell Server Edition", (12, 0)),
+            ("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", (12, 0)),
+            ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", (8, 0)),
+            ("NVIDIA A10G", (8, 6)),
+            ("NVIDIA A40-8Q", (8, 6)),
+            ("GRID T4-16Q", (7, 5)),
+            ("Tesla V100S-PCIE-32GB", (7, 0)),
+            ("Tesla K40m", (3, 5)),
+            ("NVIDIA TITAN X (Pascal)", (6, 1)),
+            ("Orin (nvgpu)", (8, 7)),
+            ("NVIDIA Thor", (11, 0)),
+            ("8.6", (8, 6)),
+            ("10.3", (10, 3)),
+            ("13.1", (13, 1)),
+            ("sm_86", (8, 6)),
+            ("RTX4090", (8, 9)),
+            ("rtx-3080ti", (8, 6)),
+            ("GA102", (8, 6)),
+            ("gh100", (9, 0)),
+        ] {
+            assert_eq!(gpu_cc(name), Some(cc), "{name}");
+        }
+        for name in ["", "T5", "sm_90a", "A1000", "8", "8.66", "RTX", "NVIDIA", "GeForce", "8.6.1", "-8.6"] {
+            assert_eq!(gpu_cc(name), None, "{name}");
+        }
+        for (typed, expected_gpu) in [
+            ("T4s", Some("Tesla T4")),
+            ("RTX 4091", Some("GeForce RTX 4090")),
+            ("Orin", Some("Jetson AGX Orin")),
+            ("Voodoo", None),
+        ] {
+            assert_eq!((gpu_cc(typed), gpu_meant(typed)), (None, expected_gpu), "{typed}");
+        }
+        for name in gpu_names() {
+            assert!(gpu_cc(name).is_some() && !gpu_words(name).is_empty(), "{name}");
+        }
+        assert_eq!(gpu_examples((7, 5))[0], "Tesla T4");
+    }
+
+    #[test]
+    fn listed_products_have_their_ids_cc() {
+        let lines = PRODUCTS.lines().filter(|line| !line.starts_with('#')).count();
+        let mut names = std::collections::HashSet::new();
+        for (id, name) in products() {
+            names.insert(name);
+            let cc = pci::compute_capability(id);
+            assert!(cc.is_some(), "{id:04X} {name}");
+            assert_eq!((gpu_cc(name), gpu_typed(name)), (cc, cc), "{id:04X} {name}");
+        }
+        assert_eq!((products().count(), names.len()), (lines, 222));
+    }
+
+    fn rising<T: PartialOrd + fmt::Debug>(what: &str, values: impl IntoIterator<Item = T>) {
+        let values: Vec<T> = values.into_iter().collect();
+        assert!(!values.is_empty(), "{what}: empty");
+        for pair in values.windows(2) {
+            assert!(pair[0] < pair[1], "{what}: {:?} stands before {:?}", pair[0], pair[1]);
+        }
+    }
+
+    fn never_falling<T: PartialOrd + fmt::Debug>(what: &str, values: impl IntoIterator<Item = T>) {
+        let values: Vec<T> = values.into_iter().collect();
+        for pair in values.windows(2) {
+            assert!(pair[0] <= pair[1], "{what}: {:?} stands before {:?}", pair[0], pair[1]);
+        }
+    }
+
+    #[test]
+    fn tables_are_sorted_unique_monotone_and_whole() {
+        let archs = arch_table();
+        // Ordered by number, then without suffix, `a`, `f`.
+        rising("archs", archs.rows.iter().map(|row| (row.arch.number, row.arch.to_string())));
+        for row in &archs.rows {
+            assert_eq!(row.cc, row.arch.cc(), "sm_{}", row.arch);
+            assert!(row.last.is_none_or(|last| row.first <= last), "sm_{}", row.arch);
+            let plain = archs.rows.iter().find(|other| other.arch == Arch::without_suffix(row.arch.number)).unwrap();
+            assert!(plain.first <= row.first && plain.last == row.last && plain.tegra == row.tegra, "sm_{}", row.arch);
+            assert!(row.arch.suffix != Suffix::Family || same_family(row.cc, row.cc) == Some(true), "sm_{}", row.arch);
+        }
+        for members in &archs.families {
+            rising("family", members);
+            assert!(
+                members
+                    .iter()
+                    .all(|cc| archs.rows.iter().any(|row| row.cc == *cc && row.arch.suffix == Suffix::Family))
+            );
+        }
+        for rows in [&gpu_table().products, &gpu_table().chips] {
+            rising("GPUs", rows.iter().map(|(cc, _)| cc));
+        }
+        let table = gpu_table();
+        let rows = table.products.iter().chain(&table.chips).flat_map(|(_, names)| names);
+        let mut names: Vec<String> = rows.map(|name| gpu_words(name).concat()).collect();
+        names.sort();
+        rising("names of GPUs", names);
+
+        let toolkits = toolkit_table();
+        rising("toolkits", toolkits.rows.iter().map(|row| row.version));
+        never_falling("PTX ISA", toolkits.rows.iter().map(|row| row.ptx));
+        rising("drivers", toolkits.rows.iter().filter_map(|row| row.driver));
+        never_falling("default archs", toolkits.rows.iter().filter_map(|row| row.default_arch));
+        never_falling("gcc", toolkits.rows.iter().filter_map(|row| row.host.gcc_newest));
+        never_falling("clang", toolkits.rows.iter().filter_map(|row| row.host.clang_below));
+        rising(
+            "older PTX",
+            toolkits.older_ptx.iter().copied().chain([(toolkits.rows[0].ptx, toolkits.rows[0].version)]),
+        );
+        for row in toolkits.rows.iter().filter(|row| !row.unreleased) {
+            assert!(row.default_arch.is_some(), "{}", row.version);
+            // This includes the newest: a new toolkit is added together with its driver.
+            let driver = row.driver.unwrap_or_else(|| panic!("toolkit {} has no driver", row.version));
+            assert_eq!(driver_supports(driver).exact_version(), Some(row.version), "the driver of {}", row.version);
+            let default = Target::Cubin(row.default_arch.unwrap());
+            assert_eq!(can_make(Version::new(row.version.major, row.version.minor, 0), default), CcSupport::Made);
+        }
+        for arch in &archs.rows {
+            for release in arch.last.iter().chain([&arch.first]).filter(|release| **release >= cuda("10.0")) {
+                assert!(
+                    toolkits.rows.iter().any(|row| row.version == *release && !row.unreleased),
+                    "sm_{}: {release}",
+                    arch.arch
+                );
+            }
+        }
+
+        let drivers = driver_table();
+        rising("branches", drivers.branches.iter().map(|row| row.branch));
+        never_falling("what branches support", drivers.branches.iter().map(|row| row.least));
+        rising("cudart", drivers.cudart.iter().map(|(major, _)| major));
+        for (major, floor) in drivers.cudart.iter().chain(&drivers.zstandard) {
+            assert_eq!(floor.cuda.major, *major);
+            assert_eq!(driver_supports(floor.release.unwrap()).covers(floor.cuda), Some(true), "{major}");
+        }
+        let majors = toolkits.rows.iter().map(|row| row.version.major).filter(|major| *major > 10);
+        for major in majors {
+            assert!(cudart_floor(CudaVersion::new(major, 0)).release.is_some(), "cudart {major}");
+        }
+    }
+
+    #[test]
+    fn mistakes_name_the_file_and_the_full_key() {
+        let drivers = |rows: &str| {
+            let text = format!(
+                "[source]\ns = {{ text = \"read somewhere\", date = \"2026-11-20\" }}\n[table]\ncudart = []\nzstandard = []\nleft = []\ncompat = []\n\
+                 branch = [{rows}]\n"
+            );
+            Drivers::read("drivers.toml", &text).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(drivers("{ branch = 535, cuda = \"12.2\", source = \"s\" }"), Ok(()));
+        for (rows, message) in [
+            (
+                "{ branch = 535, cuda = 12.2, source = \"s\" }",
+                "drivers.toml: `table.branch[0].cuda`: expected a release such as \"12.4\", found a float",
+            ),
+            (
+                "{ branch = 535, cuda = \"twelve\", source = \"s\" }",
+                "drivers.toml: `table.branch[0].cuda`: expected a release such as \"12.4\", found \"twelve\"",
+            ),
+            (
+                "{ branch = -1, cuda = \"12.2\", source = \"s\" }",
+                "drivers.toml: `table.branch[0].branch`: expected the number before the first dot of a driver release, found \
+                 an integer",
+            ),
+            (
+                "{ cuda = \"12.2\", source = \"s\" }",
+                "drivers.toml: `table.branch[0].branch`: expected the number before the first dot of a driver release, found \
+                 nothing",
+            ),
+            (
+                "{ branch = 535, cuda = \"12.2\" }",
+                "drivers.toml: `table.branch[0].source`: expected a name, or several, of the [source] table, found nothing",
+            ),
+            (
+                "{ branch = 535, cuda = \"12.2\", source = [\"s\", \"t\"] }",
+                "drivers.toml: `table.branch[0].source`: expected a name, or several, of the [source] table, found an array",
+            ),
+            (
+                "{ branch = 535, cuda = \"12.2\", color = 1, source = \"s\" }",
+                "drivers.toml: `table.branch[0].color`: expected no such key, found an integer",
+            ),
+            ("535", "drivers.toml: `table.branch[0]`: expected a row: { … }"),
+        ] {
+            assert_eq!(drivers(rows), Err(message.to_owned()));
+        }
+        let error = |text: &str| Drivers::read("drivers.toml", text).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error(""), "drivers.toml: `(top).source`: expected a table, found nothing");
+        assert_eq!(
+            error("[source]\ns = { text = \"read somewhere\", date = \"lately\" }"),
+            "drivers.toml: `source.s.date`: expected a date such as 2026-11-20, found \"lately\""
+        );
+        assert!(error("[").starts_with("drivers.toml: "));
+    }
+}

@@ -1,0 +1,41 @@
+//! cudart, the CUDA runtime: a part of the toolkit whose shared library can be used with drivers of other releases.
+
+use super::{CodeMark, Library, LibraryNames, Traces};
+use crate::model::version::CudaVersion;
+
+/// libcudart. No string or note in its file contains its release (13.0 to 13.5), only the code of
+/// `cudaRuntimeGetVersion` does. Therefore the release is read from the file name.
+pub static CUDART: Library = Library {
+    key: "cudart",
+    name: "cudart",
+    stem: "libcudart",
+    majors: 12..=19,
+    // Two numbers up to 11, for which every minor has the soname libcudart.so.11.0.
+    older_sonames: &["11.0", "10.2", "10.1", "10.0", "9.2", "9.1", "9.0", "8.0"],
+    parts: &[],
+    own_text: false,
+    names: LibraryNames::NONE,
+    // Measured on 11.8, 13.0 and 13.5: the static cudart has symbols `libcudart_static_<hash>` if the file is not
+    // stripped. A stripped file contains two strings that only cudart has: its table of error names and the name of its
+    // shared memory. Bindings to cudart contain only the first.
+    traces: Traces {
+        functions: None,
+        wanted: &["__cudaRegisterFatBinary", "cudaMalloc"],
+        opened_for: "cudaMalloc",
+        answers: None,
+        inside: &[
+            CodeMark { text: "/cudart.shm.", version: None },
+            CodeMark { text: "cudaErrorCudartUnloading\0", version: None },
+        ],
+    },
+    asked: None,
+    made_with: None,
+    table: None,
+};
+
+/// Parses the version in a soname, `libcudart.so.13` or `libcudart.so.11.0`.
+pub fn cudart_named(soname: &str) -> Option<CudaVersion> {
+    let number = CUDART.soname_version(soname)?;
+    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
+    Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
+}

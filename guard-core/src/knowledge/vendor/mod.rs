@@ -1,0 +1,322 @@
+//! Descriptors of NVIDIA's libraries with separate releases: names, version information in the files, dlopened parts,
+//! and the variables that builds use to find them.
+//!
+//! All code uses the descriptors. Facts about a single library are in that library's file in this directory and in its
+//! table in `data/`; to support another library, add a file.
+
+mod cudart;
+mod cudnn;
+mod nccl;
+mod table;
+
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+pub use cudart::CUDART;
+pub use cudart::cudart_named;
+pub use table::LibraryTable;
+pub(crate) use table::serves_later;
+
+use crate::model::version::Version;
+
+/// cuDNN, the library with rows in the manifest, a table in the policy and a pin in the lock.
+pub const CUDNN: &Library = &cudnn::CUDNN;
+
+/// Number of descriptors.
+pub const COUNT: usize = 3;
+
+/// Every library with a descriptor, in the order of reports.
+pub static ALL: [&Library; COUNT] = [CUDNN, &CUDART, &nccl::NCCL];
+
+/// Returns the library with this key.
+pub fn library_for_key(key: &str) -> Option<&'static Library> {
+    ALL.into_iter().find(|library| library.key == key)
+}
+
+/// The driver's management library: it requires no toolkit and runs no GPU code.
+pub const NVML: &str = "nvidia-ml";
+
+/// Libraries of the toolkit, by their file names.
+pub const OF_TOOLKIT: [&str; 14] = [
+    "libcudart",
+    "libcublas",
+    "libcublasLt",
+    "libcufft",
+    "libcufftw",
+    "libcufile",
+    "libcurand",
+    "libcusolver",
+    "libcusolverMg",
+    "libcusparse",
+    "libnppc",
+    "libnvrtc",
+    "libnvJitLink",
+    "libnvjpeg",
+];
+
+/// NVIDIA's other libraries with kernels, by their file names.
+const BESIDE_TOOLKIT: [&str; 4] = ["libcusparseLt", "libcutensor", "libcutensorMg", "libnvshmem_host"];
+
+/// Returns true if NVIDIA publishes a library of this soname. Compares complete names, because other projects may use
+/// the same prefix. Parts of a library with its major at the end count, including those that are not in the tables.
+pub fn is_nvidia_soname(soname: &str) -> bool {
+    let name = plain_name(soname);
+    let stem = name.split(".so").next().unwrap_or_default();
+    let is_part = |library: &Library| {
+        let part = stem.strip_prefix(library.stem);
+        part == Some("")
+            || !library.parts.is_empty()
+                && part.is_some_and(|part| part.starts_with('_'))
+                && major_of(&name).is_some_and(|major| library.majors.contains(&major))
+    };
+    // NPP is divided into several libraries: `libnppial`, `libnppist`.
+    let npp = stem.strip_prefix("libnpp").is_some_and(|rest| rest.len() <= 4 && rest.starts_with(['c', 'i', 's']));
+    OF_TOOLKIT.contains(&stem) || BESIDE_TOOLKIT.contains(&stem) || npp || ALL.into_iter().any(is_part)
+}
+
+/// Returns true if a name, in a `links` key or between `lib` and `.so`, denotes a library of the toolkit, of the driver
+/// or with separate releases. Compares prefixes, so that libraries that are not in the tables are detected, too.
+pub fn is_nvidias(name: &str) -> bool {
+    const WHOLE: [&str; 6] = ["cuda", "nvrtc", "nvml", NVML, "nvjpeg", "nvjitlink"];
+    const STARTS: [&str; 12] = [
+        "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvtx", "npp", "cuda_",
+        "cuda-",
+    ];
+    let stem = name.to_ascii_lowercase();
+    let stem = stem.strip_prefix("lib").unwrap_or(&stem);
+    library_for_key(stem).is_some() || WHOLE.contains(&stem) || STARTS.iter().any(|start| stem.starts_with(start))
+}
+
+/// A library of NVIDIA.
+#[derive(Debug)]
+pub struct Library {
+    /// The key in host files, policies, locks and reports, and the name for `-l`: `cudnn`.
+    pub key: &'static str,
+    /// The name in messages: `cuDNN`.
+    pub name: &'static str,
+    /// The file name before `.so`: `libcudnn`.
+    pub stem: &'static str,
+    /// The majors to search whose soname ends with only the major; some do not exist yet.
+    pub majors: RangeInclusive<u32>,
+    /// The version suffixes of older sonames, newest first.
+    pub older_sonames: &'static [&'static str],
+    /// Libraries that it loads with dlopen; those that contain its version come first.
+    pub parts: &'static [Part],
+    /// True if the library's own file contains the string of [`Traces::inside`] with its version. It is searched if the
+    /// file name does not contain the version.
+    pub own_text: bool,
+    /// The names with which a build finds it.
+    pub names: LibraryNames,
+    /// Evidence in a file that it uses this library.
+    pub traces: Traces,
+    /// The function that returns its version, and the encoding of the result.
+    pub asked: Option<VersionGetter>,
+    /// The function that returns the release of the cudart inside, in the part that contains the version: the number is
+    /// in its code. The library's own file has, next to the function of [`Self::asked`], the major and minor from which
+    /// it builds the names of its parts.
+    pub made_with: Option<&'static str>,
+    /// The table of its releases; `None` if no rule needs one.
+    pub table: Option<fn() -> &'static LibraryTable>,
+}
+
+/// A library that another one loads with dlopen.
+#[derive(Debug)]
+pub struct Part {
+    /// The major that it belongs to.
+    pub major: u32,
+    /// The file name: `libcudnn_graph.so.9`.
+    pub file: &'static str,
+    /// The exported data symbol with its packed version; empty if the symbol is not read and a build does not need the
+    /// part.
+    pub symbol: &'static str,
+    /// True if the library only aborts without it.
+    pub needed: bool,
+    /// The location of its release in its code, for parts without a version symbol.
+    pub in_code: InCode,
+}
+
+/// The location of a part's release in its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InCode {
+    /// Unknown.
+    Unknown,
+    /// In this exported function, which writes the release to a log.
+    Logged(&'static str),
+    /// In a function that it registers with another part. That part passes its release, and the function returns 1002
+    /// if they differ.
+    Compared,
+}
+
+/// The names with which a build finds a library. Empty if it comes with the toolkit or is not checked for builds.
+#[derive(Debug)]
+pub struct LibraryNames {
+    /// The headers that define its version, the most certain first.
+    pub headers: &'static [&'static str],
+    /// The macros of these headers: major, minor and patch.
+    pub macros: [&'static str; 3],
+    /// The variable with the directory of its headers.
+    pub include: &'static str,
+    /// Variables with the path of its file or of the directory.
+    pub files: &'static [&'static str],
+    /// Variables with its root, in the order of most build scripts.
+    pub roots: &'static [&'static str],
+}
+
+impl LibraryNames {
+    const NONE: Self = Self { headers: &[], macros: ["", "", ""], include: "", files: &[], roots: &[] };
+}
+
+/// Evidence in a file that it uses a library, whether the file is stripped or not.
+#[derive(Debug)]
+pub struct Traces {
+    /// The prefix of its functions, if no other library has the same: `cudnn`.
+    pub functions: Option<&'static str>,
+    /// If they have no such prefix, functions that an object references if it uses the library.
+    pub wanted: &'static [&'static str],
+    /// The function that programs look up first after dlopen.
+    pub opened_for: &'static str,
+    /// The prefix of its status codes. A table of them is linked into programs that print them.
+    pub answers: Option<&'static str>,
+    /// Strings that a file contains, all of them, if the library is linked into it.
+    pub inside: &'static [CodeMark],
+}
+
+/// A string in the code of a library.
+#[derive(Debug)]
+pub struct CodeMark {
+    /// The string.
+    pub text: &'static str,
+    /// The separator of the numbers of the version that follows; `None` if no version follows.
+    pub version: Option<char>,
+}
+
+impl CodeMark {
+    /// Parses the version at the start of the bytes that follow the string.
+    pub fn version_after(&self, behind: &[u8]) -> Option<Version> {
+        let between = self.version?;
+        let length = behind.iter().take_while(|byte| byte.is_ascii_digit() || char::from(**byte) == between).count();
+        let text = std::str::from_utf8(&behind[..length]).ok()?;
+        let mut numbers = text.split(between).map(|number| number.parse().ok());
+        Some(Version::new(numbers.next()??, numbers.next()??, numbers.next()??))
+    }
+}
+
+/// A function that returns the version as one number: `major * scale + minor * 100 + patch`.
+#[derive(Debug)]
+pub struct VersionGetter {
+    /// The function.
+    pub function: &'static str,
+    /// Pairs of the smallest result and the scale of its major, largest first.
+    pub scales: &'static [(u64, u64)],
+}
+
+impl VersionGetter {
+    /// Decodes a result of the function.
+    pub fn version_of_answer(&self, answer: u64) -> Option<Version> {
+        let (_, scale) = self.scales.iter().find(|(from, _)| answer >= *from)?;
+        let number = |number: u64| u32::try_from(number).ok();
+        Some(Version::new(number(answer / scale)?, number(answer % scale / 100)?, number(answer % 100)?))
+    }
+}
+
+impl Library {
+    /// Returns the soname of this release.
+    pub fn soname(&self, version: Version) -> String {
+        let Version { major, minor, .. } = version;
+        let whole = format!("{major}.{minor}");
+        if major >= *self.majors.start() {
+            return format!("{}.so.{major}", self.stem);
+        }
+        let of_major = |number: &&&str| number.split('.').next().is_some_and(|first| first == major.to_string());
+        let known = self.older_sonames.iter().find(|number| **number == whole);
+        let known = known.or_else(|| self.older_sonames.iter().find(of_major));
+        format!("{}.so.{}", self.stem, known.copied().unwrap_or(&whole))
+    }
+
+    /// Returns every soname to search, newest first.
+    pub fn sonames(&self) -> impl Iterator<Item = String> + '_ {
+        let majors = self.majors.clone().rev().map(|major| major.to_string());
+        let older = self.older_sonames.iter().map(|number| (*number).to_owned());
+        majors.chain(older).map(|number| format!("{}.so.{number}", self.stem))
+    }
+
+    /// Returns the file name that a linker searches: `libcudnn.so`.
+    pub fn link_name(&self) -> String {
+        format!("{}.so", self.stem)
+    }
+
+    /// Returns true if this is a file name of any release of this library: `libcudnn.so`, `libcudnn.so.9`, and
+    /// `libcudnn-1a2b3c4d.so.9` as renamed by wheel repair.
+    pub fn is_named(&self, file: &str) -> bool {
+        file.strip_prefix(self.stem).is_some_and(|rest| strip_mark(rest).starts_with(".so"))
+    }
+
+    /// Returns the suffix after `.so.` of a file name of this library.
+    pub fn soname_version<'name>(&self, file: &'name str) -> Option<&'name str> {
+        strip_mark(file.strip_prefix(self.stem)?).strip_prefix(".so.")
+    }
+
+    /// Returns the major in its soname.
+    pub fn major(&self, soname: &str) -> Option<u32> {
+        self.soname_version(soname).and_then(|_| major_of(soname))
+    }
+
+    /// Returns the version in a full file name, `libcudnn.so.9.10.2`; `None` if it does not have three numbers.
+    pub fn version_in_name(&self, file: &str) -> Option<Version> {
+        let mut numbers = self.soname_version(file)?.split('.').map(|number| match number.len() {
+            1..=3 if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok(),
+            _ => None,
+        });
+        let version = Version::new(numbers.next()??, numbers.next()??, numbers.next()??);
+        version.packed().map(Version::from_packed)
+    }
+
+    /// Iterates over the parts of a major.
+    pub fn parts_of_major(&self, major: u32) -> impl Iterator<Item = &'static Part> + use<> {
+        self.parts.iter().filter(move |part| part.major == major)
+    }
+
+    /// Iterates over the parts of a major that are required.
+    pub fn needed_parts(&self, major: u32) -> impl Iterator<Item = &'static Part> + use<> {
+        self.parts_of_major(major).filter(|part| part.needed)
+    }
+
+    /// Returns the table of its releases; empty if there is none.
+    pub fn release_table(&self) -> &'static LibraryTable {
+        static NOTHING: LibraryTable = LibraryTable::empty();
+        self.table.map_or(&NOTHING, |table| table())
+    }
+}
+
+/// Returns the numbers after `.so.` in the file name of a library: `libcudart.so.13.0.96` → [13, 0, 96].
+pub fn numbers_of(file: &str) -> Vec<u32> {
+    let Some((_, suffix)) = file.split_once(".so.") else { return Vec::new() };
+    suffix.split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+/// Returns the first number after `.so.`.
+pub fn major_of(soname: &str) -> Option<u32> {
+    numbers_of(soname).first().copied()
+}
+
+/// Removes the hash that wheel repair inserts into a library's name to avoid conflicts between copies of several
+/// packages: `libcudart-e409450e.so.11.0` is `libcudart.so.11.0`.
+pub fn plain_name(file: &str) -> Cow<'_, str> {
+    match file.find('-').map(|at| file.split_at(at)) {
+        Some((stem, rest)) if strip_mark(rest) != rest => format!("{stem}{}", strip_mark(rest)).into(),
+        _ => file.into(),
+    }
+}
+
+/// Removes that hash, a dash and eight hexadecimal digits, from the rest of a name after the stem.
+fn strip_mark(rest: &str) -> &str {
+    const MARK: usize = 9;
+    let is_mark = |mark: &str| mark.strip_prefix('-').is_some_and(|hash| hash.bytes().all(|b| b.is_ascii_hexdigit()));
+    match rest.split_at_checked(MARK) {
+        Some((mark, behind)) if is_mark(mark) && behind.starts_with(".so") => behind,
+        _ => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! The table of a library's releases: the CUDA majors that each was built for, and the GPUs that its builds support.
+
+use std::env::consts::ARCH;
+use std::ops::RangeInclusive;
+
+use crate::knowledge::tables::{
+    A_CC, Cc, TableError, compiled_in, parse_cc, parse_list, parse_number, parse_text, read_file,
+};
+use crate::model::version::Version;
+
+/// Processors with builds, as Rust names them.
+const PLATFORMS: [&str; 2] = ["x86_64", "aarch64"];
+
+/// The releases of a library, from its file in `data/`.
+#[derive(Debug)]
+pub struct LibraryTable {
+    pub(super) builds: Vec<CudnnBuild>,
+    pub(super) known: Vec<(u32, Vec<Version>)>,
+    cuda: Vec<(Version, RangeInclusive<u32>)>,
+    left: Vec<(u32, Version, Cc)>,
+}
+
+#[derive(Debug)]
+pub(super) struct CudnnBuild {
+    pub(super) cuda_major: u32,
+    pub(super) from: Version,
+    pub(super) min_cc: Cc,
+    newest_cc: Option<Cc>,
+    /// The processor of this build; `None`: all processors.
+    platform: Option<String>,
+}
+
+impl LibraryTable {
+    pub(super) const fn empty() -> Self {
+        Self { builds: Vec::new(), known: Vec::new(), cuda: Vec::new(), left: Vec::new() }
+    }
+
+    pub(super) fn compiled_in(name: &str, content: &str) -> Self {
+        compiled_in(Self::read(name, content))
+    }
+
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        const A_MAJOR: &str = "a CUDA major";
+        const A_RELEASE: &str = "a release of the library such as \"9.11\"";
+        read_file(name, content, |file| {
+            Ok(Self {
+                builds: file.read_rows("build", &["major", "from", "min_cc", "newest_cc", "platform"], |row| {
+                    Ok(CudnnBuild {
+                        cuda_major: row.read_required("major", A_MAJOR, parse_number)?,
+                        from: row.read_required("from", A_RELEASE, parse_text)?,
+                        min_cc: row.read_required("min_cc", A_CC, parse_cc)?,
+                        newest_cc: row.read_optional("newest_cc", A_CC, parse_cc)?,
+                        platform: row.read_optional("platform", "x86_64 or aarch64", |value| {
+                            value.as_str().filter(|name| PLATFORMS.contains(name)).map(str::to_owned)
+                        })?,
+                    })
+                })?,
+                known: file.read_rows("known", &["major", "versions"], |row| {
+                    let versions = row.read_required("versions", "releases", |value| parse_list(value, parse_text))?;
+                    Ok((row.read_required("major", A_MAJOR, parse_number)?, versions))
+                })?,
+                cuda: file.read_rows("cuda", &["from", "oldest", "newest"], |row| {
+                    let newest = row.read_optional("newest", A_MAJOR, parse_number)?.unwrap_or(u32::MAX);
+                    let oldest = row.read_required("oldest", A_MAJOR, parse_number)?;
+                    Ok((row.read_required("from", A_RELEASE, parse_text)?, oldest..=newest))
+                })?,
+                left: file.read_rows("left", &["major", "from", "min_cc"], |row| {
+                    let from = row.read_required("from", A_RELEASE, parse_text)?;
+                    Ok((
+                        row.read_required("major", "the library's major", parse_number)?,
+                        from,
+                        row.read_required("min_cc", A_CC, parse_cc)?,
+                    ))
+                })?,
+            })
+        })
+    }
+
+    /// Returns the oldest compute capability that a release's build for a CUDA major supports; `None` if the table does
+    /// not have that build.
+    pub fn min_cc(&self, version: Version, cuda_major: u32) -> Option<Cc> {
+        self.find_build(version, cuda_major).map(|build| build.min_cc)
+    }
+
+    /// Returns the newest compute capability that it has code for.
+    pub fn newest_cc(&self, version: Version, cuda_major: u32) -> Option<Cc> {
+        self.find_build(version, cuda_major).and_then(|build| build.newest_cc)
+    }
+
+    fn find_build(&self, version: Version, cuda_major: u32) -> Option<&CudnnBuild> {
+        let here = |build: &&CudnnBuild| build.platform.as_deref().is_none_or(|platform| platform == ARCH);
+        self.builds.iter().rev().filter(here).find(|build| build.cuda_major == cuda_major && build.from <= version)
+    }
+
+    /// Returns the releases that exist for a CUDA major, oldest first.
+    pub fn releases_for(&self, cuda_major: u32) -> &[Version] {
+        self.known.iter().find(|(major, _)| *major == cuda_major).map_or(&[], |(_, versions)| versions)
+    }
+
+    /// Returns the CUDA majors for which a release was published. A limit that is not reached yet is open.
+    pub fn cuda_majors(&self, version: Version) -> Option<RangeInclusive<u32>> {
+        self.cuda.iter().rev().find(|(from, _)| *from <= version).map(|(_, majors)| majors.clone())
+    }
+
+    /// Returns the CUDA majors of the known builds of a release, possibly with duplicates.
+    pub fn built_for(&self, version: Version) -> impl Iterator<Item = u32> + '_ {
+        let majors = self.cuda_majors(version);
+        let older = self.builds.iter().filter(move |build| build.from <= version).map(|build| build.cuda_major);
+        older.filter(move |cuda| majors.as_ref().is_some_and(|majors| majors.contains(cuda)))
+    }
+
+    /// Returns the releases of this major that dropped GPUs which drivers still support, with the new minimum compute
+    /// capability, oldest first. They apply to builds for every CUDA major.
+    pub fn gpu_floors(&self, major: u32) -> impl Iterator<Item = (Version, Cc)> + '_ {
+        self.left.iter().filter(move |(of, ..)| *of == major).map(|(_, from, cc)| (*from, *cc))
+    }
+
+    /// Returns the minimum that applies to this release.
+    pub fn gpu_floor(&self, version: Version) -> Option<(Version, Cc)> {
+        self.gpu_floors(version.major).take_while(|(from, _)| *from <= version).last()
+    }
+
+    /// Returns the newest GPUs that the releases of this major have code for, if newer GPUs may not work; `None` if
+    /// unknown.
+    pub fn newest_gpus(&self, major: u32) -> Option<NewestGpus> {
+        let releases = self.known.iter().flat_map(|(cuda, versions)| versions.iter().map(|version| (*version, *cuda)));
+        let mine = releases.filter(|(version, cuda)| version.major == major && !serves_later(*version, *cuda));
+        let code = |(version, cuda): (Version, u32)| Some((self.newest_cc(version, cuda)?.0, version.minor));
+        let known: Vec<(u8, u32)> = mine.filter_map(code).collect();
+        let newest = known.iter().map(|(gpus, _)| *gpus).max()?;
+        let from_minor = known.iter().filter(|(gpus, _)| *gpus == newest).map(|(_, minor)| *minor).min()?;
+        let before = known.iter().filter(|(_, minor)| *minor < from_minor).map(|(gpus, _)| *gpus).max();
+        let below_cuda = (0..ANY_CUDA).find(|cuda| serves_later(Version::new(major, 0, 0), *cuda)).unwrap_or(ANY_CUDA);
+        Some(NewestGpus { newest, from_minor, before: before.unwrap_or(newest), below_cuda })
+    }
+}
+
+/// Returns true if the release also supports newer GPUs: cuDNN 9 for CUDA 12 and later does (hardware forward
+/// compatibility).
+pub(crate) const fn serves_later(version: Version, cuda: u32) -> bool {
+    version.major >= 9 && cuda >= 12
+}
+
+/// A number greater than any CUDA major.
+pub(crate) const ANY_CUDA: u32 = 255;
+
+/// The newest GPUs that the releases of a major have code for, as majors of their compute capabilities: machine code
+/// also runs on later GPUs of the same major. Later releases never support fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewestGpus {
+    /// The newest major that the release `from_minor` and later ones support.
+    pub newest: u8,
+    /// The minor of that release.
+    pub from_minor: u32,
+    /// The newest major that earlier releases support.
+    pub before: u8,
+    /// Applies only to builds for CUDA majors less than this one.
+    pub below_cuda: u32,
+}
+
+impl NewestGpus {
+    /// Returns the newest major that a release has code for, if newer GPUs may not work. `made_with`: the CUDA major
+    /// that it was built with, if known.
+    pub fn newest_for(self, version: Version, made_with: Option<u32>) -> Option<u8> {
+        let concerned = made_with.unwrap_or(ANY_CUDA - 1) < self.below_cuda;
+        concerned.then_some(if version.minor >= self.from_minor { self.newest } else { self.before })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::knowledge::vendor::ALL;
+    use crate::model::version::Version;
+
+    #[test]
+    fn tables_are_sorted_monotone_and_whole() {
+        for table in ALL.map(super::super::Library::release_table) {
+            for pair in table.builds.windows(2) {
+                let platforms = [&pair[0].platform, &pair[1].platform];
+                let same_release = (pair[0].cuda_major, pair[0].from) == (pair[1].cuda_major, pair[1].from)
+                    && platforms[0] != platforms[1]
+                    && platforms.iter().all(|platform| platform.is_some());
+                let rising = (pair[0].cuda_major, pair[0].from) < (pair[1].cuda_major, pair[1].from);
+                assert!(rising || same_release, "{pair:?}");
+                assert!(pair[0].cuda_major != pair[1].cuda_major || pair[0].min_cc <= pair[1].min_cc, "{pair:?}");
+            }
+            for (major, versions) in &table.known {
+                assert!(versions.is_sorted_by(|one, other| one < other), "CUDA {major}: {versions:?}");
+                for version in versions {
+                    assert!(table.min_cc(*version, *major).is_some(), "{version} for CUDA {major} has no floor");
+                    assert!(
+                        table.cuda_majors(*version).is_some_and(|majors| majors.contains(major)),
+                        "{version} {major}"
+                    );
+                }
+            }
+            assert!(table.cuda.is_sorted_by(|one, other| one.0 < other.0), "{:?}", table.cuda);
+            assert!(table.left.is_sorted_by(|one, other| (one.1, one.2) < (other.1, other.2)), "{:?}", table.left);
+            for (major, from, floor) in &table.left {
+                assert_eq!(*major, from.major);
+                // A note has space for the last one, and for one that applies to all earlier releases.
+                let floors: Vec<_> = table.gpu_floors(*major).collect();
+                assert!(
+                    floors.len() == 1 || floors.len() == 2 && floors[0].0 == Version::new(*major, 0, 0),
+                    "{floors:?}"
+                );
+                // It applies to every build of that release.
+                let builds: Vec<_> = (0..99).filter_map(|cuda| Some((cuda, table.min_cc(*from, cuda)?))).collect();
+                let left_over = |cuda: u32| table.cuda_majors(*from).is_some_and(|majors| !majors.contains(&cuda));
+                assert!(builds.iter().all(|(cuda, least)| least >= floor || left_over(*cuda)), "{builds:?}");
+            }
+        }
+    }
+}

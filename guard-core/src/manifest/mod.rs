@@ -1,0 +1,4 @@
+//! The manifest of a component, and the note that contains it.
+
+pub mod model;
+pub mod note;

@@ -1,0 +1,605 @@
+//! The manifest: the facts of a build, and the requirements that follow from them.
+
+use std::fmt;
+
+use crate::config::policy::{Policy, Runtime};
+use crate::finding::Code;
+use crate::knowledge::vendor::{self, CUDNN};
+use crate::model::arch::Target;
+use crate::model::version::{CudaVersion, DriverRelease, Version};
+use crate::text::json::{Value, array, object};
+use crate::toolchain::Toolchain;
+
+pub use crate::model::linkage::Linkage;
+
+/// The revision of the note's format that this version writes.
+pub const REVISION: u32 = 1;
+
+/// The facts and requirements of one component. Contains no path, no user name and no time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// The package that embedded it.
+    pub component: Component,
+    /// The version of cudaguard that wrote it.
+    pub cudaguard: String,
+    /// The target triple.
+    pub target: String,
+    /// cargo's profile by its name: `release`, `dev`, or the name of a custom one if known. For CMake, the
+    /// configuration in lower case (CMake ignores case); `none` if there is none.
+    pub profile: String,
+    /// The toolkit's release: from the code in the linked file if it contains one, else from nvcc, else from `cuda.h`.
+    pub toolkit: Option<Version>,
+    /// The origin of the toolkit's release; `None` if there is none, and in manifests of older releases of cudaguard.
+    pub toolkit_known: Option<KnownBy>,
+    /// Additional toolkits that compiled code in the linked file, oldest first.
+    pub toolkits_besides: Vec<CudaVersion>,
+    /// cuDNN as the program was built with it.
+    pub library: Option<BuiltWith>,
+    /// The origin of the cuDNN release, if it does not come from the headers.
+    pub library_known: Option<KnownBy>,
+    /// The cuDNN release that the linker resolved, if it differs from the headers.
+    pub library_linked: Option<Version>,
+    /// The CUDA runtime; `None` until the file is sealed.
+    pub cudart: Option<RecordedCudart>,
+    /// Archs that the policy, variables or the build system declare.
+    pub declared: Vec<Target>,
+    /// Archs in the linked file; `None` until the file is sealed.
+    pub observed: Option<Vec<Target>>,
+    /// The host compiler, if known: `gcc 12.2.0`.
+    pub host_compiler: Option<String>,
+    /// The `[runtime]` settings of the policy, which the shim applies.
+    pub runtime: Runtime,
+    /// True for `[gpu] partial = "refuse"`.
+    pub partial_refuse: bool,
+    /// Entries of the policy's `[allow]`, with their reasons.
+    pub allow: Vec<(Code, String)>,
+    /// Libraries that crates of the component load with dlopen.
+    pub opens: Vec<Opens>,
+    /// True if linkage and kernels were observed in the linked file.
+    pub sealed: bool,
+    /// The requirements for a host.
+    pub requires: Vec<Requirement>,
+}
+
+/// The origin of a fact in a manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownBy {
+    /// Declared by variables, files and compilers of the build machine.
+    Declared,
+    /// Observed in the linked file.
+    LinkObservation,
+    /// The release of the library that the linker resolved.
+    Linked,
+    /// The first release with all functions that the file binds.
+    Symbols,
+}
+
+impl KnownBy {
+    /// Returns the name for JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Declared => "declared",
+            Self::LinkObservation => "observed",
+            Self::Linked => "linked",
+            Self::Symbols => "symbols",
+        }
+    }
+
+    /// Returns the variant with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Declared, Self::LinkObservation, Self::Linked, Self::Symbols]
+            .into_iter()
+            .find(|known| known.name() == name)
+    }
+}
+
+/// A package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The libraries that one crate loads with dlopen, and the names that it tries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opens {
+    /// The crate: `cudarc 0.19.10`.
+    pub by: String,
+    /// The names of the libraries without `lib` and ending.
+    pub libraries: Vec<String>,
+    /// The endings that it appends to each name, in this order: `.so`, `.so.13`.
+    pub endings: Vec<String>,
+}
+
+/// cuDNN as the program was built with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltWith {
+    /// The version in the headers.
+    pub version: Version,
+    /// How the program links or loads it.
+    pub linkage: Linkage,
+}
+
+/// The CUDA runtime of the linked file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedCudart {
+    /// How the program links or loads it.
+    pub linkage: Linkage,
+    /// The CUDA version; `None` if unknown.
+    pub version: Option<CudaVersion>,
+}
+
+/// A requirement for the host: one row of the note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Requirement {
+    /// A cuDNN release in [min, below).
+    Library {
+        /// Lowest version, inclusive.
+        min: Version,
+        /// Upper end, exclusive.
+        below: Version,
+        /// The headers' version.
+        built: Version,
+        /// Its soname.
+        soname: String,
+        /// How the program links or loads it.
+        linkage: Linkage,
+        /// True if older patch releases are refused, too.
+        patch_refuse: bool,
+        /// True if the program is refused without it although it loads the library at run time.
+        required: bool,
+    },
+    /// A library that cuDNN loads with dlopen.
+    Part {
+        /// The file name.
+        file: String,
+        /// The exported data symbol that contains its packed version; empty if it has none.
+        symbol: String,
+        /// True if cuDNN does not work without it.
+        needed: bool,
+    },
+    /// The driver requirement that does not depend on the GPU.
+    Driver {
+        /// The CUDA version that the driver must support.
+        cuda: CudaVersion,
+        /// The oldest driver release, used if only the release of a driver is known; 0.0.0 if no document names one.
+        release: DriverRelease,
+        /// The code that requires it: `libcudart 13.0`.
+        because: String,
+    },
+    /// The coverage of the GPUs in an interval of compute capabilities.
+    Gpu {
+        /// Lowest cc, inclusive.
+        from: (u8, u8),
+        /// Highest cc, inclusive; `None`: no end.
+        to: Option<(u8, u8)>,
+        /// The kind of coverage.
+        by: GpuCoverage,
+        /// The code: `sm_90a`, `compute_90`; empty if there is none.
+        code: String,
+        /// The CUDA version that the driver must support for it.
+        cuda: Option<CudaVersion>,
+        /// The oldest driver release, used if only the release of a driver is known.
+        release: Option<DriverRelease>,
+        /// The driver from which its machine code certainly loads; no document describes the behaviour of older ones
+        /// (docs/internals/decisions, decision 24).
+        sure_from: Option<(CudaVersion, DriverRelease)>,
+        /// The coverage if `CUDA_FORCE_PTX_JIT=1` disables machine code.
+        beside: PtxFallback,
+    },
+}
+
+/// The PTX next to machine code, which the driver compiles instead if `CUDA_FORCE_PTX_JIT=1` is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PtxFallback {
+    /// There is none. In a row with PTX coverage: some of the machine code has no PTX, or that is unknown.
+    Nothing,
+    /// All machine code has PTX, and a driver that compiles this ISA compiles all of it.
+    Isa((u8, u8)),
+    /// Some of the machine code has PTX, or that is unknown. In a row with PTX coverage: only the PTX that is compiled
+    /// anyway.
+    Untold,
+}
+
+/// The coverage of the GPUs in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GpuCoverage {
+    /// Machine code in every container.
+    Cubin,
+    /// PTX, compiled by the driver, in at least one container.
+    Ptx,
+    /// Code in some containers.
+    Partial,
+    /// Code in some containers, in at least one only PTX.
+    PartialPtx,
+    /// No code.
+    Nothing,
+    /// Unknown.
+    Unknown,
+}
+
+impl GpuCoverage {
+    /// Returns the name in reports and JSON: `cubin`, `ptx`, `partial`, `partial-ptx`, `none`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubin => "cubin",
+            Self::Ptx => "ptx",
+            Self::Partial => "partial",
+            Self::PartialPtx => "partial-ptx",
+            Self::Nothing => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.version)
+    }
+}
+
+/// The version of a component without a manifest.
+const UNRECORDED: &str = "(no manifest)";
+
+impl Component {
+    /// Returns the component of a file without a manifest.
+    pub fn unrecorded(name: &str) -> Self {
+        Self { name: name.to_owned(), version: UNRECORDED.to_owned() }
+    }
+
+    /// Returns true if the component has no manifest. The versions that it was built with are then known as lower
+    /// bounds only.
+    pub fn is_unrecorded(&self) -> bool {
+        self.version == UNRECORDED
+    }
+}
+
+impl Manifest {
+    /// Adds a requirement for this cuDNN release, to which a file without a manifest is linked.
+    pub fn require_cudnn(&mut self, version: Version) {
+        self.requires.extend(BuiltWith { version, linkage: Linkage::Linked }.requirement_rows(&Policy::default()));
+    }
+
+    /// Builds the manifest of a component from its toolchain and policy. Does no I/O.
+    ///
+    /// Facts that only the linked file shows (kernels, cudart, linkage of cuDNN) are added when it is sealed. A linkage
+    /// that the policy declares is not verified: with `none`, the headers on this machine are ignored.
+    pub fn from_build(
+        component: Component,
+        target: &str,
+        profile: &str,
+        policy: &Policy,
+        toolchain: &Toolchain,
+    ) -> Self {
+        let linkage = policy.library_linkage.unwrap_or_default();
+        let library = toolchain
+            .library_version()
+            .or(policy.library_built)
+            .filter(|_| linkage != Linkage::None)
+            .map(|version| BuiltWith { version, linkage });
+        Self {
+            component,
+            cudaguard: env!("CARGO_PKG_VERSION").to_owned(),
+            target: target.to_owned(),
+            profile: profile.to_owned(),
+            toolkit: toolchain.toolkit_version(),
+            toolkit_known: toolchain.toolkit_version().map(|_| KnownBy::Declared),
+            toolkits_besides: Vec::new(),
+            requires: library.as_ref().map(|library| library.requirement_rows(policy)).unwrap_or_default(),
+            library_known: library
+                .as_ref()
+                .filter(|_| toolchain.library_version().is_none())
+                .map(|_| KnownBy::Declared),
+            library_linked: None,
+            library,
+            cudart: None,
+            declared: toolchain.declared_targets(),
+            observed: None,
+            host_compiler: toolchain.host_compiler(),
+            runtime: policy.runtime,
+            partial_refuse: policy.partial_refuse,
+            allow: policy.allow.iter().map(|(code, reason)| (*code, reason.clone())).collect(),
+            opens: Vec::new(),
+            sealed: false,
+        }
+    }
+
+    /// Returns the soname of the shared libcudart that the program is linked to, and the version that it was built
+    /// with; `None` if it is linked statically, not linked, or of another major than the toolkit.
+    pub fn shared_cudart(&self) -> Option<(String, CudaVersion)> {
+        let RecordedCudart { linkage: Linkage::Linked, version: Some(version) } = self.cudart? else { return None };
+        let CudaVersion { major, minor } = version;
+        let soname = match major {
+            12.. => format!("libcudart.so.{major}"),
+            11 => "libcudart.so.11.0".to_owned(),
+            _ => format!("libcudart.so.{major}.{minor}"),
+        };
+        Some((soname, version))
+    }
+
+    /// Returns the CUDA version that the program was built with: that of the toolkit, else that of its cudart.
+    pub fn cuda_version(&self) -> Option<CudaVersion> {
+        let cudart = |row: &Requirement| match row {
+            Requirement::Driver { cuda, because, .. } if because.starts_with(vendor::CUDART.stem) => Some(*cuda),
+            _ => None,
+        };
+        self.toolkit.map(CudaVersion::from).or_else(|| self.requires.iter().find_map(cudart))
+    }
+
+    /// Returns the names that the program tries to load cuDNN with dlopen, in this order; `None` if no crate is known
+    /// to do so, and only the soname counts.
+    pub fn library_names(&self) -> Option<Vec<String>> {
+        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == CUDNN.key));
+        by_crate.map(|opens| opens.candidate_names(CUDNN.key))
+    }
+
+    /// Describes the targets of the kernels: `sm_80, compute_90`. Empty if they are unknown.
+    pub fn built_for(&self) -> String {
+        let mut names: Vec<String> = match &self.observed {
+            Some(observed) => observed.iter().map(ToString::to_string).collect(),
+            None => self
+                .requires
+                .iter()
+                .filter_map(|requirement| match requirement {
+                    Requirement::Gpu { code, .. } if !code.is_empty() => Some(code.clone()),
+                    _ => None,
+                })
+                .collect(),
+        };
+        names.dedup();
+        names.join(", ")
+    }
+
+    /// Returns the origin of the archs: `observed`, `declared` or `unsealed`. If archs are declared and the file
+    /// contains none, the declaration is used: the code may be compressed, or in another file.
+    pub fn archs_known(&self) -> &'static str {
+        match (&self.observed, self.declared.is_empty()) {
+            (Some(observed), declared_none) if declared_none || !observed.is_empty() => "observed",
+            (None, true) => "unsealed",
+            _ => "declared",
+        }
+    }
+
+    /// Describes GPU code that no rule checks, in the shim's terms (templates/shim/judge.h): archs are declared, but a
+    /// search of the complete file found no code. `None` if there are GPU rows, which are checked.
+    pub fn not_judged(&self) -> Option<&'static str> {
+        let rows = self.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
+        let unseen = self.observed.is_some() && self.archs_known() == "declared" && !rows;
+        unseen.then_some("GPU code that was declared and not found")
+    }
+
+    /// Returns the JSON of the note, with the keys that MANIFEST.md lists. Unknown facts are absent.
+    pub fn to_json(&self) -> Value {
+        let names = |targets: &[Target]| array(targets.iter().map(ToString::to_string));
+        let mut archs = object([("known", self.archs_known().into()), ("declared", names(&self.declared))]);
+        archs.insert_some("observed", self.observed.as_deref().map(names));
+        let library = self.library.as_ref().map(|library| {
+            let mut value = object([("version", library.version.to_string().into())]);
+            value.insert_some("linkage", library.linkage.name());
+            value.insert_some("known", self.library_known.map(KnownBy::name));
+            value.insert_some("library", self.library_linked.map(|version| version.to_string()));
+            value
+        });
+        let cudart = self.cudart.and_then(|cudart| {
+            let mut value = object([("linkage", cudart.linkage.name()?.into())]);
+            value.insert_some("version", cudart.version.map(|version| version.to_string()));
+            Some(value)
+        });
+        let mut value = object([
+            ("revision", REVISION.into()),
+            (
+                "component",
+                object([
+                    ("name", self.component.name.as_str().into()),
+                    ("version", self.component.version.as_str().into()),
+                ]),
+            ),
+            ("cudaguard", self.cudaguard.as_str().into()),
+            ("target", self.target.as_str().into()),
+            ("profile", self.profile.as_str().into()),
+        ]);
+        let toolkit = self.toolkit.map(|version| {
+            let mut value = object([("version", version.to_string().into())]);
+            value.insert_some("known", self.toolkit_known.map(KnownBy::name));
+            let besides = self.toolkits_besides.iter().map(ToString::to_string);
+            value.insert_some("besides", (!self.toolkits_besides.is_empty()).then(|| array(besides)));
+            value
+        });
+        value.insert_some("toolkit", toolkit);
+        value.insert_some(CUDNN.key, library);
+        value.insert_some("cudart", cudart);
+        value.insert_some("archs", Some(archs));
+        value.insert_some("host_compiler", self.host_compiler.as_deref());
+        value.insert_some("dlopen", (!self.opens.is_empty()).then(|| array(self.opens.iter().map(Opens::to_json))));
+        value.insert_some("sealed", Some(self.sealed));
+        let policy = object([
+            ("mismatch", if self.runtime.mismatch_warns { "warn" } else { "refuse" }.into()),
+            ("gpu", self.runtime.gpu.name().into()),
+            ("library", if self.runtime.library_enforces { "enforce" } else { "report" }.into()),
+            ("partial", if self.partial_refuse { "refuse" } else { "silent" }.into()),
+        ]);
+        value.insert_some("policy", Some(policy));
+        value.insert_some(
+            "allow",
+            Some(object(self.allow.iter().map(|(code, reason)| (code.to_string(), reason.as_str().into())))),
+        );
+        value.insert_some("requires", Some(array(self.requires.iter().map(Requirement::to_json))));
+        value
+    }
+}
+
+impl Opens {
+    /// Returns the file names that are tried for one of the libraries, in order.
+    pub fn candidate_names(&self, stem: &str) -> Vec<String> {
+        self.endings.iter().map(|ending| format!("lib{stem}{ending}")).collect()
+    }
+
+    fn to_json(&self) -> Value {
+        let texts = |list: &[String]| array(list.iter().map(String::as_str));
+        object([
+            ("by", self.by.as_str().into()),
+            ("libraries", texts(&self.libraries)),
+            ("endings", texts(&self.endings)),
+        ])
+    }
+}
+
+impl BuiltWith {
+    /// Returns the rows by NVIDIA's rule: the same major, and the same minor or a newer one; patches are
+    /// interchangeable, unless the policy refuses older ones.
+    pub fn requirement_rows(&self, policy: &Policy) -> Vec<Requirement> {
+        let Version { major, minor, .. } = self.version;
+        let whole = Requirement::Library {
+            min: if policy.library_patch_refuse { self.version } else { Version::new(major, minor, 0) },
+            below: Version::new(major + 1, 0, 0),
+            built: self.version,
+            soname: CUDNN.soname(self.version),
+            linkage: self.linkage,
+            patch_refuse: policy.library_patch_refuse,
+            required: policy.library_required,
+        };
+        std::iter::once(whole).chain(CUDNN.parts_of_major(major).map(Requirement::for_part)).collect()
+    }
+}
+
+impl Requirement {
+    /// Returns the row for a library that cuDNN loads with dlopen.
+    pub fn for_part(part: &vendor::Part) -> Self {
+        Self::Part { file: part.file.to_owned(), symbol: part.symbol.to_owned(), needed: part.needed }
+    }
+
+    /// Returns the row as a JSON object, with its type in `kind`.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Library { min, below, built, soname, linkage, patch_refuse, required } => {
+                let mut value = object([
+                    ("kind", CUDNN.key.into()),
+                    ("min", min.to_string().into()),
+                    ("below", below.to_string().into()),
+                    ("built", built.to_string().into()),
+                    ("soname", soname.as_str().into()),
+                ]);
+                value.insert_some("linkage", linkage.name());
+                value.insert_some("patch", patch_refuse.then_some("refuse"));
+                value.insert_some("required", required.then_some(true));
+                value
+            }
+            Self::Part { file, symbol, needed } => {
+                let mut value =
+                    object([("kind", format!("{}-inner", CUDNN.key).into()), ("file", file.as_str().into())]);
+                value.insert_some("symbol", (!symbol.is_empty()).then_some(symbol.as_str()));
+                value.insert_some("needed", Some(*needed));
+                value
+            }
+            Self::Driver { cuda, release, because } => {
+                let mut value = object([("kind", "driver".into()), ("cuda", cuda.to_string().into())]);
+                value.insert_some("release", (*release != DriverRelease::new(0, 0, 0)).then(|| release.to_string()));
+                value.insert_some("because", Some(because.as_str()));
+                value
+            }
+            Self::Gpu { from, to, by, code, cuda, release, sure_from, beside } => {
+                let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
+                let mut value = object([("kind", "gpu".into()), ("from", cc(*from).into())]);
+                value.insert_some("to", to.map(cc));
+                value.insert_some("by", Some(by.name()));
+                value.insert_some("code", (!code.is_empty()).then_some(code.as_str()));
+                value.insert_some("cuda", cuda.map(|version| version.to_string()));
+                value.insert_some("release", release.map(|release| release.to_string()));
+                let nobody = |sure: &_| *sure == crate::knowledge::tables::NO_DRIVER_KNOWN;
+                let named = sure_from.map(|(cuda, _)| cuda.to_string());
+                value.insert_some(
+                    "sure_from",
+                    if sure_from.as_ref().is_some_and(nobody) { Some("unknown".to_owned()) } else { named },
+                );
+                value.insert_some("no_ptx", (*beside == PtxFallback::Nothing).then_some(true));
+                if let PtxFallback::Isa((major, minor)) = beside {
+                    value.insert_some("ptx_isa", Some(format!("{major}.{minor}")));
+                }
+                value
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::arch::{Arch, Suffix};
+
+    fn library(version: Version, policy: &Policy) -> Vec<String> {
+        let rows = BuiltWith { version, linkage: Linkage::Linked }.requirement_rows(policy);
+        rows.iter().map(|row| row.to_json().to_string()).collect()
+    }
+
+    #[test]
+    fn the_cudnn_rule_is_an_interval() {
+        assert_eq!(
+            library(Version::new(9, 15, 1), &Policy::default()),
+            [
+                r#"{"kind":"cudnn","min":"9.15.0","below":"10.0.0","built":"9.15.1","soname":"libcudnn.so.9","linkage":"linked"}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_graph.so.9","symbol":"cudnn_graph_version","needed":true}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_ops.so.9","symbol":"cudnn_ops_infer_version","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_cnn.so.9","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_adv.so.9","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_engines_precompiled.so.9","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_engines_runtime_compiled.so.9","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_heuristic.so.9","needed":false}"#,
+            ]
+        );
+        let strict = Policy { library_patch_refuse: true, library_required: true, ..Policy::default() };
+        assert_eq!(
+            library(Version::new(7, 6, 5), &strict),
+            [
+                r#"{"kind":"cudnn","min":"7.6.5","below":"8.0.0","built":"7.6.5","soname":"libcudnn.so.7","linkage":"linked","patch":"refuse","required":true}"#
+            ]
+        );
+    }
+
+    #[test]
+    fn a_project_without_anything_has_a_manifest() {
+        let component = Component { name: "plain".to_owned(), version: "1.0.0".to_owned() };
+        let manifest = Manifest::from_build(
+            component,
+            "x86_64-unknown-linux-gnu",
+            "release",
+            &Policy::default(),
+            &Toolchain::default(),
+        );
+        assert_eq!(manifest.requires, []);
+        let expected = format!(
+            "{{\"revision\":1,\"component\":{{\"name\":\"plain\",\"version\":\"1.0.0\"}},\"cudaguard\":\"{}\",\
+             \"target\":\"x86_64-unknown-linux-gnu\",\"profile\":\"release\",\
+             \"archs\":{{\"known\":\"unsealed\",\"declared\":[]}},\"sealed\":false,\
+             \"policy\":{{\"mismatch\":\"refuse\",\"gpu\":\"auto\",\"library\":\"report\",\"partial\":\"silent\"}},\
+             \"allow\":{{}},\"requires\":[]}}",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(manifest.to_json().to_string(), expected);
+    }
+
+    #[test]
+    fn how_archs_are_known() {
+        let component = Component { name: "k".to_owned(), version: "1.0.0".to_owned() };
+        let mut manifest = Manifest::from_build(component, "t", "dev", &Policy::default(), &Toolchain::default());
+        assert_eq!(manifest.archs_known(), "unsealed");
+        manifest.declared = vec![Target::Cubin(Arch { number: 90, suffix: Suffix::Specific })];
+        assert_eq!((manifest.archs_known(), manifest.not_judged()), ("declared", None));
+        manifest.observed = Some(Vec::new());
+        assert_eq!(manifest.archs_known(), "declared");
+        assert_eq!(manifest.not_judged(), Some("GPU code that was declared and not found"));
+        manifest.observed = Some(manifest.declared.clone());
+        assert_eq!((manifest.archs_known(), manifest.not_judged()), ("observed", None));
+        (manifest.observed, manifest.declared) = (Some(Vec::new()), Vec::new());
+        assert_eq!((manifest.archs_known(), manifest.not_judged()), ("observed", None));
+    }
+
+    #[test]
+    fn linkages_have_names() {
+        for linkage in [Linkage::Linked, Linkage::Static, Linkage::Dlopened, Linkage::None] {
+            assert_eq!(Linkage::from_name(linkage.name().unwrap()), linkage);
+        }
+        assert_eq!(Linkage::from_name("by pigeon"), Linkage::Unknown);
+    }
+}

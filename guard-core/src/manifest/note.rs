@@ -1,0 +1,331 @@
+//! The manifest as the bytes of MANIFEST.md, and back.
+
+pub mod layout;
+
+use crate::config::policy::GpuNeed;
+use crate::knowledge::tables;
+use crate::knowledge::vendor::CUDNN;
+use crate::manifest::model::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
+use crate::model::version::{CudaVersion, Version};
+use crate::text::json::Value;
+
+use layout::{
+    ARCHS_DECLARED, ARCHS_OBSERVED, ARCHS_UNSEALED, BY_CUBIN, BY_NONE, BY_PTX, BY_SOME, BY_UNKNOWN, GPU_AUTO,
+    GPU_OPTIONAL, GPU_REQUIRED, LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED, LIBRARY_STATIC,
+    NO_PTX, ROW_DRIVER, ROW_GPU, ROW_LIBRARY, ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
+};
+
+/// Size of a note's descriptor.
+pub const SIZE: usize = 4096;
+
+/// The note's owner, as it stands in the file: with its NUL.
+pub const OWNER: &[u8; 10] = b"cudaguard\0";
+
+/// The note's type.
+pub const TYPE: u32 = 1;
+
+/// The section.
+pub const SECTION: &str = ".note.cudaguard";
+
+/// How a descriptor begins.
+pub const MAGIC: &[u8; 8] = b"cudagrd\0";
+/// No last compute capability.
+pub const NO_END: u32 = 0xffff;
+
+/// The longest text of a note, in bytes: the shim has a buffer of this size for each, and treats a note with a longer one as
+/// damaged. The JSON text has no such limit.
+pub const LONGEST_TEXT: usize = 255;
+
+/// The descriptor; an error says which entry to shorten.
+///
+/// Where the JSON text would not fit with `requires`, it goes without: the rows hold the same.
+pub fn encode(manifest: &Manifest) -> Result<Box<[u8; SIZE]>, String> {
+    let mut json = manifest.to_json();
+    let bytes = assemble_note(manifest, &json.to_string())?;
+    if let Ok(whole) = <Box<[u8; SIZE]>>::try_from(pad_to_size(bytes)) {
+        return Ok(whole);
+    }
+    if let Value::Object(members) = &mut json {
+        members.retain(|(key, _)| key != "requires");
+    }
+    let bytes = assemble_note(manifest, &json.to_string())?;
+    let needed = bytes.len();
+    pad_to_size(bytes).try_into().map_err(|_| does_not_fit(manifest, needed))
+}
+
+fn pad_to_size(mut bytes: Vec<u8>) -> Box<[u8]> {
+    if bytes.len() < SIZE {
+        bytes.resize(SIZE, 0);
+    }
+    bytes.into()
+}
+
+/// The entry that takes most room is the one whose shortening helps most.
+fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
+    let component = &manifest.component;
+    let mut entries = vec![
+        ("the package's name".to_owned(), component.name.len()),
+        ("the package's version".to_owned(), component.version.len()),
+        ("the profile's name".to_owned(), manifest.profile.len()),
+        ("the target's name".to_owned(), manifest.target.len()),
+        ("the list of declared archs".to_owned(), manifest.declared.len() * "\"compute_90\",".len()),
+        (
+            "the list of archs for which there are kernels".to_owned(),
+            manifest.observed.as_ref().map_or(0, Vec::len) * "\"compute_90\",".len(),
+        ),
+        ("the requirements (fewer archs make fewer)".to_owned(), manifest.requires.len() * ROW_SIZE),
+    ];
+    entries.extend(manifest.allow.iter().map(|(code, reason)| (format!("the reason of [allow] {code}"), reason.len())));
+    let (entry, size) = entries.into_iter().max_by_key(|(_, size)| *size).unwrap_or_default();
+    format!(
+        "the manifest of {component} needs {needed} bytes, and a note holds {SIZE}: shorten {entry}, which takes \
+         {size} bytes"
+    )
+}
+
+fn too_long(manifest: &Manifest, text: &str) -> String {
+    let component = &manifest.component;
+    let entry = match text {
+        _ if text == component.name => "the package's name",
+        _ if text == component.version => "the package's version",
+        _ => "it",
+    };
+    let start: String = text.chars().take(40).collect();
+    format!(
+        "the manifest cannot hold `{start}...`, which takes {} bytes: shorten {entry} to {LONGEST_TEXT} bytes",
+        text.len()
+    )
+}
+
+/// The bytes, as many as there are. An error is a number or a text that no field holds.
+fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
+    let rows_end = head::SIZE + ROW_SIZE * manifest.requires.len();
+    let mut out = Writer { bytes: vec![0; rows_end], manifest };
+    out.bytes[..8].copy_from_slice(MAGIC);
+    out.write_u16(head::REVISION, REVISION as usize)?;
+    out.write_u16(head::ROWS, manifest.requires.len())?;
+    out.write_u16(head::ROWS_AT, head::SIZE)?;
+    out.write_u16(head::ROW_SIZE, ROW_SIZE)?;
+    out.bytes[head::MISMATCH] = u8::from(!manifest.runtime.mismatch_warns);
+    out.bytes[head::GPU] = match manifest.runtime.gpu {
+        GpuNeed::Auto => GPU_AUTO,
+        GpuNeed::Required => GPU_REQUIRED,
+        GpuNeed::Optional => GPU_OPTIONAL,
+    };
+    out.bytes[head::LIBRARY] = u8::from(manifest.runtime.library_enforces);
+    out.bytes[head::ARCHS_KNOWN] = match manifest.archs_known() {
+        "observed" => ARCHS_OBSERVED,
+        "declared" => ARCHS_DECLARED,
+        _ => ARCHS_UNSEALED,
+    };
+    out.bytes[head::SEALED] = u8::from(manifest.sealed);
+    out.bytes[head::PARTIAL] = u8::from(manifest.partial_refuse);
+    out.write_text(head::NAME, &manifest.component.name)?;
+    out.write_text(head::VERSION, &manifest.component.version)?;
+    out.write_text(head::CUDAGUARD, &manifest.cudaguard)?;
+    out.write_text(head::TOOLKIT, &manifest.toolkit.map(|version| version.to_string()).unwrap_or_default())?;
+    for (index, row) in manifest.requires.iter().enumerate() {
+        out.write_row(head::SIZE + ROW_SIZE * index, row)?;
+    }
+    let start = out.bytes.len();
+    out.bytes.extend_from_slice(json.as_bytes());
+    out.write_u16(head::JSON_AT, start)?;
+    out.write_u16(head::JSON_SIZE, json.len())?;
+    Ok(out.bytes)
+}
+
+struct Writer<'a> {
+    bytes: Vec<u8>,
+    manifest: &'a Manifest,
+}
+
+impl Writer<'_> {
+    fn write_u16(&mut self, at: usize, value: usize) -> Result<(), String> {
+        let value = u16::try_from(value).map_err(|_| does_not_fit(self.manifest, self.bytes.len().max(value)))?;
+        self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+        Ok(())
+    }
+
+    fn write_u32(&mut self, at: usize, value: u32) {
+        self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// A text that already stands among the texts is not written again.
+    fn write_text(&mut self, at: usize, text: &str) -> Result<(), String> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if text.len() > LONGEST_TEXT {
+            return Err(too_long(self.manifest, text));
+        }
+        let texts = head::SIZE + ROW_SIZE * self.manifest.requires.len();
+        let known = self.bytes[texts..].windows(text.len()).position(|window| window == text.as_bytes());
+        let start = known.map_or(self.bytes.len(), |position| texts + position);
+        if known.is_none() {
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
+        self.write_u16(at, start)?;
+        self.write_u16(at + 2, text.len())
+    }
+
+    fn write_packed(&mut self, at: usize, what: &str, packed: Option<u32>) -> Result<(), String> {
+        let packed = packed.ok_or_else(|| {
+            format!("the manifest of {} cannot hold {what}: a number in it is too large", self.manifest.component)
+        })?;
+        self.write_u32(at, packed);
+        Ok(())
+    }
+
+    /// From which driver on a library with a cudart of the two newest majors works: it may be of either.
+    fn write_floors(&mut self, at: usize) -> Result<(), String> {
+        let [older, newer] = tables::newest_cudart_floors();
+        for (floor, cuda, release) in [
+            (older, part_row::OLDER_CUDA, part_row::OLDER_RELEASE),
+            (newer, part_row::NEWER_CUDA, part_row::NEWER_RELEASE),
+        ] {
+            self.write_u32(at + cuda, floor.cuda.to_int());
+            if let Some(oldest) = floor.release {
+                self.write_packed(at + release, &format!("driver {oldest}"), oldest.packed())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_row(&mut self, at: usize, row: &Requirement) -> Result<(), String> {
+        match row {
+            Requirement::Library { min, below, built, soname, linkage, patch_refuse, required } => {
+                let mut flags = match linkage {
+                    Linkage::Linked => LIBRARY_LINKED,
+                    Linkage::Dlopened => LIBRARY_DLOPENED,
+                    Linkage::Static => LIBRARY_STATIC,
+                    Linkage::Unknown | Linkage::None => 0,
+                };
+                flags |= if *patch_refuse { LIBRARY_PATCH } else { 0 };
+                flags |= if *required { LIBRARY_REQUIRED } else { 0 };
+                let of = CUDNN.name;
+                self.write_u16(at, ROW_LIBRARY.into())?;
+                self.write_u16(at + library_row::FLAGS, flags.into())?;
+                self.write_packed(at + library_row::MIN, &format!("{of} {min}"), min.packed())?;
+                self.write_packed(at + library_row::BELOW, &format!("{of} {below}"), below.packed())?;
+                self.write_packed(at + library_row::BUILT, &format!("{of} {built}"), built.packed())?;
+                let packed_cc = |(major, minor): (u8, u8)| usize::from(major) << 8 | usize::from(minor);
+                let floors: Vec<_> = CUDNN.release_table().gpu_floors(built.major).collect();
+                if let [.., (from, cc)] = floors[..] {
+                    self.write_packed(at + library_row::DROPS_GPUS_FROM, &format!("{of} {from}"), from.packed())?;
+                    self.write_u16(at + library_row::OLDEST_GPU, packed_cc(cc))?;
+                }
+                if let [.., (_, cc), _] = floors[..] {
+                    self.write_u16(at + library_row::OLDEST_GPU_BEFORE, packed_cc(cc))?;
+                }
+                if let Some(gpus) = CUDNN.release_table().newest_gpus(built.major) {
+                    let all = [u32::from(gpus.newest), gpus.from_minor, u32::from(gpus.before), gpus.below_cuda];
+                    let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
+                    self.write_u32(at + library_row::NEWEST_GPUS, u32::from_le_bytes(all.map(byte)));
+                }
+                self.write_text(at + library_row::SONAME, soname)?;
+                self.write_text(at + library_row::LIBRARY, of)?;
+                let names = self.manifest.library_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
+                self.write_text(at + library_row::NAMES, &truncate_list(&names, "\n", ""))
+            }
+            Requirement::Part { file, symbol, needed } => {
+                self.write_u16(at, ROW_PART.into())?;
+                self.write_u16(at + part_row::NEEDED, usize::from(*needed))?;
+                self.write_text(at + part_row::FILE, file)?;
+                if let Some(made_with) = CUDNN.made_with.filter(|_| *needed) {
+                    self.write_floors(at)?;
+                    self.write_text(at + part_row::MADE_WITH, made_with)?;
+                }
+                self.write_text(at + part_row::SYMBOL, symbol)
+            }
+            Requirement::Driver { cuda, release, because } => {
+                self.write_u16(at, ROW_DRIVER.into())?;
+                self.write_u32(at + driver_row::CUDA, cuda.to_int());
+                self.write_packed(at + driver_row::RELEASE, &format!("driver {release}"), release.packed())?;
+                self.write_text(at + driver_row::BECAUSE, &truncate_list(&words(because), " ", "..."))?;
+                let Some((soname, built)) = self.manifest.shared_cudart() else { return Ok(()) };
+                let packed = Version::new(built.major, built.minor, 0).packed();
+                self.write_packed(at + driver_row::CUDART_BUILT, &format!("libcudart {built}"), packed)?;
+                self.write_text(at + driver_row::CUDART, &soname)
+            }
+            Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside } => {
+                let cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
+                self.write_u16(at, ROW_GPU.into())?;
+                self.write_u16(at + gpu_row::SERVED_BY, (served_flag(*by) | beside_flags(*beside)).into())?;
+                self.write_u32(at + gpu_row::LOWEST, cc(*from));
+                self.write_u32(at + gpu_row::HIGHEST, to.map_or(NO_END, cc));
+                self.write_u32(at + gpu_row::ARCH, arch_number(code));
+                self.write_u32(at + gpu_row::CUDA, cuda.map_or(0, CudaVersion::to_int));
+                if let Some(release) = release {
+                    self.write_packed(at + gpu_row::RELEASE, &format!("driver {release}"), release.packed())?;
+                }
+                if let Some((cuda, release)) = sure_from {
+                    self.write_u32(at + gpu_row::SURE_CUDA, cuda.to_int());
+                    self.write_packed(at + gpu_row::SURE_RELEASE, &format!("driver {release}"), release.packed())?;
+                }
+                self.write_text(at + gpu_row::CODE, code)?;
+                let built_for = self.manifest.built_for();
+                self.write_text(
+                    at + gpu_row::BUILT_FOR,
+                    &truncate_list(&built_for.split(", ").map(str::to_owned).collect::<Vec<_>>(), ", ", "..."),
+                )
+            }
+        }
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// As many of them as the shim keeps of a text; what stands at the end where that is not all.
+fn truncate_list(list: &[String], separator: &str, rest: &str) -> String {
+    let whole = list.join(separator);
+    if whole.len() <= LONGEST_TEXT {
+        return whole;
+    }
+    let ends = whole.match_indices(separator).map(|(at, _)| at);
+    let end = ends.filter(|at| at + separator.len() + rest.len() <= LONGEST_TEXT).last().unwrap_or_default();
+    if rest.is_empty() { whole[..end].to_owned() } else { format!("{}{separator}{rest}", &whole[..end]) }
+}
+
+const fn beside_flags(beside: PtxFallback) -> u16 {
+    match beside {
+        PtxFallback::Nothing => NO_PTX,
+        PtxFallback::Isa((major, minor)) => u16::from_le_bytes([0, major << 4 | minor]),
+        PtxFallback::Untold => 0,
+    }
+}
+
+/// The flag of a GPU row.
+pub const fn served_flag(by: GpuCoverage) -> u16 {
+    match by {
+        GpuCoverage::Cubin => BY_CUBIN,
+        GpuCoverage::Ptx => BY_PTX,
+        GpuCoverage::Partial => BY_SOME,
+        GpuCoverage::PartialPtx => BY_SOME | BY_PTX,
+        GpuCoverage::Nothing => BY_NONE,
+        GpuCoverage::Unknown => BY_UNKNOWN,
+    }
+}
+
+/// 90 for `sm_90a`; 0 where there is none.
+fn arch_number(code: &str) -> u32 {
+    let digits = code.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_cut_between_their_members() {
+        let list = |count: usize| (0..count).map(|at| format!("sm_{:03}", 100 + at)).collect::<Vec<_>>();
+        assert_eq!(truncate_list(&list(2), ", ", "..."), "sm_100, sm_101");
+        let cut = truncate_list(&list(60), ", ", "...");
+        assert!(cut.len() <= LONGEST_TEXT && cut.starts_with("sm_100, ") && cut.ends_with(", ..."), "{cut}");
+        let cut = truncate_list(&list(60), "\n", "");
+        assert!(cut.len() <= LONGEST_TEXT && cut.lines().all(|line| line.len() == 6), "{cut}");
+    }
+}

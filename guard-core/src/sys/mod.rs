@@ -1,0 +1,7 @@
+//! Environment, files, processes and object files.
+
+pub mod digest;
+pub mod elf;
+pub mod env;
+pub mod files;
+pub mod subprocess;

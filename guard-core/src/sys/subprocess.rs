@@ -1,0 +1,244 @@
+//! Runs a program and captures its output, bounded in time and in size.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use crate::sys::env::Env;
+
+/// Maximum size of the captured output; nvcc's longest is a fiftieth of it.
+const ENOUGH: u64 = 256 * 1024;
+
+/// The output of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessOutput {
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// The kind of failure: `exit status 3`, `signal 9 (SIGKILL)`; `None` if it succeeded.
+    pub failed: Option<String>,
+}
+
+/// Runs the program and waits at most `patience` for its end. `variables`: the environment, as from
+/// [`crate::sys::env::Env::for_child`].
+///
+/// # Errors
+/// Returns a message to append to the program's name: `cannot be started: …`, `did not answer within 10 s`.
+pub fn run_with_timeout<A: AsRef<OsStr>>(
+    program: &Path,
+    arguments: &[A],
+    variables: Option<&BTreeMap<String, OsString>>,
+    patience: Duration,
+) -> Result<ProcessOutput, String> {
+    let until = Instant::now() + patience;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(variables) = variables {
+        command.env_clear().envs(variables);
+    }
+    // gcc translates even its version line.
+    command.env("LC_ALL", "C");
+    // A separate process group, so that the timeout also ends children of a wrapper script.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = spawn(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
+    let out = read_in_thread(child.stdout.take());
+    let err = read_in_thread(child.stderr.take());
+    let heard = (receive_until(&out, until), receive_until(&err, until));
+    let (Ok(out), Ok(err)) = heard else {
+        kill_and_wait(&mut child);
+        return Err(timeout_message(patience));
+    };
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => {
+                let failed = (!status.success()).then(|| status.to_string().replacen(": ", " ", 1));
+                return Ok(ProcessOutput { out, err, failed });
+            }
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+            Ok(None) => {
+                kill_and_wait(&mut child);
+                return Err(timeout_message(patience));
+            }
+            Err(error) => return Err(format!("cannot be waited for: {error}")),
+        }
+    }
+}
+
+fn timeout_message(patience: Duration) -> String {
+    format!("did not answer within {} s", patience.as_secs_f32())
+}
+
+/// Starts the program. Retries on `ETXTBSY`, which passes: if another thread has just written a script, a child that
+/// was forked meanwhile may still have it open for writing.
+fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    for _ in 0..20 {
+        match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
+    command.spawn()
+}
+
+fn read_in_thread(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (say, hear) = channel();
+    // Not joined, because a grandchild may keep the pipe open forever.
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = pipe {
+            let _ = pipe.take(ENOUGH).read_to_end(&mut bytes);
+        }
+        let _ = say.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    hear
+}
+
+fn receive_until(from: &Receiver<String>, until: Instant) -> Result<String, RecvTimeoutError> {
+    from.recv_timeout(until.saturating_duration_since(Instant::now()))
+}
+
+fn kill_and_wait(child: &mut Child) {
+    #[cfg(unix)]
+    let _ = Command::new("kill")
+        .args(["-KILL", "--", &format!("-{}", child.id())])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+<<<<<<< OURS
+/// Searches a program in `PATH` like the shell of this system: the first file that this process may execute.
+#[cfg(feature = "command")]
+pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
+    which::which_in(name, Some(env.var_os("PATH")?), env.current_dir()).ok()
+}
+
+/// Searches a program in `PATH`, in the simpler way that a build.rs needs: the first file with an execute permission.
+#[cfg(not(feature = "command"))]
+pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
+||||||| BASE
+/// The program of this name in `PATH`, as the shell of this system finds it: the first file that we may execute.
+#[cfg(feature = "command")]
+pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
+    which::which_in(name, Some(env.var_os("PATH")?), env.current_dir()).ok()
+}
+
+/// The same, as far as a build.rs needs it: what somebody may execute.
+#[cfg(not(feature = "command"))]
+pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
+=======
+/// The first file of this name in `PATH` that somebody may execute.
+pub fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
+>>>>>>> THEIRS
+    env.path_list("PATH")
+        .into_iter()
+        .map(|folder| env.current_dir().join(folder).join(name))
+        .find(|file| is_executable(file))
+}
+
+<<<<<<< OURS
+/// Returns true if this is a file that this process may execute.
+#[cfg(feature = "command")]
+pub(crate) fn is_executable(file: &Path) -> bool {
+    let here = Path::new(".");
+    which::which_in(here.join(file), None::<&OsStr>, here).is_ok()
+}
+
+/// Returns true if this is a file with an execute permission for any user.
+#[cfg(not(feature = "command"))]
+pub(crate) fn is_executable(file: &Path) -> bool {
+||||||| BASE
+/// Whether this is a file that we may execute.
+#[cfg(feature = "command")]
+pub(crate) fn is_executable(file: &Path) -> bool {
+    let here = Path::new(".");
+    which::which_in(here.join(file), None::<&OsStr>, here).is_ok()
+}
+
+/// Whether this is a file that somebody may execute.
+#[cfg(not(feature = "command"))]
+pub(crate) fn is_executable(file: &Path) -> bool {
+=======
+/// Whether this is a file that somebody may execute.
+pub fn is_executable(file: &Path) -> bool {
+>>>>>>> THEIRS
+    let Ok(data) = file.metadata() else { return false };
+    #[cfg(unix)]
+    let may = std::os::unix::fs::PermissionsExt::mode(&data.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let may = true;
+    data.is_file() && may
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn run_shell(script: &str, patience: Duration) -> Result<ProcessOutput, String> {
+        run_with_timeout(Path::new("/bin/sh"), &["-c", script], None, patience)
+    }
+
+    #[test]
+    fn capture_output() {
+        let answer = run_shell("echo a; echo b >&2; exit 3", LONG).unwrap();
+        assert_eq!((answer.out.as_str(), answer.err.as_str()), ("a\n", "b\n"));
+    }
+
+    #[test]
+    fn how_it_failed() {
+        for (script, failed) in [
+            ("exit 0", None),
+            ("exit 3", Some("exit status 3")),
+            ("kill -KILL $$", Some("signal 9 (SIGKILL)")),
+            ("kill -SEGV $$", Some("signal 11 (SIGSEGV)")),
+        ] {
+            let failure = run_shell(script, LONG).unwrap().failed;
+            // The system's configuration determines whether a core file is written.
+            let failure = failure.map(|failure| failure.replace(" (core dumped)", ""));
+            assert_eq!(failure.as_deref(), failed, "{script}");
+        }
+    }
+
+    #[test]
+    fn what_hangs_is_given_up_with_its_children() {
+        assert_eq!(
+            run_shell("sleep 600 & wait", Duration::from_millis(50)).unwrap_err(),
+            "did not answer within 0.05 s"
+        );
+        // Closes its streams and continues to run.
+        assert!(run_shell("exec >&- 2>&-; sleep 600", Duration::from_millis(50)).is_err());
+    }
+
+    #[test]
+    fn what_never_stops_talking_is_cut() {
+        let long = run_shell("yes | head -c 1000000; true", LONG).unwrap();
+        assert!(long.out.len() as u64 <= ENOUGH);
+    }
+
+    #[test]
+    fn what_is_not_there() {
+        let error = run_with_timeout::<&str>(Path::new("/nowhere/nvcc"), &[], None, LONG).unwrap_err();
+        assert!(error.starts_with("cannot be started: "), "{error}");
+    }
+
+    #[test]
+    fn variables_replace_the_process_own() {
+        let variables = BTreeMap::from([("ONLY".to_owned(), OsString::from("this"))]);
+        let answer =
+            run_with_timeout(Path::new("/bin/sh"), &["-c", "echo $ONLY$HOME"], Some(&variables), LONG).unwrap();
+        assert_eq!(answer.out, "this\n");
+    }
+}

@@ -1,0 +1,6 @@
+//! Reading and writing text.
+
+pub mod json;
+pub mod sanitize;
+pub mod shell_words;
+pub mod suggest;
