@@ -3,7 +3,7 @@
  * C++11; the C library only; no heap if it accepts, no threads, no locale. What it cannot determine
  * never refuses. shim/README.md explains how it works.
  *
- * The library joins the headers into one text (guard-core/src/guard.rs), so that a build needs no
+ * The library joins the headers into one text (guard-core/src/guard/mod.rs), so that a build needs no
  * folder of them.
  *
  * Several copies in one link are harmless. What they share is weak, hidden and named by the

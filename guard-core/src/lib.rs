@@ -37,16 +37,6 @@
 //! `build`, the default, is what a build.rs needs. Without it the crate contains only [`check()`] and its result, and has no dependency.
 
 #![deny(unsafe_code)]
-<<<<<<< OURS
-// Code that only the command uses is also compiled for a build.rs, where its modules are private.
-#![cfg_attr(not(feature = "command"), allow(dead_code, unreachable_pub, unused_imports))]
-
-||||||| BASE
-// What the command alone uses is compiled for a build.rs too, where its modules are private.
-#![cfg_attr(not(feature = "command"), allow(dead_code, unreachable_pub, unused_imports))]
-
-=======
->>>>>>> THEIRS
 mod check;
 #[cfg(feature = "build")]
 mod checks;
@@ -79,28 +69,9 @@ pub use check::{CheckFinding, CheckReport, Severity, Status, check};
 #[cfg(feature = "build")]
 pub use embed::{Embed, EmbedError};
 
-<<<<<<< OURS
-/// The modules of the command. They are not public API and may change at any time.
-||||||| BASE
-/// What the command is made of: nobody else sees these modules, so that they may change at any time.
-=======
 /// The modules that the `cargo cudaguard` command uses. They may change in any release.
->>>>>>> THEIRS
 #[cfg(feature = "build")]
 #[doc(hidden)]
-<<<<<<< OURS
-pub use inside::*;
-// Also without the command, so that `crate::name` works in both cases.
-#[cfg(all(feature = "build", not(feature = "command")))]
-#[allow(clippy::wildcard_imports)]
-use inside::*;
-||||||| BASE
-pub use inside::*;
-// As above, so that `crate::name` means the same with and without the command.
-#[cfg(all(feature = "build", not(feature = "command")))]
-#[allow(clippy::wildcard_imports)]
-use inside::*;
-=======
 pub mod internal {
     pub use crate::config::{lock, policy};
     pub use crate::embed::rebuild_stamp;
@@ -135,7 +106,6 @@ pub mod internal {
         pub use crate::toolchain::*;
     }
 }
->>>>>>> THEIRS
 
 /// Records what this package is built with, and guards all its executables, examples and `cdylib`s, and everything that
 /// links its library. Call it in a build.rs. [`Embed`] has options.

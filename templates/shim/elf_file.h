@@ -168,7 +168,7 @@ CODE uint32_t read_return(const unsigned char *code, size_t size) {
  * and nothing else of the code is read: on x86-64 `mov $imm32, %eax`, on aarch64 `mov w0, #imm16`
  * and perhaps `movk w0, #imm16, lsl #16`, directly before instructions that restore registers and
  * the return. Several returns must agree. Code before (endbr64 or bti, tracing) does not matter.
- * guard-core/src/library_version.rs has the same function. */
+ * cargo-cudaguard/src/host/library_version.rs has the same function. */
 CODE uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name) {
   enum { MOST = 2048, STEP = NATIVE_MACHINE == EM_AARCH64 ? 4 : 1 };
   unsigned char *code = (unsigned char *)cx->scratch;

@@ -1,4 +1,4 @@
-/* Judges the notes of this process, as guard-core/src/judge/run.rs does: one table of cases keeps
+/* Judges the notes of this process, as cargo-cudaguard/src/host/judge.rs does: one table of cases keeps
  * them equal. */
 #ifndef CUDAGUARD_JUDGE_H
 #define CUDAGUARD_JUDGE_H

@@ -1,6 +1,6 @@
 /* The kernels of this file, if no tool has sealed it: read from memory, and given to the judge as
  * the rows that a sealed note would have, for the GPUs of this machine. The rules are those of
- * guard-core/src/kernels/cover.rs and guard-core/src/serves.rs; a table of builds keeps them equal.
+ * cargo-cudaguard/src/binary/kernels/cover.rs and guard-core/src/coverage/compatibility.rs; a table of builds keeps them equal.
  *
  * nvcc leaves a record of each fatbin container in one section. A record of our own, of a container
  * without entries, is among them, and leads to the others. */

@@ -1,4 +1,4 @@
-/* Generated from guard-core/src/vendor: the library that a manifest has rows for. */
+/* Generated from guard-core/src/knowledge/vendor: the library that a manifest has rows for. */
 #ifndef CUDAGUARD_VENDORS_H
 #define CUDAGUARD_VENDORS_H
 

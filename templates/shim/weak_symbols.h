@@ -1,5 +1,5 @@
 /* Functions that no library has. The loader binds most before any code of ours runs, and would end
- * the program. Sealing makes them weak (guard-core/src/seal/slots.rs): if one is missing, its slots
+ * the program. Sealing makes them weak (cargo-cudaguard/src/linked/seal/slots.rs): if one is missing, its slots
  * are empty, and the guard reports it. No empty slot is ever called. */
 #ifndef CUDAGUARD_WEAK_SYMBOLS_H
 #define CUDAGUARD_WEAK_SYMBOLS_H

@@ -161,7 +161,8 @@ fn navigation_lists_every_page() {
 
 /// Returns the directories that contain a file, to the depth of the map: all top-level ones, and one level below these.
 fn directories() -> BTreeSet<String> {
-    const MAPPED: [&str; 5] = ["cargo-cudaguard", "docs", "guard-core", "templates", "tests"];
+    const MAPPED: [&str; 7] =
+        ["cargo-cudaguard", "cargo-cudaguard/src", "docs", "guard-core", "guard-core/src", "templates", "tests"];
     let below = |directory: &Path| -> Vec<String> {
         let entries = fs::read_dir(directory).expect("a directory").flatten();
         let directories = entries.filter(|entry| entry.path().is_dir() && !entry.path().is_symlink());

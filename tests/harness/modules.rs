@@ -264,7 +264,7 @@ fn without_tests(words: Vec<String>) -> Vec<String> {
 /// Returns the root files of the two crates of this workspace.
 pub fn crates() -> [PathBuf; 2] {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the workspace");
-    ["guard-core/src/lib.rs", "cargo-cudaguard/src/main.rs"].map(|root| workspace.join(root))
+    ["guard-core/src/lib.rs", "cargo-cudaguard/src/lib.rs"].map(|root| workspace.join(root))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The memory limit of the command for reading untrusted files. It applies to every decoder, table and text.
 //!
-//! If a member is known to need much memory, it is refused by name before the allocation: see `artefact/bounds.rs`.
+//! If a member is known to need much memory, it is refused by name before the allocation: see `artifact/bounds.rs`.
 //! This limit covers all other allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -121,7 +121,7 @@ pub(crate) fn render(toolchain: &Toolchain) -> String {
     let mut text = String::new();
     match toolchain.sourced_toolkit_version() {
         Some(version) => {
-            push_line(&mut text, "toolkit", &toolchain.release_text().unwrap_or_default(), &version.source)
+            push_line(&mut text, "toolkit", &toolchain.release_text().unwrap_or_default(), &version.source);
         }
         None => push_line(&mut text, "toolkit", "none in use", ""),
     }

@@ -17,8 +17,8 @@ use crate::config::policy::{LARGEST, Policy, check_regular_file};
 use crate::finding::{Code, Finding, MessageTemplate, Severity, Values};
 use crate::knowledge::tables::{kind_of, not_toml};
 use crate::knowledge::vendor::CUDNN;
-use crate::manifest::model::Linkage;
 use crate::model::arch::Target;
+use crate::model::linkage::Linkage;
 use crate::model::version::Version;
 use crate::sys::env::Env;
 use crate::text::sanitize;
@@ -483,136 +483,6 @@ pub fn check_lock(
     findings
 }
 
-<<<<<<< OURS
-/// Returns true if the linked file decides about a drift, if it is examined: only objects show the host compiler, cuDNN can
-/// differ from its headers, and the detected facts can leave the toolkit open if no build system selects it.
-#[cfg(feature = "command")]
-pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
-    let by_cargo = toolchain.by == BuildSystem::Cargo;
-    let open = || by_cargo && (toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1);
-    let by_objects = finding.subject == HOST_COMPILER || finding.subject == CUDNN.name;
-    finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
-}
-
-/// Returns true if a linked file supersedes this drift, whose report was deferred until after linking.
-#[cfg(feature = "command")]
-pub(crate) fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
-    let toolkit = || finding.subject == TOOLKIT && seen.built_with(None).is_some();
-    let library = || finding.subject == CUDNN.name && seen.cudnn_version().is_some();
-    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
-}
-
-/// Compares a linked file with the locked toolchain. `recorded` is the record from before linking, and `kept_back`
-/// whether its drift was not reported yet.
-#[cfg(feature = "command")]
-pub fn judge_linked(
-    lock: &Lock,
-    path: &Path,
-    recorded: &Manifest,
-    linked: &Linked<'_>,
-    kept_back: bool,
-) -> Vec<Finding> {
-    let target = &recorded.target;
-    let Some(pins) = lock.targets.get(target) else { return Vec::new() };
-    let mut findings = Vec::new();
-    let mut drift = |what: &str, was: &Option<String>, is: String, by: String| {
-        let was = was.clone().unwrap_or_else(|| "none".to_owned());
-        let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
-        let values = values.with("was", was).with("now", is).with("source", by);
-        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = linked.by.choose(
-            MessageTemplate::LockDrift,
-            MessageTemplate::LockDriftCMake,
-            MessageTemplate::LockDriftOptions,
-        );
-        findings.push(words.to_finding(&values));
-    };
-    let before = recorded.toolkit.map(CudaVersion::from);
-    if let Some(shown) = linked.seen.built_with(before).filter(|shown| kept_back || before != Some(*shown)) {
-        let shown = shown.to_string();
-        if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
-            drift(TOOLKIT, &pins.toolkit, shown, format!("the code of {}", linked.name));
-        }
-    }
-    if let Some((library, is)) = linked.seen.library_taken.as_ref().zip(linked.seen.cudnn_version()) {
-        let is = is.to_string();
-        if pins.library.as_ref().is_some_and(|was| *was != is) && linked.library == Linkage::Linked {
-            drift(CUDNN.name, &pins.library, is, library.path.display().to_string());
-        }
-    }
-    let called = linked.seen.host.as_ref().and_then(HostCode::nvcc_host_compiler);
-    if let Some(is) = called.filter(|is| pins.host_compiler.as_ref().is_some_and(|was| was != *is)) {
-        drift(HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects of {}", linked.name));
-    }
-    findings
-}
-
-||||||| BASE
-/// Returns true if the linked file decides about a drift, if it is examined: only objects show the host compiler, cuDNN can
-/// differ from its headers, and the detected facts can leave the toolkit open if no build system selects it.
-#[cfg(feature = "command")]
-pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
-    let by_cargo = toolchain.by == BuildSystem::Cargo;
-    let open = || by_cargo && (toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1);
-    let by_objects = finding.subject == HOST_COMPILER || finding.subject == CUDNN.name;
-    finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
-}
-
-/// Returns true if a linked file supersedes this drift, which was held back before linking.
-#[cfg(feature = "command")]
-pub(crate) fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
-    let toolkit = || finding.subject == TOOLKIT && seen.built_with(None).is_some();
-    let library = || finding.subject == CUDNN.name && seen.cudnn_version().is_some();
-    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
-}
-
-/// Compares a linked file with the locked toolchain. `recorded` is the record from before linking, and `kept_back`
-/// whether its drift was not reported yet.
-#[cfg(feature = "command")]
-pub fn judge_linked(
-    lock: &Lock,
-    path: &Path,
-    recorded: &Manifest,
-    linked: &Linked<'_>,
-    kept_back: bool,
-) -> Vec<Finding> {
-    let target = &recorded.target;
-    let Some(pins) = lock.targets.get(target) else { return Vec::new() };
-    let mut findings = Vec::new();
-    let mut drift = |what: &str, was: &Option<String>, is: String, by: String| {
-        let was = was.clone().unwrap_or_else(|| "none".to_owned());
-        let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
-        let values = values.with("was", was).with("now", is).with("source", by);
-        let values = values.with_known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = linked.by.choose(
-            MessageTemplate::LockDrift,
-            MessageTemplate::LockDriftCMake,
-            MessageTemplate::LockDriftOptions,
-        );
-        findings.push(words.to_finding(&values));
-    };
-    let before = recorded.toolkit.map(CudaVersion::from);
-    if let Some(shown) = linked.seen.built_with(before).filter(|shown| kept_back || before != Some(*shown)) {
-        let shown = shown.to_string();
-        if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
-            drift(TOOLKIT, &pins.toolkit, shown, format!("the code of {}", linked.name));
-        }
-    }
-    if let Some((library, is)) = linked.seen.library_taken.as_ref().zip(linked.seen.cudnn_version()) {
-        let is = is.to_string();
-        if pins.library.as_ref().is_some_and(|was| *was != is) && linked.library == Linkage::Linked {
-            drift(CUDNN.name, &pins.library, is, library.path.display().to_string());
-        }
-    }
-    let called = linked.seen.host.as_ref().and_then(HostCode::nvcc_host_compiler);
-    if let Some(is) = called.filter(|is| pins.host_compiler.as_ref().is_some_and(|was| was != *is)) {
-        drift(HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects of {}", linked.name));
-    }
-    findings
-}
-
-=======
->>>>>>> THEIRS
 /// The subject of a drift.
 pub const TOOLKIT: &str = "the toolkit";
 /// The subject of a drift.

@@ -1,6 +1,6 @@
 //! Findings: problems, and facts that cannot be determined. Codes are stable; texts may change.
 //!
-//! `data/findings.toml` contains codes, severities and texts; `finding/codes.rs` is generated from it.
+//! `data/findings.toml` contains codes, severities and texts; `codes.rs` is generated from it.
 
 mod values;
 

@@ -126,27 +126,6 @@ fn inline_includes(text: &str) -> String {
     joined
 }
 
-<<<<<<< OURS
-/// The C compiler that a build system has selected, with the flags for the target.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tool {
-    /// A C or C++ compiler that understands gcc's flags.
-    pub program: PathBuf,
-    /// Flags of the target alone: `--target=…`, `--sysroot=…`.
-    pub flags: Vec<String>,
-    /// Directory that caches the objects which all components share. Only the command sets it.
-    pub kept: Option<PathBuf>,
-||||||| BASE
-/// The C compiler that a build system has chosen, with what makes it compile for the target.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tool {
-    /// A C or C++ compiler that understands gcc's flags.
-    pub program: PathBuf,
-    /// Flags of the target alone: `--target=…`, `--sysroot=…`.
-    pub flags: Vec<String>,
-    /// Where to keep what does not differ from component to component, so that it is made once; only the command does.
-    pub kept: Option<PathBuf>,
-=======
 /// The section, owner and type of the note in which other tools find the libraries that a file opens by name:
 /// <https://systemd.io/ELF_DLOPEN_METADATA>.
 pub const DLOPEN_SECTION: &str = ".note.dlopen";
@@ -164,7 +143,6 @@ pub struct NoteSource<'a> {
     pub component: &'a Component,
     /// The JSON text of `.note.dlopen`; without one there is no such section.
     pub dlopen: Option<&'a str>,
->>>>>>> THEIRS
 }
 
 /// Compiles the note and the shim into `folder`, which must exist, for the target triple. If
@@ -202,172 +180,8 @@ pub fn compile_guard(
     compiler.compile_guard(note, folder)
 }
 
-<<<<<<< OURS
-/// Does the same as [`compile_guard`] with this compiler. No variable selects the compiler or its flags.
-pub fn compile_with(
-    tool: &Tool,
-    descriptor: &[u8; SIZE],
-    component: &Component,
-    target: &str,
-    folder: &Path,
-) -> Result<GuardObjects, String> {
-    if let Err(why) = check_target(target) {
-        return Ok(GuardObjects::Unguarded(why));
-    }
-    let compiler = tool.to_compiler(target);
-    #[cfg(feature = "command")]
-    if let Some(kept) = &tool.kept {
-        return kept::Kept::new(kept).cached_guard(&compiler, descriptor, component, folder);
-    }
-    compiler.compile_guard(descriptor, component, folder)
-}
-
-/// Returns the complete guard as one C source, the shim and the note of this descriptor, for users who compile it
-/// themselves.
-pub fn guard_source(descriptor: &[u8; SIZE], component: &Component) -> String {
-    full_source(descriptor, component, Keep::Anchor)
-}
-
-fn full_source(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
-    let mut text = shim_source();
-    text.push_str("\n#if defined(__linux__) && defined(__ELF__)\n__asm__(\".pushsection .text\\n\"\n");
-    for line in note_assembly(descriptor, component, keep).lines() {
-        let line = line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
-        let _ = writeln!(text, "        \"{line}\\n\"");
-    }
-    text.push_str("        \".popsection\\n\");\n#endif\n");
-    text
-}
-
-/// Compiles the complete guard as one object. The inner error is the reason why there is no guard, in one line; the
-/// object is then empty.
-///
-/// # Errors
-/// If the directory cannot be written to, or the compiler cannot even compile an empty file.
-pub fn compile_whole(
-    tool: &Tool,
-    descriptor: &[u8; SIZE],
-    component: &Component,
-    target: &str,
-    object: &Path,
-) -> Result<Result<(), String>, String> {
-    let compiler = tool.to_compiler(target);
-    let folder = object.with_extension(format!("making-{}", std::process::id()));
-    let fail = |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
-    fs::create_dir_all(&folder).map_err(|error| fail(&folder, error))?;
-    let made = (|| {
-        let one = |text: &str| compiler.compile_object(&folder, "guard", "c", text);
-        let made = match check_target(target) {
-            Err(why) => Err(why),
-            Ok(()) => match one(&full_source(descriptor, component, Keep::Retain))? {
-                Ok(made) => Ok(made),
-                Err(_) => one(&full_source(descriptor, component, Keep::Anchor))?,
-            },
-        };
-        let (made, outcome) = match made {
-            Ok(made) => (made, Ok(())),
-            Err(why) => (one("")??, Err(why)),
-        };
-        fs::rename(made, object).map_err(|error| fail(object, error))?;
-        Ok(outcome)
-    })();
-    let _ = fs::remove_dir_all(&folder);
-    made
-}
-
-impl Tool {
-    fn to_compiler(&self, target: &str) -> GuardCompiler {
-        let flags = self.flags.iter().map(OsString::from).collect();
-        let is_clang = self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
-        GuardCompiler { program: self.program.clone(), is_clang, flags, target: target.to_owned() }
-    }
-}
-
-fn guard_objects(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
-||||||| BASE
-/// The same with this compiler: no variable is asked for one, nor for flags.
-pub fn compile_with(
-    tool: &Tool,
-    descriptor: &[u8; SIZE],
-    component: &Component,
-    target: &str,
-    folder: &Path,
-) -> Result<GuardObjects, String> {
-    if let Err(why) = check_target(target) {
-        return Ok(GuardObjects::Unguarded(why));
-    }
-    let compiler = tool.to_compiler(target);
-    #[cfg(feature = "command")]
-    if let Some(kept) = &tool.kept {
-        return kept::Kept::new(kept).cached_guard(&compiler, descriptor, component, folder);
-    }
-    compiler.compile_guard(descriptor, component, folder)
-}
-
-/// The whole guard as one text in C, for those who compile it themselves: the shim, and the note of this descriptor.
-pub fn guard_source(descriptor: &[u8; SIZE], component: &Component) -> String {
-    full_source(descriptor, component, Keep::Anchor)
-}
-
-fn full_source(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
-    let mut text = shim_source();
-    text.push_str("\n#if defined(__linux__) && defined(__ELF__)\n__asm__(\".pushsection .text\\n\"\n");
-    for line in note_assembly(descriptor, component, keep).lines() {
-        let line = line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
-        let _ = writeln!(text, "        \"{line}\\n\"");
-    }
-    text.push_str("        \".popsection\\n\");\n#endif\n");
-    text
-}
-
-/// The whole guard as one object. The inner error is why there can be none, in one line; the object is empty then.
-///
-/// # Errors
-/// Where the folder cannot be written to, or the compiler compiles nothing at all.
-pub fn compile_whole(
-    tool: &Tool,
-    descriptor: &[u8; SIZE],
-    component: &Component,
-    target: &str,
-    object: &Path,
-) -> Result<Result<(), String>, String> {
-    let compiler = tool.to_compiler(target);
-    let folder = object.with_extension(format!("making-{}", std::process::id()));
-    let fail = |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
-    fs::create_dir_all(&folder).map_err(|error| fail(&folder, error))?;
-    let made = (|| {
-        let one = |text: &str| compiler.compile_object(&folder, "guard", "c", text);
-        let made = match check_target(target) {
-            Err(why) => Err(why),
-            Ok(()) => match one(&full_source(descriptor, component, Keep::Retain))? {
-                Ok(made) => Ok(made),
-                Err(_) => one(&full_source(descriptor, component, Keep::Anchor))?,
-            },
-        };
-        let (made, outcome) = match made {
-            Ok(made) => (made, Ok(())),
-            Err(why) => (one("")??, Err(why)),
-        };
-        fs::rename(made, object).map_err(|error| fail(object, error))?;
-        Ok(outcome)
-    })();
-    let _ = fs::remove_dir_all(&folder);
-    made
-}
-
-impl Tool {
-    fn to_compiler(&self, target: &str) -> GuardCompiler {
-        let flags = self.flags.iter().map(OsString::from).collect();
-        let is_clang = self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
-        GuardCompiler { program: self.program.clone(), is_clang, flags, target: target.to_owned() }
-    }
-}
-
-fn guard_objects(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
-=======
 /// Both objects, or why there are none.
 pub fn guard_objects(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
->>>>>>> THEIRS
     match (note, shim) {
         (Ok(note), Ok(shim)) => GuardObjects::Objects { note, shim },
         (Err(why), _) | (_, Err(why)) => GuardObjects::Unguarded(why),
@@ -445,28 +259,8 @@ fn write_bytes(text: &mut String, bytes: &[u8]) {
     }
 }
 
-<<<<<<< OURS
-/// Returns the assembly of the note with the libraries that are opened by name, for other tools. It is in the same
-/// group, so that both notes are kept or dropped. Only the command has the list.
-#[cfg(feature = "command")]
-fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
-    use crate::dlopen_note::{OWNER, SECTION, TYPE, note_text};
-
-    let manifest = crate::note::decode(descriptor).ok();
-    let Some(json) = manifest.and_then(|note| note_text(&note.manifest)) else { return String::new() };
-||||||| BASE
-/// The section in which other tools find the libraries that are opened by name; in the same group, so that it shares the
-/// other note's fate. Only the command knows of any.
-#[cfg(feature = "command")]
-fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
-    use crate::dlopen_note::{OWNER, SECTION, TYPE, note_text};
-
-    let manifest = crate::note::decode(descriptor).ok();
-    let Some(json) = manifest.and_then(|note| note_text(&note.manifest)) else { return String::new() };
-=======
 /// The note with the libraries that the file opens by name; in the same group, so that it shares the other note's fate.
 fn dlopen_note(json: &str, flags: &str, group: &str) -> String {
->>>>>>> THEIRS
     let mut note = format!(
         "\t.section {DLOPEN_SECTION},\"{flags}\",%note,{group},comdat\n\t.balign 4\n\t.long {}, {}, {DLOPEN_TYPE}\n\
          \t.ascii \"{DLOPEN_OWNER}\\0\"\n\t.balign 4\n",

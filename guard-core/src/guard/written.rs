@@ -39,7 +39,7 @@ fn header(name: &str, comment: &str, body: &str) -> String {
 }
 
 fn note_layout() -> String {
-    let comment = "/* Generated from guard-core/src/note/layout.rs: the layout of a note's descriptor. MANIFEST.md\n \
+    let comment = "/* Generated from guard-core/src/manifest/note/layout.rs: the layout of a note's descriptor. MANIFEST.md\n \
                    * documents each value. `CUDAGUARD_BLESS=1 cargo test -p cudaguard --lib written` writes it. */";
     let mut text = "#include <stdint.h>\n\n\
                     /* A text: the offset of its bytes in the descriptor, and how many there are. */\n\
@@ -169,7 +169,7 @@ fn guarded_library() -> String {
         asked.function,
         scales.collect::<String>()
     );
-    let comment = "/* Generated from guard-core/src/vendor: the library that a manifest has rows for. */";
+    let comment = "/* Generated from guard-core/src/knowledge/vendor: the library that a manifest has rows for. */";
     header("vendors.h", comment, &body)
 }
 

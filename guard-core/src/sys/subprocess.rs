@@ -117,62 +117,16 @@ fn kill_and_wait(child: &mut Child) {
     let _ = child.wait();
 }
 
-<<<<<<< OURS
-/// Searches a program in `PATH` like the shell of this system: the first file that this process may execute.
-#[cfg(feature = "command")]
-pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
-    which::which_in(name, Some(env.var_os("PATH")?), env.current_dir()).ok()
-}
-
-/// Searches a program in `PATH`, in the simpler way that a build.rs needs: the first file with an execute permission.
-#[cfg(not(feature = "command"))]
-pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
-||||||| BASE
-/// The program of this name in `PATH`, as the shell of this system finds it: the first file that we may execute.
-#[cfg(feature = "command")]
-pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
-    which::which_in(name, Some(env.var_os("PATH")?), env.current_dir()).ok()
-}
-
-/// The same, as far as a build.rs needs it: what somebody may execute.
-#[cfg(not(feature = "command"))]
-pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
-=======
 /// The first file of this name in `PATH` that somebody may execute.
 pub fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
->>>>>>> THEIRS
     env.path_list("PATH")
         .into_iter()
         .map(|folder| env.current_dir().join(folder).join(name))
         .find(|file| is_executable(file))
 }
 
-<<<<<<< OURS
-/// Returns true if this is a file that this process may execute.
-#[cfg(feature = "command")]
-pub(crate) fn is_executable(file: &Path) -> bool {
-    let here = Path::new(".");
-    which::which_in(here.join(file), None::<&OsStr>, here).is_ok()
-}
-
-/// Returns true if this is a file with an execute permission for any user.
-#[cfg(not(feature = "command"))]
-pub(crate) fn is_executable(file: &Path) -> bool {
-||||||| BASE
-/// Whether this is a file that we may execute.
-#[cfg(feature = "command")]
-pub(crate) fn is_executable(file: &Path) -> bool {
-    let here = Path::new(".");
-    which::which_in(here.join(file), None::<&OsStr>, here).is_ok()
-}
-
-/// Whether this is a file that somebody may execute.
-#[cfg(not(feature = "command"))]
-pub(crate) fn is_executable(file: &Path) -> bool {
-=======
 /// Whether this is a file that somebody may execute.
 pub fn is_executable(file: &Path) -> bool {
->>>>>>> THEIRS
     let Ok(data) = file.metadata() else { return false };
     #[cfg(unix)]
     let may = std::os::unix::fs::PermissionsExt::mode(&data.permissions()) & 0o111 != 0;

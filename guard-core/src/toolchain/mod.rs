@@ -320,6 +320,7 @@ impl Toolchain {
     }
 
     /// Replaces the detected cuDNN library by the one that the linker used.
+    #[must_use]
     pub fn with_library_taken(&self, library: LibraryFile) -> Self {
         let mut toolchain = self.clone();
         toolchain.library_headers = None;
@@ -329,6 +330,7 @@ impl Toolchain {
     }
 
     /// Replaces the detected cuDNN headers by those that code was compiled with.
+    #[must_use]
     pub fn with_library_included(&self, headers: LibraryHeaders, by: &Path) -> Self {
         let mut toolchain = self.clone();
         let install = Install { headers: Some(headers), ..Install::default() };

@@ -1,6 +1,6 @@
 //! Writes the initial corpus files, generated only from the descriptions of the formats: `cargo run --bin corpus`.
 
-#[path = "../../../guard-core/src/kernels/tests/writer.rs"]
+#[path = "../../../cargo-cudaguard/src/binary/kernels/tests/writer.rs"]
 mod writer;
 
 use std::path::Path;
