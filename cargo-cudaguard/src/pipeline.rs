@@ -22,7 +22,7 @@ use crate::linked::evidence::{Included, LinkEvidence};
 use crate::linked::lock as linked_lock;
 use crate::linked::seal::{self, LinkObservation, ResolvedCudnn};
 
-/// Why a file is not guarded from whose note the linker, or a step after it, has left nothing.
+/// The reason that a file is reported as unguarded if the linker, or a later step, removed its note.
 pub const NOTE_MISSING: &str = "it is not in the file";
 
 /// A checked build, and what its crates would do.
@@ -30,9 +30,9 @@ pub const NOTE_MISSING: &str = "it is not in the file";
 pub struct CheckedBuild {
     /// The build.
     pub build: BuildCheck,
-    /// What its crates would do.
+    /// The CUDA usage of its crates.
     pub uses: Vec<CrateUse>,
-    /// What is wrong with those.
+    /// The findings about those.
     pub of_crates: Vec<Finding>,
 }
 
@@ -70,26 +70,27 @@ pub fn check_build(facts: &BuildInputs<'_>, crates: &[Crate], env: &Env) -> Resu
 }
 
 impl CheckedBuild {
-    /// Records: what the note says of this build.
+    /// Builds the manifest of this build.
     pub fn to_manifest(&self, facts: &BuildInputs<'_>) -> Manifest {
         let mut manifest = self.build.to_manifest(facts);
         manifest.opens = crates::dlopen::dlopened_libraries(&self.uses);
         manifest
     }
 
-    /// The note's payload.
+    /// Encodes the descriptor of the note.
     ///
     /// # Errors
-    /// Which entry is too long.
+    /// Returns a message that names the entry that is too long.
     pub fn encode_note(&self, facts: &BuildInputs<'_>) -> Result<Box<[u8; SIZE]>, String> {
         note::encode(&self.to_manifest(facts))
     }
 }
 
-/// Whether a linked file, and everything that was said before it, has nothing of CUDA: it is not judged then.
+/// Returns true if a linked file does not use CUDA and nothing indicates that it should. Such a file is not
+/// checked.
 ///
 /// # Errors
-/// Why the file cannot be read.
+/// Returns a message if the file cannot be read.
 pub fn has_nothing(
     facts: &BuildInputs<'_>,
     policy: &Policy,
@@ -99,9 +100,9 @@ pub fn has_nothing(
     Ok(facts.cuda_intent(policy) == CudaIntent::Nobody && !kernels.has_kernels() && !binary.reaches_cuda()?)
 }
 
-/// The guarded library that a linked file needs, where nobody can tell which headers it was compiled with: the release
-/// of the library that the linker took stands for theirs, since they come in one package; else the first release that
-/// has all the functions that the file binds. With it the finding that says so.
+/// Determines the cuDNN release of a linked file if the headers that it was compiled with are unknown. Uses the
+/// release of the library that the linker resolved, since one package contains both; else the first release that
+/// has all functions that the file binds. Also returns the finding about that.
 pub fn resolve_cudnn(
     facts: &BuildInputs<'_>,
     policy: &Policy,
@@ -117,7 +118,7 @@ pub fn resolve_cudnn(
     let is_judged = known.is_some_and(|(_, path)| judged.is_some() && path.canonicalize().ok() == judged);
     let by_policy = policy.library_built.map(|version| (version, KnownBy::Declared));
     if let Some(recorded) = &manifest.library {
-        // Headers of the system, and a library from elsewhere: these need not be its headers.
+        // The headers of the system and a library from another directory need not belong together.
         let other = known.is_some_and(|(version, _)| version != recorded.version && !is_judged);
         let of_system = manifest.library_known.is_none() && toolchain.has_library_headers_of_system() && other;
         if !of_system && manifest.library_known != Some(KnownBy::Declared) {
@@ -151,7 +152,7 @@ pub fn resolve_cudnn(
         );
         findings.push(words.to_finding(&values));
     }
-    // What policy and toolkit say of it; a build system's way to it has been followed.
+    // Check the library against policy and toolkit. If a build system selected it, that was already done.
     if let Some(library) = library.filter(|_| !is_judged && toolchain.by == BuildSystem::Cargo) {
         let taken = toolchain.with_library_taken(library);
         findings.extend(checks::build::recheck_linked_cudnn(policy, toolchain, &taken));
@@ -159,9 +160,9 @@ pub fn resolve_cudnn(
     (taken, findings)
 }
 
-/// The guarded library's headers that the code of a linked file was compiled with, where the build has left something that
-/// shows them: whatever is named elsewhere, the record is of these, and they are held against the library that the linker
-/// took. Of several the newest is recorded. Nothing where the file needs no such library, or nothing shows its headers.
+/// Checks the cuDNN headers that the code of a linked file was compiled with against the library that the linker
+/// resolved. They have precedence over other sources for the manifest; if there are several, the newest is
+/// recorded. Returns `None` if the build's files show no headers.
 pub fn compiled_with(
     policy: &Policy,
     toolchain: &Toolchain,
@@ -187,7 +188,7 @@ pub fn compiled_with(
     Some((ResolvedCudnn { version: newest, known: None, rows: built.requirement_rows(policy) }, findings))
 }
 
-/// What was kept back before linking, and holds now that the file has shown what was used.
+/// Returns the deferred findings that apply to the linked file.
 pub fn deferred_findings(judged: &CheckedBuild, seen: &LinkEvidence, binary: &Binary) -> Vec<Finding> {
     let takes_library = binary.needed.iter().any(|name| CUDNN.is_named(name));
     let named = judged.toolchain.named_releases();
@@ -198,8 +199,8 @@ pub fn deferred_findings(judged: &CheckedBuild, seen: &LinkEvidence, binary: &Bi
     judged.deferred.iter().filter(holds).cloned().collect()
 }
 
-/// Holds the linked file against the policy and what was recorded before, and weighs. `library` is what is
-/// wrong with the guarded library that it turned out to need.
+/// Checks the linked file against the policy and the recorded manifest, and applies the policy to the findings.
+/// `library` are findings about the cuDNN that it needs.
 pub fn judge_linked(
     facts: &BuildInputs<'_>,
     policy: &Policy,
@@ -217,11 +218,10 @@ pub fn judge_linked(
     facts.apply_policy(policy, findings).findings
 }
 
-/// Holds the linked file against the lock. `kept_back` is what was not said before linking, `insist` whether any drift is
-/// an error.
+/// Compares the linked file with the lock. `kept_back` are the deferred findings; `insist`: any drift is an error.
 ///
 /// # Errors
-/// Where the lock cannot be read.
+/// Returns a message if the lock cannot be read.
 pub fn lock_drift(
     facts: &BuildInputs<'_>,
     policy: &Policy,
@@ -264,11 +264,11 @@ pub fn seal_file(
         }
     }
     let of_file = LinkObservation::from_binary(binary);
-    // The file names functions of the library's, and who looks them up is known from the graph.
+    // The file contains names of cuDNN functions, and the crate graph shows which crate looks them up.
     let opened = binary.linkage(CUDNN) == Linkage::Unknown && uses.iter().any(|one| one.opens_library(CUDNN.key));
     let observed = LinkObservation {
         looked_up,
-        // cargo hands a file on only where its compiler has ended well, and runs it again where it has not.
+        // cargo uses a file only if its compiler succeeded, and runs the compiler again otherwise.
         fresh: facts.given.is_none(),
         nothing: seen.is_none(),
         archs_of_nobody: judged.is_some_and(|judged| judged.toolchain.archs.named_by().is_none()),
@@ -287,7 +287,7 @@ pub fn seal_file(
     Ok(Ok(manifests))
 }
 
-/// What to say of a file that does not carry the guard which the linker was given, as it weighs in this build.
+/// Returns the finding about a file without the guard that was passed to the linker, with the policy applied.
 pub fn not_guarded(facts: &BuildInputs<'_>, policy: &Policy, name: &str, file: &Path, why: &str) -> Vec<Finding> {
     let values = Values::default().with("file", name).with("path", file.display());
     let values = values.with("component", &facts.component).with("why", why);

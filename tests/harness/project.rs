@@ -92,7 +92,7 @@ impl Project {
         self.file(name, kept + text)
     }
 
-    /// Writes a file of the package.
+    /// Writes a file of the package, for a chain of calls.
     pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
         scratch::write(&self.root.join(name), content);
     }

@@ -19,7 +19,7 @@ use crate::{Call, Scratch, layout, once, places, scratch, skip, tools};
 pub struct Gpu {
     /// The name that the driver reports.
     pub name: &'static str,
-    /// Compute capability.
+    /// The compute capability.
     pub cc: (u8, u8),
     /// PCI device id.
     pub id: u16,

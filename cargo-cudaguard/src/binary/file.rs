@@ -107,9 +107,9 @@ pub struct Binary {
     pub opened: Vec<dlopen_note::DlopenEntry>,
     /// `DT_SONAME` of a shared library.
     pub soname: Option<String>,
-    /// `DT_RPATH`, as written.
+    /// Returns `DT_RPATH`, as written.
     pub rpath: Option<String>,
-    /// `DT_RUNPATH`, as written.
+    /// Returns `DT_RUNPATH`, as written.
     pub runpath: Option<String>,
     /// The program interpreter (`PT_INTERP`).
     pub interpreter: Option<String>,

@@ -18,12 +18,12 @@ use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::CudaVersion;
 use cudaguard::internal::version::{DriverRelease, Version};
 
-/// What a reader got out of a descriptor.
+/// A decoded descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The note's revision.
     pub revision: u16,
-    /// The manifest: fixed fields and rows, and from the JSON text what only that holds.
+    /// The manifest: the fixed fields and rows, and the facts that only the JSON text contains.
     pub manifest: Manifest,
     /// Kinds of rows that this reader does not know.
     pub unknown_rows: Vec<u16>,
@@ -31,7 +31,10 @@ pub struct Note {
     pub json: String,
 }
 
-/// Reads a descriptor; an error says what is damaged, and where.
+/// Decodes a descriptor.
+///
+/// # Errors
+/// Returns a message with the damage and its position.
 pub fn decode(bytes: &[u8]) -> Result<Note, String> {
     let note = Bytes(bytes);
     if bytes.get(..8) != Some(MAGIC) {
@@ -47,7 +50,7 @@ pub fn decode(bytes: &[u8]) -> Result<Note, String> {
     let (requires, unknown_rows) = decode_rows(note)?;
     let mut manifest = from_json(&facts);
     manifest.requires = requires;
-    // Only what stands before byte 20 keeps its place in later revisions.
+    // Only the fields before byte 20 have the same offset in later revisions.
     if u32::from(revision) == REVISION {
         manifest.runtime = Runtime {
             mismatch_warns: note.read_choice(head::MISMATCH, "[runtime] mismatch", &[true, false])?,
@@ -73,7 +76,7 @@ pub fn decode(bytes: &[u8]) -> Result<Note, String> {
     Ok(Note { revision, manifest, unknown_rows, json: json.to_owned() })
 }
 
-/// A descriptor whose every read is within it.
+/// A descriptor with bounds-checked reads.
 #[derive(Clone, Copy)]
 struct Bytes<'a>(&'a [u8]);
 
@@ -146,7 +149,7 @@ fn decode_rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> 
 
 fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, String> {
     let _whole: [u8; ROW_SIZE] = note.read_array(at)?;
-    // At one place in the rows of every kind that has any.
+    // The flags have the same offset in all kinds of rows with flags.
     let flags = note.read_u16(at + library_row::FLAGS)?;
     let text = |offset: usize, what: &str| {
         note.read_text(at + offset, &format!("{what} of the row at byte {at}")).map(str::to_owned)
@@ -216,7 +219,8 @@ fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requiremen
     })
 }
 
-/// What the text tells; what it does not tell, or tells in words that this reader does not know, stays empty.
+/// Reads the facts in the JSON text. Facts that are missing, or have values that this reader does not know, stay
+/// empty.
 fn from_json(facts: &Value) -> Manifest {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let policy = &facts["policy"];
@@ -286,7 +290,7 @@ fn decode_version(value: &Value) -> Option<Version> {
     value.as_str().and_then(|text| Version::from_str(text).ok())
 }
 
-/// `sm_90a`, `compute_90`, as the writer spells them.
+/// Parses a target as the writer formats it: `sm_90a`, `compute_90`.
 fn parse_target(name: &str) -> Option<Target> {
     let arch = |text: &str| {
         let (digits, suffix) = match text.as_bytes().last()? {

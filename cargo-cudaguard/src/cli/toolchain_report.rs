@@ -1,4 +1,4 @@
-//! What was found, for `check`: as JSON and as text.
+//! Formats the detected toolchain for `check`, as JSON and as text.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn fact_value<T: ToString>(fact: &Sourced<T>) -> Value {
     object([("version", fact.value.to_string().into()), ("source", fact.source.as_str().into())])
 }
 
-/// Everything found, each with its source. What is not known is absent.
+/// Returns all detected facts with their sources. Unknown facts are absent.
 pub(crate) fn to_json(toolchain: &Toolchain) -> Value {
     let mut all = object([("target", toolchain.target.as_str().into()), ("release", toolchain.release.into())]);
     all.insert_some(
@@ -116,7 +116,7 @@ fn archs_json(toolchain: &Toolchain) -> Value {
     value
 }
 
-/// The same as a short text: what is in use and why, then what else was found.
+/// Formats a short text: the parts in use and the reasons, then other parts that were found.
 pub(crate) fn render(toolchain: &Toolchain) -> String {
     let mut text = String::new();
     match toolchain.sourced_toolkit_version() {

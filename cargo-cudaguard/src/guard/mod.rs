@@ -26,14 +26,14 @@ fn dlopen_json(descriptor: &[u8; SIZE]) -> Option<String> {
     decode(descriptor).ok().and_then(|note| note_text(&note.manifest))
 }
 
-/// The C compiler that a build system has chosen, with what makes it compile for the target.
+/// The C compiler that a build system has selected, with the flags for the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     /// A C or C++ compiler that understands gcc's flags.
     pub program: PathBuf,
     /// Flags of the target alone: `--target=…`, `--sysroot=…`.
     pub flags: Vec<String>,
-    /// Where to keep what does not differ from component to component, so that it is made once; only the command does.
+    /// Directory that caches the objects which all components share. Only the command sets it.
     pub kept: Option<PathBuf>,
 }
 
@@ -90,7 +90,7 @@ impl Shim {
     }
 }
 
-/// The same with this compiler: no variable is asked for one, nor for flags.
+/// Does the same as [`compile_guard`] with this compiler. No variable selects the compiler or its flags.
 pub fn compile_with(
     tool: &Tool,
     descriptor: &[u8; SIZE],
@@ -110,7 +110,8 @@ pub fn compile_with(
     compiler.compile_guard(note, folder)
 }
 
-/// The whole guard as one text in C, for those who compile it themselves: the shim, and the note of this descriptor.
+/// Returns the complete guard as one C source, the shim and the note of this descriptor, for users who compile it
+/// themselves.
 pub fn guard_source(descriptor: &[u8; SIZE], component: &Component) -> String {
     full_source(descriptor, component, Keep::Anchor)
 }
@@ -128,10 +129,11 @@ fn full_source(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> St
     text
 }
 
-/// The whole guard as one object. The inner error is why there can be none, in one line; the object is empty then.
+/// Compiles the complete guard as one object. The inner error is the reason why there is no guard, in one line; the
+/// object is then empty.
 ///
 /// # Errors
-/// Where the folder cannot be written to, or the compiler compiles nothing at all.
+/// If the directory cannot be written to, or the compiler cannot even compile an empty file.
 pub fn compile_whole(
     tool: &Tool,
     descriptor: &[u8; SIZE],

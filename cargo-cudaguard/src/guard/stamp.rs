@@ -13,20 +13,21 @@ use cudaguard::internal::policy::Policy;
 use cudaguard::internal::rebuild_stamp::given_by_cargo;
 use cudaguard::internal::toolchain::Toolchain;
 
-/// Up to this size a file is digested whole. Compilers and libraries are larger: of those the two ends, which hold the
-/// build id and the section table, the size and the time stand for the rest, or digesting would cost more than cargo.
+/// Size up to which a file is digested completely. Compilers and libraries are larger: their two ends, which
+/// contain the build id and the section table, their size and their time are digested instead, because a complete
+/// digest would take longer than cargo.
 const WHOLE: u64 = 1 << 20;
 const END: u64 = 1 << 16;
 
-/// A digest of everything a guard depends on.
+/// A digest of all dependencies of a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp(Digest);
 
 impl Stamp {
-    /// Of this toolchain, policy and lock: the contents of every file that they were read from, the variables that this
-    /// environment was asked for, the target, and cudaguard's version.
+    /// Computes the stamp of this toolchain, policy and lock: the contents of every file that they were read from,
+    /// the accessed variables of the environment, the target, and cudaguard's version.
     ///
-    /// A file that cannot be read counts as absent, which is a state like any other.
+    /// A file that cannot be read counts as absent, which is a valid state.
     pub fn from_toolchain(env: &Env, policy: &Policy, lock: Option<&Path>, toolchain: &Toolchain) -> Self {
         let mut files = toolchain.read_files();
         files.extend(policy.path.clone());
@@ -47,15 +48,15 @@ impl Stamp {
         Self(digest)
     }
 
-    /// Of the contents of these files, whatever their order.
+    /// Computes the stamp of the contents of these files, in any order.
     pub fn from_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut digest = Digest::new();
         digest_files(&mut digest, files.into_iter().collect());
         Self(digest)
     }
 
-    /// Writes the stamp into its file where that says otherwise, or is not there; folders above are made. Answers
-    /// whether it wrote: whether cargo will now see a change.
+    /// Writes the stamp if the file is missing or has other contents, and creates its parent directories. Returns
+    /// true if it wrote the file, so that cargo will detect a change.
     pub fn write_if_changed(self, file: &Path) -> Result<bool, String> {
         write_where_new(file, format!("{self}\n").as_bytes())
     }

@@ -24,7 +24,7 @@ use cudaguard::internal::version::{CudaVersion, Version};
 /// Result of the diagnosis: the machine and its problems.
 #[derive(Debug)]
 pub struct Checkup {
-    /// The machine.
+    /// The machine to check for.
     pub machine: Machine,
     /// The verdict on the program; `None` if no program is named.
     pub verdict: Option<Verdict>,

@@ -51,9 +51,9 @@ pub struct Linked<'a> {
     pub cudart: Linkage,
     /// How the file reaches cuDNN.
     pub library: Linkage,
-    /// `DT_RPATH`, as written.
+    /// Returns `DT_RPATH`, as written.
     pub rpath: Option<&'a str>,
-    /// `DT_RUNPATH`, as written.
+    /// Returns `DT_RUNPATH`, as written.
     pub runpath: Option<&'a str>,
     /// Directories that exist on the building machine only, each with a description: `cargo's target folder`.
     pub folders: &'a [(PathBuf, &'a str)],

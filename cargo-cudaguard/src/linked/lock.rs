@@ -46,7 +46,7 @@ pub fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
     finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
 }
 
-/// Returns true if a linked file supersedes this drift, which was held back before linking.
+/// Returns true if a linked file supersedes this drift, whose report was deferred until after linking.
 pub fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
     let toolkit = || finding.subject == TOOLKIT && seen.built_with(None).is_some();
     let library = || finding.subject == CUDNN.name && seen.cudnn_version().is_some();

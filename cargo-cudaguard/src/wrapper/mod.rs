@@ -225,7 +225,7 @@ impl CratePackage<'_> {
         report::print_annotations(findings);
     }
 
-    /// The crates in it that reach CUDA.
+    /// The crates of the package that use CUDA.
     fn crates(&self) -> &[Crate] {
         self.build.graph.crates_of(&self.target, &self.component.name)
     }

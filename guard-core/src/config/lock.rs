@@ -57,7 +57,7 @@ pub struct Pins {
     pub toolkit: Option<String>,
     /// The linked cuDNN, otherwise its headers: `9.15.1`.
     pub library: Option<String>,
-    /// `gcc 12.2.0`.
+    /// Returns the host compiler: `gcc 12.2.0`.
     pub host_compiler: Option<String>,
     /// The declared architectures of every package without an entry in `packages`.
     pub archs: Vec<String>,

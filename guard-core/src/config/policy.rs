@@ -56,7 +56,7 @@ pub struct Policy {
     pub arch_words: Vec<ArchRequest>,
     /// `[gpu] fleet`: products, chips or compute capabilities that the entire binary must run on.
     pub fleet: Vec<String>,
-    /// `[gpu] partial = "refuse"`.
+    /// True for `[gpu] partial = "refuse"`.
     pub partial_refuse: bool,
     /// `[driver] fleet`: the oldest driver branch that it must run on.
     pub driver_fleet: Option<String>,

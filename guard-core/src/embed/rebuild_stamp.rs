@@ -1,8 +1,8 @@
-//! Whether a build is still true: contents, not times.
+//! Detects whether a guard must be rebuilt, by contents instead of times.
 //!
-//! cargo looks at the times of files and the values of variables. A toolkit that was replaced by an older package has
-//! older times, and cargo keeps what it had. So `cargo cudaguard` digests what a guard depends on before each build and
-//! rewrites a stamp file where the digest differs; `embed!()` announces that file.
+//! cargo compares the times of files and the values of variables. A toolkit that was replaced by an older package has
+//! older times, so cargo does not rebuild. Therefore `cargo cudaguard` computes a digest of the dependencies of a guard
+//! before each build and rewrites a stamp file if the digest differs; `embed!()` makes cargo watch that file.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ pub fn digest_file(folder: &Path, component: &Component) -> PathBuf {
     folder.join(format!("{}.stamp", crate::guard::note_group(component)))
 }
 
-/// Where `embed!()` leaves its findings for who is to tell them further: beside the stamp.
+/// Returns the path of the findings file that `embed!()` writes next to the stamp.
 pub fn findings_path(folder: &Path, component: &Component) -> PathBuf {
     digest_file(folder, component).with_extension("said")
 }
 
-/// Whether cargo itself sets this variable for build scripts. cargo rebuilds by itself where these matter, and outside
-/// of a build script they say nothing.
+/// Returns true if cargo itself sets this variable for build scripts. cargo rebuilds if one of these changes, and
+/// outside of a build script they have no meaning.
 pub fn given_by_cargo(name: &str) -> bool {
     const OTHERS: [&str; 11] = [
         "CARGO",

@@ -131,7 +131,7 @@ fn inline_includes(text: &str) -> String {
 pub const DLOPEN_SECTION: &str = ".note.dlopen";
 /// Its owner, without the NUL.
 pub const DLOPEN_OWNER: &str = "FDO";
-/// Its type.
+/// Type of the note.
 pub const DLOPEN_TYPE: u32 = 0x407c_0c0a;
 
 /// The note of a component, before it is assembled.

@@ -96,9 +96,9 @@ impl KnownBy {
 /// A package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// Its name.
+    /// Name of the symbol.
     pub name: String,
-    /// Its version.
+    /// Version of the symbol.
     pub version: String,
 }
 

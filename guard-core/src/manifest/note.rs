@@ -1,4 +1,4 @@
-//! The manifest as the bytes of MANIFEST.md, and back.
+//! Encodes the manifest as the bytes that MANIFEST.md describes, and decodes it.
 
 pub mod layout;
 
@@ -15,16 +15,16 @@ use layout::{
     NO_PTX, ROW_DRIVER, ROW_GPU, ROW_LIBRARY, ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
 };
 
-/// Size of a note's descriptor.
+/// Size of a note's descriptor in bytes.
 pub const SIZE: usize = 4096;
 
-/// The note's owner, as it stands in the file: with its NUL.
+/// The note's owner, including the final NUL.
 pub const OWNER: &[u8; 10] = b"cudaguard\0";
 
 /// The note's type.
 pub const TYPE: u32 = 1;
 
-/// The section.
+/// The name of the note's section.
 pub const SECTION: &str = ".note.cudaguard";
 
 /// How a descriptor begins.
@@ -32,13 +32,15 @@ pub const MAGIC: &[u8; 8] = b"cudagrd\0";
 /// No last compute capability.
 pub const NO_END: u32 = 0xffff;
 
-/// The longest text of a note, in bytes: the shim has a buffer of this size for each, and treats a note with a longer one as
-/// damaged. The JSON text has no such limit.
+/// Maximum length of a string in a note, in bytes: the shim has a buffer of this size for each, and treats a note with
+/// a longer string as damaged. The JSON text has no such limit.
 pub const LONGEST_TEXT: usize = 255;
 
-/// The descriptor; an error says which entry to shorten.
+/// Encodes the descriptor. If the JSON text does not fit with `requires`, that key is omitted, since the rows contain
+/// the same data.
 ///
-/// Where the JSON text would not fit with `requires`, it goes without: the rows hold the same.
+/// # Errors
+/// Returns a message that names the entry to shorten.
 pub fn encode(manifest: &Manifest) -> Result<Box<[u8; SIZE]>, String> {
     let mut json = manifest.to_json();
     let bytes = assemble_note(manifest, &json.to_string())?;
@@ -60,7 +62,7 @@ fn pad_to_size(mut bytes: Vec<u8>) -> Box<[u8]> {
     bytes.into()
 }
 
-/// The entry that takes most room is the one whose shortening helps most.
+/// Returns the message for a manifest that is too large. It names the largest entry, because shortening it helps most.
 fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
     let component = &manifest.component;
     let mut entries = vec![
@@ -97,7 +99,10 @@ fn too_long(manifest: &Manifest, text: &str) -> String {
     )
 }
 
-/// The bytes, as many as there are. An error is a number or a text that no field holds.
+/// Encodes the note without padding.
+///
+/// # Errors
+/// Returns a message if a number or a string does not fit into its field.
 fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
     let rows_end = head::SIZE + ROW_SIZE * manifest.requires.len();
     let mut out = Writer { bytes: vec![0; rows_end], manifest };
@@ -150,7 +155,7 @@ impl Writer<'_> {
         self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// A text that already stands among the texts is not written again.
+    /// Writes a string. If the string table already contains it, the existing one is used.
     fn write_text(&mut self, at: usize, text: &str) -> Result<(), String> {
         if text.is_empty() {
             return Ok(());
@@ -176,7 +181,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// From which driver on a library with a cudart of the two newest majors works: it may be of either.
+    /// Writes the oldest drivers for a library with a cudart of one of the two newest majors.
     fn write_floors(&mut self, at: usize) -> Result<(), String> {
         let [older, newer] = tables::newest_cudart_floors();
         for (floor, cuda, release) in [
@@ -277,7 +282,7 @@ fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-/// As many of them as the shim keeps of a text; what stands at the end where that is not all.
+/// Joins as many entries as fit into a string of the note, followed by `rest` if some are omitted.
 fn truncate_list(list: &[String], separator: &str, rest: &str) -> String {
     let whole = list.join(separator);
     if whole.len() <= LONGEST_TEXT {
@@ -308,7 +313,7 @@ pub const fn served_flag(by: GpuCoverage) -> u16 {
     }
 }
 
-/// 90 for `sm_90a`; 0 where there is none.
+/// Extracts 90 from `sm_90a`; 0 if there is no number.
 fn arch_number(code: &str) -> u32 {
     let digits = code.trim_start_matches(|c: char| !c.is_ascii_digit());
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());

@@ -125,7 +125,7 @@ pub fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
-/// Whether this is a file that somebody may execute.
+/// Returns true if this is a file with an execute permission for any user.
 pub fn is_executable(file: &Path) -> bool {
     let Ok(data) = file.metadata() else { return false };
     #[cfg(unix)]

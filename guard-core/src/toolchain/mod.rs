@@ -183,9 +183,9 @@ pub struct Toolchain {
     pub by: BuildSystem,
     /// All toolkits, those in use first.
     pub toolkits: Vec<Toolkit>,
-    /// The toolkit whose nvcc compiles.
+    /// Returns the toolkit whose nvcc compiles.
     pub compiler: Option<Selection>,
-    /// The toolkit whose headers are included.
+    /// Returns the toolkit whose headers are included.
     pub headers: Option<Selection>,
     /// Toolkits that other variables name, which some build scripts would use: (index, variable).
     pub also_named: Vec<(usize, String)>,

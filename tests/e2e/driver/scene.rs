@@ -30,7 +30,7 @@ pub(crate) fn scene(name: &'static str, program: &'static str, world: World) -> 
 }
 
 impl Scene {
-    /// With this variable.
+    /// Sets a variable.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
@@ -140,7 +140,7 @@ impl Stage {
     }
 }
 
-/// What came of it.
+/// The result of sealing.
 pub(crate) struct Played {
     stage: Stage,
     program: PathBuf,

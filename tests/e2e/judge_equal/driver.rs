@@ -59,7 +59,7 @@ const A100: (u8, u8, &str) = (8, 0, "0x20b5");
 const A10: (u8, u8, &str) = (8, 6, "0x2236");
 pub(crate) const H100: (u8, u8, &str) = (9, 0, "0x2330");
 const B200: (u8, u8, &str) = (10, 0, "0x2901");
-/// Of a generation that no table knows.
+/// A GPU of a generation that is in no table.
 const NEWS: (u8, u8, &str) = (13, 0, "0x3f00");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(crate) struct Machine {
     kernel: Option<&'static str>,
     lib: Option<Lib>,
     gpus: Vec<(u8, u8, &'static str)>,
-    /// Whether `/dev/nvidia<minor>` is there.
+    /// Set if `/dev/nvidia<minor>` exists.
     nodes: bool,
     pub(crate) variables: Vec<(&'static str, &'static str)>,
     /// Whether the library that compiles PTX is there.

@@ -83,7 +83,7 @@ fn three_judges_agree() {
     assert!(count == 0, "{count} of {pairs} pairs:\n{differences}");
 }
 
-/// The worse the greater.
+/// Ranks the GPU support: a greater number is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Plain {
     Runs,

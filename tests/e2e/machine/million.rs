@@ -40,7 +40,7 @@ const DRIVERS: [(&str, Option<(u32, u32)>); 7] = [
 
 const CCS: [(u8, u8); 11] = [(5, 2), (6, 0), (7, 0), (7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (12, 0)];
 
-/// What is known of a machine.
+/// The known facts of a machine.
 #[derive(Clone, Debug)]
 struct Facts {
     processor: &'static str,

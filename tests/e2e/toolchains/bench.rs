@@ -59,7 +59,7 @@ impl Told {
         self.toolchain()[what].as_array().map_or(0, Vec::len)
     }
 
-    /// The toolkit whose nvcc compiles.
+    /// Returns the toolkit whose nvcc compiles.
     pub(crate) fn compiling(&self) -> &Value {
         let toolkits = self.toolchain()["toolkits"].as_array().expect("a list");
         toolkits.iter().find(|toolkit| toolkit.get("compiles").is_some()).expect("one compiles")

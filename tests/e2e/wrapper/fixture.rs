@@ -82,7 +82,7 @@ impl Fixture {
         self.settled(Call::new(cargo()).args(arguments))
     }
 
-    /// `cargo-cudaguard`.
+    /// The path of `cargo-cudaguard`.
     pub(crate) fn guard<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Call {
         self.settled(command::call(arguments).env("CARGO", cargo()))
     }

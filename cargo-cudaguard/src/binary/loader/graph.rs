@@ -46,7 +46,7 @@ pub struct Object {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Want {
     Needed,
-    /// It may be missing.
+    /// True if the symbol may be missing.
     Auxiliary,
 }
 

@@ -154,7 +154,7 @@ fn what_does_not_fit_names_the_entry() {
     assert!(encode(&manifest).unwrap_err().contains("driver 535.261.03"));
 }
 
-/// Every arch that one toolkit makes: the rows alone hold them all.
+/// Every arch that one toolkit supports: only the rows contain all of them.
 #[test]
 fn texts_longer_than_the_shim_reads_are_rejected() {
     let longest = "v".repeat(LONGEST_TEXT);
@@ -210,7 +210,7 @@ fn everything_returns() {
     assert!(note.unknown_rows.is_empty());
 }
 
-/// Revision 2 with longer rows, one of a new kind, and fixed fields in other places.
+/// Revision 2 with longer rows, one of a new kind, and other offsets of fixed fields.
 #[test]
 fn a_newer_revision_is_read_as_far_as_it_is_known() {
     let manifest = rich();

@@ -21,7 +21,7 @@ pub enum Service {
     Partial,
     /// By none.
     None,
-    /// It cannot be told.
+    /// Unknown.
     Unknown,
 }
 
@@ -47,7 +47,7 @@ pub struct GpuAnswer {
     pub name: Option<String>,
     /// Its compute capability.
     pub cc: (u8, u8),
-    /// How it is served.
+    /// The support by machine code or PTX.
     pub service: Service,
     /// The weakest code that it uses; empty where there is none.
     pub code: String,
@@ -129,7 +129,7 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
 }
 
 impl GpuAnswer {
-    /// As a JSON object.
+    /// Returns the candidate as a JSON object.
     pub fn to_json(&self) -> Value {
         let mut value = object([("component", self.component.as_str().into())]);
         value.insert_some("name", self.name.as_deref());

@@ -35,7 +35,7 @@ pub struct Components {
     pub bound: Vec<Bound>,
     /// The libraries that the file needs by soname: the driver's library and those with a descriptor.
     pub needed: Vec<Needed>,
-    /// The file's name.
+    /// Name of the file.
     pub file: String,
     /// The processor that the file is for, by name; empty if unknown.
     pub processor: String,

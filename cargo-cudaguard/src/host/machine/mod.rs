@@ -93,7 +93,7 @@ impl MachineKind {
 pub struct Driver {
     /// True if a search found no libcuda.
     pub absent: bool,
-    /// The file of libcuda.
+    /// Path of libcuda.
     pub library: Option<String>,
     /// Its release.
     pub user: Option<DriverRelease>,
@@ -142,9 +142,9 @@ pub struct Gpu {
 pub struct HostLibrary {
     /// The name it was found under: its soname.
     pub soname: Option<String>,
-    /// Its version.
+    /// Version of the symbol.
     pub version: Option<Version>,
-    /// The file.
+    /// Path of the file.
     pub path: Option<String>,
     /// True if the loader resolves the soname to this file; false if another file precedes it, or if the loader does
     /// not search its directory.

@@ -54,7 +54,7 @@ pub struct CrateCompiler {
 /// The `cuda.h` that a crate would pass to the compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrateHeaders {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// Its release; `None` if it contains none.
     pub release: Option<CudaVersion>,

@@ -24,7 +24,7 @@ use table::{CrateRow, Mode};
 /// A crate of a graph that is linked into the built file, or runs in the build script of such a crate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crate {
-    /// The name.
+    /// Requested name.
     pub name: String,
     /// The version.
     pub version: String,

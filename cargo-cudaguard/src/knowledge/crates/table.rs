@@ -100,7 +100,7 @@ pub enum LibraryRule {
 /// How a crate reaches its libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// In `DT_NEEDED`.
+    /// The library is in `DT_NEEDED`.
     Linked,
     /// Linked statically.
     Static,
