@@ -16,7 +16,7 @@ use super::harmless::Scene;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        a_parent_that_is_killed_at_once
+        killed_parent_leaves_no_child
     ]
 }
 
@@ -57,7 +57,7 @@ static long slowly(long number, long a, long b, long c, long d, long e, long f) 
 ";
 
 /// Who is gone before that leaves nobody behind.
-fn a_parent_that_is_killed_at_once() {
+fn killed_parent_leaves_no_child() {
     let manifest = manifest("demo", version("9.15.1"), Linkage::Dlopened);
     let scene = Scene::new(&manifest, "", Says::Nothing);
     let hangs = "#include <unistd.h>\n__attribute__((constructor)) static void loaded(void) { for (;;) pause(); }\n";

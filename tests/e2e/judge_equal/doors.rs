@@ -19,23 +19,13 @@ use crate::judge_equal::fixture::{Arch, NATIVE, descriptor};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("doors::one_table_drives_every_door", one_table_drives_every_door).slow(),
-        test("doors::each_finding_of_the_start_is_a_row", each_finding_of_the_start_is_a_row).slow(),
-        test("doors::notes_that_are_not_as_this_one_writes_them", notes_that_are_not_as_this_one_writes_them).slow(),
-        test(
-            "doors::programs_that_can_do_without_a_gpu_start_by_every_door",
-            programs_that_can_do_without_a_gpu_start_by_every_door,
-        )
-        .slow()
-        .slow(),
-        test(
-            "doors::a_guarded_library_beside_the_program_is_judged_for_other_machines",
-            a_guarded_library_beside_the_program_is_judged_for_other_machines,
-        )
-        .slow()
-        .slow(),
-        test("doors::what_there_is_no_room_for_is_told", what_there_is_no_room_for_is_told).slow(),
-        test("doors::an_object_is_not_linked_yet", an_object_is_not_linked_yet),
+        test("doors::front_ends_agree", front_ends_agree).slow(),
+        test("doors::start_findings_are_rows", start_findings_are_rows).slow(),
+        test("doors::notes_of_other_writers_are_read", notes_of_other_writers_are_read).slow(),
+        test("doors::programs_with_optional_gpu_start", programs_with_optional_gpu_start).slow().slow(),
+        test("doors::sibling_library_is_checked_for_hosts", sibling_library_is_checked_for_hosts).slow().slow(),
+        test("doors::omitted_findings_are_counted", omitted_findings_are_counted).slow(),
+        test("doors::object_file_is_not_linked", object_file_is_not_linked),
     ]
 }
 
@@ -230,7 +220,7 @@ fn host_of(machine: &Machine, scene: &Scene) -> Host {
 
 /// The machines of the other table, but those whose driver does not answer: `verify` and `exec` then say so of the machine,
 /// where the judge has no finding to tell.
-fn one_table_drives_every_door() {
+fn front_ends_agree() {
     need_worlds();
     let mut cases: Vec<Case> = written().into_iter().filter(|case| !case.machine.is_silent()).collect();
     let differences: String = cases
@@ -258,7 +248,7 @@ fn one_table_drives_every_door() {
 /// Words of the start that no row of the table comes to, and the test that shows them.
 const SHOWN_ELSEWHERE: [(&str, &[&str]); 6] = [
     (
-        "one_table_drives_both_judges",
+        "judges_agree",
         &[
             "CudnnInnerMissing",
             "CudnnInnerMissingNeeded",
@@ -269,11 +259,11 @@ const SHOWN_ELSEWHERE: [(&str, &[&str]); 6] = [
             "CudnnCannotTellNotLoaded",
         ],
     ),
-    ("doors::notes_that_are_not_as_this_one_writes_them", &["NoteNewer", "NoteNewerRows", "NoteDamaged"]),
+    ("doors::notes_of_other_writers_are_read", &["NoteNewer", "NoteNewerRows", "NoteDamaged"]),
     ("robustness::missing_manifest_is_reported", &["NoteDamagedNotFound"]),
-    ("doors::what_there_is_no_room_for_is_told", &["NotAllKept", "NotAllKeptNotes"]),
-    ("a_libcuda_that_cannot_be_loaded", &["DriverCannotTellNotLoaded"]),
-    ("what_the_program_does_without", &["LibraryLacksSymbolEmptySlot", "LibraryLacksSymbolByTheLoader"]),
+    ("doors::omitted_findings_are_counted", &["NotAllKept", "NotAllKeptNotes"]),
+    ("unloadable_libcuda_is_reported", &["DriverCannotTellNotLoaded"]),
+    ("optional_symbols_may_be_missing", &["LibraryLacksSymbolEmptySlot", "LibraryLacksSymbolByTheLoader"]),
 ];
 
 /// Whether a sentence is one of these words: it has all that stands in them outside of placeholders and brackets.
@@ -295,7 +285,7 @@ fn is_said_by(words: &str, sentence: &str) -> bool {
 }
 
 /// Every sentence that a start can say is a row of the table that drives every door.
-fn each_finding_of_the_start_is_a_row() {
+fn start_findings_are_rows() {
     let judged = |case: &Case| {
         let host = case.machine.host();
         let each = case.manifests.iter().flat_map(|manifest| judge(manifest, &host));
@@ -327,7 +317,7 @@ type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 /// Notes that one door once took for another thing than the next: of a later cudaguard, damaged, and with rows that only a
 /// later one knows.
-fn notes_that_are_not_as_this_one_writes_them() {
+fn notes_of_other_writers_are_read() {
     need_worlds();
     let mut manifest = plain();
     manifest.sealed = true;
@@ -370,11 +360,11 @@ fn notes_that_are_not_as_this_one_writes_them() {
 }
 
 /// `gpu = "optional"`: neither the start nor `exec` refuses for the GPU; the verdict stays what it is.
-fn programs_that_can_do_without_a_gpu_start_by_every_door() {
+fn programs_with_optional_gpu_start() {
     need_worlds();
     let mut differences = String::new();
     for (name, machine) in [
-        ("no code for the GPU", r535(&[T4])),
+        ("missing code for the GPU", r535(&[T4])),
         ("libcuda of another release", r535(&[H100]).with_other_libcuda()),
         ("all is right", r535(&[H100])),
         ("a doubt that turns out right", r535(&[H100]).without_nodes()),
@@ -395,7 +385,7 @@ fn programs_that_can_do_without_a_gpu_start_by_every_door() {
 }
 
 /// A library beside the program goes with it to the machine that flags describe, and its note with it.
-fn a_guarded_library_beside_the_program_is_judged_for_other_machines() {
+fn sibling_library_is_checked_for_hosts() {
     let scratch = Scratch::new("guarded-library");
     let sealed = |manifest: Manifest| Manifest { sealed: true, ..manifest };
     let (program, library) = (scratch.join("program"), scratch.join("lib/libguarded.so"));
@@ -416,7 +406,7 @@ fn a_guarded_library_beside_the_program_is_judged_for_other_machines() {
 }
 
 /// More components than the guard keeps: none is dropped without a word, and a refusal among them stands.
-fn what_there_is_no_room_for_is_told() {
+fn omitted_findings_are_counted() {
     need_worlds();
     let machine = r535(&[T4]);
     let one = |number: usize, manifest: Manifest| named(manifest, &format!("part{number}"));
@@ -431,7 +421,7 @@ fn what_there_is_no_room_for_is_told() {
     }
 }
 
-fn an_object_is_not_linked_yet() {
+fn object_file_is_not_linked() {
     let scratch = Scratch::new("object");
     let (notes, object) = (scratch.file("notes.s", Arch::notes(1)), scratch.join("app.o"));
     let _ = Call::new(NATIVE.cc).arg("-c").arg(notes).arg("-o").arg(&object).run().success();

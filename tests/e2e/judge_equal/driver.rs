@@ -23,32 +23,32 @@ use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, ma
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("driver::one_table_drives_both_judges", || drive(&NATIVE, &table())).slow(),
-        test("driver::one_table_drives_both_judges_on_aarch64", || {
+        test("driver::judges_agree", || drive(&NATIVE, &table())).slow(),
+        test("driver::judges_agree_on_aarch64", || {
             AARCH64.need();
             drive(&AARCH64, &table());
         })
         .slow(),
-        test("driver::random_machines_and_manifests", || drive(&NATIVE, &random(0x9e37_79b9_7f4a_7c15, 160))).slow(),
-        test("driver::random_machines_and_manifests_on_aarch64", || {
+        test("driver::random_hosts_agree", || drive(&NATIVE, &random(0x9e37_79b9_7f4a_7c15, 160))).slow(),
+        test("driver::random_hosts_agree_on_aarch64", || {
             AARCH64.need();
             drive(&AARCH64, &random(0xd1b5_4a32_d192_ed03, 40));
         })
         .slow(),
-        test("driver::good_machines_run_nothing_of_nvidia", good_machines_run_nothing_of_nvidia),
-        test("driver::no_rows_no_question", no_rows_no_question),
-        test("driver::a_driver_that_hangs_is_not_waited_for", a_driver_that_hangs_is_not_waited_for).slow(),
-        test("driver::words_of_a_refusal", words_of_a_refusal),
+        test("driver::good_hosts_run_no_nvidia_code", good_hosts_run_no_nvidia_code),
+        test("driver::missing_rows_skip_the_probe", missing_rows_skip_the_probe),
+        test("driver::hanging_driver_is_abandoned", hanging_driver_is_abandoned).slow(),
+        test("driver::refusal_message_matches_snapshot", refusal_message_matches_snapshot),
         test("driver::same_cause_is_printed_once", same_cause_is_printed_once),
-        test("driver::repeated_gpu_is_left_to_the_driver", repeated_gpu_is_left_to_the_driver),
-        test("driver::programs_that_can_do_without", programs_that_can_do_without).slow(),
-        test("driver::forks_afterwards", forks_afterwards).slow(),
-        test("driver::no_process_can_be_made", no_process_can_be_made).slow(),
+        test("driver::repeated_gpu_is_resolved_by_driver", repeated_gpu_is_resolved_by_driver),
+        test("driver::optional_gpu_programs_start", optional_gpu_programs_start).slow(),
+        test("driver::later_forks_work", later_forks_work).slow(),
+        test("driver::failing_fork_does_not_refuse", failing_fork_does_not_refuse).slow(),
         test("driver::sanitizers_find_nothing", sanitizers_find_nothing).slow(),
         test("driver::valgrind_finds_nothing", valgrind_finds_nothing).slow(),
         test("driver::random_rows_never_crash", random_rows_never_crash).slow(),
         test("driver::real_535", real_535).slow(),
-        test("driver::nothing_is_printed_here", nothing_is_printed_here),
+        test("driver::passing_start_prints_nothing", passing_start_prints_nothing),
     ]
 }
 
@@ -1372,7 +1372,7 @@ fn same_cause_is_printed_once() {
 }
 
 /// CUDA shows no GPU if the variable repeats one, and ends the list at the first number that no GPU has.
-fn repeated_gpu_is_left_to_the_driver() {
+fn repeated_gpu_is_resolved_by_driver() {
     need_worlds();
     for (list, level) in [("0,1", 0), ("1", 0), ("0,2", 0), ("0,0", 1), ("0,", 1), ("2", 1)] {
         let mut machine = r580(&[A100, A100]);
@@ -1384,7 +1384,7 @@ fn repeated_gpu_is_left_to_the_driver() {
 }
 
 /// A libcuda that would crash whoever loads it: level 0 does not.
-fn good_machines_run_nothing_of_nvidia() {
+fn good_hosts_run_no_nvidia_code() {
     need_worlds();
     let machine = r535(&[A100, H100]).manner(Manner::Crashes);
     let manifest = cudart(kernels(GpuCoverage::Cubin), 12);
@@ -1397,7 +1397,7 @@ fn good_machines_run_nothing_of_nvidia() {
     assert_eq!(scene.report()["verdict"], "runs");
 }
 
-fn no_rows_no_question() {
+fn missing_rows_skip_the_probe() {
     need_worlds();
     tools::need("strace");
     let machine = r535(&[T4]);
@@ -1421,7 +1421,7 @@ fn no_rows_no_question() {
     }
 }
 
-fn a_driver_that_hangs_is_not_waited_for() {
+fn hanging_driver_is_abandoned() {
     need_worlds();
     let machine = r535(&[T4]).manner(Manner::Hangs);
     let scene = Scene::new(&NATIVE, &cudart(kernels(GpuCoverage::Cubin), 13), &machine);
@@ -1430,7 +1430,7 @@ fn a_driver_that_hangs_is_not_waited_for() {
     assert_eq!(scene.codes(), ["CG505 info"]);
 }
 
-fn words_of_a_refusal() {
+fn refusal_message_matches_snapshot() {
     need_worlds();
     let machine = r535(&[H100]);
     let scene = Scene::new(&NATIVE, &cudart(kernels(GpuCoverage::Cubin), 13), &machine);
@@ -1456,7 +1456,7 @@ fn words_of_a_refusal() {
 }
 
 /// `gpu = "optional"`: nothing is said at the start; `check()` and the report tell.
-fn programs_that_can_do_without() {
+fn optional_gpu_programs_start() {
     need_worlds();
     for (machine, answer) in
         [(r535(&[T4]), "check 1 [CG303]"), (r535(&[H100]), "check 0 \n"), (bare(), "check 2 [CG504]")]
@@ -1474,7 +1474,7 @@ fn programs_that_can_do_without() {
 }
 
 /// What the guard asked in a child is not there in the program: a driver that counts its processes sees the first one.
-fn forks_afterwards() {
+fn later_forks_work() {
     need_worlds();
     let source = MAIN.replace(
         "puts(\"main ran\")",
@@ -1495,7 +1495,7 @@ fn forks_afterwards() {
 }
 
 /// Nobody can be asked: cannot tell, and on.
-fn no_process_can_be_made() {
+fn failing_fork_does_not_refuse() {
     need_worlds();
     let machine = r535(&[T4]);
     let scene = Scene::new(&NATIVE, &cudart(kernels(GpuCoverage::Cubin), 13), &machine);
@@ -1612,7 +1612,7 @@ fn real_535() {
 }
 
 /// The machine that the tests run on, whatever it is: where nothing is wrong, no word.
-fn nothing_is_printed_here() {
+fn passing_start_prints_nothing() {
     let mut manifest = plain();
     manifest.requires.push(Requirement::Gpu {
         from: (0, 0),

@@ -17,40 +17,40 @@ use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, 
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        modes,
-        warning_instead_of_refusal_by_the_manifest,
-        the_words_of_a_refusal,
-        closed_files,
-        a_pipe_that_nobody_reads,
+        modes_control_refusal,
+        warn_manifest_does_not_refuse,
+        refusal_message_matches_snapshot,
+        closed_standard_files_stay_closed,
+        unread_pipe_does_not_kill,
         #[slow]
-        words_that_nobody_takes,
+        blocked_stderr_does_not_hang,
         #[slow]
-        a_report_that_nobody_takes,
-        a_library_that_leaves_a_daemon,
-        a_library_that_ends_the_process,
+        blocked_report_does_not_hang,
+        library_with_daemon_does_not_hang,
+        library_that_exits_is_survived,
         #[slow]
-        nobody_waits_longer_than_was_said,
-        a_report_that_cannot_be_written,
-        programs_with_more_rights_listen_to_nobody,
-        no_process_can_be_made,
-        processes_are_made_in_another_namespace,
-        the_program_notices_no_child,
-        no_core_file,
+        timeout_is_respected,
+        unwritable_report_is_ignored,
+        setuid_programs_ignore_variables,
+        failing_fork_does_not_refuse,
+        new_pid_namespace_is_handled,
+        program_notices_no_child,
+        core_file_is_not_written,
         damaged_notes_never_refuse,
-        more_than_there_is_room_for,
-        notes_of_nowhere_are_not_read,
-        nothing_is_exported,
+        excess_findings_are_counted,
+        unmapped_notes_are_not_read,
+        guard_exports_no_symbols,
         #[slow]
-        it_is_small,
-        several_copies_in_one_link,
+        shim_is_small,
+        duplicate_guards_link,
         #[slow]
-        it_compiles_everywhere,
-        static_programs,
+        shim_compiles_with_all_compilers,
+        static_programs_are_guarded,
         #[slow]
-        the_header_without_the_guard,
-        a_library_in_a_namespace_of_its_own,
+        header_works_without_guard,
+        dlmopened_library_is_checked,
         #[slow]
-        a_small_stack,
+        small_stack_is_enough,
     ]
 }
 
@@ -117,7 +117,7 @@ impl Scene {
     }
 }
 
-fn modes() {
+fn modes_control_refusal() {
     let scene = Scene::older();
     for (mode, status, words) in [
         ("", 78, "error[CG202]"),
@@ -141,7 +141,7 @@ fn modes() {
     }
 }
 
-fn warning_instead_of_refusal_by_the_manifest() {
+fn warn_manifest_does_not_refuse() {
     let mut lenient = built();
     lenient.runtime.mismatch_warns = true;
     let scene = Scene::new(&lenient, "9.1.0", Says::Number(90_100));
@@ -151,7 +151,7 @@ fn warning_instead_of_refusal_by_the_manifest() {
     let _ = scene.call(&scene.program).env("CUDAGUARD", "enforce").run().expect(78);
 }
 
-fn the_words_of_a_refusal() {
+fn refusal_message_matches_snapshot() {
     let scene = Scene::older();
     let outcome = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().expect(78);
     let folder = scene.lib();
@@ -198,7 +198,7 @@ fn the_words_of_a_refusal() {
     assert_eq!(scene.report()["verdict"], "refused");
 }
 
-fn closed_files() {
+fn closed_standard_files_stay_closed() {
     let older = Scene::older();
     let right = Scene::right();
     let mute = Scene::mute();
@@ -288,7 +288,7 @@ fn launch_reporting(scene: &Scene, how: &str, report: &str) -> Outcome {
     scene.call(&launcher).arg(how).arg(&scene.program).env("CUDAGUARD_REPORT", report).run()
 }
 
-fn a_pipe_that_nobody_reads() {
+fn unread_pipe_does_not_kill() {
     let outcome = launch(&Scene::older(), "broken-pipe");
     assert_eq!((outcome.status(), outcome.signal()), (Some(78), None), "{outcome}");
     let mut lenient = built();
@@ -306,7 +306,7 @@ fn told() -> [(Scene, i32); 2] {
 
 const NOWHERE: [&str; 5] = ["broken-pipe", "full-pipe", "gone-socket", "full-socket", "no-file-size"];
 
-fn words_that_nobody_takes() {
+fn blocked_stderr_does_not_hang() {
     for (scene, status) in told() {
         for how in NOWHERE {
             let outcome = launch(&scene, how);
@@ -315,7 +315,7 @@ fn words_that_nobody_takes() {
     }
 }
 
-fn a_report_that_nobody_takes() {
+fn blocked_report_does_not_hang() {
     for (scene, status) in told() {
         let _ = Call::new("mkfifo").arg(scene.scratch.join("fifo")).run().success();
         let places = ["/dev/stderr", "/proc/self/fd/2", "fifo"].into_iter();
@@ -340,7 +340,7 @@ fn doing(body: &str) -> Scene {
 }
 
 /// The daemon keeps the child's pipe open; the shim does not wait for it.
-fn a_library_that_leaves_a_daemon() {
+fn library_with_daemon_does_not_hang() {
     let scene = doing(
         "if (!fork()) { setsid(); int f = creat(\"daemon\", 0600); dprintf(f, \"%d\", (int)getpid()); close(f); \
          for (int i = 0; i < 600 && !access(\"daemon\", F_OK); i++) sleep(1); _exit(0); } return 91501;",
@@ -358,7 +358,7 @@ fn a_library_that_leaves_a_daemon() {
 }
 
 /// The program's own end is not the child's.
-fn a_library_that_ends_the_process() {
+fn library_that_exits_is_survived() {
     let scene = doing("exit(0);");
     let preload = "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nstatic FILE *file;\nstatic void end(void) { \
                    fputs(\"end\\n\", file); fflush(file); }\n__attribute__((constructor)) static void loaded(void) {\n  file \
@@ -374,7 +374,7 @@ fn a_library_that_ends_the_process() {
     assert_eq!((&scene.report()["verdict"], &scene.report()["level"]), (&"unknown".into(), &1.into()));
 }
 
-fn nobody_waits_longer_than_was_said() {
+fn timeout_is_respected() {
     let scene = Scene::new(&built(), "", Says::Hangs);
     for (given, seconds) in [("1", 1), ("3", 3), ("soon", 10)] {
         let call = scene.call(&scene.program).arg("check").env("CUDAGUARD_REPORT", "report.json");
@@ -388,7 +388,7 @@ fn nobody_waits_longer_than_was_said() {
     assert_eq!(swift.report().get("waited_seconds"), None);
 }
 
-fn a_report_that_cannot_be_written() {
+fn unwritable_report_is_ignored() {
     for (scene, status) in [(Scene::right(), 0), (Scene::older(), 78)] {
         for place in ["/dev/full", "/nowhere/at/all", "/", "/dev/null"] {
             let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", place).run().expect(status);
@@ -400,7 +400,7 @@ fn a_report_that_cannot_be_written() {
     assert_eq!(scene.report()["action"], "start", "what stood there before is gone");
 }
 
-fn programs_with_more_rights_listen_to_nobody() {
+fn setuid_programs_ignore_variables() {
     for tool in ["setpriv", "unshare"] {
         tools::need(tool);
     }
@@ -469,7 +469,7 @@ impl Drop for Remove {
     }
 }
 
-fn no_process_can_be_made() {
+fn failing_fork_does_not_refuse() {
     let mute = Scene::mute();
     let outcome = launch(&mute, "no-process");
     if outcome.status() == Some(99) {
@@ -492,7 +492,7 @@ fn no_process_can_be_made() {
 }
 
 /// The child does not know its parent there, and ends before it asks: not for any library's sake.
-fn processes_are_made_in_another_namespace() {
+fn new_pid_namespace_is_handled() {
     tools::need("unshare");
     // Its inner libraries are nowhere; it answers all the same, which only a child can tell.
     let scene = Scene::right();
@@ -509,7 +509,7 @@ fn processes_are_made_in_another_namespace() {
     assert_eq!(scene.report()["verdict"], "unknown", "{:#}", scene.report());
 }
 
-fn the_program_notices_no_child() {
+fn program_notices_no_child() {
     let scene = Scene::mute();
     let source = r"
 #include <cudaguard.h>
@@ -558,7 +558,7 @@ int main(int argc, char **argv) {
     assert_eq!(scene.report()["level"], 1);
 }
 
-fn no_core_file() {
+fn core_file_is_not_written() {
     let scene = Scene::new(&built(), "", Says::Aborts);
     let outcome = scene.shell("ulimit -c unlimited 2>/dev/null; exec ./program").success();
     assert_eq!(outcome.stderr, "", "a child that aborts says nothing");
@@ -606,7 +606,7 @@ fn damaged_notes_never_refuse() {
 }
 
 /// What is left out is a finding, and never a refusal that could have been told.
-fn more_than_there_is_room_for() {
+fn excess_findings_are_counted() {
     for (scene, notes, status, verdict, says) in [
         (Scene::right(), 260, 0, "unknown", "4 manifests were not judged"),
         (Scene::older(), 60, 78, "refused", "12 findings are left out"),
@@ -623,7 +623,7 @@ fn more_than_there_is_room_for() {
 }
 
 /// A header may say anything of a place that the loader never reads.
-fn notes_of_nowhere_are_not_read() {
+fn unmapped_notes_are_not_read() {
     let scene = Scene::right();
     let library = scene.lib().join("libodd.so");
     NATIVE.library_of("libodd.so", &library);
@@ -643,7 +643,7 @@ fn notes_of_nowhere_are_not_read() {
     assert!(outcome.stdout.starts_with("check 0 "), "{outcome}");
 }
 
-fn nothing_is_exported() {
+fn guard_exports_no_symbols() {
     let scene = Scene::right();
     let library = scene.scratch.join("libguarded.so");
     NATIVE.guarded(
@@ -674,7 +674,7 @@ fn linked(compiler: &str, linker: &str, scratch: &Scratch, source: &Path, object
 }
 
 /// A program that has no more, and a thread that asks, by files alone and by the real cuDNN.
-fn a_small_stack() {
+fn small_stack_is_enough() {
     let main = "#include <cudaguard.h>\n#include <pthread.h>\n#include <stdio.h>\nstatic void *ask(void *unused) {\n  \
                 struct cudaguard_verdict all;\n  int is = cudaguard_check();\n  \
                 printf(\"%d\\n\", cudaguard_check_verdict(&all) == is ? is : 9);\n  return unused;\n}\nint main(void) {\n  pthread_t thread;\n  \
@@ -707,7 +707,7 @@ fn a_small_stack() {
 }
 
 /// There the first object is no program, and who loaded it is not ended.
-fn a_library_in_a_namespace_of_its_own() {
+fn dlmopened_library_is_checked() {
     let scene = Scene::older();
     let library = scene.scratch.join("libguarded.so");
     let ours = "unsigned la_version(unsigned version) { return version; }\n#include <cudaguard.h>\nint ours(void) { return \
@@ -729,7 +729,7 @@ fn a_library_in_a_namespace_of_its_own() {
 
 /// With every compiler as the guard is compiled for users, and every linker: text and data, less the note. (The length of
 /// the file would count what a linker pads: gold rounds it to whole pages.)
-fn it_is_small() {
+fn shim_is_small() {
     let scratch = Scratch::new("small");
     let source = scratch.file("plain.c", "int main(void) { return 0; }\n");
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -756,7 +756,7 @@ fn it_is_small() {
     tools::done_without(&missing);
 }
 
-fn several_copies_in_one_link() {
+fn duplicate_guards_link() {
     let scene = Scene::older();
     let shim = NATIVE.shim();
     let source = scene.scratch.file("main.c", MAIN);
@@ -809,7 +809,7 @@ fn several_copies_in_one_link() {
     tools::done_without(&missing);
 }
 
-fn it_compiles_everywhere() {
+fn shim_compiles_with_all_compilers() {
     let scratch = Scratch::new("compiles");
     let shim = templates().join("shim.c");
     let header = scratch.file("header.c", "#include <cudaguard.h>\nint ask(void) { return cudaguard_check(); }\n");
@@ -861,7 +861,7 @@ fn it_compiles_everywhere() {
     tools::done_without(&missing);
 }
 
-fn static_programs() {
+fn static_programs_are_guarded() {
     let scratch = Scratch::new("static");
     let mut missing = Vec::new();
     for compiler in ["gcc", "musl-gcc"] {
@@ -891,7 +891,7 @@ fn static_programs() {
     tools::done_without(&missing);
 }
 
-fn the_header_without_the_guard() {
+fn header_works_without_guard() {
     let scratch = Scratch::new("header");
     let source = scratch.file("main.c", MAIN);
     let lacking = ["gcc", "clang", "g++", "ld.bfd", "ld.gold", "ld.lld", "ld.mold"];

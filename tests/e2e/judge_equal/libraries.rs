@@ -10,14 +10,14 @@ use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_library_keeps_still_and_answers,
-        a_library_that_enforces_ends_the_process,
-        two_guarded_libraries_in_one_process,
-        a_program_answers_for_the_libraries_it_needs,
-        a_cudnn_loaded_later_is_judged_when_asked,
-        the_verdict_as_data,
+        library_stays_silent_and_answers,
+        enforcing_library_ends_the_process,
+        two_guarded_libraries_coexist,
+        program_checks_its_libraries,
+        late_cudnn_is_checked_on_request,
+        verdict_is_structured,
         #[slow]
-        rust_asks_its_own_file,
+        rust_checks_its_own_file,
     ]
 }
 
@@ -109,7 +109,7 @@ fn built(name: &str, linkage: Linkage) -> Manifest {
     manifest(name, version("9.15.1"), linkage)
 }
 
-fn a_library_keeps_still_and_answers() {
+fn library_stays_silent_and_answers() {
     for (found, answer) in [("9.1.0", "1 [CG202]\n"), ("9.15.1", "0 \n")] {
         let scene = Scene::new(found);
         let library = scene.library("one", &built("one", Linkage::Linked));
@@ -132,7 +132,7 @@ fn a_library_keeps_still_and_answers() {
     assert!(outcome.stdout.is_empty(), "{outcome}");
 }
 
-fn a_library_that_enforces_ends_the_process() {
+fn enforcing_library_ends_the_process() {
     let mut strict = built("strict", Linkage::Linked);
     strict.runtime.library_enforces = true;
     for (found, status) in [("9.1.0", 78), ("9.15.1", 0)] {
@@ -143,7 +143,7 @@ fn a_library_that_enforces_ends_the_process() {
     }
 }
 
-fn two_guarded_libraries_in_one_process() {
+fn two_guarded_libraries_coexist() {
     let scene = Scene::new("9.1.0");
     let wrong = scene.library("one", &built("one", Linkage::Linked));
     let right = scene.library("two", &manifest("two", version("9.1.0"), Linkage::Linked));
@@ -155,7 +155,7 @@ fn two_guarded_libraries_in_one_process() {
     assert_eq!(outcome.stderr.matches("nonsense").count(), 1, "said once: {outcome}");
 }
 
-fn a_program_answers_for_the_libraries_it_needs() {
+fn program_checks_its_libraries() {
     let scene = Scene::new("9.1.0");
     let _ = scene.library("one", &built("one", Linkage::Linked));
     let program = scene.scratch.join("program");
@@ -178,7 +178,7 @@ fn a_program_answers_for_the_libraries_it_needs() {
     assert_eq!(outcome.stderr.matches("warning[CG202]").count(), 1, "once, though two guards saw it: {outcome}");
 }
 
-fn a_cudnn_loaded_later_is_judged_when_asked() {
+fn late_cudnn_is_checked_on_request() {
     for (found, linkage, answer) in [
         ("9.1.0", Linkage::Dlopened, "check 1 [CG202]"),
         ("9.15.1", Linkage::Dlopened, "check 0 "),
@@ -228,7 +228,7 @@ int main(void) {
 }
 "#;
 
-fn the_verdict_as_data() {
+fn verdict_is_structured() {
     let wrong = "1 1 202 2 1|cuDNN|data 0.1.0|9.15.1|9.1.0|cuDNN 9.1.0 is older than cuDNN 9.15.1, which data 0.1.0 was built with\n\
                  built with: cuDNN 9.15.1 (data 0.1.0)\nfound:      cuDNN 9.1.0 in {lib}/libcudnn.so.9\npicked by:  LD_LIBRARY_PATH|update \
                  it, or put a folder with cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN 9.1.0|GPU code that \
@@ -266,7 +266,7 @@ pub extern "C" fn ask(text: *mut u8, size: usize) -> i32 {
 }
 "#;
 
-fn rust_asks_its_own_file() {
+fn rust_checks_its_own_file() {
     let scene = Scene::new("9.1.0");
     let shim = NATIVE.shim();
     let notes = scene.scratch.file("notes.s", Arch::notes(1));

@@ -20,8 +20,8 @@ use super::driver::{judged, need_worlds, random, random_machines, start_all};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("random::three_judges_agree", three_judges_agree).slow(),
-        test("random::started_programs_agree", started_programs_agree).slow(),
+        test("random::random_judges_agree", random_judges_agree).slow(),
+        test("random::random_started_programs_agree", random_started_programs_agree).slow(),
     ]
 }
 
@@ -34,7 +34,7 @@ fn seed() -> u64 {
 }
 
 /// The started shim, the judge in Rust and the third judge.
-fn started_programs_agree() {
+fn random_started_programs_agree() {
     need_worlds();
     let started = usize::try_from(number("CUDAGUARD_STARTED", 200)).expect("so many fit");
     let (mut differences, mut pairs) = (Vec::new(), 0);
@@ -61,7 +61,7 @@ pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
     text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}: expected a number")))
 }
 
-fn three_judges_agree() {
+fn random_judges_agree() {
     let pairs = usize::try_from(number("CUDAGUARD_PAIRS", 5000)).expect("so many fit");
     let cases = random(seed(), pairs);
     let (mut differences, mut count) = (String::new(), 0);

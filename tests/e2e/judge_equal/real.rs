@@ -10,15 +10,15 @@ use super::fixture::{NATIVE, descriptor, manifest, version};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        nine,
-        eight,
-        loaded_at_run_time,
-        by_the_names_that_a_crate_tries,
-        a_loader_alone_is_refused_in_words,
-        inner_libraries_of_another_folder_are_named,
-        engines_of_another_release_are_refused,
-        what_each_was_made_with,
-        the_fetched_minimum_runs
+        cudnn_9_is_checked,
+        cudnn_8_is_checked,
+        dlopened_cudnn_is_checked,
+        crate_library_names_are_tried,
+        cudnn_loader_alone_is_refused,
+        inner_libraries_elsewhere_are_named,
+        mixed_engines_are_refused,
+        build_versions_are_recorded,
+        fetched_minimum_runs
     ]
 }
 
@@ -57,7 +57,7 @@ fn refused(built: &str, linkage: Linkage, found: &str) {
     assert_eq!(report["components"][0]["cudnn"]["version"], found, "{report}");
 }
 
-fn nine() {
+fn cudnn_9_is_checked() {
     runs("9.15.1", Linkage::Linked, "9.15.1");
     runs("9.15.1", Linkage::Linked, "9.28.0");
     runs("9.1.0", Linkage::Linked, "9.15.1");
@@ -65,14 +65,14 @@ fn nine() {
     refused("9.28.0", Linkage::Linked, "9.15.1");
 }
 
-fn eight() {
+fn cudnn_8_is_checked() {
     runs("8.1.0", Linkage::Linked, "8.9.7");
     runs("8.9.7", Linkage::Linked, "8.9.7");
     runs("8.5.0", Linkage::Linked, "8.9.7");
     refused("8.9.7", Linkage::Linked, "8.5.0");
 }
 
-fn loaded_at_run_time() {
+fn dlopened_cudnn_is_checked() {
     runs("9.15.1", Linkage::Dlopened, "9.15.1");
     runs("8.1.0", Linkage::Dlopened, "8.9.7");
     refused("9.15.1", Linkage::Dlopened, "9.1.0");
@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
 
 /// cudarc's order: the plain name over all folders, and only then the one with a number. What the program opens by itself,
 /// the shim at its start, `check()` and `exec` all speak of the same file.
-fn by_the_names_that_a_crate_tries() {
+fn crate_library_names_are_tried() {
     let scratch = Scratch::new("names");
     let real = |release: &str| parts::cudnn(release).join("lib");
     // As system packages lay it out: the files carry their version, and a link the plain name.
@@ -154,7 +154,7 @@ fn by_the_names_that_a_crate_tries() {
 }
 
 /// The loader library of the release built with, and an older one's libraries first in the path: the words name both files.
-fn inner_libraries_of_another_folder_are_named() {
+fn inner_libraries_elsewhere_are_named() {
     let scratch = Scratch::new("another-folder");
     let program = scratch.join("program");
     NATIVE.program(&program, &[descriptor(&manifest("demo", version("9.15.1"), Linkage::Linked))], Some(9));
@@ -172,7 +172,7 @@ fn inner_libraries_of_another_folder_are_named() {
     }
 }
 
-fn a_loader_alone_is_refused_in_words() {
+fn cudnn_loader_alone_is_refused() {
     for (built, inner) in [("9.15.1", "libcudnn_graph.so.9"), ("8.9.7", "libcudnn_ops_infer.so.8")] {
         for linkage in [Linkage::Linked, Linkage::Dlopened] {
             let lib = parts::cudnn(&format!("{built}-loader")).join("lib");
@@ -185,7 +185,7 @@ fn a_loader_alone_is_refused_in_words() {
 }
 
 /// Loader and first inner library are enough to start with: what needs more says so itself.
-fn the_fetched_minimum_runs() {
+fn fetched_minimum_runs() {
     let scratch = Scratch::new("minimum");
     for file in ["libcudnn.so.9", "libcudnn_graph.so.9"] {
         std::os::unix::fs::symlink(parts::cudnn("9.15.1").join("lib").join(file), scratch.join(file)).expect("a link");
@@ -198,7 +198,7 @@ fn the_fetched_minimum_runs() {
 
 /// The code of engines and of `libcudnn_cnn` tells their release, which no name and no word of theirs does. Engines answer
 /// `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH` to a `libcudnn_graph` of any other.
-fn engines_of_another_release_are_refused() {
+fn mixed_engines_are_refused() {
     const ENGINES: [&str; 2] = ["libcudnn_cnn.so.9", "libcudnn_engines_runtime_compiled.so.9"];
     let scratch = Scratch::new("engines");
     let program = scratch.join("program");
@@ -245,7 +245,7 @@ fn engines_of_another_release_are_refused() {
 }
 
 /// The same by the shim's report, and by `probe`.
-fn what_each_was_made_with() {
+fn build_versions_are_recorded() {
     for (release, cuda) in [
         ("8.5.0", "11.7"),
         ("8.9.7", "12.2"),

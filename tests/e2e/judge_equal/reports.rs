@@ -16,18 +16,18 @@ use super::harmless::{LAUNCHER, Scene, built};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        many_processes_on_one_file,
-        a_file_for_each_process,
-        a_library_that_is_loaded_later_adds_itself,
-        what_another_process_left_is_replaced,
-        a_name_that_leaves_no_room_beside_it,
-        a_path_that_is_too_long_names_no_other_file,
-        a_log_is_written_on,
-        a_folder_that_takes_no_other_file,
-        a_full_disk_leaves_the_old_one,
-        what_a_killed_process_left,
+        concurrent_reports_stay_intact,
+        process_pattern_creates_one_file,
+        late_library_extends_the_report,
+        stale_report_is_replaced,
+        longest_report_name_works,
+        overlong_path_is_not_truncated,
+        log_is_appended,
+        report_in_read_only_directory,
+        full_disk_keeps_old_report,
+        killed_process_files_are_replaced,
         #[slow]
-        killed_while_it_writes,
+        kill_while_writing_keeps_report,
     ]
 }
 
@@ -54,7 +54,7 @@ fn at_once(scene: &Scene, report: &str) {
 }
 
 /// Whoever reads it finds a whole one, at any time.
-fn many_processes_on_one_file() {
+fn concurrent_reports_stay_intact() {
     let scene = Scene::right();
     let (file, over) = (scene.scratch.join("report.json"), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -75,7 +75,7 @@ fn many_processes_on_one_file() {
     assert_eq!(names(&scene, "report"), ["report.json"]);
 }
 
-fn a_file_for_each_process() {
+fn process_pattern_creates_one_file() {
     let scene = Scene::right();
     at_once(&scene, "report-%h-%p-%.json");
     let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
@@ -111,7 +111,7 @@ fn named(name: &str) -> Manifest {
     manifest(name, version("9.15.1"), Linkage::Linked)
 }
 
-fn a_library_that_is_loaded_later_adds_itself() {
+fn late_library_extends_the_report() {
     let scene = Scene::right();
     let libraries = ["one", "two"].map(|name| {
         let library = scene.scratch.join(format!("lib{name}.so"));
@@ -150,7 +150,7 @@ fn a_library_that_is_loaded_later_adds_itself() {
 }
 
 /// Of a process with the same number, too: the one that was started here by the shell that had it.
-fn what_another_process_left_is_replaced() {
+fn stale_report_is_replaced() {
     let scene = Scene::right();
     let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().success();
     thread::sleep(Duration::from_millis(20)); // the kernel counts in hundredths of a second
@@ -167,7 +167,7 @@ fn what_another_process_left_is_replaced() {
     assert_eq!(report["loaded_later"], Value::Array(Vec::new()), "{report:#}");
 }
 
-fn a_name_that_leaves_no_room_beside_it() {
+fn longest_report_name_works() {
     let scene = Scene::right();
     let name = "r".repeat(255);
     for _ in 0..2 {
@@ -178,7 +178,7 @@ fn a_name_that_leaves_no_room_beside_it() {
 }
 
 /// Cut where a path must end, it would be the name of another file.
-fn a_path_that_is_too_long_names_no_other_file() {
+fn overlong_path_is_not_truncated() {
     const LONGEST: usize = 4095; // PATH_MAX, less its NUL
     let scene = Scene::right();
     let other = scene.scratch.file("report", "of somebody else");
@@ -194,7 +194,7 @@ fn a_path_that_is_too_long_names_no_other_file() {
 }
 
 /// Whatever name leads to it: what stands in it stays, and what the program says comes behind.
-fn a_log_is_written_on() {
+fn log_is_appended() {
     for (scene, status, said) in [(Scene::right(), 0, "main ran\n"), (Scene::older(), 78, "cudaguard: error[CG202]: ")]
     {
         for report in ["/dev/stderr", "/proc/self/fd/1", "log", "link"] {
@@ -213,7 +213,7 @@ fn a_log_is_written_on() {
 }
 
 /// The file that is there is written directly; where there is none, the program runs without.
-fn a_folder_that_takes_no_other_file() {
+fn report_in_read_only_directory() {
     tools::need("setpriv");
     let scene = Scene::right();
     fs::create_dir(scene.scratch.join("closed")).expect("a folder");
@@ -230,7 +230,7 @@ fn a_folder_that_takes_no_other_file() {
     assert_eq!(read(&file)["verdict"], "runs");
 }
 
-fn a_full_disk_leaves_the_old_one() {
+fn full_disk_keeps_old_report() {
     let scene = Scene::right();
     let source = scene.scratch.file("launcher.c", LAUNCHER);
     let launcher = scene.scratch.join("launcher");
@@ -246,14 +246,14 @@ fn a_full_disk_leaves_the_old_one() {
 }
 
 /// The next process of that number clears it away.
-fn what_a_killed_process_left() {
+fn killed_process_files_are_replaced() {
     let scene = Scene::right();
     let script = "echo half >report.json.$(uname -n).$$.new; exec ./program";
     let _ = scene.call(Path::new("sh")).args(["-c", script]).env("CUDAGUARD_REPORT", "report.json").run().success();
     assert_eq!((names(&scene, "report"), &scene.report()["verdict"]), (vec!["report.json".to_owned()], &"runs".into()));
 }
 
-fn killed_while_it_writes() {
+fn kill_while_writing_keeps_report() {
     let scene = Scene::right();
     for round in 0..60_u32 {
         let script = format!("./program & sleep 0.00{round:02}; kill -9 $! 2>/dev/null; wait $!; true");

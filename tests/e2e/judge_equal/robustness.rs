@@ -14,10 +14,10 @@ pub(crate) fn tests() -> Vec<Test> {
         stripped_build_id_keeps_the_guard,
         missing_manifest_is_reported,
         forked_child_never_hangs,
-        early_check_does_not_replace_the_start,
-        program_started_by_the_loader_is_judged,
-        report_does_not_follow_links_of_others,
-        report_is_not_written_through_a_linked_folder,
+        early_check_does_not_replace_start,
+        program_started_by_loader_is_checked,
+        report_ignores_links_of_others,
+        report_ignores_linked_directory,
     ]
 }
 
@@ -92,7 +92,7 @@ int main(void) {
     assert_eq!(outcome.stdout, "0 hung, 0 wrong\n", "{outcome}");
 }
 
-fn early_check_does_not_replace_the_start() {
+fn early_check_does_not_replace_start() {
     let scene = Scene::older();
     for (name, early) in [
         ("first", "__attribute__((constructor(101))) static void first(void) { cudaguard_check(); }"),
@@ -109,7 +109,7 @@ fn early_check_does_not_replace_the_start() {
 }
 
 /// Then the kernel names the loader as the file of the process.
-fn program_started_by_the_loader_is_judged() {
+fn program_started_by_loader_is_checked() {
     let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
     if !loader.exists() {
         skip("the dynamic loader of x86-64", "glibc for x86-64");
@@ -123,7 +123,7 @@ fn program_started_by_the_loader_is_judged() {
     let _ = start(&Scene::right()).success();
 }
 
-fn report_does_not_follow_links_of_others() {
+fn report_ignores_links_of_others() {
     let scene = Scene::right();
     let shared = scene.scratch.join("shared");
     fs::create_dir_all(&shared).expect("a folder can be made");
@@ -140,7 +140,7 @@ fn report_does_not_follow_links_of_others() {
     }
 }
 
-fn report_is_not_written_through_a_linked_folder() {
+fn report_ignores_linked_directory() {
     let scene = Scene::right();
     let private = scene.scratch.join("private");
     fs::create_dir_all(&private).expect("a folder can be made");

@@ -18,13 +18,13 @@ use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("one_table_drives_both_judges", || drive(&NATIVE)).slow(),
-        test("one_table_drives_both_judges_on_aarch64", || {
+        test("judges_agree", || drive(&NATIVE)).slow(),
+        test("judges_agree_on_aarch64", || {
             AARCH64.need();
             drive(&AARCH64);
         })
         .slow(),
-        test("a_host_made_from_the_manifest_is_right", fits_itself),
+        test("host_from_manifest_passes", fits_itself),
     ]
 }
 

@@ -17,13 +17,13 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         tracers_change_nothing,
         #[slow]
-        a_recording_can_be_replayed,
+        recording_can_be_replayed,
         #[slow]
         valgrind_finds_nothing,
         #[slow]
         sanitizers_find_nothing,
         #[slow]
-        texts_of_any_length_and_kind,
+        texts_of_any_length_work,
     ]
 }
 
@@ -147,7 +147,7 @@ fn tracers_change_nothing() {
 
 /// rr counts branches: where the kernel shows it no counters of the processor (in most virtual machines, and in containers), or
 /// where it does not know the processor, it records nothing, not even a program of the system's.
-fn a_recording_can_be_replayed() {
+fn recording_can_be_replayed() {
     tools::need("rr");
     let all = scenes();
     let program = made("cc", "", &all[0].0);
@@ -208,7 +208,7 @@ fn sanitizers_find_nothing() {
 }
 
 /// From the note: as long as it can hold them, and with what a terminal would obey.
-fn texts_of_any_length_and_kind() {
+fn texts_of_any_length_work() {
     let options = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
     let scene = Scene::older();
     for text in ["n".repeat(255), "\u{1b}[2J\u{9b}2J\u{202e}\u{7f}\r\n".repeat(16), "\u{2066}".repeat(85)] {
