@@ -10,17 +10,17 @@ use cudaguard_tests::{
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        a_rust_program,
+        readme_rust_program_works,
         #[slow]
-        a_cmake_project,
+        readme_cmake_project_works,
         #[slow]
         candle_example_is_guarded,
         #[slow]
         scikit_build_core_example_is_guarded,
         #[slow]
-        every_command_of_the_pages_is_understood,
+        documented_commands_are_valid,
         #[slow]
-        packages_hold_what_they_name
+        packages_contain_listed_files
     ]
 }
 
@@ -104,7 +104,7 @@ fn text(outcome: &Outcome) -> String {
     format!("{}{}", outcome.stderr, outcome.stdout)
 }
 
-fn a_rust_program() {
+fn readme_rust_program_works() {
     tools::need_all(&["g++"]);
     let section = section("docs/start/rust.md", "Embed the guard with plain cargo");
     section.assert_is_example("cudarc");
@@ -117,7 +117,7 @@ fn a_rust_program() {
     section.typed(&folder, |call| call.env("PATH", &path));
 }
 
-fn a_cmake_project() {
+fn readme_cmake_project_works() {
     tools::need_all(&["g++"]);
     let section = section("docs/start/cmake.md", "Guard a target");
     section.assert_is_example("cmake");
@@ -202,7 +202,7 @@ fn commands(page: &str) -> Vec<String> {
 
 /// Each command that README and docs name, run in a package, with a built program for each file that it names. What it comes
 /// to is not of interest here, only that there is such a verb, and that it takes these words.
-fn every_command_of_the_pages_is_understood() {
+fn documented_commands_are_valid() {
     tools::need_all(&["gcc"]);
     let scratch = Scratch::without_blanks("pages");
     let (folder, home) = (scratch.join("my-model"), scratch.join("home"));
@@ -285,7 +285,7 @@ fn text_of_usage(outcome: &Outcome) -> Option<&str> {
 }
 
 /// Each package as cargo packs it: licences, and all that its README and its sources name beside them.
-fn packages_hold_what_they_name() {
+fn packages_contain_listed_files() {
     for (package, folder) in [("cudaguard", "guard-core"), ("cargo-cudaguard", "cargo-cudaguard")] {
         let call = Call::new(cargo()).args(["package", "--list", "--offline", "--allow-dirty", "-p", package]);
         let listed = call.dir(places::workspace()).run().success().stdout;

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_of_both_locks_is_there_once() {
+    fn shared_package_is_listed_once() {
         let head = "# made by cargo\nversion = 4\n\n";
         let package = |name: &str, more: &str| format!("[[package]]\nname = \"{name}\"\nversion = \"1.0.0\"\n{more}\n");
         let one = format!("{head}{}{}", package("a", "dependencies = [\n \"b\",\n]\n"), package("b", ""));
@@ -92,7 +92,7 @@ mod tests {
 
     /// Each crate version that the tests use is in the lock: otherwise a test would need the network.
     #[test]
-    fn the_list_is_locked() {
+    fn crate_list_is_locked() {
         let manifest = places::workspace().join("tests/crates/Cargo.toml");
         let manifest = fs::read_to_string(manifest).expect("the list");
         let lock = fs::read_to_string(places::workspace().join("tests/crates/Cargo.lock")).expect("its lock");

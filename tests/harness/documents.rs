@@ -54,7 +54,7 @@ fn is_there(name: &str, from: &Path) -> bool {
 }
 
 #[test]
-fn comments_name_no_document_that_is_not_there() {
+fn documents_named_in_comments_exist() {
     let decisions = decision_numbers();
     let mut wrong = BTreeSet::new();
     for file in files(&[".rs", ".c", ".h", ".py", ".cmake", ".toml", ".sh"]) {
@@ -89,7 +89,7 @@ fn decision_numbers() -> BTreeSet<u32> {
 }
 
 #[test]
-fn each_decision_has_number_status_and_date() {
+fn decisions_have_number_status_and_date() {
     let numbers = decision_numbers();
     assert!(numbers.iter().copied().eq(1..=u32::try_from(numbers.len()).expect("few")), "{numbers:?}");
     for file in files(&[".md"]).iter().filter(|file| file.parent().is_some_and(|dir| dir.ends_with("decisions"))) {
@@ -115,7 +115,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_resolve() {
     let manifest = fs::read_to_string(places::workspace().join("Cargo.toml")).expect("the workspace's manifest");
     let mut wrong = Vec::new();
     let mut links = 0;
@@ -149,7 +149,7 @@ fn links_lead_somewhere() {
 }
 
 #[test]
-fn navigation_lists_every_page() {
+fn navigation_lists_all_pages() {
     let root = places::workspace();
     let navigation = fs::read_to_string(root.join("mkdocs.yml")).expect("mkdocs.yml");
     for page in files(&[".md"]) {
@@ -179,7 +179,7 @@ fn directories() -> BTreeSet<String> {
 }
 
 #[test]
-fn contributing_maps_every_directory() {
+fn contributing_maps_all_directories() {
     let text = fs::read_to_string(places::workspace().join("CONTRIBUTING.md")).expect("CONTRIBUTING.md");
     let (_, map) = text.split_once("| directory | contents |\n| --- | --- |\n").expect("a map");
     let rows = map.lines().take_while(|line| line.starts_with("| `"));
@@ -191,7 +191,7 @@ fn contributing_maps_every_directory() {
 
 /// The commands in the page of measurements exist: benchmarks, programs and test suites.
 #[test]
-fn the_commands_of_what_was_measured_are_there() {
+fn measurement_commands_exist() {
     let page = fs::read_to_string(places::workspace().join("docs/internals/measurements.md")).expect("the page");
     let manifest = fs::read_to_string(places::workspace().join("tests/Cargo.toml")).expect("the manifest");
     let rows = page.lines().filter(|line| line.starts_with("| ") && line.ends_with(" |"));
@@ -217,7 +217,7 @@ fn the_commands_of_what_was_measured_are_there() {
 
 /// The command is not published yet, so all pages install it from a checkout or from the repository.
 #[test]
-fn one_way_of_installing_is_told() {
+fn install_instructions_agree() {
     for file in files(&[".md", ".cmake", ".yml", ".toml", ".rs"]) {
         let text = fs::read_to_string(&file).expect("a file");
         for line in text.lines().filter(|line| line.contains(concat!("cargo ", "install"))) {
@@ -228,7 +228,7 @@ fn one_way_of_installing_is_told() {
 }
 
 #[test]
-fn what_looks_like_a_document() {
+fn document_names_are_recognized() {
     assert_eq!(
         paths("see `docs/reference/policy.md`, README.md. and x.mdx", ".md").collect::<Vec<_>>(),
         ["docs/reference/policy.md", "README.md"]

@@ -132,7 +132,7 @@ fn told() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_variable_stands_in_its_page() {
+fn variables_are_documented() {
     let (named, told) = (named_in_code(), told());
     assert!(named.len() > 60, "{named:?}");
     let untold: Vec<_> = named.difference(&told).collect();
@@ -150,7 +150,7 @@ fn every_variable_stands_in_its_page() {
 }
 
 #[test]
-fn what_looks_like_a_variable() {
+fn variable_names_are_recognized() {
     for name in ["CUDAGUARD", "CUDA_HOME", "CUDAToolkit_ROOT", "PATH"] {
         assert!(is_a_name(name), "{name}");
     }

@@ -76,7 +76,7 @@ mod tests {
     use crate::{places, snapshot};
 
     #[test]
-    fn the_face_is_what_is_promised() {
+    fn public_api_matches_snapshot() {
         let face = |features: &[&str]| of(places::workspace(), features, places::target());
         let default = face(&[]);
         snapshot::check("face/default", &default);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn items_of_a_face() {
+    fn public_items_are_listed() {
         let face =
             "pub enum V {\n    Right,\n}\n    impl Clone for V\npub struct E {\n    pub f: u8,\n}\n    pub fn g()\n";
         assert_eq!(items(face), 4);

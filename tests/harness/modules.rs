@@ -273,7 +273,7 @@ mod tests {
     use crate::Scratch;
 
     #[test]
-    fn no_crate_has_a_circle() {
+    fn crates_have_no_import_cycle() {
         for root in crates() {
             let modules = Modules::of(&root);
             let told =
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_of_files_and_of_folders() {
+    fn import_cycles_are_found() {
         let files = [
             ("main.rs", "mod a;\nmod b;\nmod c;\nmod d;\n#[cfg(test)]\nmod nowhere;\nfn main() { a::f() }\n"),
             ("a.rs", "use crate::{c::x as y, b::{self, One}};\n"),

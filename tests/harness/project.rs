@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_builds_offline_and_compiles_nothing_but_itself() {
+    fn project_builds_offline_compiling_only_itself() {
         let project = Project::new("seeded")
             .append("Cargo.toml", &build_dependency())
             .file("build.rs", "fn main() {\n    let _ = cudaguard::Embed::new();\n}\n")

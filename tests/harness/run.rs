@@ -233,14 +233,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_tells_its_status_its_words_and_its_end() {
+    fn process_result_is_reported() {
         let outcome = Call::new("sh").args(["-c", "echo out; echo err >&2; exit 78"]).run().expect(78);
         assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("out\n", "err\n"));
         assert_eq!(Call::new("sh").args(["-c", "kill -ABRT $$"]).run().signal(), Some(6));
     }
 
     #[test]
-    fn a_process_that_hangs_is_ended_with_its_children() {
+    fn hanging_process_group_is_killed() {
         let call = Call::new("sh").args(["-c", "sleep 600 & echo started; wait"]).limit(Duration::from_millis(300));
         let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call.run())).expect_err("it hangs");
         let said = said.downcast_ref::<String>().expect("words");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_does_not_show_through() {
+    fn child_environment_is_isolated() {
         let outcome = Call::new("env").env("CUDA_HOME", "/given").run().success();
         for line in outcome.stdout.lines() {
             let name = line.split('=').next().unwrap_or_default();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_lock_is_no_news() {
+    fn cargo_lock_messages_are_removed() {
         assert_eq!(clean("a\n    Blocking waiting for file lock on build directory\nb\n"), "a\nb\n");
     }
 }

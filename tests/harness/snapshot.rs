@@ -79,13 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_names_the_lines() {
+    fn difference_names_the_lines() {
         assert_eq!(difference("a\nb\nc\n", "a\nc\nd\n"), "  a\n- b\n  c\n+ d\n");
         assert_eq!(difference("", "x"), "+ x\n");
     }
 
     #[test]
-    fn the_longest_name_is_replaced_first() {
+    fn longest_name_is_replaced_first() {
         assert_eq!(replace("/t/x/y /t/x", &[("/t/x", "<x>"), ("/t/x/y", "<y>"), ("", "?")]), "<y> <x>");
     }
 }

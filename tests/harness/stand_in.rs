@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stand_in_of_cudnn_is_laid_out_as_the_real_one_and_answers() {
+    fn fake_cudnn_matches_real_layout() {
         let scratch = Scratch::new("stand-in-cudnn");
         cudnn(&scratch, (8, 0, 5));
         let main = scratch.file(

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn shard_is_taken_out_of_the_arguments() {
+    fn shard_is_removed_from_arguments() {
         let (shard, rest) = read("e2e --ignored --shard=2/4 cmake").unwrap();
         assert_eq!((shard, rest.join(" ").as_str()), (Some(Shard { index: 2, count: 4 }), "e2e --ignored cmake"));
         assert_eq!(read("e2e cmake").unwrap().0, None);

@@ -117,14 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_found_in_path_and_files_where_they_are() {
+    fn tools_are_found() {
         assert!(find("sh").is_some_and(|file| file.ends_with("sh")));
         assert_eq!(find("no-such-program"), None);
         assert_eq!(find("/"), None);
     }
 
     #[test]
-    fn what_is_missing_is_named_with_its_package() {
+    fn missing_tool_names_its_package() {
         assert_eq!(missing("g++-11").remedy, Remedy::Packages("g++-11"));
         assert!(PACKAGES.is_sorted());
     }

@@ -77,7 +77,7 @@ fn walked_at(path: &Path) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn members_are_found_in_archives_within_archives() {
+fn nested_archives_are_searched() {
     let wheel = zip(&[("a/lib.so", CODE), ("a/text.py", b"import a"), ("a-1.dist-info/METADATA", b"Name: a")]);
     let expected = ["a-1.dist-info/METADATA: Name: a", "a/lib.so"];
     assert_eq!(walked(&wheel).unwrap(), expected);
@@ -102,7 +102,7 @@ fn members_are_found_in_archives_within_archives() {
 }
 
 #[test]
-fn what_could_harm_is_refused_by_name() {
+fn harmful_members_are_rejected_by_name() {
     let twice = {
         // No writer creates duplicate names, so the second name is replaced by the first.
         let mut bytes = zip(&[("one.so", CODE), ("two.so", CODE)]);
@@ -168,7 +168,7 @@ fn long_name() -> Vec<u8> {
 }
 
 #[test]
-fn foreign_and_unreadable_members_are_not_examined() {
+fn unreadable_members_are_not_examined() {
     let archive = zip(&[
         ("a.dll", b"MZ"),
         ("b.so", CODE),
@@ -188,7 +188,7 @@ fn foreign_and_unreadable_members_are_not_examined() {
 }
 
 #[test]
-fn names_that_are_not_utf_8_differ() {
+fn non_utf_8_names_stay_distinct() {
     let mut bytes = files(&[("a1.so", CODE), ("a2.so", CODE)]);
     for (from, to) in [(b"a1.so", b"a\xfe.so"), (b"a2.so", b"a\xff.so")] {
         let at = bytes.windows(5).position(|part| part == from).unwrap();
@@ -202,7 +202,7 @@ fn names_that_are_not_utf_8_differ() {
 }
 
 #[test]
-fn of_an_image_the_upper_layers_count() {
+fn image_layers_override_lower_layers() {
     let lower = files(&[
         ("usr/lib/a.so", CODE),
         ("usr/lib/b.so", CODE),
@@ -245,7 +245,7 @@ proptest! {
 
     /// Any archive gives a result or an error that names it.
     #[test]
-    fn damage_ends_in_words(
+    fn damaged_archive_returns_error(
         kind in 0..3_usize,
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         length in any::<prop::sample::Index>(),

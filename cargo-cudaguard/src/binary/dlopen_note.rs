@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_such_note_says_nothing() {
+    fn other_notes_are_ignored() {
         for text in ["", "{}", "[1, \"x\", {}]", "[{\"soname\": 1}]", "not JSON"] {
             assert!(parse_entries(text.as_bytes()).is_empty(), "{text}");
         }

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_known_by_their_first_bytes() {
+    fn formats_are_known_by_magic_bytes() {
         let mut dll = vec![0; 256];
         dll[..2].copy_from_slice(b"MZ");
         dll[60] = 128;

@@ -563,7 +563,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_found_wherever_they_stand() {
+    fn texts_are_found_at_any_offset() {
         let text = FileStrings::new(vec![b"cudnn_version_x cudnn_version_9_1", b"cudnn_version_"]);
         assert_eq!(text.occurrences(b"cudnn_version_").count(), 3);
         assert!(text.occurrences(b"cudnn_version_").any(|behind| behind.starts_with(b"9_1")));
@@ -572,7 +572,7 @@ mod tests {
     proptest! {
         /// Texts that begin with each other or overlap, in several parts, some of them empty.
         #[test]
-        fn one_search_finds_what_one_for_each_finds(
+        fn combined_search_matches_single_searches(
             parts in collection::vec(collection::vec(select(b"cudnCm_v".to_vec()), 0..40), 0..4),
             put in collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 0..6),
         ) {
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_binary_is_named_with_the_reason() {
+    fn non_binary_is_rejected_with_reason() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         let file = |name: &str, data: &[u8]| {
@@ -621,7 +621,7 @@ mod tests {
     }
 
     #[test]
-    fn this_very_program() {
+    fn test_executable_is_parsed() {
         let binary = Binary::read(&std::env::current_exe().unwrap()).unwrap();
         assert_eq!(binary.kind, BinaryKind::Executable);
         assert!(binary.needed.iter().any(|name| name.starts_with("libc.")));

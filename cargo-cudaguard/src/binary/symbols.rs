@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_whole_and_in_order() {
+    fn symbol_table_is_complete_and_sorted() {
         let table = parse_table(TEXT).unwrap();
         assert!(table.len() > 15 && table.values().map(BTreeMap::len).sum::<usize>() > 1000);
         let (mut sonames, mut release, mut name): (Vec<&str>, Version, &str) = (Vec::new(), Version::new(0, 0, 0), "");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_function() {
+    fn known_functions_have_versions() {
         let populate = releases_with("libcudnn.so.9", "cudnnBackendPopulateCudaGraph").unwrap();
         assert_eq!(populate.first, Some(Version::new(9, 5, 0)));
         assert!(!populate.contains(Version::new(9, 1, 0)) && populate.contains(Version::new(9, 15, 1)));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_table_is_named_by_line() {
+    fn damaged_table_line_is_reported() {
         for (text, why) in [
             ("name\n", "line 1: a name before any library"),
             ("=lib.so.1\nname\n", "line 2: a name before any library"),

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_about_everything() {
+    fn summary_counts_guarded_targets() {
         assert_eq!(summary_line(&[], &[], &[], false), None);
         assert!(
             summary_line(&[], &["libpart.so".to_owned()], &["libpart.a".to_owned()], false)
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_wrapper_reads_is_what_was_written() {
+    fn context_roundtrips() {
         let scratch = tempfile::tempdir().unwrap();
         let own = scratch.path();
         let build = BuildContext {

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_changed_since_is_a_stranger_and_removed() {
+    fn changed_file_is_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         let out = folder.join("debug");

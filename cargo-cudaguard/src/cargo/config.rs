@@ -245,20 +245,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_later_goes_first() {
+    fn later_config_takes_precedence() {
         let config = config(&["build.target='a'", "build.target='b'"]);
         assert_eq!(config.string_value(&["build", "target"]).as_deref(), Some("b"));
     }
 
     #[test]
-    fn programs_are_split_or_taken_as_they_stand() {
+    fn program_strings_are_split() {
         let config = config(&["target.x.runner='qemu -L /usr'", "target.y.runner=['my runner', '-v']"]);
         assert_eq!(config.program_with_args(&["target", "x", "runner"]).unwrap().0, ["qemu", "-L", "/usr"]);
         assert_eq!(config.program_with_args(&["target", "y", "runner"]).unwrap().0, ["my runner", "-v"]);
     }
 
     #[test]
-    fn a_program_without_arguments_keeps_its_blanks() {
+    fn program_without_arguments_keeps_blanks() {
         let config = config(&["build.rustc='my tools/rustc'", "build.rustc-wrapper='sc cache'"]);
         assert_eq!(config.program_path(&["build", "rustc"]).as_deref(), Some("/nowhere/at/all/my tools/rustc"));
         assert_eq!(config.program_path(&["build", "rustc-wrapper"]).as_deref(), Some("sc cache"));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_the_env_section() {
+    fn env_section_variables_are_read() {
         let config = config(&["env.CUDAGUARD_TEST_A='1'", "env.CUDAGUARD_TEST_B={value='d', relative=true}"]);
         let variables = config.env_table();
         assert_eq!(variables["CUDAGUARD_TEST_A"], "1");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions() {
+    fn cfg_conditions_are_evaluated() {
         let set = ["unix".to_owned(), "target_os=\"linux\"".to_owned()];
         for (expression, truth) in [
             ("cfg(unix)", true),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_variables() {
+    fn variable_name_follows_cargo_rule() {
         assert_eq!(
             variable_name(&["target", "x86_64-unknown-linux-gnu", "runner"]),
             "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER"

@@ -762,7 +762,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_is_about_cuda() {
+    fn lock_with_cuda_crates_is_detected() {
         assert!(speaks_of_cuda("[[package]]\nname = \"cudarc\"\nversion = \"0.19.10\"\n"));
         assert!(
             speaks_of_cuda("name = \"my-cudnn-bindings\"\n")
@@ -772,7 +772,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back_until_something_changes() {
+    fn cached_graph_is_reused_until_change() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         let one = Crate {
@@ -799,7 +799,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_manifests() {
+    fn dependency_lines_are_found() {
         let text = "[package]\nname = \"app\"\n\n[dependencies]\nserde = \"1\"\nold = { package = \"cudarc\", version = \"0.17\" }\n\
                     cudarc = \"0.19.10\"\n\n[target.'cfg(unix)'.dependencies.cust]\nversion = \"0.3\"\n\n\
                     [workspace.dependencies]\ncandle-core.workspace = true\n";

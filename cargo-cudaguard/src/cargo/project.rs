@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn specifications_of_packages() {
+    fn package_specifications_are_parsed() {
         let package = Package {
             name: "foo-bar".into(),
             version: "1.2.3".into(),

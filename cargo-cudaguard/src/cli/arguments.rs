@@ -767,7 +767,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_is_in_one_group() {
+    fn commands_are_in_one_group() {
         let command = build_command(false);
         let mut listed: Vec<&str> = help::GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         listed.sort_unstable();
@@ -777,7 +777,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_has_an_imperative_summary() {
+    fn commands_have_imperative_summaries() {
         for command in build_command(false).get_subcommands() {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             assert!(about.starts_with(char::is_uppercase) && !about.ends_with('.'), "{}", command.get_name());
@@ -827,7 +827,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_has_the_options_that_are_completed() {
+    fn completed_options_exist_in_cargo() {
         for (verb, letter) in [("build", 'b'), ("run", 'r'), ("test", 't'), ("install", 'i')] {
             let cargo = cudaguard::internal::env::Env::from_process().var_os("CARGO").expect("cargo runs the tests");
             let help = std::process::Command::new(cargo).args([verb, "--help"]).output().expect("cargo starts");

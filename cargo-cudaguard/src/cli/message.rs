@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_as_cargo_reads_them() {
+    fn message_formats_match_cargo() {
         let plain = MessageFormat { short: false, ansi: false, on_stderr: false };
         for (text, expected) in [
             ("human", None),

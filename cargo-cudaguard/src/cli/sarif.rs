@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_named_from_here() {
+    fn paths_are_relative_to_directory() {
         for (file, expected) in [
             ("/a/b/c.whl", "c.whl"),
             ("/a/c.whl", "/a/c.whl"),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_as_the_published_schema_has_it() {
+    fn output_matches_published_schema() {
         let results: Vec<Result> = Code::ALL
             .iter()
             .enumerate()

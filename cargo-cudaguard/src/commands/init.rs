@@ -462,7 +462,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_knows_where_it_came_from() {
+    fn command_knows_its_source() {
         let scratch = tempfile::tempdir().unwrap();
         let checkout = scratch.path().join("a checkout ü");
         let write = |path: &Path, text: &str| {
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dependency_goes_where_it_belongs() {
+    fn dependency_is_inserted_in_its_section() {
         let with = |text: &str| add_dependency(text, &text.parse().unwrap(), "\"0.1\"");
         let line = "cudaguard = \"0.1\"\n";
         assert_eq!(

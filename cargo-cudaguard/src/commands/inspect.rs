@@ -561,7 +561,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_begins_with_no_gpu_that_never_was() {
+    fn gpu_rows_begin_with_real_gpus() {
         let row = |from, to| Requirement::Gpu {
             from,
             to,

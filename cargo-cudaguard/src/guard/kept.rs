@@ -157,7 +157,7 @@ mod tests {
     /// Cached notes and shims equal those that are compiled for one component only, and the linker keeps one note of
     /// each component.
     #[test]
-    fn what_is_kept_is_as_good_as_new() {
+    fn cached_guard_equals_fresh_guard() {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         for compiler in ["cc", "clang"] {
             let scratch = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_not_filled() {
+    fn non_object_is_not_patched() {
         let blank = blank_descriptor();
         assert_eq!(fill_note(Vec::new(), &blank, "x"), None);
         assert_eq!(fill_note(blank.to_vec(), &blank, "x"), None);

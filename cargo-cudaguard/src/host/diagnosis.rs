@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_wrong_with_a_good_machine() {
+    fn healthy_host_has_no_problems() {
         let bus = Signs { on_bus: vec!["0000:01:00.0".to_owned()], ..Signs::default() };
         let good = r#"{"driver": {"user": "580.65.06", "kernel": "580.65.06", "init": 0, "library": "/x", "ordinary": true,
             "ptx_compiler": true}, "gpus": [{"cc": "8.0"}]}"#;
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn each_ailment_by_its_signs() {
+    fn problems_are_diagnosed() {
         let bus = || Signs { on_bus: vec!["0000:01:00.0".to_owned()], ..Signs::default() };
         let libcuda = |path: &str| Signs { libcuda: Some(path.to_owned()), ..bus() };
         let denied = Signs { denied: vec!["/dev/nvidia0".to_owned()], ..bus() };

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_by_their_names() {
+    fn kernel_files_match_by_name() {
         for name in ["kernels.o", "libkernels.a", "k.ptx", "k.cubin", "libcustom.a", "libnvidia_like.a"] {
             assert!(holds_code(Path::new(name)), "{name}");
         }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_text_is_found_and_another_is_not() {
+    fn identical_kernel_text_is_found() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         let out = folder.join("target/out");

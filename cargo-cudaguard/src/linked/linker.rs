@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_in_the_order_of_the_linker() {
+    fn directories_follow_linker_order() {
         let found = |words: &str| Folders::from_args(words.split(' '), Path::new("/b")).into_dirs().collect::<Vec<_>>();
         let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
         assert_eq!(

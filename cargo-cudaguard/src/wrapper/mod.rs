@@ -875,7 +875,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_alone() {
+    fn other_crates_are_not_guarded() {
         for (line, bin) in [
             (BIN.to_owned(), false),
             (format!("{BIN} --test"), true),
@@ -892,7 +892,7 @@ mod tests {
     }
 
     #[test]
-    fn a_static_c_library_is_seen() {
+    fn static_c_library_is_detected() {
         let new_findings = |more: &str| read(&format!("{BIN} {more}"), true).unwrap().crt_static;
         assert_eq!(new_findings("-C target-feature=+avx2"), None);
         assert_eq!(new_findings("-C target-feature=+crt-static"), Some(true));
@@ -900,7 +900,7 @@ mod tests {
     }
 
     #[test]
-    fn guards_of_embed_are_seen() {
+    fn embed_guard_is_detected() {
         assert!(!read(BIN, true).unwrap().embeds);
         for more in [
             "-C link-arg=/t/build/app-1/out/cudaguard-note.o",
@@ -916,7 +916,7 @@ mod tests {
     }
 
     #[test]
-    fn linked_cuda_libraries_are_seen() {
+    fn linked_cuda_libraries_are_detected() {
         let toolkit = tempfile::tempdir().unwrap();
         fs::write(toolkit.path().join("libcudart.so"), "").unwrap();
         let toolkit = toolkit.path().display();
@@ -947,7 +947,7 @@ mod tests {
     }
 
     #[test]
-    fn dependencies_are_added_to_every_rule() {
+    fn dependencies_are_added_to_depfile_rules() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         let unit = RustcArgs { name: "x".into(), out: folder.to_owned(), dep_info: true, ..RustcArgs::default() };

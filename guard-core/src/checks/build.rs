@@ -626,12 +626,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_cuda_is_nothing_wrong() {
+    fn build_without_cuda_has_no_findings() {
         assert_eq!(check_build(&Policy::default(), &Toolchain::default()), []);
     }
 
     #[test]
-    fn a_third_number_that_nobody_knows_does_not_refuse() {
+    fn unknown_patch_does_not_refuse() {
         let takes = |require: &str, version: &str, known| {
             requirement_matches(&require.parse().unwrap(), version.parse().unwrap(), known)
         };

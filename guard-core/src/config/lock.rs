@@ -552,7 +552,7 @@ plain = []
 ";
 
     #[test]
-    fn what_is_written_is_what_was_read() {
+    fn lock_roundtrips() {
         let lock = read(WHOLE).unwrap();
         assert_eq!(lock.to_text(), WHOLE);
         assert_eq!(lock.targets[HOST].archs_of("engine"), ["sm_90a"]);
@@ -564,7 +564,7 @@ plain = []
     }
 
     #[test]
-    fn mistakes_are_told_with_file_and_line() {
+    fn errors_name_file_and_line() {
         for (text, expected_error) in [
             ("", "cudaguard.lock:1: has no `version`; a lock of this cudaguard begins with `version = 1`"),
             ("version = \"1\"\n", "cudaguard.lock:1: `version`: expected the number 1, found \"1\""),
@@ -625,7 +625,7 @@ plain = []
     }
 
     #[test]
-    fn a_toolchain_does_not_drift_from_itself() {
+    fn unchanged_toolchain_does_not_drift() {
         let toolchain = toolchain(Version::new(13, 0, 88));
         let pins = Pins::from_toolchain(&Policy::default(), &toolchain, Scope::WHOLE);
         let lock = Lock { targets: [(HOST.to_owned(), pins)].into() };
@@ -634,7 +634,7 @@ plain = []
     }
 
     #[test]
-    fn drift_says_from_what_to_what_by_what() {
+    fn drift_names_old_new_and_source() {
         let mut lock = Lock::default();
         let pins = Pins::from_toolchain(&Policy::default(), &toolchain(Version::new(12, 4, 131)), Scope::WHOLE);
         let _ = lock.targets.insert(HOST.to_owned(), pins);
@@ -661,7 +661,7 @@ plain = []
     }
 
     #[test]
-    fn another_target_is_a_warning_and_locked_insists() {
+    fn other_target_warns_unless_locked() {
         let lock = Lock::default();
         let mut found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
         assert_eq!((found[0].code, found[0].severity), (Code::LockLacksTarget, Severity::Warning));
@@ -674,14 +674,14 @@ plain = []
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused_with_a_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn parsing_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Err(error) = Lock::parse(Path::new("l"), &bytes) {
                 prop_assert!(error.lines().all(|line| line.starts_with("l:")), "{error}");
             }
         }
 
         #[test]
-        fn any_keys_and_values(
+        fn parsing_keys_never_panics(
             section in "(target|target\\.t|target\\.t\\.packages|[a-z]{1,6})",
             key in "(toolkit|cudnn|host-compiler|archs|packages|version|[a-z]{1,6})",
             value in "(\"\\PC{0,8}\"|[0-9]{1,25}|\\[\\]|\\[\"\\PC{0,6}\", 3\\]|true|\\{\\}|1979-05-27|\"9\\.[0-9]\"|\\[\"sm_9[0-9]a?\"\\])",

@@ -792,7 +792,7 @@ CG122 = "Hopper only, no PTX on purpose"
 "#;
 
     #[test]
-    fn every_key() {
+    fn all_keys_are_parsed() {
         let policy = read(WHOLE).unwrap();
         assert_eq!(policy.path.as_deref(), Some(Path::new("cudaguard.toml")));
         assert_eq!(policy.toolkit.as_ref().unwrap().to_string(), ">=12.4, <14");
@@ -811,7 +811,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn nothing_said_is_the_default() {
+    fn empty_policy_is_the_default() {
         for text in ["", "# only a comment\n", "[gpu]\n", "[package.demo]\n"] {
             let policy = read(text).unwrap();
             let Policy { path, over, packages, .. } = policy.clone();
@@ -822,7 +822,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn as_editors_write_it() {
+    fn editor_formatting_is_accepted() {
         let windows = format!("\u{feff}{}", WHOLE.replace('\n', "\r\n"));
         assert_eq!(format!("{:?}", read(&windows).unwrap()), format!("{:?}", read(WHOLE).unwrap()));
         assert_eq!(
@@ -832,7 +832,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn a_package_of_its_own() {
+    fn package_policy_overrides_workspace() {
         let text = "[cudnn]\nrequire = \"^9.1\"\n[gpu]\narchs = [\"sm_80\"]\nfleet = [\"A100\"]\n[allow]\nCG123 = \"two lists\"\n\
                     [package.demo.gpu]\narchs = [\"sm_90\"]\n[package.demo.cudnn]\nlinkage = \"none\"\n\
                     [package.demo.allow]\nCG122 = \"on purpose\"\n[package.other.runtime]\ngpu = \"required\"\n";
@@ -851,7 +851,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn symbolic_archs_wait_for_a_toolkit() {
+    fn symbolic_archs_need_a_toolkit() {
         let policy = read("[gpu]\narchs = [\"sm_90a\", \"all-major\"]\n").unwrap();
         let by =
             |release: Version| policy.archs_by(release).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -860,7 +860,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn each_mistake_names_line_key_and_what_was_expected() {
+    fn errors_name_line_key_and_expectation() {
         for (text, message) in [
             ("[toolkits]\n", ":1: `toolkits`: no such key; did you mean `toolkit`?"),
             ("[gpu]\narch = []\n", ":2: `gpu.arch`: no such key; did you mean `archs`?"),
@@ -982,14 +982,14 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn all_mistakes_at_once_in_the_order_of_the_file() {
+    fn all_errors_appear_in_file_order() {
         let error = read("[runtime]\ngpu = 1\n[build]\ndev = 2\n[allow]\nX = 3\n").unwrap_err();
         let lines: Vec<&str> = error.lines().map(|line| line.split('`').next().unwrap()).collect();
         assert_eq!(lines, ["cudaguard.toml:2: ", "cudaguard.toml:4: ", "cudaguard.toml:6: "]);
     }
 
     #[test]
-    fn what_is_not_toml_or_not_text() {
+    fn invalid_toml_is_rejected() {
         for (text, start) in [
             ("[gpu\n", "cudaguard.toml:1: is not TOML: "),
             ("[gpu]\n\narchs = [\"sm_80\"", "cudaguard.toml:3: is not TOML: "),
@@ -1004,7 +1004,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn what_is_nested_without_end() {
+    fn deep_nesting_is_rejected() {
         let depth = 200_000;
         for text in [
             format!("x = {}", "[".repeat(depth)),
@@ -1019,7 +1019,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn found_from_the_package_upwards_to_the_workspace() {
+    fn policy_is_searched_upwards() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path().join("workspace");
         let member = top.join("crates/member");
@@ -1043,7 +1043,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn files_that_are_no_policy() {
+    fn other_files_are_not_policies() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let error = || Policy::for_package(folder.path(), folder.path(), "demo").unwrap_err().to_string();
@@ -1077,7 +1077,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn what_findings_weigh() {
+    fn severities_are_applied() {
         let weights = |policy: &Policy, release| {
             let codes = [Code::ToolkitMixed, Code::ToolkitUnreadable, Code::NoPtx];
             let judged = policy.apply_to(codes.map(finding).to_vec(), release);
@@ -1095,7 +1095,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn what_is_allowed_is_kept_and_said() {
+    fn allowed_findings_are_retained() {
         let policy =
             read("[allow]\nCG101 = \"headers are patched\"\nCG105 = \"gcc 13\"\nCG122 = \"Hopper only\"\nCG202 = \"at run time\"\n")
                 .unwrap();
@@ -1109,7 +1109,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn mistakes_without_end_are_told_in_part() {
+    fn error_count_is_limited() {
         let words = |word: &dyn Fn(usize) -> String| (0..20_000).map(word).collect::<Vec<_>>().concat();
         for text in [
             format!("[gpu]\nfleet = [{}]\n", words(&|number| format!("\"T{number}\","))),
@@ -1125,7 +1125,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     #[test]
-    fn the_packages_that_it_names() {
+    fn named_packages_are_listed() {
         let policy = read("[package.b.gpu]\narchs = [\"sm_80\"]\n[package.a]\n[package.b.build]\n").unwrap();
         assert_eq!(policy.packages, [("a".to_owned(), 3), ("b".to_owned(), 1)].into());
         assert_eq!(policy.over, None, "none of them is the one that is built");
@@ -1135,7 +1135,7 @@ CG122 = "Hopper only, no PTX on purpose"
     proptest! {
         /// A typing mistake in any key is reported with its line, its full key and a suggestion.
         #[test]
-        fn a_mistyped_key_is_told_with_what_was_meant(
+        fn mistyped_key_gets_a_suggestion(
             section in prop::sample::select(SECTIONS.iter().filter(|(_, keys)| !keys.is_empty()).collect::<Vec<_>>()),
             key in any::<prop::sample::Index>(),
             at in any::<prop::sample::Index>(),
@@ -1159,14 +1159,14 @@ CG122 = "Hopper only, no PTX on purpose"
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused_with_a_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn parsing_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Err(error) = Policy::parse(Path::new("p"), &bytes, "demo") {
                 prop_assert!(error.0.lines().all(|line| line.starts_with("p:")), "{error}");
             }
         }
 
         #[test]
-        fn any_keys_and_values(
+        fn parsing_keys_never_panics(
             section in "(toolkit|cudnn|gpu|driver|build|runtime|allow|package\\.demo\\.gpu|package|[a-z]{1,6})",
             key in "(require|linkage|patch|required|fleet|archs|partial|release|dev|mismatch|gpu|library|CG[0-9]{3}|[a-z]{1,6})",
             value in "(\"\\PC{0,8}\"|[0-9]{1,5}|\\[\\]|\\[\"\\PC{0,6}\", 3\\]|true|\\{\\}|1979-05-27|\"9\\.[0-9]\"|\"warn\")",

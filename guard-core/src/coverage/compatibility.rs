@@ -54,7 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn which_gpu_runs_what() {
+    fn compatibility_follows_architecture() {
         use Compatibility::{CannotTell, No, Yes};
         for (target, cc, wanted) in [
             ("sm_80", (8, 0), Yes),
@@ -125,7 +125,7 @@ mod tests {
     proptest! {
         /// An unknown arch always runs on its own GPU and never on an older one.
         #[test]
-        fn own_gpu_and_older_ones(arch in any_arch(), older in 1u16..40) {
+        fn code_excludes_older_gpus(arch in any_arch(), older in 1u16..40) {
             for target in [Target::Cubin(arch), Target::Ptx(arch)] {
                 prop_assert_eq!(target.compatibility_with(arch.cc()), Compatibility::Yes);
                 let cc = Arch::without_suffix(arch.number.saturating_sub(older)).cc();

@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_declared_code_are_those_of_a_file_that_has_it() {
+    fn declared_code_rows_match_linked_file() {
         for (names, isa, wanted) in [
             (
                 &["sm_80"][..],
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn no_release_is_named_that_serves_only_a_part() {
+    fn suggested_release_serves_all_gpus() {
         let zstd = tables::zstandard_floor(13);
         let newer = higher_floor(Some(tables::ptx_floor((99, 0))), zstd).expect("one of them is there");
         assert!(zstd.is_some_and(|zstd| zstd.release.is_some() && zstd.cuda < newer.cuda));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ptx_beside_machine_code() {
+    fn ptx_fallback_uses_best_code() {
         let ptx = |isa: (u16, u16), zstd: Option<u32>| {
             let code = DeviceCode::Run { target: "compute_80".parse().unwrap(), isa, zstd, wrote: None };
             best_code(&[code], (9, 0), true)

@@ -476,7 +476,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn profiles_by_the_folder() {
+    fn profile_is_derived_from_directory() {
         for (out_dir, release, expected) in [
             ("/w/target/debug/build/p-0123/out", false, "dev"),
             ("/w/target/release/build/p-0123/out", true, "release"),
@@ -490,13 +490,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_build_script_is_told() {
+    fn missing_build_script_is_an_error() {
         let why = Embed::new().cargo_directives(&Env::without_variables()).unwrap_err();
         assert_eq!(why, "cudaguard::embed!() belongs into a build.rs: cargo has not set OUT_DIR");
     }
 
     #[test]
-    fn the_workspace_is_the_one_that_cargo_takes() {
+    fn workspace_matches_cargo() {
         let scratch = tempfile::tempdir().unwrap();
         let top = scratch.path();
         let plain = "[package]\nname = \"p\"\n";

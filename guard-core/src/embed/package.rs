@@ -247,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_anything_foreign_is_announced_as_one() {
+    fn clean_directory_is_announced_once() {
         let package = PackageFiles::new(&[("m/Cargo.toml", ""), ("m/src/main.rs", ""), ("m/kernels/a.cu", "")]);
         assert_eq!(package.announced("m"), [""]);
     }
 
     #[test]
-    fn foreign_things_are_left_out() {
+    fn unrelated_files_are_omitted() {
         let package = PackageFiles::new(&[
             ("Cargo.toml", ""),
             ("build.rs", ""),
@@ -272,14 +272,14 @@ mod tests {
 
     /// A package in a directory below `target`: its own files count.
     #[test]
-    fn a_package_inside_a_target_folder() {
+    fn package_inside_target_dir_is_announced() {
         let package = PackageFiles::new(&[("target/scratch/p/Cargo.toml", ""), ("target/scratch/p/src/lib.rs", "")]);
         assert_eq!(package.announced("target/scratch/p"), [""]);
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_are_followed_but_not_back() {
+    fn links_are_followed_without_loops() {
         let package = PackageFiles::new(&[("p/Cargo.toml", ""), ("p/src/lib.rs", ""), ("shared/k.cu", "")]);
         std::os::unix::fs::symlink("../shared", package.0.path().join("p/kernels")).unwrap();
         assert_eq!(package.announced("p"), [""]);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_ignores_does_not_count() {
+    fn git_ignored_files_are_skipped() {
         let ignore = "# outputs\n*.log\n/results/\ndata/**/cache\n!keep.log\nbuild\n";
         let files = [
             ("Cargo.toml", ""),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns() {
+    fn ignore_patterns_match_like_git() {
         for (pattern, name, expected) in [
             ("*.log", "a.log", true),
             ("*.log", "a.log.txt", false),

@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn annotations_hold_on_one_line_whatever_is_in_them() {
+    fn annotations_stay_on_one_line() {
         let sample = |code, severity, message: &str, hint: &str| {
             Finding::from_record(code, severity, ["", "s", message, hint].map(str::to_owned)).github_annotation()
         };

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn unknown_values_are_omitted() {
         let values = Values::default()
             .with("found", "9.1.0")
             .with_known("built", Some("9.15.1"))
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_would_say_nothing_are_left_out() {
+    fn empty_lines_are_omitted() {
         let values = Values::default().with("component", "demo 0.1.0").with("gpus", "7.5").with("archs", "sm_75");
         let finding = MessageTemplate::NoCodeForGpu.to_finding(&values);
         assert_eq!(finding.message, "demo 0.1.0 has no code for compute capability 7.5");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_looks_like_a_line_of_ours() {
+    fn values_cannot_imitate_output_lines() {
         let values = Values::default().with("component", "demo\nerror[CG101]: \u{1b}[2J").with("gpus", "7.5");
         let finding = MessageTemplate::NoCodeForGpu.to_finding(&values.with("archs", "sm_75\nerror[CG101]: x"));
         assert_eq!(
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_in_one_column() {
+    fn values_are_aligned() {
         let values = Values::default().with("require", "13").with("found", "12.4").with("others", "11.8 in /b\n\tc");
         let finding = MessageTemplate::ToolkitNotAllowed.to_finding(&values.with("source", "PATH"));
         assert_eq!(

@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn targets() {
+    fn supported_targets_are_recognized() {
         for good in [
             "x86_64-unknown-linux-gnu",
             "x86_64-unknown-linux-musl",
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_a_static_c_library() {
+    fn static_libc_flags_are_parsed() {
         for (flag, stated) in [
             ("-Ctarget-feature=+crt-static", Some(true)),
             ("target-feature=+avx2,-crt-static", Some(false)),
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shim_is_joined_of_all_its_parts() {
+    fn shim_source_contains_all_parts() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
         let joined = shim_source();
         for entry in fs::read_dir(&folder).unwrap() {
@@ -574,14 +574,14 @@ mod tests {
     }
 
     #[test]
-    fn groups_tell_components_apart() {
+    fn note_groups_are_distinct() {
         assert_eq!(note_group(&component("resnet-rs")), "cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1");
         assert_ne!(note_group(&component("a-b")), note_group(&component("a_b")));
         assert!(note_group(&component("größe")).is_ascii());
     }
 
     #[test]
-    fn archives_are_archives() {
+    fn guard_archives_are_valid() {
         let bytes = write_archive(&[("note.o", b"odd"), ("shim.o", b"even")]);
         assert_eq!(bytes.len(), 8 + 60 + 4 + 60 + 4);
         let members: Vec<_> = crate::sys::elf::archive_members(&bytes).unwrap().map(|member| member.unwrap()).collect();
@@ -591,7 +591,7 @@ mod tests {
     /// Tests both ways to keep the note with each installed linker: a program that links it twice with `--gc-sections`,
     /// and is stripped, contains it once.
     #[test]
-    fn notes_are_kept_and_stand_once() {
+    fn notes_are_retained_and_unique() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let run = |program: &str, arguments: &[&str]| {
@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_hold_no_path() {
+    fn objects_contain_no_paths() {
         let one = tempfile::tempdir().unwrap();
         let other = one.path().join("another's \"folder\" of $5 \\n");
         fs::create_dir(&other).unwrap();

@@ -883,7 +883,7 @@ mod tests {
     }
 
     #[test]
-    fn what_toolkits_make() {
+    fn toolkit_archs_are_listed() {
         let too_new = |first: &str| CcSupport::TooNew { first: Some(cuda(first)) };
         let dropped = |last: &str| CcSupport::Dropped { last: Some(cuda(last)) };
         for (release, name, answer) in [
@@ -914,14 +914,14 @@ mod tests {
     }
 
     #[test]
-    fn what_remains_as_ptx() {
+    fn ptx_only_archs_are_listed() {
         assert_eq!(only_ptx(toolkit("12.4"), (12, 0)), Some(Arch::without_suffix(90)));
         assert_eq!(only_ptx(toolkit("11.8"), (8, 8)), Some(Arch::without_suffix(87)));
         assert_eq!(only_ptx(toolkit("13.0"), (7, 0)), None);
     }
 
     #[test]
-    fn symbolic_archs() {
+    fn symbolic_archs_are_resolved() {
         let text = |targets: Vec<Target>| targets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         // The output of `nvcc --dryrun -arch=…` of 13.0.88 and 11.8.89.
         assert_eq!(
@@ -936,7 +936,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_and_host_compilers() {
+    fn toolkit_defaults_are_listed() {
         for (release, arch) in [("10.2", 30), ("11.0", 52), ("12.9", 52), ("12.7", 52), ("13.0", 75), ("15.1", 75)] {
             assert_eq!(default_arch(toolkit(release)), Some(Arch::without_suffix(arch)), "{release}");
         }
@@ -947,7 +947,7 @@ mod tests {
     }
 
     #[test]
-    fn floors() {
+    fn driver_floors_are_listed() {
         let floor = |cuda_: &str, release: &str| Floor {
             cuda: cuda(cuda_),
             release: (!release.is_empty()).then(|| release.parse().unwrap()),
@@ -988,7 +988,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drivers_support() {
+    fn driver_support_is_listed() {
         for (release, least, most) in [
             ("535.261.03", "12.2", "12.2"),
             ("580.65.06", "13.0", "13.0"),
@@ -1015,7 +1015,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_by_name() {
+    fn gpus_are_found_by_name() {
         for (name, cc) in [
             ("T4", (7, 5)),
             ("Tesla T4", (7, 5)),
@@ -1071,7 +1071,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_products_have_their_ids_cc() {
+    fn product_archs_match_pci_ids() {
         let lines = PRODUCTS.lines().filter(|line| !line.starts_with('#')).count();
         let mut names = std::collections::HashSet::new();
         for (id, name) in products() {
@@ -1099,7 +1099,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_sorted_unique_monotone_and_whole() {
+    fn tables_are_consistent() {
         let archs = arch_table();
         // Ordered by number, then without suffix, `a`, `f`.
         rising("archs", archs.rows.iter().map(|row| (row.arch.number, row.arch.to_string())));
@@ -1171,7 +1171,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_file_and_the_full_key() {
+    fn errors_name_file_and_key() {
         let drivers = |rows: &str| {
             let text = format!(
                 "[source]\ns = {{ text = \"read somewhere\", date = \"2026-11-20\" }}\n[table]\ncudart = []\nzstandard = []\nleft = []\ncompat = []\n\

@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cudnn_rule_is_an_interval() {
+    fn cudnn_rule_is_an_interval() {
         assert_eq!(
             library(Version::new(9, 15, 1), &Policy::default()),
             [
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_without_anything_has_a_manifest() {
+    fn empty_project_has_a_manifest() {
         let component = Component { name: "plain".to_owned(), version: "1.0.0".to_owned() };
         let manifest = Manifest::from_build(
             component,
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn how_archs_are_known() {
+    fn arch_sources_are_recorded() {
         let component = Component { name: "k".to_owned(), version: "1.0.0".to_owned() };
         let mut manifest = Manifest::from_build(component, "t", "dev", &Policy::default(), &Toolchain::default());
         assert_eq!(manifest.archs_known(), "unsealed");
@@ -596,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn linkages_have_names() {
+    fn linkage_names_are_stable() {
         for linkage in [Linkage::Linked, Linkage::Static, Linkage::Dlopened, Linkage::None] {
             assert_eq!(Linkage::from_name(linkage.name().unwrap()), linkage);
         }

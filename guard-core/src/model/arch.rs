@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_in_every_dialect() {
+    fn spellings_parse_in_all_syntaxes() {
         use Dialect::{Cmake, ComputeCap, Policy, Torch};
         for (dialect, text, wanted) in [
             (Cmake, "75;86-real;90a-virtual", "sm_75,compute_75,sm_86,compute_90a"),
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_arch() {
+    fn invalid_archs_are_rejected() {
         let expected = "is not an architecture; expected a spelling such as sm_90, compute_90, 90, 90a, 90-real, \
                         90-virtual, 9.0 or 9.0+PTX";
         for word in [
@@ -650,7 +650,7 @@ mod tests {
 
     /// Each result is that of `nvcc --dryrun` with these flags on its command line.
     #[test]
-    fn flags_of_nvcc() {
+    fn nvcc_flags_are_parsed() {
         for (text, wanted) in [
             ("", ""),
             ("-O3 --expt-relaxed-constexpr -lineinfo", ""),
@@ -691,7 +691,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arch_with_suffix_by_release() {
+    fn suffixed_arch_depends_on_release() {
         let by = |text: &str, major| join_requests(&nvcc_flags(text).unwrap().requests_by(Version::new(major, 0, 0)));
         assert_eq!(by("-arch=sm_90a", 12), "sm_90a,compute_90a");
         assert_eq!(by("-arch=sm_90a", 13), "sm_90a,compute_90a,compute_90");
@@ -701,7 +701,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_nvcc_refuses() {
+    fn flags_that_nvcc_rejects_are_rejected() {
         for (text, message) in [
             ("-arch", "`-arch` stands at the end of the flags"),
             ("-arch=90", "`90` is not an architecture"),
@@ -728,7 +728,7 @@ mod tests {
     }
 
     #[test]
-    fn compute_capabilities() {
+    fn compute_capabilities_are_parsed() {
         assert_eq!(Arch::from_cc((12, 1)), Some(Arch::without_suffix(121)));
         assert_eq!(Arch::from_cc((9, 10)), None);
         assert_eq!(Arch::from_cc((0, 5)), None);
@@ -758,7 +758,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_return(requests in prop::collection::vec(any_request(), 0..8)) {
+        fn arch_lists_roundtrip(requests in prop::collection::vec(any_request(), 0..8)) {
             let mut unique = Vec::new();
             for &request in &requests {
                 push_unique(&mut unique, request);
@@ -769,7 +769,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_reads_the_same_again(text in prop::collection::vec(NEAR, 0..4)) {
+        fn parsed_arch_roundtrips(text in prop::collection::vec(NEAR, 0..4)) {
             for dialect in DIALECTS {
                 if let Ok(requests) = parse_list(&text.join(";"), dialect) {
                     prop_assert_eq!(parse_list(&join_requests(&requests), dialect), Ok(requests));
@@ -778,7 +778,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_named(text in "\\PC*") {
+        fn parsing_text_never_panics(text in "\\PC*") {
             for dialect in DIALECTS {
                 if let Err(error) = parse_list(&text, dialect) {
                     prop_assert!(text.contains(&error.word), "{error}");
@@ -788,14 +788,14 @@ mod tests {
         }
 
         #[test]
-        fn any_flags_are_read_or_named(words in prop::collection::vec(NEAR_FLAGS, 0..5)) {
+        fn parsing_flags_never_panics(words in prop::collection::vec(NEAR_FLAGS, 0..5)) {
             if let Err(error) = nvcc_flags(&words.join(" ")) {
                 prop_assert!(!error.reason.is_empty());
             }
         }
 
         #[test]
-        fn flags_return(arch in any_arch()) {
+        fn flags_roundtrip(arch in any_arch()) {
             let text = format!("-gencode arch=compute_{arch},code=[sm_{arch},compute_{arch}]");
             prop_assert_eq!(flags(&text), format!("sm_{arch},compute_{arch}"));
         }

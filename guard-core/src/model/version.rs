@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packing_returns() {
+    fn packed_version_roundtrips() {
         for version in [Version::new(9, 15, 1), Version::new(8, 9, 7), Version::new(7, 0, 255)] {
             assert_eq!(Version::from_packed(version.packed().unwrap()), version);
         }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn texts() {
+    fn version_texts_are_parsed() {
         assert_eq!("9.15.1.9".parse(), Ok(Version::new(9, 15, 1)));
         assert_eq!("12.4".parse(), Ok(CudaVersion::new(12, 4)));
         assert_eq!("535.261.03".parse(), Ok(DriverRelease::new(535, 261, 3)));

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_fnv() {
+    fn digest_matches_fnv() {
         assert_eq!(Digest::from_bytes(b"a").to_string(), "d228cb696f1a8caf78912b704e4a8964");
         assert_eq!(Digest::from_bytes(b"a").to_u64(), 0xd228_cb69_6f1a_8caf ^ 0x7891_2b70_4e4a_8964);
     }

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_logged_also_through_what_is_laid_over() {
+    fn overlay_reads_are_logged() {
         let env =
             Env::from_variables(BTreeMap::from([("A".to_owned(), "1".into()), ("EMPTY".to_owned(), "".into())]), "/");
         let over = env.with_variables([("A".to_owned(), "2".into())]);
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_child_inherits_what_is_the_process_s_own() {
+    fn child_inherits_process_environment() {
         let env = Env::from_process();
         assert!(env.for_child().is_none() && env.current_dir().is_absolute());
         assert_eq!(env.with_variables([("A".to_owned(), "2".into())]).for_child().unwrap()["A"], "2");
     }
 
     #[test]
-    fn lists_of_paths() {
+    fn path_lists_are_split() {
         let env = Env::from_variables(BTreeMap::from([("PATH".to_owned(), "/a::/b".into())]), "/");
         assert_eq!(env.path_list("PATH"), ["/a", "/b"].map(PathBuf::from));
         assert_eq!(env.path_list("NOTHING"), [""; 0].map(PathBuf::from));

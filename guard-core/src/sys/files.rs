@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_written_only_where_they_differ() {
+    fn unchanged_files_are_not_rewritten() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         let file = folder.join("new/one");

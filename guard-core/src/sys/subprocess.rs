@@ -146,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn capture_output() {
+    fn output_is_captured() {
         let answer = run_shell("echo a; echo b >&2; exit 3", LONG).unwrap();
         assert_eq!((answer.out.as_str(), answer.err.as_str()), ("a\n", "b\n"));
     }
 
     #[test]
-    fn how_it_failed() {
+    fn failure_reason_is_reported() {
         for (script, failed) in [
             ("exit 0", None),
             ("exit 3", Some("exit status 3")),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_is_given_up_with_its_children() {
+    fn hanging_process_group_is_killed() {
         assert_eq!(
             run_shell("sleep 600 & wait", Duration::from_millis(50)).unwrap_err(),
             "did not answer within 0.05 s"
@@ -177,19 +177,19 @@ mod tests {
     }
 
     #[test]
-    fn what_never_stops_talking_is_cut() {
+    fn endless_output_is_truncated() {
         let long = run_shell("yes | head -c 1000000; true", LONG).unwrap();
         assert!(long.out.len() as u64 <= ENOUGH);
     }
 
     #[test]
-    fn what_is_not_there() {
+    fn missing_program_is_reported() {
         let error = run_with_timeout::<&str>(Path::new("/nowhere/nvcc"), &[], None, LONG).unwrap_err();
         assert!(error.starts_with("cannot be started: "), "{error}");
     }
 
     #[test]
-    fn variables_replace_the_process_own() {
+    fn variables_replace_inherited_ones() {
         let variables = BTreeMap::from([("ONLY".to_owned(), OsString::from("this"))]);
         let answer =
             run_with_timeout(Path::new("/bin/sh"), &["-c", "echo $ONLY$HOME"], Some(&variables), LONG).unwrap();

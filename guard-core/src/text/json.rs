@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms() {
+    fn compact_and_pretty_output() {
         let mut value = object([("a", array([1u32, 2])), ("b", object::<&str>([]))]);
         value.insert_some("c", Some(true));
         value.insert_some("d", None::<&str>);

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_stand_by_themselves() {
+    fn only_standalone_words_are_replaced() {
         for (text, word, expected) in [
             ("/home/al/lib", "/home/al", "~/lib"),
             ("-L/home/al:/home/alice", "/home/al", "-L~:/home/alice"),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_obeys_is_spelled_out() {
+    fn terminal_controls_are_escaped() {
         for (found, shown) in [
             ("lib\u{1b}[2Jx", "lib\\u001b[2Jx"),
             ("a\u{7f}\u{9b}31m\u{0}", "a\\u007f\\u009b31m\\u0000"),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn workflow_commands_are_spelled_out() {
+    fn workflow_commands_are_escaped() {
         for (found, shown) in [
             ("::stop-commands::x: folder\n", "\\u003a:stop-commands::x: folder\n"),
             ("a\n  \t::set-env name=A::b\n", "a\n  \t\\u003a:set-env name=A::b\n"),
@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_stay_as_they_are() {
+    fn other_texts_are_unchanged() {
         for text in ["", "Größe → 1.5 ≤ 2", "日本語 العربية 🙂", "ab\u{301}"] {
             assert!(matches!(sanitize_line(text), Cow::Borrowed(same) if same == text));
         }
     }
 
     #[test]
-    fn json_says_the_same() {
+    fn json_is_equivalent() {
         let value = serde_json::json!({ "name": "a\u{1b}\u{202e}\u{9b}\u{7f}\n\"\\" });
         let shown = sanitize_text(&value.to_string()).into_owned();
         assert!(!shown.contains(is_terminal_control));

@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_a_shell() {
+    fn shell_words_are_split() {
         for (text, wanted) in [
             ("a  b\tc", &["a", "b", "c"][..]),
             ("a'b c'd", &["ab cd"]),

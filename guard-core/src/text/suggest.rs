@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typing_errors() {
+    fn typing_errors_get_suggestions() {
         for (word, expected) in
             [("archz", Some("archs")), ("ARCHS", Some("archs")), ("flet", Some("fleet")), ("x", None)]
         {

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_of_the_driver() {
+    fn driver_answers_are_parsed() {
         assert_eq!(parse_gpus("9.0\n8.6\n9.0\n"), [(8, 6), (9, 0)]);
         assert_eq!(parse_gpus("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"), []);
         assert_eq!(parse_gpus("[N/A]\n"), []);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_for_the_gpus() {
+    fn gpu_query_tries_each_source() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         std::fs::create_dir_all(folder.join("bin")).unwrap();
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strongest_source_holds_and_flags_add() {
+    fn strongest_source_wins_and_flags_add() {
         let archs = read(
             &[("CUDAARCHS", "75-real"), ("TORCH_CUDA_ARCH_LIST", "8.0"), ("NVCC_APPEND_FLAGS", "-O3 -arch=sm_90")],
             &[],
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_name_no_arch_and_off_declare_nothing() {
+    fn flags_without_arch_declare_nothing() {
         assert_eq!(
             read(&[("NVCC_PREPEND_FLAGS", "-ccbin g++-11"), ("CUDAARCHS", "OFF")], &[], None),
             DeclaredArchs::default()
@@ -345,14 +345,14 @@ mod tests {
     }
 
     #[test]
-    fn all_is_what_the_toolkit_makes() {
+    fn all_expands_to_toolkit_archs() {
         let archs = read(&[("CUDAARCHS", "all-major")], &[], None);
         assert!(names(&archs.in_force).starts_with("sm_75 sm_80 "), "{}", names(&archs.in_force));
         assert!(!archs.wants_native());
     }
 
     #[test]
-    fn what_cannot_be_read_is_kept_for_the_judge() {
+    fn unreadable_arch_is_retained() {
         let archs = read(&[("CUDA_COMPUTE_CAP", "ninety")], &[], None);
         assert!(archs.declared[0].requests.is_err() && archs.in_force.is_empty());
     }

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_in_flags() {
+    fn directories_are_found_in_flags() {
         let words =
             ["-O2", "-I/a", "-isystem", "/b c", "-isystem", "/d", "-I", "/e f", "-isystem/f", "-Ix", "-include", "y.h"];
         let folders = include_flags(&words.map(str::to_owned));

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_of_compilers() {
+    fn compiler_versions_are_parsed() {
         const FSF: &str = "\nCopyright (C) 2022 Free Software Foundation, Inc.\n";
         for (text, family, version) in [
             (format!("g++ (Debian 12.2.0-14+deb12u1) 12.2.0{FSF}"), CompilerFamily::Gcc, Some("12.2.0")),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_objects() {
+    fn object_comments_name_compiler() {
         for (text, expected) in [
             ("GCC: (Debian 12.2.0-14+deb12u1) 12.2.0", Some("gcc 12.2.0")),
             ("GCC: (GNU) 8.5.0 20210514 (Red Hat 8.5.0-20)", Some("gcc 8.5.0")),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_real_toolkits() {
+    fn toolkit_compiler_limits_are_known() {
         const TEXT: &str = "#error -- unsupported GNU version! gcc versions later than 11 are not supported! The nvcc \
                             flag\n#error -- unsupported clang version! clang version must be less than 15 and greater \
                             than 3.2 .";

@@ -479,7 +479,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_of_all_majors() {
+    fn cudnn_headers_are_parsed() {
         let eight = "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n";
         assert_eq!(parse_header(eight), Some(Version::new(8, 9, 7)));
         // cuDNN 7's cudnn.h, aligned with blanks.
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn which_cuda_a_conda_package_asks_for() {
+    fn conda_package_cuda_is_read() {
         for (record, cuda) in [
             (r#"{"depends": ["cuda-version >=12,<13.0a0", "libstdcxx"]}"#, Some(12)),
             (r#"{"depends": ["cuda-nvrtc", "cuda-version 12.*"]}"#, Some(12)),

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_library() {
+    fn non_libraries_are_rejected() {
         assert!(LibraryImage::open(Path::new("/nowhere")).is_err());
         assert!(LibraryImage::open(Path::new("/dev/null")).is_err());
         assert!(LibraryImage::open(Path::new(file!())).is_err());
@@ -174,7 +174,7 @@ mod tests {
 
     /// Uses the test program, since any ELF file is suitable.
     #[test]
-    fn holes_do_not_matter() {
+    fn current_executable_texts_are_read() {
         let image = LibraryImage::open(&std::env::current_exe().unwrap()).unwrap();
         let texts = image.dynamic_texts();
         assert!(texts.iter().any(|text| text.starts_with("libc.so")), "{texts:?}");

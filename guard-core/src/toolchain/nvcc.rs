@@ -154,14 +154,14 @@ mod tests {
     ];
 
     #[test]
-    fn real_answers() {
+    fn nvcc_versions_are_parsed() {
         for (version, text) in REAL {
             assert_eq!(parse_version(text), Ok(version.parse().unwrap()));
         }
     }
 
     #[test]
-    fn answers_that_tell_nothing() {
+    fn unusable_nvcc_output_is_rejected() {
         assert_eq!(parse_version(""), Err("prints nothing when asked for --version".to_owned()));
         let error = parse_version("clang version 14.0.6\n").unwrap_err();
         assert!(error.contains("`clang version 14.0.6`"), "{error}");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn dryrun_of_a_real_nvcc() {
+    fn real_dryrun_is_parsed() {
         let parsed = parse_dryrun(include_str!("transcripts/real-dryrun-13.0.txt"));
         assert_eq!(parsed.top, Some(PathBuf::from("/opt/cuda-13.0/bin/..")));
         assert_eq!(parsed.includes, [PathBuf::from("/opt/cuda-13.0/bin/../targets/x86_64-linux/include")]);
@@ -182,7 +182,7 @@ mod tests {
     /// The output of 12.6.20 for these two lines, as shown in github.com/mozilla/sccache/pull/2247 (an older release in
     /// pull/1047 prints the same).
     #[test]
-    fn dryrun_of_12_6_as_people_have_shown_it() {
+    fn published_12_6_dryrun_is_parsed() {
         let parsed = parse_dryrun(
             "#$ TOP=/usr/local/cuda/bin/..\n#$ CICC_PATH=/usr/local/cuda/bin/../nvvm/bin\n#$ \
              INCLUDES=\"-I/usr/local/cuda/bin/../targets/x86_64-linux/include\"  \n",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn wrappers() {
+    fn nvcc_wrappers_are_followed() {
         let script = "#!/bin/sh\n# not /usr/bin/nvcc\nexec \"/opt/cuda/bin/nvcc\" \"$@\"\n";
         assert_eq!(parse_wrapper(script), Some("/opt/cuda/bin/nvcc".into()));
         for (line, called) in [
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles() {
+    fn nvcc_profiles_are_parsed() {
         let debian = "TOP = /usr/lib/nvidia-cuda-toolkit\ncompiler-bindir = /usr/lib/nvidia-cuda-toolkit/bin\n";
         assert_eq!(parse_profile(debian, Path::new("/x")), Some("/usr/lib/nvidia-cuda-toolkit/bin".into()));
         assert_eq!(parse_profile("compiler-bindir=$(_HERE_)/host", Path::new("/x")), Some("/x/host".into()));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_flags() {
+    fn nvcc_commands_and_flags_split() {
         let plain = |_: &Path| false;
         let (program, flags) = parse_command("ccache '/o p/nvcc' -O2 -ccbin=g++-11", plain).unwrap();
         assert_eq!((program, find_ccbin(&flags)), (PathBuf::from("/o p/nvcc"), Some("g++-11".to_owned())));

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_of_folders() {
+    fn roots_are_derived_from_directories() {
         for (folder, root) in [
             ("/usr/include", Some("/usr")),
             ("/usr/local/cuda-12.9/targets/x86_64-linux/include", Some("/usr/local/cuda-12.9")),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_can_be_read() {
+    fn pc_file_lines_are_parsed() {
         let pc = "cudaroot=/usr/local/cuda-12.9\nlibdir=${cudaroot}/lib\nVersion: 12.9\n";
         assert_eq!(field_value(pc, "cudaroot="), Some("/usr/local/cuda-12.9".to_owned()));
         assert_eq!(field_value(pc, "Version:"), Some("12.9".to_owned()));

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cross_builds_see_the_target_tree_only() {
+    fn cross_builds_search_target_tree_only() {
         let own = Layout::for_target("x86_64-unknown-linux-gnu", "x86_64");
         assert!(!own.cross && own.library_dirs(Path::new("/r")).contains(&PathBuf::from("/r/lib64")));
         let cross = Layout::for_target("aarch64-unknown-linux-gnu", "x86_64");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_of_other_machines_are_passed_over() {
+    fn other_machine_libraries_are_skipped() {
         let scratch = tempfile::tempdir().unwrap();
         let file = scratch.path().join("library.so");
         let mut head = *b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0";
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_in_names() {
+    fn versions_are_read_from_names() {
         assert_eq!(version_in_name(Path::new("/usr/local/cuda-12.10")), [12, 10]);
         assert!(
             version_in_name(Path::new("/usr/local/cuda-12.10")) > version_in_name(Path::new("/usr/local/cuda-12.9"))

@@ -11,19 +11,19 @@ use super::fixture::{
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        every_kind_of_target,
+        all_target_kinds_are_guarded,
         #[slow]
-        make_and_an_older_toolkit,
+        make_with_older_toolkit_builds,
         #[slow]
-        architectures_in_every_spelling,
+        architecture_spellings_are_accepted,
         #[slow]
-        languages,
+        language_combinations_build,
         #[slow]
-        other_systems,
+        other_systems_are_not_guarded,
         #[slow]
-        a_guard_crosses_folders,
+        guard_crosses_directories,
         #[slow]
-        links_of_every_kind
+        link_kinds_reach_the_guard
     ]
 }
 
@@ -100,7 +100,7 @@ const PRESETS: &str = r#"{
 }
 "#;
 
-fn every_kind_of_target() {
+fn all_target_kinds_are_guarded() {
     let head = format!("cmake_minimum_required(VERSION 3.24)\n{}", include());
     let fill = format!("{KERNEL}int main() {{ if (!getenv(\"HOME\")) fill<<<1, 1>>>(nullptr); return 0; }}\n");
     let tree = Tree::new(
@@ -217,7 +217,7 @@ fn every_kind_of_target() {
     assert!(before == tree.sources(), "nothing is written into the source tree");
 }
 
-fn make_and_an_older_toolkit() {
+fn make_with_older_toolkit_builds() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(old LANGUAGES CUDA)\n{}\
          add_executable(app app.cu)\ncudaguard_embed(app)\n",
@@ -254,7 +254,7 @@ fn host(driver: &str, cuda: &str, name: &str, cc: &str) -> String {
 }
 
 /// Each target's value, and what is declared in the manifest that follows from it. Nothing is compiled but the guards.
-fn architectures_in_every_spelling() {
+fn architecture_spellings_are_accepted() {
     let cases = [
         ("list", "75;90", vec!["sm_75", "sm_90", "compute_75", "compute_90"]),
         ("real", "75-real", vec!["sm_75"]),
@@ -323,7 +323,7 @@ fn architectures_in_every_spelling() {
 }
 
 /// C alone, and C++ alone: no CUDA in the project, nothing but a guard in the file.
-fn languages() {
+fn language_combinations_build() {
     for (language, file, cmake, generator) in [
         ("C", "main.c", Cmake::Newest, NINJA),
         ("CXX", "main.cpp", Cmake::Oldest, MAKE),
@@ -348,7 +348,7 @@ fn languages() {
 }
 
 /// A static library's guard goes where the library goes: into other folders, also of targets that stand before it.
-fn a_guard_crosses_folders() {
+fn guard_crosses_directories() {
     let top = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(folders VERSION 3.1 LANGUAGES C)\n{}\
          add_subdirectory(app)\nadd_subdirectory(library)\n",
@@ -384,7 +384,7 @@ fn a_guard_crosses_folders() {
 }
 
 /// A cross compiler makes the guard for its machine; a system without ELF has none, and builds on.
-fn other_systems() {
+fn other_systems_are_not_guarded() {
     tools::need_all(&["aarch64-linux-gnu-gcc", "x86_64-w64-mingw32-gcc"]);
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(other VERSION 2.0 LANGUAGES C ASM)\n{}\
@@ -415,7 +415,7 @@ fn other_systems() {
 }
 
 /// However it is linked, and in every configuration of a folder that knows several.
-fn links_of_every_kind() {
+fn link_kinds_reach_the_guard() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(links VERSION 1.0 LANGUAGES C)\n{}\
          add_executable(small main.c)\n\

@@ -7,14 +7,14 @@ use super::fixture::{Cmake, MULTI, Tree, include, manifest, said};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        found_in_every_way
+        cudnn_is_found_by_all_methods
     ]
 }
 
 const MAIN: &str = "#include <stddef.h>\n#include <cudnn_version.h>\nsize_t cudnnGetVersion(void);\n\
                     int main(void) { return cudnnGetVersion() < CUDNN_MAJOR; }\n";
 
-fn found_in_every_way() {
+fn cudnn_is_found_by_all_methods() {
     let (new, old) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
     let text = format!(
         r#"cmake_minimum_required(VERSION 3.24)

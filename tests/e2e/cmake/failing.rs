@@ -7,27 +7,27 @@ use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, t
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
-        a_guard_that_is_taken_out,
+        removed_guard_is_reported,
         #[slow]
-        the_stub_that_cmake_links,
+        stub_linked_by_cmake_is_reported,
     ];
     tests.extend(
         rows(
-            "failing::a_mismatch_in_every_generator",
+            "failing::mismatch_fails_in_all_generators",
             [
                 ("make_oldest", (MAKE, Cmake::Oldest)),
                 ("ninja_newest", (NINJA, Cmake::Newest)),
                 ("ninja_multi_oldest", (MULTI, Cmake::Oldest)),
             ],
-            a_mismatch_in_every_generator,
+            mismatch_fails_in_all_generators,
         )
         .map(Test::slow),
     );
     tests.extend(
         rows(
-            "failing::compiler_and_headers_of_two_toolkits",
+            "failing::mixed_compiler_and_headers_are_refused",
             [("ninja", NINJA), ("make", MAKE)],
-            compiler_and_headers_of_two_toolkits,
+            mixed_compiler_and_headers_are_refused,
         )
         .map(Test::slow),
     );
@@ -35,7 +35,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// C++ with the toolkit's headers, under a policy that this toolkit does not fulfil.
-fn a_mismatch_in_every_generator((generator, cmake): (&'static str, Cmake)) {
+fn mismatch_fails_in_all_generators((generator, cmake): (&'static str, Cmake)) {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(strict VERSION 1.0 LANGUAGES CXX)\n\
          find_package(CUDAToolkit REQUIRED)\n{}add_executable(app main.cpp)\n\
@@ -76,7 +76,7 @@ fn a_mismatch_in_every_generator((generator, cmake): (&'static str, Cmake)) {
 }
 
 /// nvcc of one release, and another release's headers on the include path.
-fn compiler_and_headers_of_two_toolkits(generator: &'static str) {
+fn mixed_compiler_and_headers_are_refused(generator: &'static str) {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(mixed LANGUAGES CUDA)\n{}add_executable(app app.cu)\n\
          target_include_directories(app PRIVATE \"{}\")\ncudaguard_embed(app)\n",
@@ -94,7 +94,7 @@ fn compiler_and_headers_of_two_toolkits(generator: &'static str) {
 }
 
 /// A linker script discards the note.
-fn a_guard_that_is_taken_out() {
+fn removed_guard_is_reported() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(bare LANGUAGES C)\n{}add_executable(app main.c)\n\
          target_link_options(app PRIVATE \"LINKER:-T,${{CMAKE_SOURCE_DIR}}/discards.ld\")\ncudaguard_embed(app)\n",
@@ -125,7 +125,7 @@ fn a_guard_that_is_taken_out() {
 
 /// `CUDA::cuda_driver` is a stub, and its folder comes into the runtime path of the build folder. That is harmless as long
 /// as the loader finds nothing there.
-fn the_stub_that_cmake_links() {
+fn stub_linked_by_cmake_is_reported() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(driver LANGUAGES C)\nfind_package(CUDAToolkit REQUIRED)\n{}\
          add_executable(app main.c)\ntarget_link_libraries(app PRIVATE CUDA::cuda_driver)\ncudaguard_embed(app)\n\

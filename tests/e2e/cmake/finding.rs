@@ -10,29 +10,36 @@ use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, manif
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         #[slow]
-        every_way_in,
+        package_is_found_by_all_methods,
         #[slow]
-        libraries_that_hand_it_on,
+        guard_propagates_through_libraries,
         #[slow]
-        by_presets,
+        presets_find_the_package,
         #[slow]
-        an_install_without_the_command,
-        without_the_command,
-        wrong_uses
+        install_without_command_works,
+        missing_command_is_reported,
+        wrong_uses_are_errors
     ];
     tests.extend(
         rows(
-            "finding::untouched_projects",
+            "finding::untouched_projects_are_guarded",
             [
                 ("ninja_oldest", (Cmake::Oldest, NINJA)),
                 ("make_newest", (Cmake::Newest, MAKE)),
                 ("ninja_multi_newest", (Cmake::Newest, MULTI)),
             ],
-            untouched_projects,
+            untouched_projects_are_guarded,
         )
         .map(Test::slow),
     );
-    tests.extend(rows("finding::from_the_parent", [("ninja", NINJA), ("make", MAKE)], from_the_parent).map(Test::slow));
+    tests.extend(
+        rows(
+            "finding::parent_project_provides_the_package",
+            [("ninja", NINJA), ("make", MAKE)],
+            parent_project_provides_the_package,
+        )
+        .map(Test::slow),
+    );
     tests
 }
 
@@ -58,7 +65,7 @@ add_executable(app main.c)
 cudaguard_embed(app)
 "#;
 
-fn every_way_in() {
+fn package_is_found_by_all_methods() {
     let tree = Tree::new("ways in", Cmake::Oldest, NINJA, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
     let checkout = places::workspace();
     // An installed package has its command beside it.
@@ -108,7 +115,7 @@ fn every_way_in() {
     assert!(header == fs::read(checkout.join("templates/cudaguard.h")).expect("the header is there"));
 }
 
-fn without_the_command() {
+fn missing_command_is_reported() {
     let tree = Tree::new("no command", Cmake::Newest, MAKE, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
     let nowhere = tree.beside().join("nobody");
     for (way, snapshot) in [("include", "cmake/no-command"), ("package", "cmake/no-package")] {
@@ -167,7 +174,7 @@ const THEIRS: &[(&str, &str)] = &[
 ];
 
 /// A project of others, by its own files and one variable: with each generator, sealed, and refused where it is to be refused.
-fn untouched_projects((cmake, generator): (Cmake, &'static str)) {
+fn untouched_projects_are_guarded((cmake, generator): (Cmake, &'static str)) {
     let tree = Tree::new("hook ü", cmake, generator, THEIRS);
     let before = tree.sources();
     let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
@@ -199,7 +206,7 @@ fn untouched_projects((cmake, generator): (Cmake, &'static str)) {
 }
 
 /// A target of a subproject, guarded by who brings it in.
-fn from_the_parent(generator: &'static str) {
+fn parent_project_provides_the_package(generator: &'static str) {
     let mut files = THEIRS.to_vec();
     let top = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(mine VERSION 7.0 LANGUAGES C CXX)\n{}add_subdirectory(inner/tools)\n\
@@ -225,7 +232,7 @@ fn from_the_parent(generator: &'static str) {
 }
 
 /// A program that nobody guards takes the guard of each library that it links, of whatever kind, from another folder too.
-fn libraries_that_hand_it_on() {
+fn guard_propagates_through_libraries() {
     let top = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(hands VERSION 2.0 LANGUAGES C)\n{}add_subdirectory(below)\n\
          foreach(kind IN ITEMS st ob in)\n  add_executable(with-${{kind}} main.c)\n  target_link_libraries(with-${{kind}} ${{kind}})\n\
@@ -255,7 +262,7 @@ fn libraries_that_hand_it_on() {
 }
 
 /// Presets: the hook as a variable of the cache, and a project whose name is no word of CMake's.
-fn by_presets() {
+fn presets_find_the_package() {
     let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
     let tool = parts::program("ninja", "ninja");
     let variables = serde_json::json!({
@@ -283,7 +290,7 @@ fn by_presets() {
     assert_eq!((&app["sealed"], &app["profile"]), (&true.into(), &"release".into()), "{app:#}");
 }
 
-fn an_install_without_the_command() {
+fn install_without_command_works() {
     let tree = Tree::new("install", Cmake::Oldest, NINJA, &[]);
     let (build, nowhere) = (tree.beside().join("package"), tree.beside().join("nobody"));
     std::fs::create_dir_all(tree.source()).expect("a folder can be made");
@@ -297,7 +304,7 @@ fn an_install_without_the_command() {
     assert!(said.contains("cudaguard is not installed: the command cargo-cudaguard is not found"), "{refused}");
 }
 
-fn wrong_uses() {
+fn wrong_uses_are_errors() {
     let cases = [
         ("cudaguard_embed(app COMPONNET x)", "unknown-keyword"),
         ("cudaguard_embed(app POLICY)", "no-value"),

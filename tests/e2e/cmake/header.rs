@@ -5,11 +5,11 @@ use cudaguard_tests::{Call, Scratch, Test, places, tests, tools};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        every_standard_is_clean
+        header_compiles_under_all_standards
     ]
 }
 
-fn every_standard_is_clean() {
+fn header_compiles_under_all_standards() {
     let scratch = Scratch::new("header");
     let text = "#include <cudaguard.h>\n#include \"cudaguard.h\"\n\
                 int asked(char *text, size_t size) {\n  struct cudaguard_verdict verdict;\n  \

@@ -9,12 +9,12 @@ use super::fixture::{Cmake, MAKE, MULTI, NINJA, TAKES_HEADERS, Tree, include, sa
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         #[slow]
-        the_top_is_the_whole_project,
-        locks_that_cannot_be_read,
+        top_level_lock_covers_subprojects,
+        unreadable_locks_are_errors,
         #[slow]
-        asked_in_the_way_of_cargo,
+        cargo_style_lock_options_work,
         #[slow]
-        what_cannot_be_locked
+        unlockable_builds_are_reported
     ];
     tests.extend(
         rows(
@@ -124,7 +124,7 @@ fn drift_is_refused_and_accepted((generator, cmake): (&'static str, Cmake)) {
     }
 }
 
-fn locks_that_cannot_be_read() {
+fn unreadable_locks_are_errors() {
     let tree = tree("locks", Cmake::Oldest, NINJA);
     let mut all = String::new();
     for text in [
@@ -150,7 +150,7 @@ fn locks_that_cannot_be_read() {
 }
 
 /// Who asks cargo's way is told the other one. Below no package of cargo's, and so beside this checkout.
-fn asked_in_the_way_of_cargo() {
+fn cargo_style_lock_options_work() {
     let folder = std::env::temp_dir().join(format!("cudaguard-locked-{}", std::process::id()));
     scratch::write(&folder.join("CMakeLists.txt"), project());
     let asked = command::call(["lock"]).dir(&folder).run();
@@ -162,7 +162,7 @@ fn asked_in_the_way_of_cargo() {
     assert_eq!(left.expect("it could be read"), 1, "nothing is written: {asked}");
 }
 
-fn what_cannot_be_locked() {
+fn unlockable_builds_are_reported() {
     let tree = tree("unlockable", Cmake::Newest, MAKE);
     toolkit(&tree, "other", 13000);
     let mut all = String::new();
@@ -182,7 +182,7 @@ fn what_cannot_be_locked() {
 
 /// Policy and lock are those of the project that is built, wherever below it the guard comes in; what a part of it has beside
 /// its own CMakeLists.txt is its policy, and nobody's lock.
-fn the_top_is_the_whole_project() {
+fn top_level_lock_covers_subprojects() {
     let part = |target: &str| {
         format!(
             "project({target} VERSION 2.0 LANGUAGES C)\n{}add_executable({target} ${{CMAKE_SOURCE_DIR}}/main.c)\n\

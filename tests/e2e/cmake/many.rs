@@ -10,39 +10,39 @@ use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said};
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         #[slow]
-        steps_written_before_the_guard_get_the_sealed_file,
+        earlier_post_build_steps_see_seal,
         #[slow]
-        a_warning_that_names_its_target_is_said_once,
+        target_warning_is_printed_once,
     ];
     tests.extend(
         rows(
-            "many::the_shim_is_compiled_once_for_a_build_folder",
+            "many::shim_is_compiled_once_per_build",
             [("ninja", NINJA), ("make", MAKE)],
-            the_shim_is_compiled_once_for_a_build_folder,
+            shim_is_compiled_once_per_build,
         )
         .map(Test::slow),
     );
     tests.extend(
         rows(
-            "many::what_the_project_has_set_for_the_linker",
+            "many::project_linker_settings_are_kept",
             [
                 ("ninja_newest", (NINJA, Cmake::Newest)),
                 ("make_oldest", (MAKE, Cmake::Oldest)),
                 ("ninja_multi_oldest", (MULTI, Cmake::Oldest)),
             ],
-            what_the_project_has_set_for_the_linker,
+            project_linker_settings_are_kept,
         )
         .map(Test::slow),
     );
     tests.extend(
-        rows("many::a_refusal_takes_copies_away", [("ninja", NINJA), ("make", MAKE)], a_refusal_takes_copies_away)
+        rows("many::refusal_deletes_copies", [("ninja", NINJA), ("make", MAKE)], refusal_deletes_copies)
             .map(Test::slow),
     );
     tests.extend(
         rows(
-            "many::number_signs_in_the_path",
+            "many::number_signs_in_path_work",
             [("ninja", NINJA), ("make", MAKE), ("ninja_multi", MULTI)],
-            number_signs_in_the_path,
+            number_signs_in_path_work,
         )
         .map(Test::slow),
     );
@@ -61,7 +61,7 @@ fn tree(name: &str, generator: &'static str, lists: &str) -> Tree {
 }
 
 /// A compiler that writes down what it is called with.
-fn the_shim_is_compiled_once_for_a_build_folder(generator: &'static str) {
+fn shim_is_compiled_once_per_build(generator: &'static str) {
     let target = |number: u32| format!("add_executable(t{number} main.cpp)\ncudaguard_embed(t{number})\n");
     let lists = (0..8).map(target).collect::<Vec<_>>().concat();
     let tree = tree("many-shims", generator, &lists);
@@ -97,7 +97,7 @@ fn the_shim_is_compiled_once_for_a_build_folder(generator: &'static str) {
     assert_eq!(calls.lines().filter(|line| line.contains("cudaguard-shim.c ")).count(), 2, "{generator}: {calls}");
 }
 
-fn steps_written_before_the_guard_get_the_sealed_file() {
+fn earlier_post_build_steps_see_seal() {
     let step = |what: &str| format!("add_custom_command(TARGET app POST_BUILD COMMAND {what} VERBATIM)\n");
     let lists = [
         "file(MAKE_DIRECTORY \"${CMAKE_BINARY_DIR}/a folder\")\nadd_executable(app main.cpp)\n",
@@ -140,7 +140,7 @@ fn steps_written_before_the_guard_get_the_sealed_file() {
 
 /// A launcher of `ctest`, one of the linker's, options that take the place of others: ours stand beside them, in a build folder
 /// that a link leads to and in folders with blanks.
-fn what_the_project_has_set_for_the_linker((generator, cmake): (&'static str, Cmake)) {
+fn project_linker_settings_are_kept((generator, cmake): (&'static str, Cmake)) {
     let lists = "include(CTest)\nset(CMAKE_RUNTIME_OUTPUT_DIRECTORY \"${CMAKE_BINARY_DIR}/out of it\")\n\
                  add_executable(app main.cpp)\ncudaguard_embed(app)\n\
                  set_target_properties(app PROPERTIES LINK_OPTIONS -Wl,-O1)\n\
@@ -165,7 +165,7 @@ fn what_the_project_has_set_for_the_linker((generator, cmake): (&'static str, Cm
     }
 }
 
-fn a_refusal_takes_copies_away(generator: &'static str) {
+fn refusal_deletes_copies(generator: &'static str) {
     let lists = "add_executable(app main.cpp)\ntarget_link_options(app PRIVATE -Wl,--no-as-needed)\n\
                  target_link_libraries(app PRIVATE ${CUDNN}/lib/libcudnn.so)\n\
                  add_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:app> \
@@ -182,7 +182,7 @@ fn a_refusal_takes_copies_away(generator: &'static str) {
     assert!(!tree.built("app").exists() && !tree.built("copy").exists(), "{generator}: {refused}");
 }
 
-fn a_warning_that_names_its_target_is_said_once() {
+fn target_warning_is_printed_once() {
     let lists: String = ["first", "second", "third"]
         .map(|name| {
             format!(
@@ -204,7 +204,7 @@ fn a_warning_that_names_its_target_is_said_once() {
 }
 
 /// Also for a target of another folder, which a launcher seals, for copies and for the lock.
-fn number_signs_in_the_path(generator: &'static str) {
+fn number_signs_in_path_work(generator: &'static str) {
     let lists = "add_executable(app main.cpp)\nadd_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy \
                  $<TARGET_FILE:app> \"${CMAKE_BINARY_DIR}/a # copy\" VERBATIM)\ncudaguard_embed(app)\n\
                  add_subdirectory(\"a part\")\ncudaguard_embed(other)\n";

@@ -9,9 +9,9 @@ use super::fixture::{Cmake, MAKE, NINJA, Tree, include, manifest, said, texts, t
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        where_there_is_no_gpu,
+        native_arch_fails_without_gpu,
         #[slow]
-        where_there_is_one
+        native_arch_uses_local_gpu
     ]
 }
 
@@ -38,7 +38,7 @@ fn observed(tree: &Tree) -> (Vec<String>, Vec<String>) {
 }
 
 /// nvcc only warns and compiles for its default, which nobody has asked for.
-fn where_there_is_no_gpu() {
+fn native_arch_fails_without_gpu() {
     let tree = tree(Cmake::Newest, NINJA, &World::bare(), "");
     let _ = native(&tree, &["-DCMAKE_BUILD_TYPE=Release"]).run().success();
     let refused = tree.build(&[]).run();
@@ -57,7 +57,7 @@ fn where_there_is_no_gpu() {
     assert!(configured.stderr.contains("no GPU was detected"), "{configured}");
 }
 
-fn where_there_is_one() {
+fn native_arch_uses_local_gpu() {
     // No nvidia-smi is there to be asked, as in containers that are given the driver's libraries alone.
     let world = World::new("580.65.06", 13000, &[H100]);
     let tree = tree(Cmake::Newest, NINJA, &world, "");

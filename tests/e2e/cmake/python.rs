@@ -7,7 +7,7 @@ use super::fixture::{Cmake, NINJA, Tree, include, python};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        import_errors
+        import_reports_guard_errors
     ]
 }
 
@@ -61,7 +61,7 @@ for name in ['plain', 'bound']:
 print('alive')
 ";
 
-fn import_errors() {
+fn import_reports_guard_errors() {
     let python = python();
     let text = format!(
         r#"cmake_minimum_required(VERSION 3.24)

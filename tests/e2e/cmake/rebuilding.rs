@@ -9,24 +9,24 @@ use super::fixture::{Cmake, MAKE, NINJA, TAKES_HEADERS, Tree, include, manifest,
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         #[slow]
-        a_language_that_is_gone
+        removed_language_updates_the_guard
     ];
     tests.extend(
         rows(
-            "rebuilding::touched_and_untouched",
+            "rebuilding::only_touched_inputs_rebuild",
             [
                 ("make_oldest", (MAKE, Cmake::Oldest)),
                 ("ninja_oldest", (NINJA, Cmake::Oldest)),
                 ("make_newest", (MAKE, Cmake::Newest)),
             ],
-            touched_and_untouched,
+            only_touched_inputs_rebuild,
         )
         .map(Test::slow),
     );
     tests
 }
 
-fn touched_and_untouched((generator, cmake): (&'static str, Cmake)) {
+fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 1.0 LANGUAGES C)\n{}add_executable(app main.c)\n\
          target_include_directories(app PRIVATE \"${{CMAKE_SOURCE_DIR}}/../toolkit/include\" ../cudnn/include)\n\
@@ -106,7 +106,7 @@ fn touched_and_untouched((generator, cmake): (&'static str, Cmake)) {
 }
 
 /// What CMake knew of a language that the project no longer has is forgotten.
-fn a_language_that_is_gone() {
+fn removed_language_updates_the_guard() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 1.0 LANGUAGES C CXX)\n{}add_executable(app main.c)\n\
          target_include_directories(app PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${{CMAKE_SOURCE_DIR}}/../toolkit/include>)\n\

@@ -11,7 +11,7 @@ use super::fixture::{Cmake, NINJA, Tree, include, manifest, toolkit, words};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        cargo_and_cmake
+        cargo_and_cmake_findings_match
     ]
 }
 
@@ -20,7 +20,7 @@ const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n\
 const POLICY: &str =
     "[cudnn]\nlinkage = \"dlopened\"\n[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n[runtime]\ngpu = \"optional\"\n";
 
-fn cargo_and_cmake() {
+fn cargo_and_cmake_findings_match() {
     let cuda = parts::cuda("13.0");
     let cudnn = parts::cudnn("9.15.1");
     let text = format!(

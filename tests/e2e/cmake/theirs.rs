@@ -11,9 +11,9 @@ use super::fixture::{Cmake, NINJA, Tree, components, inspect, manifest, python, 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        a_project_of_others,
+        third_party_project_is_guarded,
         #[slow]
-        untouched
+        third_party_project_builds_unchanged
     ]
 }
 
@@ -35,7 +35,7 @@ fn tree() -> Tree {
 }
 
 /// The same by its own files: one variable brings the guard.
-fn untouched() {
+fn third_party_project_builds_unchanged() {
     let tree = Tree::new("cuvec-hook", Cmake::Oldest, NINJA, &[]);
     let theirs = parts::part("cuvec").join("cuvec");
     let _ = Call::new("cp").args(["-r"]).arg(theirs).arg(tree.source()).run().success();
@@ -82,7 +82,7 @@ fn configure_with(tree: &Tree, guard: &str) {
         .success();
 }
 
-fn a_project_of_others() {
+fn third_party_project_is_guarded() {
     let tree = tree();
     configure(&tree);
     let built = tree.build(&[]).run().success();

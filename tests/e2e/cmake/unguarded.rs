@@ -10,7 +10,7 @@ use super::fixture::{Cmake, MULTI, Tree, include, program, said};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        what_cannot_be_guarded_may_be_refused
+        require_guard_refuses_unguarded_targets
     ]
 }
 
@@ -19,7 +19,7 @@ const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\
 
 /// `[build] unguarded` in CMake, as in cargo: a system without ELF, a machine that no shim is for. What an earlier build has left is none
 /// of a refused one's.
-fn what_cannot_be_guarded_may_be_refused() {
+fn require_guard_refuses_unguarded_targets() {
     tools::need_all(&["gcc", "x86_64-w64-mingw32-gcc"]);
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(denied VERSION 2.0 LANGUAGES C)\n{}add_subdirectory(below)\n\

@@ -13,19 +13,19 @@ use super::fixture::{
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        an_unchanged_package,
+        unchanged_package_is_guarded,
         #[slow]
-        a_package_that_embeds,
+        package_with_embed_is_guarded,
         #[slow]
-        every_linker,
+        all_linkers_keep_the_guard,
         #[slow]
-        cudnn_of_the_target_is_judged,
+        target_cudnn_is_checked,
         #[slow]
-        cudnn_of_this_machine_is_not,
+        host_cudnn_is_ignored,
         #[slow]
-        a_runner_runs_it,
+        runner_starts_the_program,
         #[slow]
-        the_cudart_inside_is_told,
+        linked_cudart_is_recorded,
     ]
 }
 
@@ -36,7 +36,7 @@ fn need() {
     tools::need_all(&[CC, "qemu-aarch64"]);
 }
 
-fn an_unchanged_package() {
+fn unchanged_package_is_guarded() {
     need();
     let project = plain("arm-plain");
     let words = ["build", "--bins", "--examples", "--target", AARCH64];
@@ -51,7 +51,7 @@ fn an_unchanged_package() {
     nothing_to_do(&guard(&project, words).run().success());
 }
 
-fn a_package_that_embeds() {
+fn package_with_embed_is_guarded() {
     need();
     let project = embedding("arm-embeds");
     let outcome = guard(&project, ["build", "--bins", "--examples", "--target", AARCH64]).run().success();
@@ -64,7 +64,7 @@ fn a_package_that_embeds() {
     cudnn_is_judged(&project);
 }
 
-fn every_linker() {
+fn all_linkers_keep_the_guard() {
     need();
     let project = plain("arm-linkers");
     let mut missing = Vec::new();
@@ -96,7 +96,7 @@ fn release(project: &Project, version: (u32, u32, u32)) -> std::path::PathBuf {
     folder
 }
 
-fn cudnn_of_the_target_is_judged() {
+fn target_cudnn_is_checked() {
     need();
     cudnn_is_judged(&plain("arm-cudnn"));
 }
@@ -138,7 +138,7 @@ fn cudnn_is_judged(project: &Project) {
 }
 
 /// A developer's machine has a cuDNN of its own, which says nothing about what the program will meet.
-fn cudnn_of_this_machine_is_not() {
+fn host_cudnn_is_ignored() {
     need();
     let project = plain("arm-own-cudnn");
     let own = project.beside().join("own");
@@ -160,7 +160,7 @@ fn cudnn_of_this_machine_is_not() {
 }
 
 /// cargo's runner for the target: `run` says of it what it would say of a program of this machine.
-fn a_runner_runs_it() {
+fn runner_starts_the_program() {
     need();
     let project = plain("arm-runner");
     let runner = format!("qemu-aarch64 -L {SYSROOT}");
@@ -176,7 +176,7 @@ fn a_runner_runs_it() {
 
 /// A real cudart for servers: its release stands in its code, also in a stripped program, and is the one on record. The
 /// program's own answer says the same.
-fn the_cudart_inside_is_told() {
+fn linked_cudart_is_recorded() {
     need();
     let library = parts::part("cudart-13.0-aarch64").join("lib/libcudart_static.a");
     let main = "extern \"C\" {\n    fn cudaRuntimeGetVersion(version: *mut i32) -> i32;\n}\nfn main() {\n    let mut version = 0;\n    \

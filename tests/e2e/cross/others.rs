@@ -13,15 +13,15 @@ use super::statics::{is_static_and_guarded, release, with_cudnn};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        without_elf,
+        wasm_and_windows_are_not_guarded,
         #[slow]
-        one_package_that_embeds,
+        embed_works_on_other_targets,
         #[slow]
-        beside_one_that_has_a_guard,
+        unguarded_target_next_to_guarded,
         #[slow]
-        big_endian,
+        big_endian_target_is_not_guarded,
         #[slow]
-        of_32_bits
+        target_32bit_is_not_guarded
     ]
 }
 
@@ -38,7 +38,7 @@ fn need_linkers() {
     tools::need_all(&["wasm-ld", "x86_64-w64-mingw32-gcc"]);
 }
 
-fn without_elf() {
+fn wasm_and_windows_are_not_guarded() {
     need_linkers();
     let project = plain("no-elf");
     for (target, program, library, magic) in WITHOUT_ELF {
@@ -61,7 +61,7 @@ fn without_elf() {
 }
 
 /// One build script for all targets: it has a guard for musl, and none where there is no ELF.
-fn one_package_that_embeds() {
+fn embed_works_on_other_targets() {
     need_linkers();
     tools::need("musl-gcc");
     let project = with_cudnn(embedding("embeds-for-all"));
@@ -81,7 +81,7 @@ fn one_package_that_embeds() {
     }
 }
 
-fn beside_one_that_has_a_guard() {
+fn unguarded_target_next_to_guarded() {
     tools::need_all(&["wasm-ld", "aarch64-linux-gnu-gcc"]);
     let project = plain("mixed-targets");
     let outcome = guard(&project, ["build", "--target", WASM, "--target", AARCH64]).run().success();
@@ -121,10 +121,10 @@ fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
 
 const BARE: &str = "#![no_std]\n#[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! {\n    loop {}\n}\n";
 
-fn big_endian() {
+fn big_endian_target_is_not_guarded() {
     of_a_strange_machine(&plain("big-endian"), "powerpc64-unknown-linux-musl", "a big-endian machine");
 }
 
-fn of_32_bits() {
+fn target_32bit_is_not_guarded() {
     of_a_strange_machine(&plain("32-bits"), "armv7-unknown-linux-gnueabihf", "a 32-bit machine");
 }

@@ -12,15 +12,15 @@ use super::fixture::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        static_pie,
+        static_pie_is_guarded,
         #[slow]
-        static_pie_that_embeds,
+        static_pie_with_embed_is_guarded,
         #[slow]
-        musl,
+        musl_program_is_guarded,
         #[slow]
-        musl_by_its_own_compiler,
+        musl_compiler_builds_the_guard,
         #[slow]
-        musl_without_a_compiler,
+        musl_without_compiler_is_unguarded,
     ]
 }
 
@@ -84,11 +84,11 @@ fn with_all_linkers(project: &Project) {
     tools::done_without(&missing);
 }
 
-fn static_pie() {
+fn static_pie_is_guarded() {
     with_all_linkers(&with_cudnn(plain("static-pie")));
 }
 
-fn static_pie_that_embeds() {
+fn static_pie_with_embed_is_guarded() {
     with_all_linkers(&with_cudnn(embedding("static-pie-embeds")));
 }
 
@@ -99,7 +99,7 @@ fn build(project: &Project, flags: &str) -> Outcome {
 
 /// Linked as the target is by itself: with `cc`, and with what lies in the compiler's folder. The guard is compiled by
 /// `musl-gcc`.
-fn musl() {
+fn musl_program_is_guarded() {
     tools::need("musl-gcc");
     let project = with_cudnn(plain("musl"));
     let (there, missing) = linkers();
@@ -114,7 +114,7 @@ fn musl() {
     tools::done_without(&missing);
 }
 
-fn musl_by_its_own_compiler() {
+fn musl_compiler_builds_the_guard() {
     tools::need("musl-gcc");
     let project = with_cudnn(plain("musl-gcc"));
     // musl-gcc of Debian cannot link static programs that are position independent.
@@ -128,7 +128,7 @@ fn musl_by_its_own_compiler() {
 }
 
 /// rustc needs none for musl; the guard does.
-fn musl_without_a_compiler() {
+fn musl_without_compiler_is_unguarded() {
     tools::need("musl-gcc");
     let project = plain("musl-bare");
     let build = |compiler: &str| {

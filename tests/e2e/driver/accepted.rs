@@ -13,11 +13,11 @@ pub(crate) fn tests() -> Vec<Test> {
     let tables = [("good", good()), ("seen", seen()), ("places", places()), ("doubts", doubts())];
     let rows = tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.test(group)));
     rows.chain(tests![
-        cudnn_and_eight_gpus,
-        a_newer_cudnn_and_a_gpu_that_it_knows,
-        an_older_shared_cudart,
-        the_shared_cudart_built_with,
-        a_shared_cudart_of_a_wheel
+        cudnn_with_eight_gpus_runs,
+        newer_cudnn_with_known_gpu_runs,
+        older_shared_cudart_runs,
+        same_shared_cudart_runs,
+        wheel_shared_cudart_runs
     ])
     .collect()
 }
@@ -26,12 +26,9 @@ fn folder(part: &Path) -> String {
     part.join("lib").into_os_string().into_string().expect("UTF-8")
 }
 
-fn a_newer_cudnn_and_a_gpu_that_it_knows() {
+fn newer_cudnn_with_known_gpu_runs() {
     let path = folder(&parts::cudnn("9.15.1-cu12"));
-    scene("a newer cuDNN and a GPU that it knows", "older", r535(&[T4]))
-        .with("LD_LIBRARY_PATH", path)
-        .runs(0, NOT_WHOLE)
-        .play();
+    scene("newer cuDNN with a known GPU", "older", r535(&[T4])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();
 }
 
 /// Of cuDNN's libraries the tests have three: the start is silent, and the report says it.
@@ -50,25 +47,25 @@ fn shared_cudart(name: &'static str, path: String, codes: &'static str) {
     scene(name, "shared", r580(&[A100])).with("LD_LIBRARY_PATH", path).runs(0, codes).play();
 }
 
-fn an_older_shared_cudart() {
+fn older_shared_cudart_runs() {
     let scratch = Scratch::new("cudart");
     let path = installed(&scratch, "13.0", "13.0.96");
-    shared_cudart("an older shared cudart", path, "CG314 warning");
+    shared_cudart("older shared cudart", path, "CG314 warning");
 }
 
-fn the_shared_cudart_built_with() {
+fn same_shared_cudart_runs() {
     let scratch = Scratch::new("cudart");
     let path = installed(&scratch, "13.2", "13.2.75");
-    shared_cudart("the shared cudart built with", path, "");
+    shared_cudart("same shared cudart", path, "");
 }
 
 /// Nothing in such a file says its release: it is told in the report alone, older or not.
-fn a_shared_cudart_of_a_wheel() {
-    shared_cudart("an older shared cudart of a wheel", folder(&parts::cuda("13.0")), "CG507 info");
-    shared_cudart("the shared cudart of a wheel", folder(&parts::cuda("13.2")), "CG507 info");
+fn wheel_shared_cudart_runs() {
+    shared_cudart("older shared cudart of a wheel", folder(&parts::cuda("13.0")), "CG507 info");
+    shared_cudart("shared cudart of a wheel", folder(&parts::cuda("13.2")), "CG507 info");
 }
 
-fn cudnn_and_eight_gpus() {
+fn cudnn_with_eight_gpus_runs() {
     let path = folder(&parts::cudnn("9.15.1"));
     scene("cuDNN and eight GPUs", "vision", r580(&[H100; 8])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();
 }
@@ -84,10 +81,10 @@ fn good() -> Vec<Scene> {
         scene("eight GPUs", "model", r580(&[H100; 8])).runs(0, ""),
         scene("cudart of the driver", "runtime", r580(&[A100])).runs(0, ""),
         scene("cudart of an older driver's major", "runtime", World::new("610.43.02", 13030, &[A100])).runs(0, ""),
-        scene("required and there", "needy", r580(&[A100])).runs(0, ""),
-        scene("the closed kernel module", "model", World { open: false, ..r580(&[A100]) }).runs(0, ""),
+        scene("required and present", "needy", r580(&[A100])).runs(0, ""),
+        scene("closed kernel module", "model", World { open: false, ..r580(&[A100]) }).runs(0, ""),
         scene("Debian", "model", World { layout: Layout::Debian, ..r580(&[A100]) }).runs(0, ""),
-        scene("a folder in LD_LIBRARY_PATH", "model", World { layout: Layout::Folder, ..r580(&[A100]) }).runs(0, ""),
+        scene("directory in LD_LIBRARY_PATH", "model", World { layout: Layout::Folder, ..r580(&[A100]) }).runs(0, ""),
         scene("nothing of NVIDIA", "model", World::bare()).runs(0, "CG504 info"),
         scene("nothing of NVIDIA and cudart", "runtime", World::bare()).runs(0, "CG504 info"),
     ]
@@ -108,15 +105,15 @@ fn seen() -> Vec<Scene> {
             .with("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
             .runs(1, ""),
         model("by UUID", two()).with(VISIBLE, World::uuid(1)).runs(1, ""),
-        model("by the beginning of a UUID", two()).with(VISIBLE, "GPU-00000002").runs(1, ""),
-        model("the unfit one by the beginning of its UUID", two()).with(VISIBLE, "GPU-00000001").refused("CG303 error"),
-        model("a MIG instance", r580(&[A100]).each(|_, gpu| gpu.mig = true)).with(VISIBLE, World::mig(0)).runs(1, ""),
-        model("MIG without a word", r580(&[A100, A100]).each(|_, gpu| gpu.mig = true)).runs(0, ""),
-        model("no GPU by an empty list", r580(&[T4])).with(VISIBLE, "").runs(0, "CG504 info"),
-        model("no GPU by -1", r580(&[T4])).with(VISIBLE, "-1").runs(0, "CG504 info"),
-        model("no GPU by a name that none has", r580(&[T4])).with(VISIBLE, "GPU-ffffffff").runs(1, "CG504 info"),
-        model("an invalid tail", two()).with(VISIBLE, "0,nonsense,1").runs(1, ""),
-        model("an invalid head", two()).with(VISIBLE, "nonsense,0").runs(1, "CG504 info"),
+        model("by UUID prefix", two()).with(VISIBLE, "GPU-00000002").runs(1, ""),
+        model("unfit GPU by UUID prefix", two()).with(VISIBLE, "GPU-00000001").refused("CG303 error"),
+        model("MIG instance", r580(&[A100]).each(|_, gpu| gpu.mig = true)).with(VISIBLE, World::mig(0)).runs(1, ""),
+        model("MIG without a setting", r580(&[A100, A100]).each(|_, gpu| gpu.mig = true)).runs(0, ""),
+        model("empty list hides all GPUs", r580(&[T4])).with(VISIBLE, "").runs(0, "CG504 info"),
+        model("-1 hides all GPUs", r580(&[T4])).with(VISIBLE, "-1").runs(0, "CG504 info"),
+        model("unknown name hides all GPUs", r580(&[T4])).with(VISIBLE, "GPU-ffffffff").runs(1, "CG504 info"),
+        model("invalid tail", two()).with(VISIBLE, "0,nonsense,1").runs(1, ""),
+        model("invalid head", two()).with(VISIBLE, "nonsense,0").runs(1, "CG504 info"),
         model("unlike GPUs, one fit", two()).runs(1, "CG303 info"),
         model("unlike GPUs, all fit", r580(&[A100, H100])).runs(0, ""),
     ]
@@ -140,29 +137,29 @@ fn places() -> Vec<Scene> {
     };
     let compat = |note| Library { note, ..Library::new("575.57.08", 12090) };
     vec![
-        model("a container with one of two GPUs, procfs unmasked", r580(&[T4, A100]).each(other)).runs(0, ""),
+        model("container with one of two GPUs, procfs unmasked", r580(&[T4, A100]).each(other)).runs(0, ""),
         model(
-            "a container with one of two GPUs, procfs masked",
+            "container with one of two GPUs, procfs masked",
             r580(&[T4, A100]).each(|n, gpu| {
                 other(n, gpu);
                 gpu.listed = n != 0;
             }),
         )
         .runs(0, ""),
-        model("a container with the unfit one of two GPUs", r580(&[A100, T4]).each(other)).refused("CG303 error"),
-        model("a container with an empty procfs", World { empty: true, ..r580(&[A100]) }).runs(1, ""),
-        model("a container without procfs of the driver", World { kernel: None, ..r580(&[A100]) }).runs(1, ""),
-        model("a container with an empty procfs and an unfit GPU", World { empty: true, ..r580(&[T4]) })
+        model("container with the unfit one of two GPUs", r580(&[A100, T4]).each(other)).refused("CG303 error"),
+        model("container with an empty procfs", World { empty: true, ..r580(&[A100]) }).runs(1, ""),
+        model("container without procfs of the driver", World { kernel: None, ..r580(&[A100]) }).runs(1, ""),
+        model("container with an empty procfs and an unfit GPU", World { empty: true, ..r580(&[T4]) })
             .refused("CG303 error"),
-        model("a container without any GPU", r580(&[A100]).each(|_, gpu| (gpu.node, gpu.driven) = (false, false)))
+        model("container without any GPU", r580(&[A100]).each(|_, gpu| (gpu.node, gpu.driven) = (false, false)))
             .runs(1, "CG504 info"),
         model("minors in another order", r580(&[T4, A100]).each(|n, gpu| gpu.minor = Some(1 - n)))
             .runs(1, "CG303 info"),
         model("WSL2", wsl(&[A100])).runs(1, ""),
         model("WSL2 with an unfit GPU", wsl(&[T4])).refused("CG303 error"),
-        scene("a Jetson", "robot", jetson(None)).runs(1, ""),
-        scene("a Jetson of a newer L4T", "robot", jetson(Some("540.4.0"))).runs(1, ""),
-        scene("a Jetson without code for it", "model", jetson(None)).refused("CG303 error"),
+        scene("Jetson", "robot", jetson(None)).runs(1, ""),
+        scene("Jetson of a newer L4T", "robot", jetson(Some("540.4.0"))).runs(1, ""),
+        scene("Jetson without code for it", "model", jetson(None)).refused("CG303 error"),
         // It works, and what it makes of machine code of CUDA 13 is in no document.
         model("cuda-compat with its note", World { compat: Some(compat(Some(NOTE_575))), ..r535(&[A100]) })
             .runs(1, "CG505 info"),
@@ -172,10 +169,10 @@ fn places() -> Vec<Scene> {
         )
         .runs(1, "CG505 info"),
         model("GPUs and no libcuda", World { library: None, ..r580(&[A100]) }).runs(1, "CG504 info"),
-        model("an empty file for libcuda", r580(&[A100]).library(|library| library.manner = Manner::Empty))
+        model("empty file for libcuda", r580(&[A100]).library(|library| library.manner = Manner::Empty))
             .runs(1, "CG504 info"),
         model(
-            "a stub in an image that builds, without GPUs",
+            "stub in a build image without GPUs",
             World { kernel: None, ..r580(&[]).library(|library| library.init = 34) },
         )
         .runs(0, "CG504 info"),
@@ -194,22 +191,22 @@ fn doubts() -> Vec<Scene> {
     let model = |name, world| scene(name, "model", world);
     let manner = |manner, gpus: &[_]| r535(gpus).library(|library| library.manner = manner);
     vec![
-        scene("a driver that hangs while it is loaded", "runtime", manner(Manner::HangsEarly, &[A100]))
+        scene("driver that hangs while loading", "runtime", manner(Manner::HangsEarly, &[A100])).runs(1, "CG505 info"),
+        scene("driver that crashes", "runtime", manner(Manner::Crashes, &[A100])).runs(1, "CG505 info"),
+        scene("driver that crashes while loading", "runtime", manner(Manner::CrashesEarly, &[A100]))
             .runs(1, "CG505 info"),
-        scene("a driver that crashes", "runtime", manner(Manner::Crashes, &[A100])).runs(1, "CG505 info"),
-        scene("a driver that crashes while it is loaded", "runtime", manner(Manner::CrashesEarly, &[A100]))
-            .runs(1, "CG505 info"),
-        scene("a driver that ends the process", "runtime", manner(Manner::Ends, &[A100])).runs(1, "CG505 info"),
-        model("a driver that talks", r580(&[NEWS]).library(|library| library.manner = Manner::Talks)).runs(1, ""),
-        model("a GPU that no table knows", r580(&[NEWS])).runs(1, ""),
-        model("a GPU that no table knows beside a fit one", r580(&[NEWS, A100])).runs(1, ""),
-        model("a system that is not ready", r535(&[T4]).library(|library| library.init = 802)).runs(1, "CG505 info"),
+        scene("driver that exits", "runtime", manner(Manner::Ends, &[A100])).runs(1, "CG505 info"),
+        model("driver that prints", r580(&[NEWS]).library(|library| library.manner = Manner::Talks)).runs(1, ""),
+        model("unknown GPU", r580(&[NEWS])).runs(1, ""),
+        model("unknown GPU next to a fit one", r580(&[NEWS, A100])).runs(1, ""),
+        model("system not ready", r535(&[T4]).library(|library| library.init = 802)).runs(1, "CG505 info"),
         model("PTX forced where it serves", r580(&[H100])).with("CUDA_FORCE_PTX_JIT", "1").runs(0, ""),
         model("machine code of a toolkit of a newer major", r535(&[A100])).runs(1, "CG505 info"),
-        model("no compiler of PTX and none needed", r580(&[A100]).library(|library| library.jit = false)).runs(0, ""),
+        model("missing PTX compiler that is not needed", r580(&[A100]).library(|library| library.jit = false))
+            .runs(0, ""),
         model("PTX switched off and not needed", r580(&[A100])).with("CUDA_DISABLE_PTX_JIT", "1").runs(0, ""),
         // Only a report makes it ask, and nothing makes it end.
-        scene("a GPU is optional and unfit", "patient", r580(&[T4])).runs(1, "CG303 error"),
-        scene("a GPU is optional and there is none", "patient", World::bare()).runs(0, "CG504 info"),
+        scene("optional GPU is unfit", "patient", r580(&[T4])).runs(1, "CG303 error"),
+        scene("optional GPU is missing", "patient", World::bare()).runs(0, "CG504 info"),
     ]
 }

@@ -14,9 +14,9 @@ use super::scene::Stage;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        nothing_of_nvidia_is_executed,
+        nvidia_code_is_not_executed,
         #[slow]
-        system_calls
+        system_calls_match_snapshot
     ]
 }
 
@@ -44,7 +44,7 @@ fn need_strace() {
 }
 
 /// No file of NVIDIA's is so much as opened.
-fn nothing_of_nvidia_is_executed() {
+fn nvidia_code_is_not_executed() {
     need_strace();
     for world in [r580(&[A100]), r580(&[H100; 8]), World::bare()] {
         let stage = Stage::new(&world);
@@ -70,7 +70,7 @@ fn nothing_of_nvidia_is_executed() {
 
 /// What the guard adds to those of the same program with the guard switched off: so many at most, and on these paths. In C:
 /// what the run time of others asks for is not the same each time.
-fn system_calls() {
+fn system_calls_match_snapshot() {
     need_strace();
     let mut text = String::new();
     for (what, name, world, most) in [

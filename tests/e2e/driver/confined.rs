@@ -12,7 +12,7 @@ use super::refused::r580;
 use super::scene::{Stage, codes};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![where_files_tell_a_call_that_is_fatal_is_not_made, no_call_is_made_that_is_not_listed]
+    tests![fatal_driver_call_is_avoided, only_listed_calls_are_made]
 }
 
 /// Installs a filter before any guard looks: `CALLS` are the only ones that may be made, or those that may not.
@@ -54,7 +54,7 @@ fn filtered(stage: &Stage, program: &Path, only: bool, calls: &[&str], variables
     outcome
 }
 
-fn where_files_tell_a_call_that_is_fatal_is_not_made() {
+fn fatal_driver_call_is_avoided() {
     let cudnn = parts::cudnn("9.15.1").join("lib");
     for program in ["model", "vision"] {
         let stage = Stage::new(&r580(&[A100]));
@@ -83,7 +83,7 @@ fn listed<'a>(contract: &'a str, purpose: &str) -> Vec<&'a str> {
     calls.split_whitespace().map(here).collect()
 }
 
-fn no_call_is_made_that_is_not_listed() {
+fn only_listed_calls_are_made() {
     /// What the program does itself: it writes a line, and ends.
     const PROGRAM: [&str; 6] = ["write", "newfstatat", "fstat", "brk", "getrandom", "exit_group"];
     /// And what the driver does that is asked: it is opened, and looks for its files.

@@ -13,25 +13,25 @@ use super::scene::{Stage, codes};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_program_that_forks_afterwards,
-        the_driver_is_asked_once,
-        the_program_has_no_child,
-        a_debugger_sees_no_child,
-        another_driver_is_preloaded,
-        a_libcuda_that_cannot_be_loaded,
-        files_cannot_be_opened,
-        no_more_files,
-        no_process_can_be_made,
-        whoever_makes_a_process_is_killed,
-        no_proc,
-        a_root_of_its_own,
-        closed_files,
-        disks_that_are_full_or_not_to_be_written,
-        cuda_was_called_before,
-        threads_were_started_before,
-        several_guarded_libraries,
-        a_program_and_its_library_on_unlike_gpus,
-        two_cudaguard_versions_in_one_program,
+        later_fork_works,
+        driver_is_probed_once,
+        program_has_no_child,
+        debugger_sees_no_child,
+        preloaded_driver_is_used,
+        unloadable_libcuda_is_reported,
+        unopenable_files_do_not_refuse,
+        exhausted_file_descriptors_do_not_refuse,
+        failing_fork_does_not_refuse,
+        fatal_fork_does_not_refuse,
+        missing_procfs_does_not_refuse,
+        chroot_does_not_refuse,
+        closed_standard_files_stay_closed,
+        full_disks_do_not_refuse,
+        earlier_cuda_calls_are_kept,
+        earlier_threads_do_not_hang,
+        several_guarded_libraries_are_checked,
+        program_and_library_need_different_gpus,
+        two_cudaguard_versions_coexist,
     ]
 }
 
@@ -49,7 +49,7 @@ fn ran(outcome: Outcome) -> Outcome {
 
 const USED: &str = "cuDriverGetVersion 0: 13000\ncuInit 0\nGPU 0, compute capability 13.0: kernels loaded, 0\n";
 
-fn a_program_that_forks_afterwards() {
+fn later_fork_works() {
     let stage = Stage::new(&asked());
     let program = fixture::program("model");
     let outcome = ran(stage.call(&[], &program, &[]).arg("fork").run());
@@ -59,7 +59,7 @@ fn a_program_that_forks_afterwards() {
     assert_eq!(outcome.stdout, format!("{USED}main ran\n"));
 }
 
-fn the_driver_is_asked_once() {
+fn driver_is_probed_once() {
     let file = cudaguard_tests::Scratch::new("asked");
     let log = file.join("log");
     let count = || fs::read_to_string(&log).unwrap_or_default().lines().count();
@@ -83,7 +83,7 @@ fn the_driver_is_asked_once() {
     assert_eq!(count(), 4);
 }
 
-fn the_program_has_no_child() {
+fn program_has_no_child() {
     let stage = Stage::new(&asked());
     let outcome = ran(stage.call(&[], &fixture::program("model"), &[]).arg("children").run());
     assert_eq!(outcome.stdout, "children: -1\nmain ran\n");
@@ -91,7 +91,7 @@ fn the_program_has_no_child() {
 }
 
 /// And its breakpoints do not end the child.
-fn a_debugger_sees_no_child() {
+fn debugger_sees_no_child() {
     tools::need("gdb");
     let tool = [
         "gdb",
@@ -117,7 +117,7 @@ fn a_debugger_sees_no_child() {
 }
 
 /// The libcuda that the process has counts, not the one that it would have found.
-fn another_driver_is_preloaded() {
+fn preloaded_driver_is_used() {
     let (new, old) = (Stage::new(&r580(&[A100])), Stage::new(&r535(&[A100])));
     let folder = format!("usr-lib/{}-linux-gnu", std::env::consts::ARCH);
     for (stage, other, status) in [(&old, &new, 0), (&new, &old, 78)] {
@@ -133,7 +133,7 @@ fn another_driver_is_preloaded() {
 }
 
 /// Not one that is absent: said as what it is, by the program and by `verify`, and no reason to refuse.
-fn a_libcuda_that_cannot_be_loaded() {
+fn unloadable_libcuda_is_reported() {
     let needs_gone = "int gone(void);\nint cuInit(unsigned flags) { return gone(); }\n";
     let too_large = "char large[1 << 30];\nint cuInit(unsigned flags) { return large[flags]; }\n";
     let alone = "libgone.so: cannot open shared object file";
@@ -220,7 +220,7 @@ fn sandboxed(stage: &Stage, program: &str, what: &str) -> Outcome {
 }
 
 /// Nothing can be told, of the driver or to the report: what cannot be opened may be there.
-fn files_cannot_be_opened() {
+fn unopenable_files_do_not_refuse() {
     for world in [r580(&[A100]), r580(&[T4]), asked(), World::bare()] {
         for program in ["model", "needy", "runtime"] {
             ran(sandboxed(&Stage::new(&world), program, "open"));
@@ -230,7 +230,7 @@ fn files_cannot_be_opened() {
 
 /// A process that has used up its files: with none left, or one, nobody can be asked, and nothing is known to be absent. Two are
 /// enough for a pipe to a child, which has all that it closes.
-fn no_more_files() {
+fn exhausted_file_descriptors_do_not_refuse() {
     for (world, status) in [(r580(&[A100]), 0), (r580(&[T4]), 78), (asked(), 0), (World::bare(), 78)] {
         let stage = Stage::new(&world);
         for what in ["files 0", "files 1"] {
@@ -241,7 +241,7 @@ fn no_more_files() {
     }
 }
 
-fn no_process_can_be_made() {
+fn failing_fork_does_not_refuse() {
     for (world, told) in [(r580(&[A100]), ""), (r580(&[T4]), "CG505 info"), (asked(), "CG505 info")] {
         let stage = Stage::new(&world);
         ran(sandboxed(&stage, "model", "process"));
@@ -250,13 +250,13 @@ fn no_process_can_be_made() {
 }
 
 /// The ordinary good machine makes no process, so not even this can harm.
-fn whoever_makes_a_process_is_killed() {
+fn fatal_fork_does_not_refuse() {
     let stage = Stage::new(&r580(&[A100]));
     ran(sandboxed(&stage, "model", "kill"));
     assert_eq!(stage.report()["level"], 0);
 }
 
-fn no_proc() {
+fn missing_procfs_does_not_refuse() {
     let without = |world| World { proc: false, ..world };
     for (world, program) in
         [(r580(&[A100]), "model"), (asked(), "model"), (World::bare(), "model"), (r580(&[A100]), "needy")]
@@ -290,7 +290,7 @@ PATH=$PATH:/usr/sbin:/sbin
 exec chroot "$root" "$@"
 "#;
 
-fn a_root_of_its_own() {
+fn chroot_does_not_refuse() {
     for (world, name, told) in [
         (r580(&[A100]), "model", ""),
         (r580(&[T4]), "model", "CG303 error"),
@@ -310,7 +310,7 @@ fn a_root_of_its_own() {
     }
 }
 
-fn closed_files() {
+fn closed_standard_files_stay_closed() {
     let (fine, unfit) = (Stage::new(&asked()), Stage::new(&r580(&[T4])));
     for redirections in ["2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full", "<&-"] {
         let script = format!("exec \"$@\" {redirections}");
@@ -325,7 +325,7 @@ fn closed_files() {
     }
 }
 
-fn disks_that_are_full_or_not_to_be_written() {
+fn full_disks_do_not_refuse() {
     let (fine, unfit) = (Stage::new(&asked()), Stage::new(&r580(&[T4])));
     for mount in [
         "mount -t tmpfs -o size=4k none /dev/shm; head -c 100000 /dev/zero >/dev/shm/filler 2>/dev/null || true",
@@ -344,7 +344,7 @@ fn disks_that_are_full_or_not_to_be_written() {
 
 /// A library's own initialiser runs before the guard: the child of a process that has begun CUDA is told nothing, and
 /// nothing is refused, or broken, for that.
-fn cuda_was_called_before() {
+fn earlier_cuda_calls_are_kept() {
     let eager = "#include <dlfcn.h>\nint (*init)(unsigned);\n__attribute__((constructor)) static void loaded(void) {\n  \
                  void *library = dlopen(\"libcuda.so.1\", RTLD_NOW);\n  if (library) *(void **)&init = dlsym(library, \
                  \"cuInit\"), init(0);\n}\n";
@@ -359,7 +359,7 @@ fn cuda_was_called_before() {
 }
 
 /// Threads that hold the heap's locks when the child is made: it answers, or it does not and nothing is refused.
-fn threads_were_started_before() {
+fn earlier_threads_do_not_hang() {
     let busy = "#include <pthread.h>\n#include <stdlib.h>\nstatic void *work(void *unused) {\n  for (;;) { void *volatile \
                 p = malloc(4096 + rand() % 4096); free(p); }\n  return unused;\n}\n__attribute__((constructor)) static void \
                 loaded(void) {\n  pthread_t thread;\n  for (int k = 0; k < 24; k++) pthread_create(&thread, 0, work, 0);\n}\n";
@@ -377,7 +377,7 @@ fn threads_were_started_before() {
 }
 
 /// An unguarded program with two guarded libraries: each is judged by its own guard, once.
-fn several_guarded_libraries() {
+fn several_guarded_libraries_are_checked() {
     let file = cudaguard_tests::Scratch::new("asked");
     let log = file.join("log");
     let count = || fs::read_to_string(&log).unwrap_or_default().lines().count();
@@ -402,7 +402,7 @@ fn several_guarded_libraries() {
 
 /// A program that needs a guarded library: each is fit for one of the two GPUs, and not for the other's. It may run, and its
 /// report says so; where the library's GPU is not there, it is refused once, by the library's name.
-fn a_program_and_its_library_on_unlike_gpus() {
+fn program_and_library_need_different_gpus() {
     let integrated = Gpu { node: true, listed: true, id: 0x3ffe, ..ORIN };
     for (gpus, status, told) in
         [(&[A100, integrated][..], 0, "CG303 info, CG303 info, CG312 warning"), (&[A100], 78, "CG303 error")]
@@ -423,7 +423,7 @@ fn a_program_and_its_library_on_unlike_gpus() {
 }
 
 /// The shim of this version and one of another, in one program: neither takes the other's state for its own.
-fn two_cudaguard_versions_in_one_program() {
+fn two_cudaguard_versions_coexist() {
     let shim = cudaguard::internal::guard::shim_source();
     for (world, status) in [(r580(&[A100]), 0), (asked(), 0), (r580(&[T4]), 78)] {
         let stage = Stage::new(&world);

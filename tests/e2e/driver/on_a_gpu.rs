@@ -15,8 +15,8 @@ use super::scene::Stage;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        a_guard_that_is_right,
-        a_guard_that_is_wrong
+        guard_agrees_with_real_gpu,
+        disagreement_with_gpu_is_reported
     ]
 }
 
@@ -32,7 +32,7 @@ fn played(stage: &Stage, programs: &[(&str, &PathBuf)]) -> Outcome {
     stage.machine.call(&script, &[]).arg(&folder).run()
 }
 
-fn a_guard_that_is_right() {
+fn guard_agrees_with_real_gpu() {
     let programs = ["model", "needy", "robot"].map(|name| (name, fixture::program(name)));
     let programs = programs.each_ref().map(|(name, program)| (*name, program));
     let upgraded = r580(&[A100]).library(|library| library.init = 803);
@@ -53,7 +53,7 @@ fn a_guard_that_is_right() {
 }
 
 /// One whose note nobody finds any more, where there is no code for the GPU.
-fn a_guard_that_is_wrong() {
+fn disagreement_with_gpu_is_reported() {
     let stage = Stage::new(&r580(&[T4]));
     let mut bytes = fs::read(fixture::program("model")).expect("it was built");
     let at = bytes.windows(18).position(|window| window == b"cudaguard\0\0\0cudagr").expect("a note");

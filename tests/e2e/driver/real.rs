@@ -14,15 +14,15 @@ pub(crate) fn tests() -> Vec<Test> {
     let rows: [Row; 4] = [
         ("nothing to judge", || scene("real 535 without GPUs", "model", real(&[])).runs(1, "CG504 info")),
         ("nothing to judge for cudart", || scene("real 535 and cudart", "runtime", real(&[])).runs(1, "CG504 info")),
-        ("required", || scene("real 535 and a GPU is required", "needy", real(&[])).refused("CG310 error")),
+        ("required", || scene("real 535 and a required GPU", "needy", real(&[])).refused("CG310 error")),
         ("required, as Debian lays it out", || {
-            scene("real 535 on Debian and a GPU is required", "needy", World { layout: Layout::Debian, ..real(&[]) })
+            scene("real 535 on Debian and a required GPU", "needy", World { layout: Layout::Debian, ..real(&[]) })
                 .refused("CG310 error")
         }),
     ];
     let rows =
         rows.into_iter().map(|(name, make)| test(format!("real::{}", name.replace(' ', "_")), move || make().play()));
-    rows.chain(tests![the_stub_of_a_toolkit]).collect()
+    rows.chain(tests![toolkit_stub_is_refused]).collect()
 }
 
 fn real(gpus: &[Gpu]) -> World {
@@ -32,7 +32,7 @@ fn real(gpus: &[Gpu]) -> World {
 
 /// A folder with the stub that NVIDIA ships for linking, under the name that the loader looks for: images that build leave
 /// such folders in `LD_LIBRARY_PATH`.
-fn the_stub_of_a_toolkit() {
+fn toolkit_stub_is_refused() {
     let stage = Stage::new(&r535(&[A100]));
     let stub = parts::cuda("11.8").join("lib64/stubs/libcuda.so");
     let folder = stage.scratch.join("stubs");
@@ -41,5 +41,5 @@ fn the_stub_of_a_toolkit() {
     let outcome = stage.call(&[], &fixture::program("model"), &path).run().expect(78);
     assert_eq!(codes(&stage.report()), "CG306 error", "{outcome}");
     let names = [(stage.scratch.path(), "<scene>")];
-    snapshot::check("driver/the-stub-of-a-toolkit", &snapshot::paths(&outcome.stderr, &names));
+    snapshot::check("driver/toolkit-stub", &snapshot::paths(&outcome.stderr, &names));
 }

@@ -10,10 +10,10 @@ use super::scene::{Scene, scene};
 pub(crate) fn tests() -> Vec<Test> {
     let rows = scenes().into_iter().map(|scene| scene.test("refused"));
     rows.chain(tests![
-        an_older_cudnn,
-        a_loader_library_alone,
-        inner_libraries_from_another_folder,
-        a_cudnn_too_new_for_the_gpu
+        older_cudnn_is_refused,
+        cudnn_loader_alone_is_refused,
+        inner_libraries_elsewhere_are_refused,
+        cudnn_too_new_for_gpu
     ])
     .collect()
 }
@@ -24,22 +24,18 @@ fn cudnn(name: &'static str, folders: &[PathBuf], codes: &'static str) {
     scene(name, "vision", r580(&[A100])).with("LD_LIBRARY_PATH", path).refused(codes).play();
 }
 
-fn an_older_cudnn() {
-    cudnn("an older cuDNN", &[parts::cudnn("9.1.0").join("lib")], "CG202 error, CG204 warning, CG207 warning");
+fn older_cudnn_is_refused() {
+    cudnn("older cuDNN", &[parts::cudnn("9.1.0").join("lib")], "CG202 error, CG204 warning, CG207 warning");
 }
 
-fn a_loader_library_alone() {
-    cudnn(
-        "a cuDNN without inner libraries",
-        &[parts::cudnn("9.15.1-loader").join("lib")],
-        "CG204 error, CG204 warning",
-    );
+fn cudnn_loader_alone_is_refused() {
+    cudnn("cuDNN without inner libraries", &[parts::cudnn("9.15.1-loader").join("lib")], "CG204 error, CG204 warning");
 }
 
 /// The loader library of the release built with, and the rest of an older one after it in the path.
-fn inner_libraries_from_another_folder() {
+fn inner_libraries_elsewhere_are_refused() {
     let folders = [parts::cudnn("9.15.1-loader").join("lib"), parts::cudnn("9.1.0").join("lib")];
-    cudnn("inner libraries of cuDNN from another folder", &folders, "CG202 error, CG204 warning, CG207 warning");
+    cudnn("inner libraries of cuDNN from another directory", &folders, "CG202 error, CG204 warning, CG207 warning");
 }
 
 /// Of CUDA 13.0, which the programs are built with.
@@ -56,9 +52,9 @@ pub(crate) const NOTE_575: &str =
     r#"{"format":1,"CUDA version":"12.9","driver":[535,550,560,565,570,575],"device":[1,2,7,8,9,10,11,12,13,14]}"#;
 
 /// From 9.11 on, cuDNN for CUDA 12 wants GPUs of 7.5 or higher.
-fn a_cudnn_too_new_for_the_gpu() {
+fn cudnn_too_new_for_gpu() {
     let path = parts::cudnn("9.15.1-cu12").join("lib").into_os_string().into_string().expect("UTF-8");
-    scene("a cuDNN too new for the GPU", "older", r535(&[V100]))
+    scene("cuDNN too new for the GPU", "older", r535(&[V100]))
         .with("LD_LIBRARY_PATH", path)
         .refused("CG204 warning, CG313 error")
         .play();
@@ -73,11 +69,9 @@ fn scenes() -> Vec<Scene> {
         scene("driver too old for cudart on Debian", "runtime", World { layout: Layout::Debian, ..r535(&[A100]) })
             .refused("CG301 error"),
         scene("driver too old for the PTX", "model", r570(&[H100])).refused("CG302 error"),
-        scene("no code for the GPU", "model", r580(&[T4])).refused("CG303 error"),
-        scene("no code for any GPU", "model", r580(&[T4, V100])).refused("CG303 error"),
-        scene("the fit GPU is hidden", "model", r580(&[T4, A100]))
-            .with("CUDA_VISIBLE_DEVICES", "0")
-            .refused("CG303 error"),
+        scene("missing code for the GPU", "model", r580(&[T4])).refused("CG303 error"),
+        scene("missing code for all GPUs", "model", r580(&[T4, V100])).refused("CG303 error"),
+        scene("fit GPU is hidden", "model", r580(&[T4, A100])).with("CUDA_VISIBLE_DEVICES", "0").refused("CG303 error"),
         scene("upgraded and not rebooted", "model", upgraded(&[A100])).refused("CG304 error"),
         scene("upgraded on Debian and not rebooted", "model", World { layout: Layout::Debian, ..upgraded(&[A100]) })
             .refused("CG304 error"),
@@ -90,7 +84,7 @@ fn scenes() -> Vec<Scene> {
         )
         .refused("CG304 error"),
         scene(
-            "a stub",
+            "stub",
             "model",
             r580(&[A100]).library(|library| {
                 library.init = 34;
@@ -98,16 +92,14 @@ fn scenes() -> Vec<Scene> {
             }),
         )
         .refused("CG306 error"),
-        scene("no libcuda and a GPU is required", "needy", World { library: None, ..r580(&[A100]) })
+        scene("missing libcuda and a required GPU", "needy", World { library: None, ..r580(&[A100]) })
             .refused("CG307 error"),
-        scene("nothing of NVIDIA and a GPU is required", "needy", World::bare()).refused("CG307 error"),
-        scene("a module without GPUs and one is required", "needy", r580(&[])).refused("CG310 error"),
+        scene("nothing of NVIDIA and a required GPU", "needy", World::bare()).refused("CG307 error"),
+        scene("kernel module without the required GPU", "needy", r580(&[])).refused("CG310 error"),
         scene("hidden and required", "needy", r580(&[A100])).with("CUDA_VISIBLE_DEVICES", "").refused("CG310 error"),
-        scene("no compiler of PTX", "model", r580(&[H100]).library(|library| library.jit = false))
+        scene("missing PTX compiler", "model", r580(&[H100]).library(|library| library.jit = false))
             .refused("CG309 error"),
-        scene("PTX forced and there is none", "model", r580(&[A100]))
-            .with("CUDA_FORCE_PTX_JIT", "1")
-            .refused("CG315 error"),
+        scene("PTX forced but missing", "model", r580(&[A100])).with("CUDA_FORCE_PTX_JIT", "1").refused("CG315 error"),
         scene("PTX switched off", "model", r580(&[H100])).with("CUDA_DISABLE_PTX_JIT", "1").refused("CG308 error"),
     ]
 }

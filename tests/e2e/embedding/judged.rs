@@ -41,7 +41,7 @@ fn cargo(project: &Project, arguments: &[&str]) -> Call {
     project.cargo(arguments).env("PATH", format!("{}:{path}", nvcc.display())).env("CUDA_HOME", home)
 }
 
-pub(super) fn a_mixed_toolchain_fails_release() {
+pub(super) fn mixed_toolchain_fails_release() {
     let project = mixed("mixed");
     let failed = cargo(&project, &["build", "--release"]).run().expect(101);
     let (_, reason) = failed.stderr.split_once("--- stderr\n").unwrap_or_else(|| panic!("no reason: {failed}"));
@@ -49,7 +49,7 @@ pub(super) fn a_mixed_toolchain_fails_release() {
     snapshot::check("embedding/mixed", &snapshot::paths(reason.trim_end(), &[(project.beside(), "SCENE")]));
 }
 
-pub(super) fn a_mixed_toolchain_warns_dev() {
+pub(super) fn mixed_toolchain_warns_dev() {
     let project = mixed("mixed");
     let built = cargo(&project, &["build"]).run().success();
     assert_eq!(said(&built.stderr, "warning[CG101]"), 1, "{built}");
@@ -57,7 +57,7 @@ pub(super) fn a_mixed_toolchain_warns_dev() {
     assert_eq!(manifests(&project.built("debug/mixed"))[0]["toolkit"]["version"], "12.4.131");
 }
 
-pub(super) fn the_policy_decides() {
+pub(super) fn policy_sets_severity() {
     let project = mixed("mixed");
     project.write("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
     let built = cargo(&project, &["build", "--release"]).run().success();
@@ -76,7 +76,7 @@ pub(super) fn the_policy_decides() {
 
 /// `[build] unguarded` under plain cargo, where the package asks for its guard itself: without a compiler, and with flags that no guard
 /// comes of.
-pub(super) fn what_cannot_be_guarded_may_be_refused() {
+pub(super) fn require_guard_refuses_unguarded_targets() {
     let project = Project::guarded("denied").file("src/main.rs", "fn main() {}\n");
     for (name, value) in
         [("CC", "/nowhere/cc"), ("CFLAGS", "-march=no-such-machine"), ("CFLAGS", "-fsyntax-only"), ("CFLAGS", "-S")]
@@ -103,7 +103,7 @@ pub(super) fn what_cannot_be_guarded_may_be_refused() {
     }
 }
 
-pub(super) fn options_of_the_builder() {
+pub(super) fn builder_options_are_applied() {
     let project = Project::guarded("options")
         .file("src/main.rs", "fn main() {}\n")
         .file(

@@ -12,7 +12,7 @@ use super::real::tree;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        kernels_as_candle_makes_them
+        candle_kernels_are_checked
     ]
 }
 
@@ -49,7 +49,7 @@ fn main() {
 }
 ";
 
-fn kernels_as_candle_makes_them() {
+fn candle_kernels_are_checked() {
     let cuda = parts::cuda("13.0");
     let driver = parts::driver("535");
     let tree = tree("cudaforge", "[build-dependencies]\ncudaforge = \"=0.1.6\"\n");

@@ -21,7 +21,7 @@ use super::real::tree;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        three_crates_that_open_libraries
+        dlopening_crates_are_detected
     ]
 }
 
@@ -44,7 +44,7 @@ fn main() {
 }
 ";
 
-fn three_crates_that_open_libraries() {
+fn dlopening_crates_are_detected() {
     let tree = tree("loaded", DEPENDENCIES);
     tree.write("src/main.rs", MAIN);
     stand_in::cudnn(&tree.beside("cudnn-nine"), (9, 15, 1));

@@ -8,7 +8,7 @@ use cargo_cudaguard::knowledge::crates::table::{CrateRow, LibraryRule, Mode, Sym
 use cudaguard_tests::{Test, places, scratch, tests};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![the_page_says_what_the_table_says]
+    tests![crates_page_matches_table]
 }
 
 const HEAD: &str = "\
@@ -299,7 +299,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn the_page_says_what_the_table_says() {
+fn crates_page_matches_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/crates.md");
     if std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty()) {
         scratch::write(&path, page());

@@ -7,23 +7,23 @@ use super::fixture::{Tree, program};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        candle_as_it_is_used_says_nothing,
-        one_arch_for_a_fleet,
-        an_arch_that_the_crate_narrows,
-        the_builders_gpu_for_a_fleet,
-        a_specific_arch_of_a_plain_one,
-        nvcc_and_headers_of_two_toolkits,
-        another_nvcc_than_the_one_in_use,
-        cubecl_on_an_old_driver,
-        cubecl_without_nvcc,
-        cust_that_finds_nothing,
-        crates_that_are_only_known
+        candle_as_documented_has_no_findings,
+        single_arch_for_fleet_is_refused,
+        narrowed_arch_is_refused,
+        builder_gpu_for_fleet_is_refused,
+        arch_suffix_change_is_reported,
+        nvcc_and_headers_mismatch_is_refused,
+        unused_nvcc_is_refused,
+        cubecl_on_old_driver_is_refused,
+        cubecl_without_nvcc_is_refused,
+        cust_without_libraries_is_reported,
+        listed_crates_have_no_findings
     ]
 }
 
 const FLEET: &str = "[gpu]\nfleet = [\"T4\", \"H100\"]\n";
 
-fn candle_as_it_is_used_says_nothing() {
+fn candle_as_documented_has_no_findings() {
     for graph in ["candle-0.11", "candle-0.9"] {
         let tree = Tree::recorded("candle", graph);
         let cudnn = tree.beside("cudnn-9.15");
@@ -42,7 +42,7 @@ fn candle_as_it_is_used_says_nothing() {
     }
 }
 
-fn one_arch_for_a_fleet() {
+fn single_arch_for_fleet_is_refused() {
     let tree = Tree::recorded("one-arch", "candle-0.11");
     tree.write("cudaguard.toml", FLEET);
     tree.refused("one-arch", |_, arguments| {
@@ -51,7 +51,7 @@ fn one_arch_for_a_fleet() {
 }
 
 /// 9.0 with its PTX would run on both; what cudaforge makes of it does not.
-fn an_arch_that_the_crate_narrows() {
+fn narrowed_arch_is_refused() {
     let fleet = "[gpu]\nfleet = [\"H100\", \"B200\"]\n";
     let call = |tree: &Tree, arguments: &[&str]| {
         tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.beside("cudnn-9.15"))
@@ -65,7 +65,7 @@ fn an_arch_that_the_crate_narrows() {
     assert!(!said.contains("[CG15"), "bindgen_cuda adds nothing to 90: {said}");
 }
 
-fn the_builders_gpu_for_a_fleet() {
+fn builder_gpu_for_fleet_is_refused() {
     let tree = Tree::recorded("builders-gpu", "candle-0.11");
     tree.write("cudaguard.toml", FLEET);
     // As nvidia-smi answers where an L4 is built in.
@@ -76,14 +76,14 @@ fn the_builders_gpu_for_a_fleet() {
     tree.refused("builders-gpu", |_, arguments| tree.call("13.0", arguments));
 }
 
-fn a_specific_arch_of_a_plain_one() {
+fn arch_suffix_change_is_reported() {
     let tree = Tree::recorded("specific", "candle-0.11");
     let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90"));
     let ours: String = said.split_inclusive('\n').skip_while(|line| !line.contains("CG157")).take(4).collect();
     snapshot::check("graph/specific-arch", &ours);
 }
 
-fn nvcc_and_headers_of_two_toolkits() {
+fn nvcc_and_headers_mismatch_is_refused() {
     let tree = Tree::recorded("two-toolkits", "candle-0.9");
     // CUDA_HOME, PATH: 13.0. bindgen_cuda does not read CUDA_HOME, and CUDA_ROOT comes last in the toolchain's own order.
     tree.refused("two-toolkits", |_, arguments| {
@@ -91,7 +91,7 @@ fn nvcc_and_headers_of_two_toolkits() {
     });
 }
 
-fn another_nvcc_than_the_one_in_use() {
+fn unused_nvcc_is_refused() {
     let tree = Tree::recorded("another-nvcc", "candle-0.9");
     tree.refused("another-nvcc", |_, arguments| {
         tree.call("12.4", arguments)
@@ -102,7 +102,7 @@ fn another_nvcc_than_the_one_in_use() {
     });
 }
 
-fn cubecl_on_an_old_driver() {
+fn cubecl_on_old_driver_is_refused() {
     let tree = Tree::recorded("cubecl", "cubecl-0.8");
     tree.write("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
     tree.refused("cubecl-driver", |_, arguments| tree.call("12.4", arguments));
@@ -111,7 +111,7 @@ fn cubecl_on_an_old_driver() {
     assert!(!said.contains("[CG15"), "{said}");
 }
 
-fn cubecl_without_nvcc() {
+fn cubecl_without_nvcc_is_refused() {
     let tree = Tree::recorded("cubecl-alone", "cubecl-0.8");
     tree.write("cudaguard.toml", "[driver]\nfleet = \"550\"\n");
     tree.refused("cubecl-without-nvcc", |_, arguments| {
@@ -120,7 +120,7 @@ fn cubecl_without_nvcc() {
     });
 }
 
-fn cust_that_finds_nothing() {
+fn cust_without_libraries_is_reported() {
     let tree = Tree::recorded("cust", "cust-0.3");
     let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_PATH", tree.beside("cuda-13.0")));
     snapshot::check("graph/cust-finds-nothing", &said);
@@ -129,7 +129,7 @@ fn cust_that_finds_nothing() {
     assert!(!said.contains("[CG15"), "{said}");
 }
 
-fn crates_that_are_only_known() {
+fn listed_crates_have_no_findings() {
     // llama-cpp-sys-2 only asks find_cuda_helper, where cust lets it stop.
     for graph in ["ort-2.0.0-rc.10", "tch-0.26", "llama-cpp-2-0.1"] {
         let tree = Tree::recorded("known", graph);

@@ -7,26 +7,26 @@ use super::fixture::Tree;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        linked_with_another_major,
+        linked_cudarc_major_mismatch_is_refused,
         #[slow]
-        loaded_beside_another_major,
+        loaded_cudarc_major_mismatch_is_reported,
         #[slow]
-        linked_to_what_no_toolkit_changes,
+        toolkit_independent_crate_is_accepted,
         #[slow]
-        a_project_without_a_lock,
+        project_without_lock_is_checked,
         #[slow]
-        two_levels_in_one_program,
-        cudnn_bindings_of_another_major,
+        two_cudarc_levels_are_checked,
+        cudnn_bindings_major_is_checked,
         #[slow]
-        cudnn_that_lacks_a_function,
+        cudnn_without_function_is_reported,
         #[slow]
-        a_toolkit_that_nobody_knows,
+        unknown_toolkit_is_reported,
         #[slow]
-        a_level_that_was_kept,
+        cached_level_is_reported,
         #[slow]
-        a_cudnn_that_was_kept,
+        cached_cudnn_is_reported,
         #[slow]
-        features_of_this_call_and_of_what_is_linked
+        call_features_select_the_graph
     ]
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn tree(name: &str, dependencies: &str) -> Tree {
 const LINKED: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \"runtime\", \
                       \"cuda-12080\", \"dynamic-linking\"] }\n";
 
-fn linked_with_another_major() {
+fn linked_cudarc_major_mismatch_is_refused() {
     let tree = tree("linked", LINKED);
     tree.refused("linked", |_, arguments| tree.call("13.0", arguments));
     let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDARC_CUDA_VERSION", "13000"));
@@ -48,7 +48,7 @@ fn linked_with_another_major() {
     assert!(!said.contains("[CG15"), "{said}");
 }
 
-fn loaded_beside_another_major() {
+fn loaded_cudarc_major_mismatch_is_reported() {
     let tree = tree("loaded", "cudarc = { version = \"=0.19.10\", features = [\"cuda-12080\"] }\n");
     let said = tree.passes(|arguments| tree.call("13.0", arguments));
     assert!(said.contains("warning[CG150]") && !said.contains("error["), "said, and not refused: {said}");
@@ -61,7 +61,7 @@ fn loaded_beside_another_major() {
 }
 
 /// What counts its majors by itself is the same library beside any toolkit.
-fn linked_to_what_no_toolkit_changes() {
+fn toolkit_independent_crate_is_accepted() {
     let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                       \"cudnn\", \"curand\", \"nccl-02027\", \"cuda-12080\", \"dynamic-linking\"] }\n";
     let tree = tree("no-toolkits", dependency);
@@ -70,7 +70,7 @@ fn linked_to_what_no_toolkit_changes() {
 }
 
 /// `check` judges what cargo would take now, and leaves no lock behind; where it cannot, it says so.
-fn a_project_without_a_lock() {
+fn project_without_lock_is_checked() {
     let tree = Tree::new("no-lock", "");
     let manifest = |dependency: &str| {
         format!("[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\n{dependency}")
@@ -118,12 +118,12 @@ fn a_project_without_a_lock() {
 const BOTH: &str = "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n\
                     cudarc = { version = \"=0.19.10\", features = [\"cuda-13000\"] }\n";
 
-fn two_levels_in_one_program() {
+fn two_cudarc_levels_are_checked() {
     let tree = tree("both", BOTH);
     tree.refused("two-levels", |_, arguments| tree.call("13.0", arguments));
 }
 
-fn cudnn_bindings_of_another_major() {
+fn cudnn_bindings_major_is_checked() {
     let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                       \"cudnn-08009\", \"cuda-13000\", \"dynamic-loading\"] }\n";
     let tree = tree("cudnn-major", dependency);
@@ -132,7 +132,7 @@ fn cudnn_bindings_of_another_major() {
     });
 }
 
-fn cudnn_that_lacks_a_function() {
+fn cudnn_without_function_is_reported() {
     let dependency = "cudarc = { version = \"=0.17.8\", default-features = false, features = [\"std\", \"driver\", \"cudnn\", \
                       \"cuda-12080\", \"dynamic-loading\"] }\n";
     let tree = tree("cudnn-lacks", dependency);
@@ -147,7 +147,7 @@ const BY_NVCC: &str = "cudarc = { version = \"=0.19.10\", default-features = fal
                        \"cuda-version-from-build-system\", \"dynamic-loading\"] }\n";
 
 /// The build script's own panic is the refusal; what it means and what to do is said before.
-fn a_toolkit_that_nobody_knows() {
+fn unknown_toolkit_is_reported() {
     let tree = tree("unknown", BY_NVCC);
     let outcome = tree.call("13.5", &["build", "--release"]).run();
     assert!(!matches!(outcome.status(), Some(0 | 1)), "cargo's own status: {outcome}");
@@ -177,7 +177,7 @@ fn cleaned(tree: &Tree) {
     let _ = clean.env("CARGO_TERM_COLOR", "never").run().success();
 }
 
-fn a_level_that_was_kept() {
+fn cached_level_is_reported() {
     let tree = quick("kept", BY_NVCC);
     // CUDA_HOME it follows; of PATH it knows nothing.
     let build = |release| tree.call(release, &["build", "--release"]).env_remove("CUDA_HOME");
@@ -203,7 +203,7 @@ fn a_level_that_was_kept() {
 const BY_HEADERS: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                           \"cuda-12040\", \"cudnn-version-from-build-system\", \"dynamic-loading\"] }\n";
 
-fn a_cudnn_that_was_kept() {
+fn cached_cudnn_is_reported() {
     let tree = quick("cudnn-kept", BY_HEADERS);
     tree.cudnn((8, 9, 7));
     tree.cudnn((9, 10, 2));
@@ -238,7 +238,7 @@ fn a_cudnn_that_was_kept() {
 }
 
 /// What a build script or another member alone asks of a crate is not in the program.
-fn features_of_this_call_and_of_what_is_linked() {
+fn call_features_select_the_graph() {
     let workspace = "[workspace]\nmembers = [\"app\", \"other\"]\nresolver = \"2\"\n";
     let tree = Tree::new("features", "");
     tree.write("Cargo.toml", workspace);

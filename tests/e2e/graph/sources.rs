@@ -14,11 +14,11 @@ use cudaguard_tests::{Test, crates, parts, tests};
 use super::real::tree;
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![rows_say_what_the_sources_say, levels_ask_for_the_driver_that_has_their_functions]
+    tests![crate_rows_match_crate_sources, levels_need_driver_with_their_functions]
 }
 
 /// Cargo fetches the versions of cudarc that the table was read from; of the others those that are there are looked at.
-fn rows_say_what_the_sources_say() {
+fn crate_rows_match_crate_sources() {
     let _fetched = tree(
         "sources",
         "cudarc = { version = \"=0.19.10\", features = [\"cuda-13000\"] }\n\
@@ -109,7 +109,7 @@ fn check(row: &CrateRow, folder: &Path) {
 
 /// The libcuda of driver 535 supports 12.2: it has every function that cudarc looks up at that level, and lacks some of each
 /// level that the table says to need more.
-fn levels_ask_for_the_driver_that_has_their_functions() {
+fn levels_need_driver_with_their_functions() {
     let _fetched =
         tree("levels", "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n");
     let folder = crates::source("cudarc", "0.17.8").expect("fetched");

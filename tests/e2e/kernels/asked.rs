@@ -10,22 +10,22 @@ use super::real::{Bench, found, gencode, names};
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = Vec::new();
     for toolkit in ["11.8", "13.0", "13.2", "13.5"] {
-        tests.push(test(format!("every_arch_of_{toolkit}"), move || every_arch(toolkit)).slow());
+        tests.push(test(format!("all_archs_of_{toolkit}"), move || every_arch(toolkit)).slow());
         tests.push(test(format!("relocatable_code_of_{toolkit}"), move || relocatable(toolkit)).slow());
-        tests.push(test(format!("ptx_alone_of_{toolkit}"), move || ptx_alone(toolkit)).slow());
+        tests.push(test(format!("only_ptx_of_{toolkit}"), move || ptx_alone(toolkit)).slow());
     }
     tests.extend([
-        test("letters_of_13.0", || letters("13.0")),
-        test("letters_of_13.5", || letters("13.5")).slow(),
+        test("suffixes_of_13.0", || letters("13.0")),
+        test("suffixes_of_13.5", || letters("13.5")).slow(),
         test("compression_of_13.0", || compression("13.0")).slow(),
         test("compression_of_13.5", || compression("13.5")).slow(),
         test("compression_of_11.8", compress_all).slow(),
-        test("packed_together_by_13.5", concatenated).slow(),
-        test("link_time_optimisation_of_13.5", link_time).slow(),
+        test("several_kernels_of_13.5", concatenated).slow(),
+        test("lto_ir_of_13.5", link_time).slow(),
         test("relocatable_ptx_of_13.5", relocatable_ptx).slow(),
         test("files_of_13.5", || files("13.5", "100f")).slow(),
         test("files_of_11.8", || files("11.8", "90")).slow(),
-        test("a_source_without_kernels", without_kernels).slow(),
+        test("source_without_kernels", without_kernels).slow(),
     ]);
     tests
 }

@@ -16,12 +16,12 @@ mod target;
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("the_fuzzers_corpora", corpora).slow(),
-        test("what_cannot_be_inspected_is_named", named),
-        test("a_file_that_is_cut_off_meanwhile", cut_off),
-        test("a_large_file_is_not_held_in_memory", sparse),
-        test("words_about_ptx_are_not_held_in_memory", flooded),
-        test("every_kind_of_file", every_kind_of_file),
+        test("fuzzer_corpora_never_panic", corpora).slow(),
+        test("uninspected_files_are_reported", named),
+        test("concurrently_truncated_file_is_an_error", cut_off),
+        test("large_file_needs_little_memory", sparse),
+        test("ptx_mentions_need_little_memory", flooded),
+        test("file_kinds_are_recognized", file_kinds_are_recognized),
     ]
 }
 
@@ -143,7 +143,7 @@ fn flooded() {
 }
 
 /// `inspect` and `verify` take the same files, in any order with their options.
-fn every_kind_of_file() {
+fn file_kinds_are_recognized() {
     let corpus = places::workspace().join("tests/fuzz/corpus/kernels_read_bytes");
     for (name, kind, archs, verdict) in [
         ("fatbin", "GPU code", "sm_75", "runs"),

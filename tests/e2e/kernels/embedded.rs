@@ -7,11 +7,11 @@ use super::real::{Bench, found, gencode, names};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("arrays_in_a_c_program", arrays),
-        test("constants_in_a_rust_program", constants).slow(),
-        test("every_linker_keeps_what_is_read", linkers).slow(),
-        test("the_record_of_a_device_link_in_an_object", record),
-        test("aarch64_objects_and_libraries", aarch64),
+        test("c_arrays_are_found", arrays),
+        test("rust_constants_are_found", constants).slow(),
+        test("linkers_keep_device_code", linkers).slow(),
+        test("device_link_record_is_read", record),
+        test("aarch64_objects_are_read", aarch64),
         test("mutated_files_never_panic", mutated).slow(),
     ]
 }

@@ -15,15 +15,15 @@ use cudaguard_tests::{Scratch, Test, tests, tools};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        with_versions,
+        versioned_symbols_bind,
         #[slow]
-        without_versions,
+        unversioned_symbols_bind,
         #[slow]
-        by_other_linkers,
-        without_section_headers,
-        of_a_library_alone,
+        other_linkers_bind,
+        binding_needs_no_section_headers,
+        library_alone_binds,
         #[slow]
-        programs_of_this_system
+        system_programs_bind
     ]
 }
 
@@ -278,17 +278,17 @@ fn places() -> Vec<(&'static str, &'static str, &'static str)> {
     places
 }
 
-fn with_versions() {
+fn versioned_symbols_bind() {
     let count = matrix("bfd", "all", &places());
     assert!(count.all > 900 && count.died > 200, "{count:?}");
 }
 
-fn without_versions() {
+fn unversioned_symbols_bind() {
     let count = matrix("bfd", "plain all", &places());
     assert!(count.all > 900 && count.died > 100, "{count:?}");
 }
 
-fn by_other_linkers() {
+fn other_linkers_bind() {
     let places =
         [("all", "", ""), ("lacks it", "", ""), ("lacks the version", "", ""), ("no versions and lacks it", "", "1")];
     let mut missing = Vec::new();
@@ -304,7 +304,7 @@ fn by_other_linkers() {
     tools::done_without(&missing);
 }
 
-fn without_section_headers() {
+fn binding_needs_no_section_headers() {
     let fixture = Fixture::new("bfd");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), fixture.at("lacks it").into_os_string())]);
     let mut count = Count::default();
@@ -320,7 +320,7 @@ fn without_section_headers() {
 }
 
 /// A library is loaded by a program that nobody knows: it may have what the library wants from nobody in particular.
-fn of_a_library_alone() {
+fn library_alone_binds() {
     let fixture = Fixture::new("bfd");
     let library = fixture.at("all/libx.so.1").display().to_string();
     let source = format!("{}\nint of_the_program(void); int ask(void) {{ return of_the_program(); }}", WANT[0].1);
@@ -334,7 +334,7 @@ fn of_a_library_alone() {
     }
 }
 
-fn programs_of_this_system() {
+fn system_programs_bind() {
     let env = Env::from_variables(BTreeMap::from([("LD_BIND_NOW".to_owned(), "1".into())]), "/");
     let mut seen = 0;
     for folder in ["/usr/bin", "/usr/sbin"] {

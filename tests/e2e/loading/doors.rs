@@ -11,9 +11,9 @@ use super::guarded;
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
-        a_glibc_that_is_too_old,
+        old_glibc_is_refused,
         #[slow]
-        the_cache_and_what_is_preloaded
+        loader_cache_and_preloads_are_read
     ];
     for way in WAYS {
         for (is_direct, needs) in [(true, "the program"), (false, "a library of its")] {
@@ -158,7 +158,7 @@ fn every_fault(way: &str, needs: &str) {
 }
 
 /// The machine's own libm has every version but this.
-fn a_glibc_that_is_too_old() {
+fn old_glibc_is_refused() {
     let scene = Scratch::new("doors-glibc");
     let newer = scene.join("newer/libm.so.6");
     library(
@@ -176,7 +176,7 @@ fn a_glibc_that_is_too_old() {
 
 /// With a folder of our own in the place of `/etc`: a cache that the real `ldconfig` has made, before or after the libraries
 /// were changed, and what `/etc/ld.so.preload` names.
-fn the_cache_and_what_is_preloaded() {
+fn loader_cache_and_preloads_are_read() {
     world::need();
     tools::need("/usr/sbin/ldconfig");
     let scene = Scratch::new("doors-etc");

@@ -19,16 +19,16 @@ use super::guarded::{self, Ended, library};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        in_programs,
+        program_slots_stay_empty,
         #[slow]
-        in_libraries,
-        with_versions_that_agree,
-        what_the_program_does_without,
+        library_slots_stay_empty,
+        matching_versions_fill_slots,
+        optional_symbols_may_be_missing,
         #[slow]
-        after_other_tools,
-        a_variable_of_which_the_program_has_a_copy,
-        without_a_guard,
-        weak_symbols_keep_the_output,
+        other_tools_keep_slots,
+        copy_relocated_variable_is_kept,
+        unguarded_program_keeps_its_slots,
+        weak_symbols_keep_output,
     ]
 }
 
@@ -123,7 +123,7 @@ fn hold(program: &Path, at_start: bool, what: &str) -> String {
 }
 
 /// `tests/snapshots/loading/empty_slots.txt`: every linker, language and way to use a function, and what came of each start.
-fn in_programs() {
+fn program_slots_stay_empty() {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let common = Scratch::new("empty slots guard");
     let objects = guards(&common, BUILT);
@@ -197,7 +197,7 @@ fn in_rust(linker: &str, rows: &mut Vec<String>) {
 }
 
 /// The manifest accepts this cuDNN, and it lacks a function all the same: a finding of its own.
-fn with_versions_that_agree() {
+fn matching_versions_fill_slots() {
     let folder = Scratch::new("empty slots agree");
     let program = build(&folder, STORES, Version::new(9, 1, 0), &["-pie", "-fPIE"]);
     sealed(&program);
@@ -221,7 +221,7 @@ fn with_versions_that_agree() {
 }
 
 /// A function that the program itself declares weak may be missing, as before.
-fn what_the_program_does_without() {
+fn optional_symbols_may_be_missing() {
     let folder = Scratch::new("empty slots weak");
     let text = CALLS
         .replacen("int cudnnBackend", "__attribute__((weak)) int cudnnBackend", 1)
@@ -233,7 +233,7 @@ fn what_the_program_does_without() {
 }
 
 /// What is done to a sealed file afterwards changes nothing of it.
-fn after_other_tools() {
+fn other_tools_keep_slots() {
     let folder = Scratch::new("empty slots tools");
     let mut missing = Vec::new();
     for (tool, arguments) in [
@@ -269,7 +269,7 @@ fn after_other_tools() {
 }
 
 /// Nobody would answer for the slots of a file without the guard.
-fn without_a_guard() {
+fn unguarded_program_keeps_its_slots() {
     let folder = Scratch::new("empty slots not");
     let note = guards(&folder, BUILT).pop().unwrap();
     let program = folder.join("prog");
@@ -287,7 +287,7 @@ const OPENS: &str = "#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>
 
 /// `dlopen` fails as it did, in the loader's words, and so does a program that needs such a library; where the library is opened
 /// all the same, its guard says what is wrong with cuDNN to whoever asks.
-fn in_libraries() {
+fn library_slots_stay_empty() {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let folder = Scratch::new("empty slots libraries");
     let objects = guards(&folder, BUILT);
@@ -348,7 +348,7 @@ fn in_libraries() {
 }
 
 /// cuDNN has no variables to copy; a library that has one is left as it is, and the loader speaks.
-fn a_variable_of_which_the_program_has_a_copy() {
+fn copy_relocated_variable_is_kept() {
     let folder = Scratch::new("empty slots copy");
     let text = "unsigned long cudnnGetVersion(void) { return 91501; }\n";
     for (version, variable) in [("new", "int cudnnVariable = 7;\n"), ("old", "")] {
@@ -381,7 +381,7 @@ fn a_variable_of_which_the_program_has_a_copy() {
 }
 
 /// A program with weak symbols prints what the same program with strong symbols prints.
-fn weak_symbols_keep_the_output() {
+fn weak_symbols_keep_output() {
     let folder = Scratch::new("empty slots good");
     let strong = build(&folder, STORES, BUILT, &["-pie", "-fPIE"]);
     let weak = folder.join("weak");

@@ -16,40 +16,40 @@ const NEW: &str = "-Wl,--enable-new-dtags";
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        rpath_before_the_variable,
-        runpath_after_the_variable,
+        rpath_precedes_variable,
+        runpath_follows_variable,
         rpath_is_inherited,
         runpath_is_not_inherited,
-        runpath_of_a_library_hides_the_programs_rpath,
-        tokens,
-        a_program_called_by_a_link,
-        entries_of_the_variable,
-        relative_folders,
-        loaded_already_by_soname,
-        the_same_file_by_two_names,
-        the_first_of_two_wins,
-        files_of_other_machines_are_passed_over,
-        files_that_the_loader_dies_of,
-        a_loop_of_links_ends_the_list,
-        folders_that_are_none,
-        absent,
-        preloaded,
-        hardware_folders,
-        no_folders_of_the_system,
-        names_with_a_slash,
-        filters,
-        an_empty_rpath,
-        a_library_without_a_soname,
-        versions_that_a_library_lacks,
-        more_rights_than_the_user,
-        every_candidate_for_a_name,
+        library_runpath_hides_program_rpath,
+        tokens_are_expanded,
+        origin_of_linked_program_is_resolved,
+        variable_entries_are_split,
+        relative_directories_are_searched,
+        loaded_soname_is_reused,
+        file_with_two_names_loads_once,
+        first_match_wins,
+        other_machine_files_are_skipped,
+        fatal_files_end_the_loader,
+        symlink_loop_ends_search,
+        non_directories_are_skipped,
+        missing_library_is_reported,
+        preloaded_libraries_come_first,
+        hwcaps_directories_are_searched,
+        nodefaultlib_skips_system_directories,
+        names_with_slash_are_paths,
+        filter_libraries_are_loaded,
+        empty_rpath_is_ignored,
+        library_without_soname_is_matched,
+        missing_symbol_versions_are_reported,
+        setuid_program_ignores_variables,
+        all_candidates_are_listed,
         #[slow]
-        programs_of_this_system,
-        no_interpreter,
+        system_programs_resolve_alike,
+        missing_interpreter_is_reported,
     ]
 }
 
-fn rpath_before_the_variable() {
+fn rpath_precedes_variable() {
     let scene = Scene::new("rpath");
     scene.library("a/libx.so.1", &[]).library("b/libx.so.1", &[]);
     scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so.1"]).variable("LD_LIBRARY_PATH", "@/b");
@@ -58,7 +58,7 @@ fn rpath_before_the_variable() {
     assert_eq!(graph.resolve_file(0, "libx.so.1").unwrap().path, scene.at("a/libx.so.1"));
 }
 
-fn runpath_after_the_variable() {
+fn runpath_follows_variable() {
     let scene = Scene::new("runpath");
     scene.library("a/libx.so.1", &[]).library("b/libx.so.1", &[]);
     scene.program(&[NEW, "-Wl,-rpath,@/a", "@/a/libx.so.1"]);
@@ -95,7 +95,7 @@ fn runpath_is_not_inherited() {
     assert_eq!(names, ["libinner.so"]);
 }
 
-fn runpath_of_a_library_hides_the_programs_rpath() {
+fn library_runpath_hides_program_rpath() {
     let scene = Scene::new("runpath hides rpath");
     inner_and_outer(&scene, &[NEW, "-Wl,-rpath,@/elsewhere"]);
     scene.program(&[OLD, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
@@ -103,7 +103,7 @@ fn runpath_of_a_library_hides_the_programs_rpath() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
-fn tokens() {
+fn tokens_are_expanded() {
     for (folder, entry) in [
         ("here", "$ORIGIN/here"),
         ("here", "${ORIGIN}/here"),
@@ -130,7 +130,7 @@ fn tokens() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0);
 }
 
-fn a_program_called_by_a_link() {
+fn origin_of_linked_program_is_resolved() {
     let scene = Scene::new("called by a link");
     scene.library("lib/libx.so", &[]).program(&["-Wl,-rpath,$ORIGIN/lib", "@/lib/libx.so"]);
     scene.link_to("../prog", "elsewhere/called").equal_for("elsewhere/called");
@@ -139,7 +139,7 @@ fn a_program_called_by_a_link() {
     scene.equal();
 }
 
-fn entries_of_the_variable() {
+fn variable_entries_are_split() {
     let scene = Scene::new("entries");
     scene.library("a/libx.so", &[]).library("b b/liby.so", &[]).library("libz.so", &[]);
     scene.program(&["@/a/libx.so", "@/b b/liby.so", "@/libz.so"]);
@@ -161,7 +161,7 @@ fn entries_of_the_variable() {
     }
 }
 
-fn relative_folders() {
+fn relative_directories_are_searched() {
     let scene = Scene::new("relative");
     scene.library("a/libx.so", &["-Wl,-rpath,b"]).library("b/liby.so", &[]);
     scene.library("a/liby.so", &[]);
@@ -171,7 +171,7 @@ fn relative_folders() {
     scene.equal();
 }
 
-fn loaded_already_by_soname() {
+fn loaded_soname_is_reused() {
     let scene = Scene::new("by soname");
     // The file's name and its own name differ; the second library asks for the latter and would find another file.
     scene.named("a/libreal.so.1.2", "libx.so.1", &[]).link_to("libreal.so.1.2", "a/libx.so.1");
@@ -184,7 +184,7 @@ fn loaded_already_by_soname() {
     other.equal();
 }
 
-fn the_same_file_by_two_names() {
+fn file_with_two_names_loads_once() {
     let scene = Scene::new("two names");
     scene.named("a/libx.so.1", "libx.so.1", &[]);
     scene.library("stub/libalias.so", &[]).link_to("libx.so.1", "a/libalias.so");
@@ -198,7 +198,7 @@ fn the_same_file_by_two_names() {
 }
 
 /// Breadth first: who is asked first decides where everybody's library comes from.
-fn the_first_of_two_wins() {
+fn first_match_wins() {
     for (first, second) in [("left", "right"), ("right", "left")] {
         let scene = Scene::new("diamond");
         for side in ["left", "right"] {
@@ -218,7 +218,7 @@ fn the_first_of_two_wins() {
 const MACHINE: usize = 18;
 const CLASS: usize = 4;
 
-fn files_of_other_machines_are_passed_over() {
+fn other_machine_files_are_skipped() {
     for (at, byte) in [(MACHINE, 183), (MACHINE, 3), (CLASS, 1)] {
         let scene = Scene::new("other machines");
         scene.library("good/libx.so", &[]).altered("good/libx.so", "bad/libx.so", at, byte);
@@ -232,7 +232,7 @@ fn files_of_other_machines_are_passed_over() {
     }
 }
 
-fn files_that_the_loader_dies_of() {
+fn fatal_files_end_the_loader() {
     let make = |name: &str| {
         let scene = Scene::new("broken");
         scene.library("good/libx.so", &[]).program(&["@/good/libx.so"]);
@@ -278,7 +278,7 @@ fn files_that_the_loader_dies_of() {
     scene.equal();
 }
 
-fn a_loop_of_links_ends_the_list() {
+fn symlink_loop_ends_search() {
     let scene = Scene::new("loop");
     scene.library("good/libx.so", &[]).link_to("libx.so", "bad/libx.so").link_to("absent", "dangling/libx.so");
     scene.program(&[NEW, "-Wl,-rpath,@/good", "@/good/libx.so"]);
@@ -291,7 +291,7 @@ fn a_loop_of_links_ends_the_list() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
-fn folders_that_are_none() {
+fn non_directories_are_skipped() {
     let scene = Scene::new("no folders");
     scene.library("good/libx.so", &[]).program(&["@/good/libx.so"]).file("file", b"text");
     for value in ["@/file:@/good", "@/absent/deeper:@/good", "/dev/null:@/good", "/proc/self/fd:@/good"] {
@@ -301,7 +301,7 @@ fn folders_that_are_none() {
     }
 }
 
-fn absent() {
+fn missing_library_is_reported() {
     let scene = Scene::new("absent");
     scene
         .library("a/libdeep.so", &[])
@@ -315,7 +315,7 @@ fn absent() {
     assert_eq!(names, ["libgone.so", "libdeep.so", "libdeep.so"]);
 }
 
-fn preloaded() {
+fn preloaded_libraries_come_first() {
     let scene = Scene::preloaded("preloaded");
     scene.library("a/libx.so", &[]).library("b/libx.so", &[]).library("p/libp.so", &["@/a/libx.so"]);
     scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so"]).file("broken.so", b"text");
@@ -342,7 +342,7 @@ fn preloaded() {
     assert_eq!(ignored.len(), 1);
 }
 
-fn hardware_folders() {
+fn hwcaps_directories_are_searched() {
     for folder in [
         "glibc-hwcaps/x86-64-v2",
         "glibc-hwcaps/x86-64-v3",
@@ -370,7 +370,7 @@ fn hardware_folders() {
     scene.equal();
 }
 
-fn no_folders_of_the_system() {
+fn nodefaultlib_skips_system_directories() {
     for arguments in [&["-Wl,-z,nodefaultlib"][..], &["-Wl,-z,nodefaultlib", "-Wl,-rpath,/lib/x86_64-linux-gnu"]] {
         let scene = Scene::new("no system");
         scene.program(arguments);
@@ -378,7 +378,7 @@ fn no_folders_of_the_system() {
     }
 }
 
-fn names_with_a_slash() {
+fn names_with_slash_are_paths() {
     let scene = Scene::new("slash");
     // A library without a soname is needed by the path that the linker was given.
     scene.named("a/libx.so", "", &[]).program(&["a/libx.so"]);
@@ -390,7 +390,7 @@ fn names_with_a_slash() {
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
-fn filters() {
+fn filter_libraries_are_loaded() {
     let scene = Scene::new("filters");
     scene.library("a/libreal.so", &[]);
     scene.library("a/libaux.so", &["-Wl,-f,libreal.so", "-Wl,-f,libgone.so", OLD, "-Wl,-rpath,@/a"]);
@@ -400,7 +400,7 @@ fn filters() {
     assert!(graph.objects.iter().any(|object| object.name == "libreal.so"));
 }
 
-fn an_empty_rpath() {
+fn empty_rpath_is_ignored() {
     let scene = Scene::new("empty rpath");
     scene.library("libx.so", &[]);
     for style in [OLD, NEW] {
@@ -411,14 +411,14 @@ fn an_empty_rpath() {
     }
 }
 
-fn a_library_without_a_soname() {
+fn library_without_soname_is_matched() {
     let scene = Scene::new("no soname");
     scene.named("a/libx.so", "", &[]).named("stub/libx.so", "libx.so", &[]).library("a/liby.so", &["@/stub/libx.so"]);
     scene.program(&["@/stub/libx.so", "@/a/liby.so"]).variable("LD_LIBRARY_PATH", "@/a");
     scene.equal();
 }
 
-fn versions_that_a_library_lacks() {
+fn missing_symbol_versions_are_reported() {
     let scene = Scene::new("versions");
     scene.file("new.c", b"int f(void) { return 1; } int g(void) { return 2; }");
     scene.file("new.map", b"V_1 { global: f; }; V_2 { global: g; } V_1;");
@@ -451,7 +451,7 @@ fn versions_that_a_library_lacks() {
 
 /// A program with more rights than its user ignores the variables; with its user's own it obeys them. Where the kernel
 /// gives no rights (no root, `nosuid`), the second half is all that can be held against it.
-fn more_rights_than_the_user() {
+fn setuid_program_ignores_variables() {
     let scene = Scene::new("setuid");
     let text = b"#include <sys/auxv.h>\nint main(void) { return (int)getauxval(AT_SECURE); }";
     scene.file("main.c", text).library("a/libx.so", &[]).program(&["@/a/libx.so"]);
@@ -478,7 +478,7 @@ fn more_rights_than_the_user() {
     }
 }
 
-fn every_candidate_for_a_name() {
+fn all_candidates_are_listed() {
     let scene = Scene::new("candidates");
     scene.library("a/libx.so", &[]).library("b/libx.so", &[]).library("c/libx.so", &[]);
     scene.altered("a/libx.so", "foreign/libx.so", MACHINE, 183);
@@ -494,7 +494,7 @@ fn every_candidate_for_a_name() {
     assert_eq!(graph.resolve_file(0, "libx.so").unwrap(), found[1]);
 }
 
-fn programs_of_this_system() {
+fn system_programs_resolve_alike() {
     let env = Env::without_variables();
     let mut seen = 0;
     for folder in ["/usr/bin", "/usr/sbin"] {
@@ -514,7 +514,7 @@ fn programs_of_this_system() {
     assert!(seen > 20, "only {seen} programs were compared");
 }
 
-fn no_interpreter() {
+fn missing_interpreter_is_reported() {
     let scene = Scene::new("no interpreter");
     scene.program(&["-Wl,--dynamic-linker,@/gone/ld.so"]);
     let graph = scene.predicted(&scene.at("prog"));

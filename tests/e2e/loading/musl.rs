@@ -6,12 +6,12 @@ use super::scene::Scene;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        musl_searches_the_variable_first,
-        musl_inherits_every_path,
-        musl_knows_origin_alone,
+        musl_searches_variable_first,
+        musl_inherits_all_paths,
+        musl_expands_only_origin,
         musl_is_its_own_libc,
-        musl_misses,
-        musl_preloads,
+        musl_reports_missing_library,
+        musl_honours_preloads,
     ]
 }
 
@@ -28,7 +28,7 @@ fn scene(name: &str) -> Scene {
 const NEW: &str = "-Wl,--enable-new-dtags";
 const OLD: &str = "-Wl,--disable-new-dtags";
 
-fn musl_searches_the_variable_first() {
+fn musl_searches_variable_first() {
     for style in [OLD, NEW] {
         let scene = scene("musl variable");
         scene.library("a/libx.so", &[]).library("b/libx.so", &[]);
@@ -41,7 +41,7 @@ fn musl_searches_the_variable_first() {
     }
 }
 
-fn musl_inherits_every_path() {
+fn musl_inherits_all_paths() {
     for style in [OLD, NEW] {
         let scene = scene("musl inherits");
         scene.library("inner/libinner.so", &[]).library("outer/libouter.so", &["@/inner/libinner.so"]);
@@ -51,7 +51,7 @@ fn musl_inherits_every_path() {
     }
 }
 
-fn musl_knows_origin_alone() {
+fn musl_expands_only_origin() {
     for entry in ["$ORIGIN/a", "${ORIGIN}/a", "$LIB:$ORIGIN/a", "@/a/$ORIGIN:@/a"] {
         let scene = scene("musl origin");
         let rpath = format!("-Wl,-rpath,{entry}");
@@ -69,14 +69,14 @@ fn musl_is_its_own_libc() {
     assert_eq!(graph.objects.len(), 2, "the program and musl itself: {graph:?}");
 }
 
-fn musl_misses() {
+fn musl_reports_missing_library() {
     let scene = scene("musl misses");
     scene.library("a/libx.so", &[]).program(&["@/a/libx.so"]);
     scene.equal();
     assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 1);
 }
 
-fn musl_preloads() {
+fn musl_honours_preloads() {
     need();
     let scene = Scene::preloaded("musl preloads").by("musl-gcc");
     scene.library("a/libx.so", &[]).library("b/libx.so", &[]);

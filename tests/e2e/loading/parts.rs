@@ -20,14 +20,14 @@ use super::guarded;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        cudart_of_each_release,
-        cudart_of_a_program_by_nvcc,
-        cudnns_word_in_its_file,
-        cudnn_linked_and_inside,
+        cudart_releases_are_recognized,
+        nvcc_program_cudart_is_recognized,
+        cudnn_file_names_its_version,
+        static_cudnn_is_recognized,
         #[slow]
-        real_pairs_of_cudnn,
-        the_table_of_functions,
-        a_function_that_an_older_cudnn_lacks,
+        real_cudnn_pairs_are_checked,
+        function_table_matches_libraries,
+        function_missing_in_older_cudnn,
     ]
 }
 
@@ -36,7 +36,7 @@ fn linkage(path: &Path) -> (Linkage, Linkage) {
     (binary.linkage(&CUDART), binary.linkage(CUDNN))
 }
 
-fn cudart_of_each_release() {
+fn cudart_releases_are_recognized() {
     let folder = Scratch::new("cudart");
     let text = "#include <cuda_runtime_api.h>\nint main(void) { int v = 0; return cudaDriverGetVersion(&v); }";
     for release in ["11.8", "13.0", "13.5"] {
@@ -64,7 +64,7 @@ fn cudart_of_each_release() {
     tools::need("ld.lld");
 }
 
-fn cudart_of_a_program_by_nvcc() {
+fn nvcc_program_cudart_is_recognized() {
     let root = parts::cuda("13.0");
     let folder = Scratch::new("nvcc");
     let source = folder.file(
@@ -93,7 +93,7 @@ const RELEASES: [(&str, Version, &str, &str); 4] = [
     ("9.15.1", Version::new(9, 15, 1), "libcudnn_graph.so.9", "cudnn_graph_version"),
 ];
 
-fn cudnns_word_in_its_file() {
+fn cudnn_file_names_its_version() {
     for (name, version, file, symbol) in RELEASES {
         let path = parts::cudnn(name).join("lib").join(file);
         let data = Contents::open(&path).unwrap();
@@ -123,7 +123,7 @@ fn linked_to(folder: &Path, name: &str, built: Version) -> PathBuf {
     program
 }
 
-fn cudnn_linked_and_inside() {
+fn static_cudnn_is_recognized() {
     let folder = Scratch::new("cudnn linkage");
     let program = linked_to(&folder, "9.15.1", Version::new(9, 15, 1));
     assert_eq!(linkage(&program), (Linkage::None, Linkage::Linked));
@@ -149,7 +149,7 @@ fn cudnn_linked_and_inside() {
 }
 
 /// Held against real libraries: what came later is not in them, the rest is.
-fn the_table_of_functions() {
+fn function_table_matches_libraries() {
     let cudart = |release: &str| parts::cuda(release).join("lib64");
     let cudnn = |release: &str| parts::cudnn(release).join("lib");
     let driver = parts::driver("535");
@@ -182,7 +182,7 @@ fn the_table_of_functions() {
 }
 
 /// The loader's words and ours, of the function that 9.5 brought.
-fn a_function_that_an_older_cudnn_lacks() {
+fn function_missing_in_older_cudnn() {
     let folder = Scratch::new("older lacks");
     let text = "int cudnnBackendPopulateCudaGraph(void); int (*held)(void) = cudnnBackendPopulateCudaGraph;\n\
                 int main(void) { return held == 0; }";
@@ -206,7 +206,7 @@ fn a_function_that_an_older_cudnn_lacks() {
     }
 }
 
-fn real_pairs_of_cudnn() {
+fn real_cudnn_pairs_are_checked() {
     for (built_name, built, started, refused) in [
         ("9.15.1", Version::new(9, 15, 1), "9.15.1", None),
         ("9.15.1", Version::new(9, 15, 1), "9.28.0", None),

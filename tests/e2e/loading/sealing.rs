@@ -20,13 +20,13 @@ use super::guarded;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        every_linker,
-        hard_links_links_and_modes,
-        a_running_program,
-        the_notes_of_one_component,
-        files_without_a_seal,
+        seal_works_with_all_linkers,
+        seal_keeps_links_and_modes,
+        running_program_is_sealed_aside,
+        component_notes_are_all_sealed,
+        unsealed_files_are_reported,
         #[slow]
-        killed_in_the_middle,
+        killed_seal_leaves_intact_file,
     ]
 }
 
@@ -52,7 +52,7 @@ fn one(folder: &Path, text: &str) -> PathBuf {
     program(folder, text, &[guarded::manifest("demo", BUILT, Linkage::Unknown)])
 }
 
-fn every_linker() {
+fn seal_works_with_all_linkers() {
     let folder = Scratch::new("seal linkers");
     let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
     let stand_in = folder.join("cudnn");
@@ -111,7 +111,7 @@ fn every_linker() {
     tools::done_without(&missing);
 }
 
-fn hard_links_links_and_modes() {
+fn seal_keeps_links_and_modes() {
     let folder = Scratch::new("seal links");
     let file = one(&folder, QUIET);
     let before = fs::read(&file).unwrap();
@@ -144,7 +144,7 @@ fn hidden(folder: &Path) -> Vec<String> {
 }
 
 /// A file that is being executed cannot be written to: it is replaced.
-fn a_running_program() {
+fn running_program_is_sealed_aside() {
     let folder = Scratch::new("seal running");
     let text = "#include <stdio.h>\nint main(void) { puts(\"up\"); fflush(stdout); return getchar() != 'x'; }";
     let file = one(&folder, text);
@@ -157,7 +157,7 @@ fn a_running_program() {
     assert!(manifests(&file)[0].sealed);
 }
 
-fn the_notes_of_one_component() {
+fn component_notes_are_all_sealed() {
     let folder = Scratch::new("seal components");
     let names = ["one", "two", "three"].map(|name| guarded::manifest(name, BUILT, Linkage::Unknown));
     let file = program(&folder, QUIET, &names);
@@ -173,7 +173,7 @@ fn the_notes_of_one_component() {
     );
 }
 
-fn files_without_a_seal() {
+fn unsealed_files_are_reported() {
     let folder = Scratch::new("seal none");
     let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
     let untouched = |file: &Path| {
@@ -214,7 +214,7 @@ pub(crate) fn forever(file: &Path) -> ! {
     unreachable!("a cycle has no end")
 }
 
-fn killed_in_the_middle() {
+fn killed_seal_leaves_intact_file() {
     let folder = Scratch::new("seal killed");
     let file = one(&folder, QUIET);
     let at = usize::try_from(Binary::read(&file).unwrap().notes[0].offset).unwrap();

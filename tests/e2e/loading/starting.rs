@@ -20,25 +20,25 @@ use super::scene::Scene;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        cudnn_absent,
-        cudnn_of_another_major,
-        cudnn_for_another_machine,
-        cudnn_by_minor_and_patch,
-        cudnn_without_its_inner_library,
-        cudnn_loaded_by_name,
-        what_is_opened_by_name_is_told_to_packagers,
-        a_folder_that_may_not_be_read,
-        a_link_that_leads_to_itself,
-        a_manifest_that_only_warns,
-        a_guarded_library,
-        other_libraries,
-        a_version_that_is_not_there,
-        an_absent_loader,
-        a_program_for_another_machine,
-        nothing_to_foretell,
-        the_caller_s_signals_and_variables,
+        missing_cudnn_is_refused,
+        other_cudnn_major_is_refused,
+        cudnn_for_other_machine_is_refused,
+        cudnn_minor_and_patch_are_compared,
+        cudnn_without_inner_library_is_refused,
+        dlopened_cudnn_is_checked,
+        dlopen_note_names_cudnn,
+        unreadable_directory_is_unknown,
+        symlink_loop_is_skipped,
+        warn_manifest_does_not_refuse,
+        guarded_library_is_checked,
+        missing_other_libraries_are_reported,
+        missing_symbol_version_is_reported,
+        missing_loader_is_reported,
+        program_for_other_machine_is_refused,
+        undetermined_start_is_unknown,
+        caller_signals_and_variables_are_kept,
         #[slow]
-        no_alarm_for_this_systems_programs,
+        system_programs_have_no_findings,
     ]
 }
 
@@ -62,7 +62,7 @@ fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
 const SIGPIPE: u32 = 13;
 
 /// `exec` leaves SIGPIPE and the loader's variables to the program as it found them itself.
-fn the_caller_s_signals_and_variables() {
+fn caller_signals_and_variables_are_kept() {
     let show = "echo \"$LD_LIBRARY_PATH\"; grep SigIgn /proc/self/status";
     for (before, ignored) in [("", false), ("trap '' PIPE; ", true)] {
         let script = format!("{before}exec \"$@\"");
@@ -98,7 +98,7 @@ fn release(folder: &Path, version: (u32, u32, u32)) -> PathBuf {
     root.join("lib")
 }
 
-fn cudnn_absent() {
+fn missing_cudnn_is_refused() {
     let folder = Scratch::new("cudnn absent");
     let program = linked(&folder);
     let (findings, output) = both(&program, None);
@@ -112,7 +112,7 @@ fn cudnn_absent() {
     assert!(text.lines().count() <= 6, "{text}");
 }
 
-fn cudnn_of_another_major() {
+fn other_cudnn_major_is_refused() {
     let folder = Scratch::new("cudnn other major");
     let program = linked(&folder);
     let other = release(&folder, (8, 9, 7));
@@ -128,7 +128,7 @@ fn cudnn_of_another_major() {
     assert!(text.lines().count() <= 6, "{text}");
 }
 
-fn cudnn_for_another_machine() {
+fn cudnn_for_other_machine_is_refused() {
     let folder = Scratch::new("cudnn other machine");
     let program = linked(&folder);
     let mut bytes = std::fs::read(folder.join("built with/lib/libcudnn.so.9")).unwrap();
@@ -140,7 +140,7 @@ fn cudnn_for_another_machine() {
     assert!(findings[0].message.contains("is for aarch64"), "{}", findings[0].message);
 }
 
-fn cudnn_by_minor_and_patch() {
+fn cudnn_minor_and_patch_are_compared() {
     let folder = Scratch::new("cudnn minors");
     let program = linked(&folder);
     for (version, refused) in [
@@ -158,7 +158,7 @@ fn cudnn_by_minor_and_patch() {
     }
 }
 
-fn cudnn_without_its_inner_library() {
+fn cudnn_without_inner_library_is_refused() {
     let folder = Scratch::new("cudnn inner");
     let program = linked(&folder);
     let lib = release(&folder, (9, 15, 1));
@@ -174,7 +174,7 @@ fn cudnn_without_its_inner_library() {
 }
 
 /// In systemd's note, which `inspect` reads of any file.
-fn what_is_opened_by_name_is_told_to_packagers() {
+fn dlopen_note_names_cudnn() {
     let folder = Scratch::new("opened");
     for (linkage, required, priority) in
         [(Linkage::Dlopened, false, "recommended"), (Linkage::Dlopened, true, "required"), (Linkage::Linked, false, "")]
@@ -203,7 +203,7 @@ fn what_is_opened_by_name_is_told_to_packagers() {
     }
 }
 
-fn cudnn_loaded_by_name() {
+fn dlopened_cudnn_is_checked() {
     let folder = Scratch::new("cudnn dlopened");
     let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Dlopened)]);
     let program = folder.join("prog");
@@ -249,7 +249,7 @@ fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
 }
 
 /// What cannot be looked into is not absent.
-fn a_folder_that_may_not_be_read() {
+fn unreadable_directory_is_unknown() {
     let scratch = Scratch::new("may not be read");
     let (empty, shut) = (scratch.join("empty"), release(&scratch, (9, 15, 1)));
     fs::create_dir_all(&empty).unwrap();
@@ -262,7 +262,7 @@ fn a_folder_that_may_not_be_read() {
     assert_eq!(told, both("CG501"));
 }
 
-fn a_link_that_leads_to_itself() {
+fn symlink_loop_is_skipped() {
     let scratch = Scratch::new("leads to itself");
     let folder = scratch.join("lib");
     fs::create_dir_all(&folder).unwrap();
@@ -270,7 +270,7 @@ fn a_link_that_leads_to_itself() {
     assert_eq!(needs(&scratch, &folder), ("CG501".to_owned(), "CG501".to_owned()));
 }
 
-fn a_manifest_that_only_warns() {
+fn warn_manifest_does_not_refuse() {
     let folder = Scratch::new("warns");
     let mut manifest = guarded::manifest("demo", BUILT, Linkage::Dlopened);
     manifest.runtime.mismatch_warns = true;
@@ -288,7 +288,7 @@ fn a_manifest_that_only_warns() {
 }
 
 /// A library speaks for itself only where it is told to end the process; in a guarded program it always counts.
-fn a_guarded_library() {
+fn guarded_library_is_checked() {
     let folder = Scratch::new("guarded library");
     let old = release(&folder, (9, 1, 0));
     for (enforces, refused) in [(false, false), (true, true)] {
@@ -322,7 +322,7 @@ fn scene_findings(scene: &Scene, folder: &str) -> (Vec<Finding>, Output) {
     both(&scene.at("prog"), folder.as_deref())
 }
 
-fn other_libraries() {
+fn missing_other_libraries_are_reported() {
     let scene = Scene::new("other libraries");
     scene.library("a/libx.so.1", &[]).library("a/libcublas.so.13", &[]);
     scene.program(&["@/a/libx.so.1", "@/a/libcublas.so.13"]);
@@ -343,7 +343,7 @@ fn other_libraries() {
     assert!(findings.is_empty() && output.status.success());
 }
 
-fn a_version_that_is_not_there() {
+fn missing_symbol_version_is_reported() {
     let scene = Scene::new("version");
     scene.file("v.c", b"int f(void) { return 0; }").file("new.map", b"NEW_1 { global: f; };");
     scene.file("old.map", b"OLD_1 { global: f; };").file("main.c", b"int f(void); int main(void) { return f(); }");
@@ -363,7 +363,7 @@ fn a_version_that_is_not_there() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("version `NEW_1' not found"));
 }
 
-fn an_absent_loader() {
+fn missing_loader_is_reported() {
     let scene = Scene::new("loader");
     scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
     let findings = dry_run::predict_start(&scene.at("prog"), &Env::without_variables());
@@ -372,7 +372,7 @@ fn an_absent_loader() {
     assert!(Command::new(scene.at("prog")).output().is_err());
 }
 
-fn a_program_for_another_machine() {
+fn program_for_other_machine_is_refused() {
     let scene = Scene::new("machine");
     // No emulator is registered for this one.
     scene.program(&[]).altered("prog", "other", 18, 80);
@@ -380,7 +380,7 @@ fn a_program_for_another_machine() {
     assert_eq!(codes(&findings), [Code::WrongMachine]);
 }
 
-fn nothing_to_foretell() {
+fn undetermined_start_is_unknown() {
     let scene = Scene::new("nothing");
     scene.program(&["-static"]).file("script", b"#!/bin/sh\n");
     for program in ["prog", "script", "absent"] {
@@ -388,7 +388,7 @@ fn nothing_to_foretell() {
     }
 }
 
-fn no_alarm_for_this_systems_programs() {
+fn system_programs_have_no_findings() {
     let environment = Env::without_variables();
     let mut seen = 0;
     for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {

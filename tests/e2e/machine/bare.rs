@@ -12,11 +12,11 @@ use super::fixture::{call, codes, json};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_cudart_inside,
-        a_file_that_was_cut_off,
-        on_described_machines,
-        with_libraries_that_lack_a_function,
-        names_that_wheel_repair_changed
+        static_cudart_is_checked,
+        truncated_file_is_reported,
+        unguarded_program_on_described_hosts,
+        missing_library_function_is_reported,
+        repaired_wheel_names_are_resolved
     ]
 }
 
@@ -62,7 +62,7 @@ impl Fixture {
     }
 }
 
-fn on_described_machines() {
+fn unguarded_program_on_described_hosts() {
     let fixture = Fixture::new("bare described");
     let cudnn = fixture
         .library("all/libcudnn.so.9", &["cudnnCreate", "cudnnBackendPopulateCudaGraph", "cudnnBackendCreateCudaGraph"]);
@@ -147,7 +147,7 @@ fn on_described_machines() {
 }
 
 /// A static cudart has a driver floor: nobody recorded which, and its code tells, unless that says nothing either.
-fn a_cudart_inside() {
+fn static_cudart_is_checked() {
     let fixture = Fixture::new("bare static");
     let library = parts::cuda("13.0").join("lib64/libcudart_static.a").display().to_string();
     let arguments = [library.as_str(), "-ldl", "-lpthread", "-lrt"].map(str::to_owned);
@@ -172,7 +172,7 @@ fn a_cudart_inside() {
 }
 
 /// The words of the loader and ours: bound at the start, `exec` says it; bound at the first call, `verify` does.
-fn with_libraries_that_lack_a_function() {
+fn missing_library_function_is_reported() {
     let fixture = Fixture::new("bare lacking");
     for (name, old, new, first) in [
         ("libcudnn.so.9", "cudnnCreate", "cudnnBackendPopulateCudaGraph", "9.5.0"),
@@ -206,7 +206,7 @@ fn with_libraries_that_lack_a_function() {
 }
 
 /// As in torch 1.13.1: `libcudart-e409450e.so.11.0`.
-fn names_that_wheel_repair_changed() {
+fn repaired_wheel_names_are_resolved() {
     let fixture = Fixture::new("bare renamed");
     for (name, flags, code) in [
         ("libcudart-e409450e.so.11.0", "--driver 440.33.01", "CG301 error"),
@@ -222,7 +222,7 @@ fn names_that_wheel_repair_changed() {
 }
 
 /// What was asked of it may stand in what is not there: that it holds nothing is nobody's to say.
-fn a_file_that_was_cut_off() {
+fn truncated_file_is_reported() {
     let fixture = Fixture::new("bare cut off");
     let program = fixture.gcc("whole", "int main(void) { return 0; }", &[]);
     let bytes = fs::read(&program).unwrap();

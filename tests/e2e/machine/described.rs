@@ -15,27 +15,27 @@ use super::fixture::{self, call, codes, demo, host, json, manifest, said};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        kinds_of_machines,
-        as_json,
-        flags,
-        each_listed_gpu_is_named,
+        host_kinds_are_checked,
+        json_output_matches_snapshot,
+        flags_describe_a_host,
+        listed_gpus_are_named,
         elf_program_on_windows_is_refused,
-        what_is_lacking_is_named,
-        flags_that_mean_nothing,
-        host_files_that_are_none,
-        a_host_file_by_a_pipe,
-        a_newer_host_file,
-        files_that_cannot_be_judged,
-        several_files,
-        a_cuda_program_without_a_manifest,
-        notes_that_were_never_sealed,
-        the_schema_and_the_page_know_every_key,
-        the_shim_knows_the_same_gpus,
+        missing_facts_are_named,
+        meaningless_flags_are_rejected,
+        invalid_host_files_are_rejected,
+        host_file_is_read_from_pipe,
+        newer_host_file_is_read,
+        uncheckable_files_are_errors,
+        several_files_are_checked,
+        cuda_program_without_manifest_is_checked,
+        unsealed_notes_are_checked,
+        schema_and_page_list_all_keys,
+        shim_and_command_gpus_match,
     ]
 }
 
 /// Composed by hand: no such machine was looked at.
-fn kinds_of_machines() {
+fn host_kinds_are_checked() {
     let names = [
         "t4-535",
         "a100-550",
@@ -54,10 +54,10 @@ fn kinds_of_machines() {
         let outcome = call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), host(name).as_os_str()]).run();
         text = text + "== " + name + "\n" + &said(&outcome, &[]) + "\n";
     }
-    snapshot::check("machine/kinds_of_machines", &text);
+    snapshot::check("machine/host_kinds_are_checked", &text);
 }
 
-fn as_json() {
+fn json_output_matches_snapshot() {
     for (name, verdict, status, expected) in [
         ("h100-580", "runs", 0, &[][..]),
         ("a100-550", "refused", 1, &["CG301 error", "CG202 error"]),
@@ -77,7 +77,7 @@ fn as_json() {
     }
 }
 
-fn flags() {
+fn flags_describe_a_host() {
     for (flags, verdict, expected) in [
         ("--driver 580.65.06 --gpu 8.6 --cudnn 9.15.1", "runs", &[][..]),
         ("--driver R580 --kernel 580 --gpu sm_90 --cudnn 9.28.0", "runs", &[]),
@@ -109,7 +109,7 @@ fn flags() {
     }
 }
 
-fn each_listed_gpu_is_named() {
+fn listed_gpus_are_named() {
     let flags = ["--driver", "580.65.06", "--gpu", "V100", "--gpu", "T4", "--gpu", "H100", "--cudnn", "9.15.1"];
     let outcome = call(["verify"]).arg(demo()).args(flags).run().expect(1);
     for name in ["V100 (7.0)", "T4 (7.5)", "H100 (9.0)"] {
@@ -129,7 +129,7 @@ fn elf_program_on_windows_is_refused() {
 }
 
 /// Nobody who describes a machine can know what a doctor of another one would say.
-fn what_is_lacking_is_named() {
+fn missing_facts_are_named() {
     let mut text = String::new();
     for flags in [
         "--gpu 8.6",
@@ -153,10 +153,10 @@ fn what_is_lacking_is_named() {
         let outcome = call(["verify"]).arg(demo()).arg("--host").arg(host).run().expect(0);
         text = text + "== " + driver + "\n" + &said(&outcome, &[(&scratch, "<scratch>")]);
     }
-    snapshot::check("machine/what_is_lacking_is_named", &text);
+    snapshot::check("machine/missing_facts_are_named", &text);
 }
 
-fn flags_that_mean_nothing() {
+fn meaningless_flags_are_rejected() {
     let mut text = String::new();
     for flags in
         ["--driver latest", "--kernel 5x", "--gpu fast", "--gpu 8", "--cudnn nine", "--driver 535 --host x.json"]
@@ -164,10 +164,10 @@ fn flags_that_mean_nothing() {
         let outcome = call(["verify"]).arg(demo()).args(flags.split(' ')).run().expect(2);
         text = text + "== " + flags + "\n" + &said(&outcome, &[]);
     }
-    snapshot::check("machine/flags_that_mean_nothing", &text);
+    snapshot::check("machine/meaningless_flags_are_rejected", &text);
 }
 
-fn host_files_that_are_none() {
+fn invalid_host_files_are_rejected() {
     let scratch = Scratch::new("host-files");
     let mut huge = b"{\"name\": \"".to_vec();
     huge.resize(17 * 1024 * 1024, b'x');
@@ -204,11 +204,11 @@ fn host_files_that_are_none() {
             call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), other.as_os_str()]).run().expect(2);
         text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
     }
-    snapshot::check("machine/host_files_that_are_none", &text);
+    snapshot::check("machine/invalid_host_files_are_rejected", &text);
 }
 
 /// `verify --host <(ssh box cargo-cudaguard probe --json)`, and the same of a fleet.
-fn a_host_file_by_a_pipe() {
+fn host_file_is_read_from_pipe() {
     for place in ["--host", "--fleet"] {
         let outcome = Call::new("bash")
             .args(["-c", r#""$0" verify "$1" "$2" <(tr -d '\n' <"$3")"#])
@@ -221,7 +221,7 @@ fn a_host_file_by_a_pipe() {
     }
 }
 
-fn a_newer_host_file() {
+fn newer_host_file_is_read() {
     let scratch = Scratch::new("newer-host");
     let file = scratch.file(
         "host.json",
@@ -233,7 +233,7 @@ fn a_newer_host_file() {
     assert!(outcome.stdout.contains(": runs ("), "{outcome}");
 }
 
-fn files_that_cannot_be_judged() {
+fn uncheckable_files_are_errors() {
     let scratch = Scratch::new("no-binary");
     let script = scratch.file("script.sh", "#!/bin/sh\n");
     let mut text = String::new();
@@ -243,20 +243,20 @@ fn files_that_cannot_be_judged() {
             text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
         }
     }
-    snapshot::check("machine/files_that_cannot_be_judged", &text);
+    snapshot::check("machine/uncheckable_files_are_errors", &text);
 }
 
-fn several_files() {
+fn several_files_are_checked() {
     let scratch = Scratch::new("several");
     let loads = scratch.join("loads");
     fixture::program(&loads, &[manifest(Linkage::Dlopened)]);
     let outcome =
         call(["verify"]).args([demo(), &loads]).args(["--driver", "580.65.06", "--gpu", "8.6", "--cudnn", "none"]);
-    snapshot::check("machine/several_files", &said(&outcome.run().expect(1), &[(&scratch, "<scratch>")]));
+    snapshot::check("machine/several_files_are_checked", &said(&outcome.run().expect(1), &[(&scratch, "<scratch>")]));
 }
 
 /// nvcc's own output: what it asks of driver and GPU stands in it, and is judged.
-fn a_cuda_program_without_a_manifest() {
+fn cuda_program_without_manifest_is_checked() {
     let cuda = parts::cuda("13.0");
     let scratch = Scratch::new("unguarded");
     let source = scratch.file("k.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }\n");
@@ -273,11 +273,11 @@ fn a_cuda_program_without_a_manifest() {
     }
     // Here its libcudart is missing.
     text = text + "== here\n" + &said(&call(["verify"]).arg(&program).run(), &[(&scratch, "<scratch>")]);
-    snapshot::check("machine/a_cuda_program_without_a_manifest", &text);
+    snapshot::check("machine/cuda_program_without_manifest_is_checked", &text);
 }
 
 /// As `embed!()` under plain cargo leaves them.
-fn notes_that_were_never_sealed() {
+fn unsealed_notes_are_checked() {
     let cuda = parts::cuda("13.0");
     let scratch = Scratch::new("unsealed");
     let source = scratch.file("k.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }\n");
@@ -311,7 +311,7 @@ fn notes_that_were_never_sealed() {
 }
 
 /// What a machine with every fact would be written as, key by key.
-fn the_schema_and_the_page_know_every_key() {
+fn schema_and_page_list_all_keys() {
     fn walk(value: &Value, schema: &Value, whole: &Value, at: &str, page: &str) {
         let schema = match schema["$ref"].as_str() {
             Some(name) => &whole["definitions"][name.rsplit('/').next().expect("a name")],
@@ -399,7 +399,7 @@ fn the_schema_and_the_page_know_every_key() {
 }
 
 /// One decision in one place, where the language allows it: the shim's own table says the same of every id.
-fn the_shim_knows_the_same_gpus() {
+fn shim_and_command_gpus_match() {
     let scratch = Scratch::new("pci-ids");
     let source = "#include \"shim.c\"\n#include <stdio.h>\nint main(void) {\n  char id[16];\n  for (int n = 0; n < 65536; n++) {\n    \
                   snprintf(id, sizeof id, \"0x%04x\\n\", n);\n    printf(\"%d\\n\", get_capability(id));\n  }\n}\n";

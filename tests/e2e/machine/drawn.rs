@@ -8,11 +8,11 @@ use crate::requirements::example;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        each_square_is_what_verify_says,
-        for_people,
-        as_a_drawing,
-        as_a_page,
-        what_cannot_be_drawn
+        cells_match_verify,
+        text_map_matches_snapshot,
+        svg_map_is_valid,
+        html_map_is_valid,
+        unmappable_input_is_an_error
     ]
 }
 
@@ -37,7 +37,7 @@ fn squares(text: &str) -> Vec<(String, String, char)> {
     squares
 }
 
-fn each_square_is_what_verify_says() {
+fn cells_match_verify() {
     let squares = squares(&map("text"));
     assert!(squares.len() > 100, "{squares:?}");
     for (cc, branch, letter) in squares.iter().step_by(3) {
@@ -61,12 +61,12 @@ fn each_square_is_what_verify_says() {
     }
 }
 
-fn for_people() {
+fn text_map_matches_snapshot() {
     snapshot::check("machine/map", &map("text"));
 }
 
 /// The picture of the page docs/reference/artifacts.md is drawn by the command; each square says in words what it shows.
-fn as_a_drawing() {
+fn svg_map_is_valid() {
     let drawn = map("svg");
     let picture = places::workspace().join("docs/images/map.svg");
     if std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty()) {
@@ -84,7 +84,7 @@ fn as_a_drawing() {
 }
 
 /// One page: nothing is fetched, each square is reached by the keyboard and has its words.
-fn as_a_page() {
+fn html_map_is_valid() {
     let page = map("html");
     for outside in ["http:", "https:", "<script", "<link", "<img", "@import", "url("] {
         assert!(!page.contains(outside), "{outside} in {page}");
@@ -114,7 +114,7 @@ fn as_a_page() {
     }
 }
 
-fn what_cannot_be_drawn() {
+fn unmappable_input_is_an_error() {
     let scratch = Scratch::new("map-none");
     let none = command::call(["map"]).arg(scratch.join("none")).run().expect(2);
     assert!(none.stderr.contains("none") && none.stdout.is_empty(), "{none}");

@@ -10,20 +10,20 @@ use super::fixture::{self, call, demo, host, manifest, said};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_list,
-        several_programs,
-        as_json_lines,
-        what_people_have,
-        a_machine_is_the_same_in_every_form,
-        lists_that_lie,
-        gpus_that_no_program_can_use,
+        host_list_is_checked,
+        several_programs_are_checked,
+        json_lines_match_snapshot,
+        real_inventories_are_read,
+        host_formats_agree,
+        contradictory_lists_are_reported,
+        unusable_gpus_are_ignored,
         nodes_without_compute_capability,
-        items_one_by_one_and_in_arrays,
+        items_and_arrays_are_read,
         command_line_before_xml_is_skipped,
-        lists_that_come_slowly,
-        lines_that_cannot_be_read,
-        lists_that_are_none,
-        a_reader_that_goes_away,
+        slow_input_is_streamed,
+        unreadable_lines_are_reported,
+        invalid_lists_are_rejected,
+        closed_output_ends_quietly,
     ]
 }
 
@@ -44,7 +44,7 @@ fn list(times: usize) -> String {
     text
 }
 
-fn a_list() {
+fn host_list_is_checked() {
     let scratch = Scratch::new("fleet");
     let file = scratch.file("fleet.jsonl", list(2));
     let loads = scratch.join("loads");
@@ -54,7 +54,7 @@ fn a_list() {
 }
 
 /// What a fleet is to do for several programs: what each of them asks, and what all of them together do.
-fn several_programs() {
+fn several_programs_are_checked() {
     let scratch = Scratch::new("fleet-several");
     let mut of_ampere = fixture::asks_driver();
     of_ampere.requires.retain(|row| !matches!(row, cudaguard::internal::manifest::Requirement::Driver { .. }));
@@ -94,7 +94,7 @@ fn several_programs() {
 }
 
 /// Each line says what the machine's own file says.
-fn as_json_lines() {
+fn json_lines_match_snapshot() {
     let scratch = Scratch::new("fleet-json");
     let file = scratch.file("fleet.jsonl", list(1));
     let outcome = call(["verify"]).arg(demo()).arg("--json").arg("--fleet").arg(&file).run().expect(1);
@@ -116,7 +116,7 @@ fn as_json_lines() {
     }
 }
 
-fn lines_that_cannot_be_read() {
+fn unreadable_lines_are_reported() {
     let scratch = Scratch::new("fleet-mistakes");
     let good = r#"{"driver": {"user": "580.65.06"}, "gpus": [{"cc": "8.0"}], "cudnn": [{"version": "9.15.1"}]}"#;
     let mut bytes =
@@ -136,7 +136,7 @@ fn lines_that_cannot_be_read() {
     assert!(outcome.stderr.contains("11 more lines cannot be read"), "{outcome}");
 }
 
-fn lists_that_are_none() {
+fn invalid_lists_are_rejected() {
     let scratch = Scratch::new("fleet-none");
     let mut text = String::new();
     let (empty, blank) = (scratch.file("empty.jsonl", ""), scratch.file("blank.jsonl", "\n \n"));
@@ -154,7 +154,7 @@ fn lists_that_are_none() {
 }
 
 /// `verify --fleet - --json | head -1`.
-fn a_reader_that_goes_away() {
+fn closed_output_ends_quietly() {
     let scratch = Scratch::new("fleet-pipe");
     let file = scratch.file("fleet.jsonl", list(2000));
     let input = std::fs::File::open(file).expect("a file");
@@ -179,7 +179,7 @@ fn kept(name: &str) -> std::path::PathBuf {
 }
 
 /// nvidia-smi's XML and CSV, nodes and slices of Kubernetes, a folder of all sorts.
-fn what_people_have() {
+fn real_inventories_are_read() {
     let folder = kept("");
     for name in [
         "smi.xml",
@@ -201,7 +201,7 @@ fn what_people_have() {
 }
 
 /// One machine, as each of them tells of it: one verdict.
-fn a_machine_is_the_same_in_every_form() {
+fn host_formats_agree() {
     let scratch = Scratch::new("fleet-forms");
     let forms = [
         r#"{"name": "a", "driver": {"user": "550.127.05", "kernel": "550.127.05", "cuda": "12.4"}, "gpus": [{"cc": "8.6"}]}"#,
@@ -228,7 +228,7 @@ fn a_machine_is_the_same_in_every_form() {
 }
 
 /// What is written piece by piece is known all the same.
-fn lists_that_come_slowly() {
+fn slow_input_is_streamed() {
     let script = "for piece in '\n' '{' '\n' '  \"apiVersion\": \"v1\",' ' \"items\": []' '}'; do printf \"$piece\"; sleep 0.05; done | \
                   \"$0\" verify \"$1\" --fleet -";
     let call = Call::new("sh").args(["-c", script]).arg(command::path()).arg(fixture::of_driver());
@@ -237,7 +237,7 @@ fn lists_that_come_slowly() {
 }
 
 /// Whatever stands in them: an answer in words, no panic, no end of memory.
-fn lists_that_lie() {
+fn contradictory_lists_are_reported() {
     let scratch = Scratch::new("fleet-lies");
     let deep = format!("<nvidia_smi_log>{}", "<a>".repeat(100_000));
     let nested = format!(r#"{{"apiVersion": "v1", "items": [{}"#, "[".repeat(100_000));
@@ -313,7 +313,7 @@ fn verdicts(name: &str, text: &str) -> Vec<String> {
     outcome.stdout.lines().map(verdict).collect()
 }
 
-fn gpus_that_no_program_can_use() {
+fn unusable_gpus_are_ignored() {
     let log = |gpu: &str| {
         format!(
             "<nvidia_smi_log><driver_version>580.65.06</driver_version><gpu><product_name>NVIDIA A100</product_name>{gpu}</gpu></nvidia_smi_log>"
@@ -357,7 +357,7 @@ fn nodes_without_compute_capability() {
     }
 }
 
-fn items_one_by_one_and_in_arrays() {
+fn items_and_arrays_are_read() {
     let node = |minor: &str| {
         format!(
             r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"labels": {{"nvidia.com/gpu.compute.major": "8", "nvidia.com/gpu.compute.minor": "{minor}", "nvidia.com/cuda.driver-version.major": "580", "nvidia.com/cuda.driver-version.minor": "65"}}}}}}"#

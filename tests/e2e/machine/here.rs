@@ -19,22 +19,22 @@ use super::fixture::{self, call, codes, json, said};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        the_real_libcuda_of_535,
-        probe_for_people,
-        what_probe_writes_verify_reads,
-        nobodys_name,
-        a_driver_that_fits,
-        a_driver_that_is_too_old,
+        real_libcuda_535_is_probed,
+        probe_text_matches_snapshot,
+        verify_reads_probe_output,
+        user_name_is_not_recorded,
+        fitting_driver_passes,
+        old_driver_is_refused,
         #[slow]
-        a_driver_that_misbehaves,
+        misbehaving_driver_is_reported,
         #[slow]
-        probe_of_a_driver_that_hangs,
-        a_library_that_is_no_libcuda,
-        cudnn_in_the_loaders_order,
-        a_fleet_is_collected,
-        every_candidate_and_its_fate,
-        exec_refuses_on_the_drivers_word,
-        exec_leaves_doubts_to_the_program,
+        probe_survives_hanging_driver,
+        other_library_is_not_libcuda,
+        cudnn_follows_loader_order,
+        fleet_is_collected,
+        all_candidates_are_explained,
+        exec_refuses_if_driver_fails,
+        exec_starts_if_unknown,
     ]
 }
 
@@ -48,7 +48,7 @@ fn program(folder: &Path) -> std::path::PathBuf {
     path
 }
 
-fn the_real_libcuda_of_535() {
+fn real_libcuda_535_is_probed() {
     let folder = parts::driver("535");
     let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &folder).run().success());
     assert_eq!(value["driver"]["user"], "535.261.03", "{value}");
@@ -62,7 +62,7 @@ fn the_real_libcuda_of_535() {
     }
 }
 
-fn probe_for_people() {
+fn probe_text_matches_snapshot() {
     let scratch = Scratch::new("probe");
     let _ = program(&scratch);
     let driver = fixture::driver(&scratch, "550.163.01", "12040 0 0 1797 2048");
@@ -74,7 +74,7 @@ fn probe_for_people() {
     snapshot::check("machine/probe", text.split("cudart\n").next().expect("a part"));
 }
 
-fn what_probe_writes_verify_reads() {
+fn verify_reads_probe_output() {
     let scratch = Scratch::new("probe-verify");
     let app = program(&scratch);
     for (release, says, verdict) in [
@@ -99,7 +99,7 @@ fn what_probe_writes_verify_reads() {
 }
 
 /// No host name, no user, no folder of the user's.
-fn nobodys_name() {
+fn user_name_is_not_recorded() {
     let scratch = Scratch::new("probe-home");
     let home = scratch.join("home/alice");
     let driver = fixture::driver(&home, "550.163.01", "12040 0 0 2048");
@@ -116,12 +116,12 @@ fn nobodys_name() {
     assert!(name.trim().len() < 4 || !outcome.stdout.contains(name.trim()), "{outcome}");
 }
 
-fn a_driver_that_fits() {
+fn fitting_driver_passes() {
     let scratch = Scratch::new("fits");
     let app = program(&scratch);
     let driver = fixture::driver(&scratch, "580.65.06", "13000 0 0 2048 1537");
     let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
-    snapshot::check("machine/a_driver_that_fits", &said(&outcome, &[(&scratch, "<scratch>")]));
+    snapshot::check("machine/fitting_driver_passes", &said(&outcome, &[(&scratch, "<scratch>")]));
     // The second is a P4, for which there is no code.
     let call = || call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver);
     let verdict = |value: &serde_json::Value| value["verdict"].as_str().map(str::to_owned);
@@ -131,16 +131,16 @@ fn a_driver_that_fits() {
     assert_eq!((verdict(&value).as_deref(), codes(&value)), (Some("unknown"), vec!["CG504 info".to_owned()]));
 }
 
-fn a_driver_that_is_too_old() {
+fn old_driver_is_refused() {
     let scratch = Scratch::new("too-old");
     let app = program(&scratch);
     let driver = fixture::driver(&scratch, "535.261.03", "12020 0 0 2048");
     let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().expect(1);
-    snapshot::check("machine/a_driver_that_is_too_old", &said(&outcome, &[(&scratch, "<scratch>")]));
+    snapshot::check("machine/old_driver_is_refused", &said(&outcome, &[(&scratch, "<scratch>")]));
 }
 
 /// It crashes, hangs or talks: a bounded wait, and cannot tell.
-fn a_driver_that_misbehaves() {
+fn misbehaving_driver_is_reported() {
     let scratch = Scratch::new("misbehaves");
     let app = program(&scratch);
     for (release, says, expected, words) in [
@@ -171,7 +171,7 @@ fn a_driver_that_misbehaves() {
 }
 
 /// What was answered before the time was up is kept.
-fn probe_of_a_driver_that_hangs() {
+fn probe_survives_hanging_driver() {
     let scratch = Scratch::new("probe-hangs");
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let probed = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success());
@@ -180,7 +180,7 @@ fn probe_of_a_driver_that_hangs() {
     assert!(doubts.contains("did not answer in time, in cuInit"), "{probed:#}");
 }
 
-fn a_library_that_is_no_libcuda() {
+fn other_library_is_not_libcuda() {
     let scratch = Scratch::new("no-libcuda");
     let app = program(&scratch);
     let libm = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"];
@@ -203,7 +203,7 @@ fn a_library_that_is_no_libcuda() {
     }
 }
 
-fn cudnn_in_the_loaders_order() {
+fn cudnn_follows_loader_order() {
     let (new, old) = (parts::cudnn("9.15.1").join("lib"), parts::cudnn("8.9.7").join("lib"));
     let path = std::env::join_paths([&parts::cudnn("9.1.0").join("lib"), &new, &old]).expect("a path");
     let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", path).run().success());
@@ -216,7 +216,7 @@ fn cudnn_in_the_loaders_order() {
     assert_eq!(list[0]["parts"][0]["version"], "9.1.0", "{value}");
 }
 
-fn exec_refuses_on_the_drivers_word() {
+fn exec_refuses_if_driver_fails() {
     let scratch = Scratch::new("exec");
     let app = program(&scratch);
     let run = |driver: &Path| call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", driver).run();
@@ -236,7 +236,7 @@ fn exec_refuses_on_the_drivers_word() {
 }
 
 /// A driver that does not answer refuses nothing: the program starts, and its own guard says what there is to say.
-fn exec_leaves_doubts_to_the_program() {
+fn exec_starts_if_unknown() {
     let scratch = Scratch::new("exec-doubt");
     let app = program(&scratch);
     let driver = fixture::driver(&scratch, "535.261.03", "12020 0 1 2048");
@@ -252,7 +252,7 @@ fn exec_leaves_doubts_to_the_program() {
 }
 
 /// What the templates run on each machine writes a line of a fleet, which `verify` reads; a stand-in of `srun` starts it on three.
-fn a_fleet_is_collected() {
+fn fleet_is_collected() {
     let folder = cudaguard_tests::places::workspace().join("templates/collect");
     let scratch = Scratch::new("collect");
     let link = scratch.join("bin/cargo-cudaguard");
@@ -290,7 +290,7 @@ fn a_fleet_is_collected() {
 }
 
 /// Picked, behind, passed over, not searched.
-fn every_candidate_and_its_fate() {
+fn all_candidates_are_explained() {
     let scratch = Scratch::new("doctor");
     let app = scratch.join("app");
     fixture::program(&app, &[fixture::manifest(Linkage::Dlopened)]);

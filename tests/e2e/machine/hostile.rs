@@ -11,13 +11,13 @@ use super::guarded;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_file_name,
-        a_component,
-        a_soname,
-        a_host_file,
+        hostile_file_name_is_sanitized,
+        hostile_component_is_sanitized,
+        hostile_soname_is_sanitized,
+        hostile_host_file_is_sanitized,
         #[slow]
-        a_policy,
-        an_nvcc
+        hostile_policy_is_sanitized,
+        hostile_nvcc_is_sanitized
     ]
 }
 
@@ -35,7 +35,7 @@ fn harmless(outcome: &Outcome) -> String {
     said
 }
 
-fn a_file_name() {
+fn hostile_file_name_is_sanitized() {
     let scratch = Scratch::new("hostile-file");
     let file = scratch.join(HOSTILE);
     fixture::link(demo(), &file);
@@ -50,7 +50,7 @@ fn a_file_name() {
     assert_eq!(fixture::json(&outcome)["file"], file.to_str().expect("it is UTF-8"));
 }
 
-fn a_component() {
+fn hostile_component_is_sanitized() {
     let scratch = Scratch::new("hostile-component");
     let file = scratch.join("program");
     fixture::program(&file, &[guarded::manifest(HOSTILE, BUILT, Linkage::Linked)]);
@@ -60,7 +60,7 @@ fn a_component() {
     }
 }
 
-fn a_soname() {
+fn hostile_soname_is_sanitized() {
     let scratch = Scratch::new("hostile-soname");
     let (library, file) = (scratch.join("library.so"), scratch.join("program"));
     let source = scratch.file("library.c", "int answer(void) { return 42; }\n");
@@ -72,7 +72,7 @@ fn a_soname() {
     assert!(said.contains(SHOWN), "{said}");
 }
 
-fn a_host_file() {
+fn hostile_host_file_is_sanitized() {
     let scratch = Scratch::new("hostile-host");
     let text = |key: &str| {
         serde_json::json!({ key: 1, "name": HOSTILE, "driver": { "user": "535.1" },
@@ -93,7 +93,7 @@ fn a_host_file() {
     assert!(said.contains("x\\u{1b}[2J"), "{said}");
 }
 
-fn a_policy() {
+fn hostile_policy_is_sanitized() {
     let scratch = Scratch::new("hostile-policy");
     let quoted = serde_json::json!(HOSTILE).to_string().replace('\u{7f}', "\\u007f");
     scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
@@ -107,7 +107,7 @@ fn a_policy() {
     }
 }
 
-fn an_nvcc() {
+fn hostile_nvcc_is_sanitized() {
     let scratch = Scratch::new("hostile-nvcc");
     scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
     fs::create_dir(scratch.join("src")).expect("a folder");

@@ -20,7 +20,7 @@ use crate::judge_equal::{Dice, number, plainly, random_programs};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        totals_are_those_of_a_slow_judge
+        totals_match_slow_judge
     ]
 }
 
@@ -211,7 +211,7 @@ impl Facts {
     }
 }
 
-fn totals_are_those_of_a_slow_judge() {
+fn totals_match_slow_judge() {
     let hosts = usize::try_from(number("CUDAGUARD_HOSTS", 20_000)).expect("so many fit");
     let seed = number("CUDAGUARD_SEED", 0x2545_f491_4f6c_dd1d).max(1);
     let scratch = Scratch::new("million");

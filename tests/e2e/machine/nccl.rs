@@ -12,10 +12,10 @@ use super::guarded;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        its_file_tells_what_it_answers,
-        inspect_tells_how_it_is_reached,
-        probe_and_doctor_find_it,
-        verify_tells_which_is_loaded
+        nccl_file_names_its_version,
+        inspect_shows_how_nccl_loads,
+        probe_and_doctor_find_nccl,
+        verify_names_the_loaded_nccl
     ]
 }
 
@@ -37,7 +37,7 @@ fn program(to: &Path, objects: &[PathBuf]) {
     guarded::link(text, to, objects, &linked).unwrap_or_else(|error| panic!("{error}"));
 }
 
-fn its_file_tells_what_it_answers() {
+fn nccl_file_names_its_version() {
     let scratch = Scratch::new("nccl-answer");
     let app = scratch.join("app");
     program(&app, &[]);
@@ -50,7 +50,7 @@ fn its_file_tells_what_it_answers() {
     );
 }
 
-fn inspect_tells_how_it_is_reached() {
+fn inspect_shows_how_nccl_loads() {
     let scratch = Scratch::new("nccl-inspect");
     let linked = scratch.join("linked");
     program(&linked, &[]);
@@ -72,7 +72,7 @@ fn inspect_tells_how_it_is_reached() {
     }
 }
 
-fn probe_and_doctor_find_it() {
+fn probe_and_doctor_find_nccl() {
     let file = folder().join("libnccl.so.2").display().to_string();
     let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", folder()).run().success());
     let found = &value["nccl"][0];
@@ -83,7 +83,7 @@ fn probe_and_doctor_find_it() {
     assert_eq!((&picked["version"], &picked["fate"]), (&"2.19.3".into(), &"picked".into()), "{value}");
 }
 
-fn verify_tells_which_is_loaded() {
+fn verify_names_the_loaded_nccl() {
     let scratch = Scratch::new("nccl-verify");
     let app = scratch.join("app");
     let objects = guarded::objects(&scratch, &[fixture::manifest(Linkage::None)]);

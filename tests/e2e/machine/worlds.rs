@@ -13,13 +13,13 @@ use super::fixture;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        what_probe_sees,
-        a_probe_in_words,
+        probe_matches_fake_host,
+        probe_text_matches_fake_host,
         #[slow]
-        verify_says_what_the_program_does,
-        a_probe_tells_as_much_as_a_look,
+        verify_predicts_program_start,
+        probe_and_detection_agree,
         #[slow]
-        the_doctor
+        doctor_diagnoses_fake_hosts
     ]
 }
 
@@ -80,7 +80,7 @@ fn sorted(mut codes: Vec<String>) -> Vec<String> {
     codes
 }
 
-fn what_probe_sees() {
+fn probe_matches_fake_host() {
     let probe = |world: &World, variables: &[(&str, &str)]| Stage::new(world).probe(variables);
     let value = probe(&r580(&[T4, H100]), &[]);
     let driver = &value["driver"];
@@ -146,7 +146,7 @@ fn what_probe_sees() {
     assert!(value.get("gpus").is_none(), "{value}");
 }
 
-fn a_probe_in_words() {
+fn probe_text_matches_fake_host() {
     let stage = Stage::new(&r580(&[T4, H100]));
     let outcome = stage.machine.call(command::path(), &[(VISIBLE, "1")]).arg("probe").run().success();
     let text = snapshot::replace(&outcome.stdout, &[(&format!("{}-linux-gnu", std::env::consts::ARCH), "<triplet>")]);
@@ -154,7 +154,7 @@ fn a_probe_in_words() {
 }
 
 /// (name, machine, variables, what `verify` says). Refused is what the program itself refuses, for the same reasons.
-fn verify_says_what_the_program_does() {
+fn verify_predicts_program_start() {
     let manner = |manner| r535(&[A100]).library(|library| library.manner = manner);
     let compat = |note, gpus: &[Gpu]| {
         let library = Library { note, ..Library::new("580.95.05", 13000) };
@@ -221,7 +221,7 @@ fn verify_says_what_the_program_does() {
 }
 
 /// What `probe` wrote there says elsewhere what a look there says.
-fn a_probe_tells_as_much_as_a_look() {
+fn probe_and_detection_agree() {
     for world in [
         r580(&[A100]),
         r580(&[T4]),
@@ -241,12 +241,12 @@ fn a_probe_tells_as_much_as_a_look() {
     }
 }
 
-/// Cases of [`the_doctor`] whose output is a snapshot.
+/// Cases of [`doctor_diagnoses_fake_hosts`] whose output is a snapshot.
 const SHOWN: [&str; 5] =
     ["a good machine", "half updated", "no driver", "the closed kernel module", "a compat that is no longer needed"];
 
 /// (name, machine, variables, codes): what the doctor finds without and with the program.
-fn the_doctor() {
+fn doctor_diagnoses_fake_hosts() {
     let outdated = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
     let denied = |world: World| world.each(|_, gpu| (gpu.node, gpu.driven) = (false, false));
     let updated = World { kernel: Some("580.65.06"), ..r580(&[A100]).library(|library| library.init = 803) };

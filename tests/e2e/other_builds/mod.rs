@@ -15,22 +15,22 @@ use bazel::bazel;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        make,
+        make_builds_guarded_program,
         #[slow]
-        meson,
+        meson_builds_guarded_program,
         #[slow]
-        the_three_commands,
-        sealed_into_another_file,
-        a_shared_library,
+        documented_commands_build_guarded_program,
+        seal_writes_another_file,
+        shared_library_is_guarded,
         #[slow]
         bazel,
         #[slow]
-        text_in_c,
+        c_strings_are_escaped,
         #[slow]
-        every_option,
+        embed_options_are_applied,
         #[slow]
-        what_is_wrong,
-        without_a_guard
+        wrong_arguments_are_rejected,
+        seal_without_guard_is_rejected
     ]
 }
 
@@ -167,7 +167,7 @@ fn is_whole(project: &Project, file: &str) {
     assert_eq!((started.stdout.as_str(), started.stderr.as_str()), ("main ran\n", ""));
 }
 
-fn make() {
+fn make_builds_guarded_program() {
     let project = Project::of_page("make", "Makefile", &[]);
     let first = project.make().success();
     assert!(!first.stderr.contains("cudaguard"), "{first}");
@@ -187,7 +187,7 @@ fn make() {
     is_whole(&project, "my-model");
 }
 
-fn meson() {
+fn meson_builds_guarded_program() {
     let project = Project::of_page("meson", "meson.build", &[]);
     let [configured, built] = project.meson("debug");
     assert!(configured.stdout.contains("cargo-cudaguard found: YES"), "{configured}");
@@ -202,7 +202,7 @@ fn meson() {
     assert_eq!(fs::read(installed).ok(), fs::read(project.path("build/my-model")).ok(), "{install}");
 }
 
-fn the_three_commands() {
+fn documented_commands_build_guarded_program() {
     let project = Project::new();
     let [commands] = &blocks("")[..] else { panic!("the three commands stand together") };
     assert_eq!(commands.lines().count(), 3);
@@ -215,7 +215,7 @@ fn the_three_commands() {
 }
 
 /// The new file takes the place of what stands there, whole, and what was linked stays as it was.
-fn sealed_into_another_file() {
+fn seal_writes_another_file() {
     let project = Project::new();
     let lib = parts::cuda("13.0").join("lib64");
     let link =
@@ -250,7 +250,7 @@ fn sealed_into_another_file() {
 }
 
 /// A plugin, an extension module: the guard is in the library, which starts without a word.
-fn a_shared_library() {
+fn shared_library_is_guarded() {
     let project = Project::new();
     project.write("part.c", "int part(void) { return 7; }\n");
     let python = tools::need("python3");
@@ -266,7 +266,7 @@ fn a_shared_library() {
 }
 
 /// The guard as text: for C and C++, by both compilers, in links that throw away what nobody refers to.
-fn text_in_c() {
+fn c_strings_are_escaped() {
     let project = Project::new();
     let _ = project.compiled().embed("-o guard.c").success();
     let mut missing = Vec::new();
@@ -291,7 +291,7 @@ fn text_in_c() {
 const GLOBAL: [&str; 4] = ["--color", "--help", "--quiet", "--verbose"];
 
 /// The page names every option that there is, and none that is not.
-fn every_option() {
+fn embed_options_are_applied() {
     let page = fs::read_to_string(places::workspace().join("docs/start/other-build-systems.md")).expect("the page");
     let options = |text: &str| {
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
@@ -321,7 +321,7 @@ fn every_option() {
 }
 
 /// Each of them in words that say what to do in the build's own terms.
-fn what_is_wrong() {
+fn wrong_arguments_are_rejected() {
     let project = Project::new();
     let seen = |outcome: &Outcome, status: i32, words: &[&str]| {
         assert_eq!(outcome.status(), Some(status), "{outcome}");
@@ -375,7 +375,7 @@ fn what_is_wrong() {
 }
 
 /// A target that no guard can be made for builds on, and says so once.
-fn without_a_guard() {
+fn seal_without_guard_is_rejected() {
     let project = Project::new();
     project.write(
         "odd-cc",

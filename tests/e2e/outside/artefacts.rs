@@ -9,25 +9,25 @@ use serde_json::Value;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        of_whatever_form,
+        artifact_formats_are_read,
         #[slow]
-        a_verdict_for_the_whole,
+        artifact_has_one_verdict,
         #[slow]
-        what_a_package_promises,
+        wheel_requirements_are_checked,
         #[slow]
-        what_conda_and_an_image_promise,
+        conda_and_image_requirements_are_checked,
         #[slow]
-        what_is_kept_of_a_promise,
+        fulfilled_requirements_are_reported,
         #[slow]
-        one_library_for_each_cuda,
+        per_cuda_libraries_are_selected,
         #[slow]
-        a_stray_container_in_a_library_of_nvidias,
+        stray_container_is_ignored,
         #[slow]
-        as_sarif,
-        what_is_no_archive_says_so,
+        sarif_output_is_valid,
+        non_archive_is_reported,
         hostile_input_needs_little_memory,
         foreign_members_are_not_examined,
-        each_file_is_opened_once
+        files_are_opened_once
     ]
 }
 
@@ -89,7 +89,7 @@ fn told(file: &Path) -> Value {
     told
 }
 
-fn of_whatever_form() {
+fn artifact_formats_are_read() {
     let (scratch, wheel) = package("artefact-forms");
     let outcome = command::call(["inspect"]).arg(&wheel).run().success();
     snapshot::check("outside/wheel", &snapshot::paths(&outcome.stdout, &[(scratch.path(), "<scratch>")]));
@@ -104,7 +104,7 @@ fn of_whatever_form() {
     assert_eq!(piped["members"], expected["members"]);
 }
 
-fn a_verdict_for_the_whole() {
+fn artifact_has_one_verdict() {
     let (_scratch, wheel) = package("artefact-verdict");
     let verify = |words: &[&str]| command::call(["verify"]).arg(&wheel).args(words).run();
     let outcome = verify(&["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none"]).expect(0);
@@ -118,7 +118,7 @@ fn a_verdict_for_the_whole() {
 
 /// A wheel that carries a libcuda, two cuDNNs and the building machine's folder, and promises what does not fit; and the same with
 /// promises that fit.
-fn what_a_package_promises() {
+fn wheel_requirements_are_checked() {
     let (scratch, _) = package("artefact-promises");
     let tree = scratch.join("tree");
     let promise = |version: &str, requires: &[&str]| {
@@ -204,7 +204,7 @@ fn messages(file: &Path) -> Vec<String> {
     all.iter().map(|one| one["message"].as_str().expect("words").to_owned()).collect()
 }
 
-fn what_conda_and_an_image_promise() {
+fn conda_and_image_requirements_are_checked() {
     let (scratch, _) = package("artefact-others");
     let pack = |build: &str, depends: &str, exports: &str, env: &str| {
         scratch.file(
@@ -242,7 +242,7 @@ fn what_conda_and_an_image_promise() {
 
 /// One container with nothing but PTX, beside others with machine code: cuBLASLt 12.6 and cuSPARSE 11.7 have such, and run on drivers
 /// that cannot compile it. In a program of one's own that kernel is missed.
-fn a_stray_container_in_a_library_of_nvidias() {
+fn stray_container_is_ignored() {
     tools::need("g++");
     let scratch = Scratch::new("stray container");
     let cuda = parts::cuda("13.2");
@@ -298,7 +298,7 @@ fn a_stray_container_in_a_library_of_nvidias() {
 }
 
 /// A cuDNN that the package requires is there once it is installed, and so is what the RPATH of those that load a library finds.
-fn what_is_kept_of_a_promise() {
+fn fulfilled_requirements_are_reported() {
     let (scratch, wheel) = package("artefact-kept");
     let tree = scratch.join("tree");
     let cudnn = parts::cudnn("9.15.1").join("lib");
@@ -339,7 +339,7 @@ fn what_is_kept_of_a_promise() {
 
 /// The library of a package for each of two CUDA majors, of which a program takes one; and one beside them that nobody needs, with
 /// nothing for most GPUs.
-fn one_library_for_each_cuda() {
+fn per_cuda_libraries_are_selected() {
     let (scratch, wheel) = package("artefact-one-of");
     let (old, cuda) = (parts::cuda("11.8").join("lib/libcudart.so.11.0"), parts::cuda("13.0"));
     let link = |to: &str, cudart: &Path, object: &str| {
@@ -393,7 +393,7 @@ fn one_library_for_each_cuda() {
     assert!(outcome.stderr.contains("app/lib/libextra.so"), "{outcome}");
 }
 
-fn as_sarif() {
+fn sarif_output_is_valid() {
     let (scratch, _) = package("artefact-sarif");
     let call = |words: &[&str]| {
         let script = r#"exec "$0" "$@""#;
@@ -417,7 +417,7 @@ fn as_sarif() {
     assert!(wrong.stderr.contains("--format"), "{wrong}");
 }
 
-fn what_is_no_archive_says_so() {
+fn non_archive_is_reported() {
     tools::need("python3");
     let scratch = Scratch::new("artefact-hostile");
     // Bytes that no archive makes smaller.
@@ -572,7 +572,7 @@ fn foreign_members_are_not_examined() {
 }
 
 /// No subcommand opens the file that it examines twice, nor a library that it needs.
-fn each_file_is_opened_once() {
+fn files_are_opened_once() {
     tools::need("strace");
     let (scratch, wheel) = package("artefact-opens");
     let library = scratch.join("tree/app/lib/libapp.so");

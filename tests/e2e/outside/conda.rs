@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        what_lock_files_require
+        lock_file_requirements_are_checked
     ]
 }
 
@@ -52,7 +52,7 @@ fn releases(major: u32, range: &str) -> Vec<String> {
 
 /// One environment with a package for each requirement and each major that a member of it may need: a finding stands just where no
 /// release of that major is let in.
-fn what_lock_files_require() {
+fn lock_file_requirements_are_checked() {
     let part = parts::part("consumers");
     if Call::new("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]).run().status() != Some(0) {
         skip("Python 3.10 or newer", "rattler wants one");

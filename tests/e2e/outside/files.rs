@@ -13,13 +13,13 @@ use cudaguard_tests::{Call, Scratch, Test, command, places, project, scratch, sk
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        that_are_named,
-        of_a_project,
+        only_named_files_are_opened,
+        project_files_are_opened,
         #[slow]
-        of_a_toolkit,
+        toolkit_files_are_opened,
         #[slow]
-        of_this_machine,
-        of_a_guard_for_other_build_systems,
+        host_files_are_opened,
+        embed_files_are_opened,
     ]
 }
 
@@ -68,7 +68,7 @@ fn call(words: &[&str], scratch: &Scratch) -> Call {
     project::LEAD_ELSEWHERE.iter().fold(call, Call::env_remove)
 }
 
-fn that_are_named() {
+fn only_named_files_are_opened() {
     let scratch = Scratch::new("odd-named");
     let odd = scratch.join("odd");
     let program = command::path().to_str().expect("UTF-8");
@@ -105,7 +105,7 @@ fn package(scratch: &Scratch) {
 }
 
 /// Those that cargo reads before us are its own affair.
-fn of_a_project() {
+fn project_files_are_opened() {
     let core = places::workspace().join("guard-core");
     let core = core.to_str().expect("UTF-8");
     for (file, words) in [
@@ -129,7 +129,7 @@ fn of_a_project() {
 }
 
 /// As `check` finds them by variables, and `embed` by options.
-fn of_a_toolkit() {
+fn toolkit_files_are_opened() {
     let parts = [
         ("version.json", "{\"cuda\":{\"version\":\"12.4.1\"}}"),
         ("include/cuda.h", "#define CUDA_VERSION 12040\n"),
@@ -159,7 +159,7 @@ fn of_a_toolkit() {
 }
 
 /// What stands in for a library of the machine's, and the variables that name files.
-fn of_this_machine() {
+fn host_files_are_opened() {
     let scratch = Scratch::new("odd-machine");
     package(&scratch);
     for kind in ODD {
@@ -180,7 +180,7 @@ fn of_this_machine() {
     }
 }
 
-fn of_a_guard_for_other_build_systems() {
+fn embed_files_are_opened() {
     let scratch = Scratch::new("odd-embed");
     let embed = ["embed", "--name", "app", "-o"];
     for kind in ODD {

@@ -9,8 +9,8 @@ use crate::loading::guarded;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        of_every_verb,
-        long_lists_of_a_fleet
+        subcommands_survive_closed_output,
+        long_fleet_output_is_cut
     ]
 }
 
@@ -49,7 +49,7 @@ fn led(scratch: &Scratch, words: &[&str], redirections: &str) -> Outcome {
     call.dir(scratch.path()).env("CARGO_NET_OFFLINE", "true").run()
 }
 
-fn of_every_verb() {
+fn subcommands_survive_closed_output() {
     let scratch = scene();
     let of_this_machine = -1;
     let described = ["--driver", "535", "--gpu", "A100"];
@@ -99,7 +99,7 @@ fn of_every_verb() {
 }
 
 /// A list may have no end: whoever stops reading stops the command, and what could not be written is no success.
-fn long_lists_of_a_fleet() {
+fn long_fleet_output_is_cut() {
     let scratch = scene();
     let script = format!("yes '{OLD}' | \"$1\" verify program --fleet - --json");
     for (end, status) in [("| head -n 1", 2), (">/dev/full", 2)] {

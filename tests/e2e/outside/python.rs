@@ -5,7 +5,7 @@ use cudaguard_tests::{Call, Scratch, Test, command, parts, places, tests, tools}
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        every_function,
+        python_functions_work,
         python_types_are_strict
     ]
 }
@@ -60,7 +60,7 @@ fails(FileNotFoundError, lambda: cudaguard.inspect("--help"), "--help")
 fails(ValueError, lambda: cudaguard.verify(library, host=host, driver="535"), "host")
 "#;
 
-fn every_function() {
+fn python_functions_work() {
     // What stands in PATH may be a script that looks for the real one.
     let found = Call::new(tools::need("python3")).args(["-c", "import sys; print(sys.executable)"]).run().success();
     let python = found.stdout.trim_end();

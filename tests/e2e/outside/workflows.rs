@@ -8,9 +8,9 @@ use crate::machine::fixture::{asks_driver, program};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        an_action_verifies,
-        a_hook_checks,
-        a_container_verifies
+        github_action_verifies,
+        pre_commit_hook_checks,
+        container_verifies
     ]
 }
 
@@ -30,7 +30,7 @@ fn scene(name: &str) -> (Scratch, String) {
 }
 
 /// As the runner starts a step: bash, which ends at the first error.
-fn an_action_verifies() {
+fn github_action_verifies() {
     let action = template("templates/action/action.yml");
     let (_, step) = action.split_once("- name: Verify\n").expect("the step");
     let (variables, script) = step.split_once("      run: |\n").expect("its script");
@@ -62,7 +62,7 @@ fn an_action_verifies() {
 }
 
 /// In a package that has nothing of CUDA it passes, and where the policy is none it fails.
-fn a_hook_checks() {
+fn pre_commit_hook_checks() {
     let hook = template(".pre-commit-hooks.yaml");
     let entry = hook.lines().find_map(|line| line.trim().strip_prefix("entry: ")).expect("an entry");
     let (scratch, path) = scene("hook");
@@ -79,7 +79,7 @@ fn a_hook_checks() {
 }
 
 /// The last line of the image's recipe, with the program where it is here.
-fn a_container_verifies() {
+fn container_verifies() {
     let recipe = template("templates/examples/docker/Containerfile");
     let lines: Vec<&str> = recipe.lines().collect();
     let at = lines.iter().rposition(|line| line.starts_with("RUN ")).expect("a last line");

@@ -12,7 +12,7 @@ fn tree(name: &str) -> Tree {
     tree
 }
 
-fn of_check() {
+fn check_formats_match_snapshot() {
     let tree = tree("forms");
     let check = |form: &str| tree.call("12.4", &["check", "--release", "--format", form]).run().expect(1);
     let text = check("text");
@@ -51,7 +51,7 @@ fn of_check() {
 }
 
 /// A typing error in a workflow is no green check.
-fn nothing_to_judge_is_told() {
+fn nothing_to_check_is_reported() {
     let tree = tree("forms-nothing");
     for (arguments, words) in [
         (&["check", "-p", "ap"][..], "error: this workspace has no package `ap`; did you mean `app`?\n"),
@@ -78,7 +78,7 @@ fn nothing_to_judge_is_told() {
 }
 
 /// GitHub knows paths from the repository's top only.
-fn places_in_a_subfolder() {
+fn subdirectory_paths_are_relative() {
     let manifest = cudaguard_tests::project::package("app");
     let tree = Tree::new(
         "forms-below",
@@ -95,7 +95,7 @@ fn places_in_a_subfolder() {
     assert_eq!(place["artifactLocation"]["uri"], "native/app/Cargo.toml");
 }
 
-fn annotations_in_a_workflow() {
+fn workflow_annotations_are_printed() {
     let tree = tree("annotations");
     for arguments in [&["check", "--release"][..], &["check", "--release", "--json"], &["build", "--release"]] {
         let said = tree.call("12.4", arguments).env("GITHUB_ACTIONS", "true").run().expect(1);
@@ -109,7 +109,7 @@ fn annotations_in_a_workflow() {
 }
 
 /// What a build script says cargo passes on, indented, where the build fails; the runner passes over blanks.
-fn annotations_of_build_scripts() {
+fn build_script_annotations_are_printed() {
     let project = equipped(Project::guarded("annotated").file("src/main.rs", "fn main() {}\n"));
     project.write("cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n");
     let call = |project: &Project| with(project.cargo(["build", "--release"]), project.beside(), "12.4");
@@ -130,7 +130,7 @@ fn annotations_of_build_scripts() {
     }
 }
 
-fn annotations_of_linked_files() {
+fn linked_file_annotations_are_printed() {
     let script = |path: &str| format!("fn main() {{\n    println!(\"cargo:rustc-link-arg=-Wl,-rpath,{path}\");\n}}\n");
     let policy = "[toolkit]\nrequire = \">=12\"\n";
     let project = Project::new("annotated").file("src/main.rs", "fn main() {}\n").file("cudaguard.toml", policy);
@@ -151,7 +151,7 @@ fn annotations_of_linked_files() {
     assert!(ours.len() == 1 && ours[0].starts_with("::warning title=CG134%3A "), "{warned}");
 }
 
-fn stale_allows_are_told() {
+fn stale_allows_are_reported() {
     let tree = Tree::package("stale");
     tree.write("cudaguard.toml", "[allow]\nCG101 = \"old headers\"\n");
     let said = tree.call("12.4", &["check", "--release"]).run().success().clean_stderr();
@@ -159,7 +159,7 @@ fn stale_allows_are_told() {
     assert!(said.contains("old headers") && said.contains("cudaguard.toml"), "{said}");
 }
 
-fn packages_that_are_not_there_are_told() {
+fn unknown_packages_are_reported() {
     let tree = Tree::package("strangers");
     tree.write("cudaguard.toml", "[package.app.build]\ndev = \"deny\"\n[package.ap.build]\nrelease = \"warn\"\n");
     let said = tree.call("12.4", &["check"]).run().success().clean_stderr();
@@ -170,16 +170,16 @@ fn packages_that_are_not_there_are_told() {
 
 pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
     tests![
-        of_check,
-        nothing_to_judge_is_told,
-        places_in_a_subfolder,
-        annotations_in_a_workflow,
+        check_formats_match_snapshot,
+        nothing_to_check_is_reported,
+        subdirectory_paths_are_relative,
+        workflow_annotations_are_printed,
         #[slow]
-        annotations_of_build_scripts,
+        build_script_annotations_are_printed,
         #[slow]
-        annotations_of_linked_files,
+        linked_file_annotations_are_printed,
         #[slow]
-        stale_allows_are_told,
-        packages_that_are_not_there_are_told
+        stale_allows_are_reported,
+        unknown_packages_are_reported
     ]
 }

@@ -49,7 +49,7 @@ fn init(project: &Project, files: &[&str]) -> String {
     said
 }
 
-fn init_of_a_program() {
+fn init_guards_a_program() {
     let project = settled("init-bin").file("src/main.rs", MAIN);
     let said = init(&project, &MADE);
     assert_eq!(said.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{said}");
@@ -66,7 +66,7 @@ fn init_of_a_program() {
 
 /// `cargo publish` refuses `--offline`, so that whoever has no network has a registry in a folder, and vendored crates. Every
 /// request to elsewhere fails here.
-fn publishing_a_guarded_crate() {
+fn guarded_crate_can_be_published() {
     tools::need("git");
     let manifest = project::package("init-publish").replace("publish = false\n", "");
     let project = settled("init-publish").file("Cargo.toml", manifest).file("src/main.rs", MAIN);
@@ -90,7 +90,7 @@ fn publishing_a_guarded_crate() {
 }
 
 /// Before a registry has the library: from a checkout, and it builds; from a repository, as cargo is told of one.
-fn init_from_elsewhere() {
+fn init_works_from_other_directory() {
     let guard_core = places::workspace().join("guard-core").display().to_string();
     let bare = |name: &str| {
         let project = Project::new(name).file(".git/HEAD", "ref: refs/heads/main\n").file("src/main.rs", MAIN);
@@ -141,7 +141,7 @@ fn init_from_elsewhere() {
 
 /// From a packed crate, unpacked where a path has blanks and letters beyond ASCII, into a package with build-dependencies and in such
 /// a place; and beside a build script, where what it says is done by hand.
-fn init_in_odd_places() {
+fn init_works_in_odd_paths() {
     let seed = Project::guarded("init-odd");
     let folder = seed.beside().join("ein Klon ü");
     let packed =
@@ -193,12 +193,12 @@ fn init_in_odd_places() {
     is_guarded(&by_hand);
 }
 
-fn init_of_a_library_with_a_program() {
+fn init_guards_library_with_program() {
     let project = settled("init-both").file("src/main.rs", MAIN).file("src/lib.rs", "pub fn one() {}\n");
     let _ = init(&project, &MADE);
 }
 
-fn init_of_a_member() {
+fn init_guards_a_member() {
     let member = "[package]\nname = \"member\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
     let project = settled("init-member")
         .file("Cargo.toml", "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n")
@@ -219,7 +219,7 @@ fn lines(workflow: &str) -> Vec<&str> {
 /// With a path outside of the repository there is no workflow.
 const URL: &str = "https://example.com/cudaguard";
 
-fn init_below_the_top_of_a_repository() {
+fn init_works_below_repository_root() {
     let manifest = project::package("app");
     let tree = Tree::new(
         "init-below",
@@ -267,7 +267,7 @@ fn init_below_the_top_of_a_repository() {
 }
 
 /// GitHub's runners have no toolkit, so that a job there would fail.
-fn no_workflow_if_policy_requires_toolkit() {
+fn workflow_is_omitted_if_toolkit_required() {
     for (policy, requires) in [("", false), ("[toolkit]\nrequire = \">=12\"\n", true)] {
         let tree = Tree::package("init-waits");
         tree.write("cudaguard.toml", policy);
@@ -310,7 +310,7 @@ fn packages_without_cuda_are_skipped() {
 }
 
 /// A build script there would warn in each build that it guards nothing.
-fn init_beside_a_procedural_macro() {
+fn init_skips_proc_macros() {
     let member = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
     let macros = member("macros") + "[lib]\nproc-macro = true\n";
     let tree = Tree::new(
@@ -331,7 +331,7 @@ fn init_beside_a_procedural_macro() {
     assert!(!tree.beside().join("tree/macros/build.rs").exists());
 }
 
-fn init_beside_a_build_script() {
+fn init_extends_build_script() {
     let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n";
     let project = settled("init-script").file("src/main.rs", MAIN).file("build.rs", script);
     let said = init(&project, &MADE);
@@ -341,7 +341,7 @@ fn init_beside_a_build_script() {
     assert_eq!(read(&project, "build.rs"), script);
 }
 
-fn init_beside_a_policy() {
+fn init_keeps_existing_policy() {
     let policy = "[build]\ndev = \"warn\"\n";
     let project = settled("init-policy").file("src/main.rs", MAIN).file("cudaguard.toml", policy);
     let said = init(&project, &MADE);
@@ -350,7 +350,7 @@ fn init_beside_a_policy() {
 }
 
 /// The one target of the project is embedded, and builds guarded.
-fn init_of_a_cmake_project() {
+fn init_guards_cmake_project() {
     let lists = "cmake_minimum_required(VERSION 3.24)\nproject(demo LANGUAGES C)\nadd_executable(demo main.c)\n";
     let tree = Tree::new("init-cmake", &[("CMakeLists.txt", lists), ("main.c", "int main(void) { return 0; }\n")]);
     let init = || tree.call("12.4", &["init", "--cmake"]).run().success().stdout;
@@ -381,7 +381,7 @@ fn init_of_a_cmake_project() {
 }
 
 /// Where nobody but a person knows which target is meant, it is told, and nothing is touched.
-fn init_of_a_cmake_project_with_several_targets() {
+fn init_asks_for_cmake_target() {
     let lists = "project(demo LANGUAGES C)\nadd_executable(app main.c)\nadd_executable(tool main.c)\n";
     let tree = Tree::new("init-cmake-several", &[("CMakeLists.txt", lists)]);
     let said = tree.call("12.4", &["init", "--cmake"]).run().success().stdout;
@@ -392,7 +392,7 @@ fn init_of_a_cmake_project_with_several_targets() {
     assert!(elsewhere.stderr.contains("CMakeLists.txt: is not there: run this in the folder"), "{elsewhere}");
 }
 
-fn init_without_cuda() {
+fn init_without_cuda_is_refused() {
     let project = settled("init-plain").file("src/main.rs", MAIN);
     let plain = |arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), "none");
     let _ = plain(&["init"]).run().success();
@@ -403,23 +403,23 @@ fn init_without_cuda() {
 
 pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
     tests![
-        init_of_a_program,
+        init_guards_a_program,
         #[slow]
-        publishing_a_guarded_crate,
-        init_from_elsewhere,
+        guarded_crate_can_be_published,
+        init_works_from_other_directory,
         #[slow]
-        init_in_odd_places,
-        init_of_a_library_with_a_program,
-        init_of_a_member,
-        init_below_the_top_of_a_repository,
-        no_workflow_if_policy_requires_toolkit,
+        init_works_in_odd_paths,
+        init_guards_library_with_program,
+        init_guards_a_member,
+        init_works_below_repository_root,
+        workflow_is_omitted_if_toolkit_required,
         packages_without_cuda_are_skipped,
-        init_beside_a_procedural_macro,
-        init_beside_a_build_script,
-        init_beside_a_policy,
-        init_of_a_cmake_project,
+        init_skips_proc_macros,
+        init_extends_build_script,
+        init_keeps_existing_policy,
+        init_guards_cmake_project,
         #[slow]
-        init_of_a_cmake_project_with_several_targets,
-        init_without_cuda
+        init_asks_for_cmake_target,
+        init_without_cuda_is_refused
     ]
 }

@@ -6,7 +6,7 @@ use super::fixture::{Tree, equipped, with};
 
 const FILE: &str = "cudaguard.lock";
 
-fn is_written_kept_and_accepted_anew() {
+fn lock_is_written_and_updated() {
     let tree = Tree::package("lock-round");
     tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n");
     assert_eq!(tree.call("13.0", &["check", "--release", "--locked"]).run().success().clean_stderr(), "");
@@ -66,7 +66,7 @@ fn is_written_kept_and_accepted_anew() {
     }
 }
 
-fn keeps_what_other_targets_are_locked_to() {
+fn lock_keeps_other_targets() {
     let tree = Tree::package("lock-targets");
     let head = "# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.\nversion = 1\n";
     let other = "\n[target.riscv64gc-unknown-linux-gnu]\ntoolkit = \"11.8.89\"\n";
@@ -81,7 +81,7 @@ fn keeps_what_other_targets_are_locked_to() {
     assert_eq!(tree.call("12.4", &["check", "--locked"]).run().success().clean_stderr(), "");
 }
 
-fn of_a_workspace_is_one() {
+fn workspace_shares_one_lock() {
     let member = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
     let tree = Tree::new(
         "lock-workspace",
@@ -105,7 +105,7 @@ fn of_a_workspace_is_one() {
     assert!(drifted.contains(": sm_90a → sm_80."), "{drifted}");
 }
 
-fn that_cannot_be_read_says_where() {
+fn unreadable_lock_names_its_line() {
     let tree = Tree::package("lock-bad");
     tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n");
     for (text, line, words) in [
@@ -123,7 +123,7 @@ fn that_cannot_be_read_says_where() {
     }
 }
 
-fn that_is_no_file_is_not_opened() {
+fn non_regular_lock_is_not_opened() {
     let tree = Tree::package("lock-fifo");
     for file in [FILE, "cudaguard.toml"] {
         let path = tree.beside().join("tree").join(file);
@@ -134,7 +134,7 @@ fn that_is_no_file_is_not_opened() {
     }
 }
 
-fn holds_for_guarded_builds() {
+fn lock_applies_to_guarded_builds() {
     // What the policy asks says that CUDA is meant; nothing else here would.
     let policy = "[toolkit]\nrequire = \">=12\"\n";
     let project = Project::new("lock-wrapped").file("src/main.rs", "fn main() {}\n").file("cudaguard.toml", policy);
@@ -150,7 +150,7 @@ fn holds_for_guarded_builds() {
     assert!(!quiet.stderr.contains("CG107"), "{quiet}");
 }
 
-fn holds_under_plain_cargo() {
+fn lock_applies_to_plain_cargo() {
     let project = equipped(Project::guarded("lock-embedded").file("src/main.rs", "fn main() {}\n"));
     let beside = project.beside().to_owned();
     let cargo = |release: &str, arguments: &[&str]| with(project.cargo(arguments), &beside, release);
@@ -179,15 +179,15 @@ fn holds_under_plain_cargo() {
 
 pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
     tests![
-        is_written_kept_and_accepted_anew,
-        keeps_what_other_targets_are_locked_to,
+        lock_is_written_and_updated,
+        lock_keeps_other_targets,
         #[slow]
-        of_a_workspace_is_one,
-        that_cannot_be_read_says_where,
-        that_is_no_file_is_not_opened,
+        workspace_shares_one_lock,
+        unreadable_lock_names_its_line,
+        non_regular_lock_is_not_opened,
         #[slow]
-        holds_for_guarded_builds,
+        lock_applies_to_guarded_builds,
         #[slow]
-        holds_under_plain_cargo
+        lock_applies_to_plain_cargo
     ]
 }

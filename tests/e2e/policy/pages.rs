@@ -110,7 +110,7 @@ fn policy_page() -> String {
 }
 
 /// The codes in Rust, the words of the shim and the page are what the table of findings says.
-fn findings_are_written_from_their_table() {
+fn findings_page_matches_table() {
     for (name, text) in cudaguard_findings::read().written() {
         let kept = fs::read_to_string(cudaguard_findings::workspace().join(name)).unwrap_or_default();
         assert!(kept == text, "{name} is not what the table of findings makes of it: `cargo findings` writes it");
@@ -118,7 +118,7 @@ fn findings_are_written_from_their_table() {
 }
 
 /// What people lean on, and read: no code, weight, effect or word changes unseen. The explanations stand in `docs/reference/findings.md`.
-fn findings_are_as_they_were_read() {
+fn findings_table_roundtrips() {
     snapshot::check("policy/findings", &as_read(&cudaguard_findings::read()));
 }
 
@@ -155,7 +155,7 @@ fn as_read(findings: &Findings) -> String {
 
 /// No value of the table can be another one unseen: each, changed, is one that cannot be read, that does not go together with
 /// the rest, or that reads otherwise.
-fn each_value_of_the_findings_counts() {
+fn findings_values_are_used() {
     let path = cudaguard_findings::workspace().join(cudaguard_findings::TABLE);
     let source = fs::read_to_string(path).expect("the table");
     let (head, findings) = source.split_once("\n[[finding]]\n").expect("findings");
@@ -232,7 +232,7 @@ fn otherwise(value: &str) -> Option<String> {
 }
 
 /// What a row of the table says goes together, and every finding says what to do, or that nothing needs to be done.
-fn each_row_of_the_findings_holds_together() {
+fn findings_rows_are_consistent() {
     let wrong = apart(&cudaguard_findings::read());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -282,7 +282,7 @@ fn apart(findings: &Findings) -> Vec<String> {
 }
 
 /// Findings that no test names are findings that nobody has seen.
-fn each_finding_has_a_trial() {
+fn findings_are_all_tested() {
     fn sources(folder: &Path, found: &mut String) {
         for entry in fs::read_dir(folder).expect("a folder").flatten() {
             let path = entry.path();
@@ -339,7 +339,7 @@ fn command_line_page_matches_help() {
     held("docs/reference/cli.md", &command_line_page());
 }
 
-fn every_key_of_the_policy_has_its_place_in_the_docs() {
+fn policy_keys_are_documented() {
     held("docs/reference/policy.md", &policy_page());
 }
 
@@ -357,7 +357,7 @@ pub(crate) fn held(name: &str, page: &str) {
 }
 
 /// Words as they stand on a command line, and what bash offers for the last one.
-fn bash_completes_verbs_and_options() {
+fn bash_completes_subcommands_and_options() {
     let script = command::call(["completions", "bash"]).run().success().stdout;
     let scratch = Scratch::new("completions");
     let file = scratch.file("completions", script);
@@ -386,7 +386,7 @@ fn bash_completes_verbs_and_options() {
 }
 
 /// A page for every verb, each with its options and without a word that `man` stumbles over.
-fn manual_pages_of_every_verb() {
+fn manual_pages_cover_all_subcommands() {
     let scratch = Scratch::new("manual");
     let folder = scratch.join("share/man/man1");
     let _ = command::call(["man"]).arg(&folder).run().success();
@@ -434,15 +434,15 @@ fn manual_pages_of_every_verb() {
 
 pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
     tests![
-        findings_are_written_from_their_table,
-        findings_are_as_they_were_read,
-        each_row_of_the_findings_holds_together,
+        findings_page_matches_table,
+        findings_table_roundtrips,
+        findings_rows_are_consistent,
         #[slow]
-        each_value_of_the_findings_counts,
-        each_finding_has_a_trial,
-        every_key_of_the_policy_has_its_place_in_the_docs,
+        findings_values_are_used,
+        findings_are_all_tested,
+        policy_keys_are_documented,
         command_line_page_matches_help,
-        bash_completes_verbs_and_options,
-        manual_pages_of_every_verb
+        bash_completes_subcommands_and_options,
+        manual_pages_cover_all_subcommands
     ]
 }

@@ -88,7 +88,7 @@ pub(crate) fn tests() -> Vec<Test> {
             test(format!("profiles::{name}"), move || build(row)).slow()
         })
         .collect();
-    tests.push(test("profiles::the_manifest_names_the_profile_itself", record_name).slow());
+    tests.push(test("profiles::manifest_names_the_profile", record_name).slow());
     tests
 }
 

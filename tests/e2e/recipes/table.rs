@@ -48,12 +48,12 @@ pub(crate) fn toolkits() -> Vec<Recipe> {
             machine.cuda_11_8_in_use();
         }),
         recipe(
-            "a-package-that-asks-for-more",
+            "package-with-stricter-policy",
             &["CG103"],
             "[toolkit]\nrequire = \">=12\"\n[package.app.toolkit]\nrequire = \">=13.5\"\n[package.other.toolkit]\nrequire = \"<12\"\n",
             |machine| machine.cuda_in_use("13.0"),
         ),
-        recipe("cuda-home-that-is-gone", &["CG100"], "[toolkit]\nrequire = \">=12.4\"\n", |machine| {
+        recipe("cuda-home-is-missing", &["CG100"], "[toolkit]\nrequire = \">=12.4\"\n", |machine| {
             machine.set_at("CUDA_HOME", "cuda-12.4");
         }),
         recipe("gcc-too-new-for-nvcc", &["CG105"], "", |machine| {
@@ -123,7 +123,7 @@ pub(crate) fn cudnn() -> Vec<Recipe> {
         // The linker may be given one that nothing names.
         Recipe {
             observed: Some(&["CG113"]),
-            ..recipe("cudnn-asked-for-and-not-there", &["CG113"], "[cudnn]\nrequire = \"^9.1\"\n", |machine| {
+            ..recipe("required-cudnn-is-missing", &["CG113"], "[cudnn]\nrequire = \"^9.1\"\n", |machine| {
                 machine.cuda_in_use("13.0");
                 machine.set_at("CUDNN_PATH", "cudnn");
             })
@@ -133,11 +133,11 @@ pub(crate) fn cudnn() -> Vec<Recipe> {
 
 pub(crate) fn archs() -> Vec<Recipe> {
     vec![
-        recipe("an-arch-of-a-later-toolkit", &["CG120"], "", |machine| {
+        recipe("arch-of-a-later-toolkit", &["CG120"], "", |machine| {
             machine.cuda_11_8_in_use();
             machine.set("CUDAARCHS", "90;120");
         }),
-        recipe("an-arch-that-was-dropped", &["CG121"], "[gpu]\narchs = [\"sm_70\", \"sm_80\"]\n", |machine| {
+        recipe("dropped-arch", &["CG121"], "[gpu]\narchs = [\"sm_70\", \"sm_80\"]\n", |machine| {
             machine.cuda_in_use("13.0");
         }),
         recipe("native-without-a-gpu", &["CG124"], "", |machine| {
@@ -153,7 +153,7 @@ pub(crate) fn archs() -> Vec<Recipe> {
             machine.path_first("bin");
             machine.set("CUDAARCHS", "native");
         }),
-        recipe("an-arch-that-nobody-can-read", &["CG126"], "", |machine| {
+        recipe("unreadable-arch", &["CG126"], "", |machine| {
             machine.cuda_in_use("13.0");
             machine.set("CUDAARCHS", "80;hopper");
         }),
@@ -177,7 +177,7 @@ pub(crate) fn fleets() -> Vec<Recipe> {
         Recipe {
             observed: Some(&["CG130"]),
             ..recipe(
-                "a-gpu-that-nothing-serves",
+                "gpu-without-code",
                 &["CG132"],
                 "[gpu]\narchs = [\"sm_80\", \"sm_90\", \"compute_90\"]\nfleet = [\"T4\", \"A100\"]\n",
                 |machine| {
@@ -192,7 +192,7 @@ pub(crate) fn fleets() -> Vec<Recipe> {
         Recipe {
             warnings: &["CG133"],
             observed: Some(&["CG133"]),
-            ..recipe("a-driver-older-than-the-toolkit", &[], "[driver]\nfleet = \"535\"\n", |machine| {
+            ..recipe("driver-older-than-the-toolkit", &[], "[driver]\nfleet = \"535\"\n", |machine| {
                 machine.cuda_in_use("13.0");
                 machine.kernel("13.0", "-arch=sm_80");
             })
@@ -209,12 +209,12 @@ pub(crate) fn fleets() -> Vec<Recipe> {
                 },
             )
         },
-        recipe("a-cudnn-older-than-the-headers", &["CG136"], "[cudnn]\nfleet = \"9.1\"\n", |machine| {
+        recipe("cudnn-older-than-the-headers", &["CG136"], "[cudnn]\nfleet = \"9.1\"\n", |machine| {
             machine.cuda_in_use("13.0");
             machine.cudnn("cudnn", "9.15.1");
             machine.set_at("CUDNN_PATH", "cudnn");
         }),
-        recipe("a-gpu-that-cudnn-has-left", &["CG137"], "[gpu]\nfleet = [\"P100\", \"A100\"]\n", |machine| {
+        recipe("gpu-dropped-by-cudnn", &["CG137"], "[gpu]\nfleet = [\"P100\", \"A100\"]\n", |machine| {
             machine.cuda_in_use("13.0");
             machine.cudnn("cudnn", "9.15.1");
             machine.set_at("CUDNN_PATH", "cudnn");
@@ -227,13 +227,13 @@ pub(crate) fn without_cuda() -> Vec<Recipe> {
     vec![
         Recipe {
             warnings: &["CG133"],
-            ..recipe("a-driver-older-than-a-toolkit-that-lies-there", &[], "[driver]\nfleet = \"535\"\n", |machine| {
+            ..recipe("driver-older-than-unused-toolkit", &[], "[driver]\nfleet = \"535\"\n", |machine| {
                 machine.cuda_in_use("13.0");
             })
         },
         Recipe {
             warnings: &["CG132"],
-            ..recipe("archs-that-are-set-for-others", &[], "[gpu]\nfleet = [\"T4\"]\n", |machine| {
+            ..recipe("archs-set-for-other-tools", &[], "[gpu]\nfleet = [\"T4\"]\n", |machine| {
                 machine.cuda_in_use("13.0");
                 machine.set("CUDAARCHS", "80");
             })

@@ -11,43 +11,43 @@ use super::fixture::{
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        the_toolkit_in_path_alone,
+        toolkit_from_path_is_recorded,
         #[slow]
-        another_major_than_in_path,
+        other_major_than_path_is_recorded,
         #[slow]
-        no_toolkit_in_path,
+        missing_path_toolkit_is_recorded,
         #[slow]
-        cudart_of_another_major,
+        other_cudart_major_is_refused,
         #[slow]
-        cudart_of_another_release,
+        other_cudart_release_is_reported,
         #[slow]
-        a_library_made_elsewhere,
+        prebuilt_library_is_not_blamed,
         #[slow]
-        objects_of_an_earlier_toolkit,
+        stale_objects_are_reported,
         #[slow]
-        the_policy_is_about_what_was_used,
+        policy_checks_used_toolkit,
         #[slow]
-        a_shared_cudart,
+        shared_cudart_is_recorded,
         #[slow]
-        two_toolkits_are_named_and_one_is_used,
+        unused_toolkit_is_ignored,
         #[slow]
-        two_toolkits_are_named_under_plain_cargo,
+        plain_cargo_ignores_unused_toolkit,
         #[slow]
-        a_library_whose_headers_nobody_names,
+        cudnn_without_headers_is_recorded,
         #[slow]
-        a_library_however_it_is_named_to_the_linker,
+        linker_spellings_of_cudnn_are_recognized,
         #[slow]
-        the_host_compiler_that_compiled,
+        used_host_compiler_is_recorded,
         #[slow]
-        an_arch_that_is_declared_and_not_made,
+        missing_declared_arch_is_reported,
         #[slow]
-        the_lock_holds_what_was_compiled_with,
+        lock_records_used_toolchain,
         #[slow]
-        policy_of_a_library_whose_headers_nobody_names,
+        policy_checks_cudnn_without_headers,
     ]
 }
 
-fn the_toolkit_in_path_alone() {
+fn toolkit_from_path_is_recorded() {
     let fixture = package("alone", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
     let built = build(&fixture, &["--release"], Some("13.0")).success();
@@ -57,7 +57,7 @@ fn the_toolkit_in_path_alone() {
     assert_eq!(manifest["cudart"], json!({"linkage": "static", "version": "13.0"}));
 }
 
-fn another_major_than_in_path() {
+fn other_major_than_path_is_recorded() {
     for (used, in_path, floor) in [("13.0", "11.8", "13.0"), ("11.8", "13.0", "11.0")] {
         let fixture = package("other", "");
         fixture.write("tools", nvcc(used) + &cudart(used));
@@ -82,7 +82,7 @@ fn another_major_than_in_path() {
     }
 }
 
-fn no_toolkit_in_path() {
+fn missing_path_toolkit_is_recorded() {
     let fixture = package("nowhere", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
     let built = build(&fixture, &["--release"], None).success();
@@ -96,7 +96,7 @@ fn no_toolkit_in_path() {
     assert_eq!(codes(&outcome), ["error[CG133]"], "{outcome}");
 }
 
-fn cudart_of_another_major() {
+fn other_cudart_major_is_refused() {
     for in_path in ["11.8", "13.0"] {
         let fixture = package("majors", "");
         fixture.write("tools", nvcc("11.8") + &cudart("13.0"));
@@ -121,7 +121,7 @@ fn cudart_of_another_major() {
     }
 }
 
-fn cudart_of_another_release() {
+fn other_cudart_release_is_reported() {
     let fixture = package("releases", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.2"));
     let outcome = refused(&fixture, Some("13.0"));
@@ -130,7 +130,7 @@ fn cudart_of_another_release() {
     assert_eq!(manifest(&fixture.built("debug/app"))["cudart"]["version"], "13.2");
 }
 
-fn a_library_made_elsewhere() {
+fn prebuilt_library_is_not_blamed() {
     // Of another major nothing is promised; of an older release of the same it works.
     for (other, in_path, fine, said) in
         [("11.8", "13.0", false, "error[CG145]"), ("13.0", "13.2", true, "warning[CG145]")]
@@ -147,7 +147,7 @@ fn a_library_made_elsewhere() {
     }
 }
 
-fn objects_of_an_earlier_toolkit() {
+fn stale_objects_are_reported() {
     let fixture = package("kept", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
     let _ = build(&fixture, &[], Some("13.0")).success();
@@ -160,7 +160,7 @@ fn objects_of_an_earlier_toolkit() {
     assert_eq!(manifest(&fixture.built("debug/app"))["toolkit"], json!({"version": "13.0.0", "known": "observed"}));
 }
 
-fn the_policy_is_about_what_was_used() {
+fn policy_checks_used_toolkit() {
     let fixture = package("policy", "[toolkit]\nrequire = \">=13\"\n");
     fixture.write("tools", nvcc("11.8") + &cudart("11.8"));
     let outcome = refused(&fixture, Some("13.0"));
@@ -168,7 +168,7 @@ fn the_policy_is_about_what_was_used() {
     assert!(outcome.stderr.contains("the policy asks for CUDA >=13, but app holds code from CUDA 11.8."), "{outcome}");
 }
 
-fn a_shared_cudart() {
+fn shared_cudart_is_recorded() {
     for (used, linked, said) in
         [("13.0", "13.0", &[][..]), ("13.0", "13.2", &["error[CG145]"]), ("11.8", "13.0", &["error[CG145]"])]
     {
@@ -189,7 +189,7 @@ fn a_shared_cudart() {
 }
 
 /// `PATH` names one toolkit and `CUDA_HOME` another: where one made all of the file, the other is no ground to refuse.
-fn two_toolkits_are_named_and_one_is_used() {
+fn unused_toolkit_is_ignored() {
     let policy = "[toolkit]\nrequire = \">=13\"\n";
     for (used, also, policy) in [("13.0", "13.2", ""), ("13.2", "13.0", policy), ("13.0", "11.8", policy)] {
         let home = parts::cuda(if used == "13.0" { also } else { used });
@@ -217,7 +217,7 @@ fn two_toolkits_are_named_and_one_is_used() {
 }
 
 /// `embed!()` without the command: before linking nothing shows which of the two is used.
-fn two_toolkits_are_named_under_plain_cargo() {
+fn plain_cargo_ignores_unused_toolkit() {
     let project = Project::guarded("app").file("src/main.rs", "fn main() {}\n");
     for (path, home) in [("13.0", "11.8"), ("13.0", "13.2"), ("11.8", "13.0")] {
         let [in_path, at_home] = [path, home].map(parts::cuda);
@@ -250,7 +250,7 @@ fn two_toolkits_are_named_under_plain_cargo() {
 }
 
 /// cuDNN linked by a build script whose `-I` leaves no trace.
-fn a_library_whose_headers_nobody_names() {
+fn cudnn_without_headers_is_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
     let old = |fixture: &crate::wrapper::fixture::Fixture| {
@@ -303,7 +303,7 @@ fn a_library_whose_headers_nobody_names() {
 }
 
 /// By its path, which goes before all folders, or in a folder that only the linker is told of.
-fn a_library_however_it_is_named_to_the_linker() {
+fn linker_spellings_of_cudnn_are_recognized() {
     let [cudnn, old] = ["9.15.1", "9.1.0"].map(|version| parts::cudnn(version).join("lib").display().to_string());
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
     for tools in [
@@ -333,7 +333,7 @@ fn a_library_however_it_is_named_to_the_linker() {
 }
 
 /// `CXX` and `PATH` suggest one compiler, and nvcc has called another.
-fn the_host_compiler_that_compiled() {
+fn used_host_compiler_is_recorded() {
     let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
     let version = |program: &str| Call::new(program).arg("-dumpversion").run().success().stdout.trim().to_owned();
     let full = |program: &str| Call::new(program).arg("-dumpfullversion").run().success().stdout.trim().to_owned();
@@ -361,7 +361,7 @@ fn the_host_compiler_that_compiled() {
 }
 
 /// A variable names archs, and the build script follows its own mind.
-fn an_arch_that_is_declared_and_not_made() {
+fn missing_declared_arch_is_reported() {
     let fixture = package("declared", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
     let with = |archs: &str| call(&fixture, &["--release"], Some("13.0")).env("CUDAARCHS", archs).run().success();
@@ -374,7 +374,7 @@ fn an_arch_that_is_declared_and_not_made() {
 }
 
 /// No nvcc is in `PATH`, or another host compiler is suggested: the lock is of what was used, and held against that.
-fn the_lock_holds_what_was_compiled_with() {
+fn lock_records_used_toolchain() {
     let clang = tools::need("clang++").display().to_string();
     let fixture = package("locked", "");
     let tools_of = |version: &str, ccbin: &str| format!("ccbin {ccbin}\n") + &nvcc(version) + &cudart(version);
@@ -419,7 +419,7 @@ fn the_lock_holds_what_was_compiled_with() {
 }
 
 /// The policy is about the library that the linker took, and it can say which headers they were.
-fn policy_of_a_library_whose_headers_nobody_names() {
+fn policy_checks_cudnn_without_headers() {
     let cudnn = parts::cudnn("9.15.1");
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
     let fixture = package("asked", "");

@@ -13,17 +13,17 @@ use super::fixture::{codes, manifest, with_toolkit};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        the_compiler_that_cxx_names,
+        cxx_compiler_is_recorded,
         #[slow]
-        headers_that_a_script_names,
+        script_headers_are_recorded,
         #[slow]
-        headers_of_another_release,
+        other_header_release_is_reported,
         #[slow]
-        headers_that_others_have_replaced,
+        replaced_headers_are_reported,
         #[slow]
-        headers_that_only_the_guard_looked_at,
+        guard_inspected_headers_are_ignored,
         #[slow]
-        headers_in_the_calls_that_cc_tells,
+        headers_in_cc_calls_are_recorded,
     ]
 }
 
@@ -44,7 +44,7 @@ fn release(program: &str, option: &str) -> String {
 }
 
 /// `CXX=clang++`, which compiles for cc and for nvcc: it is on record, in the lock, and another one is told.
-fn the_compiler_that_cxx_names() {
+fn cxx_compiler_is_recorded() {
     let (clang, gcc) = (release("clang++", "-dumpversion"), release("g++-11", "-dumpfullversion"));
     let script = format!(
         "    cc::Build::new().cuda(true).cudart(\"none\").flag(\"-arch=sm_80\").file(\"kernel.cu\").compile(\"kernel\");\n    \
@@ -133,7 +133,7 @@ fn cudnn(project: &Project, file: &str) -> Value {
 
 /// What shows them is taken: debug info, a compiler's list, what the script announces. Nothing does in a release build by
 /// cc alone: then the library's release stands for theirs, and it is said.
-fn headers_that_a_script_names() {
+fn script_headers_are_recorded() {
     let include = parts::cudnn("9.15.1").join("include");
     let known = json!({"version": "9.15.1", "linkage": "linked"});
     let by_library = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
@@ -164,7 +164,7 @@ fn headers_that_a_script_names() {
 }
 
 /// Compiled with one release and linked to another.
-fn headers_of_another_release() {
+fn other_header_release_is_reported() {
     let include = parts::cudnn("9.1.0").join("include");
     for way in [ANNOUNCED, LISTED] {
         let project = with_cudnn(way);
@@ -186,7 +186,7 @@ fn headers_of_another_release() {
 }
 
 /// The folder holds other headers now than those that were compiled with, older ones by their times: they tell nothing.
-fn headers_that_others_have_replaced() {
+fn replaced_headers_are_reported() {
     let project = with_cudnn(LISTED);
     let include = project.beside().join("headers");
     let lay = |version: &str| {
@@ -212,7 +212,7 @@ fn headers_that_others_have_replaced() {
 
 /// `embed!()` announces the headers that it has found, so that cargo asks again where they change: that is no sign that
 /// anybody compiled with them.
-fn headers_that_only_the_guard_looked_at() {
+fn guard_inspected_headers_are_ignored() {
     let ours = project::build_dependency().replace("[build-dependencies]\n", "");
     let project = with_cudnn(BY_CC).append("Cargo.toml", &ours);
     let script = fs::read_to_string(project.path().join("build.rs")).expect("just written");
@@ -228,7 +228,7 @@ fn headers_that_only_the_guard_looked_at() {
 }
 
 /// The cc crate tells its calls where it is asked to, and older releases of it always did: `running: "c++" "-I" …`.
-fn headers_in_the_calls_that_cc_tells() {
+fn headers_in_cc_calls_are_recorded() {
     let root = |project: &Project| {
         let root = project.beside().join("root");
         let old = "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n";

@@ -19,19 +19,19 @@ use crate::cmake::fixture::{Cmake, NINJA, Tree, include, said, toolkit};
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
         #[slow]
-        objects_of_another_toolkit,
+        other_toolkit_objects_are_reported,
         #[slow]
-        kernels_and_cudart_of_two_toolkits,
+        kernel_and_cudart_mismatch_is_reported,
         #[slow]
-        no_toolkit_that_cmake_knows,
+        toolkit_unknown_to_cmake_is_recorded,
         #[slow]
-        headers_in_a_flag,
+        headers_from_flags_are_recorded,
         #[slow]
-        the_host_compiler_that_compiled,
+        used_host_compiler_is_recorded,
         #[slow]
-        an_arch_that_is_declared_and_not_made,
+        missing_declared_arch_is_reported,
         #[slow]
-        headers_of_a_library_inside,
+        static_library_headers_are_recorded,
     ];
     tests.extend(cudnn::tests());
     tests.extend(left::tests());
@@ -117,7 +117,7 @@ fn judged_as(tree: &Tree, code: &str, build: impl Fn(&str) -> Outcome) {
 
 const FIND: &str = "find_package(CUDAToolkit REQUIRED)";
 
-fn objects_of_another_toolkit() {
+fn other_toolkit_objects_are_reported() {
     let tree = tree("another", FIND, "");
     let right = object(&tree, "13.0");
     let built = build(&tree, "Release", Some("13.0"), &[&right, &cudart("13.0")]).success();
@@ -131,7 +131,7 @@ fn objects_of_another_toolkit() {
     assert_eq!(manifest["cudart"]["version"], "11.8");
 }
 
-fn kernels_and_cudart_of_two_toolkits() {
+fn kernel_and_cudart_mismatch_is_reported() {
     let tree = tree("two", FIND, "");
     let old = object(&tree, "11.8");
     let manifest = judged(&tree, Some("13.0"), &[&old, &cudart("13.0")], "CG145");
@@ -139,7 +139,7 @@ fn kernels_and_cudart_of_two_toolkits() {
     assert_eq!(manifest["toolkit"]["besides"], json!(["11.8"]));
 }
 
-fn no_toolkit_that_cmake_knows() {
+fn toolkit_unknown_to_cmake_is_recorded() {
     let tree = tree("none", "", "");
     let link = [object(&tree, "13.0"), cudart("13.0")];
     let link: Vec<&Path> = link.iter().map(PathBuf::as_path).collect();
@@ -152,7 +152,7 @@ fn no_toolkit_that_cmake_knows() {
 }
 
 /// cuDNN whose headers only a flag names.
-fn headers_in_a_flag() {
+fn headers_from_flags_are_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let flag = format!("add_compile_options(\"SHELL:-isystem \\\"{}\\\"\")", cudnn.join("include").display());
     let tree = tree("flag", &flag, "");
@@ -174,7 +174,7 @@ fn headers_in_a_flag() {
 }
 
 /// nvcc calls another compiler than the one that CMake compiles C++ with, by CMake's variable or by an option.
-fn the_host_compiler_that_compiled() {
+fn used_host_compiler_is_recorded() {
     let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
     let release = Call::new(&gcc).arg("-dumpfullversion").run().success().stdout;
     let plain = "add_executable(app main.cpp kernel.cu)\n";
@@ -202,7 +202,7 @@ fn the_host_compiler_that_compiled() {
     }
 }
 
-fn an_arch_that_is_declared_and_not_made() {
+fn missing_declared_arch_is_reported() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX CUDA)\n{}\
          add_executable(app main.cpp kernel.cu)\ncudaguard_embed(app ${{DECLARED}})\n",
@@ -224,7 +224,7 @@ const OPS: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnG
                    unsigned long ops() { return cudnnGetVersion() == CUDNN_MAJOR * 10000 + CUDNN_MINOR * 100 + CUDNN_PATCHLEVEL; }\n";
 
 /// A static library sees cuDNN's headers, and the program that it becomes part of does not.
-fn headers_of_a_library_inside() {
+fn static_library_headers_are_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let include = cudnn.join("include");
     for (kind, names_headers) in [

@@ -10,9 +10,9 @@ use crate::wrapper::fixture::Fixture;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        the_oldest_driver_serves_the_cudnn_that_was_linked,
+        oldest_driver_is_checked_against_cudnn,
         #[slow]
-        the_lock_holds_the_cudnn_that_was_linked
+        lock_records_linked_cudnn
     ]
 }
 
@@ -31,7 +31,7 @@ fn linked_to(cudnn: &str) -> String {
 }
 
 /// A cuDNN holds a cudart of its own: 9.15.1 is made for CUDA 12 and for CUDA 13, and its headers are the same.
-fn the_oldest_driver_serves_the_cudnn_that_was_linked() {
+fn oldest_driver_is_checked_against_cudnn() {
     let include = parts::cudnn("9.15.1").join("include");
     for (cudnn, fleet, fine) in [
         ("9.15.1", "535", false),
@@ -65,7 +65,7 @@ fn the_oldest_driver_serves_the_cudnn_that_was_linked() {
 }
 
 /// Nothing names its headers: what was linked is agreed on, and another one is told.
-fn the_lock_holds_the_cudnn_that_was_linked() {
+fn lock_records_linked_cudnn() {
     let fixture = project("locked", "");
     let tools = |cudnn: &str| super::fixture::nvcc("13.0") + &super::fixture::cudart("13.0") + &linked_to(cudnn);
     fixture.write("tools", tools("9.15.1"));

@@ -14,11 +14,11 @@ use crate::wrapper::fixture::{Fixture, package as head};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        one_toolkit_under_many_names,
+        toolkit_aliases_are_one_toolkit,
         #[slow]
-        another_toolkit_however_it_is_named,
+        other_toolkit_is_found_by_aliases,
         #[slow]
-        members_with_toolkits_of_their_own
+        members_may_use_different_toolkits
     ]
 }
 
@@ -55,7 +55,7 @@ fn behind_ccache(folder: &Scratch, version: &str) -> OsString {
     format!("ccache {}", link.join("bin/nvcc").display()).into()
 }
 
-fn one_toolkit_under_many_names() {
+fn toolkit_aliases_are_one_toolkit() {
     let root = parts::cuda("13.0");
     let fixture = package("named", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
@@ -98,7 +98,7 @@ const MAIN: &str =
     "unsafe extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
 
 /// The build script compiles with 13.0 all the same.
-fn another_toolkit_however_it_is_named() {
+fn other_toolkit_is_found_by_aliases() {
     let fixture = package("other", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
     let other = parts::cuda("13.2");
@@ -138,7 +138,7 @@ fn another_toolkit_however_it_is_named() {
 }
 
 /// Each is judged by its own code; a lock for both there cannot be, and it says so.
-fn members_with_toolkits_of_their_own() {
+fn members_may_use_different_toolkits() {
     let whole = package("whole", "");
     let text = |name: &str| fs::read_to_string(whole.root.join(name)).expect("just written");
     let (script, kernel) = (text("build.rs"), text("kernel.cu"));

@@ -14,13 +14,13 @@ use super::fixture::{codes, independently, manifest, with_toolkit};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        a_link_that_leads_elsewhere,
+        redirected_link_rebuilds,
         #[slow]
-        replaced_in_place_by_older_files,
+        toolkit_replaced_by_older_rebuilds,
         #[slow]
-        another_toolkit_in_path,
+        other_toolkit_in_path_rebuilds,
         #[slow]
-        a_script_that_embeds_compiles_anew,
+        embed_script_runs_again,
     ]
 }
 
@@ -156,24 +156,24 @@ fn switched(switch: Switch, way: &str, old: &str, new: &str) {
     assert_eq!(recorded(&file), new, "{switch:?} {way}");
 }
 
-fn a_link_that_leads_elsewhere() {
+fn redirected_link_rebuilds() {
     switched(Switch::Link, BY_ITSELF, "13.0", "13.2");
     switched(Switch::Link, BY_CC, "11.8", "13.0");
 }
 
-fn replaced_in_place_by_older_files() {
+fn toolkit_replaced_by_older_rebuilds() {
     switched(Switch::InPlace, BY_ITSELF, "13.0", "11.8");
     switched(Switch::InPlace, BY_CC, "13.2", "13.0");
 }
 
-fn another_toolkit_in_path() {
+fn other_toolkit_in_path_rebuilds() {
     switched(Switch::Path, BY_CC, "13.0", "13.2");
     switched(Switch::Path, PTX, "11.8", "13.0");
 }
 
 /// With `embed!()` in the script that compiles, the command has it run again, whatever the times say. Under plain cargo note
 /// and code are of one run of it, so that both are old or both are new.
-fn a_script_that_embeds_compiles_anew() {
+fn embed_script_runs_again() {
     for (switch, old, new) in [(Switch::Link, "11.8", "13.0"), (Switch::InPlace, "13.2", "13.0")] {
         let project = package(BY_ITSELF).append("Cargo.toml", &project::build_dependency());
         let script = fs::read_to_string(project.path().join("build.rs")).expect("just written");

@@ -24,9 +24,9 @@ use crate::judge_equal::{Dice, number, random_programs};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("held::nothing_is_taken_that_the_judge_refuses", nothing_is_taken_that_the_judge_refuses).slow(),
-        test("held::their_own_code_says_the_same", their_own_code_says_the_same).slow(),
-        test("held::admitted_pods_go_to_machines_that_run_them", admitted_pods_go_to_machines_that_run_them).slow(),
+        test("held::requirements_admit_only_accepted_hosts", requirements_admit_only_accepted_hosts).slow(),
+        test("held::consumer_code_agrees", consumer_code_agrees).slow(),
+        test("held::pods_reach_compatible_nodes", pods_reach_compatible_nodes).slow(),
     ]
 }
 
@@ -195,7 +195,7 @@ fn each_drawn(name: &str, mut take: impl FnMut(&Drawn, &mut Dice) -> ControlFlow
     }
 }
 
-fn nothing_is_taken_that_the_judge_refuses() {
+fn requirements_admit_only_accepted_hosts() {
     let without: Vec<&str> = ["nix-instantiate"].into_iter().filter(|tool| tools::find(tool).is_none()).collect();
     let held = || CONSUMERS.iter().filter(|consumer| consumer.form != "nix" || without.is_empty());
     let mut counts: [Count; CONSUMERS.len()] = Default::default();
@@ -269,7 +269,7 @@ fn nothing_is_taken_that_the_judge_refuses() {
 
 /// A pod that the policy admits goes by its own affinity: to no machine that the judge refuses. Its affinity is that of the program, one
 /// term of it, or that of another program.
-fn admitted_pods_go_to_machines_that_run_them() {
+fn pods_reach_compatible_nodes() {
     let (mut pairs, mut taken, mut of_others) = (0, 0, 0);
     let mut other: Option<String> = None;
     each_drawn("requirements-pods", |Drawn { file, manifests, machines }, dice| {
@@ -340,7 +340,7 @@ fn bills_say_what_is_asked(file: &Path, manifests: &[Manifest]) {
 
 /// What this suite says of a consumer is what the consumer's own code says, of each text that is written: rattler of conda's pins,
 /// variantlib of the wheel's properties; and the texts are what the schemas of Kubernetes and of `CycloneDX` take, and SPDX's tools.
-fn their_own_code_says_the_same() {
+fn consumer_code_agrees() {
     let part = parts::part("consumers");
     let old = "import sys; sys.exit(sys.version_info < (3, 10))";
     if Call::new("python3").args(["-c", old]).run().status() != Some(0) {

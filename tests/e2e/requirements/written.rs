@@ -13,15 +13,15 @@ use crate::machine::fixture::{asks_driver, demo, gpu, json, manifest, of_driver,
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        every_form,
-        several_files,
-        minor_version_compatibility,
-        eessi_1491_a_program_of_12_4_on_a_driver_of_12_2,
-        devices_that_lack_an_attribute,
-        pods_that_are_admitted,
-        capabilities_that_nix_builds_for,
-        nothing_is_asked,
-        nothing_can_be_derived,
+        requirement_formats_match_snapshot,
+        several_files_are_combined,
+        minor_version_compatibility_is_used,
+        eessi_1491_newer_toolkit_on_driver,
+        devices_without_attribute_are_excluded,
+        admission_selects_pods,
+        nix_capabilities_are_listed,
+        program_without_cuda_has_no_requirements,
+        underivable_requirements_are_an_error,
     ]
 }
 
@@ -87,7 +87,7 @@ fn built_with_12_4() -> Manifest {
     made
 }
 
-fn every_form() {
+fn requirement_formats_match_snapshot() {
     for form in FORMS {
         let text = written(form, &[example()]);
         assert_eq!(text, written(form, &[example()]), "{form} says the same each time");
@@ -101,7 +101,7 @@ fn every_form() {
 }
 
 /// All must run: what both are fit for, by the newer driver of both.
-fn several_files() {
+fn several_files_are_combined() {
     let both = written("text", &[example(), of_driver()]);
     snapshot::check("requirements/several", &plain(&both));
     let value: serde_json::Value = serde_json::from_str(&written("json", &[example(), of_driver()])).expect("JSON");
@@ -110,7 +110,7 @@ fn several_files() {
 
 /// Built with 12.4, on a driver of 12.2: what a newer toolkit of the same major made runs there. EESSI's software layer once refused
 /// that, since it compared the two.
-fn minor_version_compatibility() {
+fn minor_version_compatibility_is_used() {
     let on = |release: &str, cuda: (u32, u32)| Seen {
         processor: std::env::consts::ARCH,
         release: release.to_owned(),
@@ -131,7 +131,7 @@ fn minor_version_compatibility() {
 }
 
 /// The same of a program whose GPUs all have machine code, so that every grammar can say it, those with one bound for all GPUs, too.
-fn eessi_1491_a_program_of_12_4_on_a_driver_of_12_2() {
+fn eessi_1491_newer_toolkit_on_driver() {
     let scratch = Scratch::new("requirements-eessi");
     let file = scratch.join("lammps");
     let mut made = built_with_12_4();
@@ -163,7 +163,7 @@ fn eessi_1491_a_program_of_12_4_on_a_driver_of_12_2() {
 }
 
 /// A device of another driver, and one that publishes no versions, are passed over: an error would abort the whole allocation.
-fn devices_that_lack_an_attribute() {
+fn devices_without_attribute_are_excluded() {
     let claim = Claim::of(&written("k8s-dra", &[example()]));
     let whole = [("cudaComputeCapability", "8.0.0"), ("cudaDriverVersion", "12.4.0"), ("driverVersion", "550.163.1")];
     assert_eq!(claim.takes("gpu.nvidia.com", &whole).ok(), Some(true));
@@ -174,7 +174,7 @@ fn devices_that_lack_an_attribute() {
 }
 
 /// The policy sees pods with that image, by whatever registry and tag, and no others.
-fn pods_that_are_admitted() {
+fn admission_selects_pods() {
     let (policy, affinity) = (written("k8s-admission", &[example()]), written("k8s-affinity", &[example()]));
     for (image, has_the_program) in [
         ("my-model", true),
@@ -194,7 +194,7 @@ fn pods_that_are_admitted() {
 }
 
 /// nix evaluates what was written: a build for fit GPUs alone passes, any other ends with the GPU's name.
-fn capabilities_that_nix_builds_for() {
+fn nix_capabilities_are_listed() {
     let nix = tools::need("nix-instantiate");
     let scratch = Scratch::new("requirements-nix");
     let file = scratch.file("check.nix", written("nix", &[example()]));
@@ -219,7 +219,7 @@ fn capabilities_that_nix_builds_for() {
 }
 
 /// A driver, and no more of it: people are told, and no selector is empty.
-fn nothing_is_asked() {
+fn program_without_cuda_has_no_requirements() {
     let scratch = Scratch::new("requirements-nothing");
     let mut asks = asks_driver();
     asks.requires.clear();
@@ -234,7 +234,7 @@ fn nothing_is_asked() {
     }
 }
 
-fn nothing_can_be_derived() {
+fn underivable_requirements_are_an_error() {
     let scratch = Scratch::new("requirements-none");
     let mut text = String::new();
     let mut say = |what: &str, files: &[&Path]| {

@@ -5,7 +5,7 @@ use cudaguard_tests::{Call, Outcome, Project, Test, parts, project, tests};
 use super::world::{build, start};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![the_verdict_once_cudnn_is_loaded, declared_and_found_at_the_start, required_and_absent]
+    tests![verdict_follows_loaded_cudnn, declared_cudnn_is_found_at_start, required_cudnn_is_missing]
 }
 
 const MAIN: &str = r#"
@@ -48,7 +48,7 @@ fn said(outcome: &Outcome, when: &str) -> String {
     line.unwrap_or_else(|| panic!("nothing said {when}: {outcome}")).to_owned()
 }
 
-fn the_verdict_once_cudnn_is_loaded() {
+fn verdict_follows_loaded_cudnn() {
     let project = loading("loading", "");
     let program = project.built("release/loading");
     let good = start(&program, &parts::cudnn("9.15.1")).run().success();
@@ -61,7 +61,7 @@ fn the_verdict_once_cudnn_is_loaded() {
     assert!(!said(&absent, "after").starts_with("incompatible"), "{absent}");
 }
 
-fn declared_and_found_at_the_start() {
+fn declared_cudnn_is_found_at_start() {
     let project = loading("declared", "[cudnn]\nlinkage = \"dlopened\"\n");
     let program = project.built("release/declared");
     let good = start(&program, &parts::cudnn("9.17.1")).run().success();
@@ -72,7 +72,7 @@ fn declared_and_found_at_the_start() {
     assert_eq!(absent.stderr, "", "a program may well do without: {absent}");
 }
 
-fn required_and_absent() {
+fn required_cudnn_is_missing() {
     let project = loading("required", "[cudnn]\nlinkage = \"dlopened\"\nrequired = true\n");
     let program = project.built("release/required");
     let absent = Call::new(&program).run().expect(78);

@@ -5,7 +5,7 @@ use std::path::Path;
 use cudaguard_tests::{Call, Outcome, Scratch, Test, places, tests};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![what_cannot_be_had_is_named, what_is_there_is_taken_as_it_is, what_is_not_as_recorded_is_thrown_away]
+    tests![unavailable_part_is_named, existing_part_is_reused, part_with_wrong_hash_is_deleted]
 }
 
 /// Fetches into the scratch folder, with a pip that knows no index, only the wheels in this folder.
@@ -19,7 +19,7 @@ fn fetch(into: &Path, wheels: &Path, part: &str) -> Outcome {
         .run()
 }
 
-fn what_cannot_be_had_is_named() {
+fn unavailable_part_is_named() {
     let scratch = Scratch::new("no network");
     let told = fetch(&scratch, &scratch, "cudnn-9.15.1-loader").expect(3);
     let folder = scratch.join("cudnn-9.15.1-loader");
@@ -29,14 +29,14 @@ fn what_cannot_be_had_is_named() {
     assert!(!folder.exists(), "nothing half done: {told}");
 }
 
-fn what_is_there_is_taken_as_it_is() {
+fn existing_part_is_reused() {
     let scratch = Scratch::new("by hand");
     scratch.file("cudnn-9.15.1/include/cudnn_version.h", "");
     let told = fetch(&scratch, &scratch, "cudnn-9.15.1").success();
     assert_eq!(told.stdout.trim_end(), scratch.join("cudnn-9.15.1").display().to_string());
 }
 
-fn what_is_not_as_recorded_is_thrown_away() {
+fn part_with_wrong_hash_is_deleted() {
     let scratch = Scratch::new("another wheel");
     let wheel = scratch.join("nvidia_cudnn_cu13-9.15.1.9-py3-none-manylinux_2_27_x86_64.whl");
     let make = "import sys, zipfile\n\

@@ -7,22 +7,22 @@ use super::world::{build, program, refused, runs, start};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        built_with_8_1_0_started_with_8_0_5,
+        cudnn_8_1_rejects_8_0,
         #[slow]
-        built_with_8_9_7_started_with_8_5_0,
-        built_with_9_15_1_started_with_9_1_0,
-        newer_minors_run,
+        cudnn_8_9_rejects_8_5,
+        cudnn_9_15_rejects_9_1,
+        newer_cudnn_minors_run,
         #[slow]
-        patches_are_interchangeable_both_ways,
+        cudnn_patches_are_interchangeable,
         #[slow]
-        a_loader_library_without_its_inner_library_is_refused_in_words,
+        cudnn_loader_alone_is_refused,
         #[slow]
-        inner_libraries_of_another_release_are_refused,
+        mixed_inner_libraries_are_refused,
     ]
 }
 
 /// No package carries a real 8.1.0 or 8.0.5: those two are stand-ins. 8.9.7 is real.
-fn built_with_8_1_0_started_with_8_0_5() {
+fn cudnn_8_1_rejects_8_0() {
     let project = program("forum");
     let (built, older) = (project.beside().join("cudnn-8.1.0"), project.beside().join("cudnn-8.0.5"));
     stand_in::cudnn(&built, (8, 1, 0));
@@ -37,7 +37,7 @@ fn built_with_8_1_0_started_with_8_0_5() {
     runs(start(&program, &parts::cudnn("8.9.7")).run(), 8907);
 }
 
-fn built_with_8_9_7_started_with_8_5_0() {
+fn cudnn_8_9_rejects_8_5() {
     let project = program("real-8");
     let (built, older) = (parts::cudnn("8.9.7"), parts::cudnn("8.5.0"));
     build(&project, &built);
@@ -46,7 +46,7 @@ fn built_with_8_9_7_started_with_8_5_0() {
     refused(start(&program, &older).run(), "real_8", &[(&parts::folder(), "<parts>")]);
 }
 
-fn built_with_9_15_1_started_with_9_1_0() {
+fn cudnn_9_15_rejects_9_1() {
     let project = program("real-9");
     let (built, older) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
     build(&project, &built);
@@ -57,7 +57,7 @@ fn built_with_9_15_1_started_with_9_1_0() {
 
 /// Where nothing is wrong nothing is said: newer minors, the same files by way of links, the other CUDA major's build of
 /// the same release.
-fn newer_minors_run() {
+fn newer_cudnn_minors_run() {
     let project = program("newer");
     let built = parts::cudnn("9.15.1");
     build(&project, &built);
@@ -71,7 +71,7 @@ fn newer_minors_run() {
 }
 
 /// By stand-ins.
-fn patches_are_interchangeable_both_ways() {
+fn cudnn_patches_are_interchangeable() {
     let project = program("patches");
     let cudnn = |patch: u32| {
         let folder = project.beside().join(format!("cuDNN 9.15.{patch}"));
@@ -85,7 +85,7 @@ fn patches_are_interchangeable_both_ways() {
 }
 
 /// Left to itself, such a cuDNN aborts the process at the first call.
-fn a_loader_library_without_its_inner_library_is_refused_in_words() {
+fn cudnn_loader_alone_is_refused() {
     for (name, version) in [("loader-9", "9.15.1"), ("loader-8", "8.9.7")] {
         let project = program(name);
         let (whole, loader) = (parts::cudnn(version), parts::cudnn(&format!("{version}-loader")));
@@ -99,7 +99,7 @@ fn a_loader_library_without_its_inner_library_is_refused_in_words() {
 }
 
 /// The loader library is new enough; beside it lie the inner libraries of an older release.
-fn inner_libraries_of_another_release_are_refused() {
+fn mixed_inner_libraries_are_refused() {
     let project = program("mixed");
     let (built, older) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
     build(&project, &built);

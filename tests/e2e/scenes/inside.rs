@@ -11,12 +11,12 @@ use super::world::{LINKS_CUDNN, build, program};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_program_in_text_and_as_json,
-        libraries_archives_and_objects,
-        a_binary_of_several_components,
-        without_a_manifest_it_says_so,
-        the_documented_parser_reads_what_readelf_shows,
-        every_code_is_explained,
+        program_is_shown_in_both_formats,
+        libraries_archives_and_objects_are_shown,
+        components_are_shown_separately,
+        missing_manifest_is_reported,
+        documented_parser_reads_readelf_output,
+        codes_are_all_explained,
     ]
 }
 
@@ -25,7 +25,7 @@ fn json(file: &Path) -> Value {
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
-fn a_program_in_text_and_as_json() {
+fn program_is_shown_in_both_formats() {
     let project = program("seen");
     let toolkit = parts::cuda("13.0");
     let path = format!("{}:{}", toolkit.join("bin").display(), std::env::var("PATH").unwrap_or_default());
@@ -51,7 +51,7 @@ fn a_program_in_text_and_as_json() {
     snapshot::check("scenes/inspect", &snapshot::paths(&text, &[(project.path(), "<project>")]));
 }
 
-fn libraries_archives_and_objects() {
+fn libraries_archives_and_objects_are_shown() {
     let project = Project::guarded("kinds")
         .append("Cargo.toml", "\n[lib]\ncrate-type = [\"cdylib\", \"staticlib\", \"rlib\"]\n")
         .file("src/lib.rs", "#[no_mangle]\npub extern \"C\" fn kinds() {}\n");
@@ -69,7 +69,7 @@ fn libraries_archives_and_objects() {
     assert_eq!(guarded.count(), 1, "one member of the archive is the object with the note");
 }
 
-fn a_binary_of_several_components() {
+fn components_are_shown_separately() {
     let cudnn = parts::cudnn("9.15.1");
     let member = |name: &str| project::package(name).replace("\n[workspace]\n", "") + &project::build_dependency();
     let depends = |names: &[&str]| {
@@ -100,7 +100,7 @@ fn a_binary_of_several_components() {
     }
 }
 
-fn without_a_manifest_it_says_so() {
+fn missing_manifest_is_reported() {
     let scratch = Scratch::new("bare-files");
     let bare = Path::new("/bin/sh");
     let told = command::call(["inspect"]).arg(bare).run().expect(0);
@@ -113,7 +113,7 @@ fn without_a_manifest_it_says_so() {
 }
 
 /// The ten lines of Python in MANIFEST.md, as they stand there, and plain `readelf -n`.
-fn the_documented_parser_reads_what_readelf_shows() {
+fn documented_parser_reads_readelf_output() {
     let project = program("documented");
     build(&project, &parts::cudnn("9.15.1"));
     let file = project.built("release/documented");
@@ -131,7 +131,7 @@ fn the_documented_parser_reads_what_readelf_shows() {
     );
 }
 
-fn every_code_is_explained() {
+fn codes_are_all_explained() {
     let all = command::call(["explain"]).run().success();
     for code in Code::ALL {
         let name = code.to_string();

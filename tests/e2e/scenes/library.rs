@@ -7,7 +7,7 @@ use cudaguard_tests::{Call, Outcome, Project, Test, parts, places, project, snap
 use super::world::{LINKS_CUDNN, build};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![python_survives_a_guarded_library, a_library_may_ask_to_end_the_process, a_verdict_without_a_guard]
+    tests![python_survives_a_guarded_library, enforcing_library_ends_the_process, verdict_without_guard_is_unknown]
 }
 
 const SOURCE: &str = r#"
@@ -91,7 +91,7 @@ fn python_survives_a_guarded_library() {
     );
 }
 
-fn a_library_may_ask_to_end_the_process() {
+fn enforcing_library_ends_the_process() {
     let project = extension("enforcing").file("cudaguard.toml", "[runtime]\nlibrary = \"enforce\"\n");
     build(&project, &parts::cudnn("9.15.1"));
     let good = python(&project, "libenforcing.so", &parts::cudnn("9.15.1"), &["call"]).success();
@@ -104,7 +104,7 @@ fn a_library_may_ask_to_end_the_process() {
     );
 }
 
-fn a_verdict_without_a_guard() {
+fn verdict_without_guard_is_unknown() {
     let project = Project::new("bare")
         .append("Cargo.toml", &project::check_dependency())
         .file("src/main.rs", "fn main() { println!(\"{}\", cudaguard::check()); }\n");

@@ -9,15 +9,15 @@ use super::world::{ASKS_CUDNN, LINKS_CUDNN, build, program_in, runs, start, ungu
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        a_package_without_embed_is_guarded_by_the_command,
+        command_guards_package_without_embed,
         #[slow]
-        every_program_of_a_package_is_guarded,
+        package_programs_are_all_guarded,
         #[slow]
-        a_workspace_and_cargos_own_arguments,
+        workspace_arguments_reach_cargo,
         #[slow]
-        cargos_status_and_words_are_kept,
+        cargo_status_and_output_are_kept,
         #[slow]
-        folders_with_blanks_and_beyond_ascii,
+        non_ascii_directories_work,
     ]
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn components(file: &Path) -> Vec<String> {
     names
 }
 
-fn a_package_without_embed_is_guarded_by_the_command() {
+fn command_guards_package_without_embed() {
     let project = unguarded("plain");
     let cudnn = parts::cudnn("9.15.1");
     let _ = project.cudaguard(["build", "--release"]).env("CUDNN_PATH", &cudnn).run().success();
@@ -48,7 +48,7 @@ fn a_package_without_embed_is_guarded_by_the_command() {
     assert!(other.stderr.contains("libcudnn.so.9") && other.stdout.is_empty(), "{other}");
 }
 
-fn every_program_of_a_package_is_guarded() {
+fn package_programs_are_all_guarded() {
     let cudnn = parts::cudnn("9.15.1");
     let project = unguarded("many").file("src/bin/second.rs", ASKS_CUDNN).file("examples/third.rs", ASKS_CUDNN);
     let call = project.cudaguard(["build", "--release", "--bins", "--examples"]);
@@ -62,7 +62,7 @@ fn every_program_of_a_package_is_guarded() {
     runs(call.env("CUDNN_PATH", &cudnn).env("LD_LIBRARY_PATH", cudnn.join("lib")).run(), 91501);
 }
 
-fn a_workspace_and_cargos_own_arguments() {
+fn workspace_arguments_reach_cargo() {
     let cudnn = parts::cudnn("9.15.1");
     let member = |name: &str| project::package(name).replace("\n[workspace]\n", "");
     let project = Project::bare("family")
@@ -93,7 +93,7 @@ fn a_workspace_and_cargos_own_arguments() {
     assert_eq!(components(&project.built("release/one")), ["one"]);
 }
 
-fn cargos_status_and_words_are_kept() {
+fn cargo_status_and_output_are_kept() {
     let project = Project::new("broken").file("src/main.rs", "fn main() { this does not compile }\n");
     let plain = project.cargo(["build"]).run();
     let guarded = project.cudaguard(["build"]).run();
@@ -104,7 +104,7 @@ fn cargos_status_and_words_are_kept() {
     let _ = project.cudaguard(["run", "--bin", "no-such-program"]).run().expect(101);
 }
 
-fn folders_with_blanks_and_beyond_ascii() {
+fn non_ascii_directories_work() {
     let project = program_in("odd", "größe 大 'quoted' $HOME");
     let built = project.beside().join("cuDNN für alle");
     cudaguard_tests::layout::farm(&parts::cudnn("9.15.1"), &built);

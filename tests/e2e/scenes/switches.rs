@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::world::{build, program, runs, start};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![cudaguard_decides_over_the_manifest, a_report_also_of_what_passed]
+    tests![cudaguard_variable_overrides_manifest, report_lists_passed_checks]
 }
 
 fn warned(outcome: Outcome) {
@@ -17,7 +17,7 @@ fn warned(outcome: Outcome) {
     assert!(outcome.stderr.contains("8.1.0") && outcome.stderr.contains("8.0.5"), "it is said: {outcome}");
 }
 
-fn cudaguard_decides_over_the_manifest() {
+fn cudaguard_variable_overrides_manifest() {
     let (strict, lenient) = (program("strict"), program("lenient"));
     lenient.write("cudaguard.toml", "[runtime]\nmismatch = \"warn\"\n");
     for (project, name) in [(&strict, "strict"), (&lenient, "lenient")] {
@@ -44,7 +44,7 @@ fn cudaguard_decides_over_the_manifest() {
     }
 }
 
-fn a_report_also_of_what_passed() {
+fn report_lists_passed_checks() {
     let project = program("reporting");
     let built = parts::cudnn("9.15.1");
     build(&project, &built);

@@ -14,8 +14,8 @@ pub(crate) fn tests() -> Vec<Test> {
         thread_addresses_are_unique,
         harmless_texts_get_no_answer,
         loader_messages_match_in_other_languages,
-        the_printed_form,
-        ways_to_ask,
+        output_matches_snapshot,
+        input_methods_agree,
         json_output,
         pages_match_the_table
     ];
@@ -180,7 +180,7 @@ fn loader_messages_match_in_other_languages() {
     }
 }
 
-fn the_printed_form() {
+fn output_matches_snapshot() {
     for (name, said) in [
         ("number", &["803"][..]),
         ("status", &["CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"]),
@@ -195,7 +195,7 @@ fn the_printed_form() {
 }
 
 /// A text needs no quotes, a symptom can be named, and a message of cudaguard returns its finding.
-fn ways_to_ask() {
+fn input_methods_agree() {
     let explain = |words: &[&str]| command::call(["explain"]).args(words).run().success().stdout;
     let page = explain(&["no kernel image is available"]);
     assert!(page.starts_with("no-kernel-image: ") && page == explain(&["no", "kernel", "image", "is", "available"]));

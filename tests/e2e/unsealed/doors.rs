@@ -15,15 +15,15 @@ use super::fixture::{PLAIN_DATA, STATIC_CUDART, nvcc};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        the_same_through_every_door,
+        front_ends_seal_alike,
         #[slow]
-        by_the_owners_word,
+        policy_declaration_is_used,
         #[slow]
-        kernels_that_nobody_can_read,
+        unreadable_kernels_are_unknown,
         #[slow]
-        archs_that_nobody_meant,
+        unintended_archs_are_reported,
         #[slow]
-        a_static_library_says_how_it_is_linked
+        static_library_linkage_is_recorded
     ]
 }
 
@@ -174,7 +174,7 @@ fn machines() -> Vec<(&'static str, World, bool)> {
     ]
 }
 
-fn the_same_through_every_door() {
+fn front_ends_seal_alike() {
     world::need();
     tools::need_all(&["gcc", "g++", "python3"]);
     let parts = Parts::new();
@@ -228,7 +228,7 @@ fn the_same_through_every_door() {
 
 /// Kernels that no guard can see, and `[gpu] archs` that names them: judged as those of the program that has them, by the same words.
 /// Where the program has others to show, these count.
-fn by_the_owners_word() {
+fn policy_declaration_is_used() {
     world::need();
     tools::need_all(&["gcc", "g++"]);
     let parts = Parts::new();
@@ -276,7 +276,7 @@ fn by_the_owners_word() {
 
 /// Kernels that are packed in a way of the program's own: of a sealed file, too, it is said that they were not judged, where somebody has
 /// said that there are some. Unpacked, they are.
-fn kernels_that_nobody_can_read() {
+fn unreadable_kernels_are_unknown() {
     world::need();
     tools::need_all(&["gcc", "g++"]);
     let parts = Parts::new();
@@ -346,7 +346,7 @@ fn kernels_that_nobody_can_read() {
 
 /// Where a variable names archs for whatever is built, a program without kernels may have some that nobody sees; not where it is
 /// `TORCH_CUDA_ARCH_LIST`, which containers set for everybody.
-fn archs_that_nobody_meant() {
+fn unintended_archs_are_reported() {
     world::need();
     tools::need("gcc");
     let scratch = Scratch::new("meant-world");
@@ -364,7 +364,7 @@ fn archs_that_nobody_meant() {
 }
 
 /// What such a package carries, and what a linker has to be told so as to take it.
-fn a_static_library_says_how_it_is_linked() {
+fn static_library_linkage_is_recorded() {
     let static_only = Project::guarded("carries")
         .append("Cargo.toml", "\n[lib]\ncrate-type = [\"staticlib\"]\n")
         .file("src/lib.rs", "#[no_mangle]\npub extern \"C\" fn seven() -> i32 {\n    7\n}\n");

@@ -14,19 +14,20 @@ use fixture::{Build, PLAIN_DATA, STATIC_CUDART, before_linking, object, told, wo
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut all = tests![
-        a_cudart_without_kernels,
+        cudart_without_kernels_is_accounted,
         #[slow]
-        relocatable_device_code,
-        ptx_that_no_table_has,
+        relocatable_device_code_is_accounted,
+        unknown_ptx_is_accounted,
         #[slow]
-        more_images_than_there_is_room_for
+        image_limit_is_reported
     ];
     all.extend(BUILDS.iter().map(|(what, objects)| {
-        let test = test(format!("as_the_sealed_twin::{}", what.replace([',', ' '], "_")), move || sealed_twin(objects));
+        let test =
+            test(format!("matches_sealed_twin::{}", what.replace([',', ' '], "_")), move || sealed_twin(objects));
         if *what == "sm_80" { test } else { test.slow() }
     }));
     let counts = [("no_kernels", 0), ("one_container", 1), ("200_containers", 200)];
-    all.extend(rows("by_every_linker", counts, by_every_linker).map(Test::slow));
+    all.extend(rows("linkers_agree", counts, linkers_agree).map(Test::slow));
     all.extend(doors::tests());
     all
 }
@@ -55,7 +56,7 @@ fn ways(compiler: &str, linker: &str, count: usize) -> Vec<(&'static [&'static s
 }
 
 /// Whoever links it, and however: the same verdict and the same words.
-fn by_every_linker(count: usize) {
+fn linkers_agree(count: usize) {
     world::need();
     for tool in ["cc", "g++", "objcopy"] {
         tools::need(tool);
@@ -101,7 +102,7 @@ fn by_every_linker(count: usize) {
 
 /// A program that calls the runtime and has no kernels of its own. What a shared cudart asks for is judged as in the sealed twin; a
 /// static one leaves no trace that a start could read, and is named.
-fn a_cudart_without_kernels() {
+fn cudart_without_kernels_is_accounted() {
     world::need();
     tools::need_all(&["cc", "g++"]);
     let scratch = Scratch::without_blanks("unsealed");
@@ -137,7 +138,7 @@ fn a_cudart_without_kernels() {
 
 /// Device code of several files, linked on its own, is judged as any other. Where nobody linked it there is no program: the host code
 /// refers to what that link would have made.
-fn relocatable_device_code() {
+fn relocatable_device_code_is_accounted() {
     world::need();
     tools::need_all(&["cc", "g++"]);
     let scratch = Scratch::without_blanks("unsealed");
@@ -164,7 +165,7 @@ fn relocatable_device_code() {
 }
 
 /// Of more than the guard keeps, it cannot tell what the rest serves: nothing is refused, and nothing said to be right.
-fn more_images_than_there_is_room_for() {
+fn image_limit_is_reported() {
     world::need();
     for tool in ["cc", "g++", "objcopy"] {
         tools::need(tool);
@@ -251,7 +252,7 @@ fn newer_ptx(object: &Path) {
 }
 
 /// Drivers that the tables know do not compile it; of newer ones it cannot be told, and that is said.
-fn ptx_that_no_table_has() {
+fn unknown_ptx_is_accounted() {
     world::need();
     let scratch = Scratch::without_blanks("unsealed");
     let object = object(scratch.path(), "k", "-gencode arch=compute_80,code=compute_80");

@@ -10,15 +10,15 @@ use fixture::{Fixture, gencode};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
-        test("an_arch_is_missing", missing),
-        test("a_stale_object", stale).slow(),
-        test("an_arch_from_nvcc_append_flags", appended).slow(),
-        test("the_fleet", fleet).slow(),
-        test("runtime_paths", runtime_paths).slow(),
-        test("kernels_of_a_dependency_are_its_own_affair", dependency).slow(),
-        test("a_build_script_that_deletes_its_objects", deleted).slow(),
-        test("a_cudart_of_another_release", other_cudart).slow(),
-        test("a_cudnn_that_nobody_named", unnamed_cudnn).slow(),
+        test("missing_arch_is_refused", missing),
+        test("stale_object_is_reported", stale).slow(),
+        test("append_flags_arch_is_found", appended).slow(),
+        test("fleet_is_checked", fleet).slow(),
+        test("runtime_paths_are_checked", runtime_paths_are_checked).slow(),
+        test("dependency_kernels_are_not_blamed", dependency).slow(),
+        test("deleted_objects_are_tolerated", deleted).slow(),
+        test("other_cudart_release_is_reported", other_cudart).slow(),
+        test("undeclared_cudnn_is_recorded", unnamed_cudnn).slow(),
     ]
 }
 
@@ -126,7 +126,7 @@ fn fleet() {
     fixture.check("no-ptx", &fixture.build(&["--release"]).success());
 }
 
-fn runtime_paths() {
+fn runtime_paths_are_checked() {
     let fixture = Fixture::new("paths", &gencode(RIGHT), "");
     let library = fixture.root.join("target/lib");
     let folders = format!("$ORIGIN:/tmp/nowhere:/usr/lib:{}", library.display());

@@ -7,11 +7,7 @@ use cudaguard_tests::world::{self, H100, Layout, T4, World};
 use cudaguard_tests::{Scratch, Test, tests};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![
-        a_machine_shows_what_it_is_told_and_nothing_stays,
-        both_libraries_know_the_same_gpus,
-        every_layout_is_found_by_the_loader,
-    ]
+    tests![fake_host_shows_facts_then_vanishes, fake_libraries_list_same_gpus, loader_finds_all_layouts,]
 }
 
 /// What a shell sees in it.
@@ -26,7 +22,7 @@ fn snapshot_free(text: &str) -> String {
     text.trim_end().replace(&format!("{ARCH}-linux-gnu"), "<triplet>")
 }
 
-fn a_machine_shows_what_it_is_told_and_nothing_stays() {
+fn fake_host_shows_facts_then_vanishes() {
     world::need();
     let world = World::new("535.261.03", 12020, &[T4, H100]);
     let script = "cat /proc/driver/nvidia/version; ls /proc/driver/nvidia/gpus /sys/bus/pci/devices; ls /dev; cat \
@@ -46,7 +42,7 @@ fn a_machine_shows_what_it_is_told_and_nothing_stays() {
     assert_eq!(seen(&World { proc: false, ..World::bare() }, "echo /proc/* /dev/nvidia*"), "/proc/* /dev/nvidia*");
 }
 
-fn both_libraries_know_the_same_gpus() {
+fn fake_libraries_list_same_gpus() {
     world::need();
     let world = World { fastest: vec![1, 0], ..World::new("535.261.03", 12020, &[T4, H100]) };
     let ask = "from ctypes import *\n\
@@ -74,7 +70,7 @@ fn both_libraries_know_the_same_gpus() {
     );
 }
 
-fn every_layout_is_found_by_the_loader() {
+fn loader_finds_all_layouts() {
     world::need();
     let find = "import ctypes; ctypes.CDLL('libcuda.so.1'); print([l.split()[-1] for l in open('/proc/self/maps') if \
                 'libcuda' in l][0])";

@@ -12,25 +12,25 @@ use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, se
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        a_program,
+        program_is_cached,
         #[slow]
-        a_library_with_a_program,
+        library_with_program_is_cached,
         #[slow]
-        a_c_library,
+        c_library_is_cached,
         #[slow]
-        a_library_of_both_kinds,
+        mixed_crate_types_are_cached,
         #[slow]
-        a_workspace,
+        workspace_is_cached,
         #[slow]
-        a_named_target,
+        named_target_is_cached,
         #[slow]
-        a_custom_profile,
+        custom_profile_is_cached,
         #[slow]
-        what_another_version_left,
+        other_version_files_are_replaced,
         #[slow]
-        a_build_folder_elsewhere,
+        external_build_directory_is_cached,
         #[slow]
-        killed_between_compiling_and_sealing,
+        killed_build_is_sealed_later,
     ]
 }
 
@@ -174,7 +174,7 @@ fn cuda_h(root: &Path, major: u32, minor: u32) {
 const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
 const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
 
-fn a_program() {
+fn program_is_cached() {
     let fixture = Fixture::new("cache-bin", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     Shape {
         guarded: vec![(fixture.built("debug/app"), "app")],
@@ -188,7 +188,7 @@ fn a_program() {
     .holds();
 }
 
-fn a_library_with_a_program() {
+fn library_with_program_is_cached() {
     let fixture = Fixture::new(
         "cache-lib-bin",
         &[
@@ -210,7 +210,7 @@ fn a_library_with_a_program() {
     .holds();
 }
 
-fn a_c_library() {
+fn c_library_is_cached() {
     let fixture = Fixture::new(
         "cache-cdylib",
         &[("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")), ("src/lib.rs", EXPORT)],
@@ -227,7 +227,7 @@ fn a_c_library() {
     .holds();
 }
 
-fn a_library_of_both_kinds() {
+fn mixed_crate_types_are_cached() {
     let more = "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n[workspace]\n";
     let fixture = Fixture::new(
         "cache-both",
@@ -277,7 +277,7 @@ fn workspace(name: &str, more: &str) -> Fixture {
     )
 }
 
-fn a_workspace() {
+fn workspace_is_cached() {
     let fixture = workspace("cache-workspace", "");
     let shape = Shape {
         guarded: vec![(fixture.built("debug/app"), "app"), (fixture.built("debug/libc_part.so"), "c-part")],
@@ -292,7 +292,7 @@ fn a_workspace() {
     shape.holds();
 }
 
-fn a_named_target() {
+fn named_target_is_cached() {
     let host = host();
     let fixture = Fixture::new(
         "cache-target",
@@ -314,7 +314,7 @@ fn a_named_target() {
     .holds();
 }
 
-fn a_custom_profile() {
+fn custom_profile_is_cached() {
     let more = "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\nstrip = true\n";
     let fixture = Fixture::new("cache-profile", &[("Cargo.toml", &package("seven", more)), ("src/lib.rs", EXPORT)]);
     let shape = Shape {
@@ -332,7 +332,7 @@ fn a_custom_profile() {
 }
 
 /// A guard that another cudaguard left is made anew, and linked anew.
-fn what_another_version_left() {
+fn other_version_files_are_replaced() {
     let fixture = workspace("cache-version", "");
     let _ = fixture.guard(["build"]).run().success();
     let guards = fixture.built("cudaguard/guards").join(host()).join("dev");
@@ -345,7 +345,7 @@ fn what_another_version_left() {
 }
 
 /// `build.build-dir`: cargo's own files apart from what it hands over.
-fn a_build_folder_elsewhere() {
+fn external_build_directory_is_cached() {
     let fixture = Fixture::new(
         "cache-build-dir",
         &[
@@ -364,7 +364,7 @@ fn a_build_folder_elsewhere() {
 }
 
 /// The wrapper is killed once the linker is done: whatever cargo hands on later is whole and sealed.
-fn killed_between_compiling_and_sealing() {
+fn killed_build_is_sealed_later() {
     let fixture =
         Fixture::new("cache-killed", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let script = fixture.beside("rustc-then-kill");

@@ -9,33 +9,33 @@ use super::fixture::{Fixture, notes, package, sealed, set_time, summary};
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut all = tests![
-        programs_examples_and_c_libraries,
+        programs_examples_and_libraries_are_guarded,
         #[slow]
-        what_is_counted_is_what_was_asked_for,
+        only_requested_targets_are_counted,
         #[slow]
-        tests_build_scripts_and_macros_are_left_alone,
+        tests_scripts_and_macros_stay_unguarded,
         #[slow]
-        nothing_twice_with_embed,
+        embed_is_not_guarded_twice,
         #[slow]
-        a_linker_called_directly,
+        direct_linker_keeps_the_guard,
         #[slow]
-        a_guard_that_the_linker_leaves_out,
+        dropped_guard_is_reported,
         #[slow]
-        static_position_independent,
+        static_pie_is_guarded,
         #[slow]
-        rust_libraries_shared,
+        rust_dylib_is_guarded,
         #[slow]
-        a_static_library_without_a_guard,
+        static_library_without_guard_is_reported,
         #[slow]
-        a_conflict_is_told_once,
+        conflict_is_reported_once,
         #[slow]
-        another_machine,
+        cross_target_is_guarded,
         #[slow]
-        a_target_without_elf,
+        non_elf_target_is_not_guarded,
         #[slow]
-        no_c_compiler,
+        missing_c_compiler_is_reported,
         #[slow]
-        what_cannot_be_guarded_may_be_refused,
+        require_guard_refuses_unguarded_targets,
     ];
     for (name, options) in [
         ("plain", &[][..]),
@@ -73,7 +73,7 @@ fn everything(name: &str) -> Fixture {
     )
 }
 
-fn programs_examples_and_c_libraries() {
+fn programs_examples_and_libraries_are_guarded() {
     let fixture = everything("injection-all");
     let outcome = fixture.guard(["build", "--all-targets"]).run().success();
     for file in ["debug/app", "debug/libapp.so", "debug/examples/shown", "debug/examples/libc_example.so"] {
@@ -89,7 +89,7 @@ fn programs_examples_and_c_libraries() {
 }
 
 /// Of the package's programs those that cargo makes in this call: by their names, by patterns, and by the features that they require.
-fn what_is_counted_is_what_was_asked_for() {
+fn only_requested_targets_are_counted() {
     let more = "[features]\ndefault = [\"some\"]\nsome = [\"inner\"]\ninner = []\nmore = []\n[workspace]\n\
                 [[bin]]\nname = \"with-some\"\npath = \"src/some.rs\"\nrequired-features = [\"inner\"]\n\
                 [[bin]]\nname = \"with-more\"\npath = \"src/more.rs\"\nrequired-features = [\"more\"]\n";
@@ -108,7 +108,7 @@ fn what_is_counted_is_what_was_asked_for() {
     }
 }
 
-fn tests_build_scripts_and_macros_are_left_alone() {
+fn tests_scripts_and_macros_stay_unguarded() {
     let fixture = library_with_macro("injection-none");
     let outcome = fixture.guard(["test", "--workspace"]).run().success();
     assert!(outcome.stdout.contains("test result: ok. 1 passed"), "{outcome}");
@@ -174,7 +174,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     all
 }
 
-fn nothing_twice_with_embed() {
+fn embed_is_not_guarded_twice() {
     let project = cudaguard_tests::Project::guarded("injection-embed")
         .file("src/lib.rs", LIB)
         .file("src/main.rs", MAIN)
@@ -212,7 +212,7 @@ fn linked(name: &str, options: &[&str]) {
     assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
 }
 
-fn a_linker_called_directly() {
+fn direct_linker_keeps_the_guard() {
     tools::need("ld.lld");
     let fixture = Fixture::new(
         "injection-direct",
@@ -230,7 +230,7 @@ fn a_linker_called_directly() {
 }
 
 /// The same finding as CMake's. A file without CUDA that nobody asked to guard is not worth one.
-fn a_guard_that_the_linker_leaves_out() {
+fn dropped_guard_is_reported() {
     let project = cudaguard_tests::Project::guarded("injection-dropped").file("src/main.rs", MAIN);
     let linker = project.beside().join("linker");
     executable(
@@ -256,7 +256,7 @@ fn a_guard_that_the_linker_leaves_out() {
     assert!(built.stderr.contains("  not guarded: app: the guard was linked, and it is not in the file"), "{built}");
 }
 
-fn static_position_independent() {
+fn static_pie_is_guarded() {
     let fixture =
         Fixture::new("injection-static", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let target = host();
@@ -268,7 +268,7 @@ fn static_position_independent() {
     }
 }
 
-fn rust_libraries_shared() {
+fn rust_dylib_is_guarded() {
     let fixture = Fixture::new(
         "injection-dylib",
         &[
@@ -289,7 +289,7 @@ fn rust_libraries_shared() {
 }
 
 /// Whoever builds nothing else is told that it is not guarded, and what guards it.
-fn a_static_library_without_a_guard() {
+fn static_library_without_guard_is_reported() {
     let fixture = Fixture::new(
         "injection-archive",
         &[("Cargo.toml", &package("part", "[lib]\ncrate-type = [\"staticlib\"]\n[workspace]\n")), ("src/lib.rs", LIB)],
@@ -309,7 +309,7 @@ fn a_static_library_without_a_guard() {
 }
 
 /// What cargo cannot build, it says itself, and once.
-fn a_conflict_is_told_once() {
+fn conflict_is_reported_once() {
     let manifest = |name: &str| {
         format!(
             "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\nlinks = \"one\"\nbuild = \"build.rs\"\n"
@@ -360,7 +360,7 @@ printf '%s: src/main.rs\n\nsrc/main.rs:\n' "$file.d" > "$file.d"
     script
 }
 
-fn another_machine() {
+fn cross_target_is_guarded() {
     tools::need("aarch64-linux-gnu-gcc");
     let fixture =
         Fixture::new("injection-aarch64", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
@@ -387,7 +387,7 @@ fn another_machine() {
     }
 }
 
-fn a_target_without_elf() {
+fn non_elf_target_is_not_guarded() {
     let fixture =
         Fixture::new("injection-wasm", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let rustc = foreign(&fixture, "printf 'no ELF' > \"$file.wasm\"");
@@ -399,7 +399,7 @@ fn a_target_without_elf() {
 }
 
 /// `[build] unguarded`: where no guard can be made, the policy fails what a mismatch fails, under both doors.
-fn what_cannot_be_guarded_may_be_refused() {
+fn require_guard_refuses_unguarded_targets() {
     let fixture =
         Fixture::new("injection-denied", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let call = |policy: &str, words: &[&str]| {
@@ -423,7 +423,7 @@ fn what_cannot_be_guarded_may_be_refused() {
     let _ = call("build.unguarded = \"deny\"\nbuild.dev = \"deny\"\n", &["build"]).expect(101);
 }
 
-fn no_c_compiler() {
+fn missing_c_compiler_is_reported() {
     let fixture =
         Fixture::new("injection-no-cc", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let call = || fixture.guard(["build"]).env("CC", "/nowhere/cc");

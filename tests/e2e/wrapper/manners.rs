@@ -10,32 +10,32 @@ use super::fixture::{Fixture, GUARDED, cargo, compiled, notes, package, sealed, 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        wrappers_are_chained,
+        environment_wrappers_are_chained,
         #[slow]
-        a_wrapper_by_configuration,
+        configured_wrapper_is_chained,
         #[slow]
-        a_wrapper_that_changes,
+        changed_wrapper_rebuilds,
         #[slow]
-        every_message_format,
-        quiet,
-        cargos_status,
+        message_formats_are_kept,
+        quiet_prints_nothing,
+        cargo_status_is_returned,
         #[slow]
-        cargos_death,
+        cargo_signal_is_returned,
         #[slow]
-        inside_itself,
+        nested_command_works,
         #[slow]
-        variables_of_the_configuration,
+        configured_variables_are_read,
         #[slow]
-        a_folder_with_blanks,
+        directory_with_blanks_works,
         #[slow]
-        a_target_folder_that_cannot_be_written,
+        read_only_target_directory_fails,
         #[slow]
-        a_full_disk,
+        full_disk_fails,
         #[slow]
         release_errors_stop_before_cargo,
-        a_policy_that_cannot_be_read,
+        unreadable_policy_fails,
         #[slow]
-        equal_trees_give_equal_programs,
+        builds_are_reproducible,
     ]
 }
 
@@ -56,7 +56,7 @@ fn log(script: &std::path::Path) -> String {
     fs::read_to_string(script.with_extension("log")).unwrap_or_default()
 }
 
-fn wrappers_are_chained() {
+fn environment_wrappers_are_chained() {
     let fixture = program("chain");
     let (outer, inner) = (wrapper(&fixture, "outer"), wrapper(&fixture, "inner"));
     let call = || fixture.guard(["build", "-v"]).env("RUSTC_WRAPPER", &outer).env("RUSTC_WORKSPACE_WRAPPER", &inner);
@@ -72,7 +72,7 @@ fn wrappers_are_chained() {
     assert_eq!(compiled(&call().run().success()), set(&[]), "nothing changed");
 }
 
-fn a_wrapper_by_configuration() {
+fn configured_wrapper_is_chained() {
     let fixture = program("chain-config");
     let inner = wrapper(&fixture, "inner");
     fixture.write(".cargo/config.toml", format!("[build]\nrustc-workspace-wrapper = '{}'\n", inner.display()));
@@ -82,7 +82,7 @@ fn a_wrapper_by_configuration() {
 }
 
 /// cargo keeps apart what different wrappers made; so do we with those inside ours.
-fn a_wrapper_that_changes() {
+fn changed_wrapper_rebuilds() {
     let fixture = program("chain-change");
     let (one, other) = (wrapper(&fixture, "one"), wrapper(&fixture, "other"));
     let call = |script| fixture.guard(["build", "-v"]).env("RUSTC_WORKSPACE_WRAPPER", script).run().success();
@@ -121,7 +121,7 @@ fn same(text: &str, fixture: &Fixture) -> String {
     lines.join("\n")
 }
 
-fn every_message_format() {
+fn message_formats_are_kept() {
     let text = "fn main() {\n    let unused = 1;\n    println!(\"ran\");\n}\n";
     for format in
         ["human", "short", "json", "json-diagnostic-short", "json-diagnostic-rendered-ansi", "json-render-diagnostics"]
@@ -146,7 +146,7 @@ fn every_message_format() {
     }
 }
 
-fn quiet() {
+fn quiet_prints_nothing() {
     let fixture = program("quiet");
     for (words, variable) in [(&["build", "-q"][..], None), (&["build"], Some(("CARGO_TERM_QUIET", "true")))] {
         let mut call = fixture.guard(words);
@@ -159,7 +159,7 @@ fn quiet() {
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
-fn cargos_status() {
+fn cargo_status_is_returned() {
     let fixture = program("status");
     let same_as_cargo = |words: &[&str]| {
         let (ours, cargos) = (fixture.guard(words).run(), fixture.cargo(words).run());
@@ -179,7 +179,7 @@ fn cargos_status() {
 }
 
 /// cargo dies by a signal: so do we.
-fn cargos_death() {
+fn cargo_signal_is_returned() {
     let fixture = program("death");
     let fake = fixture.beside("cargo");
     let text = format!(
@@ -192,7 +192,7 @@ fn cargos_death() {
 }
 
 /// A build script or a test that calls cargo, or us, for a project of its own.
-fn inside_itself() {
+fn nested_command_works() {
     let fixture = program("nested");
     let inner = program("nested-inner");
     let guard = cudaguard_tests::command::path();
@@ -210,7 +210,7 @@ fn inside_itself() {
     let _ = sealed(&inner.root.join(format!("by-{}/debug/app", guard.as_os_str().len())), "app");
 }
 
-fn variables_of_the_configuration() {
+fn configured_variables_are_read() {
     let fixture = program("config-env");
     let cudnn = fixture.root.join("cudnn");
     cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
@@ -227,7 +227,7 @@ fn variables_of_the_configuration() {
     assert_eq!(compiled(&fixture.guard(["build", "-v"]).run().success()), set(&[]));
 }
 
-fn a_folder_with_blanks() {
+fn directory_with_blanks_works() {
     let scratch = Scratch::new("ein Ordner mit größeren Lücken");
     let root = scratch.join("tree");
     cudaguard_tests::scratch::write(&root.join("Cargo.toml"), package("app", "[workspace]\n"));
@@ -253,7 +253,7 @@ fn a_folder_with_blanks() {
     assert_eq!(outcome.stdout, "ran\n");
 }
 
-fn a_target_folder_that_cannot_be_written() {
+fn read_only_target_directory_fails() {
     let fixture = program("read-only");
     fixture.write("target/cudaguard", "a file where a folder should be");
     let outcome = fixture.guard(["build"]).run().expect(2);
@@ -261,7 +261,7 @@ fn a_target_folder_that_cannot_be_written() {
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
 }
 
-fn a_full_disk() {
+fn full_disk_fails() {
     let full = std::path::Path::new("/dev/full");
     if !full.exists() {
         skip("/dev/full", "a machine that has it");
@@ -309,7 +309,7 @@ fn release_errors_stop_before_cargo() {
     assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA)");
 }
 
-fn a_policy_that_cannot_be_read() {
+fn unreadable_policy_fails() {
     let fixture = program("policy");
     fixture.write("cudaguard.toml", "[cudnn]\nrequires = \"9\"\n");
     let outcome = fixture.guard(["build"]).run().expect(2);
@@ -317,7 +317,7 @@ fn a_policy_that_cannot_be_read() {
 }
 
 /// Two folders, one tree: the wrapper's path must not show in the program.
-fn equal_trees_give_equal_programs() {
+fn builds_are_reproducible() {
     let build = |name: &str| {
         let fixture = program(name);
         // As a list: RUSTFLAGS is parted at blanks, and one may stand in the path.

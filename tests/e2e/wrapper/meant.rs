@@ -12,13 +12,13 @@ use super::fixture::{Fixture, notes, package, summary};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        plain_programs_build_anywhere,
+        plain_programs_ignore_toolkits,
         #[slow]
-        what_links_cuda_is_judged_after_linking,
+        linked_cuda_is_checked_after_linking,
         #[slow]
-        a_test_that_links_cuda_is_judged_after_linking,
+        tests_linking_cuda_are_checked,
         #[slow]
-        an_owner_who_means_cuda_is_warned_of_variables,
+        declared_cuda_warns_of_variables,
     ]
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn hostile(beside: &Path) -> Vec<(&'static str, Vec<(&'static str, Os
     ]
 }
 
-fn plain_programs_build_anywhere() {
+fn plain_programs_ignore_toolkits() {
     let fixture = plain();
     for (name, variables) in hostile(&fixture.beside("")) {
         for words in [&["build", "--release"][..], &["test", "--release"]] {
@@ -131,7 +131,7 @@ fn with(call: Call, home: &str) -> Call {
     call.env("PATH", path).env("CUDA_HOME", parts::cuda(home))
 }
 
-fn what_links_cuda_is_judged_after_linking() {
+fn linked_cuda_is_checked_after_linking() {
     let fixture = linking("meant-linked");
     let refused = with(fixture.guard(["build", "--release"]), "11.8").run().expect(101);
     assert!(refused.stderr.contains("error[CG101]: "), "{refused}");
@@ -152,7 +152,7 @@ fn what_links_cuda_is_judged_after_linking() {
     assert!(warned.stderr.contains("warning[CG101]: "), "{warned}");
 }
 
-fn a_test_that_links_cuda_is_judged_after_linking() {
+fn tests_linking_cuda_are_checked() {
     let fixture = linking("meant-tested");
     fixture.write("src/main.rs", "fn main() {}\n");
     let test = "extern \"C\" {\n    fn cudaGetDeviceCount(count: *mut i32) -> i32;\n}\n#[test]\nfn counts() {\n    let mut count = 0;\n    \
@@ -164,7 +164,7 @@ fn a_test_that_links_cuda_is_judged_after_linking() {
     let _ = with(fixture.guard(["test", "--release", "--no-run"]), "13.0").run().success();
 }
 
-fn an_owner_who_means_cuda_is_warned_of_variables() {
+fn declared_cuda_warns_of_variables() {
     use cudaguard_tests::Project;
 
     let project = Project::guarded("meant-owner").file("src/main.rs", "fn main() {}\n");

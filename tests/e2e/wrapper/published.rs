@@ -11,15 +11,15 @@ use super::meant::hostile;
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        hexyl_without_cuda,
+        hexyl_builds_without_cuda,
         #[slow]
         ripgrep_builds_anywhere,
         #[slow]
-        cudarc_linked,
+        linked_cudarc_is_guarded,
         #[slow]
-        cudarc_loading,
+        loading_cudarc_is_guarded,
         #[slow]
-        cust_driver
+        cust_program_is_guarded
     ]
 }
 
@@ -55,7 +55,7 @@ fn build(name: &str, dependencies: &str, main: &str, cuda: &Path) -> (PathBuf, O
     (root.join("target/debug").join(name), outcome)
 }
 
-fn hexyl_without_cuda() {
+fn hexyl_builds_without_cuda() {
     let (target, root) = (kept("hexyl-target"), kept("hexyl-root"));
     parts::crates();
     let words: [&OsStr; 10] = [
@@ -118,7 +118,7 @@ fn ripgrep_builds_anywhere() {
 const CUDARC: &str = "fn main() {\n    match cudarc::driver::result::init() {\n        Ok(()) => println!(\"a GPU\"),\n        \
                       Err(error) => println!(\"no GPU: {error:?}\"),\n    }\n}\n";
 
-fn cudarc_linked() {
+fn linked_cudarc_is_guarded() {
     let cuda = parts::cuda("13.0");
     let features = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                     \"cuda-version-from-build-system\", \"dynamic-linking\"] }";
@@ -137,7 +137,7 @@ fn cudarc_linked() {
     }
 }
 
-fn cudarc_loading() {
+fn loading_cudarc_is_guarded() {
     let cuda = parts::cuda("13.0");
     let features = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                     \"cuda-version-from-build-system\", \"dynamic-loading\"] }";
@@ -149,7 +149,7 @@ fn cudarc_loading() {
     assert_ne!(said.status(), Some(78), "{said}");
 }
 
-fn cust_driver() {
+fn cust_program_is_guarded() {
     let cuda = parts::cuda("13.0");
     let main = "fn main() {\n    match cust::quick_init() {\n        Ok(_) => println!(\"a GPU\"),\n        \
                 Err(error) => println!(\"no GPU: {error:?}\"),\n    }\n}\n";

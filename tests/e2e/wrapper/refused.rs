@@ -13,16 +13,16 @@ use super::fixture::{Fixture, package};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        nothing_is_left_of_a_build_refused_after_linking,
-        nothing_is_left_of_a_build_refused_before_cargo,
+        refusal_after_linking_removes_outputs,
+        refusal_before_cargo_removes_outputs,
         #[slow]
-        refusals_and_warnings_are_messages_of_cargos,
+        findings_are_cargo_messages,
         #[slow]
-        what_a_build_script_refuses_is_told_and_gone_too,
+        build_script_refusal_removes_outputs,
         #[slow]
-        a_static_library_alone,
+        refused_static_library_is_removed,
         #[slow]
-        nothing_refused_is_installed,
+        refused_program_is_not_installed,
     ]
 }
 
@@ -62,7 +62,7 @@ fn lying(fixture: &Fixture, folder: &str) -> Vec<PathBuf> {
     names.iter().map(|name| fixture.built(folder).join(name)).filter(|file| file.exists()).collect()
 }
 
-fn nothing_is_left_of_a_build_refused_after_linking() {
+fn refusal_after_linking_removes_outputs() {
     let fixture = linking("refused-linked");
     let host = host();
     let named = format!("{host}/release");
@@ -86,7 +86,7 @@ fn nothing_is_left_of_a_build_refused_after_linking() {
     }
 }
 
-fn nothing_is_left_of_a_build_refused_before_cargo() {
+fn refusal_before_cargo_removes_outputs() {
     let fixture = linking("refused-before");
     let right = with(fixture.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
     assert_eq!(lying(&fixture, "release").len(), 4, "{right}");
@@ -125,7 +125,7 @@ fn read(outcome: &Outcome) -> (Vec<(String, DiagnosticLevel)>, Vec<bool>) {
     (said, ended)
 }
 
-fn refusals_and_warnings_are_messages_of_cargos() {
+fn findings_are_cargo_messages() {
     // Found out by what is linked, and said before cargo is started.
     let after = ("", "11.8", "CG101", 101);
     let before = ("[toolkit]\nrequire = \"^11\"\n", "13.0", "CG103", 1);
@@ -167,7 +167,7 @@ fn refusals_and_warnings_are_messages_of_cargos() {
     }
 }
 
-fn what_a_build_script_refuses_is_told_and_gone_too() {
+fn build_script_refusal_removes_outputs() {
     let project = Project::guarded("my-app").file("src/main.rs", "fn main() {}\n");
     let call = |words: &[&str], home: &str| {
         let words = words.iter().copied().chain(["--message-format", "json"]);
@@ -194,7 +194,7 @@ fn what_a_build_script_refuses_is_told_and_gone_too() {
 }
 
 /// No file of it is sealed: its build script judges, and the archive of an earlier build goes with the refusal.
-fn a_static_library_alone() {
+fn refused_static_library_is_removed() {
     let project = Project::guarded("my-app")
         .append("Cargo.toml", "\n[lib]\ncrate-type = [\"staticlib\"]\n")
         .file("src/lib.rs", EXPORT);
@@ -213,7 +213,7 @@ fn a_static_library_alone() {
 }
 
 /// Refused, it is not installed; one that was installed and accepted before is what cargo leaves it, too.
-fn nothing_refused_is_installed() {
+fn refused_program_is_not_installed() {
     let fixture = linking("refused-install");
     let root = fixture.beside("installed");
     let install = |home: &str| {

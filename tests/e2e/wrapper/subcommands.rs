@@ -9,17 +9,17 @@ use super::fixture::{Fixture, GUARDED, cargo, package, sealed, summary};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        any_other_subcommand,
+        other_subcommands_are_guarded,
         #[slow]
-        another_profile_than_was_told,
+        changed_profile_is_detected,
         #[slow]
-        variables_of_what_is_refused,
+        refused_build_lists_variables,
         #[slow]
-        clippy,
+        clippy_runs_guarded,
         #[slow]
-        nextest,
+        nextest_runs_guarded,
         #[slow]
-        zigbuild
+        zigbuild_runs_guarded
     ]
 }
 
@@ -46,7 +46,7 @@ fn anew(fixture: &Fixture, words: &[&str]) -> Call {
 }
 
 /// Those of cargo's own, and a program called `cargo-NAME`, which calls cargo.
-fn any_other_subcommand() {
+fn other_subcommands_are_guarded() {
     let fixture = program("subcommands");
     for (words, built) in [
         (&["rustc", "--bin", "app", "--", "-Cdebuginfo=0"][..], "debug/app"),
@@ -90,7 +90,7 @@ fn any_other_subcommand() {
 
 /// An alias of the project's, and a tool that calls cargo itself, may build a release of which nobody told the guard: it is one all the
 /// same, in the note and where a mismatch is weighed.
-fn another_profile_than_was_told() {
+fn changed_profile_is_detected() {
     let fixture = program("profiles");
     fixture.write("Cargo.toml", package("app", "[workspace]\n[profile.dist]\ninherits = \"release\"\n"));
     fixture.write(
@@ -124,7 +124,7 @@ fn another_profile_than_was_told() {
 
 /// `eval "$(...)"` ends as the text ends that it is given. Whoever goes on all the same builds nothing unguarded: not where the build is
 /// refused, and not where what was prepared for it is gone.
-fn variables_of_what_is_refused() {
+fn refused_build_lists_variables() {
     let fixture = program("variables");
     let shell = |line: &str| {
         let script =
@@ -151,7 +151,7 @@ fn variables_of_what_is_refused() {
 }
 
 /// It brings a wrapper of its own, and makes no program: what it says and its status are its own, and the next build is guarded.
-fn clippy() {
+fn clippy_runs_guarded() {
     let fixture = program("clippy");
     if fixture.cargo(["clippy", "--version"]).run().status() != Some(0) {
         skip("clippy", "rustup component add clippy");
@@ -172,7 +172,7 @@ fn clippy() {
 }
 
 /// The program that a test starts is the sealed one, in every profile; nextest's own profiles are none of cargo's.
-fn nextest() {
+fn nextest_runs_guarded() {
     let path = parts::path(&["nextest"]);
     let fixture = program("nextest");
     fixture.write(".config/nextest.toml", "[profile.ci]\nfail-fast = false\n");
@@ -195,7 +195,7 @@ fn nextest() {
 }
 
 /// A call of zig's compiler and linker, for the C library of a release that the target's name ends with.
-fn zigbuild() {
+fn zigbuild_runs_guarded() {
     tools::need("gcc");
     let path = parts::path(&["zigbuild"]);
     let fixture = program("zigbuild");

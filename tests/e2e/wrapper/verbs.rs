@@ -9,28 +9,28 @@ use super::injection::library_with_macro;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
-        help,
+        help_lists_subcommands,
         #[slow]
-        install_by_path,
+        install_by_path_is_guarded,
         #[slow]
-        a_library_tested,
+        tests_of_library_run,
         #[slow]
-        programs_are_started_with_their_arguments,
-        what_the_loader_would_die_of,
+        run_passes_program_arguments,
+        run_reports_missing_libraries,
         #[slow]
-        a_runner_of_the_projects_own,
+        project_runner_is_used,
         #[slow]
-        variables_for_tools_that_call_cargo,
+        env_prints_variables_for_tools,
         #[slow]
-        the_target_folder_is_a_cache,
+        target_directory_is_a_cache,
         #[slow]
-        options_that_are_not_stable,
-        exec_becomes_the_program,
-        check_tells_and_judges,
-        inspect_without_a_manifest,
+        unstable_options_are_passed,
+        exec_replaces_the_process,
+        check_prints_toolchain_and_findings,
+        inspect_works_without_manifest,
         #[slow]
-        inspect_every_kind_of_file,
-        explain,
+        inspect_reads_all_file_kinds,
+        explain_prints_a_finding,
     ]
 }
 
@@ -41,7 +41,7 @@ fn program(name: &str) -> Fixture {
     Fixture::new(name, &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)])
 }
 
-fn help() {
+fn help_lists_subcommands() {
     for (name, words) in [
         ("help", &["cudaguard", "--help"][..]),
         ("help-short", &["cudaguard", "-h"]),
@@ -75,7 +75,7 @@ fn help() {
     assert!(by_name.contains("Usage: cargo-cudaguard [OPTIONS] <COMMAND>"), "{by_name}");
 }
 
-fn install_by_path() {
+fn install_by_path_is_guarded() {
     let fixture = program("install");
     let root = fixture.beside("root");
     let outcome =
@@ -87,7 +87,7 @@ fn install_by_path() {
     assert_eq!(Call::new(root.join("bin/app")).arg("x").run().success().stdout, "ran [\"x\"]\n");
 }
 
-fn a_library_tested() {
+fn tests_of_library_run() {
     let fixture = library_with_macro("tested");
     let (ours, cargos) = (fixture.guard(["test"]).run().success(), fixture.cargo(["test"]).run().success());
     let results = |text: &str| -> Vec<String> {
@@ -98,7 +98,7 @@ fn a_library_tested() {
     assert!(results(&ours.stdout).len() >= 3, "{ours}");
 }
 
-fn programs_are_started_with_their_arguments() {
+fn run_passes_program_arguments() {
     let fixture = program("started");
     let outcome = fixture.guard(["run", "--release", "--", "--quiet", "two words"]).run().success();
     assert_eq!(outcome.stdout, "ran [\"--quiet\", \"two words\"]\n");
@@ -137,7 +137,7 @@ fn orphan(name: &str) -> Fixture {
     fixture
 }
 
-fn what_the_loader_would_die_of() {
+fn run_reports_missing_libraries() {
     let fixture = orphan("orphan");
     let outcome = fixture.guard(["run"]).run().expect(78);
     assert!(outcome.stderr.contains("CG210") && outcome.stderr.contains("libgone.so.7"), "{outcome}");
@@ -151,7 +151,7 @@ fn what_the_loader_would_die_of() {
     let _ = fixture.guard(["exec", "--", "target/debug/app"]).env("CUDAGUARD", "off").run().expect(127);
 }
 
-fn a_runner_of_the_projects_own() {
+fn project_runner_is_used() {
     let fixture = program("runner");
     let runner = fixture.beside("runner");
     super::cache::executable(&runner, "#!/bin/sh\nprintf 'by runner: '\nexec \"$@\"\n");
@@ -170,7 +170,7 @@ fn a_runner_of_the_projects_own() {
     }
 }
 
-fn variables_for_tools_that_call_cargo() {
+fn env_prints_variables_for_tools() {
     let fixture = program("env");
     let variables = fixture.guard(["env", "--release"]).run().success().stdout;
     let shell = |line: &str| {
@@ -189,7 +189,7 @@ fn variables_for_tools_that_call_cargo() {
     assert!(again.stderr.contains("Fresh app"), "{again}");
 }
 
-fn the_target_folder_is_a_cache() {
+fn target_directory_is_a_cache() {
     let fixture = program("cache");
     let _ = fixture.guard(["build"]).run().success();
     let tag = std::fs::read(fixture.built("CACHEDIR.TAG")).expect("as cargo makes it");
@@ -201,7 +201,7 @@ fn the_target_folder_is_a_cache() {
 }
 
 /// A manifest that cargo reads with an option of its own alone.
-fn options_that_are_not_stable() {
+fn unstable_options_are_passed() {
     let fixture = program("unstable");
     fixture.write("other/Cargo.toml", package("other", ""));
     fixture.write("other/src/main.rs", "fn main() {}\n");
@@ -217,7 +217,7 @@ fn options_that_are_not_stable() {
     }
 }
 
-fn exec_becomes_the_program() {
+fn exec_replaces_the_process() {
     let fixture = program("exec");
     let _ = fixture.guard(["build"]).run().success();
     let outcome = fixture.guard(["exec", "--", "target/debug/app", "-q", "--json"]).run().success();
@@ -237,7 +237,7 @@ fn exec_becomes_the_program() {
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran []\n", ""));
 }
 
-fn check_tells_and_judges() {
+fn check_prints_toolchain_and_findings() {
     let fixture = program("check");
     let outcome = fixture.guard(["check"]).run().success();
     assert!(outcome.stdout.starts_with("app 0.1.0 for ") && outcome.stderr.is_empty(), "{outcome}");
@@ -261,7 +261,7 @@ fn check_tells_and_judges() {
     let _ = fixture.guard(["check", "--no-such-option"]).run().expect(2);
 }
 
-fn inspect_without_a_manifest() {
+fn inspect_works_without_manifest() {
     let fixture = program("inspect-none");
     let _ = fixture.cargo(["build"]).run().success();
     let outcome = fixture.guard(["inspect", "target/debug/app"]).run().expect(0);
@@ -279,7 +279,7 @@ fn inspect_without_a_manifest() {
     assert!(outcome.stdout.starts_with("src: folder"), "{outcome}");
 }
 
-fn inspect_every_kind_of_file() {
+fn inspect_reads_all_file_kinds() {
     let fixture = Fixture::new(
         "inspect-kinds",
         &[
@@ -310,7 +310,7 @@ fn inspect_every_kind_of_file() {
     }
 }
 
-fn explain() {
+fn explain_prints_a_finding() {
     snapshot::check("wrapper/explain-cg202", &command::call(["explain", "cg202"]).run().success().stdout);
     let list = command::call(["explain"]).run().success().stdout;
     for code in cudaguard::internal::finding::Code::ALL {

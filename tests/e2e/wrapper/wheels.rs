@@ -10,9 +10,9 @@ use super::fixture::{Fixture, cargo, package, sealed};
 pub(crate) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        wheels_of_maturin,
+        maturin_wheels_are_guarded,
         #[slow]
-        wheels_of_setuptools_rust
+        setuptools_rust_wheels_are_guarded
     ]
 }
 
@@ -28,7 +28,7 @@ fn module_in(folder: &Path) -> PathBuf {
 }
 
 /// An extension module for Python, by maturin as it comes: the library in its wheel is sealed.
-fn wheels_of_maturin() {
+fn maturin_wheels_are_guarded() {
     let maturin = parts::program("maturin", "maturin");
     let python = tools::need("python3");
     // All that maturin asks of the bindings is their name.
@@ -65,7 +65,7 @@ fn wheels_of_maturin() {
 
 /// By setuptools-rust, linked to a shared cudart: the library in its wheel is sealed. auditwheel packs the cudart beside it under a name
 /// of its own, and note and verdict are the same.
-fn wheels_of_setuptools_rust() {
+fn setuptools_rust_wheels_are_guarded() {
     tools::need_all(&["python3", "gcc"]);
     let (cuda, packaging) = (parts::cuda("13.0"), parts::part("python-packaging"));
     let setup = "from setuptools import setup\nfrom setuptools_rust import Binding, RustExtension\nsetup(name='ext', version='0.1.0', \

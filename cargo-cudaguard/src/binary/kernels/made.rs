@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_a_cubin_tells() {
+    fn cubin_header_names_toolkit() {
         let note = |release: &str| {
             let text = format!("ptxas\0Cuda compilation tools, release {release}, V{release}.88\0");
             [b"\x0c\0\0\0\x8c\0\0\0\xd0\x07\0\0NVIDIA Corp\0\x02\0\0\0", text.as_bytes()].concat()

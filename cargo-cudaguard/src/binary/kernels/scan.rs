@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_a_slow_search_finds(
+        fn scan_matches_slow_search(
             noise in proptest::collection::vec(prop_oneof![Just(b'.'), Just(b'v'), Just(0x50), Just(0x7f), any::<u8>()], 0..1400),
             marks in proptest::collection::vec((0usize..1400, 0usize..3), 0..4),
             from in prop_oneof![Just(0usize), 0usize..700],

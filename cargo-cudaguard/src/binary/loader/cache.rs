@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn both_formats_and_hardware_folders() {
+    fn cache_formats_and_hwcaps_are_read() {
         let new = written(
             &[
                 ("libx.so.1", "/lib/glibc-hwcaps/x86-64-v3/libx.so.1", 0x303, Some(0)),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_no_entry() {
+    fn damaged_entries_are_skipped() {
         let whole = written(&[("liba.so", "/lib/liba.so", 0x303, Some(0))], &["x86-64-v2"]);
         assert_eq!(lookup_entries(&whole, b"liba.so").len(), 1);
         for end in 0..whole.len() {

@@ -828,7 +828,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens() {
+    fn dynamic_string_tokens_are_expanded() {
         let mut system = System::from_loader(&[], machine::X86_64);
         system.lib = "lib64".to_owned();
         let origin = Path::new("/o");
@@ -851,7 +851,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_musl_is() {
+    fn musl_names_are_recognized() {
         for name in ["libc.so", "libc.musl-x86_64.so.1", "libpthread.so.0", "libm.so.6"] {
             assert!(is_musl_itself(name.as_bytes()), "{name}");
         }

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_of_cargos_arguments() {
+    fn cargo_arguments_are_parsed() {
         let read =
             call(CargoVerb::Build, "-p a -pb --package=c --target-dir t --release -j 4 -qv --bin x --config k='v'");
         assert_eq!(read.packages, ["a", "b", "c"]);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn of_other_subcommands() {
+    fn unknown_subcommand_arguments_are_parsed() {
         let read = |words| call(CargoVerb::Any, words);
         let tests = read("nextest run -p a --cargo-profile dist --profile ci -Zbuild-std name");
         assert_eq!((tests.profile.as_deref(), tests.packages.as_slice()), (Some("dist"), &["a".to_owned()][..]));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_programs_own_arguments_are_not_cargos() {
+    fn program_arguments_are_not_parsed() {
         let read = call(CargoVerb::Run, "--bin x word --release");
         assert!(!read.release);
         assert!(!call(CargoVerb::Build, "-- -q").quiet);

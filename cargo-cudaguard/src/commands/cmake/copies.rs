@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_as_a_shell_splits_them() {
+    fn commands_are_split_like_a_shell() {
         assert_eq!(
             split_shell_words(r#"cd "/a b" && cp 'x y' z\ w "" "#),
             ["cd", "/a b", "&&", "cp", "x y", "z w", ""]

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn once_until_an_input_changes() {
+    fn finding_repeats_after_input_changes() {
         let scratch = tempfile::tempdir().unwrap();
         let build = scratch.path();
         let input = build.join("cuda.h");

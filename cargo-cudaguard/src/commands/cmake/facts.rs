@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_facts() {
+    fn lines_are_parsed() {
         let facts = facts(&[("C", LINES)]).unwrap();
         assert_eq!(
             (facts.component.name.as_str(), facts.release, facts.profile_name()),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_configurations() {
+    fn configurations_are_classified() {
         for (configuration, debug, release) in [
             ("Release", "Debug", true),
             ("debug", "Debug", false),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn languages_are_merged_and_cuda_alone_has_flags() {
+    fn only_cuda_keeps_its_flags() {
         let cuda =
             LINES.replace("include /c;d", "include /cuda\nsource-file a.cu\noption SHELL:-ccbin g++-11\nflags -O3");
         let cxx = LINES.replace("include /c;d", "option -fopenmp");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_of_another_release_is_named() {
+    fn missing_or_outdated_facts_are_reported() {
         assert_eq!(facts(&[("C", &LINES.replace("compiler", "other"))]).unwrap_err(), "a fact is missing: compiler");
         let newer = facts(&[("C", "cudaguard-facts 2\n")]).unwrap_err();
         assert!(newer.contains("cudaguard-facts 2") && newer.contains("releases"), "{newer}");
@@ -358,7 +358,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text: String, cut in 0..LINES.len()) {
+        fn parsing_never_panics(text: String, cut in 0..LINES.len()) {
             let _ = facts(&[("C", &text)]);
             let _ = facts(&[("CUDA", &format!("{HEAD}\n{text}"))]);
             if LINES.is_char_boundary(cut) {

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn machines_as_compilers_call_them() {
+    fn compiler_machine_names_are_mapped() {
         for (machine, expected) in [
             ("x86_64-linux-gnu", "x86_64-unknown-linux-gnu"),
             ("x86_64-redhat-linux", "x86_64-unknown-linux-gnu"),

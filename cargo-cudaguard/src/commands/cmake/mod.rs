@@ -514,7 +514,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_of_stubs_counts_where_something_is_loaded_from_it() {
+    fn stub_directory_counts_if_loaded_from() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         let (bare, full) = (folder.join("bare/stubs"), folder.join("full/stubs"));
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_with_names_that_make_would_misread() {
+    fn depfile_names_are_escaped_for_make() {
         let text = make_rule(Path::new("/b/a b/o"), &["/x/$y #1".into(), "/ü".into()]);
         assert_eq!(text, "/b/a\\ b/o: \\\n  /x/$$y\\ \\#1 \\\n  /ü\n");
     }

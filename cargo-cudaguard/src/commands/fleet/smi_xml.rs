@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn device_id_goes_before_the_name() {
+    fn device_id_precedes_name() {
         for (id, name, cc) in [
             ("1CB310DE", "Quadro P400", Some((6, 1))),
             ("0x218410DE", "Graphics Device", Some((7, 5))),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn gpu_that_cuda_cannot_use_is_not_visible() {
+    fn unusable_gpu_is_not_visible() {
         let mig = |devices: &str| {
             format!("<mig_mode><current_mig>Enabled</current_mig></mig_mode><mig_devices>{devices}</mig_devices>")
         };

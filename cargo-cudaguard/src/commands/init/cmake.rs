@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_brings_a_toolkit() {
+    fn toolkit_commands_are_detected() {
         let uses = |text: &str| parse_commands(text).unwrap().iter().any(Command::enables_cuda);
         assert!(uses("project(demo LANGUAGES CXX CUDA)\n") && uses("Project(demo C)\nenable_language(CUDA)\n"));
         assert!(uses("find_package(CUDAToolkit 12 REQUIRED)\n"));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn one_target_gets_its_lines() {
+    fn single_target_gets_guard_lines() {
         let lines = "\nfind_package(CudaGuard REQUIRED)\ncudaguard_embed(app)\n";
         for text in [
             "add_executable(app main.c)\n",
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_person_must_choose_it_is_told() {
+    fn ambiguous_target_is_reported() {
         for (text, targets) in [
             ("add_executable(a a.c)\nadd_executable(b b.c)\n", &["a", "b"][..]),
             ("if(BUILD_APP)\n  add_executable(app main.c)\nendif()\n", &["app"]),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_calls_us_is_left_alone() {
+    fn guarded_project_is_unchanged() {
         for text in [
             "find_package(CudaGuard REQUIRED)\nadd_executable(app main.c)\n",
             "include(third_party/cudaguard/cmake/CudaGuard.cmake)\nadd_executable(app main.c)\n",
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_line() {
+    fn unreadable_line_is_reported() {
         for (text, line) in [
             ("add_executable(app main.c\n", 4),
             ("add_executable(app \"main.c)\n", 3),
@@ -400,7 +400,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "\\PC{0,60}", pieces in prop::collection::vec("(a|\\(|\\)|\"|#|\\[|=|\\]|\n| |\\\\|add_executable)", 0..30)) {
+        fn parsing_never_panics(text in "\\PC{0,60}", pieces in prop::collection::vec("(a|\\(|\\)|\"|#|\\[|=|\\]|\n| |\\\\|add_executable)", 0..30)) {
             let _ = parse_commands(&text);
             let text = pieces.concat();
             if let Ok(read) = parse_commands(&text) {

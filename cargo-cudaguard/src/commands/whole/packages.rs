@@ -606,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_promised() {
+    fn promised_requirements_are_parsed() {
         for (line, expected) in [
             ("nvidia-cudnn-cu12==9.1.0.70; platform_system == \"Linux\"", "9.1.0 9.1.1"),
             ("nvidia-cudnn-cu12 (==8.9.2.26)", "8.9.2 8.9.3"),
@@ -656,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extras_of_a_whole_toolkit() {
+    fn toolkit_extras_are_parsed() {
         let line = "cuda-toolkit[cublas,cudart,cufft,cufile, nvtx,nvcc]==13.2.2; platform_system == \"Linux\"";
         let package = package("2.15.0", &format!("Requires-Dist: {line}"));
         assert_eq!(package.requires, [line]);
@@ -683,7 +683,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_package_owns() {
+    fn package_ownership_is_detected() {
         let package = package("1.0", "");
         assert!(package.owns_member("site/torch/lib/a.so") && package.owns_member("site/torch/lib/b.so"));
         assert!(!package.owns_member("site/other/a.so"), "another package's, beside it");
@@ -699,7 +699,7 @@ mod tests {
     }
 
     #[test]
-    fn what_members_want_and_what_is_promised() {
+    fn member_needs_match_promised_requirements() {
         let nine = "nvidia-cudnn-cu12==9.1.0.70";
         for (version, requires, members, expected) in [
             ("1.0", &[nine][..], &[&[("libcudnn.so.9", "9.1.0")][..]][..], 0),
@@ -729,7 +729,7 @@ mod tests {
     }
 
     #[test]
-    fn what_conda_promises() {
+    fn conda_requirements_are_parsed() {
         let twelve = wants(&[("libcudart.so.12", ""), ("libcudnn.so.9", "9.2.0")]);
         for (build, depends, expected) in [
             ("h1_0", &["cuda-version >=12,<13", "cudnn >=9.2.1.18,<10.0a0"][..], 0),
@@ -755,7 +755,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_image_promises() {
+    fn image_requirements_are_parsed() {
         let image = |variables: &[&str]| {
             let list = variables.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(",");
             ArtifactPackage::from_image(&format!(r#"{{"config": {{"Env": ["PATH=/bin",{list}]}}}}"#))
@@ -778,7 +778,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_version_names() {
+    fn version_names_are_parsed() {
         for (version, expected) in [
             ("2.9.1+cu128", Some(("cu128", (12, 8)))),
             ("1.7+cu92", Some(("cu92", (9, 2)))),

@@ -195,7 +195,7 @@ mod tests {
     use cudaguard::internal::toolchain::Toolchain;
 
     #[test]
-    fn each_gpu_has_its_own_answer() {
+    fn gpu_answers_are_separate() {
         let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
         let mut manifest = Manifest::from_build(component, "t", "release", &Policy::default(), &Toolchain::default());
         let row = |from, to, by, code: &str, cuda: Option<(u32, u32)>| Requirement::Gpu {

@@ -680,7 +680,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_known_by_its_release_alone() {
+    fn release_alone_identifies_driver() {
         let manifest = manifest(vec![cudart_13()]);
         let one = || Some(gpus(&[(9, 0)]));
         for (user, kernel, expected) in [
@@ -705,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_branch_supports_that_no_table_has_is_named() {
+    fn unknown_branch_support_is_named() {
         let jetson = DriverRelease::new(540, 4, 0);
         let driver =
             DriverState::Found(HostDriver { user: Some(jetson), kernel: Some(jetson), ..HostDriver::default() });
@@ -739,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_code_of_a_newer_major_is_named() {
+    fn newer_major_machine_code_is_named() {
         let mut manifest = manifest(sm_80());
         for row in &mut manifest.requires {
             if let Requirement::Gpu { by: GpuCoverage::Cubin, sure_from, .. } = row {
@@ -767,7 +767,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_driver_supports_goes_before_its_release() {
+    fn supported_cuda_precedes_driver_release() {
         let driver = HostDriver {
             user: Some(DriverRelease::new(535, 0, 0)),
             cuda: Some(CudaVersion::new(13, 0)),
@@ -778,7 +778,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_refused_for_what_nobody_knows() {
+    fn unknown_facts_do_not_refuse() {
         let mut manifest = manifest(vec![cudart_13()]);
         manifest.requires.extend(sm_80());
         for need in [GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional] {
@@ -791,7 +791,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_that_the_process_does_not_see_are_not_judged() {
+    fn invisible_gpus_are_not_checked() {
         let manifest = manifest(sm_80());
         let mut two = gpus(&[(8, 6), (7, 5)]);
         assert_eq!(codes(&manifest, releases(Some(590), Some(590)), Some(two.clone())), ["CG303 info"]);
@@ -802,7 +802,7 @@ mod tests {
     }
 
     #[test]
-    fn two_releases_that_do_not_belong_together() {
+    fn mixed_driver_releases_are_refused() {
         let manifest = manifest(sm_80());
         let named = |name: &str| Some(vec![HostGpu { name: Some(name.to_owned()), ..gpus(&[(8, 6)]).remove(0) }]);
         let driver = |user, kernel, compat| {
@@ -836,7 +836,7 @@ mod tests {
     }
 
     #[test]
-    fn ptx_needs_its_compiler() {
+    fn ptx_needs_jit_compiler() {
         let mut manifest = manifest(sm_80());
         for row in &mut manifest.requires {
             if let Requirement::Gpu { by, .. } = row {
@@ -906,7 +906,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cudnn_that_left_the_gpu_behind() {
+    fn cudnn_without_gpu_support_is_refused() {
         let judged = |found: Version, ccs: &[(u8, u8)], kernels: bool| {
             let mut manifest = manifest(vec![with_library(Version::new(9, 5, 0))]);
             if kernels {
@@ -938,7 +938,7 @@ mod tests {
     }
 
     #[test]
-    fn two_components_that_want_different_gpus() {
+    fn components_with_different_gpus_conflict() {
         let named = |name: &str, from: (u8, u8), to: (u8, u8)| {
             let mut manifest = manifest(
                 [((0, 0), None, GpuCoverage::Nothing), (from, Some(to), GpuCoverage::Cubin)]
@@ -989,7 +989,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cudart_older_than_built_with() {
+    fn older_cudart_is_refused() {
         let mut manifest = manifest(Vec::new());
         let built = |version| Some(cudaguard::internal::manifest::RecordedCudart { linkage: Linkage::Linked, version });
         let on = |manifest: &Manifest, cudart: CudartState| {
@@ -1012,7 +1012,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_that_asks_nothing_hears_nothing() {
+    fn component_without_requirements_has_no_findings() {
         let mut manifest = manifest(Vec::new());
         assert_eq!(codes(&manifest, DriverState::Absent, None), [""; 0]);
         manifest.runtime.gpu = GpuNeed::Required;

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers() {
+    fn probe_answers_are_parsed() {
         let whole =
             "version 12040\ninit 0\ngpus\ngpu 8 0 0000:3b:00.0 GPU-1 NVIDIA A100-SXM4-40GB\ngpu - - - - -\nend\n";
         let probe_answer = parse_answer(whole);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_before_a_crash_is_kept() {
+    fn answers_before_crash_are_retained() {
         let probe_answer = parse_answer("version 12020\n");
         assert_eq!(
             (probe_answer.cuda, probe_answer.init, probe_answer.gpus),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_started() {
+    fn unstartable_probe_is_reported() {
         let probe_answer = DriverProbe::with_program("/nowhere/asker".into())
             .probe_library(&Env::from_process(), Path::new("/nowhere/libcuda.so.1"));
         assert!(probe_answer.trouble.unwrap().contains("cannot be started"));

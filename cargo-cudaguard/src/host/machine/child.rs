@@ -203,7 +203,7 @@ fn format_uuid(uuid: [u8; 16]) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn uuids_are_spelled_as_others_do() {
+    fn uuids_use_nvidia_spelling() {
         let bytes = std::array::from_fn(|at| u8::try_from(at).unwrap());
         assert_eq!(super::format_uuid(bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
     }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_of_one_kind_are_judged_once_and_named_each() {
+    fn equal_hosts_are_checked_once() {
         let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
         let line = |name: &str, driver: &str, uuid: &str| {
             format!(
@@ -194,7 +194,7 @@ mod tests {
 
     /// The machine needs a newer driver, and code for a GPU that the file has none for.
     #[test]
-    fn more_than_one_change() {
+    fn several_changes_are_combined() {
         let mut asks = cudart_13();
         let gpu = |from, to, by| Requirement::Gpu {
             from,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_change_that_admits_a_machine() {
+    fn single_sufficient_change_is_found() {
         let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
         let mut change = |driver: &str| {
             let line = format!(r#"{{"driver": {driver}, "gpus": [{{"cc": "9.0"}}]}}"#);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_has_an_end() {
+    fn host_memory_is_bounded() {
         let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
         for number in 0..3 * KINDS {
             let line = format!(

@@ -86,7 +86,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn a_host_file_says_what_was_written(machine in machine(), pretty: bool) {
+    fn host_file_roundtrips(machine in machine(), pretty: bool) {
         let value = machine.to_json();
         let text = if pretty { value.to_pretty_string() } else { value.to_string() };
         // Standard JSON parsers read it too.
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_no_host_file_is_a_mistake_and_nothing_else(text: String, machine in machine(), cut: prop::sample::Index) {
+    fn invalid_host_file_is_an_error(text: String, machine in machine(), cut: prop::sample::Index) {
         let _ = Machine::read(&text);
         let whole = machine.to_json().to_string();
         let cut = cut.index(whole.len());
@@ -117,7 +117,7 @@ fn read(text: &str) -> Machine {
 }
 
 #[test]
-fn keys_of_the_future_are_passed_over() {
+fn unknown_keys_are_ignored() {
     let text = r#"{"revision": 7, "driver": {"user": "535.261.03", "gsp": {"on": [true, null, 1.5e3]}}, "new": [[[]]],
                    "gpus": [{"cc": "7.5", "memory": 15360, "mig": null}], "kind": "quantum", "name": null}"#;
     let (machine, revision) = Machine::read(text).unwrap();
@@ -127,7 +127,7 @@ fn keys_of_the_future_are_passed_over() {
 }
 
 #[test]
-fn mistakes_name_the_key_and_what_was_expected() {
+fn errors_name_key_and_expectation() {
     for (text, expected) in [
         ("", "expected a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it; the text ends"),
         ("[]", "expected a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it; found `[]`"),
@@ -159,7 +159,7 @@ fn mistakes_name_the_key_and_what_was_expected() {
 }
 
 #[test]
-fn releases_as_people_write_them() {
+fn release_spellings_are_accepted() {
     for (text, expected) in [
         ("535.261.03", Some((535, 261, 3))),
         ("580.65.06", Some((580, 65, 6))),
@@ -185,7 +185,7 @@ fn releases_as_people_write_them() {
 }
 
 #[test]
-fn what_a_driver_supports_by_its_release() {
+fn driver_support_follows_release() {
     let cuda = |text: &str| match read(text).driver_state() {
         DriverState::Found(driver) => driver.cuda.map(|cuda| cuda.to_string()),
         other => panic!("{other:?}"),
@@ -202,7 +202,7 @@ fn what_a_driver_supports_by_its_release() {
 }
 
 #[test]
-fn which_gpus_a_process_sees() {
+fn visible_gpus_are_selected() {
     let seen = |text: &str| {
         let gpus = read(text).visible_gpu_list()?;
         Some(gpus.iter().map(|gpu| (gpu.cc, gpu.visible)).collect::<Vec<_>>())
@@ -224,7 +224,7 @@ fn which_gpus_a_process_sees() {
 }
 
 #[test]
-fn the_cudnn_that_a_component_gets() {
+fn component_cudnn_is_resolved() {
     use cudaguard::internal::manifest::{BuiltWith, Component};
     use cudaguard::internal::policy::Policy;
     use cudaguard::internal::toolchain::Toolchain;
@@ -278,7 +278,7 @@ fn the_cudnn_that_a_component_gets() {
 }
 
 #[test]
-fn verdicts() {
+fn verdicts_are_combined() {
     let finding = |code: Code| Finding::from_record(code, code.severity(), Default::default());
     assert_eq!(Verdict::from_findings(&[]), Verdict::Runs);
     assert_eq!(Verdict::from_findings(&[finding(Code::NoCodeForGpu).with_severity(Severity::Info)]), Verdict::Runs);
@@ -287,7 +287,7 @@ fn verdicts() {
 }
 
 #[test]
-fn a_branch_alone_is_no_other_release() {
+fn branch_alone_is_not_a_mismatch() {
     let pair =
         |user: &str, kernel: &str| match read(&format!(r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}"}}}}"#))
             .driver_state()
@@ -336,7 +336,7 @@ fn with_kernels(
 
 /// docs/internals/decisions, decisions 4 and 40.
 #[test]
-fn what_cuda_visible_devices_shows() {
+fn cuda_visible_devices_selects_gpus() {
     use cudaguard::internal::manifest::GpuCoverage;
     let auto = with_kernels(GpuCoverage::Cubin, (8, 0), None);
     let mut required = auto.clone();
@@ -414,7 +414,7 @@ fn what_cuda_visible_devices_shows() {
 /// First releases of the open kernel modules whose README lists a GPU (515.43.04 to 595.45.04), and for a new
 /// generation the last release before: no driver is reported as unsuitable for a GPU that it supports.
 #[test]
-fn drivers_drive_what_they_list() {
+fn drivers_support_their_listed_gpus() {
     let manifest = with_kernels(cudaguard::internal::manifest::GpuCoverage::Ptx, (3, 0), None);
     let verdict = |release: &str, name: &str| {
         let text =
@@ -447,7 +447,7 @@ fn drivers_drive_what_they_list() {
 
 /// docs/internals/decisions, decision 39.
 #[test]
-fn gpus_that_the_driver_does_not_drive() {
+fn undriven_gpus_are_excluded() {
     let manifest = with_kernels(cudaguard::internal::manifest::GpuCoverage::Cubin, (3, 0), None);
     let host = |driver: &str, gpus: &str| {
         format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{gpus}]}}"#)
@@ -509,7 +509,7 @@ fn gpus_that_the_driver_does_not_drive() {
 }
 
 #[test]
-fn where_libcuda_alone_finds_its_compiler() {
+fn libcuda_finds_its_jit_compiler() {
     let manifest = with_kernels(cudaguard::internal::manifest::GpuCoverage::Ptx, (3, 0), Some(CudaVersion::new(12, 0)));
     let host = |kind: &str, user: &str| {
         format!(
@@ -526,7 +526,7 @@ fn where_libcuda_alone_finds_its_compiler() {
 
 /// docs/internals/decisions, decision 5: 540.4.0 is a Jetson's.
 #[test]
-fn a_branch_that_no_table_has() {
+fn unknown_branch_is_estimated() {
     let host = |driver: &str| {
         format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{{"cc": "8.7"}}]}}"#)
     };
@@ -561,7 +561,7 @@ fn a_branch_that_no_table_has() {
 /// docs/internals/decisions, decision 2: packages of cuda-compat up to 2025 had no note; they are identified by their
 /// directory.
 #[test]
-fn a_compat_without_a_note_by_its_folder() {
+fn compat_without_note_uses_directory() {
     let manifest = with_kernels(cudaguard::internal::manifest::GpuCoverage::Ptx, (3, 0), Some(CudaVersion::new(13, 0)));
     let host = |user: &str, kernel: &str, folder: &str, gpu: &str| {
         format!(

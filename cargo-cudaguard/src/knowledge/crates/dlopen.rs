@@ -27,7 +27,7 @@ mod tests {
     use cudaguard::internal::version::CudaVersion;
 
     #[test]
-    fn names_of_what_is_opened() {
+    fn dlopened_names_are_listed() {
         let mut one = CrateUse {
             of: Crate {
                 name: "cudarc".to_owned(),

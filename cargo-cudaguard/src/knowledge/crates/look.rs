@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_by_variable_feature_and_nvcc() {
+    fn level_comes_from_variable_feature_nvcc() {
         let folder = CrateDir::new();
         folder.nvcc("bin/nvcc", "12.9");
         let path = format!("{}/bin:/usr/bin:/bin", folder.0.path().display());
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_without_bindings_stops_the_script() {
+    fn unbound_release_stops_the_script() {
         let folder = CrateDir::new();
         folder.nvcc("bin/nvcc", "13.5");
         let path = format!("{}/bin:/usr/bin:/bin", folder.0.path().display());
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn compiler_and_headers_by_the_crates_own_order() {
+    fn compiler_and_headers_follow_crate_order() {
         let folder = CrateDir::new();
         for (place, release, number) in
             [("a", "13.0", "13000"), ("b", "11.8", "11080"), ("usr/local/cuda", "12.4", "12040")]
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn cust_finds_libraries_in_few_places() {
+    fn cust_searches_its_directories() {
         let folder = CrateDir::new();
         let stopped = |variables: &[(&str, &str)]| {
             at(one("find_cuda_helper", "0.2.0", &[]), folder.0.path(), variables).stopped.is_some()
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn one_arch_and_its_suffix() {
+    fn single_arch_keeps_its_suffix() {
         let arch = |name: &str, text: &str| {
             let found = at(
                 one(name, if name == "cudaforge" { "0.1.6" } else { "0.1.5" }, &[]),
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_that_nobody_knows_is_let_be() {
+    fn unknown_crate_is_ignored() {
         let found = at(one("cudarc", "0.99.0", &["cuda-13000"]), Path::new("/nowhere"), &[]);
         assert!(found.level.is_none() && found.stopped.is_none());
     }

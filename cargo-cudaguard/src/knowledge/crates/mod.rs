@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_worth_handing_over() {
+    fn relevant_crates_are_recognized() {
         for (name, links, truth) in [
             ("cudarc", None, true),
             ("serde", None, false),

@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_reads_and_its_ranges_hold_what_was_read_and_do_not_overlap() {
+    fn table_ranges_are_valid_and_disjoint() {
         for row in &table().crates {
             let read: semver::Version = row.read.parse().unwrap();
             assert!(row.versions.matches(&read), "{} {}", row.name, row.read);
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_their_order() {
+    fn names_keep_their_order() {
         let names = find_row("cudarc", "0.19.10").unwrap().names_of("cudnn", Some(CudaVersion::new(13, 0)));
         let plain: Vec<&str> = names.iter().map(String::as_str).filter(|name| !name.contains("64")).collect();
         assert_eq!(
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_row_is_told_by_its_key() {
+    fn invalid_row_is_reported_by_key() {
         let wrong = |from: &str, to: &str| parse_table(&TEXT.replacen(from, to, 1)).unwrap_err();
         assert_eq!(
             wrong("symbols = \"opened\"", "symbols = \"never\""),
@@ -478,7 +478,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn nothing_makes_the_reader_panic(cut in 0..TEXT.len(), noise in "[\\PC]{0,12}") {
+        fn parsing_never_panics(cut in 0..TEXT.len(), noise in "[\\PC]{0,12}") {
             if let (Some(head), Some(tail)) = (TEXT.get(..cut), TEXT.get(cut..)) {
                 let _ = parse_table(&format!("{head}{noise}{tail}"));
                 let _ = parse_table(&format!("{head}{noise}"));

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn words_match_as_a_whole() {
+    fn only_complete_words_match() {
         assert!(matches("ld: cannot find -lcuda: No such file", "cannot find -lcuda"));
         assert!(!matches("ld: cannot find -lcudart", "cannot find -lcuda"));
         assert!(!matches("XCUDNN_STATUS_A", "CUDNN_STATUS_A") && !matches("CUDNN_STATUS_A_B", "CUDNN_STATUS_A"));

@@ -61,7 +61,7 @@ fn expected_findings(findings: &[Finding]) -> Vec<String> {
 }
 
 #[test]
-fn own_kernels_are_held_against_the_archs() {
+fn package_kernels_are_checked_against_archs() {
     let archs = policy("[gpu]\narchs = [\"sm_80\", \"sm_90\", \"compute_90\"]\n");
     let right = [fatbin(&[sm(80), sm(90), compute(90, (9, 0))])];
     assert_eq!(check_linked(&archs, &manifest(), &linked(&plain(&right), &[true])), []);
@@ -85,7 +85,7 @@ fn own_kernels_are_held_against_the_archs() {
 }
 
 #[test]
-fn an_arch_that_is_declared_and_not_in_the_file_is_told() {
+fn missing_declared_arch_is_reported() {
     let kernels = plain(&[fatbin(&[sm(80), compute(90, (9, 0))]), fatbin(&[sm(75)])]);
     let on = |archs: &[&str], by: Option<&'static str>, own: &[bool]| {
         let declared = archs.iter().map(|arch| arch.parse().unwrap()).collect();
@@ -130,7 +130,7 @@ fn an_arch_that_is_declared_and_not_in_the_file_is_told() {
 
 /// The owner of the kernels is unknown: a build script deletes its objects, or the package has no own kernels.
 #[test]
-fn where_no_kernel_is_known_to_be_the_packages_own() {
+fn unknown_kernel_owner_is_not_blamed() {
     let archs = policy("[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n");
     let right = fatbin(&[sm(80), compute(90, (9, 0))]);
     let codes = |kernels: &Kernels, own: &[bool]| -> Vec<(Code, Severity)> {
@@ -150,7 +150,7 @@ fn where_no_kernel_is_known_to_be_the_packages_own() {
 }
 
 #[test]
-fn what_a_plain_arch_flag_brings_along_is_no_surplus() {
+fn implied_ptx_is_not_surplus() {
     let archs = policy("[gpu]\narchs = [\"sm_80\"]\n");
     let kernels = plain(&[fatbin(&[sm(80), compute(80, (9, 0))])]);
     assert_eq!(check_linked(&archs, &manifest(), &linked(&kernels, &[true])), []);
@@ -159,7 +159,7 @@ fn what_a_plain_arch_flag_brings_along_is_no_surplus() {
 }
 
 #[test]
-fn the_whole_file_is_held_against_the_fleet() {
+fn complete_file_is_checked_against_fleet() {
     let kernels = plain(&[fatbin(&[sm(80), compute(90, (9, 0))]), fatbin(&[sm(80)])]);
     let judged = |text: &str| check_linked(&policy(text), &manifest(), &linked(&kernels, &[]));
     assert_eq!(judged("[gpu]\nfleet = [\"A100\", \"8.6\"]\n"), []);
@@ -180,7 +180,7 @@ fn the_whole_file_is_held_against_the_fleet() {
 }
 
 #[test]
-fn the_oldest_driver_of_the_fleet() {
+fn oldest_driver_is_checked() {
     let kernels = plain(&[fatbin(&[sm(80), compute(80, (8, 4))])]);
     let on = |toolkit: Version, cudart: Linkage, text: &str| {
         let file = Linked { cudart, ..linked(&kernels, &[]) };
@@ -213,7 +213,7 @@ fn the_oldest_driver_of_the_fleet() {
 }
 
 #[test]
-fn ptx_for_gpus_to_come() {
+fn future_gpus_need_ptx() {
     let kernels = plain(&[fatbin(&[sm(80), sm(90)])]);
     let found =
         check_linked(&policy("[gpu]\narchs = [\"sm_80\", \"sm_90\"]\n"), &manifest(), &linked(&kernels, &[true]));
@@ -227,7 +227,7 @@ fn ptx_for_gpus_to_come() {
 }
 
 #[test]
-fn folders_of_the_building_machine() {
+fn build_machine_directories_are_reported() {
     let kernels = Kernels::default();
     let folders = [(PathBuf::from("/srv/ci/target"), "cargo's target folder")];
     let codes = |path: &str, release: bool| {
@@ -257,7 +257,7 @@ fn folders_of_the_building_machine() {
 }
 
 #[test]
-fn libraries_of_another_release() {
+fn library_release_mismatch_is_reported() {
     let (none, kernels) = (Kernels::default(), plain(&[fatbin(&[sm(90)])]));
     let needed = ["libcudart.so.12".to_owned(), "libcudnn.so.8".to_owned()];
     let file = Linked { needed: &needed, cudart: Linkage::Linked, library: Linkage::Linked, ..linked(&kernels, &[]) };
@@ -277,7 +277,7 @@ fn libraries_of_another_release() {
 }
 
 #[test]
-fn the_linkage_that_the_policy_declares() {
+fn declared_linkage_is_checked() {
     use Linkage::{Dlopened, Linked as Needed, None, Static, Unknown};
 
     let kernels = Kernels::default();
@@ -315,7 +315,7 @@ fn containers_of(archs: &[Vec<u8>]) -> Kernels {
 
 proptest! {
     #[test]
-    fn anything_is_judged(
+    fn checks_never_panic(
         archs in prop::collection::vec(prop::collection::vec(0u8..12, 0..5), 0..6),
         own in prop::collection::vec(any::<bool>(), 0..8),
         needed in prop::collection::vec("(libcudart|libcudnn|libx)\\.so(\\.[0-9]{0,11}){0,3}", 0..4),
@@ -341,7 +341,7 @@ proptest! {
     /// For a file that matches its declarations, the fleet check of plain cargo (declarations) equals that of the
     /// command (file).
     #[test]
-    fn what_is_declared_and_what_is_linked_are_judged_alike(
+    fn declared_and_linked_checks_agree(
         cubins in prop::collection::btree_set(prop::sample::select(vec![70u32, 75, 80, 86, 87, 90, 100]), 0..4),
         ptx in prop::collection::btree_set(prop::sample::select(vec![70u32, 75, 80, 90]), 0..3),
         fleet in prop::collection::btree_set(
@@ -387,7 +387,7 @@ proptest! {
 
     /// A policy that requires the archs in the file, and a fleet of GPUs that all containers serve, give no findings.
     #[test]
-    fn a_file_is_right_by_its_own_facts(archs in prop::collection::vec(0u8..12, 1..5), count in 1usize..4) {
+    fn file_passes_its_own_facts(archs in prop::collection::vec(0u8..12, 1..5), count in 1usize..4) {
         let kernels = containers_of(&vec![archs; count]);
         let targets = kernels.built_targets();
         let served = kernels.coverage_by_cc().into_iter().filter(|cover| matches!(cover.service.by, Coverage::Cubin | Coverage::Ptx));
@@ -407,7 +407,7 @@ proptest! {
 
 /// Compares the detected toolkit, the kernels and the cudart in a file with each other.
 #[test]
-fn releases_that_do_not_belong_together() {
+fn mixed_releases_are_reported() {
     use crate::binary::kernels::Known;
     use crate::linked::evidence::Kernel;
 
@@ -471,7 +471,7 @@ fn releases_that_do_not_belong_together() {
 
 /// The hint does not suggest an arch that is already declared.
 #[test]
-fn ptx_that_is_declared_and_not_there() {
+fn missing_declared_ptx_is_reported() {
     let kernels = plain(&[fatbin(&[sm(80)])]);
     let hint = |archs: &str| {
         let policy = policy(&format!("[gpu]\narchs = [{archs}]\n"));

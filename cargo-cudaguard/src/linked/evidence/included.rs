@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_in_texts() {
+    fn directories_are_found_in_texts() {
         let key = CUDNN.key;
         let rule =
             format!("/o/k.o: k.cu /a\\ b/{key}_version.h \\\n /usr/include/stdio.h /c/{key}_ops.h\\\n {key}.h\n");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_in_bindings() {
+    fn releases_are_found_in_bindings() {
         let [major, minor, patch] = CUDNN.names.macros;
         let text = |of: &str| {
             format!("pub const {major}: {of} = 9;\npub const {minor}: {of} = 15 ; pub const {patch} : {of}=1;\n")

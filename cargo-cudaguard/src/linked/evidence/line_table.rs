@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_two_kinds() {
+    fn dwarf_4_and_5_are_read() {
         let older = b"/a\0/b\0\0other.h\0\x01\0\0wanted.h\0\x02\0\0wanted_too.h\0\x00\0\0\0";
         // Directories by offset; files by offset, number of their directory and digest.
         let mut newer = vec![1, 1, 0x1f, 2];
@@ -139,7 +139,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn anything_is_read_to_an_end(lines: Vec<u8>, tables: Vec<u8>, version in 2_u16..6) {
+        fn parsing_always_terminates(lines: Vec<u8>, tables: Vec<u8>, version in 2_u16..6) {
             let _ = (named(&lines, b"x"), named(&unit(version, &tables), b"x"));
         }
     }

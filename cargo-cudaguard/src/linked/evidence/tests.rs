@@ -35,7 +35,7 @@ fn made(bytes: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn each_image_says_who_made_it() {
+fn images_name_their_compiler() {
     let lz4 = |bytes: &[u8]| {
         // Literals only.
         let mut block = vec![0xf0];
@@ -88,7 +88,7 @@ fn stores(machine: u16, code: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn a_static_cudart_says_its_release() {
+fn static_cudart_release_is_detected() {
     let store = |value: u32| [&[0x90, 0xc7, 0x07][..], &value.to_le_bytes()].concat();
     for (values, expected) in [
         (&[13000, 13000][..], &["13.0"][..]),

@@ -42,7 +42,7 @@ fn manifest(linkage: Linkage) -> Manifest {
 }
 
 #[test]
-fn what_is_seen_goes_before_what_was_declared() {
+fn evidence_precedes_declarations() {
     use Linkage::{Dlopened, Linked, None, Static, Unknown};
     for (declared, seen, sealed) in [
         (Unknown, Linked, Linked),
@@ -73,7 +73,7 @@ fn what_is_seen_goes_before_what_was_declared() {
 }
 
 #[test]
-fn a_cudnn_of_another_major_is_not_what_the_headers_say() {
+fn linked_cudnn_major_overrides_headers() {
     let seen = |major: u32| LinkObservation {
         library: Linkage::Linked,
         library_named: Some(major),
@@ -84,7 +84,7 @@ fn a_cudnn_of_another_major_is_not_what_the_headers_say() {
 }
 
 #[test]
-fn the_host_compiler_is_the_one_that_the_objects_name() {
+fn host_compiler_comes_from_objects() {
     use crate::linked::evidence::HostCode;
 
     let sealed_with = |compilers: Option<&[&str]>| {
@@ -102,7 +102,7 @@ fn the_host_compiler_is_the_one_that_the_objects_name() {
 }
 
 #[test]
-fn archs_are_written_where_somebody_looked() {
+fn archs_are_recorded_after_inspection() {
     let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
     let observed = LinkObservation { archs: Some(vec![arch]), ..LinkObservation::default() };
     assert_eq!(observed_manifest(manifest(Linkage::Unknown), &observed).observed, Some(vec![arch]));
@@ -113,7 +113,7 @@ fn archs_are_written_where_somebody_looked() {
 }
 
 #[test]
-fn cudart_asks_for_a_driver() {
+fn cudart_requires_a_driver() {
     let plain = Manifest {
         library: None,
         requires: Vec::new(),
@@ -159,7 +159,7 @@ fn cudart_asks_for_a_driver() {
 
 /// The release in the file's code has precedence over the detected one, and requires its own driver.
 #[test]
-fn the_toolkit_is_the_one_that_the_file_shows() {
+fn toolkit_comes_from_linked_file() {
     use crate::linked::evidence::Kernel;
 
     let kernel = |release: (u32, u32), own: bool, bare: bool| Kernel {
@@ -222,7 +222,7 @@ fn the_toolkit_is_the_one_that_the_file_shows() {
 }
 
 #[test]
-fn rows_of_older_seals_are_replaced() {
+fn older_seal_rows_are_replaced() {
     let kernels = |archs: &[u32]| {
         let entries: Vec<_> = archs.iter().map(|arch| crate::binary::kernels::tests::sm(*arch)).collect();
         crate::binary::kernels::tests::plain(&[crate::binary::kernels::tests::writer::fatbin(&entries)])
@@ -241,7 +241,7 @@ fn rows_of_older_seals_are_replaced() {
 
 /// The note has enough space for every arch of a toolkit, in every kind.
 #[test]
-fn what_every_arch_asks_for_fits() {
+fn rows_for_all_archs_fit() {
     let toolkit = Version::new(13, 5, 0);
     let entries: Vec<_> = cudaguard::internal::tables::expand_all(toolkit)
         .into_iter()
@@ -273,7 +273,7 @@ fn what_every_arch_asks_for_fits() {
 }
 
 #[test]
-fn functions_that_are_looked_up_at_once_ask_for_a_driver() {
+fn eager_imports_require_a_driver() {
     let seen = LinkObservation {
         cudart: Linkage::Static,
         looked_up: vec![(CudaVersion::new(12, 4), "cudarc 0.17.8 (cuCtxFromGreenCtx)".to_owned())],
@@ -421,7 +421,7 @@ mod hosts {
         /// The machine that a program is built on, with a GPU that all of its code supports: the driver that came with
         /// the toolkit, by its CUDA version or only by its release.
         #[test]
-        fn a_host_of_the_builds_own_facts_is_never_refused(
+        fn host_with_build_facts_passes(
             file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(), library in any_linkage(),
         ) {
             let kernels = compiled(&file, toolkit);
@@ -456,7 +456,7 @@ mod hosts {
 
         /// For all known facts about the driver, and all files.
         #[test]
-        fn a_newer_driver_never_refuses_what_ran(
+        fn newer_driver_never_refuses(
             file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(),
             drivers in (any::<Index>(), any::<Index>()), known in 0usize..4, init in any::<bool>(),
             ccs in prop::collection::vec(select(vec![(6u8, 0u8), (7, 5), (8, 0), (8, 6), (8, 7), (9, 0), (10, 0), (12, 0), (13, 0)]), 1..4),

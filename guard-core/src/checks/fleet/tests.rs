@@ -53,7 +53,7 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Tool
 
 /// Some crates keep PTX next to the machine code that this variable requests, so newer GPUs may be served.
 #[test]
-fn what_crates_make_of_one_arch() {
+fn crate_arch_expansion_is_checked() {
     let policy = policy("[gpu]\nfleet = [\"T4\", \"H100\"]\n");
     for (cap, code) in [("75", Code::FleetCannotTell), ("90", Code::FleetUndeclared)] {
         let env = Env::from_variables([("CUDA_COMPUTE_CAP".to_owned(), cap.into())].into(), "/");
@@ -79,7 +79,7 @@ fn expected_codes(policy_text: &str, toolkit: &str, archs: &str, library: &str) 
 }
 
 #[test]
-fn gpus_against_the_declared_archs() {
+fn gpus_are_checked_against_archs() {
     let t4 = "[gpu]\nfleet = [\"T4\", \"A100\"]\n";
     let unserved = |gpus: &str| {
         vec![format!("warning[CG132]: this build will not run on {gpus}: no declared architecture serves it.")]
@@ -113,7 +113,7 @@ fn gpus_against_the_declared_archs() {
 }
 
 #[test]
-fn what_to_add_and_where() {
+fn fix_names_arch_and_file() {
     let hint = |policy_text: &str, toolkit: &str, archs: &str| {
         let policy = policy(policy_text);
         let findings = check_declared_fleet(&policy, &toolchain(&policy, toolkit, archs, ""));
@@ -130,7 +130,7 @@ fn what_to_add_and_where() {
 }
 
 #[test]
-fn only_the_projects_own_words_are_an_error() {
+fn only_project_settings_are_errors() {
     let by = |variables: BTreeMap<String, std::ffi::OsString>, builder: Option<&str>, archs: &str| {
         let policy = policy(&format!("[gpu]\nfleet = [\"T4\"]\n{archs}"));
         let request = DetectOptions {
@@ -154,7 +154,7 @@ fn only_the_projects_own_words_are_an_error() {
 }
 
 #[test]
-fn drivers_against_the_toolkit() {
+fn drivers_are_checked_against_toolkit() {
     let older = |branch: &str, cuda: u32| {
         vec![format!(
             "warning[CG133]: this build, if cudart is in it, will not run on driver {branch}, the oldest of the fleet: CUDA \
@@ -193,7 +193,7 @@ fn drivers_against_the_toolkit() {
 }
 
 #[test]
-fn drivers_against_ptx() {
+fn drivers_are_checked_against_ptx() {
     let text = |gpus: &str, driver: &str| format!("[gpu]\nfleet = [{gpus}]\n[driver]\nfleet = \"{driver}\"\n");
     let cannot = |driver: &str, cuda: &str, gpus: &str| {
         vec![format!(
@@ -228,14 +228,14 @@ fn drivers_against_ptx() {
 }
 
 #[test]
-fn machine_code_that_the_toolkit_cannot_make() {
+fn unsupported_machine_code_is_reported() {
     let text = |toolkit| machine_code(&[("B200", (10, 0))], Some(toolkit));
     assert_eq!(text(Version::new(12, 4, 0)), "add machine code of sm_100, by a toolkit that makes it");
     assert_eq!(text(Version::new(13, 0, 0)), "add machine code of sm_100");
 }
 
 #[test]
-fn cudnn_against_the_oldest_of_the_fleet() {
+fn cudnn_is_checked_against_oldest_driver() {
     let refused = |fleet: &str| {
         vec![format!("error[CG136]: this build will not start with cuDNN {fleet}, the oldest of the fleet.")]
     };
@@ -259,7 +259,7 @@ fn cudnn_against_the_oldest_of_the_fleet() {
 }
 
 #[test]
-fn cudnn_against_the_gpus() {
+fn cudnn_is_checked_against_gpus() {
     let judged = |gpu: &str, built: &str| {
         let policy = policy(&format!("[gpu]\nfleet = [\"{gpu}\"]\n"));
         super::check_cudnn(&policy, &toolchain(&policy, "", "", built)).into_iter().next()

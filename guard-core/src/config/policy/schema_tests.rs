@@ -92,7 +92,7 @@ fn schema_keys(schema: &Value) -> BTreeSet<&str> {
 }
 
 #[test]
-fn the_schema_has_the_keys_of_the_parser_and_no_others() {
+fn schema_and_parser_keys_match() {
     let schema = load_schema();
     let sections: BTreeSet<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
     assert_eq!(schema_keys(&schema), sections.iter().copied().chain(["package"]).collect());
@@ -111,7 +111,7 @@ fn the_schema_has_the_keys_of_the_parser_and_no_others() {
 }
 
 #[test]
-fn the_schema_agrees_with_the_parser() {
+fn schema_and_parser_accept_same_files() {
     let schema = load_schema();
     let judge = |text: &str| {
         let table = DeTable::parse(text).expect("TOML");

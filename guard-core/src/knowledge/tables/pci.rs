@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_sorted_and_apart() {
+    fn ranges_are_sorted_and_disjoint() {
         assert!(device_ranges().len() > 50);
         for pair in device_ranges().windows(2) {
             assert!(pair[0].0 <= pair[0].1 && pair[0].1 < pair[1].0, "{pair:x?}");
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn known_cards() {
+    fn known_cards_are_found() {
         // T4, A100, H100 and H200, by the PCI id database.
         for (id, expected) in [
             (0x1eb8, Some((7, 5))),

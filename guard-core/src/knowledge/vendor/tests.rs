@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn names_that_say_a_version() {
+fn versioned_names_are_parsed() {
     assert_eq!(CUDNN.version_in_name("libcudnn.so.9.10.2"), Some(Version::new(9, 10, 2)));
     assert_eq!(CUDNN.version_in_name("libcudnn.so.8.9.7.29"), Some(Version::new(8, 9, 7)));
     assert_eq!(CUDART.version_in_name("libcudart.so.12.4.127"), Some(Version::new(12, 4, 127)));
@@ -20,7 +20,7 @@ fn names_that_say_a_version() {
 }
 
 #[test]
-fn names_that_wheel_repair_changed() {
+fn repaired_wheel_names_are_parsed() {
     for (name, plain) in [
         ("libcudart-e409450e.so.11.0", "libcudart.so.11.0"),
         ("libcudnn-1A2b3c4d.so.9", "libcudnn.so.9"),
@@ -43,7 +43,7 @@ fn names_that_wheel_repair_changed() {
 }
 
 #[test]
-fn what_nvidia_publishes() {
+fn nvidia_libraries_are_recognized() {
     for soname in [
         "libcublasLt.so.12",
         "libcublasLt-e409450e.so.12",
@@ -76,7 +76,7 @@ fn what_nvidia_publishes() {
 }
 
 #[test]
-fn sonames() {
+fn sonames_are_parsed() {
     for (library, version, soname) in [
         (CUDNN, "9.15.1", "libcudnn.so.9"),
         (CUDNN, "7.6.5", "libcudnn.so.7"),
@@ -99,7 +99,7 @@ fn sonames() {
 }
 
 #[test]
-fn answers_of_all_encodings() {
+fn version_encodings_are_decoded() {
     for (library, answer, version) in [
         (CUDNN, 7605, Version::new(7, 6, 5)),
         (CUDNN, 8500, Version::new(8, 5, 0)),
@@ -116,7 +116,7 @@ fn answers_of_all_encodings() {
 }
 
 #[test]
-fn texts_that_say_a_version() {
+fn version_texts_are_parsed() {
     let version_of = |key: &str, behind: &[u8]| library_for_key(key).unwrap().traces.inside[0].version_after(behind);
     assert_eq!(version_of("nccl", b"2.21.5+cuda12.4\0"), Some(Version::new(2, 21, 5)));
     assert_eq!(version_of("nccl", b"2.32.3\0"), Some(Version::new(2, 32, 3)));
@@ -128,7 +128,7 @@ fn texts_that_say_a_version() {
 }
 
 #[test]
-fn every_part_is_of_its_major() {
+fn library_parts_match_their_major() {
     for library in ALL {
         for part in library.parts {
             assert!(part.file.starts_with(library.stem), "{part:?}");
@@ -150,7 +150,7 @@ fn keys_and_stems_are_unique() {
 }
 
 #[test]
-fn which_gpus_a_release_serves() {
+fn release_gpu_support_is_listed() {
     let version = |text: &str| text.parse::<Version>().unwrap();
     for (release, major, oldest, newest) in [
         ("9.15.1", 13, Some((7, 5)), Some((12, 1))),
@@ -196,7 +196,7 @@ fn which_gpus_a_release_serves() {
 }
 
 #[test]
-fn which_cuda_a_release_was_made_for() {
+fn release_cuda_versions_are_listed() {
     for (version, cuda, made) in [
         ("7.6.5", 10, true),
         ("7.6.5", 11, false),
@@ -219,7 +219,7 @@ fn which_cuda_a_release_was_made_for() {
 }
 
 #[test]
-fn numbers_behind_so() {
+fn soname_numbers_are_parsed() {
     assert_eq!(numbers_of("libcudart.so.13.0.96"), [13, 0, 96]);
     assert_eq!(numbers_of("libcudnn.so"), Vec::<u32>::new());
     assert_eq!(numbers_of("libx.so.1.x"), [1]);

@@ -81,7 +81,7 @@ fn facts(data: &[u8]) {
 }
 
 #[test]
-fn a_library_with_and_without_section_headers() {
+fn library_parses_without_section_headers() {
     facts(library());
     facts(&without_sections(library()));
     let bare = without_sections(library());
@@ -95,7 +95,7 @@ fn a_library_with_and_without_section_headers() {
 }
 
 #[test]
-fn both_kinds_of_hash_table_tell_the_count() {
+fn hash_tables_yield_symbol_count() {
     let folder = tempfile::tempdir().unwrap();
     for style in ["sysv", "gnu", "both"] {
         let hash = format!("-Wl,--hash-style={style}");
@@ -108,7 +108,7 @@ fn both_kinds_of_hash_table_tell_the_count() {
 }
 
 #[test]
-fn an_object_and_its_archive() {
+fn object_and_archive_are_parsed() {
     let folder = tempfile::tempdir().unwrap();
     let object = gcc(folder.path(), "a_name_that_is_longer_than_sixteen.o", &["-c"]);
     let elf = Elf::parse(&object).unwrap();
@@ -144,7 +144,7 @@ fn an_object_and_its_archive() {
 }
 
 #[test]
-fn archives_of_bsd_and_damaged_ones() {
+fn bsd_and_damaged_archives_are_handled() {
     let header = |name: &str, size: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
     let mut data = b"!<arch>\n".to_vec();
     data.extend(header("#1/20", 25).bytes());
@@ -170,7 +170,7 @@ fn archives_of_bsd_and_damaged_ones() {
 }
 
 #[test]
-fn what_is_no_such_file_says_why() {
+fn non_elf_is_rejected_with_reason() {
     for (data, why) in [
         (&b""[..], "is empty"),
         (b"#!/bin/sh\n", "is not an ELF file"),
@@ -196,7 +196,7 @@ fn what_is_no_such_file_says_why() {
 
 /// A file with more than 65279 sections keeps their number, and the number of the names' section, in the first header.
 #[test]
-fn more_sections_than_their_field_can_count() {
+fn extended_section_count_is_read() {
     let mut data = library().to_vec();
     let elf = Elf::parse(library()).unwrap();
     let (count, names) = (u64::from(u16_at(&data, 60).unwrap()), u32::from(u16_at(&data, 62).unwrap()));
@@ -217,7 +217,7 @@ fn more_sections_than_their_field_can_count() {
 }
 
 #[test]
-fn this_very_program() {
+fn test_executable_is_parsed() {
     let data = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let elf = Elf::parse(&data).unwrap();
     assert!(elf.interpreter().is_some_and(|path| path.contains("ld")));
@@ -247,7 +247,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn damage_never_panics(
+    fn damaged_files_never_panic(
         bare in any::<bool>(),
         // Most damage is in the headers, because they affect the parser most.
         hits in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, any::<u8>()), 1..12),
@@ -269,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_no_harm(mut data in prop::collection::vec(any::<u8>(), 0..400), class in 1..3_u8) {
+    fn arbitrary_bytes_never_panic(mut data in prop::collection::vec(any::<u8>(), 0..400), class in 1..3_u8) {
         walk(&data);
         for member in archive_members(&[b"!<arch>\n", &data[..]].concat()).unwrap() {
             let _ = member;
@@ -282,7 +282,7 @@ proptest! {
 }
 
 #[test]
-fn versions_asked_for_and_defined() {
+fn symbol_versions_are_read() {
     let elf = Elf::parse(library()).unwrap();
     assert_eq!(elf.defined_versions().count(), 0);
     let data = std::fs::read(std::env::current_exe().unwrap()).unwrap();

@@ -12,9 +12,9 @@ use crate::record::fixture::manifest;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        the_oldest_driver_serves_the_cudnn_that_was_linked,
+        oldest_driver_is_checked_against_cudnn,
         #[slow]
-        the_lock_holds_the_cudnn_that_was_linked
+        lock_records_linked_cudnn
     ]
 }
 
@@ -33,7 +33,7 @@ fn project(name: &str, find: &str, headers: &str, policy: &str) -> Tree {
     tree
 }
 
-fn the_oldest_driver_serves_the_cudnn_that_was_linked() {
+fn oldest_driver_is_checked_against_cudnn() {
     for (cudnn, fleet, fine) in [("9.15.1", "535", false), ("9.15.1", "580", true), ("9.15.1-cu12", "535", true)] {
         let tree = project("fleet", "", "9.15.1", &format!("[driver]\nfleet = \"{fleet}\"\n"));
         let build = |configuration: &str| build(&tree, configuration, None, &[&library(cudnn)]);
@@ -46,7 +46,7 @@ fn the_oldest_driver_serves_the_cudnn_that_was_linked() {
     }
 }
 
-fn the_lock_holds_the_cudnn_that_was_linked() {
+fn lock_records_linked_cudnn() {
     let tree = project("locked", FIND, "9.15.1", "");
     let build =
         |configuration: &str, cudnn: &str| build(&tree, configuration, Some("13.0"), &[&library(cudnn) as &Path]);

@@ -10,14 +10,14 @@ use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include};
 pub(super) fn tests() -> Vec<Test> {
     let generators = [("make", MAKE), ("ninja", NINJA), ("ninja_multi", MULTI)];
     let mut tests: Vec<Test> =
-        rows("by_cmake::left::what_a_refused_library_became", generators, what_a_refused_library_became).collect();
-    tests.extend(rows("by_cmake::left::copies_of_an_earlier_build", generators, copies_of_an_earlier_build));
+        rows("by_cmake::left::refused_library_is_removed", generators, refused_library_is_removed).collect();
+    tests.extend(rows("by_cmake::left::refusal_removes_earlier_copies", generators, refusal_removes_earlier_copies));
     let others = [
         ("program", (MAKE, "tool", &["tools/tool", "copy"][..])),
         ("library", (MULTI, "middle", &["tools/tool", "copy", "libmiddle.a"])),
     ];
-    tests.extend(rows("by_cmake::left::copies_in_another_folder", others, copies_in_another_folder));
-    tests.extend(tests![what_a_refused_object_library_became, copies_of_a_build_refused_after_linking]);
+    tests.extend(rows("by_cmake::left::refusal_removes_copies_elsewhere", others, refusal_removes_copies_elsewhere));
+    tests.extend(tests![refused_object_library_is_removed, refusal_after_linking_removes_copies]);
     tests.into_iter().map(Test::slow).collect()
 }
 
@@ -90,7 +90,7 @@ fn refused_by(
 }
 
 /// The guard of a static library goes into whatever is linked to it, here and in other folders.
-fn what_a_refused_library_became(generator: &'static str) {
+fn refused_library_is_removed(generator: &'static str) {
     let lists = "add_library(kernels STATIC kernels.cpp)\ntarget_link_libraries(kernels PUBLIC CUDA::cudart)\n\
                  cudaguard_embed(kernels)\nadd_library(middle INTERFACE)\n\
                  target_link_libraries(middle INTERFACE kernels)\nadd_executable(app main.cpp)\n\
@@ -100,7 +100,7 @@ fn what_a_refused_library_became(generator: &'static str) {
     refused_later(generator, lists, &["libkernels.a", "app", "libpart.so", "tools/tool"], &["plain"]);
 }
 
-fn what_a_refused_object_library_became() {
+fn refused_object_library_is_removed() {
     let lists = "add_library(kernels OBJECT kernels.cpp)\ntarget_link_libraries(kernels PUBLIC CUDA::cudart)\n\
                  cudaguard_embed(kernels)\nadd_executable(app main.cpp)\ntarget_link_libraries(app PRIVATE kernels)\n";
     refused_later(NINJA, lists, &["app"], &[]);
@@ -132,16 +132,16 @@ fn copied() -> String {
 
 const COPIES: [&str; 5] = ["app", "copy", "copy behind", "copy-stripped", "copy-packed"];
 
-fn copies_of_an_earlier_build(generator: &'static str) {
+fn refusal_removes_earlier_copies(generator: &'static str) {
     refused_later(generator, &copied(), &COPIES, &[]);
 }
 
-fn copies_of_a_build_refused_after_linking() {
+fn refusal_after_linking_removes_copies() {
     refused_by(("[driver]\nfleet = \"535\"\n", "CG133"), 1, "", NINJA, &copied(), &COPIES, &[]);
 }
 
 /// Copies of a target of another folder, which no step can follow, and of what a guarded library has become.
-fn copies_in_another_folder((generator, guarded, gone): (&'static str, &'static str, &'static [&'static str])) {
+fn refusal_removes_copies_elsewhere((generator, guarded, gone): (&'static str, &'static str, &'static [&'static str])) {
     let others = "add_library(middle STATIC kernels.cpp)\ntarget_link_libraries(middle PUBLIC CUDA::cudart)\n\
                   add_subdirectory(tools)\n";
     let copied = step("tool", "${CMAKE_COMMAND} -E copy $<TARGET_FILE:tool> \"${CMAKE_BINARY_DIR}/copy\"");

@@ -11,9 +11,9 @@ use crate::record::fixture::manifest;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        the_lock_holds_the_compiler_that_compiled,
+        lock_records_used_compiler,
         #[slow]
-        the_lock_holds_the_toolkit_that_was_linked
+        lock_records_linked_toolkit
     ]
 }
 
@@ -26,7 +26,7 @@ fn text(tree: &Tree) -> String {
 }
 
 /// CMake knows of one host compiler, and an option gives nvcc another: in the program itself, or in a library inside.
-fn the_lock_holds_the_compiler_that_compiled() {
+fn lock_records_used_compiler() {
     let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
     let release = Call::new(&gcc).arg("-dumpfullversion").run().success().stdout;
     let by_gcc = format!("host-compiler = \"gcc {}\"", release.trim());
@@ -88,7 +88,7 @@ fn the_lock_holds_the_compiler_that_compiled() {
 }
 
 /// CMake knows of no toolkit at all.
-fn the_lock_holds_the_toolkit_that_was_linked() {
+fn lock_records_linked_toolkit() {
     let tree = tree("linked", "", "");
     let of = |version: &str| [object(&tree, version), cudart(version)];
     let build = |configuration: &str, version: &str| {

@@ -14,13 +14,13 @@ use crate::wrapper::meant::hostile;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        headers_by_a_variable_or_an_option,
+        headers_from_variables_are_recorded,
         #[slow]
-        libraries_without_a_runtime_path,
+        libraries_without_runtime_path_resolve,
         #[slow]
-        policy_of_a_library_whose_headers_nobody_names,
+        policy_checks_cudnn_without_headers,
         #[slow]
-        plain_programs_build_anywhere,
+        plain_programs_ignore_toolkits,
     ]
 }
 
@@ -28,7 +28,7 @@ const CUDNN: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudn
                      int main() { return cudnnGetVersion() < CUDNN_MAJOR; }\n";
 
 /// cuDNN's headers named to the compiler in each way that CMake does not know of.
-fn headers_by_a_variable_or_an_option() {
+fn headers_from_variables_are_recorded() {
     let [cudnn, old] = ["9.15.1", "9.1.0"].map(parts::cudnn);
     let (headers, library) = (cudnn.join("include"), |of: &Path| of.join("lib/libcudnn.so.9"));
     let option = |option: &str| {
@@ -61,7 +61,7 @@ fn headers_by_a_variable_or_an_option() {
 
 /// Distributions build without runtime paths, and CMake writes none for a folder that an option names. What the linker took is
 /// known all the same.
-fn libraries_without_a_runtime_path() {
+fn libraries_without_runtime_path_resolve() {
     let [cudnn, old] = ["9.15.1", "9.1.0"].map(|version| parts::cudnn(version).join("lib").display().to_string());
     let ways = [
         ("path", format!("target_link_libraries(path PRIVATE \"{cudnn}/libcudnn.so.9\")")),
@@ -134,7 +134,7 @@ fn tree_of(lists: &str) -> Tree {
 }
 
 /// The policy is about the library that the linker took, and it can say which headers they were.
-fn policy_of_a_library_whose_headers_nobody_names() {
+fn policy_checks_cudnn_without_headers() {
     let library = parts::cudnn("9.15.1").join("lib/libcudnn.so.9");
     let tree = tree("asked", "", "");
     let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
@@ -167,7 +167,7 @@ fn policy_of_a_library_whose_headers_nobody_names() {
 }
 
 /// A project of C++ alone, judged anew in each environment.
-fn plain_programs_build_anywhere() {
+fn plain_programs_ignore_toolkits() {
     let tree = tree("plain", "", "");
     tree.write("main.cpp", "int main() { return 0; }\n");
     for (name, variables) in hostile(tree.beside()) {

@@ -16,33 +16,33 @@ pub(super) fn tests() -> Vec<Test> {
     let mut tests = Vec::new();
     tests.extend(
         rows(
-            "by_cmake::switched::a_link_that_leads_elsewhere",
+            "by_cmake::switched::redirected_link_rebuilds",
             [
                 ("make", (MAKE, "13.0", "13.2")),
                 ("ninja", (NINJA, "13.2", "13.0")),
                 ("ninja_multi", (MULTI, "13.0", "13.2")),
             ],
-            a_link_that_leads_elsewhere,
+            redirected_link_rebuilds,
         )
         .map(Test::slow),
     );
     tests.extend(
         rows(
-            "by_cmake::switched::replaced_in_place",
+            "by_cmake::switched::toolkit_replaced_in_place_rebuilds",
             [
                 ("make", (MAKE, "13.2", "13.0", true)),
                 ("ninja", (NINJA, "13.0", "13.2", true)),
                 ("ninja_multi", (MULTI, "11.8", "13.0", false)),
             ],
-            replaced_in_place,
+            toolkit_replaced_in_place_rebuilds,
         )
         .map(Test::slow),
     );
     tests.extend(
         rows(
-            "by_cmake::switched::another_nvcc_in_path",
+            "by_cmake::switched::other_nvcc_in_path_rebuilds",
             [("make", MAKE), ("ninja", NINJA), ("ninja_multi", MULTI)],
-            another_nvcc_in_path,
+            other_nvcc_in_path_rebuilds,
         )
         .map(Test::slow),
     );
@@ -125,7 +125,7 @@ fn after_the_switch(tree: &Tree, generator: &'static str, old: &str, new: &str, 
     silent("the kernel's source touched", new);
 }
 
-fn a_link_that_leads_elsewhere((generator, old, new): (&'static str, &'static str, &'static str)) {
+fn redirected_link_rebuilds((generator, old, new): (&'static str, &'static str, &'static str)) {
     let tree = project(generator);
     let outside = place_of_toolkits();
     let link = outside.join("cuda");
@@ -139,7 +139,7 @@ fn a_link_that_leads_elsewhere((generator, old, new): (&'static str, &'static st
 }
 
 /// Another toolkit's files at the same place, which are older than all that was built with the first.
-fn replaced_in_place((generator, old, new, kept): (&'static str, &'static str, &'static str, bool)) {
+fn toolkit_replaced_in_place_rebuilds((generator, old, new, kept): (&'static str, &'static str, &'static str, bool)) {
     // Of another major other headers are read, and those of the old one are gone.
     let tree = project(generator);
     let outside = place_of_toolkits();
@@ -154,7 +154,7 @@ fn replaced_in_place((generator, old, new, kept): (&'static str, &'static str, &
 }
 
 /// CMake keeps the compiler that it has found once; without its cache it finds the new one, and compiles anew.
-fn another_nvcc_in_path(generator: &'static str) {
+fn other_nvcc_in_path_rebuilds(generator: &'static str) {
     let tree = project(generator);
     let with = |version: &str| {
         let bin = parts::cuda(version).join("bin");

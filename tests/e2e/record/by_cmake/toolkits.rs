@@ -13,17 +13,17 @@ use crate::record::independent;
 pub(super) fn tests() -> Vec<Test> {
     tests![
         #[slow]
-        cudart_of_another_toolkit_than_nvcc,
+        nvcc_and_cudart_mismatch_is_reported,
         #[slow]
-        kernels_of_two_toolkits,
+        mixed_kernels_are_reported,
         #[slow]
-        path_and_variables_name_another,
+        path_and_variables_are_ignored,
         #[slow]
-        clang_compiles_kernels,
+        clang_kernels_are_recorded,
         #[slow]
-        the_policy_is_about_what_was_linked,
+        policy_checks_linked_toolkit,
         #[slow]
-        the_oldest_driver_is_judged_by_what_was_linked,
+        oldest_driver_is_checked_against_link,
     ]
 }
 
@@ -55,7 +55,7 @@ fn shared_cudart(version: &str) -> PathBuf {
     parts::cuda(version).join("lib64/libcudart.so")
 }
 
-fn cudart_of_another_toolkit_than_nvcc() {
+fn nvcc_and_cudart_mismatch_is_reported() {
     for (used, linked) in [("13.0", &["13.0", "13.2"][..]), ("11.8", &["13.0"])] {
         let (tree, known) = (project("cudarts"), compiler(&toolkit(used)));
         for other in linked {
@@ -79,7 +79,7 @@ fn cudart_of_another_toolkit_than_nvcc() {
 }
 
 /// Of another major nothing is promised; of an older release of the same it works.
-fn kernels_of_two_toolkits() {
+fn mixed_kernels_are_reported() {
     for (used, other, fine) in [("13.0", "11.8", false), ("13.2", "13.0", true)] {
         let (tree, known) = (project("both"), compiler(&toolkit(used)));
         let elsewhere = object_of(&tree, other, OTHER);
@@ -99,7 +99,7 @@ fn kernels_of_two_toolkits() {
 }
 
 /// What `PATH` and variables suggest is none of CMake's business once its compiler is chosen, nor is a `PATH` without nvcc.
-fn path_and_variables_name_another() {
+fn path_and_variables_are_ignored() {
     let (tree, known) = (project("named"), compiler(&toolkit("13.0")));
     let chosen = [format!("-DLINK={}", cudart("13.0").display()), "-DCMAKE_BUILD_TYPE=Release".to_owned()];
     for other in [Some("11.8"), Some("13.2"), None] {
@@ -127,7 +127,7 @@ fn touch(tree: &Tree) {
 }
 
 /// clang in nvcc's place: the archs are those that it was told, and the toolkit is the one that it took its tools from.
-fn clang_compiles_kernels() {
+fn clang_kernels_are_recorded() {
     let clang = tools::need("clang++").display().to_string();
     let tree = project("clang");
     let known = [
@@ -156,7 +156,7 @@ fn clang_compiles_kernels() {
 }
 
 /// CMake knows 13.0, and what is linked comes from 11.8.
-fn the_policy_is_about_what_was_linked() {
+fn policy_checks_linked_toolkit() {
     let tree = tree("policy", FIND, "[toolkit]\nrequire = \">=13\"\n");
     let link = [object(&tree, "11.8"), cudart("11.8")];
     let build = |configuration: &str| super::build(&tree, configuration, Some("13.0"), &[&link[0], &link[1]]);
@@ -169,7 +169,7 @@ fn the_policy_is_about_what_was_linked() {
 }
 
 /// The driver that is needed follows from the cudart that was linked, static and shared, whatever toolkit CMake knows.
-fn the_oldest_driver_is_judged_by_what_was_linked() {
+fn oldest_driver_is_checked_against_link() {
     for (linked, fleet, fine) in [("11.8", "535", true), ("13.0", "535", false), ("13.0", "580", true)] {
         for library in [cudart(linked), shared_cudart(linked)] {
             let tree = tree("fleet", "", &format!("[driver]\nfleet = \"{fleet}\"\n"));

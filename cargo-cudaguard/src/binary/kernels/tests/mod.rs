@@ -39,7 +39,7 @@ pub(crate) fn plain(containers: &[Vec<u8>]) -> Kernels {
 }
 
 #[test]
-fn one_container_serves_as_the_rules_say() {
+fn container_coverage_follows_rules() {
     let kernels = plain(&[fatbin(&[sm(80), compute(90, (8, 5))])]);
     assert_eq!(archs(&kernels), ["sm_80", "compute_90"]);
     assert_eq!(by(&kernels, (7, 5)), Coverage::Nothing);
@@ -124,7 +124,7 @@ fn machine_code_decides_in_published_libraries() {
 
 /// PTX that every driver of its major compiles excludes no driver and is reported as usual.
 #[test]
-fn ptx_of_the_first_of_a_major_counts_in_published_libraries() {
+fn first_major_ptx_counts_in_libraries() {
     for (isa, by) in
         [((8, 0), Coverage::Ptx), ((8, 1), Coverage::Partial), ((9, 0), Coverage::Ptx), ((9, 2), Coverage::Partial)]
     {
@@ -137,7 +137,7 @@ fn ptx_of_the_first_of_a_major_counts_in_published_libraries() {
 
 /// `CUDA_FORCE_PTX_JIT=1` makes the driver ignore the machine code of other containers, too.
 #[test]
-fn ptx_serves_beside_machine_code_elsewhere() {
+fn ptx_serves_across_containers() {
     let (old, new) = (|| compute(80, (8, 0)), || compute(80, (8, 4)));
     for (containers, expected) in [
         (vec![fatbin(&[old()])], PtxFallback::Untold),
@@ -166,7 +166,7 @@ fn containers_without_kernels_do_not_count() {
 }
 
 #[test]
-fn packed_images_are_unpacked_only_where_they_are_small() {
+fn only_small_compressed_images_are_unpacked() {
     // An LZ4 block of literals only: the token, further bytes of the length, the bytes.
     let pack = |image: &[u8]| {
         let mut block = vec![0xf0];
@@ -198,7 +198,7 @@ fn packed_images_are_unpacked_only_where_they_are_small() {
 }
 
 #[test]
-fn several_cubins_in_one_entry() {
+fn entry_with_several_cubins_is_read() {
     let images = [
         Image { name: "a.cu".to_owned(), ..image(2, 75, 0, vec![1; 24]) },
         Image { options: b"--x".to_vec(), ..image(2, 90, writer::SPECIFIC, vec![2; 40]) },
@@ -212,7 +212,7 @@ fn several_cubins_in_one_entry() {
 }
 
 #[test]
-fn bare_images_in_data_and_their_alternatives() {
+fn bare_images_have_alternatives() {
     let text = writer::ptx("7.8", "sm_75", "k");
     let mut rodata = b"some text .version of nothing ".to_vec();
     rodata.extend(cubin(80, 7, &["k"]));
@@ -235,7 +235,7 @@ fn bare_images_in_data_and_their_alternatives() {
 }
 
 #[test]
-fn fatbins_wherever_they_are_put() {
+fn fatbins_are_found_in_any_section() {
     let container = fatbin(&[sm(80)]);
     let mut odd = vec![7u8; 3];
     odd.extend(&container);
@@ -256,7 +256,7 @@ fn fatbins_wherever_they_are_put() {
 
 /// Alignment is relative to the file: the section may begin at any offset, as `.ldata` of cuFFT 11.3.3 does.
 #[test]
-fn large_data_that_begins_anywhere() {
+fn unaligned_large_data_is_scanned() {
     let mut large = vec![0u8; 5 << 20];
     large.extend(fatbin(&[sm(80)]));
     for cut in 0..8u64 {
@@ -274,7 +274,7 @@ fn large_data_that_begins_anywhere() {
 }
 
 #[test]
-fn archives_and_bare_files() {
+fn archives_and_bare_files_are_read() {
     let container = fatbin(&[sm(80)]);
     let object = |machine| writer::elf(1, machine, 0, 0, &[data(".nv_fatbin", false, &container)]);
     let file = writer::archive(&[("a.o", &object(62)), ("lib.rmeta", b"metadata"), ("b.o", &object(183))]);
@@ -302,7 +302,7 @@ fn archives_and_bare_files() {
 }
 
 #[test]
-fn damage_is_said_and_leaves_a_doubt() {
+fn damage_is_reported_as_unknown() {
     let mut file = fatbin(&[sm(80), sm(90)]);
     file.truncate(file.len() - 100);
     let kernels = read_bytes(&file).unwrap();
@@ -313,7 +313,7 @@ fn damage_is_said_and_leaves_a_doubt() {
 }
 
 #[test]
-fn kinds_are_an_open_set() {
+fn unknown_kinds_are_accepted() {
     let kernels = plain(&[fatbin(&[sm(80), writer::entry(&image(0x4242, 90, 0, vec![0; 8]))])]);
     assert_eq!(kernels.entries()[1].kind.to_string(), "kind 0x4242");
     assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
@@ -325,7 +325,7 @@ fn kinds_are_an_open_set() {
 
 /// Found by mutation: tables whose addresses or offsets are close to the maximum of the integer type.
 #[test]
-fn addresses_at_the_end_of_all_numbers() {
+fn addresses_near_maximum_do_not_overflow() {
     let container = fatbin(&[sm(80)]);
     let record = [0xb1, 0x43, 0x62, 0x46, 2, 0, 0, 0].iter().copied().chain([0; 16]).collect::<Vec<u8>>();
     let file = program(&[
@@ -356,7 +356,7 @@ fn get(file: &[u8], section: usize, field: usize) -> u64 {
 
 /// Each byte is read once, even if many headers claim it. Otherwise a small file would fill the memory.
 #[test]
-fn sections_that_lie_in_each_other_are_read_once() {
+fn nested_sections_are_read_once() {
     let container = fatbin(&[sm(80), sm(90)]);
     let two = [&container[..], &container].concat();
     let names = [".nv_fatbin", "__nv_relfatbin", ".rodata", ".data"];
@@ -377,7 +377,7 @@ fn sections_that_lie_in_each_other_are_read_once() {
 /// Headers of images that all point to one large table, which is damaged at its end: searching it for each header would
 /// take quadratic time.
 #[test]
-fn images_that_share_their_tables_are_given_up() {
+fn images_sharing_tables_are_abandoned() {
     let image = cubin(90, 7, &["k"]);
     let mut table = vec![0u8; 64 * 200];
     let damaged = 64 * 199;
@@ -407,7 +407,7 @@ fn images_that_share_their_tables_are_given_up() {
 /// Thousands of device link records, relocation tables, names and notes that all claim the same bytes: their total cost
 /// must be proportional to the size of the file.
 #[test]
-fn tables_that_lie_in_each_other_cost_what_the_file_is_long() {
+fn nested_tables_cost_linear_time() {
     const MANY: usize = 2000;
     let record = [0xb1, 0x43, 0x62, 0x46, 2, 0, 0, 0].iter().copied().chain([0; 16]).collect::<Vec<u8>>();
     let records = record.repeat(1000);
@@ -445,7 +445,7 @@ fn tables_that_lie_in_each_other_cost_what_the_file_is_long() {
 
 /// A file that consists only of images must not fill the memory: it is rejected in every format.
 #[test]
-fn more_images_than_any_file_has() {
+fn image_count_is_limited() {
     let container = fatbin(&[writer::entry(&image(2, 80, 0, Vec::new()))]);
     let text = writer::ptx("8.0", "sm_80", "k");
     for (section, bytes) in [
@@ -472,7 +472,7 @@ fn more_images_than_any_file_has() {
 
 /// nvcc's section contains fatbins and zeros: other bytes may have been a fatbin.
 #[test]
-fn what_is_no_fatbin_in_their_section_is_a_doubt() {
+fn invalid_fatbin_is_unknown() {
     let (one, two) = (fatbin(&[sm(80)]), fatbin(&[sm(80), sm(90)]));
     let section = [&one[..], &[0; 24], &two, &[0; 8]].concat();
     let whole = plain(std::slice::from_ref(&section));
@@ -503,7 +503,7 @@ fn what_is_no_fatbin_in_their_section_is_a_doubt() {
 }
 
 #[test]
-fn an_arch_that_cannot_be() {
+fn impossible_arch_is_rejected() {
     for (number, known) in
         [(0, false), (9, false), (10, true), (999, true), (1000, false), (65535, false), (1 << 20, false)]
     {
@@ -525,7 +525,7 @@ fn an_arch_that_cannot_be() {
 
 /// LTO-IR is not a kernel: machine code is compiled from it at run time.
 #[test]
-fn lto_ir_neither_serves_nor_lacks_a_gpu() {
+fn lto_ir_leaves_coverage_unknown() {
     let lto = || writer::entry(&image(8, 80, 0, vec![0; 8]));
     let alone = plain(&[fatbin(&[lto()])]);
     assert_eq!(
@@ -546,7 +546,7 @@ fn lto_ir_neither_serves_nor_lacks_a_gpu() {
 
 /// A helper text of a compiler in a program with kernels does not affect their GPU support.
 #[test]
-fn bare_images_beside_fatbins_decide_nothing() {
+fn bare_images_near_fatbins_are_ignored() {
     let texts = [writer::ptx("4.0", "sm_50", "helper").into_bytes(), cubin(70, 7, &["other"])].concat();
     let file = |fatbins: &[Vec<u8>]| {
         read_bytes(&program(&[data(".nv_fatbin", false, &fatbins.concat()), data(".rodata", false, &texts)])).unwrap()
@@ -563,7 +563,7 @@ fn bare_images_beside_fatbins_decide_nothing() {
 
 /// ptxas requires neither a blank before a dot nor a line break.
 #[test]
-fn ptx_that_is_glued_together() {
+fn concatenated_ptx_is_split() {
     for (text, kernels) in [
         (".version 8.0.target sm_80.address_size 64 .visible.entry k(){ret;}", true),
         (".version 8.0 .target sm_80 .address_size 64 .visible .entry k(){ret;}", true),
@@ -599,7 +599,7 @@ fn ptx_that_is_glued_together() {
 /// A flag bit that means the suffix `a` from arch 90 on, and has another meaning before: CUPTI 12.6 has such an
 /// `sm_60`.
 #[test]
-fn letters_of_bare_cubins() {
+fn bare_cubin_suffixes_are_read() {
     for (arch, flags, name) in [(60, 0x3c_0d3c_u32, "sm_60"), (90, 0x5a_0d5a, "sm_90a"), (90, 0x5a_055a, "sm_90")] {
         let mut bytes = cubin(arch, 7, &["k"]);
         bytes[48..52].copy_from_slice(&flags.to_le_bytes());
@@ -608,7 +608,7 @@ fn letters_of_bare_cubins() {
 }
 
 #[test]
-fn comments_in_ptx() {
+fn ptx_comments_are_skipped() {
     let head = "/* one **/ // two\n.version 8.0 /**/ .target sm_80 /* .target sm_90 */\n";
     for (text, kernels) in [
         ("/* .entry no() */ .visible .entry k() { ret; }", 1),
@@ -622,7 +622,7 @@ fn comments_in_ptx() {
 }
 
 #[test]
-fn json_of_a_small_file() {
+fn json_output_is_stable() {
     let debug = writer::entry(&image(2, 90, writer::SPECIFIC | writer::DEBUG, cubin(90, 7, &["k"])));
     let kernels = plain(&[fatbin(&[debug, compute(90, (8, 5))])]);
     let text = kernels.to_json().to_string();
@@ -679,7 +679,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
 
     #[test]
-    fn what_is_written_is_read(file in any_file(), padding in 0usize..40) {
+    fn written_file_roundtrips(file in any_file(), padding in 0usize..40) {
         let mut section = Vec::new();
         for container in written(&file) {
             section.extend(container);
@@ -697,7 +697,7 @@ proptest! {
 
     /// Compares with a slow implementation of the rule: each container supports the GPU or does not.
     #[test]
-    fn coverage_is_what_the_rule_says(file in any_file()) {
+    fn coverage_matches_rule(file in any_file()) {
         let kernels = plain(&written(&file));
         for major in 0..15u8 {
             for minor in 0..12u8 {
@@ -725,7 +725,7 @@ proptest! {
 
     /// The rows agree with the file for every GPU and cover all of them.
     #[test]
-    fn rows_cover_every_gpu(file in any_file()) {
+    fn rows_cover_all_gpus(file in any_file()) {
         let kernels = plain(&written(&file));
         let mut next = Some((0u8, 0u8));
         for row in kernels.requirement_rows() {

@@ -32,7 +32,7 @@ fn built(whole: &[Vec<u8>], linked: &[Vec<u8>], relocatable: &[Vec<u8>]) -> Kern
 }
 
 #[test]
-fn a_file_is_built_for_the_code_that_counts() {
+fn targets_follow_counted_code() {
     let both = || fatbin(&[sm(75), ptx(75)]);
     let rows: &[(&str, Kernels, &str)] = &[
         ("nothing", built(&[], &[], &[]), ""),

@@ -25,7 +25,7 @@ const INFORMATION: &str = "Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 120\nG
                            8c1b-3a0f0b6ce2d1\nVideo BIOS: \t 92.00.45.00.03\nBus Type: \t PCIe\nDevice Minor: \t 0\n";
 
 #[test]
-fn both_forms_of_the_kernel_modules_line() {
+fn kernel_module_lines_are_parsed() {
     for (line, expected) in [
         ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023", "535.129.03"),
         (
@@ -46,7 +46,7 @@ fn both_forms_of_the_kernel_modules_line() {
 }
 
 #[test]
-fn gpus_by_the_kernel_modules_files() {
+fn gpus_are_read_from_procfs() {
     let fake = Fake::new(&[
         ("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.163.01  Tue\n"),
         ("proc/driver/nvidia/gpus/0000:3b:00.0/information", INFORMATION),
@@ -76,7 +76,7 @@ fn gpus_by_the_kernel_modules_files() {
 }
 
 #[test]
-fn other_kinds_of_machines() {
+fn host_kinds_are_detected() {
     let bare = Fake::new(&[("etc/os-release", "")]).look();
     assert_eq!((bare.kind, bare.gpus, bare.driver), (None, None, Some(Driver::default())));
     assert_eq!(Fake::new(&[("dev/dxg", "")]).look().kind, Some(MachineKind::Wsl2));
@@ -90,7 +90,7 @@ fn other_kinds_of_machines() {
 }
 
 #[test]
-fn notes_of_cuda_compat() {
+fn cuda_compat_notes_are_read() {
     let note = parse_compat_note(b"{\"format\":1,\"CUDA version\":\"12.9\",\"driver\":[535,550],\"device\":[1,2]}\0\0")
         .unwrap();
     assert_eq!((note.cuda.unwrap().to_string(), note.branches), ("12.9".to_owned(), vec![535, 550]));
@@ -100,14 +100,14 @@ fn notes_of_cuda_compat() {
 }
 
 #[test]
-fn places_on_the_bus() {
+fn pci_addresses_are_parsed() {
     assert_eq!(normalize_slot("00000000:3B:00.0"), normalize_slot("0000:3b:00.0"));
     assert_ne!(normalize_slot("0001:3b:00.0"), normalize_slot("0000:3b:00.0"));
     assert_eq!(normalize_slot("junk"), "junk");
 }
 
 #[test]
-fn what_the_driver_shows_goes_before_what_files_say() {
+fn driver_facts_precede_files() {
     let fake = Fake::new(&[
         ("proc/driver/nvidia/gpus/0000:3b:00.0/information", INFORMATION),
         ("sys/bus/pci/devices/0000:3b:00.0/device", "0x20b0\n"),
@@ -135,7 +135,7 @@ fn what_the_driver_shows_goes_before_what_files_say() {
 }
 
 #[test]
-fn the_users_name_is_not_shown() {
+fn user_name_is_not_shown() {
     for (home, text, expected) in [
         ("/home/al", "/home/al/cudnn/lib", "~/cudnn/lib"),
         ("/home/al/", "LD_LIBRARY_PATH: /home/al:/home/alice", "LD_LIBRARY_PATH: ~:/home/alice"),

@@ -64,7 +64,7 @@ const LOADED: &[&str] = &["driver", "cublas", "runtime", "dynamic-loading"];
 const DRIVER: &[&str] = &["driver", "nvrtc", "dynamic-loading"];
 
 #[test]
-fn a_level_against_the_toolkit() {
+fn level_is_checked_against_toolkit() {
     for (features, level, toolkit, expected) in [
         // Matching versions.
         (LINKED, "13.0", "13.0.88", None),
@@ -95,7 +95,7 @@ fn a_level_against_the_toolkit() {
 }
 
 #[test]
-fn how_to_change_a_level() {
+fn level_fix_names_the_setting() {
     let hint = |one: CrateUse| check_crates(&Policy::default(), &toolchain("13.0.88", None), &[one])[0].hint.clone();
     assert_eq!(
         hint(cudarc("0.19.10", LINKED, Some(("12.8", "feature cuda-12080", Chosen::Fixed)))),
@@ -121,7 +121,7 @@ fn how_to_change_a_level() {
 }
 
 #[test]
-fn cudnn_against_the_one_in_use() {
+fn cudnn_level_is_checked_against_cudnn() {
     let bindings = |version: &str, how: &str, value| {
         let mut one = cudarc(version, &["driver", "cudnn", how], fixed("13.0"));
         one.library = Some(DetectedLevel { value, by: "feature cudnn".to_owned(), chosen: Chosen::Fixed });
@@ -152,7 +152,7 @@ fn cudnn_against_the_one_in_use() {
 }
 
 #[test]
-fn two_crates_of_one_program() {
+fn two_crate_versions_are_compared() {
     let toolkit = Toolchain::default();
     let both = |one: CrateUse, other: CrateUse| codes(&Policy::default(), &toolkit, &[one, other]);
     assert_eq!(
@@ -172,7 +172,7 @@ fn two_crates_of_one_program() {
 }
 
 #[test]
-fn a_level_that_asks_for_a_driver() {
+fn level_is_checked_against_driver() {
     let needs = |version: &str, features: &[&str], level, fleet: &str| {
         let policy = policy(&format!("[driver]\nfleet = \"{fleet}\"\n"));
         codes(&policy, &Toolchain::default(), &[cudarc(version, features, fixed(level))])
@@ -229,7 +229,7 @@ fn tool(compiler: &str, headers: Option<(&str, &str, &str)>) -> CrateUse {
 }
 
 #[test]
-fn the_toolkit_that_a_crate_compiles_with() {
+fn crate_toolkit_is_checked() {
     let toolchain = toolchain("13.0.88", None);
     let found = |one: CrateUse| codes(&Policy::default(), &toolchain, &[one]);
     assert!(found(tool("13.0.88", None)).is_empty());
@@ -257,7 +257,7 @@ fn the_toolkit_that_a_crate_compiles_with() {
 }
 
 #[test]
-fn what_the_judge_of_the_toolchain_says_is_not_said_twice() {
+fn toolchain_findings_are_not_repeated() {
     let mut toolchain = toolchain("13.0.88", None);
     let headers = cudaguard::internal::toolchain::ToolkitHeaders {
         path: "/old/include/cuda.h".into(),
@@ -276,7 +276,7 @@ const H100: &str = "[gpu]\nfleet = [\"H100\"]\n";
 const NEWER: &str = "[gpu]\nfleet = [\"9.0\", \"10.0\"]\n";
 
 #[test]
-fn one_arch_against_the_fleet() {
+fn single_arch_is_checked_against_fleet() {
     let named = |number, suffix, text: &str| ArchUse::Named {
         arch: Arch { number, suffix },
         variable: "CUDA_COMPUTE_CAP".to_owned(),
@@ -306,7 +306,7 @@ fn one_arch_against_the_fleet() {
 }
 
 #[test]
-fn a_script_that_would_stop_is_a_warning() {
+fn failing_build_script_is_a_warning() {
     let stops = |stopped| {
         let mut one = cudarc("0.19.10", LINKED, None);
         one.stopped = Some(stopped);
@@ -332,7 +332,7 @@ fn a_script_that_would_stop_is_a_warning() {
 }
 
 #[test]
-fn what_cargo_has_kept() {
+fn stale_build_output_is_reported() {
     let ran = |major: &str, minor: &str, condition: &str| Ran {
         name: "cudarc".to_owned(),
         version: "0.19.10".to_owned(),
@@ -369,7 +369,7 @@ fn what_cargo_has_kept() {
 }
 
 #[test]
-fn kernels_that_cargo_has_kept() {
+fn stale_kernels_are_reported() {
     let mut kernels = cudarc("0.19.10", &[], None);
     kernels.of = Crate {
         name: "candle-kernels".to_owned(),
