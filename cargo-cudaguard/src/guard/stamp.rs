@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_count_and_times_do_not() {
+    fn contents_count_but_not_times() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (folder.path().join("one"), folder.path().join("two"));
         fs::write(&one, "12.4").unwrap();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_of_a_large_file_count() {
+    fn both_ends_of_large_file_count() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nvcc");
         let mut bytes = vec![7; usize::try_from(WHOLE).unwrap() + 1];
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_count_unless_cargo_sets_them() {
+    fn variables_set_by_cargo_are_ignored() {
         let stamp = |variables: &[(&str, &str)]| {
             let variables: BTreeMap<_, _> =
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();

@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_cut_between_their_members() {
+    fn lists_are_truncated_between_members() {
         let list = |count: usize| (0..count).map(|at| format!("sm_{:03}", 100 + at)).collect::<Vec<_>>();
         assert_eq!(truncate_list(&list(2), ", ", "..."), "sm_100, sm_101");
         let cut = truncate_list(&list(60), ", ", "...");

@@ -72,7 +72,7 @@ fn rich() -> Manifest {
 }
 
 #[test]
-fn fields_stand_where_the_page_says() {
+fn field_offsets_match_documentation() {
     let manifest = rich();
     let bytes = encode(&manifest).unwrap();
     let u16_at = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
@@ -97,7 +97,7 @@ fn fields_stand_where_the_page_says() {
 }
 
 #[test]
-fn what_later_writers_added_stands_where_nothing_stood() {
+fn later_fields_use_reserved_space() {
     let mut manifest = rich();
     manifest.observed = None;
     manifest.opens = vec![Opens {
@@ -133,7 +133,7 @@ fn what_later_writers_added_stands_where_nothing_stood() {
 }
 
 #[test]
-fn what_does_not_fit_names_the_entry() {
+fn oversized_entry_is_named() {
     let mut manifest = rich();
     manifest.allow[0].1 = "because ".repeat(600);
     let error = encode(&manifest).unwrap_err();
@@ -156,7 +156,7 @@ fn what_does_not_fit_names_the_entry() {
 
 /// Every arch that one toolkit supports: only the rows contain all of them.
 #[test]
-fn texts_longer_than_the_shim_reads_are_rejected() {
+fn texts_beyond_shim_limit_are_rejected() {
     let longest = "v".repeat(LONGEST_TEXT);
     let mut manifest = rich();
     manifest.component.version.clone_from(&longest);
@@ -202,7 +202,7 @@ fn many_archs_fit() {
 }
 
 #[test]
-fn everything_returns() {
+fn note_roundtrips() {
     let manifest = rich();
     let note = decode(&encode(&manifest).unwrap()[..]).unwrap();
     assert_eq!(note.manifest, manifest);
@@ -212,7 +212,7 @@ fn everything_returns() {
 
 /// Revision 2 with longer rows, one of a new kind, and other offsets of fixed fields.
 #[test]
-fn a_newer_revision_is_read_as_far_as_it_is_known() {
+fn newer_revision_is_partly_read() {
     let manifest = rich();
     let mut bytes = encode(&manifest).unwrap().to_vec();
     bytes[8] = 2;
@@ -225,7 +225,7 @@ fn a_newer_revision_is_read_as_far_as_it_is_known() {
 }
 
 #[test]
-fn damage_is_named() {
+fn damaged_note_is_reported() {
     let good = encode(&rich()).unwrap().to_vec();
     let mut long = good.clone();
     long[head::NAME + 2..head::NAME + 4].copy_from_slice(&256_u16.to_le_bytes());
@@ -371,7 +371,7 @@ fn manifest() -> impl Strategy<Value = Manifest> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(manifest in manifest()) {
+    fn arbitrary_note_roundtrips(manifest in manifest()) {
         if let Ok(bytes) = encode(&manifest) {
             prop_assert_eq!(decode(&bytes[..]).unwrap().manifest, manifest);
         }
