@@ -24,11 +24,11 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A section of the README.
+/// Section of a page.
 struct Section {
-    /// Name and text of each block that begins with a file's name in a comment.
+    /// Name and contents of each block that begins with a file name in a comment.
     files: Vec<(String, String)>,
-    /// Each command, with the lines that the README shows of it.
+    /// Commands, with the output lines that the page shows.
     commands: Vec<(String, Vec<String>)>,
 }
 
@@ -57,7 +57,7 @@ fn section(page: &str, title: &str) -> Section {
 }
 
 impl Section {
-    /// Writes its files, with `given` in the place of what each reader has in a place of his own.
+    /// Writes the files, with values from `given` in place of the reader's own.
     fn write(&self, folder: &Path, given: &[(&str, &str)]) {
         for (name, text) in &self.files {
             let text = given.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to));
@@ -75,7 +75,7 @@ impl Section {
         }
     }
 
-    /// Types its commands: what is shown of each is what it prints.
+    /// Runs the commands and checks that they print the shown lines.
     fn typed(&self, folder: &Path, with: impl Fn(Call) -> Call) {
         for (line, shown) in &self.commands {
             let line = line.replace("$PWD", &folder.display().to_string());
@@ -188,20 +188,20 @@ fn scikit_build_core_example_is_guarded() {
     assert!(shown.stdout.contains("my_extension 0.3.0"), "{shown}");
 }
 
-/// What a page tells to type: lines of blocks, and what stands in backticks, as far as it is the command's.
+/// Returns the commands on a page: lines of code blocks, and inline code that calls the command.
 fn commands(page: &str) -> Vec<String> {
     let is_command =
         |text: &&str| text.starts_with("cargo cudaguard ") || text.starts_with("eval \"$(cargo cudaguard ");
     let lines = page.lines().map(|line| line.trim_start_matches(['$', ' ']));
     let lines = lines.filter(is_command).map(|line| line.split("  #").next().unwrap_or(line));
-    // Of a line that is a command no part is another.
+    // A part of a command line is not a separate command.
     let inline = page.lines().filter(|line| !is_command(&line.trim_start_matches(['$', ' '])));
     let inline = inline.flat_map(|line| line.split('`').skip(1).step_by(2)).filter(is_command);
     lines.chain(inline).map(|line| line.trim().to_owned()).filter(|line| !line.contains("...")).collect()
 }
 
-/// Each command that README and docs name, run in a package, with a built program for each file that it names. What it comes
-/// to is not of interest here, only that there is such a verb, and that it takes these words.
+/// Runs each command from README and docs in a package, with a built program for each file that it names. The result does
+/// not matter, only that the subcommand exists and accepts the arguments.
 fn documented_commands_are_valid() {
     tools::need_all(&["gcc"]);
     let scratch = Scratch::without_blanks("pages");
@@ -209,7 +209,7 @@ fn documented_commands_are_valid() {
     let manifest = "[package]\nname = \"my-model\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
     scratch::write(&folder.join("Cargo.toml"), manifest);
     scratch::write(&folder.join("src/main.rs"), "fn main() {}\n");
-    // A repository of its own: `init` writes to the top of the one that it stands in.
+    // Creates a separate repository, because `init` writes to the top of the enclosing one.
     scratch::write(&folder.join(".git/HEAD"), "ref: refs/heads/main\n");
     scratch::write(&home.join(".zfunc/there"), "");
     scratch::write(&home.join(".local/share/man/man1/there"), "");
@@ -218,7 +218,7 @@ fn documented_commands_are_valid() {
     let mut path = command::path().parent().expect("a folder").as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
-    // Its files are the reader's own; cargo's and rustup's stay where they are.
+    // The home directory is the reader's; cargo's and rustup's directories stay unchanged.
     let own = std::env::var_os("HOME").unwrap_or_default();
     let kept = |name: &str, folder: &str| {
         std::env::var_os(name).unwrap_or_else(|| Path::new(&own).join(folder).into_os_string())
@@ -250,7 +250,7 @@ fn documented_commands_are_valid() {
         for line in commands(&text) {
             // The examples of the help have a description after the command.
             let line = line.split("   ").next().unwrap_or_default().to_owned();
-            // Of other people's programs there may be none here.
+            // Third-party programs may be missing here.
             let needs_more = ["nextest", "maturin", "<TAB>"].iter().any(|word| line.contains(word));
             if needs_more || !seen.insert(line.clone()) {
                 continue;
@@ -265,7 +265,7 @@ fn documented_commands_are_valid() {
     assert!(seen.len() > 40, "{seen:?}");
 }
 
-/// Every page in a directory of the repository and below it.
+/// Collects all pages in a directory of the repository and below it.
 fn pages_below(directory: &Path, pages: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(places::workspace().join(directory)).expect("a directory").flatten() {
         let path = directory.join(entry.file_name());
@@ -277,14 +277,15 @@ fn pages_below(directory: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is said of words that are not known. Where a page only names a verb or an option, what belongs to it is missing.
+/// Returns the error message for unknown arguments. If a page only mentions a subcommand or an option, its arguments are
+/// missing, which is ignored.
 fn text_of_usage(outcome: &Outcome) -> Option<&str> {
     let asks = |line: &&str| line.contains("For more information, try") || line.starts_with("sh: ");
     let named = ["a value is required for", "required arguments were not provided"];
     outcome.stderr.lines().find(asks).filter(|_| !named.iter().any(|text| outcome.stderr.contains(text)))
 }
 
-/// Each package as cargo packs it: licences, and all that its README and its sources name beside them.
+/// Each packaged crate contains licences, and all files that its README and its sources name.
 fn packages_contain_listed_files() {
     for (package, folder) in [("cudaguard", "guard-core"), ("cargo-cudaguard", "cargo-cudaguard")] {
         let call = Call::new(cargo()).args(["package", "--list", "--offline", "--allow-dirty", "-p", package]);

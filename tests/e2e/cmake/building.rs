@@ -1,4 +1,4 @@
-//! What is guarded, and what stands in it.
+//! Kinds of targets that the CMake package guards, and the contents of their manifests.
 
 use std::fmt::Write as _;
 
@@ -176,7 +176,7 @@ fn all_target_kinds_are_guarded() {
     assert_eq!((&plain["cudart"]["linkage"], texts(&plain["archs"]["observed"]).len()), (&"linked".into(), 0));
     assert_eq!(components(&tree.built("Release/through")), ["ob"]);
     for program in ["app", "plain", "through"] {
-        // 2: it cannot be told, for there is no GPU; where there is one, 0.
+        // Status 2: the machine has no GPU, so the verdict is unknown. On a machine with a GPU the status is 0.
         let outcome = Call::new(tree.built(&format!("Release/{program}"))).env("CUDAGUARD", "enforce").run().success();
         assert_eq!(outcome.stderr, "", "{outcome}");
         assert!(program == "app" || ["main: 0\n", "main: 2\n"].contains(&outcome.stdout.as_str()), "{outcome}");
@@ -193,7 +193,7 @@ fn all_target_kinds_are_guarded() {
     assert_ne!(lacking.status(), Some(0), "{lacking}");
     cudaguard_tests::snapshot::check("cmake/lacking", &tree.plain(&super::fixture::said(&lacking)));
 
-    // One test for each machine that is described: the kernels of `app` are for sm_80 alone.
+    // CTest gets one test per host file. The kernels of `app` are built for sm_80 only.
     let tested = Call::new(Cmake::Oldest.ctest()).args(["-C", "Release", "--output-on-failure"]).dir(tree.out());
     let tested = tested.run().expect(8);
     for (line, verdict) in
@@ -204,7 +204,7 @@ fn all_target_kinds_are_guarded() {
     }
     cudaguard_tests::snapshot::check("cmake/tested", &tree.plain(&super::fixture::said(&tested)));
 
-    // Installing takes the build folder out of the runtime path; the note stays as it was sealed.
+    // The installation removes the build directory from the runtime path. The sealed note stays unchanged.
     let _ = tree.cmake(&["--install"]).arg(tree.out()).args(["--config", "Release", "--strip"]).run().success();
     let installed = tree.beside().join("prefix");
     for (file, component) in [("bin/app", "app"), ("lib/libsh.so", "shared library"), ("bin/plain", "plain")] {
@@ -244,7 +244,7 @@ fn make_with_older_toolkit_builds() {
     assert_eq!(texts(&app["archs"]["observed"]), ["sm_70", "compute_70", "compute_86"]);
 }
 
-/// A machine with one GPU, as `probe` would describe it.
+/// Returns a host file for a machine with one GPU, in the format that `probe` writes.
 fn host(driver: &str, cuda: &str, name: &str, cc: &str) -> String {
     format!(
         "{{\"revision\": 1, \"platform\": \"x86_64-linux\", \
@@ -253,7 +253,7 @@ fn host(driver: &str, cuda: &str, name: &str, cc: &str) -> String {
     )
 }
 
-/// Each target's value, and what is declared in the manifest that follows from it. Nothing is compiled but the guards.
+/// Compares the architectures in each target's manifest with its `CUDA_ARCHITECTURES`. Only the guards are compiled.
 fn architecture_spellings_are_accepted() {
     let cases = [
         ("list", "75;90", vec!["sm_75", "sm_90", "compute_75", "compute_90"]),
@@ -311,7 +311,7 @@ fn architecture_spellings_are_accepted() {
     for (name, value, expected) in &cases {
         assert_eq!(declared(name), *expected, "{value}");
     }
-    // What nvcc 13.0's own manual lists: sm_75 and newer, PTX of the newest.
+    // The manual of nvcc 13.0 lists sm_75 and newer, and PTX for the newest.
     let all = declared("every");
     assert!(all.starts_with(&["sm_75".to_owned(), "sm_80".to_owned()]) && all.len() > 8, "{all:?}");
     let major = declared("major");
@@ -322,12 +322,12 @@ fn architecture_spellings_are_accepted() {
     assert_eq!(declared("other"), ["sm_90a"]);
 }
 
-/// C alone, and C++ alone: no CUDA in the project, nothing but a guard in the file.
+/// Projects without CUDA, in C only and in C++ only: the file contains a guard and nothing else of CUDA.
 fn language_combinations_build() {
     for (language, file, cmake, generator) in [
         ("C", "main.c", Cmake::Newest, NINJA),
         ("CXX", "main.cpp", Cmake::Oldest, MAKE),
-        // What writes an editor's project as well.
+        // This generator also writes project files of an editor.
         ("C", "main.c", Cmake::Oldest, "CodeBlocks - Ninja"),
     ] {
         let text = format!(
@@ -347,7 +347,8 @@ fn language_combinations_build() {
     }
 }
 
-/// A static library's guard goes where the library goes: into other folders, also of targets that stand before it.
+/// A static library passes its guard to the targets that link it, also in other directories and to targets that are defined
+/// earlier.
 fn guard_crosses_directories() {
     let top = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(folders VERSION 3.1 LANGUAGES C)\n{}\
@@ -377,13 +378,13 @@ fn guard_crosses_directories() {
     for file in ["app/app", "app/libshared.so"] {
         assert_eq!(components(&tree.built(file)), ["kernels"], "{file}");
     }
-    // The shared library has it already.
+    // The guard is already in the shared library.
     assert!(components(&tree.built("app/user")).is_empty());
     let again = tree.build(&[]).run().success();
     assert!(!again.stdout.contains("Judging") && !again.stdout.contains("Linking"), "{again}");
 }
 
-/// A cross compiler makes the guard for its machine; a system without ELF has none, and builds on.
+/// A cross compiler builds the guard for its target. A system without ELF gets no guard, and its build continues.
 fn other_systems_are_not_guarded() {
     tools::need_all(&["aarch64-linux-gnu-gcc", "x86_64-w64-mingw32-gcc"]);
     let text = format!(
@@ -414,7 +415,7 @@ fn other_systems_are_not_guarded() {
     assert!(windows.built("second.exe").exists());
 }
 
-/// However it is linked, and in every configuration of a folder that knows several.
+/// Covers each way to link a target, and each configuration of a multi-config generator.
 fn link_kinds_reach_the_guard() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(links VERSION 1.0 LANGUAGES C)\n{}\

@@ -1,4 +1,4 @@
-//! The target's cuDNN, however the project has found it.
+//! Detection of the cuDNN that a target uses, for each way in which a project can find it.
 
 use cudaguard_tests::{Test, parts, snapshot, tests};
 
@@ -90,7 +90,7 @@ endif()
     let warned = tree.build(&["--config", "Debug", "--target", "mixed"]).run().success();
     assert!(said(&warned).starts_with("warning[CG110]"), "{warned}");
 
-    // A folder that is named and holds none is a mistake, not a program without cuDNN.
+    // A cuDNN directory that is set but contains no cuDNN is an error. It does not mean that the program uses no cuDNN.
     let _ = tree.configure(&["-DELSEWHERE=ON"]).run().success();
     let elsewhere = tree.build(&["--config", "Debug", "--target", "elsewhere"]).run();
     assert_ne!(elsewhere.status(), Some(0), "{elsewhere}");

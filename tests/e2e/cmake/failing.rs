@@ -1,4 +1,4 @@
-//! What does not belong together stops a release build, in words that make and ninja leave as they are.
+//! Components that do not fit together fail a release build. Make and Ninja print the message unchanged.
 
 use cargo_cudaguard::binary::file::Binary;
 use cudaguard_tests::{Test, layout, parts, rows, snapshot, tests};
@@ -34,7 +34,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// C++ with the toolkit's headers, under a policy that this toolkit does not fulfil.
+/// Builds C++ with the toolkit's headers under a policy that rejects this toolkit.
 fn mismatch_fails_in_all_generators((generator, cmake): (&'static str, Cmake)) {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(strict VERSION 1.0 LANGUAGES CXX)\n\
@@ -68,14 +68,14 @@ fn mismatch_fails_in_all_generators((generator, cmake): (&'static str, Cmake)) {
     let app = tree.built(if generator == MULTI { "Debug/app" } else { "app" });
     assert_eq!(manifest(&app, "app")["toolkit"]["version"], "13.0.88");
     if generator != MULTI {
-        // What an earlier build has left is none of a refused one's.
+        // A refused build deletes the outputs of an earlier build.
         configure("Release");
         let refused = tree.build(&[]).run();
         assert!(refused.status() != Some(0) && !app.exists(), "{refused}");
     }
 }
 
-/// nvcc of one release, and another release's headers on the include path.
+/// Compiles with nvcc of one release and headers of another release on the include path.
 fn mixed_compiler_and_headers_are_refused(generator: &'static str) {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(mixed LANGUAGES CUDA)\n{}add_executable(app app.cu)\n\
@@ -117,14 +117,14 @@ fn removed_guard_is_reported() {
     assert!(!tree.built("Release/app").exists(), "{built}");
     let again = tree.build(&["--config", "Release"]).run();
     assert_ne!(again.status(), Some(0), "it is not taken for built: {again}");
-    // In a dev build it is a warning, and the program is there, unguarded.
+    // A dev build prints a warning and keeps the unguarded program.
     let built = tree.build(&["--config", "Debug"]).run().success();
     assert!(said(&built).starts_with("warning[CG170]"), "{built}");
     assert!(tree.built("Debug/app").exists(), "{built}");
 }
 
-/// `CUDA::cuda_driver` is a stub, and its folder comes into the runtime path of the build folder. That is harmless as long
-/// as the loader finds nothing there.
+/// `CUDA::cuda_driver` is a stub, and CMake adds its directory to the runtime path in the build directory. This is harmless
+/// if the loader finds no `libcuda.so.1` there.
 fn stub_linked_by_cmake_is_reported() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(driver LANGUAGES C)\nfind_package(CUDAToolkit REQUIRED)\n{}\
@@ -140,7 +140,7 @@ fn stub_linked_by_cmake_is_reported() {
         MAKE,
         &[("CMakeLists.txt", &text), ("main.c", "int cuInit(unsigned);\nint main(void) { return cuInit(0); }\n")],
     );
-    // As some images have it, for programs that are to start without a driver.
+    // Some images contain this link so that programs can start without a driver.
     for name in ["libcuda.so", "libcuda.so.1"] {
         layout::link(&cuda.join("lib/stubs/libcuda.so"), &tree.source().join("stubs").join(name));
     }

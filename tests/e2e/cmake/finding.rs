@@ -1,4 +1,4 @@
-//! Ways to the package, and what is said to those who use it wrongly.
+//! Ways to find the CMake package, and error messages for wrong uses.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -45,7 +45,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const MAIN: &str = "#include <cudaguard.h>\nint main(void) { return cudaguard_check() == CUDAGUARD_INCOMPATIBLE; }\n";
 
-/// `WAY` says how the package comes in.
+/// A project that includes the package in the way that `WAY` selects.
 const WAYS: &str = r#"cmake_minimum_required(VERSION 3.24)
 project(ways LANGUAGES C)
 if(WAY STREQUAL "include")
@@ -68,7 +68,7 @@ cudaguard_embed(app)
 fn package_is_found_by_all_methods() {
     let tree = Tree::new("ways in", Cmake::Oldest, NINJA, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
     let checkout = places::workspace();
-    // An installed package has its command beside it.
+    // An installed package finds the command that is installed next to it.
     let prefix = tree.beside().join("a prefix");
     let own = tree.beside().join("package");
     let _ = tree
@@ -85,13 +85,13 @@ fn package_is_found_by_all_methods() {
         ("subdirectory", vec![format!("-DCUDAGUARD_COMMAND={}", command::path().display())]),
         ("fetched", vec![format!("-DCUDAGUARD_COMMAND={}", command::path().display())]),
         ("prefix", vec![format!("-DCMAKE_PREFIX_PATH={}", prefix.display())]),
-        // Built from the checkout.
+        // The command is built from the checkout.
         (
             "checkout",
             vec![
                 format!("-DCudaGuard_DIR={}", checkout.join("cmake").display()),
                 "-DCUDAGUARD_BUILD_COMMAND=ON".to_owned(),
-                // Not into this target folder: other features make another file of the command that the suites run.
+                // Uses another target directory: other features would overwrite the command that the test suites run.
                 format!("-DCUDAGUARD_CARGO_TARGET_DIR={}", places::target().join("by-cmake").display()),
                 format!("-DCUDAGUARD_CARGO_PROFILE={}", if cfg!(debug_assertions) { "dev" } else { "release" }),
             ],
@@ -107,7 +107,7 @@ fn package_is_found_by_all_methods() {
         assert_eq!(components(&build.join("app")), ["app"], "{way}");
         let _ = Call::new(build.join("app")).run().success();
     }
-    // The command alone brings the same package.
+    // `cargo cudaguard cmake install` installs the same package without the checkout.
     let by_command = tree.beside().join("by command");
     let _ = command::call(["cmake", "install", "--prefix"]).arg(&by_command).run().success();
     let _ = Call::new("diff").args(["-r", "-x", "bin"]).arg(&prefix).arg(&by_command).run().success();
@@ -127,7 +127,7 @@ fn missing_command_is_reported() {
             .arg(format!("-DCHECKOUT={}", places::workspace().display()))
             .arg(format!("-DWAY={way}"))
             .arg(format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display()))
-            // Where cargo installs, and what is in PATH, is of the machine that runs this.
+            // Hides cargo's install directory and `PATH`, which differ between machines.
             .env("HOME", &nowhere)
             .env("CARGO_HOME", &nowhere)
             .env("PATH", "/usr/bin:/bin")
@@ -138,7 +138,7 @@ fn missing_command_is_reported() {
     }
 }
 
-/// CMake's error messages without the stack of calls, which differs between its releases.
+/// Returns CMake's error messages without the call stack, which differs between releases of CMake.
 fn errors(stderr: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
@@ -149,7 +149,7 @@ fn errors(stderr: &str) -> String {
         } else if line.starts_with("Call Stack") || line.starts_with("-- ") {
             inside = false;
         } else if inside && !line.is_empty() {
-            // CMake breaks lines where they become too long, as paths are on some machines.
+            // CMake breaks long lines, and paths are long on some machines.
             text.push_str(line.trim());
             text.push(' ');
         }
@@ -173,7 +173,8 @@ const THEIRS: &[(&str, &str)] = &[
     ("inner/tools/tool.c", "int part(void);\nint main(void) { return part(); }\n"),
 ];
 
-/// A project of others, by its own files and one variable: with each generator, sealed, and refused where it is to be refused.
+/// A third-party project is guarded by its own files and one variable. With each generator it is sealed, or refused if its
+/// policy demands this.
 fn untouched_projects_are_guarded((cmake, generator): (Cmake, &'static str)) {
     let tree = Tree::new("hook ü", cmake, generator, THEIRS);
     let before = tree.sources();
@@ -197,7 +198,7 @@ fn untouched_projects_are_guarded((cmake, generator): (Cmake, &'static str)) {
     assert!(!again.stdout.contains("Linking"), "{generator}: {again}");
     let _ = Call::new(tree.built(&files[1].0)).run().success();
     assert!(tree.sources() == before, "nothing is written into their tree");
-    // What their policy refuses is not built.
+    // A target that the policy refuses is not built.
     tree.write("cudaguard.toml", "toolkit.require = \">=12\"\n");
     let _ = tree.configure(&[&hook, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
     let refused = tree.build(kind).run();
@@ -205,7 +206,7 @@ fn untouched_projects_are_guarded((cmake, generator): (Cmake, &'static str)) {
     assert!(format!("{refused}").contains("error[CG100]"), "{refused}");
 }
 
-/// A target of a subproject, guarded by who brings it in.
+/// The parent project guards a target of a subproject.
 fn parent_project_provides_the_package(generator: &'static str) {
     let mut files = THEIRS.to_vec();
     let top = format!(
@@ -221,17 +222,18 @@ fn parent_project_provides_the_package(generator: &'static str) {
         assert_eq!(components(&tree.built(file)), [name], "{generator}");
         assert_eq!(manifest(&tree.built(file), name)["sealed"], true, "{generator}");
     }
-    // Touched, it is linked and sealed anew.
+    // A changed source relinks and reseals the program.
     tree.write("inner/tools/tool.c", "int part(void);\nint main(void) { return part() + 0; }\n");
     let _ = tree.build(&[]).run().success();
     assert_eq!(manifest(&tree.built("inner/tools/their tool"), "their-tool")["sealed"], true, "{generator}");
-    // An error of the linker's is its own.
+    // A linker error is reported unchanged.
     tree.write("inner/tools/tool.c", "int gone(void);\nint main(void) { return gone(); }\n");
     let broken = tree.build(&[]).run();
     assert!(broken.status() != Some(0) && format!("{broken}").contains("gone"), "{broken}");
 }
 
-/// A program that nobody guards takes the guard of each library that it links, of whatever kind, from another folder too.
+/// A program without its own guard receives the guards of the libraries that it links, for each library type and also from
+/// other directories.
 fn guard_propagates_through_libraries() {
     let top = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(hands VERSION 2.0 LANGUAGES C)\n{}add_subdirectory(below)\n\
@@ -261,7 +263,7 @@ fn guard_propagates_through_libraries() {
     }
 }
 
-/// Presets: the hook as a variable of the cache, and a project whose name is no word of CMake's.
+/// Presets set the hook as a cache variable. The name of the project is not a valid CMake identifier.
 fn presets_find_the_package() {
     let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
     let tool = parts::program("ninja", "ninja");
@@ -331,11 +333,11 @@ fn wrong_uses_are_errors() {
     let tree = Tree::new("wrong uses", Cmake::Oldest, NINJA, &[("CMakeLists.txt", &text), ("main.c", MAIN)]);
     let mut all = String::new();
     for (line, name) in cases {
-        // One build folder: the compiler is looked at once.
+        // The build directory is shared, so CMake detects the compiler only once.
         let outcome = tree.configure(&[&format!("-DCASE={name}")]).run().expect(1);
         let _ = write!(all, "{line}\n{}\n", errors(&outcome.stderr));
     }
-    // A package that is newer than the command, or older.
+    // The package is newer or older than the command.
     let package = tree.beside().join("package");
     let _ = Call::new("cp").args(["-r"]).arg(places::workspace().join("cmake")).arg(&package).run().success();
     let version = package.join("CudaGuardConfigVersion.cmake");

@@ -1,4 +1,4 @@
-//! CMake projects on disk, and what to do with them.
+//! Fixtures: CMake projects on disk, and functions that configure, build and inspect them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ pub(crate) const MAKE: &str = "Unix Makefiles";
 pub(crate) const NINJA: &str = "Ninja";
 pub(crate) const MULTI: &str = "Ninja Multi-Config";
 
-/// A program in C that is compiled with the headers of CUDA and cuDNN that it is given, and with none.
+/// C program that includes the headers of CUDA and cuDNN if they are on the include path.
 pub(crate) const TAKES_HEADERS: &str = "#if __has_include(<cuda.h>)\n#include <cuda.h>\n#endif\n\
     #if __has_include(<cudnn_version.h>)\n#include <cudnn_version.h>\n#endif\nint main(void) { return 0; }\n";
 
-/// A program in `PATH`; without it the test is skipped.
+/// Returns a program from `PATH`. Skips the test if it is missing.
 pub(crate) fn program(name: &str) -> PathBuf {
     tools::need(name)
 }
 
-/// A Python that extension modules can be compiled for.
+/// Returns a Python that has headers for extension modules. Skips the test if there is none.
 pub(crate) fn python() -> PathBuf {
     let python = program("python3");
     let asked =
@@ -34,12 +34,12 @@ pub(crate) fn python() -> PathBuf {
     python
 }
 
-/// Which CMake.
+/// Version of CMake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cmake {
-    /// The oldest that the package promises to work with.
+    /// Oldest release that the package supports.
     Oldest,
-    /// The newest that is known.
+    /// Newest known release.
     Newest,
 }
 
@@ -56,17 +56,17 @@ impl Cmake {
     }
 }
 
-/// A source tree and its build folder.
+/// Source tree and its build directory.
 pub(crate) struct Tree {
     scratch: Scratch,
     cmake: PathBuf,
     generator: &'static str,
-    /// Where it is configured and built, if not on this machine.
+    /// Fake machine that configures and builds the project, or `None` for this machine.
     machine: Option<Machine>,
 }
 
 impl Tree {
-    /// `name` is the scratch folder's, and may hold blanks and non-ASCII.
+    /// Creates a project in a scratch directory called `name`, which may contain blanks and non-ASCII characters.
     pub(crate) fn new(name: &str, cmake: Cmake, generator: &'static str, files: &[(&str, &str)]) -> Self {
         let scratch = Scratch::new(name);
         let tree = Self { scratch, cmake: cmake.program(), generator, machine: None };
@@ -76,7 +76,7 @@ impl Tree {
         tree
     }
 
-    /// The same, built on another machine.
+    /// Uses a fake machine to build the project.
     pub(crate) fn on(mut self, world: &World) -> Self {
         self.machine = Some(world.make(&self.scratch.join("machine")));
         self
@@ -98,24 +98,25 @@ impl Tree {
         scratch::write(&self.source().join(file), text);
     }
 
-    /// A call of cmake in the source folder, with make and ninja in `PATH`.
+    /// Returns a call of cmake in the source directory, with make and ninja in `PATH`.
     pub(crate) fn cmake(&self, words: &[&str]) -> Call {
         let call = self.machine.as_ref().map(|machine| machine.call(&self.cmake, &[]));
         let path = parts::path(&["make", "ninja"]);
         call.unwrap_or_else(|| Call::new(&self.cmake)).args(words).env("PATH", path).dir(self.source())
     }
 
-    /// Configures, with these words besides the generator and the command.
+    /// Configures with these arguments in addition to the generator and the command.
     pub(crate) fn configure(&self, words: &[&str]) -> Call {
         let call = self.cmake(&["-G", self.generator, "-S"]).arg(self.source()).arg("-B").arg(self.out());
-        // By its place: some tests have a `PATH` of their own.
+        // Passes the full path, because some tests set their own `PATH`.
         let tool = if self.generator == MAKE { "make" } else { "ninja" };
         call.arg(format!("-DCMAKE_MAKE_PROGRAM={}", parts::program(tool, tool).display()))
             .arg(format!("-DCUDAGUARD_COMMAND={}", command::path().display()))
             .args(words)
     }
 
-    /// Builds, with these words: `["--config", "Release"]`. One job, so that what is said has an order.
+    /// Builds with these arguments, for example `["--config", "Release"]`. Uses one job so that the order of the output is
+    /// fixed.
     pub(crate) fn build(&self, words: &[&str]) -> Call {
         self.cmake(&["--build"]).arg(self.out()).args(["--parallel", "1"]).args(words)
     }
@@ -124,7 +125,7 @@ impl Tree {
         self.out().join(file)
     }
 
-    /// Text without what is this machine's alone.
+    /// Replaces paths and other values that depend on this machine.
     pub(crate) fn plain(&self, text: &str) -> String {
         let checkout = places::workspace();
         let parts = parts::folder();
@@ -140,14 +141,14 @@ impl Tree {
                 (checkout, "<checkout>"),
             ],
         );
-        // In a command it is quoted where its path has a blank, as below some people's homes.
+        // A path that contains a blank is quoted in a command.
         let text = text.replace("\"<build>\"", "<build>");
         let word = |word: &'_ str| if word.starts_with("0x") { "<offset>".to_owned() } else { word.to_owned() };
         let line = |line: &str| line.trim_end().split(' ').map(word).collect::<Vec<_>>().join(" ") + "\n";
         text.lines().map(line).collect()
     }
 
-    /// Every file of the source tree, with its content.
+    /// Returns all files of the source tree with their contents.
     pub(crate) fn sources(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
         let mut folders = vec![self.source()];
@@ -165,7 +166,7 @@ impl Tree {
     }
 }
 
-/// What tells CMake to take this toolkit, and a host compiler that it accepts.
+/// Returns the CMake options that select this toolkit and a host compiler that it accepts.
 pub(crate) fn toolkit(version: &str) -> Vec<String> {
     let root = parts::cuda_without_blanks(version);
     let mut words = vec![
@@ -182,7 +183,7 @@ pub(crate) fn words(owned: &[String]) -> Vec<&str> {
     owned.iter().map(String::as_str).collect()
 }
 
-/// What the command said in a build, whatever make or ninja put around it.
+/// Extracts cudaguard's output from a build, without the text that make or ninja adds.
 pub(crate) fn said(outcome: &Outcome) -> String {
     let text = format!("{}{}", outcome.stdout, outcome.stderr);
     let ours = |line: &&str| {
@@ -201,20 +202,20 @@ pub(crate) fn said(outcome: &Outcome) -> String {
     said
 }
 
-/// What `inspect --json` says of a file.
+/// Returns the output of `inspect --json` for a file.
 pub(crate) fn inspect(file: &Path) -> Value {
     let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
-/// The manifest of this component in a file.
+/// Returns the manifest of a component in a file.
 pub(crate) fn manifest(file: &Path, component: &str) -> Value {
     let all = inspect(file);
     let found = all["components"].as_array().into_iter().flatten().find(|one| one["component"]["name"] == component);
     found.cloned().unwrap_or_else(|| panic!("{} has no component {component}: {all:#}", file.display()))
 }
 
-/// The names of the components in a file, in its order.
+/// Returns the names of the components in a file, in file order.
 pub(crate) fn components(file: &Path) -> Vec<String> {
     let all = inspect(file);
     let names = all["components"].as_array().into_iter().flatten().map(|one| one["component"]["name"].as_str());
@@ -223,12 +224,12 @@ pub(crate) fn components(file: &Path) -> Vec<String> {
     names
 }
 
-/// Strings of a JSON array.
+/// Returns the strings of a JSON array.
 pub(crate) fn texts(value: &Value) -> Vec<&str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The line that brings the package in, from this checkout.
+/// Returns the line that includes the package from this checkout.
 pub(crate) fn include() -> String {
     format!("include(\"{}\")\n", places::workspace().join("cmake/CudaGuard.cmake").display())
 }

@@ -1,4 +1,4 @@
-//! `cudaguard.h` in every C and C++ that there is.
+//! `cudaguard.h` compiles under all C and C++ standards.
 
 use cudaguard_tests::{Call, Scratch, Test, places, tests, tools};
 

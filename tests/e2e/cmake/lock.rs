@@ -1,4 +1,4 @@
-//! `cudaguard.lock` in projects of CMake's: written when it is asked for, and held against every build.
+//! `cudaguard.lock` in CMake projects: written on request, and checked in each build.
 
 use std::fs;
 
@@ -31,8 +31,8 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// Two targets with the headers of a toolkit and of cuDNN, and one that has nothing of CUDA. The headers are stand-ins: as
-/// much as is read of them.
+/// Returns a project with two targets that use the headers of a toolkit and of cuDNN, and one target without CUDA. The
+/// headers are fakes that contain only the parsed lines.
 fn project() -> String {
     format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(locked VERSION 1.0 LANGUAGES C)\n{}\
@@ -70,7 +70,7 @@ fn drift_is_refused_and_accepted((generator, cmake): (&'static str, Cmake)) {
         let _ = tree.configure(&[&format!("-DCMAKE_BUILD_TYPE={name}")]).args(more).run().success();
     };
     let locks = ["--target", "cudaguard-lock"];
-    // The three generators are asked for the same, one of them for all of it.
+    // All three generators run the same steps. Only one of them also builds the plain target.
     let thorough = generator == NINJA;
     configure("Release", if thorough { &["-DPLAIN=ON"] } else { &[] });
     assert_eq!(said(&in_configuration("Release", &[]).success()), "", "without a lock there is no drift");
@@ -94,7 +94,7 @@ fn drift_is_refused_and_accepted((generator, cmake): (&'static str, Cmake)) {
     assert_ne!(refused.status(), Some(0), "{refused}");
     snapshot::check("cmake/lock-release", &tree.plain(&said(&refused)));
 
-    // In Debug it is a warning, once for all targets that share the toolkit, and by request an error.
+    // In Debug the drift is a warning, printed once for all targets that share the toolkit. With `--locked` it is an error.
     if generator != MULTI {
         configure("Debug", &[]);
     }
@@ -111,7 +111,7 @@ fn drift_is_refused_and_accepted((generator, cmake): (&'static str, Cmake)) {
         assert!(insisted.status() != Some(0) && said(&insisted).starts_with("error[CG107]"), "{insisted}");
     }
 
-    // Accepted by writing it anew, which a refused build does not stand in the way of.
+    // A rewritten lock accepts the drift, even after a refused build.
     let accepted = in_configuration("Debug", &locks).success();
     assert!(accepted.stdout.contains("toolkit: 12.4 → 12.6"), "{accepted}");
     let built = in_configuration("Debug", &[]).success();
@@ -131,7 +131,7 @@ fn unreadable_locks_are_errors() {
         "version = 1\n<<<<<<< HEAD\n[target.x86_64-unknown-linux-gnu]\n=======\n>>>>>>> other\n",
         "version = 2\n",
         "version = 1\n[target.x86_64-unknown-linux-gnu]\ntolkit = \"12.4\"\n",
-        // This one can be read, and says nothing about what is built for.
+        // This lock is valid but has no entry for the built target.
         "version = 1\n[target.aarch64-unknown-linux-gnu]\ntoolkit = \"12.4\"\n",
     ] {
         tree.write("cudaguard.lock", text);
@@ -140,7 +140,7 @@ fn unreadable_locks_are_errors() {
         assert_eq!(built.status() == Some(0), text.contains("aarch64"), "{text}{built}");
         all += &said(&built);
         all.push('\n');
-        // What cannot be read holds what others have agreed on: it is not written over.
+        // An unreadable lock may contain entries of other users, so it is not overwritten.
         let locked = tree.build(&["--target", "cudaguard-lock"]).run();
         assert_eq!(locked.status() == Some(0), text.contains("aarch64"), "{locked}");
     }
@@ -149,7 +149,8 @@ fn unreadable_locks_are_errors() {
     snapshot::check("cmake/locks", &tree.plain(&all));
 }
 
-/// Who asks cargo's way is told the other one. Below no package of cargo's, and so beside this checkout.
+/// `cargo cudaguard lock` in a CMake project prints the CMake command. The directory must not be inside a cargo package, so
+/// it is outside this checkout.
 fn cargo_style_lock_options_work() {
     let folder = std::env::temp_dir().join(format!("cudaguard-locked-{}", std::process::id()));
     scratch::write(&folder.join("CMakeLists.txt"), project());
@@ -180,8 +181,8 @@ fn unlockable_builds_are_reported() {
     snapshot::check("cmake/unlockable", &tree.plain(&all));
 }
 
-/// Policy and lock are those of the project that is built, wherever below it the guard comes in; what a part of it has beside
-/// its own CMakeLists.txt is its policy, and nobody's lock.
+/// The policy and the lock belong to the top-level project, wherever the guard is included. A part of the project may have
+/// its own policy next to its CMakeLists.txt, but its lock is ignored.
 fn top_level_lock_covers_subprojects() {
     let part = |target: &str| {
         format!(
@@ -213,7 +214,7 @@ fn top_level_lock_covers_subprojects() {
     let _ = tree.build(&["--target", "cudaguard-lock"]).run().success();
     assert_eq!(said(&tree.build(&[]).run().success()), "");
 
-    // A policy at the top counts for what stands elsewhere too, and is watched.
+    // A policy at the top also applies to other directories, and changes to it trigger a rebuild.
     tree.write("cudaguard.toml", "");
     let _ = tree.configure(&[]).run().success();
     assert_eq!(said(&tree.build(&[]).run().success()), "");

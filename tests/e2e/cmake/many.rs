@@ -1,4 +1,4 @@
-//! What targets of one build folder share, and what their own steps do with the files.
+//! Build directories with several targets: shared shims, and post-build steps that use the files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -60,7 +60,7 @@ fn tree(name: &str, generator: &'static str, lists: &str) -> Tree {
     Tree::new(name, Cmake::Newest, generator, &[("CMakeLists.txt", &lists), ("main.cpp", MAIN)])
 }
 
-/// A compiler that writes down what it is called with.
+/// A compiler wrapper logs its calls.
 fn shim_is_compiled_once_per_build(generator: &'static str) {
     let target = |number: u32| format!("add_executable(t{number} main.cpp)\ncudaguard_embed(t{number})\n");
     let lists = (0..8).map(target).collect::<Vec<_>>().concat();
@@ -88,7 +88,7 @@ fn shim_is_compiled_once_per_build(generator: &'static str) {
     let nothing = ["ninja: no work to do.", "Built target t7"];
     assert!(nothing.iter().any(|words| again.stdout.contains(words)), "{again}");
     assert_eq!(fs::read_to_string(&log).expect("a log"), calls, "{generator}: nothing is made again");
-    // Another compiler, another shim.
+    // A changed compiler compiles the shim again.
     scratch::write(&compiler, fs::read_to_string(&compiler).expect("it is there") + "# newer\n");
     fs::remove_dir_all(tree.built("cudaguard/t0")).expect("its guard");
     let _ = tree.configure(&[]).run().success();
@@ -123,7 +123,7 @@ fn earlier_post_build_steps_see_seal() {
             assert!(fs::read(tree.built(copy)).expect("it was made") == file, "{generator}: {copy}");
         }
     }
-    // Also those that nobody sees into.
+    // This includes steps whose commands cannot be analyzed.
     let script = "#!/bin/sh\ncat \"$1\" > packed\n";
     let lists = "add_executable(app main.cpp)\nadd_custom_command(TARGET app POST_BUILD COMMAND sh \
                  ${CMAKE_SOURCE_DIR}/pack.sh $<TARGET_FILE:app> VERBATIM)\ncudaguard_embed(app)\n";
@@ -138,8 +138,8 @@ fn earlier_post_build_steps_see_seal() {
     }
 }
 
-/// A launcher of `ctest`, one of the linker's, options that take the place of others: ours stand beside them, in a build folder
-/// that a link leads to and in folders with blanks.
+/// A launcher of `ctest`, a launcher of the linker and replaced link options all stay in effect. The build directory is a
+/// symbolic link, and some directories contain blanks.
 fn project_linker_settings_are_kept((generator, cmake): (&'static str, Cmake)) {
     let lists = "include(CTest)\nset(CMAKE_RUNTIME_OUTPUT_DIRECTORY \"${CMAKE_BINARY_DIR}/out of it\")\n\
                  add_executable(app main.cpp)\ncudaguard_embed(app)\n\
@@ -203,7 +203,7 @@ fn target_warning_is_printed_once() {
     assert!(built.contains(" of first"), "{built}");
 }
 
-/// Also for a target of another folder, which a launcher seals, for copies and for the lock.
+/// Covers a target of another directory, which a launcher seals, its copies and the lock.
 fn number_signs_in_path_work(generator: &'static str) {
     let lists = "add_executable(app main.cpp)\nadd_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy \
                  $<TARGET_FILE:app> \"${CMAKE_BINARY_DIR}/a # copy\" VERBATIM)\ncudaguard_embed(app)\n\

@@ -1,6 +1,7 @@
-//! The CMake package, on real CMake (the oldest that it promises and the newest), real nvcc (13.0 and 11.8), Make, Ninja and Ninja Multi-Config.
+//! The CMake package with real CMake (oldest supported and newest), real nvcc (13.0 and 11.8), Make, Ninja and Ninja
+//! Multi-Config.
 //!
-//! A project is configured once and then asked about much: each costs seconds.
+//! Each configuration takes seconds, so a test configures a project once and checks many properties.
 
 mod building;
 mod cudnn;

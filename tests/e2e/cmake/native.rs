@@ -1,5 +1,5 @@
-//! `native`: the GPU of the machine that builds. CMake hands the word to nvcc, whose own program asks the driver; the driver
-//! is a fake one, nvcc and that program are NVIDIA's.
+//! `native` selects the GPU of the build machine. CMake passes the word to nvcc, whose helper program queries the driver.
+//! The driver is a fake; nvcc and the helper are real.
 
 use cudaguard_tests::world::{self, H100, World};
 use cudaguard_tests::{Test, snapshot, tests};
@@ -37,7 +37,7 @@ fn observed(tree: &Tree) -> (Vec<String>, Vec<String>) {
     (list("declared"), list("observed"))
 }
 
-/// nvcc only warns and compiles for its default, which nobody has asked for.
+/// nvcc prints only a warning and compiles for its default architecture, which the project did not request.
 fn native_arch_fails_without_gpu() {
     let tree = tree(Cmake::Newest, NINJA, &World::bare(), "");
     let _ = native(&tree, &["-DCMAKE_BUILD_TYPE=Release"]).run().success();
@@ -51,14 +51,14 @@ fn native_arch_fails_without_gpu() {
     assert!(declared.is_empty(), "{declared:?}");
     assert_eq!(observed, ["sm_75", "compute_75"], "the note says what nvcc has made");
 
-    // Before CMake 4 it is CMake that refuses.
+    // CMake itself fails before release 4.
     let older = self::tree(Cmake::Oldest, MAKE, &World::bare(), "");
     let configured = native(&older, &[]).run().expect(1);
     assert!(configured.stderr.contains("no GPU was detected"), "{configured}");
 }
 
 fn native_arch_uses_local_gpu() {
-    // No nvidia-smi is there to be asked, as in containers that are given the driver's libraries alone.
+    // nvidia-smi is missing, as in containers that receive only the driver libraries.
     let world = World::new("580.65.06", 13000, &[H100]);
     let tree = tree(Cmake::Newest, NINJA, &world, "");
     let release = "-DCMAKE_BUILD_TYPE=Release";
@@ -77,8 +77,8 @@ fn native_arch_uses_local_gpu() {
     let built = tree.build(&[]).run().success();
     assert_eq!(said(&built), "", "{built}");
 
-    // As a property of the target. CMake 3.25 finds the GPU by a program of cudart's, which asks a driver for more than a fake
-    // one has; so it is told.
+    // Sets `native` as a target property. CMake 3.25 detects the GPU with a cudart program, which needs more than the fake
+    // driver provides, so the test sets the result.
     let property = "set_property(TARGET app PROPERTY CUDA_ARCHITECTURES native)\n";
     let older = self::tree(Cmake::Oldest, MAKE, &world, property);
     let told = ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DCMAKE_CUDA_ARCHITECTURES_NATIVE=90-real", release];

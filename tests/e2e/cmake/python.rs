@@ -1,4 +1,4 @@
-//! Extension modules for Python, plain and with pybind11: where they cannot work, importing them raises ImportError.
+//! Extension modules for Python, with and without pybind11: the import raises ImportError if they cannot work.
 
 use cudaguard_tests::{Call, Outcome, Test, parts, snapshot, tests};
 
@@ -11,7 +11,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// What the documentation of cudaguard.h shows.
+/// Example from the documentation of cudaguard.h.
 const PLAIN: &str = r#"#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cudaguard.h>

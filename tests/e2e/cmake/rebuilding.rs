@@ -1,4 +1,4 @@
-//! What is touched is judged again; what is not, is not.
+//! A changed input triggers a new check; an unchanged input does not.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
             ("cudaguard.toml", "[cudnn]\nlinkage = \"dlopened\"\n"),
         ],
     );
-    // Stand-ins: as much of a header as is read.
+    // Fake headers contain only the parsed lines.
     let beside = |file: &str, text: &str| scratch::write(&tree.beside().join(file), text);
     let cudnn = |minor: u32| {
         let text = format!("#define CUDNN_MAJOR 9\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL 1\n");
@@ -83,7 +83,7 @@ fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
     assert_eq!(changed["requires"][0]["required"], true, "{changed:#}");
     quiet("the policy");
 
-    // What is wrong is said each time until it is right.
+    // An error is repeated in each build until it is fixed.
     tree.write("cudaguard.toml", "[cudnn]\nrequire = \"<9\"\n");
     for _ in 0..2 {
         let (outcome, again) = built();
@@ -93,11 +93,11 @@ fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
     assert_eq!(busy("the policy, put right")["cudnn"]["linkage"], "none");
     quiet("the policy, put right");
 
-    // A file that is gone is one that has changed.
+    // A deleted file counts as a change.
     fs::remove_file(tree.source().join("cudaguard.toml")).expect("it is there");
     let _ = busy("the policy, removed");
     quiet("the policy, removed");
-    // Other facts of CMake's make other files of facts.
+    // Different CMake facts produce different fact files.
     tree.write("CMakeLists.txt", &text.replace("cudaguard_embed(app)", "cudaguard_embed(app COMPONENT other)"));
     let (outcome, again) = built();
     assert!(again, "{}", outcome.success());
@@ -105,7 +105,7 @@ fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
     quiet("the project");
 }
 
-/// What CMake knew of a language that the project no longer has is forgotten.
+/// CMake's facts about a language are discarded after the project drops the language.
 fn removed_language_updates_the_guard() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 1.0 LANGUAGES C CXX)\n{}add_executable(app main.c)\n\

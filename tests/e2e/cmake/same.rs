@@ -1,4 +1,4 @@
-//! One program, built by cargo and by CMake from one toolchain: they say the same of themselves.
+//! Cargo and CMake build one program from the same toolchain and write equivalent manifests.
 
 use std::fs;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ fn cargo_and_cmake_findings_match() {
     let by_cmake = manifest(&tree.built("app"), "app");
     let by_cargo = manifest(&project.built("release/app"), "app");
     assert!(by_cargo["sealed"] == true && !by_cargo["requires"].as_array().is_none_or(Vec::is_empty), "{by_cargo:#}");
-    // Name and version are the same here on purpose, and so is the profile's name: nothing is left that differs.
+    // Name, version and profile name are the same, so the manifests must not differ.
     let differ = |one: &Value, other: &Value| {
         let keys = one.as_object().into_iter().chain(other.as_object()).flat_map(|object| object.keys());
         let mut keys: Vec<String> = keys.filter(|key| one[*key] != other[*key]).cloned().collect();

@@ -1,4 +1,4 @@
-//! Somebody else's project, taken as it is, with the two lines: cuvec, extension modules for Python of C++ and CUDA.
+//! A third-party project with two added lines: cuvec, Python extension modules in C++ and CUDA.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,7 +19,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const MODULE: &str = "src/example_cpython/example_cpython";
 
-/// Sources with two lines more where a target is made.
+/// Returns the sources of cuvec with two additional lines for each target.
 fn tree() -> Tree {
     let tree = Tree::new("cuvec", Cmake::Oldest, NINJA, &[]);
     let theirs = parts::part("cuvec").join("cuvec");
@@ -34,7 +34,7 @@ fn tree() -> Tree {
     tree
 }
 
-/// The same by its own files: one variable brings the guard.
+/// The sources stay unchanged, and one variable adds the guard.
 fn third_party_project_builds_unchanged() {
     let tree = Tree::new("cuvec-hook", Cmake::Oldest, NINJA, &[]);
     let theirs = parts::part("cuvec").join("cuvec");
@@ -75,7 +75,7 @@ fn configure_with(tree: &Tree, guard: &str) {
         .arg("-DCMAKE_CUDA_ARCHITECTURES=75")
         .arg(guard)
         .arg(format!("-DPython_EXECUTABLE={}", python().display()))
-        // As its own build calls it; without what else this machine may have.
+        // Uses the options of cuvec's own build, and disables packages that this machine may have.
         .args(["-DCMAKE_BUILD_TYPE=Release", "-DSKBUILD=ON", "-DSKBUILD_PROJECT_VERSION=6.0.1"])
         .args(["-DCMAKE_DISABLE_FIND_PACKAGE_pybind11=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_SWIG=ON"])
         .run()
@@ -96,7 +96,7 @@ fn third_party_project_is_guarded() {
     assert_eq!(sealed["cudart"]["linkage"], "static");
     assert_eq!(texts(&sealed["archs"]["observed"]), ["sm_75", "compute_75"]);
     assert_eq!(inspect(&module)["kernels"]["entries"].as_array().map(Vec::len), Some(2));
-    // Importing a guarded module says nothing where nothing is known to be wrong.
+    // Importing a guarded module prints nothing if no problem is known.
     let script = "import sys; sys.path.insert(0, sys.argv[1]); import example_cpython; print(example_cpython.__name__)";
     let imported =
         Call::new(python()).args(["-B", "-c", script]).arg(tree.built("src/example_cpython")).run().success();
@@ -108,7 +108,7 @@ fn third_party_project_is_guarded() {
         let outcome = call.run().expect(status);
         let _ = write!(told, "# --driver {driver} --gpu {gpu}\n{}{}", outcome.stdout, outcome.stderr);
     }
-    // The fleet that the project's owner writes down, and the toolkit.
+    // Policies that the owner of the project could write: a fleet and a toolkit.
     for policy in ["[gpu]\nfleet = [\"V100\"]\n", "[toolkit]\nrequire = \"<13\"\n"] {
         tree.write("cudaguard.toml", policy);
         configure(&tree);

@@ -1,4 +1,4 @@
-//! What no guard can be made for.
+//! Targets that cannot have a guard.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,8 +17,8 @@ pub(crate) fn tests() -> Vec<Test> {
 const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\
                     int main(void) { printf(\"main: %d\\n\", cudaguard_check()); return 0; }\n";
 
-/// `[build] unguarded` in CMake, as in cargo: a system without ELF, a machine that no shim is for. What an earlier build has left is none
-/// of a refused one's.
+/// `[build] unguarded` works in CMake as in cargo: for a system without ELF, and for a machine that the shim does not
+/// support. A refused build deletes the outputs of an earlier build.
 fn require_guard_refuses_unguarded_targets() {
     tools::need_all(&["gcc", "x86_64-w64-mingw32-gcc"]);
     let text = format!(

@@ -1,4 +1,4 @@
-//! Servers and Jetson: built here with gcc's cross compiler, run here under qemu.
+//! Builds for ARM servers and Jetson, with gcc's cross compiler and qemu.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const CC: &str = "aarch64-linux-gnu-gcc";
 
-/// A compiler for it, and what starts its programs here.
+/// Skips the test if the cross compiler or the emulator is missing.
 fn need() {
     tools::need_all(&[CC, "qemu-aarch64"]);
 }
@@ -68,7 +68,7 @@ fn all_linkers_keep_the_guard() {
     need();
     let project = plain("arm-linkers");
     let mut missing = Vec::new();
-    // gcc's cross compiler finds lld and mold under names of its own only; clang knows gcc's folders.
+    // gcc's cross compiler finds lld and mold only under special names. clang knows gcc's directories.
     for (driver, linker) in [(CC, "bfd"), (CC, "gold"), ("clang", "lld"), ("clang", "mold")] {
         let lacking = if driver == "clang" { vec!["clang".to_owned(), format!("ld.{linker}")] } else { Vec::new() };
         let lacking: Vec<_> = lacking.into_iter().filter(|program| tools::find(program).is_none()).collect();
@@ -89,7 +89,7 @@ fn all_linkers_keep_the_guard() {
     tools::done_without(&missing);
 }
 
-/// A stand-in of a release for ARM servers, laid out as NVIDIA's archive is.
+/// Creates a fake cuDNN release for ARM servers with the layout of NVIDIA's archive.
 fn release(project: &Project, version: (u32, u32, u32)) -> std::path::PathBuf {
     let folder = project.beside().join(format!("cudnn-{}.{}.{}", version.0, version.1, version.2));
     stand_in::cudnn_by(CC, &folder, version);
@@ -137,18 +137,18 @@ fn cudnn_is_judged(project: &Project) {
     }
 }
 
-/// A developer's machine has a cuDNN of its own, which says nothing about what the program will meet.
+/// A cuDNN on the build machine is unrelated to the target machine.
 fn host_cudnn_is_ignored() {
     need();
     let project = plain("arm-own-cudnn");
     let own = project.beside().join("own");
     stand_in::cudnn(&own, (9, 1, 0));
-    // Headers and library that do not belong together: for a build of this machine an error, for the other no business.
+    // Headers and library differ. A native build fails, and a cross build ignores them.
     let text = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 4\n#define CUDNN_PATCHLEVEL 0\n";
     std::fs::write(own.join("include/cudnn_version.h"), text).expect("it can be written");
     let build =
         |target: &str| guard(&project, ["build", "--release", "--target", target]).env("CUDNN_PATH", &own).run();
-    // Who asks for a cuDNN has what there is of it judged.
+    // A policy that requires cuDNN makes the build check the detected cuDNN.
     project.change("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
     let outcome = build(super::fixture::HOST).expect(1);
     assert!(outcome.stderr.contains("CG110"), "{outcome}");
@@ -159,7 +159,7 @@ fn host_cudnn_is_ignored() {
     assert_eq!(note.manifest.library, None);
 }
 
-/// cargo's runner for the target: `run` says of it what it would say of a program of this machine.
+/// `run` uses cargo's runner for the target and behaves as for a native program.
 fn runner_starts_the_program() {
     need();
     let project = plain("arm-runner");
@@ -174,8 +174,8 @@ fn runner_starts_the_program() {
     let _ = run(&[]).expect(41);
 }
 
-/// A real cudart for servers: its release stands in its code, also in a stripped program, and is the one on record. The
-/// program's own answer says the same.
+/// Links a real cudart for servers. The manifest records the release that the code contains, also in a stripped program.
+/// The program itself reports the same release.
 fn linked_cudart_is_recorded() {
     need();
     let library = parts::part("cudart-13.0-aarch64").join("lib/libcudart_static.a");

@@ -1,4 +1,4 @@
-//! Packages built for other targets, by a compiler that has their standard library.
+//! Packages built for other targets, with a compiler that has their standard library.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,13 +13,14 @@ pub(crate) const AARCH64: &str = "aarch64-unknown-linux-gnu";
 pub(crate) const MUSL: &str = "x86_64-unknown-linux-musl";
 pub(crate) const WINDOWS: &str = "x86_64-pc-windows-gnu";
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
-/// The compiler's own machine.
+/// Target of the build machine.
 pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
 
 pub(crate) const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
 pub(crate) const C_LIBRARY: &str = "#[no_mangle]\npub extern \"C\" fn answer() -> u32 {\n    42\n}\n";
 
-/// A package without a line of cudaguard in its sources, whose policy asks for a guard: a program of the package's name, `app`, and an example that is a C library.
+/// Returns a package whose sources do not mention cudaguard and whose policy requests a guard. It has a program `app` and
+/// an example that is a C library.
 pub(crate) fn plain(name: &str) -> Project {
     Project::bare(name)
         .file("Cargo.toml", cudaguard_tests::project::package("app") + EXAMPLE)
@@ -28,8 +29,7 @@ pub(crate) fn plain(name: &str) -> Project {
         .file("examples/plugin.rs", C_LIBRARY)
 }
 
-/// The same with `embed!()`, and a library that the program does not use: then cargo hands the program nothing but
-/// arguments for the linker.
+/// Returns the same package with `embed!()` and an unused library. Cargo then passes only linker arguments to the program.
 pub(crate) fn embedding(name: &str) -> Project {
     Project::bare(name)
         .file(
@@ -44,14 +44,14 @@ pub(crate) fn embedding(name: &str) -> Project {
 
 const EXAMPLE: &str = "\n[[example]]\nname = \"plugin\"\ncrate-type = [\"cdylib\"]\n";
 
-/// As one sets up a machine for these targets: a linker for each.
+/// Sets the compiler and a linker for each target.
 pub(crate) fn with_linkers(call: Call) -> Call {
     call.env("RUSTC", parts::rustc_for_others())
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc")
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", "wasm-ld")
 }
 
-/// `cargo cudaguard` with them.
+/// Returns a call of `cargo cudaguard` with the compiler and linkers of the targets.
 pub(crate) fn guard<A: AsRef<OsStr>>(project: &Project, words: impl IntoIterator<Item = A>) -> Call {
     with_linkers(project.cudaguard(words)).env("CARGO_TERM_COLOR", "never")
 }
@@ -61,7 +61,8 @@ pub(crate) fn built(project: &Project, target: &str, file: &str) -> PathBuf {
     project.built(&format!("{target}/debug/{file}"))
 }
 
-/// The one note in a file that is of this machine; it is of component `app` and sealed for this target.
+/// Returns the only note for this machine in a file. Checks that it belongs to component `app` and is sealed for this
+/// target.
 #[track_caller]
 pub(crate) fn sealed(file: &Path, machine: u16, target: &str) -> Note {
     let binary = Binary::read(file).unwrap_or_else(|error| panic!("{error}"));
@@ -76,7 +77,7 @@ pub(crate) fn sealed(file: &Path, machine: u16, target: &str) -> Note {
     note
 }
 
-/// The guard's objects of this target are the target's: a note and a shim.
+/// Checks that the guard's objects of a target, a note and a shim, have the machine number of the target.
 #[track_caller]
 pub(crate) fn objects_are_of(project: &Project, target: &str, number: u16) {
     let folder = project.built(&format!("cudaguard/guards/{target}"));
@@ -89,7 +90,7 @@ pub(crate) fn objects_are_of(project: &Project, target: &str, number: u16) {
     }
 }
 
-/// A program that asks cuDNN for its version, linked with it.
+/// Program that is linked with cuDNN and prints its version.
 pub(crate) const ASKS: &str = r#"#[link(name = "cudnn")]
 extern "C" {
     fn cudnnGetVersion() -> usize;
@@ -99,24 +100,24 @@ fn main() {
 }
 "#;
 
-/// A program of the target, started on this machine, with these libraries.
+/// Starts a program of the target under qemu with these libraries.
 pub(crate) fn start(program: &Path, libraries: &Path) -> Outcome {
     let mut variable = std::ffi::OsString::from("LD_LIBRARY_PATH=");
     variable.push(libraries);
     Call::new("qemu-aarch64").args(["-L", SYSROOT, "-E"]).arg(variable).arg(program).run()
 }
 
-/// Where Debian has the cross compiler's C library.
+/// Sysroot of Debian's cross compiler.
 pub(crate) const SYSROOT: &str = "/usr/aarch64-linux-gnu";
 
-/// How often stderr says so.
+/// Counts the lines of stderr that contain `what`.
 pub(crate) fn said(outcome: &Outcome, what: &str) -> usize {
-    // Wherever the tests stand: that folder's name may be any word.
+    // The path of the target directory may contain any word, so it is removed.
     let stderr = outcome.stderr.replace(&places::target().display().to_string(), "");
     stderr.lines().filter(|line| line.contains(what)).count()
 }
 
-/// cargo had nothing to compile.
+/// Checks that cargo compiled nothing.
 #[track_caller]
 pub(crate) fn nothing_to_do(outcome: &Outcome) {
     assert_eq!(said(outcome, "Compiling"), 0, "{outcome}");

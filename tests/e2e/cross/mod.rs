@@ -1,5 +1,5 @@
-//! `cargo cudaguard build --target …` and `embed!()` for machines that are not this one: guards of the right machine where
-//! there can be one, and a word where there cannot.
+//! `cargo cudaguard build --target …` and `embed!()` for other machines. The guard is built for the target; if this is
+//! impossible, the build prints the reason.
 
 mod aarch64;
 mod fixture;

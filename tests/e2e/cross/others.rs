@@ -1,4 +1,4 @@
-//! Targets that can have no guard: they build on, and it is said, once, why.
+//! Targets without a guard: the build continues and prints the reason once.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A target, what it makes of a program and a C library, and how those files begin.
+/// Target, program and C library file names, and the magic bytes of these files.
 const WITHOUT_ELF: [(&str, &str, &str, &[u8]); 2] =
     [(WASM, "app.wasm", "examples/plugin.wasm", b"\0asm"), (WINDOWS, "app.exe", "examples/plugin.dll", b"MZ")];
 
@@ -33,7 +33,7 @@ fn why(target: &str) -> String {
     format!("the guard lives in ELF files that start through Linux's C library; {target} has none")
 }
 
-/// Those of the targets without ELF.
+/// Skips the test if a linker for the targets without ELF is missing.
 fn need_linkers() {
     tools::need_all(&["wasm-ld", "x86_64-w64-mingw32-gcc"]);
 }
@@ -60,7 +60,7 @@ fn wasm_and_windows_are_not_guarded() {
     }
 }
 
-/// One build script for all targets: it has a guard for musl, and none where there is no ELF.
+/// A single build script serves all targets. It has a guard for musl, and none for targets without ELF.
 fn embed_works_on_other_targets() {
     need_linkers();
     tools::need("musl-gcc");
@@ -90,7 +90,8 @@ fn unguarded_target_next_to_guarded() {
     let _ = sealed(&built(&project, AARCH64, "app"), machine::AARCH64, AARCH64);
 }
 
-/// ELF, and Linux, but no CUDA. A C library that needs no C library, for there is none here for these.
+/// Builds for a Linux target with ELF but without CUDA. The C library uses no libc, because none is installed for these
+/// targets.
 fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
     tools::need_all(&["clang", "ld.lld"]);
     project.write("examples/plugin.rs", BARE.to_owned() + C_LIBRARY);

@@ -1,4 +1,4 @@
-//! Programs with the C library linked in: glibc's and musl's, position independent or not.
+//! Statically linked programs with glibc or musl, position-independent or not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const LINKERS: [&str; 4] = ["bfd", "gold", "lld", "mold"];
 
-/// A policy with something to refuse in a program that needs no library, and stand-ins of three releases of cuDNN.
+/// Adds a policy that can refuse a static program, and three fake cuDNN releases.
 pub(crate) fn with_cudnn(project: Project) -> Project {
     for minor in [1, 15, 28] {
         stand_in::cudnn(&release(&project, minor), (9, minor, 0));
@@ -38,7 +38,7 @@ pub(crate) fn release(project: &Project, minor: u32) -> PathBuf {
     project.beside().join(format!("cudnn-9.{minor}"))
 }
 
-/// It has no loader, its guard is sealed, and is at work.
+/// Checks that a program has no interpreter and a sealed guard that works.
 #[track_caller]
 pub(crate) fn is_static_and_guarded(project: &Project, program: &Path, target: &str) {
     let _ = sealed(program, machine::X86_64, target);
@@ -54,7 +54,7 @@ pub(crate) fn is_static_and_guarded(project: &Project, program: &Path, target: &
     assert!(outcome.stderr.contains("cuDNN 9.1.0 is older than cuDNN 9.15.0"), "{outcome}");
 }
 
-/// Those that are here, and the programs of those that are not.
+/// Returns the installed linkers, and the program names of the missing ones.
 fn linkers() -> (Vec<&'static str>, Vec<String>) {
     let (there, not): (Vec<_>, Vec<_>) =
         LINKERS.into_iter().partition(|linker| tools::find(&format!("ld.{linker}")).is_some());
@@ -70,7 +70,7 @@ fn with_all_linkers(project: &Project) {
     let (there, missing) = linkers();
     for linker in there {
         for (profile, folder) in [("dev", "debug"), ("release", "release")] {
-            // The machine's own compiler.
+            // Uses the native compiler.
             let outcome = project
                 .cudaguard(["build", "--target", HOST, "--profile", profile])
                 .env("CUDNN_PATH", release(project, 15))
@@ -97,8 +97,7 @@ fn build(project: &Project, flags: &str) -> Outcome {
     call.env("RUSTFLAGS", flags).run().success()
 }
 
-/// Linked as the target is by itself: with `cc`, and with what lies in the compiler's folder. The guard is compiled by
-/// `musl-gcc`.
+/// Links in the target's default way: with `cc` and the files in the compiler's directory. `musl-gcc` compiles the guard.
 fn musl_program_is_guarded() {
     tools::need("musl-gcc");
     let project = with_cudnn(plain("musl"));
@@ -117,7 +116,7 @@ fn musl_program_is_guarded() {
 fn musl_compiler_builds_the_guard() {
     tools::need("musl-gcc");
     let project = with_cudnn(plain("musl-gcc"));
-    // musl-gcc of Debian cannot link static programs that are position independent.
+    // Debian's musl-gcc cannot link static position-independent programs.
     let _ = guard(&project, ["build", "--target", MUSL])
         .env("CUDNN_PATH", release(&project, 15))
         .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_LINKER", "musl-gcc")
@@ -127,7 +126,7 @@ fn musl_compiler_builds_the_guard() {
     is_static_and_guarded(&project, &built(&project, MUSL, "app"), MUSL);
 }
 
-/// rustc needs none for musl; the guard does.
+/// rustc needs no C compiler for musl, but the guard does.
 fn musl_without_compiler_is_unguarded() {
     tools::need("musl-gcc");
     let project = plain("musl-bare");

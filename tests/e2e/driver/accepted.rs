@@ -1,4 +1,5 @@
-//! What runs, and in silence: the ordinary good machine without a question to the driver, every other by its answer.
+//! Programs that start without output. A compatible machine does not probe the driver; on all others the driver's answer
+//! decides.
 
 use std::fs;
 use std::path::Path;
@@ -31,10 +32,10 @@ fn newer_cudnn_with_known_gpu_runs() {
     scene("newer cuDNN with a known GPU", "older", r535(&[T4])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();
 }
 
-/// Of cuDNN's libraries the tests have three: the start is silent, and the report says it.
+/// The test parts contain only three of cuDNN's libraries. The start prints nothing, and the report has this warning.
 const NOT_WHOLE: &str = "CG204 warning";
 
-/// The wheel's library, named as NVIDIA's own installer names it.
+/// Copies the library of the wheel under the name that NVIDIA's installer uses. Returns its directory.
 fn installed(scratch: &Scratch, toolkit: &str, version: &str) -> String {
     let file = format!("libcudart.so.{version}");
     let from = parts::cuda(toolkit).join("lib/libcudart.so.13");
@@ -59,7 +60,7 @@ fn same_shared_cudart_runs() {
     shared_cudart("same shared cudart", path, "");
 }
 
-/// Nothing in such a file says its release: it is told in the report alone, older or not.
+/// The file does not contain its release, so only the report mentions it, for older and newer releases.
 fn wheel_shared_cudart_runs() {
     shared_cudart("older shared cudart of a wheel", folder(&parts::cuda("13.0")), "CG507 info");
     shared_cudart("shared cudart of a wheel", folder(&parts::cuda("13.2")), "CG507 info");
@@ -72,7 +73,7 @@ fn cudnn_with_eight_gpus_runs() {
 
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 
-/// Nothing of NVIDIA is executed: level 0.
+/// Machines on which no NVIDIA code runs (level 0).
 fn good() -> Vec<Scene> {
     vec![
         scene("machine code for the GPU", "model", r580(&[A100])).runs(0, ""),
@@ -90,7 +91,7 @@ fn good() -> Vec<Scene> {
     ]
 }
 
-/// Which of the GPUs the process sees.
+/// Selections of the visible GPUs.
 fn seen() -> Vec<Scene> {
     let two = || World { fastest: vec![1, 0], ..r580(&[T4, A100]) };
     let model = |name, world| scene(name, "model", world);
@@ -119,7 +120,7 @@ fn seen() -> Vec<Scene> {
     ]
 }
 
-/// Where a driver is, and how much of it is to be seen.
+/// Locations of the driver, and different degrees of visibility.
 fn places() -> Vec<Scene> {
     let model = |name, world| scene(name, "model", world);
     let other = |n, gpu: &mut Gpu| {
@@ -186,7 +187,7 @@ fn places() -> Vec<Scene> {
     ]
 }
 
-/// A doubt costs a question once; a driver that gives no answer refuses nobody.
+/// Unknown facts cause one probe. A driver that does not answer refuses no program.
 fn doubts() -> Vec<Scene> {
     let model = |name, world| scene(name, "model", world);
     let manner = |manner, gpus: &[_]| r535(gpus).library(|library| library.manner = manner);
@@ -205,7 +206,7 @@ fn doubts() -> Vec<Scene> {
         model("missing PTX compiler that is not needed", r580(&[A100]).library(|library| library.jit = false))
             .runs(0, ""),
         model("PTX switched off and not needed", r580(&[A100])).with("CUDA_DISABLE_PTX_JIT", "1").runs(0, ""),
-        // Only a report makes it ask, and nothing makes it end.
+        // Only a report triggers the probe, and nothing refuses the program.
         scene("optional GPU is unfit", "patient", r580(&[T4])).runs(1, "CG303 error"),
         scene("optional GPU is missing", "patient", World::bare()).runs(0, "CG504 info"),
     ]

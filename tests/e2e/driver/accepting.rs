@@ -1,4 +1,4 @@
-//! The way of the ordinary good machine: what the kernel is asked for, and what of NVIDIA's is touched.
+//! Start on a compatible machine: the system calls, and the NVIDIA files that are accessed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// The lines of a start under strace, without what the kernel calls differently each time.
+/// Returns the strace lines of a start, without calls that vary between runs.
 fn traced(stage: &Stage, program: &Path, guard: &str) -> Vec<String> {
     let file = stage.scratch.join("trace");
     let tool = ["strace", "-f", "-o", file.to_str().expect("UTF-8"), "-e", "trace=all"];
@@ -32,7 +32,7 @@ fn traced(stage: &Stage, program: &Path, guard: &str) -> Vec<String> {
     }
     let text = fs::read_to_string(file).expect("a trace");
     let lines = text.lines().map(|line| line.split_once(' ').map_or(line, |(_, call)| call.trim_start()).to_owned());
-    // `env` starts the program: what it does before is its own.
+    // `env` starts the program. System calls before that belong to `env`.
     let mut lines: Vec<String> = lines.collect();
     let program = program.to_str().expect("UTF-8");
     let start = lines.iter().rposition(|line| line.starts_with("execve(") && line.contains(program)).expect("a start");
@@ -43,7 +43,7 @@ fn need_strace() {
     tools::need("strace");
 }
 
-/// No file of NVIDIA's is so much as opened.
+/// No NVIDIA file is opened.
 fn nvidia_code_is_not_executed() {
     need_strace();
     for world in [r580(&[A100]), r580(&[H100; 8]), World::bare()] {
@@ -68,8 +68,8 @@ fn nvidia_code_is_not_executed() {
     }
 }
 
-/// What the guard adds to those of the same program with the guard switched off: so many at most, and on these paths. In C:
-/// what the run time of others asks for is not the same each time.
+/// Compares a start with one whose guard is disabled. The added calls must not exceed the limit, and their paths match the
+/// snapshot. The program is in C, because other runtimes make varying calls.
 fn system_calls_match_snapshot() {
     need_strace();
     let mut text = String::new();
@@ -105,7 +105,8 @@ fn system_calls_match_snapshot() {
     snapshot::check("driver/system-calls", &snapshot::replace(&text, &[(&triplet, "<triplet>")]));
 }
 
-/// `openat /proc/driver/nvidia/version`; of a GPU's files one kind.
+/// Reduces a line to its call and path, such as `openat /proc/driver/nvidia/version`. The device files of all GPUs count as
+/// one.
 fn kind(line: &str) -> String {
     let call = match line.split('(').next().unwrap_or_default() {
         "faccessat" => "access", // aarch64 has no other

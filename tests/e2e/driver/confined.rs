@@ -1,4 +1,4 @@
-//! Under filters of system calls that end the process: the guard makes those alone that cudaguard.h lists.
+//! Starts under seccomp filters that kill the process: the guard makes only the system calls that cudaguard.h lists.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![fatal_driver_call_is_avoided, only_listed_calls_are_made]
 }
 
-/// Installs a filter before any guard looks: `CALLS` are the only ones that may be made, or those that may not.
+/// Library that installs a filter before any guard runs. `CALLS` lists the allowed calls or the forbidden calls.
 const FILTER: &str = r"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -36,7 +36,7 @@ __attribute__((constructor)) static void loaded(void) {
 }
 ";
 
-/// A start under such a filter. Skips where there are none.
+/// Starts a program under such a filter. Skips the test if the kernel has no filters.
 fn filtered(stage: &Stage, program: &Path, only: bool, calls: &[&str], variables: &[(&str, &str)]) -> Outcome {
     let numbers = calls.iter().fold(String::new(), |mut numbers, call| {
         let _ = write!(numbers, "SYS_{call}, ");
@@ -71,7 +71,7 @@ fn fatal_driver_call_is_avoided() {
     }
 }
 
-/// The calls that the contract lists for this purpose.
+/// Returns the calls that the contract lists for this purpose.
 fn listed<'a>(contract: &'a str, purpose: &str) -> Vec<&'a str> {
     let line = contract.lines().find_map(|line| line.strip_prefix("| ")?.strip_prefix(purpose));
     let calls = line.unwrap_or_else(|| panic!("{purpose}?")).split('`').nth(1).unwrap_or_default();
@@ -84,9 +84,9 @@ fn listed<'a>(contract: &'a str, purpose: &str) -> Vec<&'a str> {
 }
 
 fn only_listed_calls_are_made() {
-    /// What the program does itself: it writes a line, and ends.
+    /// Calls of the program itself, which writes a line and exits.
     const PROGRAM: [&str; 6] = ["write", "newfstatat", "fstat", "brk", "getrandom", "exit_group"];
-    /// And what the driver does that is asked: it is opened, and looks for its files.
+    /// Calls of the probed driver, which is loaded and searches for its files.
     const DRIVER: [&str; 9] = ["mprotect", "read", "openat", "newfstatat", "fstat", "close", "mmap", "munmap", "futex"];
     let contract =
         fs::read_to_string(places::workspace().join("docs/internals/shim-contract.md")).expect("the contract");
@@ -119,7 +119,7 @@ fn only_listed_calls_are_made() {
     .concat();
     let (stage, outcome) = start(&unfit, &asking, &[("CUDAGUARD_REPORT", "report.json")]);
     assert_eq!((outcome.status(), codes(&stage.report()).as_str()), (Some(78), "CG303 error"), "{outcome}");
-    // The filter does what it is there for.
+    // Checks that the filter is effective.
     let fewer: Vec<_> = asking.iter().copied().filter(|call| *call != "clone").collect();
     let (_, outcome) = start(&unfit, &fewer, &[]);
     assert_eq!(outcome.status(), None, "{outcome}");

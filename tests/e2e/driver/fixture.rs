@@ -1,4 +1,4 @@
-//! The programs that the scenes start: packages with real kernels, guarded and sealed by one `cargo cudaguard build`.
+//! Programs that the scenarios start: packages with real kernels, guarded and sealed by one `cargo cudaguard build`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 
 use cudaguard_tests::{Call, Project, Scratch, parts, places, project, scratch};
 
-/// Loads its kernels through the driver's own interface, which it opens at run time, as Rust programs do.
+/// Loads its kernels through the driver API, which it opens with dlopen, as Rust programs do.
 const DRIVER_API: &str = include_str!("program.rs");
 
-/// Compiles the package's kernels.
+/// Build script that compiles the package's kernels.
 const BUILD_RS: &str = r#"fn main() {
     println!("cargo:rerun-if-changed=flags");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap());
@@ -25,7 +25,7 @@ const BUILD_RS: &str = r#"fn main() {
 }
 "#;
 
-/// The same with the runtime library: the kernels are an object of their own.
+/// Build script that compiles the kernels into an object and links the runtime library.
 const RUNTIME_BUILD_RS: &str = r#"fn main() {
     println!("cargo:rerun-if-changed=flags");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap());
@@ -45,7 +45,7 @@ const RUNTIME_BUILD_RS: &str = r#"fn main() {
 
 const KERNEL: &str = "extern \"C\" __global__ void first(int *p) { p[threadIdx.x] = 1; }\n";
 
-/// Runs them too, where it is told to `use` them.
+/// Code that also runs the kernels if the program receives the argument `use`.
 const LAUNCH: &str = r#"
 #ifdef LAUNCH
 extern "C" int launch(int device) {
@@ -96,17 +96,17 @@ pub extern "C" fn engine_check() -> i32 {
 }
 "#;
 
-/// Machine code for 8.0 and what it serves, PTX for 9.0 and later.
+/// Machine code for 8.0 and compatible GPUs, and PTX for 9.0 and later.
 const MODEL: &str = "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=compute_90";
 
-/// What else the build.rs of `vision` says: it is linked to cuDNN.
+/// Additional lines of the build script of `vision`, which links cuDNN.
 const LINKS_CUDNN: &str = r#"
     println!("cargo:rustc-link-search=native={}", std::env::var("CUDNN_PATH").unwrap() + "/lib");
     println!("cargo:rustc-link-arg=-Wl,--no-as-needed,-l:libcudnn.so.9");
 }
 "#;
 
-/// (package, its kernels, what its policy says beyond the default).
+/// Packages: name, kernels, and policy beyond the default.
 const PACKAGES: [(&str, &str, &str); 8] = [
     ("model", MODEL, ""),
     ("needy", MODEL, "[package.needy.runtime]\ngpu = \"required\"\n"),
@@ -120,7 +120,7 @@ const PACKAGES: [(&str, &str, &str); 8] = [
 
 static BUILT: OnceLock<Result<Scratch, String>> = OnceLock::new();
 
-/// The built package of this name: a program, or `libengine.so`. Built once for the whole suite.
+/// Returns the built package of this name: a program, or `libengine.so`. It is built once for the suite.
 pub(crate) fn program(name: &str) -> PathBuf {
     match name {
         "shared" => return shared(),
@@ -188,7 +188,7 @@ fn build(cuda: &Path, cudnn: &Path) -> Result<Scratch, String> {
 
 const PLAIN: &str = "fn main() {\n    println!(\"main ran\");\n}\n";
 
-/// A program without kernels, in a project of its own, whose build.rs prints this, built with these variables.
+/// Builds a program without kernels in a separate project, with these lines in its build script and these variables.
 fn alone(name: &str, build: &str, variables: &[(&str, &OsStr)]) -> Result<Scratch, String> {
     let project = Project::new(name).file("build.rs", format!("fn main() {{\n{build}}}\n")).file("src/main.rs", PLAIN);
     project.write("cudaguard.toml", "[build]\nunguarded = \"warn\"\n");
@@ -204,7 +204,7 @@ fn kept(built: &Result<Scratch, String>, name: &str) -> PathBuf {
     }
 }
 
-/// Linked to the shared libcudart of CUDA 13.2.
+/// Returns a program that links the shared libcudart of CUDA 13.2.
 fn shared() -> PathBuf {
     static BUILT: OnceLock<Result<Scratch, String>> = OnceLock::new();
     let cuda = parts::cuda("13.2");
@@ -213,7 +213,7 @@ fn shared() -> PathBuf {
     kept(BUILT.get_or_init(|| alone("shared", link, &[("CUDA_HOME", cuda.as_ref())])), "shared")
 }
 
-/// Linked to cuDNN 9.1.0 for CUDA 12, which serves GPUs from 5.0 on.
+/// Returns a program that links cuDNN 9.1.0 for CUDA 12, which supports GPUs from 5.0.
 fn older() -> PathBuf {
     static BUILT: OnceLock<Result<Scratch, String>> = OnceLock::new();
     let cudnn = parts::cudnn("9.1.0");
@@ -224,13 +224,13 @@ fn older() -> PathBuf {
 
 const C_MAIN: &str = "#include <stdio.h>\nint main(void) { puts(\"main ran\"); return 0; }\n";
 
-/// The shim's source.
+/// Returns the path of the shim's source.
 pub(crate) fn shim() -> PathBuf {
     places::workspace().join("templates/shim.c")
 }
 
-/// A program in C with the note that this package's program was sealed with, made in this folder by this compiler from its
-/// own source, the note and what else is given: a shim, options.
+/// Builds a C program with the note of this sealed package in `folder`. `compiler` gets its source, the note and the
+/// arguments `more`: a shim and options.
 pub(crate) fn in_c(package: &str, folder: &Path, compiler: &str, more: &[&OsStr]) -> PathBuf {
     let bytes = fs::read(program(package)).expect("it was built");
     let mark = b"cudaguard\0\0\0cudagrd\0";

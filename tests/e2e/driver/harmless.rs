@@ -1,5 +1,5 @@
-//! What a guard that looks at driver and GPU must never do to the program. The same for cuDNN, and what concerns the shim
-//! whatever it looks at (setuid, damaged notes, sanitizers, valgrind), is in the suite `judge_equal`.
+//! Effects that a guard with driver and GPU checks must never have on the program. The suite `judge_equal` covers cuDNN,
+//! and subjects that concern the shim in general (setuid, damaged notes, sanitizers, valgrind).
 
 use std::ffi::OsString;
 use std::fs;
@@ -35,7 +35,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A machine with a GPU that no table knows: the driver is asked, and all is well.
+/// Returns a compatible machine with a GPU that no table lists, so the shim probes the driver.
 fn asked() -> World {
     r580(&[NEWS])
 }
@@ -67,12 +67,12 @@ fn driver_is_probed_once() {
     let program = fixture::program("model");
     ran(stage.call(&[], &program, &[]).run());
     assert_eq!(count(), 1);
-    // What was answered at the start holds for check().
+    // check() reuses the answers of the start.
     let outcome = ran(stage.call(&[], &program, &[]).arg("check").run());
     assert_eq!((&*outcome.stdout, count()), ("compatible\nmain ran\n", 2));
     ran(stage.call(&[], &program, &[("CUDAGUARD", "off")]).run());
     assert_eq!(count(), 2);
-    // A program that can do without asks when it, or a report, wants to know.
+    // A program with an optional GPU probes the driver only on request or for a report.
     let patient = fixture::program("patient");
     let unreported = || stage.machine.call(&patient, &[]).dir(stage.scratch.path());
     ran(unreported().run());
@@ -90,7 +90,7 @@ fn program_has_no_child() {
     assert_eq!(stage.report()["level"], 1);
 }
 
-/// And its breakpoints do not end the child.
+/// The debugger's breakpoints do not end the child either.
 fn debugger_sees_no_child() {
     tools::need("gdb");
     let tool = [
@@ -116,7 +116,7 @@ fn debugger_sees_no_child() {
     }
 }
 
-/// The libcuda that the process has counts, not the one that it would have found.
+/// The loaded libcuda counts, not the libcuda on the search path.
 fn preloaded_driver_is_used() {
     let (new, old) = (Stage::new(&r580(&[A100])), Stage::new(&r535(&[A100])));
     let folder = format!("usr-lib/{}-linux-gnu", std::env::consts::ARCH);
@@ -132,7 +132,7 @@ fn preloaded_driver_is_used() {
     }
 }
 
-/// Not one that is absent: said as what it is, by the program and by `verify`, and no reason to refuse.
+/// The library exists but cannot be loaded. The program and `verify` report this and do not refuse.
 fn unloadable_libcuda_is_reported() {
     let needs_gone = "int gone(void);\nint cuInit(unsigned flags) { return gone(); }\n";
     let too_large = "char large[1 << 30];\nint cuInit(unsigned flags) { return large[flags]; }\n";
@@ -157,7 +157,7 @@ fn unloadable_libcuda_is_reported() {
             assert!(said.contains("libcuda.so.1 is there, and cannot be loaded: ") && said.contains(why), "{said}");
             let verify = stage.machine.under(&["sh", "-c", &script, "sh"], command::path(), &variables).arg("verify");
             let outcome = verify.arg(&program).dir(stage.scratch.path()).run();
-            // The command asks for it by its path.
+            // The command passes the path of the library.
             let reason = said.lines().next().and_then(|line| line.rsplit(": ").next()).expect("a reason");
             let words = "libcuda.so.1 is there, and cannot be loaded: ";
             assert!(outcome.stderr.contains(words) && outcome.stderr.contains(reason), "{said}\n{outcome}");
@@ -165,8 +165,8 @@ fn unloadable_libcuda_is_reported() {
     }
 }
 
-/// Installs a filter before any guard looks. SANDBOX: `open` and `process` are refused; `kill` ends whoever makes a process;
-/// `files 1` leaves room for one file.
+/// Library that installs a filter before any guard runs. SANDBOX selects it: `open` and `process` fail, `kill` kills a
+/// process that forks, and `files 1` leaves one file descriptor.
 const SANDBOX: &str = r#"
 #include <errno.h>
 #include <linux/filter.h>
@@ -208,7 +208,7 @@ __attribute__((constructor)) static void loaded(void) {
 }
 "#;
 
-/// A start in this sandbox. Skips where there are none.
+/// Starts a program in this sandbox. Skips the test if the kernel has no filters.
 fn sandboxed(stage: &Stage, program: &str, what: &str) -> Outcome {
     stage.library("libsandbox.so", SANDBOX);
     let variables = [("LD_PRELOAD", "./libsandbox.so"), ("SANDBOX", what)];
@@ -219,7 +219,7 @@ fn sandboxed(stage: &Stage, program: &str, what: &str) -> Outcome {
     outcome
 }
 
-/// Nothing can be told, of the driver or to the report: what cannot be opened may be there.
+/// Neither the driver nor the report can be opened. A file that cannot be opened may exist, so everything is unknown.
 fn unopenable_files_do_not_refuse() {
     for world in [r580(&[A100]), r580(&[T4]), asked(), World::bare()] {
         for program in ["model", "needy", "runtime"] {
@@ -228,8 +228,8 @@ fn unopenable_files_do_not_refuse() {
     }
 }
 
-/// A process that has used up its files: with none left, or one, nobody can be asked, and nothing is known to be absent. Two are
-/// enough for a pipe to a child, which has all that it closes.
+/// The process has no or one file descriptor left: the driver cannot be probed, and absence is unproven. Two descriptors
+/// suffice for a pipe to the child, which closes all others.
 fn exhausted_file_descriptors_do_not_refuse() {
     for (world, status) in [(r580(&[A100]), 0), (r580(&[T4]), 78), (asked(), 0), (World::bare(), 78)] {
         let stage = Stage::new(&world);
@@ -249,7 +249,7 @@ fn failing_fork_does_not_refuse() {
     }
 }
 
-/// The ordinary good machine makes no process, so not even this can harm.
+/// A compatible machine does not fork, so this filter is harmless.
 fn fatal_fork_does_not_refuse() {
     let stage = Stage::new(&r580(&[A100]));
     ran(sandboxed(&stage, "model", "kill"));
@@ -263,7 +263,7 @@ fn missing_procfs_does_not_refuse() {
     {
         ran(Stage::new(&without(world)).call(&[], &fixture::program(program), &[]).run());
     }
-    // The driver knows without it.
+    // The driver finds the GPU without it.
     let stage = Stage::new(&without(r580(&[T4])));
     let outcome = stage.call(&[], &fixture::program("model"), &[]).run().expect(78);
     assert_eq!(
@@ -273,7 +273,8 @@ fn missing_procfs_does_not_refuse() {
     );
 }
 
-/// Moves into a root with what this program needs and the driver's files and nodes, without `/proc`, `/sys` and `/etc`.
+/// Script that enters a root with the program's dependencies, the driver's files and device nodes, but without `/proc`,
+/// `/sys` and `/etc`.
 const MOVE_IN: &str = r#"set -e
 root=$1 program=$2; shift 2
 for file in "$(command -v env)" "$program" /usr/lib/*/libcuda.so.1 /usr/lib/*/libnvidia-ptxjitcompiler.so.1 /usr/lib/*/fake-driver; do
@@ -318,7 +319,7 @@ fn closed_standard_files_stay_closed() {
         let outcome = start(&unfit).expect(78);
         assert_eq!(outcome.stdout, "", "{redirections}");
         assert_eq!(codes(&unfit.report()), "CG303 error", "{redirections}");
-        // What the program itself makes of a closed stdout is its own.
+        // The program decides how it handles a closed stdout.
         let outcome = start(&fine);
         assert!(redirections.contains(">&- 2") || outcome.status() == Some(0), "{redirections}: {outcome}");
         assert_eq!((codes(&fine.report()).as_str(), &fine.report()["level"]), ("", &1.into()), "{redirections}");
@@ -342,8 +343,8 @@ fn full_disks_do_not_refuse() {
     }
 }
 
-/// A library's own initialiser runs before the guard: the child of a process that has begun CUDA is told nothing, and
-/// nothing is refused, or broken, for that.
+/// The initializer of a library runs before the guard. If the process has already initialized CUDA, the child gets no
+/// answers, and the guard neither refuses nor breaks the program.
 fn earlier_cuda_calls_are_kept() {
     let eager = "#include <dlfcn.h>\nint (*init)(unsigned);\n__attribute__((constructor)) static void loaded(void) {\n  \
                  void *library = dlopen(\"libcuda.so.1\", RTLD_NOW);\n  if (library) *(void **)&init = dlsym(library, \
@@ -358,7 +359,7 @@ fn earlier_cuda_calls_are_kept() {
     }
 }
 
-/// Threads that hold the heap's locks when the child is made: it answers, or it does not and nothing is refused.
+/// Threads hold the heap's locks during the fork. The child answers, or it does not and nothing is refused.
 fn earlier_threads_do_not_hang() {
     let busy = "#include <pthread.h>\n#include <stdlib.h>\nstatic void *work(void *unused) {\n  for (;;) { void *volatile \
                 p = malloc(4096 + rand() % 4096); free(p); }\n  return unused;\n}\n__attribute__((constructor)) static void \
@@ -376,7 +377,7 @@ fn earlier_threads_do_not_hang() {
     }
 }
 
-/// An unguarded program with two guarded libraries: each is judged by its own guard, once.
+/// An unguarded program loads two guarded libraries. Each guard checks its own library, once.
 fn several_guarded_libraries_are_checked() {
     let file = cudaguard_tests::Scratch::new("asked");
     let log = file.join("log");
@@ -395,13 +396,13 @@ fn several_guarded_libraries_are_checked() {
         let outcome = stage.call(&[], &program, &[]).args([&engine, &motor]).run();
         assert_eq!(outcome.stdout, answers, "{outcome}");
         assert_eq!(count(), asks, "each library asks once: {outcome}");
-        // `motor` ends the process where it cannot work, as its policy says; `engine` never does.
+        // `motor` ends the process if it cannot work, as its policy demands; `engine` never does.
         assert_eq!(outcome.status(), Some(if answers.is_empty() { 78 } else { 0 }), "{outcome}");
     }
 }
 
-/// A program that needs a guarded library: each is fit for one of the two GPUs, and not for the other's. It may run, and its
-/// report says so; where the library's GPU is not there, it is refused once, by the library's name.
+/// A program and its guarded library each support a different GPU. With both GPUs the program runs and its report lists the
+/// conflict. Without the library's GPU the start is refused once, with the name of the library.
 fn program_and_library_need_different_gpus() {
     let integrated = Gpu { node: true, listed: true, id: 0x3ffe, ..ORIN };
     for (gpus, status, told) in
@@ -422,7 +423,7 @@ fn program_and_library_need_different_gpus() {
     }
 }
 
-/// The shim of this version and one of another, in one program: neither takes the other's state for its own.
+/// The shims of two versions in one program do not share state.
 fn two_cudaguard_versions_coexist() {
     let shim = cudaguard::internal::guard::shim_source();
     for (world, status) in [(r580(&[A100]), 0), (asked(), 0), (r580(&[T4]), 78)] {

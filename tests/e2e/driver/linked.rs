@@ -1,4 +1,4 @@
-//! The same, whatever compiled and linked the program.
+//! Start-up checks with different compilers and linkers.
 
 use cudaguard_tests::world::{A100, T4};
 use cudaguard_tests::{Call, Scratch, Test, test, tools};

@@ -1,6 +1,6 @@
-//! Driver and GPU, end to end: programs with real kernels, guarded and sealed as users' are, started on machines with any
-//! driver and any GPUs. A scene is a row: what is started, on which machine, what must come of it; what it says to the user
-//! and in its report is kept as a snapshot.
+//! Driver and GPU, end to end: programs with real kernels, guarded and sealed like those of users, on machines with
+//! different drivers and GPUs. A scenario is a table row with a program, a machine and the expected result. Its output and
+//! report are snapshots.
 
 mod accepted;
 mod accepting;

@@ -1,5 +1,5 @@
-//! The script for machines with a GPU, on machines that are not there: it finds nothing wrong where the guard is right, and
-//! a guard that is wrong does not pass.
+//! The script for machines with a GPU, on fake machines: it reports no error if the guard is right, and detects a guard
+//! that is wrong.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,7 +20,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// The script in a folder with these programs; those that need a real driver stay away.
+/// Runs the script with these programs. Programs that need a real driver are omitted.
 fn played(stage: &Stage, programs: &[(&str, &PathBuf)]) -> Outcome {
     let folder = stage.scratch.join("scenes");
     fs::create_dir_all(&folder).expect("a folder can be made");
@@ -52,7 +52,7 @@ fn guard_agrees_with_real_gpu() {
     }
 }
 
-/// One whose note nobody finds any more, where there is no code for the GPU.
+/// The program has an unreadable note and no code for the GPU.
 fn disagreement_with_gpu_is_reported() {
     let stage = Stage::new(&r580(&[T4]));
     let mut bytes = fs::read(fixture::program("model")).expect("it was built");

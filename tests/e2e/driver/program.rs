@@ -1,7 +1,7 @@
-//! A program with kernels of its own, which reaches the driver as most Rust programs do: opened at run time.
+//! Program with kernels that opens the driver library at run time, like most Rust programs.
 //!
-//! Without a word it says that it ran. `check` asks the guard; `use` loads the kernels on every GPU that it sees; `fork` does
-//! that in a child of its own; `children` says how many children it has without having made one.
+//! Without an argument it prints that it ran. `check` queries the guard; `use` loads the kernels on all visible GPUs;
+//! `fork` does this in a child; `children` prints the number of children that the program did not create.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 

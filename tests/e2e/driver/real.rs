@@ -1,4 +1,4 @@
-//! NVIDIA's own libraries: libcuda 535 on a machine that shows GPUs and has none, and the stub of a toolkit.
+//! NVIDIA's own libraries: libcuda 535 on a fake machine that lists GPUs but has none, and the stub of a toolkit.
 
 use std::fs;
 
@@ -30,8 +30,8 @@ fn real(gpus: &[Gpu]) -> World {
     r535(gpus).library(|library| library.real = Some(folder))
 }
 
-/// A folder with the stub that NVIDIA ships for linking, under the name that the loader looks for: images that build leave
-/// such folders in `LD_LIBRARY_PATH`.
+/// A directory contains NVIDIA's link-time stub under the name that the loader searches. Build images leave such
+/// directories in `LD_LIBRARY_PATH`.
 fn toolkit_stub_is_refused() {
     let stage = Stage::new(&r535(&[A100]));
     let stub = parts::cuda("11.8").join("lib64/stubs/libcuda.so");

@@ -1,4 +1,4 @@
-//! What is refused at start-up, each by the answer of the driver itself.
+//! Starts that are refused, each based on the driver's own answer.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) fn tests() -> Vec<Test> {
     .collect()
 }
 
-/// Where driver and GPU are right, and cuDNN is not: on a path of these folders of real releases.
+/// Runs a scenario with a compatible driver and GPU, and these directories of real cuDNN releases on the library path.
 fn cudnn(name: &'static str, folders: &[PathBuf], codes: &'static str) {
     let path = std::env::join_paths(folders).expect("paths without colons").into_string().expect("UTF-8");
     scene(name, "vision", r580(&[A100])).with("LD_LIBRARY_PATH", path).refused(codes).play();
@@ -32,13 +32,13 @@ fn cudnn_loader_alone_is_refused() {
     cudnn("cuDNN without inner libraries", &[parts::cudnn("9.15.1-loader").join("lib")], "CG204 error, CG204 warning");
 }
 
-/// The loader library of the release built with, and the rest of an older one after it in the path.
+/// The library path contains the loader library of the build release, followed by an older release.
 fn inner_libraries_elsewhere_are_refused() {
     let folders = [parts::cudnn("9.15.1-loader").join("lib"), parts::cudnn("9.1.0").join("lib")];
     cudnn("inner libraries of cuDNN from another directory", &folders, "CG202 error, CG204 warning, CG207 warning");
 }
 
-/// Of CUDA 13.0, which the programs are built with.
+/// Driver of CUDA 13.0, which the programs are built with.
 pub(crate) fn r580(gpus: &[cudaguard_tests::world::Gpu]) -> World {
     World::new("580.95.05", 13000, gpus)
 }
@@ -47,11 +47,11 @@ pub(crate) fn r535(gpus: &[cudaguard_tests::world::Gpu]) -> World {
     World::new("535.261.03", 12020, gpus)
 }
 
-/// The note that NVIDIA's own cuda-compat of this release carries (recorded from it).
+/// Note from NVIDIA's cuda-compat of this release (recorded).
 pub(crate) const NOTE_575: &str =
     r#"{"format":1,"CUDA version":"12.9","driver":[535,550,560,565,570,575],"device":[1,2,7,8,9,10,11,12,13,14]}"#;
 
-/// From 9.11 on, cuDNN for CUDA 12 wants GPUs of 7.5 or higher.
+/// From 9.11, cuDNN for CUDA 12 needs GPUs of 7.5 or higher.
 fn cudnn_too_new_for_gpu() {
     let path = parts::cudnn("9.15.1-cu12").join("lib").into_os_string().into_string().expect("UTF-8");
     scene("cuDNN too new for the GPU", "older", r535(&[V100]))

@@ -1,4 +1,4 @@
-//! One scene: a program, a machine, and what must come of it.
+//! A scenario: a program, a machine and the expected result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,43 +10,43 @@ use serde_json::Value;
 use super::fixture;
 use crate::judge_equal;
 
-/// A row of the tables.
+/// Row of the scenario tables.
 pub(crate) struct Scene {
     name: &'static str,
     program: &'static str,
     world: World,
     variables: Vec<(&'static str, String)>,
-    /// Refused, or runs in silence.
+    /// Expected result: refused, or started without output.
     refused: bool,
-    /// How far the shim had to go.
+    /// Expected level of the shim's checks.
     level: u64,
-    /// `CG301 error, CG303 info`, as in the report.
+    /// Expected codes in the report, such as `CG301 error, CG303 info`.
     codes: &'static str,
 }
 
-/// This program on this machine; what must come of it says [`Scene::runs`] or [`Scene::refused`].
+/// Creates a scenario with this program and machine. [`Scene::runs`] or [`Scene::refused`] sets the expected result.
 pub(crate) fn scene(name: &'static str, program: &'static str, world: World) -> Scene {
     Scene { name, program, world, variables: Vec::new(), refused: false, level: 0, codes: "" }
 }
 
 impl Scene {
-    /// Sets a variable.
+    /// Adds an environment variable.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
     }
 
-    /// It runs, and nothing is printed; the report has these findings.
+    /// Expects that the program runs without output and the report has these findings.
     pub(crate) fn runs(self, level: u64, codes: &'static str) -> Self {
         Self { refused: false, level, codes, ..self }
     }
 
-    /// It is refused, after the driver was asked.
+    /// Expects a refusal after the driver was probed.
     pub(crate) fn refused(self, codes: &'static str) -> Self {
         Self { refused: true, level: 1, codes, ..self }
     }
 
-    /// As a test.
+    /// Returns the scenario as a test.
     pub(crate) fn test(self, group: &str) -> Test {
         test(format!("{group}::{}", self.name.replace(',', "").replace(' ', "_")), move || self.play())
     }
@@ -69,11 +69,11 @@ impl Scene {
 }
 
 impl Scene {
-    /// What the driver makes of the same program where nobody guards it: refused is only what could not have worked, and
-    /// what passes works, or has no GPU to work on, or could not be told.
+    /// Compares the verdict with the driver's result for the same program without a guard. A refused program must not work.
+    /// A started program works, has no GPU to use, or has an unknown result.
     fn hold_against_the_driver(&self, played: &Played) {
         let works = |library: &world::Library| library.manner == Manner::Works && library.real.is_none();
-        // A real cudart asks a driver to prove what it is; of cuDNN the driver knows nothing.
+        // A real cudart requires proof that the driver is real, and the driver has no knowledge of cuDNN.
         if ["runtime", "shared", "older", "vision"].contains(&self.program)
             || !self.world.library.as_ref().is_none_or(works)
         {
@@ -84,7 +84,7 @@ impl Scene {
         let outcome = played.stage.machine.call(&played.program, &variables).arg("use").run().success();
         let truth = &outcome.stdout;
         let (taken, left) = (truth.contains("kernels loaded, 0\n"), truth.contains("kernels loaded, 2"));
-        // The stub of an image that builds is nobody's trouble where there is no GPU.
+        // A stub in a build image is harmless if there is no GPU.
         let answers = if self.world.gpus.is_empty() {
             &["cuInit 803\n", "cuInit 804\n"][..]
         } else {
@@ -92,7 +92,7 @@ impl Scene {
         };
         let broken = answers.iter().any(|answer| truth.contains(answer));
         let nothing = !taken && !left && !broken;
-        // A program that can do without a GPU is started all the same.
+        // A program with an optional GPU starts anyway.
         if played.report["verdict"] == "refused" {
             assert!(!taken && (left || broken || nothing && self.program == "needy"), "refused, but: {truth}");
         } else {
@@ -101,14 +101,14 @@ impl Scene {
     }
 }
 
-/// A machine that is laid out, in a folder that goes with it.
+/// Fake machine and the directory that contains it.
 pub(crate) struct Stage {
     pub(crate) scratch: Scratch,
     pub(crate) machine: Machine,
 }
 
 impl Stage {
-    /// Skips where no such machine can be made.
+    /// Creates the machine. Skips the test if this is not possible here.
     pub(crate) fn new(world: &World) -> Self {
         world::need();
         let scratch = Scratch::new("driver-scene");
@@ -116,35 +116,35 @@ impl Stage {
         Self { scratch, machine }
     }
 
-    /// A call of this program, by this tool, which leaves a report.
+    /// Returns a call of this program under a tool, which writes a report.
     pub(crate) fn call(&self, tool: &[&str], program: &Path, variables: &[(&str, &str)]) -> Call {
         let file = self.scratch.join("report.json");
-        // Each start has a report of its own.
+        // Each start writes its own report.
         let _ = fs::remove_file(&file);
         let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
         self.machine.under(tool, program, &[variables, &report].concat()).dir(self.scratch.path())
     }
 
-    /// What the last start left.
+    /// Returns the report of the last start.
     pub(crate) fn report(&self) -> Value {
         let text =
             fs::read_to_string(self.scratch.join("report.json")).unwrap_or_else(|error| panic!("no report: {error}"));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
     }
 
-    /// A shared library from this C text, in the folder that programs are started in. `LD_PRELOAD` takes it as `./name`: a
-    /// blank in a path would end the path there.
+    /// Compiles this C text into a shared library in the start directory. Use it in `LD_PRELOAD` as `./name`, because a
+    /// blank would end a path there.
     pub(crate) fn library(&self, name: &str, source: &str) {
         let library = stand_in::shared_library(name).source(source).option("-ldl").option("-pthread");
         library.make(&self.scratch.join(name));
     }
 }
 
-/// The result of sealing.
+/// Result of a scenario.
 pub(crate) struct Played {
     stage: Stage,
     program: PathBuf,
-    /// Those that a scene made and put on the library path.
+    /// Directories on the library path that the scenario created.
     folders: Vec<PathBuf>,
     pub(crate) outcome: Outcome,
     pub(crate) report: Value,
@@ -163,10 +163,10 @@ impl Played {
         Self { stage, program, folders, outcome, report }
     }
 
-    /// All of it, without this machine's folders.
+    /// Returns status, output and report without the directories of this machine.
     fn told(&self) -> String {
         let status = self.outcome.status().map_or_else(|| "none".to_owned(), |status| status.to_string());
-        // Files and components are the same in all of them.
+        // Files and components are the same in all reports.
         let mut report = self.report.clone();
         let members = report.as_object_mut().expect("an object");
         for key in ["host", "pid", "started", "file", "components", "shim", "loaded_later"] {
@@ -183,7 +183,7 @@ impl Played {
     }
 }
 
-/// `CG301 error, CG303 info`.
+/// Returns the codes of a report, such as `CG301 error, CG303 info`.
 pub(crate) fn codes(report: &Value) -> String {
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
     let mut codes: Vec<String> = report["findings"]

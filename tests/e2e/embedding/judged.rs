@@ -1,4 +1,4 @@
-//! What `embed!()` says of a toolchain whose parts do not belong together, of a policy, and of options.
+//! Findings of `embed!()` for a mixed toolchain, a policy and options.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use cudaguard_tests::{Call, Project, snapshot};
 
 use super::{components, manifests, said};
 
-/// A toolkit that compiles nothing: an nvcc that tells its release, and a `cuda.h`. A stand-in.
+/// Creates a fake toolkit that compiles nothing: an nvcc that prints its release, and a `cuda.h`.
 fn toolkit(root: &Path, nvcc: (u32, u32), headers: (u32, u32)) {
     let (major, minor) = nvcc;
     let program = root.join("bin/nvcc");
@@ -26,7 +26,7 @@ fn toolkit(root: &Path, nvcc: (u32, u32), headers: (u32, u32)) {
     fs::write(root.join("include/cuda.h"), format!("#define CUDA_VERSION {number}\n")).expect("a file");
 }
 
-/// nvcc 12.4 on `PATH`, `CUDA_HOME` with the headers of 13.0.
+/// Returns a project with nvcc 12.4 in `PATH`, and `CUDA_HOME` with headers of 13.0.
 fn mixed(name: &str) -> Project {
     let project = Project::guarded(name).file("src/main.rs", "fn main() {}\n");
     toolkit(&project.beside().join("cuda-12.4"), (12, 4), (12, 4));
@@ -74,8 +74,8 @@ pub(super) fn policy_sets_severity() {
     assert!(failed.stderr.contains("cudaguard.toml:2: ") && failed.stderr.contains("relese"), "{failed}");
 }
 
-/// `[build] unguarded` under plain cargo, where the package asks for its guard itself: without a compiler, and with flags that no guard
-/// comes of.
+/// `[build] unguarded` works under plain cargo if the package itself requests a guard: without a compiler, and with flags
+/// that produce no guard.
 pub(super) fn require_guard_refuses_unguarded_targets() {
     let project = Project::guarded("denied").file("src/main.rs", "fn main() {}\n");
     for (name, value) in

@@ -1,4 +1,4 @@
-//! Trees whose crates are recorded from cargo, stand-in toolkits, and what is shown of a call.
+//! Fixtures: packages with recorded cargo graphs, fake toolkits, and functions that run the command.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use cudaguard_tests::crates::cargo;
 use cudaguard_tests::{Call, Outcome, Scratch, command, project, scratch, snapshot};
 
-/// A package, with stand-in toolkits and cuDNNs beside it: nvcc and headers that say a version, and do nothing.
+/// Package with fake toolkits and fake cuDNNs in sibling directories: nvcc and headers that only provide a version.
 pub(crate) struct Tree {
     scratch: Scratch,
 }
 
 impl Tree {
-    /// With these dependencies, as cargo itself resolves them.
+    /// Creates a package with these dependencies, which cargo resolves.
     pub(crate) fn new(name: &str, dependencies: &str) -> Self {
         let scratch = Scratch::new(name);
         for release in ["11.8", "12.4", "12.8", "13.0", "13.5"] {
@@ -28,7 +28,7 @@ impl Tree {
         tree
     }
 
-    /// Headers of this cuDNN, in `cudnn-9.15`.
+    /// Writes the headers of this cuDNN, for example to `cudnn-9.15`.
     pub(crate) fn cudnn(&self, (major, minor, patch): (u32, u32, u32)) {
         let include = self.beside(&format!("cudnn-{major}.{minor}/include"));
         scratch::write(
@@ -38,7 +38,7 @@ impl Tree {
         scratch::write(&include.join("cudnn.h"), "");
     }
 
-    /// With a graph that was recorded (`recorded/NAME.json`): cargo's own answer, played back.
+    /// Creates a package whose graph is recorded in `recorded/NAME.json`. A fake cargo prints the recording.
     pub(crate) fn recorded(name: &str, graph: &str) -> Self {
         let tree = Self::new(name, "");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("e2e/graph/recorded").join(format!("{graph}.json"));
@@ -75,8 +75,8 @@ impl Tree {
         scratch::write(&self.root().join(file), text);
     }
 
-    /// A call of the command in the tree, where the nvcc of this release is the first in `PATH`, and the toolkit the one
-    /// that `CUDA_HOME` names.
+    /// Returns a call of the command in the package. The nvcc of this release is first in `PATH`, and `CUDA_HOME` contains
+    /// the same toolkit.
     pub(crate) fn call(&self, release: &str, arguments: &[&str]) -> Call {
         let toolkit = self.beside(&format!("cuda-{release}"));
         let path = std::env::var("PATH").expect("a PATH");
@@ -91,14 +91,15 @@ impl Tree {
             .env("CUDA_HOME", &toolkit)
     }
 
-    /// What was said, without what differs from machine to machine.
+    /// Returns stderr without text that differs between machines.
     pub(crate) fn said(&self, outcome: &Outcome) -> String {
         let text = snapshot::paths(&outcome.clean_stderr(), &[(&self.root(), "<tree>"), (&self.scratch, "<beside>")]);
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("Locking") && !line.contains("Adding "));
         lines.fold(String::new(), |text, line| text + line + "\n")
     }
 
-    /// Refuses a release build before anything is compiled, and warns of the same in another: both as one snapshot.
+    /// Checks that a release build is refused before it compiles anything, and that other builds print the same findings as
+    /// warnings. One snapshot contains both outputs.
     #[track_caller]
     pub(crate) fn refused(&self, name: &str, with: impl Fn(&str, &[&str]) -> Call) {
         let release = with("release", &["build", "--release"]).run().expect(1);
@@ -112,14 +113,14 @@ impl Tree {
         );
     }
 
-    /// What `check` says of a release build that it lets pass.
+    /// Returns the output of `check` for a release build that passes.
     #[track_caller]
     pub(crate) fn passes(&self, call: impl Fn(&[&str]) -> Call) -> String {
         self.said(&call(&["check", "--release"]).run().success())
     }
 }
 
-/// A toolkit that compiles nothing. A stand-in.
+/// Creates a fake toolkit that compiles nothing.
 fn toolkit(root: &Path, release: &str) {
     let (major, minor) = release.split_once('.').expect("two numbers");
     let script = format!(
@@ -131,7 +132,7 @@ fn toolkit(root: &Path, release: &str) {
     scratch::write(&root.join("include/cuda.h"), format!("#define CUDA_VERSION {major}0{minor}0\n"));
 }
 
-/// A script that can be started.
+/// Writes an executable script.
 pub(crate) fn program(path: &Path, script: &str) {
     scratch::write(path, script);
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode can be set");

@@ -1,5 +1,5 @@
-//! A program that compiles its kernels as candle does, by cudaforge and the real nvcc: what the crate makes of a variable is
-//! what lies in the file.
+//! A program that compiles its kernels like candle, with cudaforge and the real nvcc. The binary contains the arch that the
+//! crate derives from the variable.
 
 use std::collections::BTreeSet;
 
@@ -76,12 +76,12 @@ fn candle_kernels_are_checked() {
     let archs: BTreeSet<&str> = entries.iter().filter_map(|entry| entry["arch"].as_str()).collect();
     assert_eq!(archs, BTreeSet::from(["sm_90a"]), "what was said of the crate is in the file: {told}");
     assert_eq!(told["components"][0]["archs"]["observed"], serde_json::json!(["sm_90a"]), "{told}");
-    // It starts where there is no GPU, and says itself what it finds.
+    // The program starts without a GPU, and its guard reports the same.
     let libraries = std::env::join_paths([driver.as_path(), &cuda.join("lib64")]).expect("folders");
     let said = Call::new(&program).env("LD_LIBRARY_PATH", &libraries).run().success();
     assert!(said.stdout.starts_with("cudart says ") && !said.stdout.contains("says 0"), "{said}");
     assert!(said.stderr.is_empty(), "{said}");
-    // Without its cudart the loader would end it: that is foretold.
+    // The loader would end the program without its cudart, and `exec` predicts this.
     let predicted = command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &driver).run().expect(78);
     assert!(predicted.stderr.contains("libcudart.so.13"), "{predicted}");
 }

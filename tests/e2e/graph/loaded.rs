@@ -1,5 +1,5 @@
-//! Libraries that crates open by name: one real program with cudarc of two versions and ort in it, guarded without touching
-//! its source; what is recorded of it, who else can read that, and what is foretold of its start.
+//! Libraries that crates open with dlopen: a real program with cudarc of two versions and ort, guarded without changes to
+//! its source. The tests read its records with several tools, and predict its start.
 
 use std::fs;
 use std::path::Path;
@@ -91,7 +91,7 @@ fn recorded(manifest: &Manifest) {
     assert_eq!(floors, ["12.8: cudarc 0.17.8 (cuEventElapsedTime_v2)"]);
 }
 
-/// The note survives strip, and says the same to our reader and to binutils.
+/// The note survives strip. Our reader and binutils read the same contents.
 fn readable_by_others(tree: &Tree, program: &Path) {
     let stripped = tree.beside("stripped");
     let _ = Call::new("strip").args([program, Path::new("-o"), &stripped]).run().success();
@@ -100,7 +100,7 @@ fn readable_by_others(tree: &Tree, program: &Path) {
     let features: Vec<&str> = entries.iter().map(|entry| entry.feature.as_str()).collect();
     assert_eq!(features, ["cuda", "cuda", "cudnn", "onnxruntime"]);
     assert!(entries.iter().all(|entry| entry.priority == "suggested" && !entry.sonames.is_empty()));
-    // Of an owner that it has not heard of yet binutils 2.40 shows all the same, and ends with 1.
+    // binutils 2.40 does not know the owner of the note. It prints the note anyway and exits with status 1.
     let shown = Call::new("readelf").args(["--notes", "--wide"]).arg(&stripped).run().stdout;
     let note = shown.split("Displaying notes found in: ").find(|part| part.starts_with(DLOPEN_SECTION));
     let note = note.expect("a section of that name");
@@ -109,7 +109,7 @@ fn readable_by_others(tree: &Tree, program: &Path) {
     let dump = format!("--dump-section={}={}", DLOPEN_SECTION, section.display());
     let copy = tree.beside("copy");
     let _ = Call::new("objcopy").arg(dump).args([&stripped, &copy]).run().success();
-    // As python's readers do it: name and text behind three numbers, the text up to its NUL.
+    // Python readers parse the note in this way: name and text follow three numbers, and the text ends at its NUL.
     let bytes = fs::read(&section).expect("dumped");
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     assert_eq!((number(0), number(8), &bytes[12..16]), (4, DLOPEN_TYPE, b"FDO\0".as_slice()));
@@ -119,7 +119,7 @@ fn readable_by_others(tree: &Tree, program: &Path) {
     snapshot::check("graph/dlopen-note", &serde_json::to_string_pretty(&value).expect("JSON"));
 }
 
-/// The file that cudarc would open is the first of its names, not the one with the right number.
+/// cudarc opens the first existing file in its list of names, even if another one has the right number.
 fn predicted(tree: &Tree, program: &Path) {
     let exec = |folders: &[&Path]| {
         let path = std::env::join_paths(folders).expect("folders");
@@ -127,7 +127,7 @@ fn predicted(tree: &Tree, program: &Path) {
     };
     let (nine, eight) = (tree.beside("cudnn-nine/lib"), tree.beside("cudnn-eight/lib"));
     assert!(exec(&[&nine]).success().stdout.contains("it starts"));
-    // `libcudnn.so.9` is there, and `libcudnn.so` is of another major: that is what cudarc opens.
+    // Both `libcudnn.so.9` and a `libcudnn.so` of another major exist, and cudarc opens the latter.
     let only_nine = tree.beside("only-nine");
     for name in ["libcudnn.so.9", "libcudnn_graph.so.9", "libcudnn_ops.so.9"] {
         let real = fs::canonicalize(nine.join(name.replace(".so.9", ".so"))).expect("a stand-in");
@@ -140,7 +140,7 @@ fn predicted(tree: &Tree, program: &Path) {
     assert!(exec(&[&tree.beside("none")]).success().stdout.contains("it starts"), "absent, it may never be asked for");
 }
 
-/// What the program dies of by itself, as a sentence before.
+/// `exec` reports the failure that would end the program later.
 fn a_driver_without_the_functions(program: &Path, manifest: &Manifest) {
     let driver = parts::driver("535");
     let dies = Call::new(program).arg("old").env("LD_LIBRARY_PATH", &driver).run();

@@ -1,4 +1,4 @@
-//! The crates of a graph and CUDA: what is refused in a release build, warned of in another, and left alone.
+//! Crates of a dependency graph and CUDA: mismatches are refused in release builds and warned of in others.
 
 mod fixture;
 mod kernels;

@@ -1,4 +1,4 @@
-//! `docs/reference/crates.md`: generated from the table and from the snapshots of these tests.
+//! `docs/reference/crates.md`, which is generated from the table and from the snapshots of these tests.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -80,7 +80,7 @@ requires   cuDNN 9.15.0 or newer, below 10.0.0 (libcudnn.so.9, built with 9.15.1
 | started without the driver's libraries | status 127, a message of the dynamic linker | `exec`: CG210, status 78 |
 ";
 
-/// Each mismatch: title, what happens without the guard, the snapshot.
+/// Mismatches: title, effect without the guard, snapshot.
 const MISMATCHES: &[(&str, &str, &str)] = &[
     (
         "A crate linked with another CUDA major",
@@ -181,7 +181,7 @@ fn page() -> String {
     for (title, without, snapshot) in MISMATCHES {
         let path = places::workspace().join("tests/snapshots/graph").join(format!("{snapshot}.txt"));
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        // What the dev build says is the same as a warning.
+        // The dev build prints the same finding as a warning.
         let dev = ["\n$ cargo cudaguard check\n", "\n$ cargo cudaguard build\n", "\n$ with "];
         let text = dev.iter().fold(text.as_str(), |text, dev| text.split(dev).next().unwrap_or_default());
         let _ = write!(page, "\n### {title}\n\nWithout cudaguard: {without}\n\n```text\n{}\n```\n", text.trim_end());

@@ -1,5 +1,5 @@
-//! Each mismatch, provoked once: refused in release, warned of otherwise. The graphs are cargo's own answers for the real
-//! crates, recorded; the toolkits are stand-ins.
+//! Each mismatch is triggered once: refused in release, warned of otherwise. The graphs are recordings of cargo's output
+//! for the real crates; the toolkits are fakes.
 
 use cudaguard_tests::{Test, snapshot, tests};
 
@@ -36,7 +36,7 @@ fn candle_as_documented_has_no_findings() {
                     None => call,
                 }
             });
-            // What `check` says of any toolchain (an arch without PTX) is not about crates.
+            // Findings of `check` about the toolchain (an arch without PTX) do not concern crates.
             assert!(!said.contains("[CG15"), "{graph} with {release} and {cap:?}:\n{said}");
         }
     }
@@ -50,7 +50,7 @@ fn single_arch_for_fleet_is_refused() {
     });
 }
 
-/// 9.0 with its PTX would run on both; what cudaforge makes of it does not.
+/// 9.0 with its PTX would run on both GPUs, but cudaforge compiles 9.0a.
 fn narrowed_arch_is_refused() {
     let fleet = "[gpu]\nfleet = [\"H100\", \"B200\"]\n";
     let call = |tree: &Tree, arguments: &[&str]| {
@@ -68,7 +68,7 @@ fn narrowed_arch_is_refused() {
 fn builder_gpu_for_fleet_is_refused() {
     let tree = Tree::recorded("builders-gpu", "candle-0.11");
     tree.write("cudaguard.toml", FLEET);
-    // As nvidia-smi answers where an L4 is built in.
+    // Fake nvidia-smi of a machine with an L4.
     program(
         &tree.beside("cuda-13.0/bin/nvidia-smi"),
         "#!/bin/sh\ncase \"$*\" in *noheader*) ;; *) echo compute_cap ;; esac\necho 8.9\n",
@@ -85,7 +85,8 @@ fn arch_suffix_change_is_reported() {
 
 fn nvcc_and_headers_mismatch_is_refused() {
     let tree = Tree::recorded("two-toolkits", "candle-0.9");
-    // CUDA_HOME, PATH: 13.0. bindgen_cuda does not read CUDA_HOME, and CUDA_ROOT comes last in the toolchain's own order.
+    // CUDA_HOME and PATH select 13.0. bindgen_cuda does not read CUDA_HOME, and CUDA_ROOT is last in the toolchain's own
+    // order.
     tree.refused("two-toolkits", |_, arguments| {
         tree.call("13.0", arguments).env("CUDA_ROOT", tree.beside("cuda-12.4")).env("CUDA_COMPUTE_CAP", "80")
     });
@@ -106,7 +107,7 @@ fn cubecl_on_old_driver_is_refused() {
     let tree = Tree::recorded("cubecl", "cubecl-0.8");
     tree.write("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
     tree.refused("cubecl-driver", |_, arguments| tree.call("12.4", arguments));
-    // What it says to do is enough.
+    // The suggested fix is sufficient.
     let said = tree.passes(|arguments| tree.call("12.4", arguments).env("CUDARC_CUDA_VERSION", "12020"));
     assert!(!said.contains("[CG15"), "{said}");
 }
@@ -130,7 +131,7 @@ fn cust_without_libraries_is_reported() {
 }
 
 fn listed_crates_have_no_findings() {
-    // llama-cpp-sys-2 only asks find_cuda_helper, where cust lets it stop.
+    // llama-cpp-sys-2 only queries find_cuda_helper, but cust fails if it finds nothing.
     for graph in ["ort-2.0.0-rc.10", "tch-0.26", "llama-cpp-2-0.1"] {
         let tree = Tree::recorded("known", graph);
         let said = tree.passes(|arguments| tree.call("13.0", arguments));

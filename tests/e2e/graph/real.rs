@@ -1,4 +1,4 @@
-//! Real crates, as cargo fetches them: cudarc of two versions, built and judged.
+//! Real crates that cargo fetches: cudarc of two versions, built and checked.
 
 use cudaguard_tests::{Call, Outcome, Test, crates, crates::cargo, snapshot, tests};
 
@@ -60,7 +60,7 @@ fn loaded_cudarc_major_mismatch_is_reported() {
     assert!(!said.contains("[CG15"), "the driver's functions are of no toolkit: {said}");
 }
 
-/// What counts its majors by itself is the same library beside any toolkit.
+/// A library with its own version numbers is the same for all toolkits.
 fn toolkit_independent_crate_is_accepted() {
     let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                       \"cudnn\", \"curand\", \"nccl-02027\", \"cuda-12080\", \"dynamic-linking\"] }\n";
@@ -69,14 +69,14 @@ fn toolkit_independent_crate_is_accepted() {
     assert!(!said.contains("[CG15"), "{said}");
 }
 
-/// `check` judges what cargo would take now, and leaves no lock behind; where it cannot, it says so.
+/// `check` uses the versions that cargo would resolve now, and writes no lock. If it cannot resolve them, it reports this.
 fn project_without_lock_is_checked() {
     let tree = Tree::new("no-lock", "");
     let manifest = |dependency: &str| {
         format!("[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\n{dependency}")
     };
     tree.write("app/src/main.rs", "fn main() {}\n");
-    // One that lies beside the workspace leads to it.
+    // A path dependency outside the workspace pulls it in.
     tree.write("app/Cargo.toml", &manifest("beside = { path = \"../../beside\" }\ncudarc.workspace = true\n"));
     let beside = "[package]\nname = \"beside\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
     tree.write("../beside/Cargo.toml", beside);
@@ -146,7 +146,7 @@ fn cudnn_without_function_is_reported() {
 const BY_NVCC: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"driver\", \
                        \"cuda-version-from-build-system\", \"dynamic-loading\"] }\n";
 
-/// The build script's own panic is the refusal; what it means and what to do is said before.
+/// The build script panics. Before that, cudaguard prints the cause and the fix.
 fn unknown_toolkit_is_reported() {
     let tree = tree("unknown", BY_NVCC);
     let outcome = tree.call("13.5", &["build", "--release"]).run();
@@ -158,12 +158,12 @@ fn unknown_toolkit_is_reported() {
     snapshot::check("graph/unknown-toolkit", &ours);
 }
 
-/// What is said from the finding of a kept level on.
+/// Returns the output from the finding of a cached level on.
 fn of_kept(tree: &Tree, outcome: &Outcome) -> String {
     tree.said(outcome).split_inclusive('\n').skip_while(|line| !line.contains("CG155")).collect()
 }
 
-/// A tree whose release build is as quick as another.
+/// Returns a package whose release build is as fast as a dev build.
 fn quick(name: &str, dependency: &str) -> Tree {
     let tree = tree(name, dependency);
     let manifest = std::fs::read_to_string(tree.root().join("Cargo.toml")).expect("a manifest");
@@ -171,7 +171,7 @@ fn quick(name: &str, dependency: &str) -> Tree {
     tree
 }
 
-/// What a finding of a kept level says to do.
+/// Runs the command that the finding of a cached level suggests.
 fn cleaned(tree: &Tree) {
     let clean = Call::new(cargo()).args(["clean", "--release", "-p", "cudarc@0.19.10"]).dir(tree.root());
     let _ = clean.env("CARGO_TERM_COLOR", "never").run().success();
@@ -179,13 +179,13 @@ fn cleaned(tree: &Tree) {
 
 fn cached_level_is_reported() {
     let tree = quick("kept", BY_NVCC);
-    // CUDA_HOME it follows; of PATH it knows nothing.
+    // The build script depends on CUDA_HOME but not on PATH.
     let build = |release| tree.call(release, &["build", "--release"]).env_remove("CUDA_HOME");
     let built = build("13.0").run().success();
     assert!(!built.stderr.contains("[CG15"), "{built}");
     let again = build("13.0").run().success();
     assert!(!again.stderr.contains("[CG15"), "{again}");
-    // Another nvcc comes first: plain cargo says nothing, and keeps 13.0.
+    // A different nvcc is first in PATH: plain cargo prints nothing and keeps the build for 13.0.
     let kept = build("12.4").run().expect(1);
     let again = build("12.4").run().expect(1);
     assert_eq!(of_kept(&tree, &kept), of_kept(&tree, &again), "as long as it is so, it is said");
@@ -213,13 +213,13 @@ fn cached_cudnn_is_reported() {
     };
     let built = build("cudnn-8.9", &["--release"]).run().success();
     assert!(!built.stderr.contains("[CG15"), "{built}");
-    // Its build script does not run again for CUDNN_PATH: plain cargo builds nothing anew, and says nothing.
+    // The build script does not run again for CUDNN_PATH, so plain cargo rebuilds nothing and prints nothing.
     let plain = Call::new(cargo()).args(["build", "--release"]).dir(tree.root()).env("CARGO_TERM_COLOR", "never");
     let plain = plain.env("CUDA_HOME", tree.beside("cuda-12.4")).env("CUDNN_PATH", tree.beside("cudnn-9.10"));
     let plain = plain.run().success();
     assert!(plain.stderr.contains("Finished") && !plain.stderr.contains("Compiling cudarc"), "{plain}");
     let kept = build("cudnn-9.10", &["--release"]).run().expect(1);
-    // Of 9.1 a run of the script would stop.
+    // The script would fail for 9.1 if it ran.
     let unknown = build("cudnn-9.1", &["--release"]).run().expect(1);
     let _ = build("cudnn-8.9", &[]).run().success();
     let warned = build("cudnn-9.10", &[]).run().success();
@@ -237,7 +237,7 @@ fn cached_cudnn_is_reported() {
     assert!(!cured.stderr.contains("[CG15"), "{cured}");
 }
 
-/// What a build script or another member alone asks of a crate is not in the program.
+/// Features that only a build script or another workspace member requests are not in the program.
 fn call_features_select_the_graph() {
     let workspace = "[workspace]\nmembers = [\"app\", \"other\"]\nresolver = \"2\"\n";
     let tree = Tree::new("features", "");

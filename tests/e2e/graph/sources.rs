@@ -1,5 +1,5 @@
-//! The table against the crates' own sources and against real libraries, where these are on this machine: a row says nothing
-//! that the version it names does not have.
+//! Compares the crate table with the sources of the crates and with real libraries, if they are on this machine: a row
+//! claims nothing that its version does not have.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![crate_rows_match_crate_sources, levels_need_driver_with_their_functions]
 }
 
-/// Cargo fetches the versions of cudarc that the table was read from; of the others those that are there are looked at.
+/// Cargo fetches the versions of cudarc that the table was derived from. Other versions are compared if they are present.
 fn crate_rows_match_crate_sources() {
     let _fetched = tree(
         "sources",
@@ -79,7 +79,7 @@ fn check(row: &CrateRow, folder: &Path) {
         None => {}
     }
     if !library.is_empty() && row.level.is_some() {
-        // The names are made by one list of patterns, in this order.
+        // All versions build the names from one list of patterns, in this order.
         let list = library.split("fn get_lib_name_candidates").nth(1).expect("the list of names");
         let list = list.split("\n}").next().expect("its end");
         let mut patterns = Vec::new();
@@ -97,7 +97,7 @@ fn check(row: &CrateRow, folder: &Path) {
             Some(variable) => told("variable", variable),
             None if place.starts_with('/') => {
                 let root = place.trim_end_matches("/bin/nvcc").trim_end_matches("/include");
-                // cuda-driver-sys and its like search by a crate of their own.
+                // cuda-driver-sys and similar crates search with a separate crate.
                 if !code.contains("cuda_config") {
                     told("folder", root);
                 }
@@ -107,8 +107,8 @@ fn check(row: &CrateRow, folder: &Path) {
     }
 }
 
-/// The libcuda of driver 535 supports 12.2: it has every function that cudarc looks up at that level, and lacks some of each
-/// level that the table says to need more.
+/// The libcuda of driver 535 supports 12.2. It has all functions that cudarc looks up at that level, and lacks some of each
+/// level that needs a newer driver according to the table.
 fn levels_need_driver_with_their_functions() {
     let _fetched =
         tree("levels", "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n");
@@ -144,7 +144,7 @@ fn levels_need_driver_with_their_functions() {
     }
 }
 
-/// The functions that the bindings look up when they open the library, each with the features under which.
+/// Returns the functions that the bindings look up when they open the library, with the features that enable each.
 fn functions(text: &str) -> Vec<(String, BTreeSet<String>)> {
     let (mut found, mut condition, mut within) = (Vec::new(), String::new(), false);
     for line in text.lines().skip_while(|line| !line.contains("fn from_library")) {

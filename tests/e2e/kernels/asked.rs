@@ -1,4 +1,4 @@
-//! Small programs, compiled in the ways that nvcc offers.
+//! Small programs, compiled in the modes that nvcc offers.
 
 use cargo_cudaguard::binary::kernels::{Compression, Coverage, ImageKind, Kernels, Role};
 use cudaguard::internal::arch::Target;
@@ -46,7 +46,7 @@ fn every_arch(toolkit: &'static str) {
     let asked = asked.join(" ");
     let kernels = bench.made(&format!("{} k.cu", gencode(&asked)), "all");
     assert_eq!(found(&kernels, Role::Kernels), [names(&asked)]);
-    // What nvcc's device linker leaves in every program: a cubin per arch, without kernels.
+    // nvcc's device linker adds an empty cubin per arch to each program.
     assert_eq!(found(&kernels, Role::Empty).len(), 1);
     assert_eq!(kernels.containers()[1].origin.as_deref(), Some("k.cu"));
     let isa = match toolkit {
@@ -87,14 +87,14 @@ fn relocatable(toolkit: &'static str) {
     let targets: Vec<String> = kernels.built_targets().iter().map(Target::to_string).collect();
     assert_eq!(targets, ["sm_75", "sm_90", "compute_90"]);
 
-    // The same after the symbols are gone, and with every image packed.
+    // Repeats the check without symbols, and with all images compressed.
     bench.tool("strip rdc");
     let stripped = bench.read("rdc");
     assert_eq!(found(&stripped, Role::Linked), [["sm_75", "sm_90"]]);
     assert_eq!(stripped.coverage_by_cc(), kernels.coverage_by_cc());
     let packed = bench.made(&format!("-rdc=true -Xfatbin -compress-all {} a.cu b.cu", gencode(asked)), "packed");
     assert_eq!(packed.built_targets(), kernels.built_targets());
-    // Before any device link, objects and archives are what they hold.
+    // Objects and archives are read as they are before any device link.
     let archive = bench.made(&format!("-lib -rdc=true {} a.cu b.cu", gencode(asked)), "lib.a");
     assert_eq!(found(&archive, Role::Kernels), [names(asked), names(asked)]);
     assert!(archive.containers().iter().all(|container| archive.member_name(container).is_some()));
@@ -193,7 +193,7 @@ fn concatenated() {
 
 fn link_time() {
     let bench = Bench::new("13.5");
-    // `-arch` stores PTX beside the LTO-IR, which serves newer GPUs.
+    // `-arch` stores PTX in addition to the LTO-IR, and the PTX serves newer GPUs.
     let kernels = bench.made("-dlto -rdc=true -arch=sm_80 a.cu b.cu", "lto");
     assert_eq!(found(&kernels, Role::Linked), [["sm_80"]]);
     assert_eq!(found(&kernels, Role::Input), [["compute_80", "lto_80"], ["compute_80", "lto_80"]]);
@@ -211,7 +211,7 @@ fn link_time() {
     assert_eq!(by(&kernels, (9, 0)), Coverage::Nothing);
 }
 
-/// The device linker puts the PTX of its inputs beside what it made of them.
+/// The device linker stores the PTX of its inputs in addition to its output.
 fn relocatable_ptx() {
     let bench = Bench::new("13.5");
     let asked = gencode("80:sm_80,compute_80");
@@ -261,7 +261,7 @@ fn without_kernels() {
     assert_eq!(found(&bench.read("host.o"), Role::Kernels), [[""; 0]; 0]);
     assert_eq!(bench.read("host.o").requirement_rows(), []);
 
-    // A stale object: its container leaves a GPU out, and says whose it is.
+    // A stale object: its container omits a GPU and records its source.
     bench.nvcc(&format!("-c {} alone.cu -o alone.o", gencode("90:sm_90")));
     bench.write("main.cu", b"__global__ void other() {}\nint main() { return 0; }\n");
     let kernels = bench.made(&format!("{} main.cu alone.o", gencode("80:sm_80 90:sm_90")), "stale");

@@ -1,4 +1,4 @@
-//! Files that cannot be read, or are no files that hold anything: each is named, with the reason.
+//! Unreadable files and files without content: each is reported with the reason.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -50,13 +50,13 @@ fn named() {
         "elf-to-be",
         "text/beyond",
     ] {
-        // Whoever may read everything gives that up first.
+        // A privileged user drops its rights first.
         let call = if file == "locked" && fs::read(&locked).is_ok() {
             Call::new("setpriv").args(["--bounding-set=-all", "--inh-caps=-all"]).arg(command::path()).arg("inspect")
         } else {
             command::call(["inspect"])
         };
-        // What would block, or never end, is not opened at all.
+        // Files that would block or never end are not opened.
         let outcome = call.arg(file).dir(folder.path()).limit(Duration::from_secs(60)).run().expect(2);
         assert!(outcome.stdout.is_empty() && outcome.stderr.contains(file), "{outcome}");
         said += &outcome.stderr;
@@ -64,7 +64,7 @@ fn named() {
     snapshot::check("kernels/awkward", &said);
 }
 
-/// What the fuzzer has found once is read each time, by its own targets.
+/// The fuzz targets read all inputs that the fuzzer has found.
 fn corpora() {
     for (name, read) in target::ALL {
         let folder = places::workspace().join("tests/fuzz/corpus").join(name);
@@ -76,8 +76,8 @@ fn corpora() {
     }
 }
 
-/// Another process shortens the file once it is mapped: here a library that is loaded with the command does, so that it
-/// happens each time.
+/// Another process truncates the file after it is mapped. A preloaded library does this here, so that it happens in each
+/// run.
 fn cut_off() {
     let folder = Scratch::new("cut-off");
     let file = folder.path().join("program");
@@ -107,18 +107,18 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, long offs
     snapshot::check("kernels/cut-off", &snapshot::paths(&outcome.stderr, &[(folder.path(), "<scratch>")]));
 }
 
-/// A file of holes, all of which a section of constants lays claim to, looked through with memory for a quarter of it.
+/// Inspects a sparse file that one section of constants covers, with memory for a quarter of it.
 fn sparse() {
     let folder = Scratch::new("sparse");
     let path = folder.file("sparse", sparse_head(SIZE));
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(SIZE).unwrap();
-    // Of what a process may write to itself, in KiB; mapped files are no part of it.
+    // Limits the private memory, in KiB. Mapped files do not count.
     let script = format!("ulimit -d {} && exec \"$0\" inspect \"$1\"", SIZE / 4 / 1024);
     let outcome = Call::new("sh").args(["-c", &script]).arg(command::path()).arg(&path).run().expect(0);
     assert!(outcome.stdout.contains("no GPU code in this file"), "{outcome}");
 }
 
-/// A program by its headers: one section of constants, from byte 64 to the end.
+/// Returns the headers of a program with one section of constants, from byte 64 to the end.
 fn sparse_head(size: u64) -> Vec<u8> {
     let mut head = vec![0u8; 64 + 2 * 64];
     head[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -132,7 +132,7 @@ fn sparse_head(size: u64) -> Vec<u8> {
     head
 }
 
-/// Words about PTX without end, looked through with memory for none of them.
+/// Inspects an endless text about PTX with less memory than its size.
 fn flooded() {
     let folder = Scratch::new("flooded");
     let words = b".version 8.0 .target sm_80 ".repeat(4 << 20);
@@ -142,7 +142,7 @@ fn flooded() {
     assert!(outcome.stdout.contains("\"entries\": []"), "{outcome}");
 }
 
-/// `inspect` and `verify` take the same files, in any order with their options.
+/// `inspect` and `verify` accept the same files, and options in any order.
 fn file_kinds_are_recognized() {
     let corpus = places::workspace().join("tests/fuzz/corpus/kernels_read_bytes");
     for (name, kind, archs, verdict) in [

@@ -1,4 +1,4 @@
-//! GPU code that programs carry as data, as `include_bytes!`, `include_str!` and arrays in C leave it.
+//! GPU code that programs contain as data: `include_bytes!`, `include_str!` and C arrays.
 
 use cargo_cudaguard::binary::kernels::{Coverage, ImageForm, KernelImage, Kernels, Role};
 use cudaguard_tests::{Call, Test, test, tools};
@@ -16,7 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// (section, arch) of every image.
+/// Returns section and arch of each image.
 fn places(kernels: &Kernels) -> Vec<(String, String)> {
     let mut places: Vec<_> = kernels
         .containers()
@@ -74,7 +74,7 @@ fn arrays() {
 fn constants() {
     let bench = Bench::new("13.5");
     images(&bench);
-    // A static library of relocatable code with its own device link, as a build script leaves it.
+    // A static library of relocatable code with its own device link, as a build script produces it.
     let code = gencode("80:sm_80,compute_80");
     bench.write("far.cu", b"__device__ int far(int x) { return x + 1; }\n");
     bench.write(
@@ -129,7 +129,7 @@ fn main() {
     let of = |role: Role| kernels.containers().iter().filter(|container| container.role == role).count();
     let roles = (of(Role::Kernels), of(Role::Aside), kernels.containers().len() - of(Role::Empty));
     assert_eq!(roles, (1, 2, 6), "nothing is counted twice");
-    // The fatbin serves everything from 7.5 on, what was linked 8.0 and newer; the text and the cubin decide nothing.
+    // The fatbin covers 7.5 and newer, the linked code 8.0 and newer. The PTX text and the cubin do not count.
     assert_eq!(kernels.gpu_support((9, 0)).by, Coverage::Ptx);
     assert_eq!(kernels.gpu_support((7, 5)).by, Coverage::Partial);
 }
@@ -168,7 +168,8 @@ fn linkers() {
     tools::done_without(&missing);
 }
 
-/// Compilers name the target of the record in their own ways: by the section, by a symbol of any number, from behind.
+/// Compilers refer to the target of the record in different ways: by section, by a symbol with any number, or from a later
+/// position.
 fn record() {
     let bench = Bench::new("13.5");
     bench.nvcc(&format!("-fatbin {} alone.cu -o linked.fatbin", gencode("80:sm_80")));
@@ -211,7 +212,7 @@ fn aarch64() {
     }
 }
 
-/// Real files with bytes changed, in places that matter: seeded, so that a failure can be seen again.
+/// Changes bytes of real files at critical positions. The changes are seeded, so that a failure is reproducible.
 fn mutated() {
     let bench = Bench::new("13.5");
     images(&bench);

@@ -1,4 +1,4 @@
-//! Libraries as NVIDIA ships them.
+//! Libraries that NVIDIA ships.
 
 use std::io::BufRead as _;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use cudaguard_tests::{command, parts, snapshot, test};
 use super::real::{Letters, as_cuobjdump, cuobjdump, read};
 
 pub(crate) fn tests() -> Vec<Test> {
-    // For libraries too large to be fetched each time: `CUDAGUARD_LIBRARIES=libcufft.so.12:libcublasLt.so.13`.
+    // Accepts libraries that are too large to fetch in each run: `CUDAGUARD_LIBRARIES=libcufft.so.12:libcublasLt.so.13`.
     let more = std::env::var_os("CUDAGUARD_LIBRARIES").unwrap_or_default();
     let more: Vec<PathBuf> = std::env::split_paths(&more).filter(|path| !path.as_os_str().is_empty()).collect();
     let named = more.into_iter().map(|file| test(format!("{}", file.display()), move || everywhere(&file)).slow());
@@ -35,7 +35,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// Whether this toolkit's lister reads the file; if so, it lists the same.
+/// Returns true if this toolkit's cuobjdump can read the file. Checks that it lists the same code.
 fn listed(toolkit: &str, file: &Path, kernels: &Kernels) -> bool {
     let letters = if toolkit == "11.8" { Letters::None } else { Letters::Specific };
     let Ok(lists) = cuobjdump(toolkit, file) else { return false };
@@ -47,10 +47,10 @@ fn cudnn(version: &str, library: &str) {
     let file = parts::cudnn(version).join("lib").join(library);
     let kernels = read(&file);
     assert!(kernels.has_kernels());
-    // 13.5's stops at images older than it knows; 11.8's reads these.
+    // The cuobjdump of 13.5 fails on images that are too old for it; the one of 11.8 reads them.
     let read = listed("13.5", &file, &kernels) || listed("11.8", &file, &kernels);
     assert!(read, "no lister reads {}", file.display());
-    // Each of them serves every discrete GPU of its time by code of its own.
+    // Each release contains machine code for all discrete GPUs of its time.
     let served: &[(u8, u8)] = match version {
         "8.9.7" | "9.1.0" => &[(7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0)],
         _ => &[(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)],
@@ -63,7 +63,7 @@ fn cudnn(version: &str, library: &str) {
 
 fn graph() {
     let kernels = read(&parts::cudnn("9.28.0").join("lib/libcudnn_graph.so.9"));
-    // It compiles at run time; all it carries is a text for a test of the compiler.
+    // This library compiles at run time. It contains only a text for a test of the compiler.
     let forms: Vec<ImageForm> = kernels.containers().iter().map(|container| container.form).collect();
     assert_eq!(forms, [ImageForm::Ptx]);
 }
@@ -87,17 +87,17 @@ fn cudart() {
     }
 }
 
-/// A library of a thousand images is a page to read.
+/// The output for a library with a thousand images has one page.
 fn cublas() {
     let file = parts::part("cublas-13.0").join("lib/libcublas.so.13");
     everywhere(&file);
-    // Nobody guarded it: that is said, and all there is.
+    // The library has no guard, and the output reports only this.
     let outcome = command::call(["inspect"]).arg(&file).run().expect(0);
     snapshot::check("kernels/cublas", &snapshot::paths(&outcome.stdout, &[(&parts::folder(), "<parts>")]));
     assert!(outcome.stderr.contains("no manifest"), "{outcome}");
 }
 
-/// What its device link left has no record any more, and no kernel: it must not make the library seem narrower than it is.
+/// The output of its device link has no record and no kernel, so it must not reduce the library's coverage.
 fn nvjpeg() {
     let file = parts::part("nvjpeg-13.0").join("lib/libnvjpeg.so.13");
     everywhere(&file);
@@ -122,7 +122,7 @@ fn cupti() {
         (3, 14, 38)
     );
 
-    // Each of them is what cuobjdump takes it for, alone.
+    // cuobjdump reads each image alone in the same way.
     let bytes = std::fs::read(&file).unwrap();
     let folder = Scratch::new("cupti");
     let alone = |container: &&Container| container.form != ImageForm::Ptx;
@@ -136,11 +136,11 @@ fn cupti() {
         };
         assert_eq!(archs(&kernels, container), archs(&read, &read.containers()[0]));
     }
-    // And no other is there: the marks of the ELF images that are for a GPU.
+    // The file contains no other ELF images for a GPU.
     let images = bytes.windows(20).filter(|start| start.starts_with(b"\x7fELF") && start[18..] == [190, 0]).count();
     let stored = |entry: &&KernelImage| (entry.compression, entry.kind) == (Compression::None, ImageKind::Cubin);
     assert_eq!(images, kernels.entries().iter().filter(stored).count());
-    // Its two texts, `.version 3.2.target sm_35`, have no blank before the dots.
+    // The two texts of this library, `.version 3.2.target sm_35`, have no blank before the dots.
     let texts: Vec<String> = kernels
         .containers()
         .iter()
@@ -150,8 +150,8 @@ fn cupti() {
     assert_eq!(texts, ["compute_35", "compute_20"]);
 }
 
-/// Every container of the file is found, wherever it stands, and read as cuobjdump reads it: those in nvcc's sections
-/// as they are, the others once they stand in such a section.
+/// Checks that all containers of the file are found at any position, and read as cuobjdump reads them. Containers outside
+/// nvcc's sections are copied into such a section for cuobjdump.
 fn everywhere(file: &Path) {
     let kernels = read(file);
     assert!(kernels.has_kernels());
@@ -198,11 +198,11 @@ fn padded(container: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Every container of a file, by nothing but its mark: a search that knows no sections.
+/// Returns all containers of a file, found only by their magic number, without sections.
 fn carved(bytes: &[u8]) -> Vec<Range<usize>> {
     let mark = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
     let (mut found, mut at) = (Vec::new(), 0);
-    // To the next first byte at the speed of `memchr`, also in a build without optimisation.
+    // Skips to the next first byte at the speed of `memchr`, also without optimization.
     while let Ok(step @ 1..) = (&bytes[at..]).skip_until(mark[0]) {
         let start = at + step - 1;
         at = start + 1;

@@ -1,4 +1,4 @@
-//! nvcc and cuobjdump, called.
+//! Calls of nvcc and cuobjdump.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use cudaguard_tests::scratch::Scratch;
 pub(crate) const KERNEL: &str = "__global__ void k(int *p) { p[threadIdx.x] = 1; }\n";
 pub(crate) const MAIN: &str = "int main() { return cudaGetLastError(); }\n";
 
-/// A folder with sources, and nvcc of one toolkit to compile them.
+/// Directory with sources, and the nvcc of one toolkit.
 pub(crate) struct Bench {
     pub(crate) toolkit: &'static str,
     root: PathBuf,
@@ -37,11 +37,11 @@ impl Bench {
         self.folder.file(name, content)
     }
 
-    /// Runs nvcc; `arguments` are parted at blanks.
+    /// Runs nvcc with `arguments`, split at blanks.
     pub(crate) fn nvcc(&self, arguments: &str) {
         let mut call = Call::new(self.root.join("bin/nvcc")).dir(self.folder.path());
         if self.toolkit == "11.8" {
-            // Its newest host compiler is gcc 11.
+            // The newest supported host compiler of 11.8 is gcc 11.
             call = call.arg("-allow-unsupported-compiler");
         }
         let _ = call.args(arguments.split_whitespace()).run().success();
@@ -56,7 +56,7 @@ impl Bench {
         read(&self.path(name))
     }
 
-    /// Compiles, reads, and holds what is found against what this toolkit's own lister finds.
+    /// Compiles and reads a file, and compares the result with this toolkit's cuobjdump.
     pub(crate) fn made(&self, arguments: &str, name: &str) -> Kernels {
         self.nvcc(&format!("{arguments} -o {name}"));
         let kernels = self.read(name);
@@ -71,7 +71,7 @@ pub(crate) fn read(path: &Path) -> Kernels {
     kernels
 }
 
-/// `-gencode` for each word: `75:sm_75 90:sm_90,compute_90`.
+/// Returns a `-gencode` option for each word, such as `75:sm_75 90:sm_90,compute_90`.
 pub(crate) fn gencode(asked: &str) -> String {
     let one = |word: &str| {
         let (compute, codes) = word.split_once(':').unwrap();
@@ -80,8 +80,8 @@ pub(crate) fn gencode(asked: &str) -> String {
     asked.split_whitespace().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// The names of all codes in the words, as [`found`] tells them. The letter is the one of the `compute_` name: code for
-/// a member of a family is limited to the family.
+/// Returns the names of all requested codes, in the form that [`found`] returns. The suffix is that of the `compute_` name:
+/// code for a member of a family is limited to the family.
 pub(crate) fn names(asked: &str) -> Vec<String> {
     let mut names: Vec<String> = asked
         .split_whitespace()
@@ -95,7 +95,7 @@ pub(crate) fn names(asked: &str) -> Vec<String> {
     names
 }
 
-/// The archs in the containers of this role, sorted, container by container.
+/// Returns the archs of each container with this role, sorted.
 pub(crate) fn found(kernels: &Kernels, role: Role) -> Vec<Vec<String>> {
     let containers = kernels.containers().iter().filter(|container| container.role == role);
     let archs = |entries: &[KernelImage]| {
@@ -106,7 +106,7 @@ pub(crate) fn found(kernels: &Kernels, role: Role) -> Vec<Vec<String>> {
     containers.map(|container| archs(kernels.entries_of(container))).collect()
 }
 
-/// Lists a file with cuobjdump: the archs of its cubins and of its PTX, sorted; `Err` with its words where it fails.
+/// Lists the archs of a file's cubins and of its PTX with cuobjdump, sorted. Returns its output as `Err` if it fails.
 pub(crate) fn cuobjdump(toolkit: &str, file: &Path) -> Result<(Vec<String>, Vec<String>), String> {
     let tool = parts::cuda(toolkit).join("bin/cuobjdump");
     let outcome = Call::new(tool).args(["-all", "-lelf", "-lptx"]).arg(file).run();
@@ -125,8 +125,8 @@ pub(crate) fn cuobjdump(toolkit: &str, file: &Path) -> Result<(Vec<String>, Vec<
     Ok((listed("ELF file", ".cubin"), listed("PTX file", ".ptx")))
 }
 
-/// What cuobjdump would list: it looks into nvcc's two sections only, and its list
-/// names `f` cubins without the letter (its long dump has it).
+/// Returns the list that cuobjdump would print: it reads only nvcc's two sections, and its list names `f` cubins without
+/// the suffix (its long dump has the suffix).
 pub(crate) fn as_cuobjdump(kernels: &Kernels, letters: Letters) -> (Vec<String>, Vec<String>) {
     let seen = kernels
         .containers()
@@ -151,17 +151,17 @@ pub(crate) fn as_cuobjdump(kernels: &Kernels, letters: Letters) -> (Vec<String>,
     (cubins, ptx)
 }
 
-/// Which letters a cuobjdump tells.
+/// Suffixes that a release of cuobjdump prints.
 #[derive(Clone, Copy)]
 pub(crate) enum Letters {
-    /// 13.x: `a`, and `f` of PTX.
+    /// 13.x prints `a`, and `f` for PTX.
     Specific,
-    /// 11.8.
+    /// 11.8 prints none.
     None,
 }
 
 pub(crate) fn assert_listed_alike(toolkit: &str, file: &Path, kernels: &Kernels) {
-    // 13.0 has no wheel of its own lister; a newer one reads its files.
+    // 13.0 has no wheel with its own cuobjdump; a newer release reads its files.
     let (lister, letters) = if toolkit == "11.8" { ("11.8", Letters::None) } else { ("13.5", Letters::Specific) };
     let listed = cuobjdump(lister, file).unwrap_or_else(|words| panic!("{words}"));
     assert_eq!(as_cuobjdump(kernels, letters), listed, "{}", file.display());

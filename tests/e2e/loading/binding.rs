@@ -1,5 +1,4 @@
-//! Symbols: what of a start is foretold, beside what the loader does, for every way to want a symbol and every way to
-//! have one.
+//! Symbol binding: compares the prediction with the real loader, for each way to import and to export a symbol.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -27,7 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// What a library may have: its folder, its source, its versions and further arguments. The first is what is linked with.
+/// Variants of the library: directory, source, versions and further arguments. Programs are linked with the first.
 const HAVE: [(&str, &str, &str, &[&str]); 17] = [
     ("all", "int f; int g(void) { return 1; } int v = 2;", "V_1 { global: f; }; V_2 { global: g; v; } V_1;", &[]),
     ("lacks it", "int f; int h;", "V_1 { global: f; }; V_2 { global: h; } V_1;", &[]),
@@ -106,7 +105,7 @@ const HAVE: [(&str, &str, &str, &[&str]); 17] = [
     ),
 ];
 
-/// How a symbol is wanted.
+/// Variants of the import.
 const WANT: [(&str, &str, &[&str]); 6] = [
     ("call", "int g(void); int use(int n) { return n > 9 ? g() : 0; }", &[]),
     ("call without a table", "int g(void); int use(int n) { return n > 9 ? g() : 0; }", &["-fno-plt"]),
@@ -118,14 +117,14 @@ const WANT: [(&str, &str, &[&str]); 6] = [
 
 const MAIN: &str = "int use(int); int main(int n, char **a) { (void)a; return use(n); }";
 
-/// Everything in one folder.
+/// Directory with all files of a test.
 struct Fixture {
     folder: Scratch,
     linker: &'static str,
 }
 
 impl Fixture {
-    /// `other`: the libraries that lack something take it from a second one, of these versions.
+    /// Creates the libraries. Libraries that lack a symbol import it from a second library.
     fn new(linker: &'static str) -> Self {
         let fixture = Self { folder: Scratch::without_blanks(&format!("binding-{linker}")), linker };
         for (name, source, versions, arguments) in HAVE {
@@ -156,7 +155,7 @@ impl Fixture {
         let (output, file) = (self.at(output), self.at("source.c"));
         std::fs::create_dir_all(output.parent().unwrap()).unwrap();
         std::fs::write(&file, source).unwrap();
-        // The order of libraries and files counts: what is given comes behind the source.
+        // The order of libraries and files matters: the arguments follow the source.
         let mut command = Command::new("gcc");
         command.arg(format!("-fuse-ld={}", self.linker)).arg("-w").arg(&file).arg("-o").arg(&output).args(arguments);
         let done = command.arg("-Wl,--allow-shlib-undefined").output().unwrap();
@@ -175,7 +174,7 @@ impl Fixture {
         self.gcc(path, source, &all);
     }
 
-    /// Programs that want the symbol, themselves or in a library of theirs, in every way: (name, path).
+    /// Returns programs (name, path) that import the symbol, directly or through a library, in each variant.
     fn programs(&self, linked_with: &str) -> Vec<(String, PathBuf)> {
         let library = self.at(&format!("{linked_with}/libx.so.1")).display().to_string();
         let mut programs = Vec::new();
@@ -210,14 +209,14 @@ fn started(program: &Path, variables: &BTreeMap<String, OsString>) -> (Option<i3
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// What was compared, and how often the loader stopped the program.
+/// Number of comparisons, and number of programs that the loader stopped.
 #[derive(Debug, Default)]
 struct Count {
     all: usize,
     died: usize,
 }
 
-/// Fails where a start is foretold otherwise than it goes.
+/// Fails if the prediction differs from the real start.
 fn hold(program: &(String, PathBuf), place: &str, variables: &BTreeMap<String, OsString>, count: &mut Count) {
     let (name, path) = program;
     let (status, said) = started(path, variables);
@@ -319,7 +318,7 @@ fn binding_needs_no_section_headers() {
     assert!(count.died > 10, "{count:?}");
 }
 
-/// A library is loaded by a program that nobody knows: it may have what the library wants from nobody in particular.
+/// A library is loaded by an unknown program, which may provide the symbols that the library imports without a version.
 fn library_alone_binds() {
     let fixture = Fixture::new("bfd");
     let library = fixture.at("all/libx.so.1").display().to_string();

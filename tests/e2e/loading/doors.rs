@@ -1,5 +1,5 @@
-//! What stops the loader, told by `exec`, `verify` and `doctor` of files without a guard: each beside the loader's own words, for
-//! every fault of a library, whoever needs it and however it is found.
+//! Loader failures of unguarded files, as `exec`, `verify` and `doctor` report them. The tests compare them with the
+//! loader's own messages, for each fault of a library, each importer and each search path.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ const FAULTS: [&str; 9] =
     ["none", "absent", "32 bits", "another machine", "text", "empty", "cut off", "lacks second_of_x", "lacks V_2"];
 const WAYS: [&str; 5] = ["LD_LIBRARY_PATH", "RPATH", "RUNPATH", "$ORIGIN", "a path"];
 
-/// A library of this file, with these versions.
+/// Builds a library at this path with these symbol versions.
 fn library(file: &Path, text: &str, versions: &str, more: &[String]) {
     fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
     let script = file.with_extension("map");
@@ -42,7 +42,7 @@ fn library(file: &Path, text: &str, versions: &str, more: &[String]) {
     guarded::link(text, file, &[], &arguments).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Puts the library with this fault where it is looked for.
+/// Copies the library with this fault to `place`.
 fn put(fault: &str, good: &Path, place: &Path) {
     fs::create_dir_all(place.parent().expect("a folder")).expect("a folder");
     let _ = fs::remove_file(place);
@@ -75,7 +75,7 @@ fn put(fault: &str, good: &Path, place: &Path) {
     fs::write(place, bytes).expect("a file");
 }
 
-/// What the loader complains of: a symbol, a version, or the name of a library.
+/// Returns the symbol, the version or the library name in the loader's message.
 fn complaint(said: &str) -> &str {
     let ends = |rest: &'static [char]| move |c: char| rest.contains(&c);
     let behind = |mark: &str, end| said.split_once(mark).and_then(|(_, rest)| rest.split(end).next());
@@ -92,12 +92,12 @@ fn loader(program: &Path, variables: &BTreeMap<&str, PathBuf>) -> Outcome {
     variables.iter().fold(Call::new(program).env("LC_ALL", "C"), |call, (name, value)| call.env(name, value)).run()
 }
 
-/// Fails where a door says something else than the loader does.
+/// Fails if a subcommand reports something else than the loader.
 fn hold(program: &Path, variables: &BTreeMap<&str, PathBuf>, what: &str) -> bool {
     hold_in(&|program: &Path| Call::new(program), program, variables, what)
 }
 
-/// The same where every program is called in this way.
+/// Like [`hold`], with a function that starts each program.
 fn hold_in(call: &dyn Fn(&Path) -> Call, program: &Path, variables: &BTreeMap<&str, PathBuf>, what: &str) -> bool {
     let with = |call: Call| variables.iter().fold(call.env("LC_ALL", "C"), |call, (name, value)| call.env(name, value));
     let real = with(call(program)).run();
@@ -120,7 +120,7 @@ fn every_fault(way: &str, needs: &str) {
     let scene = Scratch::new("doors");
     let (good, place) = (scene.join("good/libx.so.1"), scene.join("lib/libx.so.1"));
     let versions = "V_1 { global: first_of_x; }; V_2 { global: second_of_x; } V_1;";
-    // One without a name of its own is needed by the path that the linker got.
+    // A library without a soname is imported by the path that the linker received.
     let soname: &[String] = if way == "a path" { &[] } else { &["-Wl,-soname,libx.so.1".to_owned()] };
     library(&good, "int first_of_x(void) { return 0; } int second_of_x(void) { return 0; }\n", versions, soname);
     put("none", &good, &place);
@@ -157,7 +157,7 @@ fn every_fault(way: &str, needs: &str) {
     }
 }
 
-/// The machine's own libm has every version but this.
+/// The system's libm has all versions except this one.
 fn old_glibc_is_refused() {
     let scene = Scratch::new("doors-glibc");
     let newer = scene.join("newer/libm.so.6");
@@ -174,8 +174,8 @@ fn old_glibc_is_refused() {
     assert_eq!(complaint(&loader(&program, &BTreeMap::new()).stderr), "GLIBC_9.99");
 }
 
-/// With a folder of our own in the place of `/etc`: a cache that the real `ldconfig` has made, before or after the libraries
-/// were changed, and what `/etc/ld.so.preload` names.
+/// Replaces `/etc` with a directory that contains a cache of the real `ldconfig`, written before or after the libraries
+/// change, and an `/etc/ld.so.preload`.
 fn loader_cache_and_preloads_are_read() {
     world::need();
     tools::need("/usr/sbin/ldconfig");
@@ -232,7 +232,7 @@ fn loader_cache_and_preloads_are_read() {
         cache(&[&lib]);
         put(fault, &good, &place);
         hold(&format!("{fault}, after the cache was made"), Some(fault != "none"));
-        // A second folder, behind it and before it.
+        // A second directory precedes or follows it.
         for first in [&lib, &other] {
             let second = if first == &lib { &other } else { &lib };
             fresh();
@@ -242,7 +242,7 @@ fn loader_cache_and_preloads_are_read() {
             put(fault, &good, &place);
             hold(&format!("{fault}, in the cache beside a good one, first {}", first.display()), None);
         }
-        // The folder for newer processors, of which the cache knows.
+        // The cache lists the directory for newer processors.
         let newer = lib.join("glibc-hwcaps/x86-64-v2/libx.so.1");
         for hurt in [&place, &newer] {
             fresh();
@@ -252,7 +252,7 @@ fn loader_cache_and_preloads_are_read() {
             put(fault, &good, hurt);
             hold(&format!("{fault}, {} in the cache", hurt.display()), None);
         }
-        // Preloaded, it stands for what the program needs; where it cannot be loaded it is passed over.
+        // A preloaded library satisfies the program's dependency. It is skipped if it cannot be loaded.
         for (cached, text) in [(true, "@"), (false, "@"), (false, "/nowhere/libx.so.1 @"), (false, "# no\n@\n")] {
             fresh();
             let beside = other.join("libx.so.1");

@@ -1,5 +1,5 @@
-//! Functions that the machine's cuDNN lacks: sealed programs are told by the guard, and never call an empty slot. With real
-//! cuDNN, by every linker and in every way in which a program uses a function.
+//! Functions that the machine's cuDNN lacks: the guard of a sealed program reports them, and the program never calls an
+//! empty slot. The tests use real cuDNN, each linker, and each way in which a program uses a function.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// cuDNN has it from 9.5 on, as far as anybody declares it.
+/// cuDNN has this function from 9.5 on.
 const LACKED: &str = "cudnnBackendPopulateCudaGraph";
 const CALLS: &str = "int cudnnBackendPopulateCudaGraph(void*, void*, void*); unsigned long cudnnGetVersion(void);\n\
     #include <stdio.h>\n\
@@ -71,7 +71,7 @@ fn build(folder: &Path, text: &str, built: Version, options: &[&str]) -> PathBuf
 
 const BUILT: Version = Version::new(9, 15, 1);
 
-/// A row of the table: what it is, and how each start ends.
+/// Returns a table row: a description and the result of each start.
 fn row(what: &str, ends: &[&Ended]) -> String {
     let cells = ends.iter().map(|(status, output, said)| {
         let guard = said.contains("[CG202]").then_some("CG202");
@@ -88,7 +88,7 @@ fn line(what: &str, cells: impl IntoIterator<Item = impl std::fmt::Display>) -> 
     format!("{what:<36}{}", cells.concat().trim_end())
 }
 
-/// Holds the rows against those that are kept, as far as this machine has the linkers.
+/// Compares the rows with the snapshot, as far as this machine has the linkers.
 fn table(name: &str, columns: &[&str], rows: &[String], missing: &[String]) {
     if missing.is_empty() {
         snapshot::check(name, &format!("{}\n{}", line("", columns), rows.join("\n")));
@@ -96,13 +96,13 @@ fn table(name: &str, columns: &[&str], rows: &[String], missing: &[String]) {
     tools::done_without(missing);
 }
 
-/// On an older cuDNN the guard refuses, and where it may not the program ends as it did unsealed, in the same words; on the one
-/// built with it runs as it did.
+/// On an older cuDNN the guard refuses. If the guard is off, the program ends with the same message as before sealing. On
+/// the cuDNN that it was built with, it runs as before.
 fn hold(program: &Path, at_start: bool, what: &str) -> String {
     let (strong, good) = (started(program, "9.1.0", &[("CUDAGUARD", "off")]), started(program, "9.15.1", &[]));
     assert_eq!((good.0, &*good.1, &*good.2), (Some(0), "91501\n", ""), "{what}");
     let missing = format!("undefined symbol: {LACKED}, version libcudnn.so.9\n");
-    // Before it is sealed. What is looked up at its first call stops nothing here.
+    // Checks the program before it is sealed. Lazily bound functions do not stop the start.
     let lazily = !at_start && strong.0 == Some(0);
     assert!(lazily || (strong.0 == Some(127) && strong.2.ends_with(&missing)), "{what}: {strong:?}");
     sealed(program);
@@ -122,7 +122,8 @@ fn hold(program: &Path, at_start: bool, what: &str) -> String {
     row(what, &[&strong, &refused, &strong, &warned, &good])
 }
 
-/// `tests/snapshots/loading/empty_slots.txt`: every linker, language and way to use a function, and what came of each start.
+/// Writes `tests/snapshots/loading/empty_slots.txt`: all linkers, languages and ways to use a function, and the result of
+/// each start.
 fn program_slots_stay_empty() {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let common = Scratch::new("empty slots guard");
@@ -145,7 +146,7 @@ fn program_slots_stay_empty() {
                             let object = in_cpp(&folder, source, &options);
                             guarded::program(&folder, "", &[&[object.into()], &objects[..]].concat(), &options)
                         };
-                        // Where a program is not to be moved, its own entry for calls may stand for the function's address.
+                        // In a non-PIE program, the PLT entry may serve as the function's address.
                         let at_start = bind.ends_with("now") || how == "table" || (how == "data" && pie == "-pie");
                         let bound = bind.trim_start_matches("-Wl,-z,");
                         let what = format!("{name} {language} {} {bound} {how}", pie.trim_start_matches('-'));
@@ -160,7 +161,7 @@ fn program_slots_stay_empty() {
     table("loading/empty_slots", &columns, &rows, &missing);
 }
 
-/// The same text as an object by a C++ compiler.
+/// Compiles the same text with a C++ compiler.
 fn in_cpp(folder: &Path, text: &str, options: &[&str]) -> String {
     let header = "#include <stdio.h>\n";
     let source = folder.join("main.cpp");
@@ -196,7 +197,7 @@ fn in_rust(linker: &str, rows: &mut Vec<String>) {
     }
 }
 
-/// The manifest accepts this cuDNN, and it lacks a function all the same: a finding of its own.
+/// The manifest accepts this cuDNN, but it lacks a function: this is a separate finding.
 fn matching_versions_fill_slots() {
     let folder = Scratch::new("empty slots agree");
     let program = build(&folder, STORES, Version::new(9, 1, 0), &["-pie", "-fPIE"]);
@@ -232,7 +233,7 @@ fn optional_symbols_may_be_missing() {
     assert_eq!((status, &*said), (Some(0), ""), "{output}");
 }
 
-/// What is done to a sealed file afterwards changes nothing of it.
+/// Later changes to a sealed file by other tools do not affect it.
 fn other_tools_keep_slots() {
     let folder = Scratch::new("empty slots tools");
     let mut missing = Vec::new();
@@ -245,7 +246,7 @@ fn other_tools_keep_slots() {
         ("chrpath", &["-r", "/x", "@"]),
     ] {
         if tools::find(tool).is_none() {
-            // LLVM's is tried where somebody has it.
+            // LLVM's tool is used if it is installed.
             missing.extend((tool != "llvm-strip").then_some(tool));
             continue;
         }
@@ -268,7 +269,7 @@ fn other_tools_keep_slots() {
     tools::done_without(&missing);
 }
 
-/// Nobody would answer for the slots of a file without the guard.
+/// A file without a guard keeps strong symbols, because no guard would report the empty slots.
 fn unguarded_program_keeps_its_slots() {
     let folder = Scratch::new("empty slots not");
     let note = guards(&folder, BUILT).pop().unwrap();
@@ -279,14 +280,14 @@ fn unguarded_program_keeps_its_slots() {
     assert_eq!(started(&program, "9.1.0", &[]).0, Some(127));
 }
 
-/// Opens a library, asks its guard, and says what came of both.
+/// Program that opens a library, queries its guard, and prints both results.
 const OPENS: &str = "#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>\n\
     int main(int n, char **a) { void *l = dlopen(a[1], strcmp(a[2], \"now\") ? RTLD_LAZY : RTLD_NOW);\n\
     if (!l) return fprintf(stderr, \"%s\\n\", dlerror()), 3 + (n < 0);\n\
     printf(\"%s\\n\", ((const char *(*)(void))dlsym(l, \"says\"))()); return 0; }\n";
 
-/// `dlopen` fails as it did, in the loader's words, and so does a program that needs such a library; where the library is opened
-/// all the same, its guard says what is wrong with cuDNN to whoever asks.
+/// `dlopen` fails as before, with the loader's message, and so does a program that imports such a library. If the library
+/// can be opened, its guard reports the problem with cuDNN on request.
 fn library_slots_stay_empty() {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let folder = Scratch::new("empty slots libraries");
@@ -347,7 +348,7 @@ fn library_slots_stay_empty() {
     table("loading/empty_slots_of_libraries", &columns, &rows, &missing);
 }
 
-/// cuDNN has no variables to copy; a library that has one is left as it is, and the loader speaks.
+/// cuDNN has no variables to copy. A library with a copied variable stays unchanged, and the loader reports the problem.
 fn copy_relocated_variable_is_kept() {
     let folder = Scratch::new("empty slots copy");
     let text = "unsigned long cudnnGetVersion(void) { return 91501; }\n";
@@ -380,7 +381,7 @@ fn copy_relocated_variable_is_kept() {
     assert_eq!(["new", "old"].map(start), before);
 }
 
-/// A program with weak symbols prints what the same program with strong symbols prints.
+/// A program with weak symbols prints the same output as the program with strong symbols.
 fn weak_symbols_keep_output() {
     let folder = Scratch::new("empty slots good");
     let strong = build(&folder, STORES, BUILT, &["-pie", "-fPIE"]);

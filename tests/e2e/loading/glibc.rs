@@ -1,4 +1,4 @@
-//! glibc's rules.
+//! Search rules of glibc.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
@@ -173,7 +173,7 @@ fn relative_directories_are_searched() {
 
 fn loaded_soname_is_reused() {
     let scene = Scene::new("by soname");
-    // The file's name and its own name differ; the second library asks for the latter and would find another file.
+    // The file name and the soname differ. The second library imports the soname and would find another file.
     scene.named("a/libreal.so.1.2", "libx.so.1", &[]).link_to("libreal.so.1.2", "a/libx.so.1");
     scene.library("b/libx.so.1", &[]).library("b/liby.so", &[NEW, "-Wl,-rpath,@/b", "@/b/libx.so.1"]);
     scene.program(&["-Wl,-rpath,@/a:@/b", "@/a/libx.so.1", "@/b/liby.so"]);
@@ -197,7 +197,7 @@ fn file_with_two_names_loads_once() {
     hard.equal();
 }
 
-/// Breadth first: who is asked first decides where everybody's library comes from.
+/// The search is breadth-first, so the first importer determines the file for all.
 fn first_match_wins() {
     for (first, second) in [("left", "right"), ("right", "left")] {
         let scene = Scene::new("diamond");
@@ -380,7 +380,7 @@ fn nodefaultlib_skips_system_directories() {
 
 fn names_with_slash_are_paths() {
     let scene = Scene::new("slash");
-    // A library without a soname is needed by the path that the linker was given.
+    // A library without a soname is imported by the path that the linker received.
     scene.named("a/libx.so", "", &[]).program(&["a/libx.so"]);
     scene.equal();
     scene.named("a/liby.so", "$ORIGIN/a/liby.so", &[]).program(&["a/liby.so"]);
@@ -449,8 +449,8 @@ fn missing_symbol_versions_are_reported() {
     }
 }
 
-/// A program with more rights than its user ignores the variables; with its user's own it obeys them. Where the kernel
-/// gives no rights (no root, `nosuid`), the second half is all that can be held against it.
+/// A setuid program ignores the variables of its user, and a normal program obeys them. If the kernel grants no rights (no
+/// root, `nosuid`), only the second half is checked.
 fn setuid_program_ignores_variables() {
     let scene = Scene::new("setuid");
     let text = b"#include <sys/auxv.h>\nint main(void) { return (int)getauxval(AT_SECURE); }";
@@ -502,7 +502,7 @@ fn system_programs_resolve_alike() {
         for file in files.map(|file| file.unwrap().path()) {
             let Ok(graph) = loader::resolve_program(&file, &env) else { continue };
             let glibc = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-linux"));
-            // With more rights than the user's the loader does not answer, and starts the program.
+            // The loader does not print the list for a setuid program, and starts the program instead.
             let rights = std::fs::metadata(&file).unwrap().mode() & 0o6000 != 0;
             if rights || !glibc || graph.interpreter_problem.is_some() {
                 continue;

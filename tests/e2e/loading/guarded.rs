@@ -1,4 +1,4 @@
-//! Guarded programs made by hand: a manifest, its note and the shim, linked by gcc.
+//! Guarded programs without cargo: a manifest, its note and the shim, linked by gcc.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,12 +13,12 @@ use cudaguard::internal::version::Version;
 use cudaguard_tests::parts;
 use cudaguard_tests::run::unless_busy;
 
-/// The target that this suite runs on.
+/// Returns the target of this machine.
 fn target() -> String {
     format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
 }
 
-/// A manifest of this component, built with this cuDNN.
+/// Returns a manifest of this component, built with this cuDNN.
 pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Manifest {
     let mut requires = vec![Requirement::Library {
         min: Version::new(built.major, built.minor, 0),
@@ -54,12 +54,12 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
     }
 }
 
-/// The objects to link for these manifests: a note for each, the shim once.
+/// Builds the objects to link for these manifests: a note for each, and one shim.
 pub(crate) fn objects(folder: &Path, manifests: &[Manifest]) -> Vec<PathBuf> {
     objects_for(folder, manifests, &target())
 }
 
-/// The same for another target.
+/// Builds the objects for another target.
 pub(crate) fn objects_for(folder: &Path, manifests: &[Manifest], target: &str) -> Vec<PathBuf> {
     let mut objects = Vec::new();
     for (index, manifest) in manifests.iter().enumerate() {
@@ -80,7 +80,7 @@ pub(crate) fn objects_for(folder: &Path, manifests: &[Manifest], target: &str) -
     objects
 }
 
-/// Links these objects with this C text; an error is what the linker says.
+/// Links these objects with this C text. Returns the linker's output as an error.
 pub(crate) fn link(text: &str, output: &Path, objects: &[PathBuf], arguments: &[String]) -> Result<(), String> {
     let source = output.with_extension("c");
     std::fs::write(&source, text).unwrap();
@@ -96,12 +96,12 @@ pub(crate) fn link(text: &str, output: &Path, objects: &[PathBuf], arguments: &[
     if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
 }
 
-/// The cuDNN that programs are linked with.
+/// Returns the cuDNN that programs are linked with.
 pub(crate) fn library() -> String {
     parts::cudnn("9.15.1").join("lib/libcudnn.so.9").display().to_string()
 }
 
-/// A program of this C text, linked with that library.
+/// Builds a program from this C text, linked with that library.
 pub(crate) fn program(folder: &Path, text: &str, objects: &[PathBuf], options: &[&str]) -> PathBuf {
     let program = folder.join("prog");
     let mut arguments = vec![library(), "-Wl,--allow-shlib-undefined".to_owned()];
@@ -110,10 +110,10 @@ pub(crate) fn program(folder: &Path, text: &str, objects: &[PathBuf], options: &
     program
 }
 
-/// Status, output, and what was said.
+/// Exit status, stdout and stderr.
 pub(crate) type Ended = (Option<i32>, String, String);
 
-/// A start with these libraries and no variables but these.
+/// Starts a program with these libraries and only these variables.
 pub(crate) fn started(program: &Path, libraries: &Path, variables: &[(&str, &str)]) -> Ended {
     let mut command = Command::new(program);
     command.env_clear().env("LD_LIBRARY_PATH", libraries).env("LC_ALL", "C");

@@ -1,4 +1,4 @@
-//! musl's rules.
+//! Search rules of musl.
 
 use cudaguard_tests::{Test, tests, tools};
 
@@ -84,7 +84,7 @@ fn musl_honours_preloads() {
     for value in ["@/b/libx.so", "@/gone.so:@/b/libx.so", "libx.so"] {
         scene.variable("LD_PRELOAD", value);
         if value.contains("gone") {
-            // musl goes on, though it says so as if it died.
+            // musl continues, although its message reads like a fatal error.
             assert_eq!(scene.predicted(&scene.at("prog")).unresolved_requests().count(), 0);
         } else {
             scene.equal();

@@ -1,4 +1,4 @@
-//! Real CUDA and cuDNN: how they are reached, told by the linked files.
+//! Real CUDA and cuDNN libraries: the linked file shows how a program reaches them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -130,7 +130,7 @@ fn static_cudnn_is_recognized() {
     assert!(Command::new("strip").arg(&program).status().unwrap().success());
     assert_eq!(linkage(&program), (Linkage::None, Linkage::Linked));
 
-    // A program that loads it by name holds the names of functions; one that only speaks of it does not.
+    // A program that loads cuDNN with dlopen contains function names. A program that only prints its name does not.
     let text = "#include <dlfcn.h>\nint main(void) { void *h = dlopen(\"libcudnn.so.9\", 2);\n\
                 return h && dlsym(h, \"cudnnCreate\"); }";
     let by_name = folder.join("by name");
@@ -141,21 +141,21 @@ fn static_cudnn_is_recognized() {
     let speaks = folder.join("speaks");
     guarded::link(text, &speaks, &[], &["-s".to_owned()]).unwrap();
     assert_eq!(linkage(&speaks).1, Linkage::Unknown);
-    // The guard itself is no trace of cuDNN.
+    // The guard itself does not count as evidence of cuDNN.
     let objects = guarded::objects(&folder, &[guarded::manifest("demo", Version::new(9, 15, 1), Linkage::Unknown)]);
     let guarded = folder.join("guarded");
     guarded::link("int main(void) { return 0; }", &guarded, &objects, &[]).unwrap();
     assert_eq!(linkage(&guarded).1, Linkage::None);
 }
 
-/// Held against real libraries: what came later is not in them, the rest is.
+/// Compares the table with real libraries: functions of later releases are missing, and all others are present.
 fn function_table_matches_libraries() {
     let cudart = |release: &str| parts::cuda(release).join("lib64");
     let cudnn = |release: &str| parts::cudnn(release).join("lib");
     let driver = parts::driver("535");
     for (folder, soname, release) in [
         (cudart("11.8"), "libcudart.so.11.0", (11, 8, 89)),
-        // The third number of these is not in their names.
+        // The names of these files do not contain the third number.
         (cudart("13.0"), "libcudart.so.13", (13, 0, 999)),
         (cudart("13.2"), "libcudart.so.13", (13, 2, 999)),
         (cudart("13.5"), "libcudart.so.13", (13, 5, 999)),
@@ -171,7 +171,7 @@ fn function_table_matches_libraries() {
         let elf = Elf::parse(&data).unwrap();
         let mut compared = 0;
         for (name, releases) in symbols::library_functions(soname) {
-            // Functions of other systems' drivers are in the headers all the same.
+            // The headers declare functions of drivers for other systems, too.
             let elsewhere = ["cuEventCreateFromEGLSync", "cuWGLGetDevice"].contains(&name);
             assert_eq!(elf.has_export(name), releases.contains(release) && !elsewhere, "{name} of {soname} {release}");
             compared += 1;
@@ -181,7 +181,7 @@ fn function_table_matches_libraries() {
     }
 }
 
-/// The loader's words and ours, of the function that 9.5 brought.
+/// Compares the loader's message with ours, for the function that 9.5 introduced.
 fn function_missing_in_older_cudnn() {
     let folder = Scratch::new("older lacks");
     let text = "int cudnnBackendPopulateCudaGraph(void); int (*held)(void) = cudnnBackendPopulateCudaGraph;\n\

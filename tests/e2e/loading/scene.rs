@@ -1,4 +1,4 @@
-//! Layouts of libraries made by gcc, and the comparison of what is foretold of them with what the loader does.
+//! Library layouts that gcc builds, and the comparison of their predicted loading with the real loader.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use cudaguard::internal::env::Env;
 use cudaguard_tests::Scratch;
 use cudaguard_tests::run::unless_busy;
 
-/// A folder with libraries and a program in it.
+/// Directory with libraries and a program.
 pub(crate) struct Scene {
     folder: Scratch,
     variables: RefCell<BTreeMap<String, OsString>>,
@@ -19,12 +19,12 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// An empty one.
+    /// Creates an empty directory.
     pub(crate) fn new(name: &str) -> Self {
         Self::in_folder(Scratch::new(name))
     }
 
-    /// One whose files `LD_PRELOAD` can name: blanks divide its list.
+    /// Creates a directory without blanks, so that `LD_PRELOAD`, which splits at blanks, can name its files.
     pub(crate) fn preloaded(name: &str) -> Self {
         Self::in_folder(Scratch::without_blanks(name))
     }
@@ -35,12 +35,12 @@ impl Scene {
         Self { folder, variables: RefCell::default(), compiler: "gcc" }
     }
 
-    /// The same, its program linked by another compiler.
+    /// Uses another compiler to link the program.
     pub(crate) fn by(self, compiler: &'static str) -> Self {
         Self { compiler, ..self }
     }
 
-    /// A path in it.
+    /// Returns a path in the directory.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -49,14 +49,14 @@ impl Scene {
         argument.replace('@', &self.folder.path().display().to_string())
     }
 
-    /// A shared library of this file name, which is its soname too; `@` in the arguments is the scene's folder, and
-    /// other libraries of the scene are named by path.
+    /// Builds a shared library whose soname is its file name. `@` in the arguments is the directory; other libraries are
+    /// named by path.
     pub(crate) fn library(&self, path: &str, arguments: &[&str]) -> &Self {
         let name = path.rsplit('/').next().unwrap();
         self.named(path, name, arguments)
     }
 
-    /// The same with a soname of its own; none where that is empty.
+    /// Builds a shared library with this soname, or without one if it is empty.
     pub(crate) fn named(&self, path: &str, soname: &str, arguments: &[&str]) -> &Self {
         let mut all = vec!["-shared", "-fPIC", "-nostdlib", "nothing.c"];
         let soname = format!("-Wl,-soname,{soname}");
@@ -66,7 +66,7 @@ impl Scene {
         self.link("gcc", path, &all, arguments)
     }
 
-    /// The program `prog`.
+    /// Builds the program `prog`.
     pub(crate) fn program(&self, arguments: &[&str]) -> &Self {
         self.link(self.compiler, "prog", &["main.c"], arguments)
     }
@@ -87,13 +87,13 @@ impl Scene {
         self
     }
 
-    /// A file of these bytes.
+    /// Writes a file with these bytes.
     pub(crate) fn file(&self, path: &str, bytes: &[u8]) -> &Self {
         self.folder.file(path, bytes);
         self
     }
 
-    /// A symbolic link.
+    /// Creates a symbolic link.
     pub(crate) fn link_to(&self, target: &str, path: &str) -> &Self {
         let path = self.at(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -101,37 +101,37 @@ impl Scene {
         self
     }
 
-    /// A copy in which this byte is another.
+    /// Copies a file and replaces one byte.
     pub(crate) fn altered(&self, from: &str, to: &str, at: usize, byte: u8) -> &Self {
         let mut bytes = std::fs::read(self.at(from)).unwrap();
         bytes[at] = byte;
         self.file(to, &bytes)
     }
 
-    /// Takes a file away.
+    /// Deletes a file.
     pub(crate) fn without(&self, path: &str) -> &Self {
         std::fs::remove_file(self.at(path)).unwrap();
         self
     }
 
-    /// Sets a variable; `@` is the scene's folder.
+    /// Sets a variable; `@` is replaced by the directory.
     pub(crate) fn variable(&self, name: &str, value: &str) -> &Self {
         self.variables.borrow_mut().insert(name.to_owned(), self.text(value).into());
         self
     }
 
-    /// What is foretold of the program.
+    /// Returns the predicted load graph of a program.
     pub(crate) fn predicted(&self, program: &Path) -> LoadGraph {
         loader::resolve_program(program, &Env::from_variables(self.variables.borrow().clone(), self.folder.path()))
             .unwrap()
     }
 
-    /// Compares what is foretold with what the loader does.
+    /// Compares the prediction with the real loader.
     pub(crate) fn equal(&self) {
         self.equal_for("prog");
     }
 
-    /// The same for a program of another name.
+    /// Compares the prediction for a program of another name.
     pub(crate) fn equal_for(&self, program: &str) {
         let program = self.at(program);
         let graph = self.predicted(&program);
@@ -139,7 +139,7 @@ impl Scene {
     }
 }
 
-/// What the loader says it loads: (name, file), in its order; and the names that it does not find.
+/// Libraries that the loader lists: (name, file) in load order, and the names that it does not find.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Loaded {
     pub(crate) files: Vec<(String, PathBuf)>,
@@ -147,7 +147,7 @@ pub(crate) struct Loaded {
     pub(crate) fatal: Option<String>,
 }
 
-/// Asks the real loader, which then starts nothing.
+/// Runs the real loader in its list mode, which does not start the program.
 pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeMap<String, OsString>) -> Loaded {
     let mut command = Command::new(program);
     command.env_clear().envs(variables).env("LC_ALL", "C").current_dir(folder).stdin(Stdio::null());
@@ -184,7 +184,7 @@ pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeM
     loaded
 }
 
-/// Fails where what is foretold is not what the loader does.
+/// Fails if the prediction differs from the real loader.
 pub(crate) fn compare(graph: &LoadGraph, program: &Path, folder: &Path, variables: &BTreeMap<String, OsString>) {
     let musl = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-musl"));
     let said = real(program, musl, folder, variables);
@@ -211,7 +211,7 @@ pub(crate) fn compare(graph: &LoadGraph, program: &Path, folder: &Path, variable
         predicted.absent.push(request.name.clone());
     }
     let real_files = said.files.into_iter().filter(|(_, path)| Some(&**path) != interpreter).collect();
-    // The loader lists a name that is wanted twice and not found once or twice, by its release.
+    // Depending on its release, the loader lists a missing name once or twice if it is imported twice.
     let once = |mut names: Vec<String>| {
         names.sort();
         names.dedup();

@@ -1,4 +1,4 @@
-//! The seal, on files of every linker, and against everything that can stand in its way.
+//! Sealing files of each linker, and obstacles to sealing.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
@@ -137,13 +137,13 @@ fn run(command: &mut Command) -> Output {
     unless_busy(|| command.output()).unwrap()
 }
 
-/// Names of files that the seal makes on its way.
+/// Returns the names of temporary files that the seal creates.
 fn hidden(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.contains(".cudaguard-")).collect()
 }
 
-/// A file that is being executed cannot be written to: it is replaced.
+/// A file that is being executed cannot be written, so it is replaced.
 fn running_program_is_sealed_aside() {
     let folder = Scratch::new("seal running");
     let text = "#include <stdio.h>\nint main(void) { puts(\"up\"); fflush(stdout); return getchar() != 'x'; }";
@@ -202,11 +202,11 @@ fn unsealed_files_are_reported() {
         assert!(sealed.left[0].contains(why), "{sealed:?}");
     };
     damaged(at, b'x', "cannot be read");
-    // A newer cudaguard's entry that this one does not know, and would lose: here a byte that revision 1 leaves empty.
+    // An entry of a newer cudaguard, which this version would lose: a byte that is zero in revision 1.
     damaged(at + 27, 1, "knows more");
 }
 
-/// In a child of this suite: seals a file again and again, back and forth, until it is killed.
+/// Seals a file again and again in a child process, with alternating contents, until it is killed.
 pub(crate) fn forever(file: &Path) -> ! {
     for cudnn in [Linkage::Static, Linkage::Linked].into_iter().cycle() {
         seal_file(file, None, &LinkObservation { library: cudnn, ..LinkObservation::default() }).unwrap();
@@ -226,7 +226,7 @@ fn killed_seal_leaves_intact_file() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Spread over its start and its work; where exactly it is hit does not matter.
+        // The kills are spread over start and work of the child. The exact moment does not matter.
         std::thread::sleep(Duration::from_micros(2000 + round * 397));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -236,7 +236,7 @@ fn killed_seal_leaves_intact_file() {
         let linkage = manifests(&file)[0].library.as_ref().unwrap().linkage;
         assert!(matches!(linkage, Linkage::Unknown | Linkage::Static | Linkage::Linked));
     }
-    // Whoever seals next clears away what the killed ones left; a number that a living process has got since is kept.
+    // The next seal deletes temporary files of killed processes, but keeps those whose process number is in use.
     let alive = |name: &String| {
         let process = name.rsplit("cudaguard-").next().unwrap().split('-').nth(1).unwrap();
         Path::new("/proc").join(process).exists()

@@ -1,4 +1,4 @@
-//! What is foretold of a start, held against the start itself.
+//! Predictions of a start, compared with the start itself.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -51,7 +51,7 @@ fn environment(folder: Option<&Path>) -> (Env, BTreeMap<String, OsString>) {
     (Env::from_variables(variables.clone(), "/"), variables)
 }
 
-/// What is foretold, and what a start does.
+/// Returns the prediction and the result of a real start.
 fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
     let (environment, variables) = environment(folder);
     let findings = dry_run::predict_start(program, &environment);
@@ -61,7 +61,7 @@ fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
 
 const SIGPIPE: u32 = 13;
 
-/// `exec` leaves SIGPIPE and the loader's variables to the program as it found them itself.
+/// `exec` passes SIGPIPE and the loader's variables to the program unchanged.
 fn caller_signals_and_variables_are_kept() {
     let show = "echo \"$LD_LIBRARY_PATH\"; grep SigIgn /proc/self/status";
     for (before, ignored) in [("", false), ("trap '' PIPE; ", true)] {
@@ -81,7 +81,7 @@ fn codes(findings: &[Finding]) -> Vec<Code> {
     findings.iter().map(|finding| finding.code).collect()
 }
 
-/// A guarded program linked to a stand-in of cuDNN 9.15.1.
+/// Builds a guarded program that is linked to a fake cuDNN 9.15.1.
 fn linked(folder: &Path) -> PathBuf {
     let cudnn = folder.join("built with");
     stand_in::cudnn(&cudnn, (9, 15, 1));
@@ -173,7 +173,7 @@ fn cudnn_without_inner_library_is_refused() {
     assert!(findings[0].message.contains("libcudnn_graph.so.9"), "{}", findings[0].message);
 }
 
-/// In systemd's note, which `inspect` reads of any file.
+/// systemd's dlopen note lists the library, and `inspect` reads this note from any file.
 fn dlopen_note_names_cudnn() {
     let folder = Scratch::new("opened");
     for (linkage, required, priority) in
@@ -217,9 +217,8 @@ fn dlopened_cudnn_is_checked() {
     }
 }
 
-/// With `mismatch = "warn"` the program starts and the shim warns: nothing ends the start, and the verdict stays.
-/// Guarded, opens cuDNN and cannot do without: what the command and the program itself say of it with this folder, in a user
-/// namespace without rights over the files of anybody.
+/// Returns the output of the command and of a guarded program that opens cuDNN and requires it, with this directory on the
+/// library path. Both run in a user namespace without rights over files of other users.
 fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
     let mut manifest = guarded::manifest("demo", BUILT, Linkage::Dlopened);
     for requirement in &mut manifest.requires {
@@ -248,7 +247,7 @@ fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
     (told(&verified.stdout), told(&fs::read_to_string(&report).unwrap()))
 }
 
-/// What cannot be looked into is not absent.
+/// An unreadable file is not treated as absent.
 fn unreadable_directory_is_unknown() {
     let scratch = Scratch::new("may not be read");
     let (empty, shut) = (scratch.join("empty"), release(&scratch, (9, 15, 1)));
@@ -270,6 +269,7 @@ fn symlink_loop_is_skipped() {
     assert_eq!(needs(&scratch, &folder), ("CG501".to_owned(), "CG501".to_owned()));
 }
 
+/// With `mismatch = "warn"` the program starts and the shim prints a warning. The verdict does not change.
 fn warn_manifest_does_not_refuse() {
     let folder = Scratch::new("warns");
     let mut manifest = guarded::manifest("demo", BUILT, Linkage::Dlopened);
@@ -287,7 +287,7 @@ fn warn_manifest_does_not_refuse() {
     assert_eq!(weights, [(Code::CudnnOlder, Severity::Error)]);
 }
 
-/// A library speaks for itself only where it is told to end the process; in a guarded program it always counts.
+/// A guarded library only decides if it may end the process. In a guarded program it always counts.
 fn guarded_library_is_checked() {
     let folder = Scratch::new("guarded library");
     let old = release(&folder, (9, 1, 0));
@@ -374,7 +374,7 @@ fn missing_loader_is_reported() {
 
 fn program_for_other_machine_is_refused() {
     let scene = Scene::new("machine");
-    // No emulator is registered for this one.
+    // No emulator is registered for this machine.
     scene.program(&[]).altered("prog", "other", 18, 80);
     let findings = dry_run::predict_start(&scene.at("other"), &Env::without_variables());
     assert_eq!(codes(&findings), [Code::WrongMachine]);
@@ -395,7 +395,7 @@ fn system_programs_have_no_findings() {
         let Ok(predicted) = dry_run::simulate(&file, &environment) else { continue };
         let findings: Vec<_> = predicted.all_findings().iter().map(Finding::render).collect();
         if !findings.is_empty() && std::fs::metadata(&file).unwrap().mode() & 0o6000 == 0 {
-            // A machine may have programs that do not start: the loader then says the same.
+            // A machine may have programs that do not start. In this case the loader must report the same.
             let trace = Command::new(&file).env_clear().env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();
             let said = [trace.stdout, trace.stderr].concat();
             let agrees = String::from_utf8_lossy(&said).contains("not found") || !trace.status.success();

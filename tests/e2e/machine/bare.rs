@@ -1,4 +1,4 @@
-//! Files that carry no manifest: judged by the libraries that they need and the functions that they bind.
+//! Files without a manifest, checked by the libraries that they need and the functions that they bind.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Libraries as NVIDIA names and versions them, and programs that use one function of one of them.
+/// Libraries with NVIDIA's names and symbol versions, and programs that use one function of one of them.
 struct Fixture(Scratch);
 
 impl Fixture {
@@ -43,9 +43,9 @@ impl Fixture {
         let source = functions.iter().map(define).collect::<Vec<_>>().join("\n");
         let mut arguments: Vec<String> = ["-shared", "-fPIC", "-nostdlib"].map(str::to_owned).into();
         arguments.push(format!("-Wl,-soname,{soname}"));
-        // libcuda and NCCL have no versions.
+        // libcuda and NCCL have no symbol versions.
         if !soname.starts_with("libcuda.") && !soname.starts_with("libnccl") {
-            // Wheel repair leaves their names as they are.
+            // Wheel repair does not change the version names.
             let node = cudaguard::internal::vendor::plain_name(soname);
             let map = self.0.file("versions.map", format!("{node} {{ global: *; }};"));
             arguments.push(format!("-Wl,--version-script={}", map.display()));
@@ -75,7 +75,7 @@ fn unguarded_program_on_described_hosts() {
         ("cudnnCreate", &cudnn, "--cudnn none", "refused", &["CG205 error", "CG513 info"]),
         ("cudnnBackendPopulateCudaGraph", &cudnn, "--cudnn 9.4.0", "refused", &["CG202 error", "CG513 info"]),
         ("cudnnBackendPopulateCudaGraph", &cudnn, "--cudnn 9.5.0", "runs", &["CG513 info"]),
-        // GPUs that came after it: from 9 for CUDA 12 on it serves them.
+        // GPUs newer than the library: supported from cuDNN 9 for CUDA 12 on.
         ("cudnnCreate", &cudnn_8, "--cudnn 8.9.7 --driver 580 --gpu B200", "unknown", &["CG513 info", "CG517 info"]),
         ("cudnnCreate", &cudnn_8, "--cudnn 8.9.7 --driver 580 --gpu H100", "runs", &["CG513 info"]),
         (
@@ -89,7 +89,7 @@ fn unguarded_program_on_described_hosts() {
         ("cudnnCreate", &cudnn_8, "--cudnn 8.9.2 --driver 580 --gpu 12.0", "unknown", &["CG513 info", "CG517 info"]),
         ("cudnnCreate", &cudnn, "--cudnn 9.1.0 --driver 580 --gpu B200", "runs", &["CG513 info"]),
         ("cudnnCreate", &cudnn, "--cudnn 9.28.0 --driver 580 --gpu B200", "runs", &["CG513 info"]),
-        // No header declares it: it proves nothing.
+        // The function is in no header, so it proves nothing.
         ("cudnnBackendCreateCudaGraph", &cudnn, "--cudnn 9.1.0", "runs", &["CG513 info"]),
         ("cuInit", &libcuda, "--driver 450.80.02", "runs", &["CG513 info"]),
         ("cuInit", &libcuda, "--driver none", "refused", &["CG210 error", "CG513 info"]),
@@ -117,7 +117,7 @@ fn unguarded_program_on_described_hosts() {
         assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), refused, "{version}: {value}");
         assert!(!refused || value.to_string().contains("libcudart.so.12 12.3.52"), "{value}");
     }
-    // Made for CUDA 11 it knows no later GPU; who made a cuDNN 9 for what its code tells.
+    // A cuDNN for CUDA 11 supports no later GPU. The CUDA version of a cuDNN 9 comes from its code.
     let program = fixture.program("prog", &["cudnnCreate"], &cudnn, "lazy");
     for (cuda, told) in [(r#", "cuda": "11.8""#, true), (r#", "cuda": "12.4""#, false), ("", false)] {
         let host = format!(
@@ -128,7 +128,7 @@ fn unguarded_program_on_described_hosts() {
         assert_eq!(codes(&value).contains(&"CG517 info".to_owned()), told, "{cuda}: {value}");
     }
     let program = fixture.program("prog", &["cudaGraphAddNode_v2"], &cudart_library, "now");
-    // The loader of that machine finds none under the name that is asked for.
+    // The loader of that machine finds no file with the required name.
     for (cudart, refused) in [
         ("[]", true),
         (r#"[{"soname": "libcudart.so.13", "version": "13.0.48"}]"#, true),
@@ -138,7 +138,7 @@ fn unguarded_program_on_described_hosts() {
         let verify = |program: &Path| json(&call(["verify", "--json"]).arg(program).arg("--host").arg(&host).run());
         let value = verify(&program);
         assert_eq!(codes(&value).contains(&"CG210 error".to_owned()), refused, "{cudart}: {value}");
-        // One that says by itself where its libraries lie may bring its own.
+        // A program with its own runtime path may bring its own library.
         let own = ["-Wl,-rpath,$ORIGIN/lib".to_owned(), cudart_library.display().to_string()];
         let value =
             verify(&fixture.gcc("with-own", "int cudaMalloc(void); int main(void) { return cudaMalloc(); }", &own));
@@ -146,7 +146,8 @@ fn unguarded_program_on_described_hosts() {
     }
 }
 
-/// A static cudart has a driver floor: nobody recorded which, and its code tells, unless that says nothing either.
+/// A static cudart requires a driver. No manifest records which, so its code determines the release, unless the code has no
+/// release either.
 fn static_cudart_is_checked() {
     let fixture = Fixture::new("bare static");
     let library = parts::cuda("13.0").join("lib64/libcudart_static.a").display().to_string();
@@ -171,7 +172,8 @@ fn static_cudart_is_checked() {
     assert_eq!(value["verdict"], "unknown", "{value}");
 }
 
-/// The words of the loader and ours: bound at the start, `exec` says it; bound at the first call, `verify` does.
+/// Compares the loader's message with ours. `exec` reports a function that is bound at the start, and `verify` one that is
+/// bound at the first call.
 fn missing_library_function_is_reported() {
     let fixture = Fixture::new("bare lacking");
     for (name, old, new, first) in [
@@ -205,7 +207,7 @@ fn missing_library_function_is_reported() {
     }
 }
 
-/// As in torch 1.13.1: `libcudart-e409450e.so.11.0`.
+/// torch 1.13.1 contains `libcudart-e409450e.so.11.0`.
 fn repaired_wheel_names_are_resolved() {
     let fixture = Fixture::new("bare renamed");
     for (name, flags, code) in [
@@ -221,7 +223,7 @@ fn repaired_wheel_names_are_resolved() {
     }
 }
 
-/// What was asked of it may stand in what is not there: that it holds nothing is nobody's to say.
+/// The missing part of the file may contain requirements, so the verdict must not be that it has none.
 fn truncated_file_is_reported() {
     let fixture = Fixture::new("bare cut off");
     let program = fixture.gcc("whole", "int main(void) { return 0; }", &[]);

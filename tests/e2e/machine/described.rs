@@ -1,4 +1,4 @@
-//! Machines that a file or flags describe.
+//! Machines that a host file or flags describe.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Composed by hand: no such machine was looked at.
+/// The host files are written manually. They do not come from real machines.
 fn host_kinds_are_checked() {
     let names = [
         "t4-535",
@@ -96,7 +96,7 @@ fn flags_describe_a_host() {
         ("--gpu 6.1,7.5", "refused", &["CG303 error", "CG303 error", "CG501 info", "CG505 info", "CG505 info"]),
         ("--gpu 6.1,7.5 --together", "refused", &["CG303 error", "CG501 info", "CG505 info"]),
         ("--cudnn 9.15.1", "unknown", &["CG505 info"]),
-        // libcuda decides: the kernel module alone never refuses.
+        // libcuda decides; the kernel module alone never refuses.
         ("--kernel 535.261.03 --gpu 8.0 --cudnn 9.15.1", "unknown", &["CG505 info"]),
     ] {
         let outcome = call(["verify"]).arg(demo()).arg("--json").args(flags.split(' ')).run();
@@ -128,7 +128,7 @@ fn elf_program_on_windows_is_refused() {
     assert_eq!(codes(&json(&outcome)), ["CG211 error"], "{outcome}");
 }
 
-/// Nobody who describes a machine can know what a doctor of another one would say.
+/// A description cannot contain everything that the doctor of the machine would find.
 fn missing_facts_are_named() {
     let mut text = String::new();
     for flags in [
@@ -141,7 +141,7 @@ fn missing_facts_are_named() {
         let outcome = call(["verify"]).arg(demo()).args(flags.split(' ')).run().expect(0);
         text = text + "== " + flags + "\n" + &said(&outcome, &[]);
     }
-    // cuda-compat on a kernel module that no table pairs it with, and on one that it lists, with a GPU that has no name.
+    // cuda-compat with a kernel module that no table lists for it, and with one that is listed, with an unnamed GPU.
     let scratch = Scratch::new("lacking");
     for driver in [
         r#""user": "580.95.05", "kernel": "550.163.01", "library": "/usr/local/cuda-13.0/compat/libcuda.so.1""#,
@@ -196,7 +196,7 @@ fn invalid_host_files_are_rejected() {
         assert!(outcome.stdout.is_empty(), "{outcome}");
         text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
     }
-    // Nobody writes to it: who opens it waits.
+    // The FIFO has no writer, so opening it would block.
     let fifo = scratch.join("fifo");
     let _ = Call::new("mkfifo").arg(&fifo).run().success();
     for other in [scratch.join("absent.json"), scratch.path().to_owned(), fifo, "/dev/zero".into()] {
@@ -207,7 +207,7 @@ fn invalid_host_files_are_rejected() {
     snapshot::check("machine/invalid_host_files_are_rejected", &text);
 }
 
-/// `verify --host <(ssh box cargo-cudaguard probe --json)`, and the same of a fleet.
+/// Runs `verify --host <(ssh box cargo-cudaguard probe --json)`, and the same with `--fleet`.
 fn host_file_is_read_from_pipe() {
     for place in ["--host", "--fleet"] {
         let outcome = Call::new("bash")
@@ -255,7 +255,7 @@ fn several_files_are_checked() {
     snapshot::check("machine/several_files_are_checked", &said(&outcome.run().expect(1), &[(&scratch, "<scratch>")]));
 }
 
-/// nvcc's own output: what it asks of driver and GPU stands in it, and is judged.
+/// The output of nvcc contains its requirements on driver and GPU, and these are checked.
 fn cuda_program_without_manifest_is_checked() {
     let cuda = parts::cuda("13.0");
     let scratch = Scratch::new("unguarded");
@@ -271,12 +271,12 @@ fn cuda_program_without_manifest_is_checked() {
         let outcome = call(["verify"]).arg(&program).args(flags.split(' ')).run();
         text = text + "== " + flags + "\n" + &said(&outcome, &[(&scratch, "<scratch>")]);
     }
-    // Here its libcudart is missing.
+    // The libcudart of the program is missing on this machine.
     text = text + "== here\n" + &said(&call(["verify"]).arg(&program).run(), &[(&scratch, "<scratch>")]);
     snapshot::check("machine/cuda_program_without_manifest_is_checked", &text);
 }
 
-/// As `embed!()` under plain cargo leaves them.
+/// `embed!()` under plain cargo leaves its notes unsealed.
 fn unsealed_notes_are_checked() {
     let cuda = parts::cuda("13.0");
     let scratch = Scratch::new("unsealed");
@@ -304,13 +304,13 @@ fn unsealed_notes_are_checked() {
     };
     let expected =
         |verdict: &str, codes: &[&str]| (verdict.to_owned(), codes.iter().map(|code| (*code).to_owned()).collect());
-    // It uses no cuDNN, whatever headers were there.
+    // The program uses no cuDNN, even if headers were present.
     assert_eq!(verdict("--driver 580.65.06 --gpu 8.6"), expected("runs", &[]));
     assert_eq!(verdict("--driver 580.65.06 --gpu 9.0"), expected("refused", &["CG303 error"]));
     assert_eq!(verdict("--driver 535.261.03 --gpu 8.6"), expected("refused", &["CG301 error"]));
 }
 
-/// What a machine with every fact would be written as, key by key.
+/// Walks through a host file with all facts, key by key.
 fn schema_and_page_list_all_keys() {
     fn walk(value: &Value, schema: &Value, whole: &Value, at: &str, page: &str) {
         let schema = match schema["$ref"].as_str() {
@@ -389,7 +389,7 @@ fn schema_and_page_list_all_keys() {
     let page = file("docs/reference/host-file.md");
     let value: Value = serde_json::from_str(&machine.to_json().to_string()).expect("JSON");
     walk(&value, &schema, &schema, "", &page);
-    // Every example of the page is a host file, and so is every one of this suite.
+    // All examples of the page and all host files of this suite match the schema.
     let examples = page.split("```json").skip(1).map(|rest| rest.split("```").next().expect("an end").to_owned());
     let hosts = fs::read_dir(root.join("tests/e2e/machine/hosts")).expect("a folder");
     let hosts = hosts.map(|entry| fs::read_to_string(entry.expect("an entry").path()).expect("a text"));
@@ -398,7 +398,7 @@ fn schema_and_page_list_all_keys() {
     }
 }
 
-/// One decision in one place, where the language allows it: the shim's own table says the same of every id.
+/// The shim has its own table of GPUs. Its entries equal the command's for all ids.
 fn shim_and_command_gpus_match() {
     let scratch = Scratch::new("pci-ids");
     let source = "#include \"shim.c\"\n#include <stdio.h>\nint main(void) {\n  char id[16];\n  for (int n = 0; n < 65536; n++) {\n    \

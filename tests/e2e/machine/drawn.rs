@@ -1,4 +1,4 @@
-//! `map`: what it draws is what `verify` says of each machine, and each form can be read.
+//! `map`: each cell shows the verdict of `verify` for its machine, and each format is valid.
 
 use cudaguard_tests::{Call, Scratch, Test, command, places, snapshot, tests};
 
@@ -20,7 +20,7 @@ fn map(form: &str) -> String {
     command::call(["map", "--format", form]).arg(example()).run().success().stdout
 }
 
-/// (GPU, branch, letter) of each square, as the terminal shows them.
+/// Returns (GPU, branch, letter) of each cell in the terminal output.
 fn squares(text: &str) -> Vec<(String, String, char)> {
     let mut squares = Vec::new();
     for part in text.split("\n\n").filter(|part| part.trim_start().starts_with("driver")) {
@@ -65,7 +65,7 @@ fn text_map_matches_snapshot() {
     snapshot::check("machine/map", &map("text"));
 }
 
-/// The picture of the page docs/reference/artifacts.md is drawn by the command; each square says in words what it shows.
+/// The command generates the picture in docs/reference/artifacts.md. Each cell has a text equivalent.
 fn svg_map_is_valid() {
     let drawn = map("svg");
     let picture = places::workspace().join("docs/images/map.svg");
@@ -83,7 +83,7 @@ fn svg_map_is_valid() {
     assert!(drawn.contains("prefers-color-scheme: dark") && drawn.contains("is refused (CG303: "), "{drawn}");
 }
 
-/// One page: nothing is fetched, each square is reached by the keyboard and has its words.
+/// The HTML page loads no other file, and each cell has a text and can be reached with the keyboard.
 fn html_map_is_valid() {
     let page = map("html");
     for outside in ["http:", "https:", "<script", "<link", "<img", "@import", "url("] {
@@ -104,7 +104,7 @@ fn html_map_is_valid() {
     ] {
         assert!(page.contains(part), "{part} in {page}");
     }
-    // A name that is no name is text, and no more.
+    // Special characters in a file name are escaped.
     let scratch = Scratch::new("map-names");
     let odd = scratch.join("<b>\"&.so");
     let _ = std::fs::copy(example(), &odd).expect("a copy");

@@ -1,4 +1,4 @@
-//! Guarded programs and drivers, made by the C compiler once for all tests.
+//! Guarded programs and drivers, compiled once for all tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::guarded;
 
 pub(crate) const BUILT: Version = Version::new(9, 15, 1);
 
-/// A row for GPUs from here to there; `floor`: the oldest driver.
+/// Returns a requirement for GPUs from `from` to `to`. `floor` is the oldest driver.
 pub(crate) fn gpu(
     from: (u8, u8),
     to: Option<(u8, u8)>,
@@ -33,7 +33,7 @@ pub(crate) fn gpu(
     }
 }
 
-/// What sealing writes for cudart 13.0 with machine code for 8.x and PTX for what is newer.
+/// Returns the rows that sealing writes for cudart 13.0 with machine code for 8.x and PTX for newer GPUs.
 fn rows() -> Vec<Requirement> {
     let cuda_13 = (CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6));
     vec![
@@ -44,7 +44,7 @@ fn rows() -> Vec<Requirement> {
     ]
 }
 
-/// A sealed manifest that asks something of everything.
+/// Returns a sealed manifest with requirements of each kind.
 pub(crate) fn manifest(cudnn: Linkage) -> Manifest {
     let mut manifest = guarded::manifest("demo", BUILT, cudnn);
     manifest.sealed = true;
@@ -52,7 +52,7 @@ pub(crate) fn manifest(cudnn: Linkage) -> Manifest {
     manifest
 }
 
-/// A guarded program, `main` of which prints `ran`; linked to nothing of CUDA's.
+/// Builds a guarded program that prints `ran` and links no CUDA library.
 pub(crate) fn program(to: &Path, manifests: &[Manifest]) {
     let folder = Scratch::new("machine-program");
     let objects = guarded::objects(&folder, manifests);
@@ -60,7 +60,7 @@ pub(crate) fn program(to: &Path, manifests: &[Manifest]) {
     guarded::link(text, to, &objects, &[]).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A file that is kept for all tests.
+/// Creates a file that all tests share.
 fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     static SCRATCH: OnceLock<Scratch> = OnceLock::new();
     let path = SCRATCH.get_or_init(|| Scratch::new("machine")).join(name);
@@ -68,13 +68,13 @@ fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     path
 }
 
-/// The program of most tests: cuDNN linked, so say its notes.
+/// Returns the program of most tests. Its notes record a linked cuDNN.
 pub(crate) fn demo() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| kept("demo", |path| program(path, &[manifest(Linkage::Linked)])))
 }
 
-/// Asks driver and GPU alone.
+/// Returns a manifest that only has requirements on driver and GPU.
 pub(crate) fn asks_driver() -> Manifest {
     let mut manifest = manifest(Linkage::Linked);
     manifest.library = None;
@@ -82,7 +82,7 @@ pub(crate) fn asks_driver() -> Manifest {
     manifest
 }
 
-/// A program of that kind.
+/// Returns a program with that manifest.
 pub(crate) fn of_driver() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| kept("of-driver", |path| program(path, &[asks_driver()])))
@@ -94,7 +94,8 @@ pub(crate) fn link(from: &Path, to: &Path) {
     fs::hard_link(from, to).expect("a link can be made");
 }
 
-/// A folder with a libcuda that answers as `fake-driver` in it says, named as a driver of this release is.
+/// Creates a directory with a fake libcuda that answers as its file `fake-driver` specifies. The file name is that of a
+/// driver of this release.
 pub(crate) fn driver(folder: &Path, release: &str, says: &str) -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let fake = MADE.get_or_init(|| {
@@ -113,17 +114,18 @@ pub(crate) fn driver(folder: &Path, release: &str, says: &str) -> PathBuf {
     folder
 }
 
-/// `cargo-cudaguard` with these arguments, of a user whose home holds nothing of this: paths below it would begin with `~`.
+/// Returns a call of `cargo-cudaguard`. The home directory contains no test file, because paths below it would begin with
+/// `~`.
 pub(crate) fn call<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
     command::call(arguments).env("CARGO_TERM_COLOR", "never").env("HOME", "/home/nobody at all")
 }
 
-/// A host file of this suite.
+/// Returns a host file of this suite.
 pub(crate) fn host(name: &str) -> PathBuf {
     places::workspace().join(format!("tests/e2e/machine/hosts/{name}.json"))
 }
 
-/// Both streams, findings first as a terminal shows them, without anything of this machine.
+/// Returns stdout and stderr without paths of this machine, with the findings first as on a terminal.
 pub(crate) fn said(outcome: &Outcome, names: &[(&Path, &str)]) -> String {
     let status = outcome.status().map_or("a signal".to_owned(), |status| status.to_string());
     let hosts = places::workspace().join("tests/e2e/machine/hosts");
@@ -132,13 +134,13 @@ pub(crate) fn said(outcome: &Outcome, names: &[(&Path, &str)]) -> String {
     snapshot::paths(&format!("{}{}status {status}\n", outcome.clean_stderr(), outcome.stdout), &all)
 }
 
-/// The JSON that it wrote.
+/// Parses the JSON output.
 #[track_caller]
 pub(crate) fn json(outcome: &Outcome) -> serde_json::Value {
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
-/// Codes and severities of a `verify --json`.
+/// Returns codes and severities of a `verify --json` output.
 pub(crate) fn codes(value: &serde_json::Value) -> Vec<String> {
     let findings = value["findings"].as_array().expect("findings");
     let text = |finding: &serde_json::Value, key: &str| finding[key].as_str().expect(key).to_owned();

@@ -27,7 +27,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Every kind of machine, some of them often; the host files' text on one line each.
+/// Returns a list with all kinds of machines, some of them repeated. Each line is the text of a host file.
 fn list(times: usize) -> String {
     let mut text = String::new();
     for (name, often) in
@@ -53,7 +53,7 @@ fn host_list_is_checked() {
     snapshot::check("machine/fleet", &said(&outcome, &[(&scratch, "<scratch>")]));
 }
 
-/// What a fleet is to do for several programs: what each of them asks, and what all of them together do.
+/// Several programs: each has its own suggestions for the fleet, and there is one suggestion for all of them.
 fn several_programs_are_checked() {
     let scratch = Scratch::new("fleet-several");
     let mut of_ampere = fixture::asks_driver();
@@ -83,7 +83,7 @@ fn several_programs_are_checked() {
     let made = fixture::of_driver().parent().expect("a folder");
     let text = said(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]);
     snapshot::check("machine/fleet_of_several", &text);
-    // In whatever order the machines stand, but for which of them are named.
+    // The order of the machines only affects which of them are named.
     let turned = scratch.file("turned.jsonl", list.lines().rev().fold(String::new(), |text, line| text + line + "\n"));
     let outcome = call(["verify"]).arg(fixture::of_driver()).arg(&ampere).arg("--fleet").arg(&turned).run().expect(1);
     let counts = |text: &str| -> Vec<String> {
@@ -93,7 +93,7 @@ fn several_programs_are_checked() {
     assert_eq!(counts(&text), counts(&other));
 }
 
-/// Each line says what the machine's own file says.
+/// Each line equals the result for the machine's own file.
 fn json_lines_match_snapshot() {
     let scratch = Scratch::new("fleet-json");
     let file = scratch.file("fleet.jsonl", list(1));
@@ -129,7 +129,7 @@ fn unreadable_lines_are_reported() {
     let file = scratch.file("fleet.jsonl", &bytes);
     let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(&file).run().expect(2);
     snapshot::check("machine/fleet_mistakes", &said(&outcome, &[(&scratch, "<scratch>")]));
-    // What refuses weighs more than what cannot be read.
+    // A refusal takes precedence over an unreadable line.
     let refused = r#"{"driver": {"user": "535.1"}, "gpus": [{"cc": "8.0"}]}"#;
     let file = scratch.file("refused.jsonl", format!("nothing\n{refused}\n{}", "nothing\n".repeat(20)));
     let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(&file).run().expect(1);
@@ -153,7 +153,7 @@ fn invalid_lists_are_rejected() {
     snapshot::check("machine/fleet_none", &text);
 }
 
-/// `verify --fleet - --json | head -1`.
+/// Runs `verify --fleet - --json | head -1`.
 fn closed_output_ends_quietly() {
     let scratch = Scratch::new("fleet-pipe");
     let file = scratch.file("fleet.jsonl", list(2000));
@@ -173,12 +173,12 @@ fn closed_output_ends_quietly() {
     assert!(first.starts_with('{') && ended.stderr.is_empty(), "{first} {}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// A list of this suite.
+/// Returns the path of a list of this suite.
 fn kept(name: &str) -> std::path::PathBuf {
     cudaguard_tests::places::workspace().join("tests/e2e/machine/fleets").join(name)
 }
 
-/// nvidia-smi's XML and CSV, nodes and slices of Kubernetes, a folder of all sorts.
+/// Reads nvidia-smi's XML and CSV, Kubernetes nodes and slices, and a directory with all of these.
 fn real_inventories_are_read() {
     let folder = kept("");
     for name in [
@@ -200,7 +200,7 @@ fn real_inventories_are_read() {
     }
 }
 
-/// One machine, as each of them tells of it: one verdict.
+/// All formats describe the same machine, so there is one verdict.
 fn host_formats_agree() {
     let scratch = Scratch::new("fleet-forms");
     let forms = [
@@ -227,7 +227,7 @@ fn host_formats_agree() {
     assert_eq!(verdicts[0].2, "driver 580 or newer");
 }
 
-/// What is written piece by piece is known all the same.
+/// Input that arrives in pieces is parsed completely.
 fn slow_input_is_streamed() {
     let script = "for piece in '\n' '{' '\n' '  \"apiVersion\": \"v1\",' ' \"items\": []' '}'; do printf \"$piece\"; sleep 0.05; done | \
                   \"$0\" verify \"$1\" --fleet -";
@@ -236,7 +236,7 @@ fn slow_input_is_streamed() {
     assert!(outcome.stderr.contains("stdin: names no machine"), "{outcome}");
 }
 
-/// Whatever stands in them: an answer in words, no panic, no end of memory.
+/// Any contents produce an error message, without a panic and without exhausting the memory.
 fn contradictory_lists_are_reported() {
     let scratch = Scratch::new("fleet-lies");
     let deep = format!("<nvidia_smi_log>{}", "<a>".repeat(100_000));
@@ -300,7 +300,7 @@ fn contradictory_lists_are_reported() {
     snapshot::check("machine/fleet_lies", &text);
 }
 
-/// The verdicts on [`fixture::of_driver`] for a list of this text.
+/// Returns the verdicts on [`fixture::of_driver`] for a list with this text.
 #[track_caller]
 fn verdicts(name: &str, text: &str) -> Vec<String> {
     let scratch = Scratch::new("fleet-verdicts");

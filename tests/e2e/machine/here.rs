@@ -1,4 +1,4 @@
-//! This machine, with a driver that `LD_LIBRARY_PATH` names.
+//! This machine, with a driver from `LD_LIBRARY_PATH`.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -38,7 +38,8 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A program to verify beside a driver of the test's own: a kernel module of this machine would not belong to it.
+/// Returns a program to verify with the test's own driver. Skips the test if this machine has a kernel module, which would
+/// not fit that driver.
 fn program(folder: &Path) -> std::path::PathBuf {
     if Path::new("/proc/driver/nvidia/version").exists() {
         skip("a machine without a driver of its own", "another machine");
@@ -55,7 +56,7 @@ fn real_libcuda_535_is_probed() {
     assert_eq!(value["driver"]["cuda"], "12.2", "{value}");
     assert_eq!(value["driver"]["library"], folder.join("libcuda.so.1").display().to_string());
     assert!(value["sources"]["driver.cuda"].as_str().is_some_and(|source| source.contains("cuDriverGetVersion")));
-    // A machine with a GPU and a driver of its own answers otherwise.
+    // A machine with a GPU and a real driver answers differently.
     if !Path::new("/proc/driver/nvidia").exists() {
         assert_eq!(value["driver"]["init"], 100, "{value}");
         assert!(value["driver"].get("kernel").is_none() && value.get("gpus").is_none(), "absent, not null: {value}");
@@ -70,7 +71,7 @@ fn probe_text_matches_snapshot() {
     let path = std::env::join_paths([&driver, &cudnn]).expect("a path");
     let outcome = call(["probe"]).env("LD_LIBRARY_PATH", path).run().success();
     let text = said(&outcome, &[(&scratch, "<scratch>"), (&cudnn, "<cudnn>")]);
-    // Of the system's own libraries nothing is known.
+    // The libraries of this system are unknown, so their part is removed.
     snapshot::check("machine/probe", text.split("cudart\n").next().expect("a part"));
 }
 
@@ -90,7 +91,7 @@ fn verify_reads_probe_output() {
         let here = json(&call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run());
         assert_eq!((there["verdict"].as_str(), codes(&there)), (Some(verdict), codes(&here)), "{there} {here}");
         assert_eq!(here["verdict"], verdict);
-        // One line of it is a fleet.
+        // A single line of a fleet contains the same host.
         let value: serde_json::Value = serde_json::from_str(&probed.stdout).expect("JSON");
         let fleet = scratch.file("fleet.jsonl", value.to_string());
         let line = json(&call(["verify", "--json"]).arg(&app).arg("--fleet").arg(&fleet).run());
@@ -98,7 +99,7 @@ fn verify_reads_probe_output() {
     }
 }
 
-/// No host name, no user, no folder of the user's.
+/// The host file contains no host name, user name or home directory.
 fn user_name_is_not_recorded() {
     let scratch = Scratch::new("probe-home");
     let home = scratch.join("home/alice");
@@ -122,7 +123,7 @@ fn fitting_driver_passes() {
     let driver = fixture::driver(&scratch, "580.65.06", "13000 0 0 2048 1537");
     let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
     snapshot::check("machine/fitting_driver_passes", &said(&outcome, &[(&scratch, "<scratch>")]));
-    // The second is a P4, for which there is no code.
+    // The second GPU is a P4, for which there is no code.
     let call = || call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver);
     let verdict = |value: &serde_json::Value| value["verdict"].as_str().map(str::to_owned);
     let value = json(&call().env("CUDA_VISIBLE_DEVICES", "1").run().expect(1));
@@ -139,7 +140,7 @@ fn old_driver_is_refused() {
     snapshot::check("machine/old_driver_is_refused", &said(&outcome, &[(&scratch, "<scratch>")]));
 }
 
-/// It crashes, hangs or talks: a bounded wait, and cannot tell.
+/// The driver crashes, hangs or prints. The wait is bounded, and the verdict is unknown.
 fn misbehaving_driver_is_reported() {
     let scratch = Scratch::new("misbehaves");
     let app = program(&scratch);
@@ -154,7 +155,7 @@ fn misbehaving_driver_is_reported() {
         assert_eq!(codes(&value), expected, "{value}");
         assert!(outcome.stdout.contains(words), "{value}");
     }
-    // The command gives up a driver that hangs. The limit leaves a loaded machine the time to reach cuInit.
+    // The command abandons a driver that hangs. The limit leaves a busy machine enough time to reach cuInit.
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
     let asker = DriverProbe::with_program(command::path().to_owned()).with_timeout(Duration::from_secs(5));
@@ -170,7 +171,7 @@ fn misbehaving_driver_is_reported() {
     assert_eq!(machine.driver.and_then(|driver| driver.cuda), Some(CudaVersion::new(13, 0)), "said before it hung");
 }
 
-/// What was answered before the time was up is kept.
+/// Answers before the timeout are retained.
 fn probe_survives_hanging_driver() {
     let scratch = Scratch::new("probe-hangs");
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
@@ -210,7 +211,7 @@ fn cudnn_follows_loader_order() {
     let list = value["cudnn"].as_array().expect("a list");
     let seen: Vec<_> =
         list.iter().map(|one| (one["version"].as_str().unwrap_or("?"), one.get("taken").is_none())).collect();
-    // What this machine has of its own stands behind them.
+    // Libraries of this machine follow in the list.
     assert_eq!(&seen[..2], [("9.1.0", true), ("9.15.1", false)], "{value}");
     assert!(seen.contains(&("8.9.7", true)), "{value}");
     assert_eq!(list[0]["parts"][0]["version"], "9.1.0", "{value}");
@@ -227,7 +228,8 @@ fn exec_refuses_if_driver_fails() {
     let good = fixture::driver(&scratch, "580.65.06", "13000 0 0 2048");
     let outcome = run(&good).success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
-    // Its file's name is old, and it supports what is needed: cuda-compat under an odd name. Only the driver knows.
+    // The file name suggests an old release, but the driver supports the required CUDA version, like cuda-compat under an
+    // unusual name. Only the driver's answer shows this.
     let odd = fixture::driver(&scratch, "535.1.1", "13000 0 0 2048");
     let outcome = run(&odd).success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
@@ -235,14 +237,14 @@ fn exec_refuses_if_driver_fails() {
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
 }
 
-/// A driver that does not answer refuses nothing: the program starts, and its own guard says what there is to say.
+/// A driver that does not answer refuses nothing. The program starts, and its guard reports its own findings.
 fn exec_starts_if_unknown() {
     let scratch = Scratch::new("exec-doubt");
     let app = program(&scratch);
     let driver = fixture::driver(&scratch, "535.261.03", "12020 0 1 2048");
     let outcome = call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
-    // There is no libcuda, and it is required: the shim's business.
+    // libcuda is missing but required. The shim reports this.
     let required = scratch.join("required");
     let mut manifest = fixture::asks_driver();
     manifest.runtime.gpu = GpuNeed::Required;
@@ -251,7 +253,7 @@ fn exec_starts_if_unknown() {
     assert!(outcome.stderr.matches("error[").count() <= 1, "{outcome}");
 }
 
-/// What the templates run on each machine writes a line of a fleet, which `verify` reads; a stand-in of `srun` starts it on three.
+/// The templates collect one line per machine, and `verify` reads the result. A fake `srun` starts them on three machines.
 fn fleet_is_collected() {
     let folder = cudaguard_tests::places::workspace().join("templates/collect");
     let scratch = Scratch::new("collect");
@@ -267,12 +269,12 @@ fn fleet_is_collected() {
     let path = format!("{}:/usr/bin:/bin", scratch.join("bin").display());
     let mut fleet =
         Call::new("sh").arg(folder.join("slurm.sh")).args(["gpus", "3"]).env("PATH", &path).run().success().stdout;
-    // The command of the pod, as its YAML has it.
+    // The command is taken from the YAML of the pod.
     let job = std::fs::read_to_string(folder.join("kubernetes.yaml")).expect("the template");
     let line = job.lines().find_map(|line| line.trim().strip_prefix("command: [sh, -c, '")).expect("a command");
     let pod = Call::new("sh").args(["-c", line.strip_suffix("']").expect("its end")]);
     fleet += &pod.env("PATH", &path).env("NODE_NAME", "gpu-node-4").run().success().stdout;
-    // That of the play.
+    // The command is taken from the Ansible play.
     let play = std::fs::read_to_string(folder.join("ansible.yml")).expect("the template");
     let words = play.lines().find_map(|line| line.trim().strip_prefix("argv: [")).expect("a command");
     let words: Vec<&str> = words.trim_end_matches(']').split(", ").map(|word| word.trim_matches('"')).collect();
@@ -289,7 +291,7 @@ fn fleet_is_collected() {
     assert!(text.starts_with("n1: "), "{text}");
 }
 
-/// Picked, behind, passed over, not searched.
+/// Candidates are selected, shadowed, skipped or not searched.
 fn all_candidates_are_explained() {
     let scratch = Scratch::new("doctor");
     let app = scratch.join("app");

@@ -1,5 +1,5 @@
-//! Names and texts that hold a terminal's commands, turn the reading direction or look like a line of ours, by every way that
-//! leads into what the command says.
+//! Names and texts that contain terminal commands, reverse the reading direction or imitate our output, in each kind of
+//! input that the output can contain.
 
 use std::fs;
 
@@ -21,11 +21,11 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Clears the screen, in seven and in eight bits, turns what follows, and says that all is well.
+/// Clears the screen with seven-bit and eight-bit sequences, reverses the following text and forges an error line.
 const HOSTILE: &str = "x\u{1b}[2J\u{9b}2J\u{202e}\u{7f}\r\nerror[CG101]: forged";
 const SHOWN: &str = "x\\u001b[2J\\u009b2J\\u202e\\u007f\\u000d\\u000aerror[CG101]: forged";
 
-/// What was said, after a look at whether a terminal may show it, and whether anything of it looks like a line of ours.
+/// Returns the output. Checks that a terminal can show it safely, and that no part of it imitates our lines.
 #[track_caller]
 fn harmless(outcome: &Outcome) -> String {
     let said = format!("{}\n{}", outcome.stdout, outcome.stderr);
@@ -44,7 +44,7 @@ fn hostile_file_name_is_sanitized() {
         let said = harmless(&outcome);
         assert!(said.contains(SHOWN), "{verb}: {said}");
     }
-    // JSON says the name itself.
+    // JSON output contains the exact name.
     let outcome = call(["inspect", "--json"]).arg(&file).run().success();
     let _ = harmless(&outcome);
     assert_eq!(fixture::json(&outcome)["file"], file.to_str().expect("it is UTF-8"));
@@ -83,7 +83,7 @@ fn hostile_host_file_is_sanitized() {
         let said = harmless(&call(["verify"]).arg(demo()).arg(place).arg(&host).run().expect(1));
         assert!(said.contains(SHOWN), "{said}");
     }
-    // A mistake under a key, and in a value.
+    // An error in a key, and one in a value.
     let wrong = serde_json::json!({ "variables": { HOSTILE: 1 } });
     let host = scratch.file("wrong.json", wrong.to_string());
     let said = harmless(&call(["verify"]).arg(demo()).arg("--host").arg(&host).run().expect(2));
@@ -102,7 +102,7 @@ fn hostile_policy_is_sanitized() {
     for policy in [format!("[toolkit]\n{quoted} = 1\n"), format!("[toolkit]\nrequire = {quoted}\n")] {
         scratch.file("cudaguard.toml", policy);
         let said = harmless(&call(["check"]).dir(scratch.path()).run().expect(2));
-        // A key as it stands, and a value as TOML would spell it.
+        // A key is shown verbatim, and a value in TOML syntax.
         assert!(said.contains("x\\u{1b}[2J") || said.contains("x\\u{1b}[2J"), "{said}");
     }
 }

@@ -1,7 +1,7 @@
-//! A great many machines by chance: what `verify --fleet` counts is what a slow judge counts, who is written from the documents alone
-//! and knows neither the host file nor what is remembered of machines and lines.
+//! Many random machines: `verify --fleet` counts the same verdicts as a slow reference implementation, which follows the
+//! documents and knows neither the host file format nor the caches of machines and lines.
 //!
-//!     CUDAGUARD_HOSTS=1000000 cargo test --release --test e2e machine::million -- --include-ignored
+//! CUDAGUARD_HOSTS=1000000 cargo test --release --test e2e machine::million -- --include-ignored
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -24,10 +24,10 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Machines that a fleet has many of.
+/// Number of machine models in the fleet.
 const MODELS: usize = 200;
 
-/// Releases, and what each supports by its branch; of the last no table tells.
+/// Driver releases, and the CUDA version that the branch of each supports. No table contains the last branch.
 const DRIVERS: [(&str, Option<(u32, u32)>); 7] = [
     ("470.256.02", Some((11, 4))),
     ("525.60.13", Some((12, 0))),
@@ -40,13 +40,13 @@ const DRIVERS: [(&str, Option<(u32, u32)>); 7] = [
 
 const CCS: [(u8, u8); 11] = [(5, 2), (6, 0), (7, 0), (7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (12, 0)];
 
-/// The known facts of a machine.
+/// Known facts of a machine.
 #[derive(Clone, Debug)]
 struct Facts {
     processor: &'static str,
     driver: OfDriver,
     gpus: Option<Vec<((u8, u8), bool)>>,
-    /// `None`: nobody looked; empty: there is none.
+    /// `None` if it was not searched; empty if there is none.
     cudnn: Option<Vec<&'static str>>,
     forced: bool,
     disabled: bool,
@@ -93,7 +93,7 @@ fn facts(dice: &mut Dice) -> Facts {
 }
 
 impl Facts {
-    /// As the slow judge wants them, for a component that opens or links the cuDNN of this major.
+    /// Converts the facts for the reference implementation, for a component that opens or links the cuDNN of this major.
     fn host(&self, manifest: &Manifest) -> Host {
         let wanted = manifest.requires.iter().find_map(|row| match row {
             Requirement::Library { built, linkage, .. } => Some((built.major, *linkage)),
@@ -146,7 +146,7 @@ impl Facts {
         plainly(manifests.iter().map(|manifest| (manifest, self.host(manifest))))
     }
 
-    /// The host file, on one line, as one of several tools that differ in their habits.
+    /// Returns the host file on one line, in one of several equivalent JSON styles.
     fn line(&self, number: usize, dice: &mut Dice) -> String {
         let (habit, blank) = (dice.below(4), [" ", ""][dice.below(2)]);
         let name = match dice.below(50) {
@@ -215,7 +215,7 @@ fn totals_match_slow_judge() {
     let hosts = usize::try_from(number("CUDAGUARD_HOSTS", 20_000)).expect("so many fit");
     let seed = number("CUDAGUARD_SEED", 0x2545_f491_4f6c_dd1d).max(1);
     let scratch = Scratch::new("million");
-    // Programs of which some machines run each, and some do not.
+    // Selects programs that run on some of the machines only.
     let programs: Vec<Vec<Manifest>> = random_programs(seed, 40)
         .into_iter()
         .map(|all| all.into_iter().map(|manifest| Manifest { sealed: true, ..manifest }).collect::<Vec<_>>())
@@ -284,7 +284,7 @@ fn weight(verdict: Verdict) -> usize {
     }
 }
 
-/// The same machines each time; most are of a few models.
+/// Generates the same machines for the same seed. Most of them belong to a few models.
 fn each_host(seed: u64, hosts: usize, mut take: impl FnMut(&Facts, &mut dyn FnMut() -> String)) {
     let mut dice = Dice(seed.rotate_left(7).max(1));
     let models: Vec<Facts> = (0..MODELS).map(|_| facts(&mut dice)).collect();
@@ -295,7 +295,7 @@ fn each_host(seed: u64, hosts: usize, mut take: impl FnMut(&Facts, &mut dyn FnMu
     }
 }
 
-/// The line of one of them.
+/// Returns the line of one machine.
 fn host_line(seed: u64, host: usize) -> String {
     let (mut number, mut found) = (0, String::new());
     each_host(seed, host + 1, |_, line| {
@@ -307,7 +307,7 @@ fn host_line(seed: u64, host: usize) -> String {
     found
 }
 
-/// `verify --fleet -`, a machine at a time; what it cost is told, and held to some megabytes.
+/// Runs `verify --fleet -` and writes one machine at a time. Reports its cost, and limits its memory to some megabytes.
 fn run(
     files: &[PathBuf],
     arguments: &[&str],
@@ -350,7 +350,7 @@ fn run(
     assert!(peak < 96 * 1024, "{peak} KiB");
 }
 
-/// Its most memory in KiB, and its processor time in seconds, so far. Source: proc(5).
+/// Returns the peak memory in KiB and the processor time in seconds of a process. Source: proc(5).
 fn cost(child: &Child) -> (u64, f64) {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id())).expect("it still runs");
     let status = read("status");

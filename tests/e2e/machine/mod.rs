@@ -1,5 +1,5 @@
-//! The command's own look at machines: `probe`, `verify` here, on machines that files and flags describe, and on fleets;
-//! `exec` on a driver that does not fit. No GPU is needed: libcuda is the real one of driver 535, or the fake one.
+//! Machine checks of the command: `probe`, `verify` on this machine, on described machines and on fleets; `exec` with a
+//! driver that does not fit. No GPU is needed: libcuda is the real one of driver 535, or the fake one.
 
 mod bare;
 mod described;

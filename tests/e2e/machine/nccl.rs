@@ -1,4 +1,5 @@
-//! NCCL, which nothing but its descriptor knows: the real one of pip's package, whose file's name says its major alone.
+//! NCCL, which only its descriptor knows. The tests use the real library of the PyPI package, whose file name only contains
+//! its major.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ fn folder() -> PathBuf {
     parts::part("nccl-2.19.3").join("lib")
 }
 
-/// A program that prints what NCCL answers.
+/// Builds a program that prints the version that NCCL returns.
 fn program(to: &Path, objects: &[PathBuf]) {
     let text = "#include <stdio.h>\nextern int ncclGetVersion(int *);\n\
                 int main(void) { int v = 0; return ncclGetVersion(&v) || printf(\"%d\\n\", v) < 0; }\n";
@@ -92,7 +93,7 @@ fn verify_names_the_loaded_nccl() {
     let loaded = value["libraries"].as_array().expect("a list");
     let loaded: Vec<_> = loaded.iter().map(|one| (one["library"].as_str(), one["version"].as_str())).collect();
     assert_eq!(loaded, [(Some("nccl"), Some("2.19.3"))], "{value}");
-    // Where the loader looks for it and finds none, it is the loader that says so.
+    // The loader itself reports a library that it does not find.
     let value = json(&call(["verify", "--json"]).arg(&app).run());
     assert_eq!(value["findings"][0]["code"], "CG210", "{value}");
 }

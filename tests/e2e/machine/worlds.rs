@@ -1,5 +1,5 @@
-//! Machines with a driver and GPUs, in a mount namespace: what `probe` says of them, and `verify` held against what the
-//! guarded program itself does there.
+//! Machines with a driver and GPUs, in a mount namespace: the output of `probe`, and `verify` compared with the start of
+//! the guarded program.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
-/// The note that NVIDIA's own cuda-compat of this release carries.
+/// Note from NVIDIA's cuda-compat of this release.
 const NOTE_575: &str =
     r#"{"format":1,"CUDA version":"12.9","driver":[535,550,560,565,570,575],"device":[1,2,7,8,9,10,11,12,13,14]}"#;
 
@@ -46,7 +46,7 @@ fn jetson() -> World {
     World { kernel: Some("540.4.0"), layout: Layout::Jetson, ..library }
 }
 
-/// A machine that is laid out, with a program beside it.
+/// Fake machine with a program.
 struct Stage {
     scratch: Scratch,
     machine: Machine,
@@ -96,7 +96,7 @@ fn probe_matches_fake_host() {
     }
     assert!(value.get("kind").is_none() && value.get("doubts").is_none(), "{value}");
 
-    // Hidden by the variable: there, and not visible.
+    // The variable hides the GPU: it is present but not visible.
     let seen = |value: &Value| -> Vec<(String, bool)> {
         let gpus = value["gpus"].as_array().expect("GPUs").iter();
         gpus.map(|gpu| (gpu["cc"].as_str().unwrap_or("?").to_owned(), gpu["visible"].as_bool().expect("known")))
@@ -114,10 +114,10 @@ fn probe_matches_fake_host() {
         assert_eq!(value["variables"][VISIBLE], variables[0].1, "{value}");
     }
 
-    // A container that was given one of two.
+    // The container received one of two GPUs.
     let given = r580(&[T4, A100]).each(|n, gpu| (gpu.node, gpu.driven) = (n != 0, n != 0));
     assert_eq!(seen(&probe(&given, &[])), [("8.0".to_owned(), true), ("7.5".to_owned(), false)]);
-    // Its procfs is empty: the driver shows what it drives.
+    // The container's procfs is empty, so the driver lists its GPUs.
     let value = probe(&World { empty: true, ..r580(&[A100]) }, &[]);
     assert_eq!((seen(&value), value["driver"].get("kernel")), (vec![("8.0".to_owned(), true)], None), "{value}");
 
@@ -142,7 +142,7 @@ fn probe_matches_fake_host() {
 
     let value = probe(&World::bare(), &[]);
     assert_eq!(value["driver"], serde_json::json!({"present": false}), "{value}");
-    // No module, no list: that there is no GPU nobody has said.
+    // The absence of a GPU is not proven if there is no kernel module and no list.
     assert!(value.get("gpus").is_none(), "{value}");
 }
 
@@ -153,7 +153,7 @@ fn probe_text_matches_fake_host() {
     snapshot::check("machine/probe_with_gpus", text.split("cuDNN\n").next().expect("a part"));
 }
 
-/// (name, machine, variables, what `verify` says). Refused is what the program itself refuses, for the same reasons.
+/// Cases: name, machine, variables, result of `verify`. `verify` refuses for the same reasons as the program.
 fn verify_predicts_program_start() {
     let manner = |manner| r535(&[A100]).library(|library| library.manner = manner);
     let compat = |note, gpus: &[Gpu]| {
@@ -206,7 +206,7 @@ fn verify_predicts_program_start() {
             |codes: Vec<String>| -> Vec<String> { codes.into_iter().filter(|code| code.ends_with(" error")).collect() };
         let refused = refusing(codes);
         assert_eq!(refused, refusing(sorted(fixture::codes(&report))), "{name}");
-        // And exec says it beforehand, or starts the program, which says nothing more.
+        // `exec` reports the refusal before the start, or starts the program, which reports nothing else.
         let exec = stage.machine.call(command::path(), variables).args(["exec", "--"]).arg(&stage.app).run();
         assert_eq!(exec.status(), started.status(), "{name}: {exec}");
         assert_eq!(
@@ -220,7 +220,7 @@ fn verify_predicts_program_start() {
     }
 }
 
-/// What `probe` wrote there says elsewhere what a look there says.
+/// `verify` with the probed host file equals `verify` on the machine itself.
 fn probe_and_detection_agree() {
     for world in [
         r580(&[A100]),
@@ -245,7 +245,7 @@ fn probe_and_detection_agree() {
 const SHOWN: [&str; 5] =
     ["a good machine", "half updated", "no driver", "the closed kernel module", "a compat that is no longer needed"];
 
-/// (name, machine, variables, codes): what the doctor finds without and with the program.
+/// Cases: name, machine, variables, codes that the doctor reports without and with the program.
 fn doctor_diagnoses_fake_hosts() {
     let outdated = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
     let denied = |world: World| world.each(|_, gpu| (gpu.node, gpu.driven) = (false, false));

@@ -1,4 +1,4 @@
-//! Bazel itself, offline: the rules of the page, and of what it would fetch for C, as much as it asks for.
+//! Bazel, offline: the rules of the documentation, and replacements for the parts of its C rules that Bazel would download.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use cudaguard_tests::{Call, Outcome, Scratch, compiled_once, parts, tools};
 
 use super::{Project, blocks, is_whole};
 
-/// What Bazel's own files load from repositories on the network: names of rules that it has built in.
+/// Files that Bazel's own rules load from repositories on the network. They re-export built-in rules.
 const RULES: &[(&str, &[&str])] = &[
     (
         "cc",
@@ -41,8 +41,8 @@ const RULES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Nothing outside of the project's folder is written. The compiler is the system's own: Bazel hands the folder that it finds one
-/// in to the linker, without quotes.
+/// Returns a call that only writes to the project's directory. It uses the system's compiler, because Bazel passes the
+/// compiler's directory to the linker without quotes.
 fn call(project: &Project) -> Call {
     let home = project.0.join("home");
     let call = project.call(tools::need("bazel")).args(["--max_idle_secs=120", "--nohome_rc"]);
@@ -57,7 +57,7 @@ fn build(project: &Project) -> Outcome {
     call(project).arg("build").args(rules).args(["--color=no", "//:my-model"]).run()
 }
 
-/// No server stays behind; and a folder of Bazel's may be closed for writing, and then nobody but root could remove it.
+/// Stops the server. Makes Bazel's directories writable, because otherwise only root could delete them.
 struct Ended<'a>(&'a Project);
 
 impl Drop for Ended<'_> {
@@ -69,7 +69,7 @@ impl Drop for Ended<'_> {
 
 pub(super) fn bazel() {
     let _ = tools::need("bazel");
-    // It refuses a path with a blank.
+    // Bazel rejects a path with a blank.
     let project = Project::below(Scratch::without_blanks("bazel"));
     let _ended = Ended(&project);
     for (name, rules) in RULES {
@@ -87,7 +87,7 @@ pub(super) fn bazel() {
     let built = build().success();
     assert!(!built.stderr.contains("cudaguard: ") && !built.stderr.contains("[CG"), "{built}");
     is_whole(&project, "bazel-bin/my-model-sealed");
-    // A policy that comes is seen, by both rules.
+    // Both rules detect a new policy.
     let sealed = fs::read(project.path("bazel-bin/my-model-sealed")).expect("it was built");
     project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
     let refused = build();

@@ -1,4 +1,4 @@
-//! Build systems that are neither cargo nor CMake, as docs/start/other-build-systems.md says it: what stands there is what runs here.
+//! Build systems other than cargo and CMake: the tests run the code of docs/start/other-build-systems.md.
 
 mod bazel;
 
@@ -39,7 +39,7 @@ pub(crate) const MAIN: &str = "#include <stdio.h>\nvoid run(int *p);\nint main(i
 pub(crate) const KERNELS: &str =
     "__global__ void k(int *p) { p[threadIdx.x] = 1; }\nextern \"C\" void run(int *p) { k<<<1, 1>>>(p); }\n";
 
-/// The page's blocks of this language, in its order; `""` are the indented ones.
+/// Returns the page's code blocks of this language, in page order; `""` selects the indented ones.
 fn blocks(language: &str) -> Vec<String> {
     let page = fs::read_to_string(places::workspace().join("docs/start/other-build-systems.md")).expect("the page");
     let mut blocks: Vec<String> = Vec::new();
@@ -71,7 +71,7 @@ fn blocks(language: &str) -> Vec<String> {
     blocks
 }
 
-/// A project with a program of C, a kernel, and what makes the commands of the page find what they name.
+/// Project with a C program and a kernel. The commands of the page find the files that they name.
 pub(crate) struct Project(Scratch);
 
 impl Project {
@@ -87,7 +87,7 @@ impl Project {
         project
     }
 
-    /// With the page's file for a build system, these words of it changed.
+    /// Creates a project with the page's file for a build system, with these replacements.
     pub(crate) fn of_page(language: &str, file: &str, changes: &[(&str, &str)]) -> Self {
         let [text] = &blocks(language)[..] else { panic!("one {file}") };
         let mut text = text.clone();
@@ -105,7 +105,7 @@ impl Project {
         self.call(parts::program("make", "make")).arg(variable).run()
     }
 
-    /// Configured, with this type of build, and compiled: what each of them says.
+    /// Configures with this build type and compiles. Returns both results.
     pub(crate) fn meson(&self, kind: &str) -> [Outcome; 2] {
         let call = |words: &[&str]| self.call(parts::program("meson", "meson")).args(words).run().success();
         [call(&["setup", "build", "--buildtype", kind]), call(&["compile", "-C", "build"])]
@@ -119,7 +119,7 @@ impl Project {
         self.0.join("source").join(file)
     }
 
-    /// A call in its folder, where the command, nvcc, make, ninja and meson are found by their names.
+    /// Returns a call in the project's directory, with the command, nvcc, make, ninja and meson in `PATH`.
     fn call(&self, program: impl AsRef<std::ffi::OsStr>) -> Call {
         Call::new(program).env("PATH", self.search_path()).dir(self.0.join("source"))
     }
@@ -140,13 +140,13 @@ impl Project {
         self.call("sh").args(["-ec", line]).run()
     }
 
-    /// The objects of the program, compiled.
+    /// Compiles the objects of the program.
     fn compiled(&self) -> &Self {
         let _ = self.shell("gcc -c main.c && nvcc -arch=sm_80 -c kernels.cu").success();
         self
     }
 
-    /// `embed` with what the program is built with, and these words.
+    /// Runs `embed` with the options of the program's build, and these arguments.
     fn embed(&self, words: &str) -> Outcome {
         self.shell(&format!(
             "cargo-cudaguard embed --name my-model --version 1.2.0 --nvcc nvcc --nvcc-flags -arch=sm_80 {words}"
@@ -154,7 +154,7 @@ impl Project {
     }
 }
 
-/// That the file is guarded and sealed, and starts.
+/// Checks that a file is guarded and sealed, and starts.
 fn is_whole(project: &Project, file: &str) {
     let (file, name) = (project.path(file), "my-model");
     let found = manifest(&file, name);
@@ -174,7 +174,7 @@ fn make_builds_guarded_program() {
     is_whole(&project, "my-model");
     let again = project.make().success();
     assert!(again.stdout.contains("up to date"), "{again}");
-    // What the guard was judged by, and is no longer: no new guard without a word of the makefile.
+    // Inputs of the guard are changed or deleted. The makefile needs no rules to rebuild the guard.
     project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
     fs::remove_file(project.path("guard.o")).expect("it is there");
     let refused = project.make();
@@ -214,7 +214,7 @@ fn documented_commands_build_guarded_program() {
     is_whole(&project, "my-model");
 }
 
-/// The new file takes the place of what stands there, whole, and what was linked stays as it was.
+/// The new file replaces the destination atomically, and the linked file stays unchanged.
 fn seal_writes_another_file() {
     let project = Project::new();
     let lib = parts::cuda("13.0").join("lib64");
@@ -229,19 +229,19 @@ fn seal_writes_another_file() {
     let bytes = |file: &str| fs::read(project.path(file)).ok();
     assert_eq!(bytes("linked"), bytes("before"));
     assert_eq!(bytes("elsewhere").as_deref(), Some("old\n".as_bytes()), "who has the old one open keeps it");
-    // Onto the linked file itself.
+    // The destination is the linked file itself.
     let _ = project.shell("cargo-cudaguard seal linked main.o kernels.o guard.o -o ./linked").success();
     is_whole(&project, "linked");
     let hidden = fs::read_dir(project.path("")).expect("it is there").flatten();
     let hidden: Vec<OsString> =
         hidden.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with('.')).collect();
     assert!(hidden.is_empty(), "{hidden:?}");
-    // Where it cannot go, nothing is lost.
+    // A failed write deletes nothing.
     let nowhere = project.shell("cargo-cudaguard seal linked main.o kernels.o guard.o -o no/folder/my-model");
     assert_eq!(nowhere.status(), Some(2), "{nowhere}");
     assert!(nowhere.stderr.contains("cannot write") && nowhere.stderr.contains("no/folder/my-model"), "{nowhere}");
     is_whole(&project, "linked");
-    // What is refused stands under neither name of what is built.
+    // A refused file exists under neither name.
     let _ = project.shell(&link).success();
     project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
     let refused = project.shell(seal);
@@ -249,7 +249,7 @@ fn seal_writes_another_file() {
     assert!(!project.path("my-model").exists() && project.path("linked").exists(), "{refused}");
 }
 
-/// A plugin, an extension module: the guard is in the library, which starts without a word.
+/// The guard is in a shared library (a plugin, an extension module), which loads without output.
 fn shared_library_is_guarded() {
     let project = Project::new();
     project.write("part.c", "int part(void) { return 7; }\n");
@@ -265,7 +265,7 @@ fn shared_library_is_guarded() {
     assert_eq!((loaded.stdout.as_str(), loaded.stderr.as_str()), ("7\n", ""));
 }
 
-/// The guard as text: for C and C++, by both compilers, in links that throw away what nobody refers to.
+/// The guard as C source works in C and C++, with both compilers, and in links that discard unreferenced sections.
 fn c_strings_are_escaped() {
     let project = Project::new();
     let _ = project.compiled().embed("-o guard.c").success();
@@ -287,10 +287,10 @@ fn c_strings_are_escaped() {
     tools::done_without(&missing);
 }
 
-/// Options of every subcommand.
+/// Options of all subcommands.
 const GLOBAL: [&str; 4] = ["--color", "--help", "--quiet", "--verbose"];
 
-/// The page names every option that there is, and none that is not.
+/// The page lists all options, and no others.
 fn embed_options_are_applied() {
     let page = fs::read_to_string(places::workspace().join("docs/start/other-build-systems.md")).expect("the page");
     let options = |text: &str| {
@@ -320,7 +320,7 @@ fn embed_options_are_applied() {
     }
 }
 
-/// Each of them in words that say what to do in the build's own terms.
+/// Error messages use the terms of the build system.
 fn wrong_arguments_are_rejected() {
     let project = Project::new();
     let seen = |outcome: &Outcome, status: i32, words: &[&str]| {
@@ -342,7 +342,7 @@ fn wrong_arguments_are_rejected() {
         seen(&project.shell(&call), 2, &[named, "No such file or directory"]);
     }
     seen(&project.shell("cargo-cudaguard seal main.c"), 2, &["none of the objects is a guard"]);
-    // A slip of the hand costs no file.
+    // A wrong argument destroys no file.
     seen(&project.embed("-o guard.o"), 0, &[]);
     for file in ["guard.o", "main.c"] {
         seen(&project.shell(&format!("cargo-cudaguard seal {file} guard.o")), 2, &[file]);
@@ -363,7 +363,7 @@ fn wrong_arguments_are_rejected() {
         format!("--release -o guard.o -I '{}' -L '{}'", new.join("include").display(), new.join("lib").display());
     let fine = project.embed(&with_new);
     seen(&fine, 0, &[]);
-    // What was linked without the guard.
+    // The program was linked without the guard.
     project.compiled();
     let lib = parts::cuda("13.0").join("lib64");
     let _ = project
@@ -374,7 +374,7 @@ fn wrong_arguments_are_rejected() {
     assert!(!project.path("my-model").exists());
 }
 
-/// A target that no guard can be made for builds on, and says so once.
+/// A target without a guard continues its build and prints this once.
 fn seal_without_guard_is_rejected() {
     let project = Project::new();
     project.write(

@@ -1,4 +1,4 @@
-//! Wheels, archives and folders of real parts: one answer for the whole, the same however it is packed.
+//! Wheels, archives and directories of real parts: one verdict for the artifact, independent of its format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Packs the folder `tree` in each form, with what everybody has.
+/// Packs the directory `tree` in each format, with common tools.
 const PACK: &str = "
 import os, tarfile, zipfile
 with zipfile.ZipFile('app-1.0-py3-none-any.whl', 'w', zipfile.ZIP_DEFLATED) as wheel:
@@ -45,7 +45,7 @@ for form in ['', 'gz', 'bz2', 'xz']:
             tar.add(os.path.join('tree', entry), entry)
 ";
 
-/// A package that holds a library with kernels, its cuDNN where it looks for it, and a cudart where it does not.
+/// Creates a package with a library that has kernels, a cuDNN on its search path, and a cudart outside its search path.
 fn package(name: &str) -> (Scratch, PathBuf) {
     tools::need("python3");
     tools::need("g++");
@@ -116,8 +116,8 @@ fn artifact_has_one_verdict() {
     assert_eq!(told["verdict"], "refused", "{outcome}");
 }
 
-/// A wheel that carries a libcuda, two cuDNNs and the building machine's folder, and promises what does not fit; and the same with
-/// promises that fit.
+/// A wheel contains a libcuda, two cuDNNs and a directory of the build machine, and declares requirements that do not fit.
+/// The same wheel is checked with requirements that fit.
 fn wheel_requirements_are_checked() {
     let (scratch, _) = package("artefact-promises");
     let tree = scratch.join("tree");
@@ -134,7 +134,7 @@ fn wheel_requirements_are_checked() {
     };
     promise("1.0+cu130", &["nvidia-cuda-runtime==13.0.96"]);
     assert_eq!(found(), [] as [&str; 0]);
-    // An extension that finds its cuDNN elsewhere, and binds what 9.1 does not have.
+    // An extension module finds a cuDNN elsewhere, and binds a function that 9.1 does not have.
     scratch.file(
         "ext.c",
         "int cudnnBackendPopulateCudaGraph(void);\nint g(void) { return cudnnBackendPopulateCudaGraph(); }\n",
@@ -170,13 +170,13 @@ fn wheel_requirements_are_checked() {
     ] {
         assert!(messages.contains(told), "{told} in:\n{messages}");
     }
-    // Told, and no ground to refuse.
+    // It is reported, but does not refuse.
     let verified =
         command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--cudnn", "9.15.1"]).arg(&wheel).run();
     assert!(verified.status() == Some(0) && verified.stderr.contains("warning[CG518]"), "{verified}");
 }
 
-/// Packs `tree` as a conda package, and as the one layer of an image with the variables of `env`.
+/// Packs `tree` as a conda package, and as the only layer of an image with the variables in `env`.
 const PACK_OTHERS: &str = "
 import io, json, os, tarfile
 def add(tar, name, data):
@@ -240,8 +240,8 @@ fn conda_and_image_requirements_are_checked() {
     }
 }
 
-/// One container with nothing but PTX, beside others with machine code: cuBLASLt 12.6 and cuSPARSE 11.7 have such, and run on drivers
-/// that cannot compile it. In a program of one's own that kernel is missed.
+/// A container with only PTX next to containers with machine code: cuBLASLt 12.6 and cuSPARSE 11.7 have these, and run on
+/// drivers that cannot compile the PTX. In the user's own program this kernel would be missing.
 fn stray_container_is_ignored() {
     tools::need("g++");
     let scratch = Scratch::new("stray container");
@@ -272,7 +272,7 @@ fn stray_container_is_ignored() {
     let both = &["usual.o", "stray.o"];
     fs::create_dir_all(scratch.join("tree/lib")).expect("a folder");
     let (mine, theirs) = (link("libmine.so.12", both), link("libcublasLt.so.12", both));
-    // A driver for 13.0 runs the machine code of 13.2, and does not compile its PTX. H100 has nothing but that.
+    // A driver for 13.0 runs the machine code of 13.2, but does not compile its PTX. For H100 the file has only PTX.
     for (file, gpu, status) in
         [(&mine, "A100", 1), (&theirs, "A100", 0), (&theirs, "A10", 0), (&mine, "H100", 1), (&theirs, "H100", 1)]
     {
@@ -285,7 +285,7 @@ fn stray_container_is_ignored() {
     let whole = scratch.join("tree");
     let on = |gpu: &str, file: &Path| command::call(["verify", "--driver", "580.65.06", "--gpu", gpu]).arg(file).run();
     let _ = on("A100", &whole).success();
-    // One that has nothing but PTX does without it where others have machine code, and anybody else's does not.
+    // An NVIDIA library with only PTX is optional if other libraries have machine code. A library of others is not.
     let engine = link("libcusparse.so.12", &["stray.o"]);
     assert!(on("A100", &engine).status() == Some(1) && on("H100", &whole).status() == Some(1));
     let outcome = on("A100", &whole).success();
@@ -297,7 +297,7 @@ fn stray_container_is_ignored() {
     assert!(told.contains("8.0 to 8.6: partial (sm_80); 1 of 2 containers has nothing for it: stray.cu"), "{told}");
 }
 
-/// A cuDNN that the package requires is there once it is installed, and so is what the RPATH of those that load a library finds.
+/// A cuDNN that the package requires counts as installed. So do libraries that the RPATH of their importers finds.
 fn fulfilled_requirements_are_reported() {
     let (scratch, wheel) = package("artefact-kept");
     let tree = scratch.join("tree");
@@ -329,7 +329,7 @@ fn fulfilled_requirements_are_reported() {
     let inspected = command::call(["inspect"]).arg(&wheel).run().success();
     assert!(inspected.stdout.contains("the package requires nvidia-cudnn-cu13>=9.1,<10"), "{inspected}");
     let _ = pack("Requires-Dist: nvidia-cudnn-cu12==8.9.7.29").expect(1);
-    // Whoever loads it says where its libraries lie.
+    // The importer of the library has the runtime path.
     scratch.file("h.c", "int h;\n");
     let rpath = "-Wl,-rpath,$ORIGIN/lib:$ORIGIN/../nvidia/cudnn/lib";
     link("h.c", "tree/app/ext.so", &[rpath, "-Ltree/app/lib", "-lg"]);
@@ -337,8 +337,8 @@ fn fulfilled_requirements_are_reported() {
     assert!(outcome.stdout.contains(": runs"), "{outcome}");
 }
 
-/// The library of a package for each of two CUDA majors, of which a program takes one; and one beside them that nobody needs, with
-/// nothing for most GPUs.
+/// A package contains one library for each of two CUDA majors, of which a program loads one. It also contains an unused
+/// library without code for most GPUs.
 fn per_cuda_libraries_are_selected() {
     let (scratch, wheel) = package("artefact-one-of");
     let (old, cuda) = (parts::cuda("11.8").join("lib/libcudart.so.11.0"), parts::cuda("13.0"));
@@ -369,7 +369,7 @@ fn per_cuda_libraries_are_selected() {
     let _ = judged("470.57.02", "A100").expect(1);
     link("tree/app/lib/libapp_cuda118.so", &old, "k80.o");
     let outcome = judged("470.57.02", "A100").expect(0);
-    // Its machine code is of nvcc 13, so that it is not sure.
+    // nvcc 13 compiled its machine code, so the verdict is unknown.
     assert!(outcome.stdout.contains(": cannot tell"), "by the one for CUDA 11: {outcome}");
     let _ = judged("440.33.01", "A100").expect(1);
     let inspected = command::call(["inspect"]).arg(&wheel).run().success();
@@ -381,7 +381,7 @@ fn per_cuda_libraries_are_selected() {
     let outcome = judged("580.65.06", "A100").expect(0);
     assert!(outcome.stdout.contains("partial"), "{outcome}");
     let _ = judged("580.65.06", "V100").expect(1);
-    // What another one needs is loaded with it.
+    // A library that another one imports is loaded with it.
     scratch.file("user.c", "int user;\n");
     let _ = Call::new("gcc")
         .args(["-shared", "-fPIC", "user.c", "-o", "tree/app/user.so", "-Wl,--no-as-needed"])
@@ -420,7 +420,7 @@ fn sarif_output_is_valid() {
 fn non_archive_is_reported() {
     tools::need("python3");
     let scratch = Scratch::new("artefact-hostile");
-    // Bytes that no archive makes smaller.
+    // Incompressible bytes.
     let noise = (0..0x1_0000_u32).map(|at| at.wrapping_mul(0x9e37_79b9).to_be_bytes()[0]);
     scratch.file("tree/noise", noise.collect::<Vec<u8>>());
     let _ = Call::new("python3").args(["-c", PACK]).dir(scratch.path()).run().success();
@@ -442,7 +442,7 @@ fn non_archive_is_reported() {
     }
 }
 
-/// Inputs that ask for gigabytes of memory: a dictionary, a window, a name, a text, tables.
+/// Inputs that request gigabytes of memory: a dictionary, a window, a name, a text, tables.
 const HOSTILE: &str = r"
 import gzip, lzma, os, struct, tarfile, zipfile, zlib
 block = bytearray(lzma.compress(b'x' * 2000, format=lzma.FORMAT_XZ))
@@ -497,7 +497,7 @@ fn hostile_input_needs_little_memory() {
     tools::need("python3");
     let scratch = Scratch::without_blanks("artefact-memory");
     let _ = Call::new("python3").args(["-c", HOSTILE]).dir(scratch.path()).run().success();
-    // Of what a process may write to itself, in KiB; mapped files are no part of it.
+    // Limits the private memory, in KiB. Mapped files do not count.
     let script = format!("ulimit -d {} && exec \"$0\" \"$1\" \"$2\"", 256 << 10);
     for file in [
         "dictionary.tar.xz",
@@ -520,7 +520,8 @@ fn hostile_input_needs_little_memory() {
     }
 }
 
-/// Libraries for Windows, code for AMD, what follows an ELF image, and links: counted, named, and no ground for "runs".
+/// Libraries for Windows, code for AMD, data after an ELF image, and links are counted and named, and prevent the verdict
+/// "runs".
 fn foreign_members_are_not_examined() {
     let (scratch, _) = package("artefact-foreign");
     let tree = scratch.join("tree");
@@ -537,7 +538,7 @@ fn foreign_members_are_not_examined() {
     dll[..2].copy_from_slice(b"MZ");
     dll[60] = 128;
     dll[128..132].copy_from_slice(b"PE\0\0");
-    // A launcher, as pip has them, is a program without a trace of CUDA.
+    // A launcher of pip is a program without evidence of CUDA.
     fs::write(tree.join("app/t64.exe"), &dll).expect("a file");
     assert_eq!(parts(&verify().expect(0)), [] as [&str; 0]);
     dll[151] = 0x20;
@@ -562,7 +563,7 @@ fn foreign_members_are_not_examined() {
         let outcome = command::call([verb]).arg(&tree).run().success();
         assert!(outcome.stderr.contains("1 part not examined: a Windows PE file: app/k.pyd"), "{outcome}");
     }
-    // A name that looks like a command of a workflow begins no line.
+    // A name that looks like a workflow command does not begin a line.
     let odd = tree.join("::stop-commands::x");
     fs::copy(tree.join("app/packed"), &odd).expect("a copy");
     let outcome = command::call(["inspect", "::stop-commands::x"]).dir(&tree).run().success();
@@ -571,7 +572,7 @@ fn foreign_members_are_not_examined() {
     }
 }
 
-/// No subcommand opens the file that it examines twice, nor a library that it needs.
+/// No subcommand opens the examined file or its libraries twice.
 fn files_are_opened_once() {
     tools::need("strace");
     let (scratch, wheel) = package("artefact-opens");
@@ -596,7 +597,7 @@ fn files_are_opened_once() {
         let paths: Vec<&str> = lines.filter_map(|line| line.split('"').nth(1)).collect();
         let times = |path: &str| paths.iter().filter(|other| **other == path).count();
         assert_eq!(times(&file.display().to_string()), 1, "{verb}: {outcome}\n{text}");
-        // The command itself is loaded with the libraries of the system.
+        // The command itself loads system libraries.
         let ours = paths.iter().filter(|path| path.contains("libcudnn") || path.contains("libcudart"));
         for path in ours {
             assert_eq!(times(path), 1, "{verb}: {path}\n{text}");

@@ -1,4 +1,4 @@
-//! What conda's packages require, as public ones do, held against rattler's own reading of it.
+//! Requirements of public conda packages, compared with the interpretation of rattler.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,12 +14,12 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Lines of people's lock files.
+/// Lines from public lock files.
 const SPECS: &str = include_str!("conda_specs.txt");
-/// The soname that stands in the library until it is given another; room for the longest.
+/// Placeholder soname in the library, as long as the longest soname.
 const ROOM: &str = "libabsentabsentabsent.so.9999";
 
-/// Of a package: a library that comes in it, and the majors that its soname has had.
+/// Returns a library that a package contains, and the majors of its soname.
 fn library(package: &str) -> (&'static str, &'static [u32]) {
     const CUDA: &[u32] = &[9, 10, 11, 12, 13];
     match package.strip_prefix("lib").unwrap_or(package) {
@@ -42,7 +42,7 @@ fn library(package: &str) -> (&'static str, &'static [u32]) {
     }
 }
 
-/// Releases of this major for rattler to choose from: those that the requirement names, and all around them.
+/// Returns releases of this major for rattler to select from: those in the requirement, and many others.
 fn releases(major: u32, range: &str) -> Vec<String> {
     let named = range.split([',', '|', ' ']).map(|one| one.trim_start_matches(['<', '>', '=']).trim_end_matches(".*"));
     let named = named.filter(|one| one.split('.').next() == Some(&major.to_string()) && !one.contains('a'));
@@ -50,8 +50,8 @@ fn releases(major: u32, range: &str) -> Vec<String> {
     named.map(str::to_owned).chain(around).collect()
 }
 
-/// One environment with a package for each requirement and each major that a member of it may need: a finding stands just where no
-/// release of that major is let in.
+/// Builds one environment with a package for each requirement and each major that a member may need. A finding is expected
+/// exactly if the requirement admits no release of that major.
 fn lock_file_requirements_are_checked() {
     let part = parts::part("consumers");
     if Call::new("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]).run().status() != Some(0) {
@@ -116,9 +116,9 @@ fn lock_file_requirements_are_checked() {
     }
     let mut counts = [0, 0];
     for ((spec, member, stem), lets_in) in asked.iter().zip(lets_in) {
-        // A release of these says nothing of a soname.
+        // The releases of these packages do not determine a soname.
         let lets_in = lets_in || ["cufile", "nvToolsExt"].contains(stem);
-        // That an older major is let in, too, is told in other words.
+        // An admitted older major has a different message.
         let refused = found.get(member.as_str()).filter(|message| !message.ends_with(" or newer"));
         assert_eq!(refused.is_none(), lets_in, "{spec}, {member}: {refused:?}");
         counts[usize::from(lets_in)] += 1;

@@ -1,5 +1,5 @@
-//! A FIFO, a socket, a folder, a device, a link to itself, a terabyte of nothing: in the place of each file that the command reads.
-//! It says so, or goes on without; it never waits, and never reads without end.
+//! A FIFO, a socket, a directory, a device, a symbolic link to itself or a sparse file of a terabyte replaces each file
+//! that the command reads. The command reports it or continues without it. It never blocks and never reads endlessly.
 
 use std::fs;
 use std::os::fd::AsRawFd as _;
@@ -25,7 +25,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const ODD: [&str; 6] = ["fifo", "socket", "folder", "device", "loop", "huge"];
 
-/// Puts what is no such file there.
+/// Creates a special file of this kind.
 fn put(kind: &str, path: &Path) {
     let _ = fs::remove_file(path);
     let _ = fs::remove_dir_all(path);
@@ -34,7 +34,7 @@ fn put(kind: &str, path: &Path) {
         "fifo" => {
             let _ = Call::new("mkfifo").arg(path).run().success();
         }
-        // A socket's name may have no more than 108 bytes.
+        // The path of a socket is limited to 108 bytes.
         "socket" => {
             let folder = fs::File::open(path.parent().expect("it has a folder")).expect("a folder");
             let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string());
@@ -52,7 +52,7 @@ fn put(kind: &str, path: &Path) {
     }
 }
 
-/// Ends soon, with a status of ours, in words where it could not look, and without a panic.
+/// Checks that the command ends soon, with one of its statuses, with a message on errors, and without a panic.
 #[track_caller]
 fn ends(call: Call, what: &str) {
     let outcome = call.env("CARGO_NET_OFFLINE", "true").limit(Duration::from_secs(60)).run();
@@ -87,7 +87,7 @@ fn only_named_files_are_opened() {
             &["man", "odd"],
             &["cmake", "install", "--prefix", "odd"],
         ] {
-            // What they write into a folder is not for the next one to find.
+            // Deletes the files that a subcommand wrote into a directory.
             if kind == "folder" {
                 put(kind, &odd);
             }
@@ -104,7 +104,7 @@ fn package(scratch: &Scratch) {
     scratch.file("src/main.rs", "fn main() {}\n");
 }
 
-/// Those that cargo reads before us are its own affair.
+/// Files that cargo reads first are not covered.
 fn project_files_are_opened() {
     let core = places::workspace().join("guard-core");
     let core = core.to_str().expect("UTF-8");
@@ -119,7 +119,7 @@ fn project_files_are_opened() {
     ] {
         for kind in ODD {
             let scratch = Scratch::new("odd-project");
-            // Above it stands the repository of these tests, which `init` would write to.
+            // The repository of these tests is in a parent directory, and `init` would write to it.
             scratch.file(".git/HEAD", "ref: refs/heads/main\n");
             package(&scratch);
             put(kind, &scratch.join(file));
@@ -128,7 +128,7 @@ fn project_files_are_opened() {
     }
 }
 
-/// As `check` finds them by variables, and `embed` by options.
+/// `check` finds the files by variables, and `embed` by options.
 fn toolkit_files_are_opened() {
     let parts = [
         ("version.json", "{\"cuda\":{\"version\":\"12.4.1\"}}"),
@@ -158,7 +158,7 @@ fn toolkit_files_are_opened() {
     }
 }
 
-/// What stands in for a library of the machine's, and the variables that name files.
+/// Replaces a library of the machine, and the files that variables name.
 fn host_files_are_opened() {
     let scratch = Scratch::new("odd-machine");
     package(&scratch);
@@ -197,7 +197,7 @@ fn embed_files_are_opened() {
             }
             ends(call(&[&embed, words].concat(), &scratch), &format!("{kind} {words:?}"));
         }
-        // The facts that stand beside a guard.
+        // The facts file next to a guard.
         let _ = fs::remove_file(scratch.join("guard.c"));
         let _ = call(&["embed", "--name", "app", "-o", "guard.c"], &scratch).run().success();
         put(kind, &scratch.join("guard.c.facts"));

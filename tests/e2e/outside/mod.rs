@@ -1,5 +1,5 @@
-//! What the command meets outside: archives of real parts, files that are none, in every place where one is read, output that
-//! nobody takes, Python, and other people's pipelines.
+//! Environment of the command: archives of real parts, special files in place of each input, output that cannot be written,
+//! Python, and CI pipelines.
 
 mod artefacts;
 mod conda;

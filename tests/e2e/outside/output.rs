@@ -1,4 +1,4 @@
-//! Output that nobody takes: a disk that is full, a reader that has gone away, nothing at all; for each verb.
+//! Output that cannot be written, for each subcommand: a full disk, a closed pipe, a closed stream.
 
 use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -14,10 +14,10 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A machine whose driver is too old for the program.
+/// Machine whose driver is too old for the program.
 const OLD: &str = r#"{"driver":{"user":"535.1","kernel":"535.1","cuda":"12.2"},"gpus":[{"cc":"8.0"}]}"#;
 
-/// A package, a program, and a list of machines that cannot run it.
+/// Creates a package, a program, and a list of machines that cannot run it.
 fn scene() -> Scratch {
     let scratch = Scratch::new("output");
     scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
@@ -35,13 +35,13 @@ fn scene() -> Scratch {
     scratch
 }
 
-/// A pipe whose reader has ended.
+/// Pipe whose reader has exited.
 const GONE: &str = "| :";
 
-/// The command with these words, its streams as a shell leads them.
+/// Runs the command with these arguments and shell redirections.
 fn led(scratch: &Scratch, words: &[&str], redirections: &str) -> Outcome {
     let script = match redirections {
-        // The reader ends before the command starts.
+        // The reader exits before the command starts.
         GONE => "rm -f pipe; mkfifo pipe; : <pipe & exec >pipe; wait $!; exec \"$@\"".to_owned(),
         _ => format!("exec \"$@\" {redirections}"),
     };
@@ -98,7 +98,7 @@ fn subcommands_survive_closed_output() {
     }
 }
 
-/// A list may have no end: whoever stops reading stops the command, and what could not be written is no success.
+/// The list may be endless. The command ends if its reader exits, and unwritten output is not a success.
 fn long_fleet_output_is_cut() {
     let scratch = scene();
     let script = format!("yes '{OLD}' | \"$1\" verify program --fleet - --json");

@@ -1,4 +1,4 @@
-//! The Python face of the command, as the wheel has it: `cargo-cudaguard/python`. The wheel itself is made and used by `.ci/wheel`.
+//! The Python API in the wheel: `cargo-cudaguard/python`. `.ci/wheel` builds and tests the wheel itself.
 
 use cudaguard_tests::{Call, Scratch, Test, command, parts, places, tests, tools};
 
@@ -10,7 +10,8 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Of a library whose code and needs are known: NCCL 2.19.3, made by CUDA 12.3 for compute capabilities 5.0 to 9.0.
+/// Script that checks a library with known code and requirements: NCCL 2.19.3, compiled by CUDA 12.3 for compute
+/// capabilities 5.0 to 9.0.
 const ASKED: &str = r#"
 import cudaguard, sys
 library, host_file = sys.argv[1:]
@@ -61,7 +62,7 @@ fails(ValueError, lambda: cudaguard.verify(library, host=host, driver="535"), "h
 "#;
 
 fn python_functions_work() {
-    // What stands in PATH may be a script that looks for the real one.
+    // The `python3` in PATH may be a script that starts the real one.
     let found = Call::new(tools::need("python3")).args(["-c", "import sys; print(sys.executable)"]).run().success();
     let python = found.stdout.trim_end();
     let library = parts::part("nccl-2.19.3").join("lib/libnccl.so.2");

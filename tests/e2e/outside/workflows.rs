@@ -1,5 +1,5 @@
-//! What stands in other people's pipelines: the action for GitHub's workflows, the hook for pre-commit, the container's last line.
-//! Each is taken from its file and run.
+//! CI pipelines: the GitHub action, the pre-commit hook, the last line of the container recipe. Each test extracts the
+//! commands from the file and runs them.
 
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, places, tests};
 
@@ -19,7 +19,7 @@ fn template(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A program for driver 580, and a folder with the command.
+/// Creates a program for driver 580, and a directory with the command.
 fn scene(name: &str) -> (Scratch, String) {
     let scratch = Scratch::new(name);
     program(&scratch.join("a program"), &[asks_driver()]);
@@ -29,7 +29,7 @@ fn scene(name: &str) -> (Scratch, String) {
     (scratch, path)
 }
 
-/// As the runner starts a step: bash, which ends at the first error.
+/// The runner starts a step with bash, which ends at the first error.
 fn github_action_verifies() {
     let action = template("templates/action/action.yml");
     let (_, step) = action.split_once("- name: Verify\n").expect("the step");
@@ -51,7 +51,7 @@ fn github_action_verifies() {
     let _ = run(&new).success();
     let old = run(&[new[0], ("driver", "535.261.03"), new[2]]).expect(1);
     assert!(old.stdout.contains("::error file=a program::does not run on all of those machines (status 1)"), "{old}");
-    // Each file is looked at, whatever becomes of those before.
+    // Checks all files, even after a failure.
     let both = run(&[("files", "a program\nnone\n"), ("driver", "535.261.03"), new[2]]).expect(2);
     assert!(both.stdout.contains("::error file=a program::") && both.stdout.contains("::error file=none::"), "{both}");
     let fleet = r#"{"driver":{"user":"580.95.05"},"gpus":[{"name":"A100"}]}"#;
@@ -61,7 +61,7 @@ fn github_action_verifies() {
     assert!(nowhere.stdout.contains("::error::set fleet, or driver and gpu"), "{nowhere}");
 }
 
-/// In a package that has nothing of CUDA it passes, and where the policy is none it fails.
+/// The hook passes in a package without CUDA, and fails if the policy is invalid.
 fn pre_commit_hook_checks() {
     let hook = template(".pre-commit-hooks.yaml");
     let entry = hook.lines().find_map(|line| line.trim().strip_prefix("entry: ")).expect("an entry");
@@ -78,7 +78,7 @@ fn pre_commit_hook_checks() {
     assert!(wrong.stderr.contains("requier"), "{wrong}");
 }
 
-/// The last line of the image's recipe, with the program where it is here.
+/// Runs the last line of the container recipe, with the path of the local program.
 fn container_verifies() {
     let recipe = template("templates/examples/docker/Containerfile");
     let lines: Vec<&str> = recipe.lines().collect();

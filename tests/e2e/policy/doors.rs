@@ -1,5 +1,5 @@
-//! One walk, three doors: a build.rs, `cargo cudaguard build` and CMake's step say the same of the same facts, and leave the
-//! same note, byte for byte.
+//! Three front ends share one pipeline: a build.rs, `cargo cudaguard build` and CMake's step report the same findings for the
+//! same facts, and write byte-identical notes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// The policies, by name.
+/// Policies by name.
 const POLICIES: &[(&str, &str)] = &[
     ("none", ""),
     (
@@ -35,10 +35,10 @@ const POLICIES: &[(&str, &str)] = &[
     ),
 ];
 
-/// nvcc's release, and that of the headers.
+/// Releases of nvcc and of the headers.
 const TOOLCHAINS: &[(&str, &str)] = &[("13.0", "13.0"), ("13.0", "12.4")];
 
-/// What the lock says of the toolkit, and whether it is insisted on. A lock of another target says nothing of this one.
+/// Contents of the lock, and whether `--locked` is set. The lock of another target has no effect.
 const LOCKS: &[(&str, bool)] = &[
     ("", false),
     ("[target.x86_64-unknown-linux-gnu]\ntoolkit = \"13.0.131\"\n", false),
@@ -47,10 +47,10 @@ const LOCKS: &[(&str, bool)] = &[
     ("[target.riscv64gc-unknown-linux-gnu]\ntoolkit = \"11.8.89\"\n", true),
 ];
 
-/// What a door says and leaves behind.
+/// Result of a front end.
 #[derive(Debug, PartialEq, Eq)]
 struct Said {
-    /// `error[CG107]`, whatever words stand behind it: they name what was searched, and each door searches elsewhere.
+    /// Findings such as `error[CG107]`, without the message: it names the searched paths, which differ between front ends.
     findings: BTreeSet<String>,
     built: bool,
     note: Option<Vec<u8>>,
@@ -72,7 +72,7 @@ fn descriptor(note: &Path) -> Vec<u8> {
 
 struct Fixture {
     scratch: Scratch,
-    /// A build script that has been compiled.
+    /// Compiled build script.
     script: std::path::PathBuf,
 }
 
@@ -92,11 +92,11 @@ fn compile_script() -> Vec<u8> {
     fs::read(compiled.last().expect("a build script")).expect("a file")
 }
 
-/// One row of the table.
+/// Row of the table.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     policy: &'static str,
-    /// nvcc and headers.
+    /// Releases of nvcc and headers.
     toolchain: (&'static str, &'static str),
     release: bool,
     lock: &'static str,
@@ -108,7 +108,7 @@ impl Fixture {
         let scratch = Scratch::new("doors");
         let (bytes, script) = (scratch.join("build-script.bytes"), scratch.join("build-script"));
         scratch::write(&bytes, once("the build script of policy::doors", compile_script));
-        // Another process writes the program, so that no child of this one has it open for writing.
+        // A child process writes the program, so that no fork of this process has it open for writing.
         let _ = Call::new("install").args(["-m", "755"]).args([&bytes, &script]).run().success();
         for (nvcc, headers) in TOOLCHAINS {
             let beside = scratch.join(format!("{nvcc}-{headers}"));
@@ -119,7 +119,7 @@ impl Fixture {
                 format!("#define CUDA_VERSION {major}0{minor}0\n"),
             );
         }
-        // By a crate that says so, the package reaches CUDA for the command too.
+        // A crate that declares this makes the package reach CUDA for the command, too.
         let dependency = "[dependencies]\ncuda-lib = { path = \"cuda-lib\" }\n";
         scratch::write(&scratch.join("tree/Cargo.toml"), project::package("app") + dependency);
         let library = "[package]\nname = \"cuda-lib\"\nversion = \"0.1.0\"\nlinks = \"cuda\"\n";
@@ -158,7 +158,7 @@ impl Fixture {
         let call = self.call(case, Call::new(&self.script)).env("OUT_DIR", &out).env("PROFILE", profile);
         let call = call.env("CARGO_MANIFEST_DIR", self.scratch.join("tree")).env("CARGO_PKG_NAME", "app");
         let call = call.env("CARGO_PKG_VERSION", "0.1.0").env("TARGET", TARGET).env("HOST", TARGET);
-        // As under `cargo cudaguard`, where the linked file will be looked at.
+        // `cargo cudaguard` sets this variable if it inspects the linked file later.
         let call = call.env("CUDAGUARD_STAMPS", self.scratch.join("stamps"));
         let outcome = if case.locked { call.env("CUDAGUARD_LOCKED", "1") } else { call }.run();
         let built = outcome.status() == Some(0);
@@ -186,7 +186,7 @@ impl Fixture {
         let _ = fs::remove_dir_all(&build);
         let (nvcc, headers) = case.toolchain;
         let root = self.scratch.join(format!("{nvcc}-{headers}/cuda-{nvcc}"));
-        // CMake calls no configuration `dev`; a project may.
+        // CMake itself has no configuration `dev`, but a project may define it.
         let configuration = if case.release { "Release" } else { "dev" };
         let facts = format!(
             "cudaguard-facts 1\ntarget app\ntype EXECUTABLE\ncomponent app\nversion 0.1.0\nsource {tree}\ntop {tree}\n\

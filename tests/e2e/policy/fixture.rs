@@ -1,4 +1,4 @@
-//! Toolkits that compile nothing, and calls that see just one of them.
+//! Fake toolkits that compile nothing, and calls that detect only one of them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,8 +7,8 @@ use std::path::Path;
 use cudaguard::internal::toolchain::SYSROOT;
 use cudaguard_tests::{Call, Project, Scratch, command, project, scratch};
 
-/// A toolkit of this release: an nvcc that says so, a `cuda.h`, and a host compiler that both accept, whatever this machine
-/// has. Stand-ins.
+/// Creates a fake toolkit of this release: an nvcc that prints it, a `cuda.h`, and a host compiler that both accept,
+/// independent of this machine.
 pub(crate) fn toolkit(beside: &Path, release: &str) {
     let (major, minor) = release.split_once('.').expect("two numbers");
     let root = beside.join(format!("cuda-{release}"));
@@ -27,17 +27,17 @@ pub(crate) fn toolkit(beside: &Path, release: &str) {
     scratch::write(&root.join("include/cuda.h"), header);
 }
 
-/// The call, with the toolkit of this release before everything else.
+/// Puts the toolkit of this release first in the search order.
 pub(crate) fn with(call: Call, beside: &Path, release: &str) -> Call {
     let path = std::env::var("PATH").expect("a PATH");
     let nvcc = beside.join(format!("cuda-{release}/bin"));
-    // What the building machine has in the usual places is not seen.
+    // Hides toolkits in the default locations of the build machine.
     let call = call.env("PATH", format!("{}:{path}", nvcc.display())).env(SYSROOT, beside);
     let call = call.env("NVCC_CCBIN", nvcc.join("g++-12"));
     project::LEAD_ELSEWHERE.iter().fold(call, Call::env_remove)
 }
 
-/// A tree that is looked at and never built.
+/// Source tree that is checked but never built.
 pub(crate) struct Tree {
     scratch: Scratch,
 }
@@ -48,7 +48,7 @@ impl Tree {
         for release in ["12.4", "13.0"] {
             toolkit(scratch.path(), release);
         }
-        // A repository of its own: what is above belongs to this one.
+        // Creates a separate repository, because parent directories belong to the repository of these tests.
         scratch::write(&scratch.join("tree/.git/HEAD"), "ref: refs/heads/main\n");
         for (file, text) in files {
             scratch::write(&scratch.join("tree").join(file), text);
@@ -56,10 +56,10 @@ impl Tree {
         Self { scratch }
     }
 
-    /// One package, `app 0.1.0`.
+    /// Creates one package, `app 0.1.0`.
     pub(crate) fn package(name: &str) -> Self {
         let manifest = cudaguard_tests::project::package("app");
-        // cargo writes no lock of its own where it is told --locked.
+        // cargo does not write a lock with --locked.
         let lock = "version = 3\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\n";
         Self::new(name, &[("Cargo.toml", &manifest), ("Cargo.lock", lock), ("src/main.rs", "fn main() {}\n")])
     }
@@ -76,20 +76,20 @@ impl Tree {
         fs::read_to_string(self.scratch.join("tree").join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
 
-    /// `cargo cudaguard` with the toolkit of this release.
+    /// Returns a call of `cargo cudaguard` with the toolkit of this release.
     pub(crate) fn call(&self, release: &str, arguments: &[&str]) -> Call {
         let call = command::call(arguments).dir(self.scratch.join("tree")).env("CARGO_NET_OFFLINE", "true");
         let call = match std::env::var_os("CARGO") {
             Some(cargo) => call.env("CARGO", cargo),
             None => call,
         };
-        // The cc crate's choice: nothing is compiled in such a tree.
+        // Sets the compiler of the cc crate; nothing is compiled in such a tree.
         let compiler = self.beside().join(format!("cuda-{release}/bin/g++-12"));
         with(call, self.beside(), release).env("CXX", compiler)
     }
 }
 
-/// Toolkits beside a project.
+/// Adds toolkits next to a project.
 pub(crate) fn equipped(project: Project) -> Project {
     for release in ["12.4", "13.0"] {
         toolkit(project.beside(), release);

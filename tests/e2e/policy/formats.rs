@@ -1,11 +1,11 @@
-//! Findings for machines.
+//! Machine-readable findings.
 
 use cudaguard_tests::{Outcome, Project, tests};
 use serde_json::Value;
 
 use super::fixture::{Tree, equipped, with};
 
-/// A policy that asks for another toolkit, and allows what is not there.
+/// Returns a package whose policy requires another toolkit and has an unused `allow`.
 fn tree(name: &str) -> Tree {
     let tree = Tree::package(name);
     tree.write("cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n");
@@ -50,7 +50,7 @@ fn check_formats_match_snapshot() {
     assert!(wrong.stderr.contains("sarif"), "{wrong}");
 }
 
-/// A typing error in a workflow is no green check.
+/// A typing error in a workflow must not pass.
 fn nothing_to_check_is_reported() {
     let tree = tree("forms-nothing");
     for (arguments, words) in [
@@ -77,7 +77,7 @@ fn nothing_to_check_is_reported() {
     let _ = tree.call("12.4", &["check", "--target", "aarch64-unknown-linux-gnu"]).run().success();
 }
 
-/// GitHub knows paths from the repository's top only.
+/// GitHub resolves paths from the top of the repository.
 fn subdirectory_paths_are_relative() {
     let manifest = cudaguard_tests::project::package("app");
     let tree = Tree::new(
@@ -108,7 +108,7 @@ fn workflow_annotations_are_printed() {
     assert!(!fine.stderr.contains("::"), "{fine}");
 }
 
-/// What a build script says cargo passes on, indented, where the build fails; the runner passes over blanks.
+/// cargo prints the output of a failing build script indented, and the runner ignores leading blanks.
 fn build_script_annotations_are_printed() {
     let project = equipped(Project::guarded("annotated").file("src/main.rs", "fn main() {}\n"));
     project.write("cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n");
@@ -119,7 +119,7 @@ fn build_script_annotations_are_printed() {
     assert!(ours[0].starts_with("::error title=CG103%3A ") && ours[0].contains("%0Ahint: "), "{said}");
     let plain = call(&project).run().expect(101);
     assert!(!plain.stderr.contains("::error"), "{plain}");
-    // What cannot be read is no finding, and shows all the same.
+    // An unreadable policy is not a finding, but is annotated anyway.
     project.change("cudaguard.toml", "[build]\nrelese = \"warn\"\n");
     let by_cargo = call(&project).env("GITHUB_ACTIONS", "true").run().expect(101);
     let check = with(project.cudaguard(["check"]), project.beside(), "12.4").env("GITHUB_ACTIONS", "true");

@@ -1,4 +1,4 @@
-//! `init` in several kinds of project, each of which then builds.
+//! `init` in different kinds of projects, each of which builds afterwards.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use cudaguard_tests::{Call, Project, command, crates, parts, places, project, sc
 
 use super::fixture::{Tree, equipped, with};
 
-/// A project whose registry has the `cudaguard` of this repository.
+/// Returns a project whose registry contains the `cudaguard` of this repository.
 fn settled(name: &str) -> Project {
     let seed = Project::guarded(name);
     let manifest = fs::read_to_string(seed.path().join("Cargo.toml")).expect("it was written");
@@ -26,7 +26,7 @@ fn read(project: &Project, file: &str) -> String {
     fs::read_to_string(project.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// The command as from a registry: it lies in no checkout, and there is no record of it.
+/// Returns a call of a command that was installed from a registry: it is outside a checkout and has no install record.
 fn installed(project: &Project, arguments: &[&str]) -> Call {
     let command = project.beside().join("root/bin/cargo-cudaguard");
     if !command.exists() {
@@ -37,7 +37,7 @@ fn installed(project: &Project, arguments: &[&str]) -> Call {
     with(call.env("CARGO_NET_OFFLINE", "true"), project.beside(), "12.4")
 }
 
-/// `init` twice, the second time without a change; then a build. Answers what the first said.
+/// Runs `init` twice, the second time without a change, and builds. Returns the output of the first run.
 fn init(project: &Project, files: &[&str]) -> String {
     let call = |arguments: &[&str]| installed(project, arguments);
     let said = call(&["init"]).run().success().stdout;
@@ -64,8 +64,8 @@ fn init_guards_a_program() {
     let _ = with(project.cargo(["package", "--offline", "--allow-dirty"]), project.beside(), "12.4").run().success();
 }
 
-/// `cargo publish` refuses `--offline`, so that whoever has no network has a registry in a folder, and vendored crates. Every
-/// request to elsewhere fails here.
+/// `cargo publish` rejects `--offline`, so the test uses a registry in a directory and vendored crates. All requests to the
+/// network fail.
 fn guarded_crate_can_be_published() {
     tools::need("git");
     let manifest = project::package("init-publish").replace("publish = false\n", "");
@@ -89,7 +89,8 @@ fn guarded_crate_can_be_published() {
     assert!(run.stderr.contains("Verifying init-publish") && run.stderr.contains("dry run"), "{run}");
 }
 
-/// Before a registry has the library: from a checkout, and it builds; from a repository, as cargo is told of one.
+/// Covers the time before the library is in a registry: the dependency comes from a checkout, which builds, or from a
+/// repository that cargo recorded.
 fn init_works_from_other_directory() {
     let guard_core = places::workspace().join("guard-core").display().to_string();
     let bare = |name: &str| {
@@ -111,7 +112,7 @@ fn init_works_from_other_directory() {
     let patch = format!("patch.crates-io.cudaguard.path = '{guard_core}'");
     let package = ["package", "--offline", "--allow-dirty", "--config", &patch];
     let _ = with(project.cargo(package), project.beside(), "12.4").run().success();
-    // Where nobody names it, from where the command came itself.
+    // By default the dependency comes from the source of the command.
     let project = bare("init-record");
     let record = |source: &str| {
         let version = env!("CARGO_PKG_VERSION");
@@ -139,8 +140,8 @@ fn init_works_from_other_directory() {
     );
 }
 
-/// From a packed crate, unpacked where a path has blanks and letters beyond ASCII, into a package with build-dependencies and in such
-/// a place; and beside a build script, where what it says is done by hand.
+/// Unpacks a packaged crate at a path with blanks and non-ASCII characters. Runs `init` in a package with
+/// build-dependencies at such a path, and in one with a build script, whose change is applied manually.
 fn init_works_in_odd_paths() {
     let seed = Project::guarded("init-odd");
     let folder = seed.beside().join("ein Klon ü");
@@ -210,13 +211,13 @@ fn init_guards_a_member() {
     assert_eq!(read(&project, "Cargo.toml"), "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n");
 }
 
-/// The workflow's lines without comments.
+/// Returns the lines of the workflow without comments.
 fn lines(workflow: &str) -> Vec<&str> {
     workflow.lines().map(str::trim).filter(|line| !line.starts_with('#')).collect()
 }
 
-/// GitHub reads workflows at the repository's top only; each project of a repository has its own.
-/// With a path outside of the repository there is no workflow.
+/// GitHub only reads workflows at the top of the repository, and each project in a repository gets its own. With a path
+/// outside the repository there is no workflow.
 const URL: &str = "https://example.com/cudaguard";
 
 fn init_works_below_repository_root() {
@@ -228,7 +229,7 @@ fn init_works_below_repository_root() {
             ("native/the app/src/main.rs", MAIN),
             ("native/the app/src/kernels.cu", ""),
             ("c/CMakeLists.txt", "project(demo LANGUAGES C)\nadd_executable(demo main.c)\n"),
-            // In a worktree or a submodule it is a file.
+            // `.git` is a file in a worktree or a submodule.
             ("module/.git", "gitdir: ../.git/modules/module\n"),
             ("module/app/Cargo.toml", &manifest),
             ("module/app/src/main.rs", MAIN),
@@ -266,7 +267,7 @@ fn init_works_below_repository_root() {
     }
 }
 
-/// GitHub's runners have no toolkit, so that a job there would fail.
+/// GitHub's runners have no toolkit, so a job would fail.
 fn workflow_is_omitted_if_toolkit_required() {
     for (policy, requires) in [("", false), ("[toolkit]\nrequire = \">=12\"\n", true)] {
         let tree = Tree::package("init-waits");
@@ -274,7 +275,7 @@ fn workflow_is_omitted_if_toolkit_required() {
         let said = tree.call("12.4", &["init"]).run().success().stdout;
         let written = tree.beside().join("tree").join(WORKFLOW).exists();
         assert_eq!((written, said.contains("no workflow: the policy requires")), (!requires, requires), "{said}");
-        // The result that such a job would have.
+        // Runs the command of such a job.
         let runner = tree.call("none", &["check", "--workspace", "--release"]).run();
         let _ = runner.expect(i32::from(requires));
     }
@@ -309,7 +310,7 @@ fn packages_without_cuda_are_skipped() {
     assert_eq!(there(), [true, true, true]);
 }
 
-/// A build script there would warn in each build that it guards nothing.
+/// A build script in a proc-macro package would warn in each build that it has no guard.
 fn init_skips_proc_macros() {
     let member = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
     let macros = member("macros") + "[lib]\nproc-macro = true\n";
@@ -349,7 +350,7 @@ fn init_keeps_existing_policy() {
     assert_eq!(read(&project, "cudaguard.toml"), policy);
 }
 
-/// The one target of the project is embedded, and builds guarded.
+/// The only target of the project gets a guard, and the project builds.
 fn init_guards_cmake_project() {
     let lists = "cmake_minimum_required(VERSION 3.24)\nproject(demo LANGUAGES C)\nadd_executable(demo main.c)\n";
     let tree = Tree::new("init-cmake", &[("CMakeLists.txt", lists), ("main.c", "int main(void) { return 0; }\n")]);
@@ -380,7 +381,7 @@ fn init_guards_cmake_project() {
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
 }
 
-/// Where nobody but a person knows which target is meant, it is told, and nothing is touched.
+/// If only the user can decide which target to guard, `init` prints this and changes nothing.
 fn init_asks_for_cmake_target() {
     let lists = "project(demo LANGUAGES C)\nadd_executable(app main.c)\nadd_executable(tool main.c)\n";
     let tree = Tree::new("init-cmake-several", &[("CMakeLists.txt", lists)]);

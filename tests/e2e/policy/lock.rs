@@ -24,7 +24,7 @@ fn lock_is_written_and_updated() {
         assert_eq!(tree.call("12.4", arguments).run().success().clean_stderr(), "", "{arguments:?}");
     }
 
-    // Another toolkit: an error in release and by --locked, a warning otherwise.
+    // A different toolkit is an error in release builds and with --locked, and a warning otherwise.
     let refused = tree.call("13.0", &["check", "--release"]).run().expect(1).clean_stderr();
     snapshot::check("policy/drift", &snapshot::paths(&refused, &[(tree.beside(), "SCENE")]));
     for option in ["--locked", "--frozen"] {
@@ -37,7 +37,7 @@ fn lock_is_written_and_updated() {
         let _ = tree.call("13.0", &["check"]).env("CUDAGUARD_LOCKED", value).run().expect(status);
     }
 
-    // Allowed with a reason, and back.
+    // Allows the drift with a reason, and reverts it.
     let policy = tree.read("cudaguard.toml");
     tree.write("cudaguard.toml", &format!("{policy}[allow]\nCG107 = \"trying 13\"\n"));
     let allowed = tree.call("13.0", &["check", "--release", "--locked"]).run().success().clean_stderr();
@@ -51,14 +51,14 @@ fn lock_is_written_and_updated() {
     assert_eq!(tree.read(FILE), lock.replace("12.4.131", "13.0.131"));
     assert_eq!(tree.call("13.0", &["check", "--release", "--locked"]).run().success().clean_stderr(), "");
 
-    // Archs by a variable that was not set when the lock was written.
+    // A variable that was unset when the lock was written adds archs.
     let drifted = tree.call("13.0", &["check", "--release"]);
     tree.write("cudaguard.toml", "");
     let drifted = drifted.env("CUDAARCHS", "75").run().expect(1).clean_stderr();
     assert!(drifted.contains("archs is not the one that is locked: sm_80 compute_90 → "), "{drifted}");
     assert!(drifted.contains("(CUDAARCHS)"), "by which source: {drifted}");
 
-    // A container's list for PyTorch is not this project's.
+    // A container's arch list for PyTorch does not concern this project.
     for (verb, words) in [(&["lock"][..], "toolkit: 13.0.131"), (&["check", "--release", "--locked"], "")] {
         let said = tree.call("13.0", verb).env("TORCH_CUDA_ARCH_LIST", "8.0+PTX").run().success();
         assert!(said.stdout.contains(words) && said.clean_stderr().is_empty(), "{said}");
@@ -135,7 +135,7 @@ fn non_regular_lock_is_not_opened() {
 }
 
 fn lock_applies_to_guarded_builds() {
-    // What the policy asks says that CUDA is meant; nothing else here would.
+    // Only the policy shows that this package uses CUDA.
     let policy = "[toolkit]\nrequire = \">=12\"\n";
     let project = Project::new("lock-wrapped").file("src/main.rs", "fn main() {}\n").file("cudaguard.toml", policy);
     let project = equipped(project);
@@ -165,11 +165,11 @@ fn lock_applies_to_plain_cargo() {
     assert!(failed.stderr.contains("error[CG107]: "), "{failed}");
     let warned = cargo("13.0", &["build"]).env("CUDAGUARD_LOCKED", "0").run().success();
     assert!(warned.stderr.contains("warning[CG107]: "), "{warned}");
-    // --locked reaches the build script only by way of the command.
+    // The build script only receives --locked through the command.
     let failed = with(project.cudaguard(["build", "--locked"]), &beside, "13.0").run().expect(101);
     assert!(failed.stderr.contains("error[CG107]: "), "{failed}");
 
-    // Accepted: what is guarded is built again, once.
+    // The lock is updated, and the guard is built once more.
     let lock = std::fs::read_to_string(project.path().join(FILE)).expect("it was written");
     let _ = cargo("13.0", &["build"]).run().success();
     project.change(FILE, lock.replace("12.4.131", "13.0.131"));

@@ -1,4 +1,4 @@
-//! What a project asks of its builds: the lock, and how findings reach editors and CI.
+//! Requirements of a project on its builds: the policy and the lock, and findings in editors and CI.
 
 mod doors;
 mod fixture;

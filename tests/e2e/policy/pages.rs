@@ -1,4 +1,4 @@
-//! What the repository says of itself, held against the code.
+//! Pages and tables of the repository, compared with the code.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -83,7 +83,7 @@ are added.
 These tables are generated from `templates/cudaguard.schema.json`, the JSON schema for editors.
 ";
 
-/// The tables of every key, as the schema has them.
+/// Returns the page with tables of all keys, from the schema.
 fn policy_page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../templates/cudaguard.schema.json");
     let schema: Value = serde_json::from_slice(&fs::read(path).expect("the schema is there")).expect("it is JSON");
@@ -109,7 +109,7 @@ fn policy_page() -> String {
     page
 }
 
-/// The codes in Rust, the words of the shim and the page are what the table of findings says.
+/// The Rust codes, the shim's messages and the page are generated from the table of findings.
 fn findings_page_matches_table() {
     for (name, text) in cudaguard_findings::read().written() {
         let kept = fs::read_to_string(cudaguard_findings::workspace().join(name)).unwrap_or_default();
@@ -117,7 +117,8 @@ fn findings_page_matches_table() {
     }
 }
 
-/// What people lean on, and read: no code, weight, effect or word changes unseen. The explanations stand in `docs/reference/findings.md`.
+/// A snapshot shows changes of codes, severities, effects and messages, which users depend on. `docs/reference/findings.md`
+/// contains the explanations.
 fn findings_table_roundtrips() {
     snapshot::check("policy/findings", &as_read(&cudaguard_findings::read()));
 }
@@ -153,15 +154,14 @@ fn as_read(findings: &Findings) -> String {
     text
 }
 
-/// No value of the table can be another one unseen: each, changed, is one that cannot be read, that does not go together with
-/// the rest, or that reads otherwise.
+/// Changes each value of the table. The changed table must be unreadable, inconsistent, or read differently.
 fn findings_values_are_used() {
     let path = cudaguard_findings::workspace().join(cudaguard_findings::TABLE);
     let source = fs::read_to_string(path).expect("the table");
     let (head, findings) = source.split_once("\n[[finding]]\n").expect("findings");
     let mut columns = each_value_counts(&source, head);
     for finding in findings.split("\n[[finding]]\n") {
-        // Each by itself: reading all of them for every change would take a quarter of a minute.
+        // Each finding is parsed separately: parsing all of them for each change would take a quarter of a minute.
         let alone = format!("{head}\n[[finding]]\n{finding}");
         columns.extend(each_value_counts(&alone, &alone[head.len()..]));
     }
@@ -172,7 +172,7 @@ fn findings_values_are_used() {
     }
 }
 
-/// Changes each value in this part of a table; the keys of those values.
+/// Changes each value in this part of a table. Returns the keys of those values.
 fn each_value_counts(source: &str, part: &str) -> BTreeSet<String> {
     let right = as_read(&Findings::of(source));
     let (before, after) = source.split_once(part).expect("it is a part of it");
@@ -197,7 +197,7 @@ fn each_value_counts(source: &str, part: &str) -> BTreeSet<String> {
     columns
 }
 
-/// Another value of the same kind.
+/// Returns a different value of the same kind.
 fn otherwise(value: &str) -> Option<String> {
     const WORDS: [(&str, &str); 6] = [
         ("error", "warning"),
@@ -216,9 +216,9 @@ fn otherwise(value: &str) -> Option<String> {
     match value {
         "true" => Some("false".to_owned()),
         "false" => Some("true".to_owned()),
-        // Its lines follow.
+        // A multi-line text begins here.
         "\"\"\"" => None,
-        // A field: what it means is for those who write the table.
+        // A field documents a value for authors of the table.
         _ if value.starts_with("{ kind") => {
             let other = if value.contains("\"number\"") { "text" } else { "number" };
             let (head, rest) = value.split_once("kind = \"")?;
@@ -231,13 +231,13 @@ fn otherwise(value: &str) -> Option<String> {
     }
 }
 
-/// What a row of the table says goes together, and every finding says what to do, or that nothing needs to be done.
+/// The rows of the table are consistent, and each finding has a hint or states that no action is needed.
 fn findings_rows_are_consistent() {
     let wrong = apart(&cudaguard_findings::read());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What does not go together.
+/// Returns the inconsistencies.
 fn apart(findings: &Findings) -> Vec<String> {
     let mut wrong = Vec::new();
     for row in &findings.rows {
@@ -281,7 +281,7 @@ fn apart(findings: &Findings) -> Vec<String> {
     wrong
 }
 
-/// Findings that no test names are findings that nobody has seen.
+/// Each finding must be named in a test.
 fn findings_are_all_tested() {
     fn sources(folder: &Path, found: &mut String) {
         for entry in fs::read_dir(folder).expect("a folder").flatten() {
@@ -319,7 +319,8 @@ Run the command as `cargo cudaguard` or `cargo-cudaguard`. The wheel for pip als
 `cargo cudaguard -- nextest run`. [Exit status](exit-status.md) lists the exit codes, and [JSON output](json.md) the keys of `--json`.
 ";
 
-/// The help of the command and of each subcommand. For cargo's own subcommands it would show cargo's help.
+/// Returns a page with the help of the command and of each subcommand. `build` and similar subcommands are called as `cargo
+/// cudaguard`, because otherwise cargo would show its own help.
 fn command_line_page() -> String {
     let help = |words: &[&str]| command::call(["cudaguard"]).args(words).arg("--help").run().success().stdout;
     let index = help(&[]);
@@ -343,7 +344,7 @@ fn policy_keys_are_documented() {
     held("docs/reference/policy.md", &policy_page());
 }
 
-/// Holds a page that is kept against what it is written from.
+/// Compares a generated page with the tree, or writes it if CUDAGUARD_BLESS is set.
 pub(crate) fn held(name: &str, page: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
     if std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty()) {
@@ -356,7 +357,7 @@ pub(crate) fn held(name: &str, page: &str) {
     assert!(kept == page, "{name}: CUDAGUARD_BLESS=1 rewrites it");
 }
 
-/// Words as they stand on a command line, and what bash offers for the last one.
+/// Pairs of a command line and bash's completions of its last word.
 fn bash_completes_subcommands_and_options() {
     let script = command::call(["completions", "bash"]).run().success().stdout;
     let scratch = Scratch::new("completions");
@@ -385,7 +386,7 @@ fn bash_completes_subcommands_and_options() {
     }
 }
 
-/// A page for every verb, each with its options and without a word that `man` stumbles over.
+/// Each subcommand has a manual page with its options, and `man` accepts the page.
 fn manual_pages_cover_all_subcommands() {
     let scratch = Scratch::new("manual");
     let folder = scratch.join("share/man/man1");
@@ -401,7 +402,7 @@ fn manual_pages_cover_all_subcommands() {
         assert!(index.contains(&format!("cargo-cudaguard-{verb}(1)")), "{verb}: {index}");
         assert!(page(&format!("cargo-cudaguard-{verb}.1")).contains(".SH NAME"), "{verb}");
     }
-    // What the help says is what the page says: each verb, and each of its options.
+    // The manual pages list the same subcommands and options as the help.
     let help = command::call(["--help"]).run().success().stdout;
     let (_, listed) = help.split_once("<COMMAND>\n").expect("the usage");
     let verbs: Vec<&str> = listed
@@ -413,7 +414,7 @@ fn manual_pages_cover_all_subcommands() {
     assert!(verbs.len() > 15, "{help}");
     for verb in verbs {
         let page = page(&format!("cargo-cudaguard-{verb}.1"));
-        // Of these cargo's own help is shown, and cargo has pages of its own.
+        // cargo shows its own help for these subcommands, and has its own manual pages.
         if ["build", "run", "test", "install"].contains(&verb) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! Machines laid out from real parts, and two packages that are built on them, again and again: one with `embed!()` for
-//! plain cargo, one without for `cargo cudaguard`.
+//! Machines that consist of real parts, and two packages that are built on them repeatedly: one with `embed!()` for plain
+//! cargo, one without for `cargo cudaguard`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,39 +10,39 @@ use cudaguard::internal::toolchain::SYSROOT;
 use cudaguard_tests::{Call, Outcome, Project, Scratch, command, layout, parts, scratch, snapshot, tools};
 use serde_json::Value;
 
-/// One way of getting it wrong.
+/// A wrong setup.
 pub(crate) struct Recipe {
-    /// In the snapshot's name.
+    /// Part of the snapshot's name.
     pub(crate) name: &'static str,
-    /// What stands on the machine, and which variables are set.
+    /// Creates the files of the machine and sets its variables.
     pub(crate) machine: fn(&mut Machine),
-    /// `cudaguard.toml`.
+    /// Contents of `cudaguard.toml`.
     pub(crate) policy: &'static str,
-    /// The errors of a release build by plain cargo, in order; each must be allowed for it to pass.
+    /// Errors of a release build by plain cargo, in order. The build passes if each is allowed.
     pub(crate) errors: &'static [&'static str],
-    /// What plain cargo warns of in every profile: only the linked file can tell.
+    /// Warnings of plain cargo in each profile, about facts that only the linked file shows.
     pub(crate) warnings: &'static [&'static str],
-    /// Those by `cargo cudaguard`, where they are others: it looks into the linked file.
+    /// Errors of `cargo cudaguard` if they differ, because it inspects the linked file.
     pub(crate) observed: Option<&'static [&'static str]>,
 }
 
-/// A folder in which a machine is laid out, and the variables of its builds.
+/// Directory with the files of a machine, and the variables of its builds.
 pub(crate) struct Machine {
     root: PathBuf,
     variables: Vec<(String, OsString)>,
-    /// Folders before the building machine's `PATH`.
+    /// Directories that precede `PATH` of the build machine.
     path: Vec<PathBuf>,
     /// `cudaguard.lock` of the package.
     pub(crate) lock: Option<String>,
 }
 
 impl Machine {
-    /// Nothing but this building machine.
+    /// Creates a machine without additional files.
     pub(crate) fn in_folder(root: PathBuf) -> Self {
         Self { root, variables: Vec::new(), path: Vec::new(), lock: None }
     }
 
-    /// A call on this machine: what the building machine has in the usual places is not seen.
+    /// Runs a call on this machine. Toolkits in the default locations of the build machine are hidden.
     pub(crate) fn on(&self, call: Call) -> Call {
         fs::create_dir_all(&self.root).expect("a scratch folder takes folders");
         let inherited = std::env::var_os("PATH").unwrap_or_default();
@@ -82,12 +82,12 @@ impl Machine {
         symlink(to, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
-    /// A real toolkit with its root here.
+    /// Links a real toolkit to this root.
     pub(crate) fn cuda(&self, root: &str, version: &str) {
         self.all_of(root, &parts::cuda(version));
     }
 
-    /// The same, in use: its nvcc is the first in `PATH`, and `CUDA_HOME` names it.
+    /// Links a real toolkit and selects it: its nvcc is first in `PATH`, and `CUDA_HOME` is its root.
     pub(crate) fn cuda_in_use(&mut self, version: &str) {
         let root = format!("cuda-{version}");
         self.cuda(&root, version);
@@ -95,14 +95,14 @@ impl Machine {
         self.set_at("CUDA_HOME", &root);
     }
 
-    /// nvcc 11.8 with a host compiler that it takes.
+    /// Selects nvcc 11.8 with a supported host compiler.
     pub(crate) fn cuda_11_8_in_use(&mut self) {
         self.cuda_in_use("11.8");
         tools::need("g++-11");
         self.set("NVCC_CCBIN", "g++-11");
     }
 
-    /// A real cuDNN with its root here.
+    /// Links a real cuDNN to this root.
     pub(crate) fn cudnn(&self, root: &str, version: &str) {
         self.all_of(root, &parts::cudnn(version));
     }
@@ -114,25 +114,25 @@ impl Machine {
         }
     }
 
-    /// One file of a part.
+    /// Links one file of a part.
     pub(crate) fn one_of(&self, path: &str, part: &Path) {
         layout::link(part, &self.at(path));
     }
 
-    /// The same as a file of its own: what stands beside it is what stands here.
+    /// Copies one file of a part, so that its directory is the one of the copy.
     pub(crate) fn copy_of(&self, path: &str, part: &Path) {
         let path = self.at(path);
         fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("a scratch folder takes folders");
         let _ = fs::copy(part, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
-    /// A program that answers to `--version` and to nothing else.
+    /// Creates a program that only supports `--version`.
     pub(crate) fn program(&self, path: &str, says: &str) {
         self.file(path, &format!("#!/bin/sh\necho '{says}'\n"));
         fs::set_permissions(self.at(path), fs::Permissions::from_mode(0o755)).expect("a mode can be set");
     }
 
-    /// A kernel compiled by the real nvcc of this version, with the cudart of its toolkit: linked into the program.
+    /// Compiles a kernel with the real nvcc of this version and links it into the program, with the cudart of its toolkit.
     pub(crate) fn kernel(&mut self, version: &str, flags: &str) {
         self.file("kernel.cu", "__global__ void first(int *p) { p[threadIdx.x] = 1; }\n");
         let (object, cuda) = (self.at("kernel.o"), parts::cuda(version));
@@ -148,10 +148,10 @@ impl Machine {
     }
 }
 
-/// A package that embeds the guard, and has kernels among its sources, is judged before it is linked.
+/// This file gives the embedding package kernels, so it is checked before it is linked.
 const KERNELS: &str = "kernels/none.cu";
 
-/// Links what a recipe has compiled.
+/// Build script that links the objects of a recipe.
 const BUILD_RS: &str = r#"fn main() {
     println!("cargo:rerun-if-env-changed=RECIPE_LINKS");
     let links = std::env::var("RECIPE_LINKS").unwrap_or_default();
@@ -171,7 +171,7 @@ const BUILD_RS: &str = r#"fn main() {
 pub(crate) struct Lane {
     embedded: Project,
     plain: Project,
-    /// Where their machines stand: LDFLAGS is a list that blanks divide.
+    /// Parent of the machines. Its path contains no blanks, because LDFLAGS is split at blanks.
     machines: Scratch,
 }
 
@@ -207,7 +207,8 @@ impl Lane {
         }
     }
 
-    /// Builds by this recipe: refused in release, warned of in dev, allowed with a reason that is recorded.
+    /// Builds with this recipe: it is refused in release and warned of in dev, and builds if it is allowed with a reason,
+    /// which the manifest records.
     pub(crate) fn build(&self, recipe: &Recipe) {
         let Recipe { name, machine: lay, policy, errors, warnings, observed } = recipe;
         let root = self.machines.join(name);
@@ -223,7 +224,7 @@ impl Lane {
         assert_eq!(codes(&text, "error["), *errors, "{name}: {by_cargo}");
         assert_eq!(codes(&text, "warning["), *warnings, "{name}: {by_cargo}");
         snapshot::check(&format!("recipes/{name}"), &text);
-        // Without kernels in the linked file it is the owner's `embed!()` that has something judged.
+        // If the linked file has no kernels, the build is only checked because the package calls `embed!()`.
         let guarded = if observed.is_none() { &self.embedded } else { &self.plain };
         let by_command = machine.on(guarded.cudaguard(["build", "--release"])).run();
         match observed {
@@ -238,7 +239,7 @@ impl Lane {
                 let by_command = by_command.expect(101);
                 assert_eq!(codes(&said, "error["), *observed, "{name}: {by_command}");
                 snapshot::check(&format!("recipes/{name}-observed"), &said);
-                // A build script of the command's own leaves it to the linked file, too.
+                // Under `cargo cudaguard`, `embed!()` also waits for the linked file.
                 let embedded = machine.on(self.embedded.cudaguard(["build", "--release"])).run().expect(101);
                 assert_eq!(findings(&self.clean(&machine, &embedded.stderr)), said, "{name}: {embedded}");
             }
@@ -247,7 +248,8 @@ impl Lane {
 
         let in_dev = self.cargo(&machine, &["build"]).run().success();
         assert_eq!(codes(&warned(&in_dev), "warning["), [*errors, *warnings].concat(), "{name}: {in_dev}");
-        // What is judged before linking weighs by one rule for both doors; what is judged after it, by the wrapper's.
+        // One rule determines the severity of findings before linking in both front ends. The wrapper's rule applies after
+        // linking.
         if let Some(observed) = observed {
             let in_dev = self.cudaguard(&machine, &["build"]).run().success();
             assert_eq!(codes(&findings(&in_dev.stderr), "warning["), *observed, "{name}: {in_dev}");
@@ -275,8 +277,8 @@ impl Lane {
         }
     }
 
-    /// The same of a program in which there is nothing of CUDA: what plain cargo cannot tell does not refuse it, and the
-    /// command, which sees the linked file, has nothing to say.
+    /// Builds a program without CUDA. Plain cargo does not refuse it for undetermined facts, and the command, which
+    /// inspects the linked file, reports nothing.
     pub(crate) fn build_without_cuda(&self, recipe: &Recipe) {
         let mut machine = Machine::in_folder(self.machines.join(recipe.name));
         (recipe.machine)(&mut machine);
@@ -288,7 +290,7 @@ impl Lane {
         assert_eq!(findings(&by_command.stderr), "", "{}: {by_command}", recipe.name);
     }
 
-    /// Builds with a policy that cannot be read: refused in each profile through both doors, in the same words.
+    /// Builds with an unreadable policy. Both front ends refuse it in each profile, with the same message.
     pub(crate) fn misread(&self, name: &str, policy: &[u8]) {
         for project in [&self.embedded, &self.plain] {
             project.change("cudaguard.toml", policy);
@@ -314,7 +316,7 @@ impl Lane {
         machine.on(self.plain.cudaguard(arguments))
     }
 
-    /// Without anything of this machine.
+    /// Replaces the paths of this machine.
     fn clean(&self, machine: &Machine, text: &str) -> String {
         let names: [(&Path, &str); 4] = [
             (self.embedded.path(), "<project>"),
@@ -326,29 +328,29 @@ impl Lane {
     }
 }
 
-/// What a build script said to people; cargo passes it on indented.
+/// Returns the error output of a build script, which cargo indents.
 fn reason(refused: &Outcome) -> String {
     let (_, text) = refused.stderr.split_once("--- stderr\n").unwrap_or_else(|| panic!("no reason: {refused}"));
     text.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// What a build script warned of; cargo passes it on line by line.
+/// Returns the warnings of a build script, which cargo prints line by line.
 fn warned(built: &Outcome) -> String {
     let lines = built.stderr.lines().filter_map(|line| line.strip_prefix("warning: app@0.1.0: "));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The codes of the lines that begin so, in order.
+/// Returns the codes of the lines with this beginning, in order.
 fn codes(text: &str, begin: &str) -> Vec<String> {
     text.lines().filter_map(|line| Some(line.strip_prefix(begin)?.get(..5)?.to_owned())).collect()
 }
 
-/// Findings that weigh, as they stand in what was said, and what follows them.
+/// Returns the errors and warnings with their following lines.
 fn findings(text: &str) -> String {
     let mut ours = false;
     let kept = text.lines().filter(|line| {
         let starts = ["error[", "warning[", "cudaguard: app 0.1.0 is not built"];
-        // cargo's own lines are indented further.
+        // cargo indents its own lines further.
         let goes_on = line.starts_with("  ") && !line.starts_with("   ");
         ours = starts.iter().any(|start| line.starts_with(start)) || ours && goes_on;
         ours
@@ -356,7 +358,7 @@ fn findings(text: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// The allows in the manifest of what was built, as `inspect` tells them.
+/// Checks that `inspect` lists these codes as allowed in the manifest.
 fn recorded(project: &Project, codes: &[&str], reason: &str) {
     let told: Outcome = command::call(["inspect", "--json"]).arg(project.built("release/app")).run().success();
     let told: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));

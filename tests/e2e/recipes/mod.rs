@@ -1,6 +1,6 @@
-//! Wrong toolchains and policies: each is a recipe over real parts. Plain cargo with `embed!()` and `cargo cudaguard` both
-//! refuse it in release, in the same words, warn of it in dev, and build it where it is allowed with a reason, which is then
-//! found in the manifest.
+//! Wrong toolchains and policies: each is a recipe with real parts. Plain cargo with `embed!()` and `cargo cudaguard` both
+//! refuse it in release with the same message, and warn of it in dev. If it is allowed with a reason, they build it and
+//! record the reason in the manifest.
 
 mod fixture;
 mod profiles;
@@ -26,7 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests
 }
 
-/// Each row builds two packages several times, so `cargo test` runs only these.
+/// Each row builds two packages several times, so `cargo test` runs only these rows.
 const FAST: [&str; 2] = ["toolkits::path-against-cuda-home", "policies::mistyped"];
 
 fn layered(name: String, body: impl FnOnce() + Send + 'static) -> Test {

@@ -1,4 +1,5 @@
-//! Profiles: each is judged by what it inherits, and by nothing else that it sets; under plain cargo as under the command.
+//! Profiles: only the inherited profile determines the severity, not other settings, under plain cargo and under the
+//! command.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use cudaguard_tests::{Call, Project, Test, once, scratch, test};
 
 use super::fixture::Machine;
 
-/// Settings that make a release build look like a dev build and the other way round.
+/// Settings that make a release build look like a dev build and vice versa.
 const PROFILES: &str = r#"
 [profile.dev]
 opt-level = 3
@@ -46,7 +47,7 @@ inherits = "bench"
 inherits = "test"
 "#;
 
-/// The build script of every profile: the one of another package, compiled once, called as cargo calls a build script.
+/// Build script of each profile. It runs the build script of another package, which is compiled once, as cargo would.
 const BUILD_RS: &str = r#"fn main() {
     let script = std::env::var_os("RECIPE_SCRIPT").expect("a build script");
     let status = std::process::Command::new(script).status().expect("it runs");
@@ -54,7 +55,7 @@ const BUILD_RS: &str = r#"fn main() {
 }
 "#;
 
-/// The arguments, whether they mean a release, the folder of the output, and the profile's name in the manifest.
+/// Arguments, whether they select a release build, output directory, and name of the profile in the manifest.
 type Row = (&'static [&'static str], bool, &'static str, &'static str);
 
 const TABLE: &[Row] = &[
@@ -71,13 +72,13 @@ const TABLE: &[Row] = &[
     (&["--profile", "faster"], false, "faster", "faster"),
     (&["--profile", "profiling"], true, "profiling", "profiling"),
     (&["--profile", "probing"], false, "probing", "probing"),
-    // Of cargo's configuration: a file, the command line, and a setting of the manifest's profile there.
+    // Profiles from cargo's configuration: a file, the command line, and a setting there for a profile of the manifest.
     (&["--profile", "ci"], true, "ci", "ci"),
     (&["--profile", "given", "--config", "profile.given.inherits='release'"], true, "given", "given"),
     (&["--config", "profile.dev.opt-level='z'"], false, "debug", "dev"),
 ];
 
-/// What the owner asks for: a program without anything of CUDA is judged by it, too.
+/// The policy applies even to a program without CUDA.
 const POLICY: &str = "[toolkit]\nrequire = \">=11\"\n";
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -113,7 +114,7 @@ impl Scene {
         let script = by_cargo.beside().join("script");
         let bytes = by_cargo.beside().join("script.bytes");
         scratch::write(&bytes, once("the build script of recipes::profiles", compile_script));
-        // Another process writes the program, so that no child of this one has it open for writing.
+        // A child process writes the program, so that no fork of this process has it open for writing.
         let _ = Call::new("install").args(["-m", "755"]).args([&bytes, &script]).run().success();
         let mut machine = Machine::in_folder(by_cargo.beside().join("mixed"));
         machine.cuda("cuda-13.0", "13.0");
@@ -124,7 +125,7 @@ impl Scene {
         Self { by_cargo, by_command, machine }
     }
 
-    /// The same build by plain cargo and by the command.
+    /// Returns the same build by plain cargo and by the command.
     fn calls(&self, arguments: &[&str]) -> [(&Project, Call); 2] {
         let arguments: Vec<&str> = std::iter::once("build").chain(arguments.iter().copied()).collect();
         [

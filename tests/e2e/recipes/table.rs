@@ -1,4 +1,4 @@
-//! The table.
+//! The table of recipes.
 
 use cudaguard_tests::parts;
 
@@ -32,7 +32,7 @@ pub(crate) fn toolkits() -> Vec<Recipe> {
             machine.set_at("CUDA_HOME", "cuda");
             machine.path_first("cuda/bin");
         }),
-        // (RUSTFLAGS bring another cudart too, and would have every crate compiled anew: the toolchain suite has that.)
+        // (RUSTFLAGS can also add a cudart, but would recompile all crates. The toolchain suite covers this.)
         recipe("another-cudart-in-the-same-root", &["CG102"], "", |machine| {
             let (new, old) = (parts::cuda("13.0"), parts::cuda("11.8"));
             for (part, file) in [(&new, "bin/nvcc"), (&new, "include/cuda.h"), (&old, "lib64/libcudart.so")] {
@@ -120,7 +120,7 @@ pub(crate) fn cudnn() -> Vec<Recipe> {
             machine.cudnn("cudnn", "9.15.1");
             machine.set_at("CUDNN_PATH", "cudnn");
         }),
-        // The linker may be given one that nothing names.
+        // The linker may receive a cuDNN that no variable names.
         Recipe {
             observed: Some(&["CG113"]),
             ..recipe("required-cudnn-is-missing", &["CG113"], "[cudnn]\nrequire = \"^9.1\"\n", |machine| {
@@ -142,7 +142,7 @@ pub(crate) fn archs() -> Vec<Recipe> {
         }),
         recipe("native-without-a-gpu", &["CG124"], "", |machine| {
             machine.cuda_in_use("13.0");
-            // As a driver's nvidia-smi answers where there is no GPU.
+            // Output of nvidia-smi without a GPU.
             machine.program("bin/nvidia-smi", "No devices were found");
             machine.path_first("bin");
             machine.set("CUDAARCHS", "native");
@@ -222,7 +222,7 @@ pub(crate) fn fleets() -> Vec<Recipe> {
     ]
 }
 
-/// Fleets that say nothing against a program without CUDA.
+/// Fleets that do not refuse a program without CUDA.
 pub(crate) fn without_cuda() -> Vec<Recipe> {
     vec![
         Recipe {
@@ -241,7 +241,7 @@ pub(crate) fn without_cuda() -> Vec<Recipe> {
     ]
 }
 
-/// Policies that cannot be read.
+/// Unreadable policies.
 pub(crate) const POLICIES: &[(&str, &[u8])] = &[
     (
         "mistyped",

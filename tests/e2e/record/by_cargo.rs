@@ -1,4 +1,4 @@
-//! By cargo.
+//! Builds by cargo.
 
 use std::path::Path;
 
@@ -103,7 +103,7 @@ fn other_cudart_major_is_refused() {
         let outcome = refused(&fixture, Some(in_path));
         let mut expected = vec!["error[CG145]"];
         if in_path == "13.0" {
-            // Its nvcc is not the one that compiled, either.
+            // The nvcc in PATH differs from the one that compiled, too.
             expected.insert(0, "error[CG144]");
         }
         assert_eq!(codes(&outcome), expected, "{outcome}");
@@ -131,7 +131,7 @@ fn other_cudart_release_is_reported() {
 }
 
 fn prebuilt_library_is_not_blamed() {
-    // Of another major nothing is promised; of an older release of the same it works.
+    // Mixed majors are not supported. An older release of the same major works.
     for (other, in_path, fine, said) in
         [("11.8", "13.0", false, "error[CG145]"), ("13.0", "13.2", true, "warning[CG145]")]
     {
@@ -188,7 +188,7 @@ fn shared_cudart_is_recorded() {
     }
 }
 
-/// `PATH` names one toolkit and `CUDA_HOME` another: where one made all of the file, the other is no ground to refuse.
+/// `PATH` and `CUDA_HOME` select different toolkits. If one of them built the complete file, the other does not refuse it.
 fn unused_toolkit_is_ignored() {
     let policy = "[toolkit]\nrequire = \">=13\"\n";
     for (used, also, policy) in [("13.0", "13.2", ""), ("13.2", "13.0", policy), ("13.0", "11.8", policy)] {
@@ -201,7 +201,7 @@ fn unused_toolkit_is_ignored() {
         let toolkit = manifest(&fixture.built("release/app"))["toolkit"].clone();
         assert!(toolkit["version"].as_str().is_some_and(|version| version.starts_with(used)), "{toolkit}");
     }
-    // Where both were used, and where nothing shows which was.
+    // Either both were used, or nothing shows which was.
     for tools in [nvcc("13.0") + &cudart("13.2"), nvcc("13.0")] {
         let fixture = package("both", "");
         fixture.write("tools", tools + "link -lcudart\n");
@@ -216,7 +216,7 @@ fn unused_toolkit_is_ignored() {
     }
 }
 
-/// `embed!()` without the command: before linking nothing shows which of the two is used.
+/// `embed!()` without the command: before linking, nothing shows which of the two is used.
 fn plain_cargo_ignores_unused_toolkit() {
     let project = Project::guarded("app").file("src/main.rs", "fn main() {}\n");
     for (path, home) in [("13.0", "11.8"), ("13.0", "13.2"), ("11.8", "13.0")] {
@@ -249,7 +249,7 @@ fn plain_cargo_ignores_unused_toolkit() {
     }
 }
 
-/// cuDNN linked by a build script whose `-I` leaves no trace.
+/// A build script links cuDNN, and its `-I` options are not recorded.
 fn cudnn_without_headers_is_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
@@ -264,7 +264,8 @@ fn cudnn_without_headers_is_recorded() {
     let include = cudnn.join("include");
     let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
     let told = json!({"version": "9.15.1", "linkage": "linked"});
-    // Whether old headers stand in /usr/include, the variable that names the right ones, and what is said and recorded.
+    // Whether /usr/include contains old headers, the variable that selects the right ones, the findings, and the recorded
+    // cuDNN.
     for (stale, variable, said, recorded) in [
         (false, "", &["warning[CG146]"][..], &linked),
         (false, "CPATH", &[], &told),
@@ -293,7 +294,7 @@ fn cudnn_without_headers_is_recorded() {
             assert!(built.stderr.contains("recorded: cuDNN 9.15.1, the release of "), "{built}");
         }
     }
-    // Headers that somebody names, and another library: these do not belong together.
+    // The configured headers and the linked library do not match.
     let fixture = package("mixed", "");
     fixture.write("src/main.rs", main);
     fixture.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
@@ -302,7 +303,7 @@ fn cudnn_without_headers_is_recorded() {
     assert!(outcome.status() != Some(0) && codes(&outcome).contains(&"error[CG142]".to_owned()), "{outcome}");
 }
 
-/// By its path, which goes before all folders, or in a folder that only the linker is told of.
+/// The library is linked by its path, which precedes all directories, or from a directory that only the linker receives.
 fn linker_spellings_of_cudnn_are_recognized() {
     let [cudnn, old] = ["9.15.1", "9.1.0"].map(|version| parts::cudnn(version).join("lib").display().to_string());
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
@@ -332,7 +333,7 @@ fn linker_spellings_of_cudnn_are_recognized() {
     }
 }
 
-/// `CXX` and `PATH` suggest one compiler, and nvcc has called another.
+/// `CXX` and `PATH` suggest one compiler, but nvcc calls another.
 fn used_host_compiler_is_recorded() {
     let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
     let version = |program: &str| Call::new(program).arg("-dumpversion").run().success().stdout.trim().to_owned();
@@ -349,7 +350,7 @@ fn used_host_compiler_is_recorded() {
         let (_, release) = said.split_once(' ').expect("a release");
         assert!(comment.stdout.contains(release), "{release}: {comment}");
     }
-    // Nothing that a compiler made: what PATH suggests is not on record, also where CUDA is used.
+    // If no file contains compiled code, the compiler from PATH is not recorded, even if CUDA is used.
     let fixture = package("nobody", "");
     fixture.write("tools", shared_cudart("13.0"));
     let main = "unsafe extern \"C\" { fn cudaGetDeviceCount(count: *mut i32) -> i32; }\n\
@@ -360,7 +361,7 @@ fn used_host_compiler_is_recorded() {
     assert!(manifest["cudart"]["linkage"] == "linked" && manifest["host_compiler"].is_null(), "{manifest:#}");
 }
 
-/// A variable names archs, and the build script follows its own mind.
+/// A variable selects archs, but the build script ignores it.
 fn missing_declared_arch_is_reported() {
     let fixture = package("declared", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
@@ -373,7 +374,7 @@ fn missing_declared_arch_is_reported() {
     assert_eq!(codes(&right), [""; 0], "{right}");
 }
 
-/// No nvcc is in `PATH`, or another host compiler is suggested: the lock is of what was used, and held against that.
+/// `PATH` contains no nvcc, or suggests another host compiler. The lock records the used toolchain and is compared with it.
 fn lock_records_used_toolchain() {
     let clang = tools::need("clang++").display().to_string();
     let fixture = package("locked", "");
@@ -391,7 +392,7 @@ fn lock_records_used_toolchain() {
     assert!(again.stdout.contains("is up to date"), "{again}");
     let right = build(&fixture, &["--release", "--locked"], None).success();
     assert_eq!(codes(&right), [""; 0], "{right}");
-    // Another compiler, and another toolkit: by the file, since nothing else tells.
+    // Another compiler or another toolkit is detected from the file, the only evidence.
     for (version, ccbin, said) in
         [("13.0", "g++-11", "the host compiler is not the one"), ("13.2", &*clang, "the toolkit is not the one")]
     {
@@ -405,7 +406,7 @@ fn lock_records_used_toolchain() {
         assert!(insisted.status() != Some(0) && codes(&insisted) == ["error[CG107]"], "{insisted}");
     }
     assert_eq!(read(), text);
-    // Accepted: what the dev build has made is what is written.
+    // The lock is updated from the dev build.
     let _ = build(&fixture, &[], None).success();
     let accepted = lock(None, &[]).success();
     assert!(accepted.stdout.contains("toolkit: 13.0 → 13.2 (by what was linked)"), "{accepted}");
@@ -413,12 +414,12 @@ fn lock_records_used_toolchain() {
         let right = build(&fixture, words, None).success();
         assert_eq!(codes(&right), [""; 0], "{right}");
     }
-    // PATH has another toolkit now: nobody has built with that yet, and it is what is agreed on.
+    // PATH contains another toolkit now. No build used it yet, so the lock records it.
     let _ = lock(Some("13.0"), &[]).success();
     assert!(read().contains("toolkit = \"13.0.88\""), "{}", read());
 }
 
-/// The policy is about the library that the linker took, and it can say which headers they were.
+/// The policy applies to the linked library, and may specify the headers.
 fn policy_checks_cudnn_without_headers() {
     let cudnn = parts::cudnn("9.15.1");
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";

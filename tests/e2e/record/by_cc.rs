@@ -1,5 +1,5 @@
-//! Build scripts that compile with the cc crate, as most do: it takes the compiler from `CXX`, hands it to nvcc with
-//! `-ccbin`, and keeps to itself where it looks for headers.
+//! Build scripts that compile with the cc crate, like most: it uses the compiler from `CXX`, passes it to nvcc with
+//! `-ccbin`, and does not reveal its include directories.
 
 use std::fs;
 use std::path::Path;
@@ -31,19 +31,19 @@ const KERNEL: &str = "static __global__ void fill(int *p) { *p = 1; }\n\
                       extern \"C\" int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
 const LAUNCHES: &str = "extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
 
-/// A package whose build script does this.
+/// Returns a package with this code in its build script.
 fn package(script: &str) -> Project {
     Project::new("app")
         .append("Cargo.toml", "\n[build-dependencies]\ncc = \"1\"\n")
         .file("build.rs", format!("fn main() {{\n{script}}}\n"))
 }
 
-/// The release of a compiler, as it says itself.
+/// Returns the version that a compiler prints.
 fn release(program: &str, option: &str) -> String {
     Call::new(tools::need(program)).arg(option).run().success().stdout.trim().to_owned()
 }
 
-/// `CXX=clang++`, which compiles for cc and for nvcc: it is on record, in the lock, and another one is told.
+/// `CXX=clang++` compiles for cc and for nvcc. The manifest and the lock record it, and a change is reported.
 fn cxx_compiler_is_recorded() {
     let (clang, gcc) = (release("clang++", "-dumpversion"), release("g++-11", "-dumpfullversion"));
     let script = format!(
@@ -54,7 +54,7 @@ fn cxx_compiler_is_recorded() {
     );
     let project = package(&script).file("kernel.cu", KERNEL).file("src/main.rs", LAUNCHES);
     let call = |words: &[&str], compiler: &str| {
-        // cc takes the one, and PATH has another: nobody asks NVCC_CCBIN.
+        // cc uses the compiler from CXX, PATH has another one, and NVCC_CCBIN is ignored.
         with_toolkit(project.cudaguard(words), Some(&parts::cuda("13.0"))).env("CXX", compiler)
     };
     let recorded = |file: &str| manifest(&project.built(file))["host_compiler"].clone();
@@ -76,7 +76,7 @@ fn cxx_compiler_is_recorded() {
     assert!(comment.stdout.contains(&gcc) && !comment.stdout.contains("clang version"), "{comment}");
 }
 
-/// A program with code that includes cuDNN's headers, and links the library of 9.15.1.
+/// Returns a program whose code includes cuDNN's headers and links the library of 9.15.1.
 fn with_cudnn(compile: &str) -> Project {
     let script = format!(
         "    let include = std::fs::read_to_string(\"include\").unwrap();\n    let cuda = \"{}\";\n    \
@@ -91,20 +91,20 @@ fn with_cudnn(compile: &str) -> Project {
     package(&script).file("ops.cpp", source).file("ops.cu", source).file("src/main.rs", LAUNCHES)
 }
 
-/// By the cc crate, whose `-I` is on no record.
+/// Compiles with the cc crate, whose `-I` options are not recorded.
 const BY_CC: &str = "    cc::Build::new().cpp(true).include(&include).include(cuda).file(\"ops.cpp\").compile(\"ops\");\n    let _ = out;\n";
 
-/// By the cc crate, and the header is announced, as bindgen's callbacks do.
+/// Compiles with the cc crate and announces the header, as bindgen's callbacks do.
 const ANNOUNCED: &str = "    cc::Build::new().cpp(true).include(&include).include(cuda).file(\"ops.cpp\").compile(\"ops\");\n    \
                          let _ = out;\n    println!(\"cargo:rerun-if-changed={include}/cudnn.h\");\n";
 
-/// By a compiler that is told to write debug info.
+/// Compiles with debug info.
 const DEBUGGED: &str = "    let object = format!(\"{out}/ops.o\");\n    \
                         let words = [\"-g\", \"-I\", &include, \"-I\", cuda, \"-c\", \"ops.cpp\", \"-o\", &object];\n    \
                         assert!(std::process::Command::new(\"g++-11\").args(words).status().unwrap().success());\n    \
                         println!(\"cargo:rustc-link-arg={object}\");\n";
 
-/// By nvcc, which writes down what it reads.
+/// Compiles with nvcc, which lists its dependencies.
 const LISTED: &str = "    let _ = cuda;\n    let object = format!(\"{out}/ops.o\");\n    \
                       let words = [\"-MD\", \"-I\", &include, \"-c\", \"ops.cu\", \"-o\", &object];\n    \
                       assert!(std::process::Command::new(\"nvcc\").args(words).status().unwrap().success());\n    \
@@ -114,7 +114,7 @@ const LISTED: &str = "    let _ = cuda;\n    let object = format!(\"{out}/ops.o\
                       for library in [\"-ldl\", \"-lrt\", \"-lpthread\"] {\n        \
                       println!(\"cargo:rustc-link-arg={library}\");\n    }\n";
 
-/// A build with nvcc 13.0 and the headers in this folder.
+/// Builds with nvcc 13.0 and the headers in this directory.
 fn build(project: &Project, words: &[&str], include: &Path) -> Outcome {
     let text = include.display().to_string();
     if fs::read_to_string(project.path().join("include")).ok().as_ref() != Some(&text) {
@@ -131,8 +131,8 @@ fn cudnn(project: &Project, file: &str) -> Value {
     manifest(&project.built(file))["cudnn"].clone()
 }
 
-/// What shows them is taken: debug info, a compiler's list, what the script announces. Nothing does in a release build by
-/// cc alone: then the library's release stands for theirs, and it is said.
+/// Debug info, a compiler's dependency list or an announcement of the script show the headers. A release build by cc alone
+/// shows nothing, so the library's release is recorded instead, with a warning.
 fn script_headers_are_recorded() {
     let include = parts::cudnn("9.15.1").join("include");
     let known = json!({"version": "9.15.1", "linkage": "linked"});
@@ -152,7 +152,7 @@ fn script_headers_are_recorded() {
         assert_eq!(cudnn(&project, "debug/app"), known, "{way}: {built}");
         let needed = Call::new(tools::need("readelf")).arg("-d").arg(project.built("debug/app")).run().success();
         assert!(needed.stdout.contains("[libcudnn.so.9]"), "{needed}");
-        // Others lie in /usr/include, and were not used.
+        // Unused headers in /usr/include are ignored.
         let root = project.beside().join("root");
         let old = "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n";
         scratch::write(&root.join("usr/include/cudnn_version.h"), old);
@@ -163,7 +163,7 @@ fn script_headers_are_recorded() {
     }
 }
 
-/// Compiled with one release and linked to another.
+/// The program is compiled with one release and linked with another.
 fn other_header_release_is_reported() {
     let include = parts::cudnn("9.1.0").join("include");
     for way in [ANNOUNCED, LISTED] {
@@ -185,7 +185,7 @@ fn other_header_release_is_reported() {
     }
 }
 
-/// The folder holds other headers now than those that were compiled with, older ones by their times: they tell nothing.
+/// The directory contains other headers now than at compile time, with older modification times, so they prove nothing.
 fn replaced_headers_are_reported() {
     let project = with_cudnn(LISTED);
     let include = project.beside().join("headers");
@@ -210,8 +210,8 @@ fn replaced_headers_are_reported() {
     assert_eq!(cudnn(&project, "release/app")["known"], "linked", "{built}");
 }
 
-/// `embed!()` announces the headers that it has found, so that cargo asks again where they change: that is no sign that
-/// anybody compiled with them.
+/// `embed!()` announces the headers that it detects, so that cargo reruns the script if they change. This does not prove
+/// that they were used.
 fn guard_inspected_headers_are_ignored() {
     let ours = project::build_dependency().replace("[build-dependencies]\n", "");
     let project = with_cudnn(BY_CC).append("Cargo.toml", &ours);
@@ -227,7 +227,7 @@ fn guard_inspected_headers_are_ignored() {
     assert_eq!(cudnn(&project, "release/app"), linked, "{built}");
 }
 
-/// The cc crate tells its calls where it is asked to, and older releases of it always did: `running: "c++" "-I" …`.
+/// The cc crate prints its calls on request, and older releases always do: `running: "c++" "-I" …`.
 fn headers_in_cc_calls_are_recorded() {
     let root = |project: &Project| {
         let root = project.beside().join("root");

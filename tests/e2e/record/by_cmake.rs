@@ -1,4 +1,4 @@
-//! By CMake.
+//! Builds by CMake.
 
 mod cudnn;
 mod left;
@@ -46,7 +46,7 @@ const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n\
                       extern \"C\" int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
 const MAIN: &str = "extern \"C\" int launch();\nint main() { return launch(); }\n";
 
-/// A program that is linked to an object with a kernel; what makes the object, CMake does not know.
+/// Returns a program that links an object with a kernel. CMake does not know how the object was built.
 fn tree(name: &str, before: &str, policy: &str) -> Tree {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX)\n{before}\n{}\
@@ -75,14 +75,14 @@ fn cudart(toolkit: &str) -> PathBuf {
     parts::cuda(toolkit).join("lib64/libcudart_static.a")
 }
 
-/// Configures and builds. `known` is the toolkit that CMake is told of.
+/// Configures and builds. `known` is the toolkit that CMake receives.
 fn build(tree: &Tree, configuration: &str, known: Option<&str>, link: &[&Path]) -> Outcome {
     let root = known.map(|version| format!("-DCUDAToolkit_ROOT={}", parts::cuda(version).display()));
     let _ = configure(tree, configuration, link).args(root).run().success();
     tree.build(&[]).run()
 }
 
-/// The same with these variables around it.
+/// Configures and builds with these variables.
 fn build_in(tree: &Tree, configuration: &str, link: &[&Path], variables: &[(&str, OsString)]) -> Outcome {
     let around = |call: Call| variables.iter().fold(call, |call, (name, value)| call.env(name, value));
     let _ = around(configure(tree, configuration, link)).run().success();
@@ -99,13 +99,13 @@ fn codes(outcome: &Outcome) -> Vec<String> {
     said(outcome).lines().filter(|line| !line.starts_with(' ')).filter_map(head).collect()
 }
 
-/// Refused in Release, with nothing left, and said in Debug: the manifest then.
+/// Checks that Release is refused without outputs, and that Debug warns. Returns the manifest of the Debug build.
 fn judged(tree: &Tree, known: Option<&str>, link: &[&Path], code: &str) -> Value {
     judged_as(tree, code, |configuration| build(tree, configuration, known, link));
     manifest(&tree.built("app"))
 }
 
-/// The same of any build; the one of Debug is left.
+/// Checks the same for any build function, and keeps the Debug build.
 #[track_caller]
 fn judged_as(tree: &Tree, code: &str, build: impl Fn(&str) -> Outcome) {
     let refused = build("Release");
@@ -151,7 +151,7 @@ fn toolkit_unknown_to_cmake_is_recorded() {
     assert_eq!(manifest["toolkit"]["known"], "observed");
 }
 
-/// cuDNN whose headers only a flag names.
+/// Only a compiler flag contains the directory of cuDNN's headers.
 fn headers_from_flags_are_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let flag = format!("add_compile_options(\"SHELL:-isystem \\\"{}\\\"\")", cudnn.join("include").display());
@@ -161,7 +161,7 @@ fn headers_from_flags_are_recorded() {
     let manifest = manifest(&tree.built("app"));
     assert_eq!(manifest["cudnn"], json!({"version": "9.15.1", "linkage": "linked"}), "{built}");
     assert_eq!(codes(&built), [""; 0], "{built}");
-    // A file that includes none, and is linked to it nevertheless.
+    // A file that includes no headers is linked with the library.
     let tree = self::tree("unknown", "", "");
     tree.write(
         "main.cpp",
@@ -173,7 +173,7 @@ fn headers_from_flags_are_recorded() {
     assert_eq!(manifest["cudnn"], json!({"version": "9.15.1", "linkage": "linked", "known": "linked"}), "{built}");
 }
 
-/// nvcc calls another compiler than the one that CMake compiles C++ with, by CMake's variable or by an option.
+/// nvcc calls another compiler than the one that CMake uses for C++, selected by CMake's variable or by an option.
 fn used_host_compiler_is_recorded() {
     let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
     let release = Call::new(&gcc).arg("-dumpfullversion").run().success().stdout;
@@ -223,7 +223,7 @@ fn missing_declared_arch_is_reported() {
 const OPS: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnGetVersion();\n\
                    unsigned long ops() { return cudnnGetVersion() == CUDNN_MAJOR * 10000 + CUDNN_MINOR * 100 + CUDNN_PATCHLEVEL; }\n";
 
-/// A static library sees cuDNN's headers, and the program that it becomes part of does not.
+/// A static library uses cuDNN's headers, and the program that links it does not.
 fn static_library_headers_are_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let include = cudnn.join("include");

@@ -1,5 +1,4 @@
-//! The cuDNN that was linked, whatever headers are named: it is what the oldest driver of the fleet has to serve, and what the
-//! lock holds.
+//! The linked cuDNN determines the required driver and the lock, independent of the configured headers.
 
 use cudaguard_tests::{Test, parts, tests};
 use serde_json::json;
@@ -19,7 +18,7 @@ pub(crate) fn tests() -> Vec<Test> {
 const MAIN: &str = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\n\
                     fn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
 
-/// A program that is linked to a cuDNN by its build script, and to nothing else of CUDA.
+/// Returns a program whose build script links a cuDNN, and no other CUDA library.
 fn project(name: &str, policy: &str) -> Fixture {
     let fixture = package(name, policy);
     fixture.write("src/main.rs", MAIN);
@@ -30,7 +29,7 @@ fn linked_to(cudnn: &str) -> String {
     format!("search {}\nlink -lcudnn\n", parts::cudnn(cudnn).join("lib").display())
 }
 
-/// A cuDNN holds a cudart of its own: 9.15.1 is made for CUDA 12 and for CUDA 13, and its headers are the same.
+/// A cuDNN contains its own cudart: 9.15.1 exists for CUDA 12 and for CUDA 13, with the same headers.
 fn oldest_driver_is_checked_against_cudnn() {
     let include = parts::cudnn("9.15.1").join("include");
     for (cudnn, fleet, fine) in [
@@ -64,7 +63,7 @@ fn oldest_driver_is_checked_against_cudnn() {
     }
 }
 
-/// Nothing names its headers: what was linked is agreed on, and another one is told.
+/// The headers are unknown, so the lock records the linked library, and a different one is reported.
 fn lock_records_linked_cudnn() {
     let fixture = project("locked", "");
     let tools = |cudnn: &str| super::fixture::nvcc("13.0") + &super::fixture::cudart("13.0") + &linked_to(cudnn);
@@ -90,7 +89,7 @@ fn lock_records_linked_cudnn() {
     assert!(accepted.stdout.contains("cudnn: 9.15.1 → 9.17.1 (by what was linked)"), "{accepted}");
     let right = build(&fixture, &["--release", "--locked"], Some("13.0")).success();
     assert_eq!(codes(&right), ["warning[CG146]"], "{right}");
-    // Headers that do not belong to it are allowed for a reason: what was linked is still what is held.
+    // Mismatched headers are allowed with a reason. The linked library is still locked.
     fixture.change("cudaguard.toml", "[allow]\nCG110 = \"a test\"\n");
     let include = parts::cudnn("9.15.1").join("include");
     let with_headers = || {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::independent;
 use crate::wrapper::fixture::Fixture;
 
-/// Reads `tools`: a toolkit's root for each kernel, those of `made elsewhere` among them, and what is linked. It runs again
-/// where that file changes, and for nothing else.
+/// Build script that reads `tools`: the root of a toolkit for each kernel, also for those of `made elsewhere`, and the
+/// linked files. It reruns only if that file changes.
 const BUILD_RS: &str = r#"use std::process::Command;
 use std::{env, fs};
 
@@ -50,24 +50,24 @@ fn main() {
 const KERNEL: &str = "static __global__ void fill(int *p) { *p = 1; }\n\
                       extern \"C\" __attribute__((weak)) int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
 
-/// The kernel of a library that somebody else has made.
+/// Kernel of a third-party library.
 pub(crate) const OTHER: &str = "static __global__ void other(int *p) { *p = 2; }\n\
                      extern \"C\" int other_launch() { other<<<1, 1>>>(nullptr); return 0; }\n";
 
 const MAIN: &str =
     "unsafe extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
 
-/// A toolkit's static cudart, as a line of `tools`.
+/// Returns a line of `tools` that links a toolkit's static cudart.
 pub(crate) fn cudart(version: &str) -> String {
     format!("link {}\n", parts::cuda(version).join("lib64/libcudart_static.a").display())
 }
 
-/// A toolkit's shared cudart, as lines of `tools`.
+/// Returns lines of `tools` that link a toolkit's shared cudart.
 pub(crate) fn shared_cudart(version: &str) -> String {
     format!("search {}\nlink -lcudart\n", parts::cuda(version).join("lib64").display())
 }
 
-/// A kernel by this toolkit, as a line of `tools`.
+/// Returns a line of `tools` that compiles a kernel with this toolkit.
 pub(crate) fn nvcc(version: &str) -> String {
     if version == "11.8" {
         let _ = tools::need("g++-11");
@@ -75,7 +75,7 @@ pub(crate) fn nvcc(version: &str) -> String {
     format!("nvcc {}\n", parts::cuda(version).display())
 }
 
-/// A library with a kernel that this toolkit has compiled, outside of the package.
+/// Builds a library with a kernel of this toolkit, outside the package. Returns the lines of `tools` that link it.
 pub(crate) fn made_elsewhere(fixture: &Fixture, version: &str) -> String {
     let (source, object) = (fixture.beside("elsewhere/other.cu"), fixture.beside("elsewhere/other.o"));
     cudaguard_tests::scratch::write(&source, OTHER);
@@ -87,7 +87,7 @@ pub(crate) fn made_elsewhere(fixture: &Fixture, version: &str) -> String {
     format!("link {}\n", object.display())
 }
 
-/// The package, with this policy.
+/// Creates the package with this policy.
 pub(crate) fn package(name: &str, policy: &str) -> Fixture {
     Fixture::new(
         name,
@@ -101,7 +101,7 @@ pub(crate) fn package(name: &str, policy: &str) -> Fixture {
     )
 }
 
-/// A `PATH` in which the toolkit of this root is the only one; `None`: no nvcc at all.
+/// Returns a `PATH` whose only toolkit has this root, or none if it is `None`.
 pub(crate) fn path(toolkit: Option<&Path>) -> OsString {
     let mut folders: Vec<_> = toolkit.map(|root| root.join("bin")).into_iter().collect();
     let all = std::env::var_os("PATH").expect("a PATH");
@@ -109,29 +109,29 @@ pub(crate) fn path(toolkit: Option<&Path>) -> OsString {
     std::env::join_paths(folders).expect("no colons")
 }
 
-/// A build with this toolkit in `PATH`.
+/// Builds with this toolkit in `PATH`.
 pub(crate) fn build(fixture: &Fixture, words: &[&str], toolkit: Option<&str>) -> Outcome {
     call(fixture, words, toolkit).run()
 }
 
-/// The same, to which variables may be added.
+/// Returns a build call to which variables may be added.
 pub(crate) fn call(fixture: &Fixture, words: &[&str], toolkit: Option<&str>) -> Call {
     call_of(fixture, &[&["build"], words].concat(), toolkit)
 }
 
-/// The same of any verb.
+/// Returns a call of any subcommand.
 pub(crate) fn call_of(fixture: &Fixture, words: &[&str], toolkit: Option<&str>) -> Call {
     with_toolkit(fixture.guard(words), toolkit.map(parts::cuda).as_deref())
 }
 
-/// A call with the toolkit of this root, and no other, in `PATH`, and with a host compiler that every toolkit here takes.
+/// Adds the toolkit with this root to `PATH`, removes others, and selects a host compiler that all toolkits here accept.
 pub(crate) fn with_toolkit(call: Call, root: Option<&Path>) -> Call {
     let _ = tools::need("g++-11");
     let call = call.env("PATH", path(root)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
     ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "NVCC"].into_iter().fold(call, Call::env_remove)
 }
 
-/// A release build that must not be.
+/// Runs a release build and checks that it is refused.
 #[track_caller]
 pub(crate) fn refused(fixture: &Fixture, toolkit: Option<&str>) -> Outcome {
     let outcome = build(fixture, &["--release"], toolkit);
@@ -140,7 +140,7 @@ pub(crate) fn refused(fixture: &Fixture, toolkit: Option<&str>) -> Outcome {
     outcome
 }
 
-/// The releases that made the code for GPUs in a file, as NVIDIA's lister and binutils tell them.
+/// Returns the toolkit releases that compiled the GPU code in a file, as cuobjdump and binutils show them.
 pub(crate) fn independently(file: &Path) -> BTreeSet<String> {
     let scratch = Scratch::new("listed");
     let lister = parts::cuda("13.2").join("bin/cuobjdump");
@@ -148,7 +148,7 @@ pub(crate) fn independently(file: &Path) -> BTreeSet<String> {
     let mut images: Vec<PathBuf> =
         std::fs::read_dir(scratch.path()).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
     if images.is_empty() {
-        // PTX that stands in it as any text does.
+        // PTX is stored as text.
         images.push(file.to_owned());
     }
     let mut releases = BTreeSet::new();
@@ -157,7 +157,7 @@ pub(crate) fn independently(file: &Path) -> BTreeSet<String> {
         let release = |line: &str| Some(line.split_once("tools, release ")?.1.split(',').next()?.to_owned());
         let mut noted: BTreeSet<String> = told.lines().filter_map(release).collect();
         if noted.is_empty() {
-            // Up to ELF ABI 7 the header's version is the release times ten.
+            // Up to ELF ABI 7, the version in the header is the release times ten.
             let header = Call::new(tools::need("readelf")).arg("-h").arg(&image).run().success().stdout;
             let version = header.lines().filter_map(|line| line.trim().strip_prefix("Version:")).next_back();
             let version = version.and_then(|text| u32::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok());
@@ -168,7 +168,7 @@ pub(crate) fn independently(file: &Path) -> BTreeSet<String> {
     releases
 }
 
-/// The codes that were said, with their weight: `error[CG144]`.
+/// Returns the codes of the printed findings with their severity, such as `error[CG144]`.
 pub(crate) fn codes(outcome: &Outcome) -> Vec<String> {
     let head = |line: &str| {
         let (head, _) = line.split_once("]: ")?;
@@ -178,7 +178,7 @@ pub(crate) fn codes(outcome: &Outcome) -> Vec<String> {
     outcome.stderr.lines().filter_map(head).collect()
 }
 
-/// The manifest of the package in a file, which says what other tools see in it.
+/// Returns the manifest of the package in a file. Checks that it matches what other tools see.
 pub(crate) fn manifest(file: &Path) -> Value {
     let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
     let all: Value = serde_json::from_str(&outcome.stdout).expect("JSON");

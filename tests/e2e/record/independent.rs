@@ -1,4 +1,4 @@
-//! What other tools say of a linked file: NVIDIA's cuobjdump, readelf and objdump.
+//! Contents of a linked file as other tools show them: NVIDIA's cuobjdump, readelf and objdump.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cudaguard_tests::{Call, Scratch, parts, tools};
 
-/// The releases of the toolkits that made the cubins in a file.
+/// Returns the toolkit releases that compiled the cubins in a file.
 pub(crate) fn makers(file: &Path) -> BTreeSet<String> {
     let scratch = Scratch::new("cubins");
     let dump = Call::new(parts::cuda("13.2").join("bin/cuobjdump")).args(["-xelf", "all"]).arg(file);
@@ -15,7 +15,8 @@ pub(crate) fn makers(file: &Path) -> BTreeSet<String> {
     cubins.map(|cubin| maker(&cubin)).collect()
 }
 
-/// Of a cubin of CUDA 13 its note tells, of an older one its header: 0x76 is 11.8.
+/// Returns the release that compiled a cubin. A cubin of CUDA 13 has a note; an older one has a version in its header,
+/// where 0x76 is 11.8.
 fn maker(cubin: &Path) -> String {
     let readelf = |words: &[&str]| Call::new(tools::need("readelf")).args(words).arg(cubin).run().success().stdout;
     let note = readelf(&["-p", ".note.nv.tkinfo"]);
@@ -29,7 +30,7 @@ fn maker(cubin: &Path) -> String {
     format!("{}.{}", version / 10, version % 10)
 }
 
-/// Whether the code of a static cudart of this release stands in a file.
+/// Returns true if a file contains the code of a static cudart of this release.
 pub(crate) fn has_cudart(file: &Path, release: &str) -> bool {
     let (major, minor) = release.split_once('.').expect("a release");
     let number = major.parse::<u32>().expect("a number") * 1000 + minor.parse::<u32>().expect("a number") * 10;

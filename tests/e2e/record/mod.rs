@@ -1,6 +1,6 @@
-//! What a manifest records is what was compiled and linked, whatever the environment promised: real toolkits of one major and
-//! of two, by cargo and by CMake. Wrong in a release build is refused and leaves nothing, wrong in a dev build is said, and
-//! right is silent.
+//! A manifest records the compiled and linked components, independent of the environment: real toolkits of one or two
+//! majors, with cargo and CMake. A mismatch is refused in a release build, which leaves no outputs. It is a warning in a
+//! dev build. Matching components produce no output.
 
 mod by_cargo;
 mod by_cc;

@@ -1,4 +1,5 @@
-//! What stands around a build by cargo: the same toolkit under other names is silent, another one is told wherever it is named.
+//! The environment of a cargo build: other names of the same toolkit produce no finding, and another toolkit is reported
+//! for each way to select it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,17 +23,17 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Variables around a build.
+/// Environment variables of a build.
 type Variables = Vec<(&'static str, OsString)>;
 
-/// A `PATH` with this folder before all, and without any toolkit of the machine's.
+/// Returns a `PATH` that begins with this directory and contains no toolkit of the machine.
 fn path(folder: &Path) -> OsString {
     let rest = super::fixture::path(None);
     let all: Vec<PathBuf> = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&rest)).collect();
     std::env::join_paths(all).expect("no colons")
 }
 
-/// A folder with a script in nvcc's place, as caches and modules lay it.
+/// Creates a directory with a script that replaces nvcc, like those of compiler caches and environment modules.
 fn wrapped(fixture: &Fixture, version: &str) -> PathBuf {
     let folder = fixture.beside(&format!("wrapped-{version}"));
     let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", parts::cuda(version).join("bin/nvcc").display());
@@ -41,14 +42,14 @@ fn wrapped(fixture: &Fixture, version: &str) -> PathBuf {
     folder
 }
 
-/// A link that leads to a toolkit.
+/// Creates a symbolic link to a toolkit.
 fn linked(fixture: &Fixture, version: &str) -> PathBuf {
     let link = fixture.beside(&format!("cuda-{version}"));
     layout::link(&parts::cuda(version), &link);
     link
 }
 
-/// nvcc behind another program. Build scripts part such a value at blanks.
+/// Returns an nvcc command behind ccache. Build scripts split the value at blanks.
 fn behind_ccache(folder: &Scratch, version: &str) -> OsString {
     let link = folder.join(format!("cuda-{version}"));
     layout::link(&parts::cuda(version), &link);
@@ -97,7 +98,7 @@ fn around(call: Call, variables: &[(&str, OsString)]) -> Call {
 const MAIN: &str =
     "unsafe extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
 
-/// The build script compiles with 13.0 all the same.
+/// The build script still compiles with 13.0.
 fn other_toolkit_is_found_by_aliases() {
     let fixture = package("other", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
@@ -124,7 +125,7 @@ fn other_toolkit_is_found_by_aliases() {
             fixture.beside("elsewhere/release/app"),
         ];
         assert!(!places.iter().any(|file| file.exists()), "{name}: {refused}");
-        // In dev it is said, and the record is what was compiled and linked.
+        // A dev build warns, and the manifest records the components that were compiled and linked.
         let warned = around(call(&fixture, &[], None), &variables).run().success();
         assert_eq!(codes(&warned), ["warning[CG144]"], "{name}: {warned}");
         let places = places.map(|file| PathBuf::from(file.display().to_string().replace("/release/", "/debug/")));
@@ -137,7 +138,7 @@ fn other_toolkit_is_found_by_aliases() {
     }
 }
 
-/// Each is judged by its own code; a lock for both there cannot be, and it says so.
+/// Each member is checked by its own code. A lock for both is impossible, and the command reports this.
 fn members_may_use_different_toolkits() {
     let whole = package("whole", "");
     let text = |name: &str| fs::read_to_string(whole.root.join(name)).expect("just written");
@@ -160,7 +161,7 @@ fn members_may_use_different_toolkits() {
     let lock = call_of(&fixture, &["lock"], None).run().expect(2);
     let words = "were last built with different toolkits, and a lock names one: 13.0 (one), 13.2 (two)";
     assert!(lock.stderr.contains(words) && !fixture.root.join("cudaguard.lock").exists(), "{lock}");
-    // One in PATH is that of the one alone.
+    // The toolkit in PATH matches only one member.
     let refused = call(&fixture, &["--release"], Some("13.0")).run();
     assert!(refused.status() != Some(0) && codes(&refused) == ["error[CG144]"], "{refused}");
     assert!(refused.stderr.contains("two holds code from CUDA 13.2"), "{refused}");

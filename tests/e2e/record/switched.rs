@@ -1,6 +1,6 @@
-//! The toolkit is switched while cargo keeps what an earlier one has compiled. Cargo sees that a file is newer, and that a
-//! variable is another where a build script asked for it; it sees neither a link that leads elsewhere, nor a toolkit that
-//! was replaced by an older one, nor `PATH`. Whatever it keeps, the record is of the code that is in the file.
+//! The toolkit changes while cargo keeps outputs of an earlier one. Cargo detects newer files, and changed variables that a
+//! build script announced. It does not detect a redirected symbolic link, a toolkit that was replaced by an older one, or a
+//! changed `PATH`. The manifest always records the code in the file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,19 +24,19 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// How the toolkit that a build script finds becomes another one.
+/// Ways in which the build script's toolkit changes.
 #[derive(Clone, Copy, Debug)]
 enum Switch {
-    /// The folder in `PATH` is that of a link, which is moved.
+    /// The directory in `PATH` contains a symbolic link, which is redirected.
     Link,
-    /// The files in the folder are replaced by others, which are older.
+    /// Older files replace the files in the directory.
     InPlace,
-    /// Another folder is first in `PATH`.
+    /// Another directory is first in `PATH`.
     Path,
 }
 
 impl Switch {
-    /// The root that is in `PATH` now.
+    /// Returns the toolkit root that is now in `PATH`.
     fn root(self, project: &Project, version: &str) -> PathBuf {
         let (real, root) = (parts::cuda(version), project.beside().join("cuda"));
         match self {
@@ -62,7 +62,7 @@ fn age(file: &Path) {
     fs::File::options().append(true).open(file).and_then(|file| file.set_modified(old)).expect("a time can be set");
 }
 
-/// Calls nvcc by itself, for its own object.
+/// Calls nvcc directly and links its object.
 const BY_ITSELF: &str = r#"
     let object = format!("{out}/kernel.o");
     let made = Command::new("nvcc").args(["-ccbin", "g++-11", "-arch=sm_80", "-c", "kernel.cu", "-o", &object]).status().unwrap();
@@ -70,19 +70,19 @@ const BY_ITSELF: &str = r#"
     println!("cargo:rustc-link-arg={object}");
 "#;
 
-/// Lets the cc crate call it.
+/// Calls nvcc through the cc crate.
 const BY_CC: &str = r#"
     cc::Build::new().cuda(true).cudart("none").flag("-arch=sm_80").file("kernel.cu").compile("kernel");
 "#;
 
-/// Makes PTX, as `bindgen_cuda` does for candle, and leaves it to the program to load it.
+/// Compiles PTX, which the program loads, as `bindgen_cuda` does for candle.
 const PTX: &str = r#"
     let ptx = format!("{out}/kernel.ptx");
     let made = Command::new("nvcc").args(["-ccbin", "g++-11", "-arch=sm_80", "--ptx", "kernel.cu", "-o", &ptx]).status().unwrap();
     assert!(made.success());
 "#;
 
-/// Links the cudart of the nvcc that it finds in `PATH`.
+/// Links the cudart of the nvcc in `PATH`.
 const CUDART: &str = r#"
     let path = env::var_os("PATH").unwrap();
     let bin = env::split_paths(&path).find(|folder| folder.join("nvcc").exists()).unwrap();
@@ -98,7 +98,7 @@ const LAUNCHES: &str = "extern \"C\" { fn launch() -> i32; }\nfn main() { std::p
 const LOADS: &str = "static PTX: &str = include_str!(concat!(env!(\"OUT_DIR\"), \"/kernel.ptx\"));\n\
                      fn main() { println!(\"{}\", std::hint::black_box(PTX)); }\n";
 
-/// A package whose build script compiles in this way, and runs again where its kernel changes and for nothing else.
+/// Returns a package whose build script compiles in this way, and reruns only if its kernel changes.
 fn package(way: &str) -> Project {
     let links = if way == PTX { "" } else { CUDART };
     let script = format!(
@@ -117,7 +117,7 @@ fn call(project: &Project, words: &[&str], root: &Path) -> Call {
     with_toolkit(project.cudaguard(words), Some(root))
 }
 
-/// What the file was made by, and what its manifest says: one and the same.
+/// Returns the release that compiled the file. Checks that the manifest records the same.
 #[track_caller]
 fn recorded(file: &Path) -> String {
     let said = manifest(file);
@@ -128,8 +128,8 @@ fn recorded(file: &Path) -> String {
     release
 }
 
-/// Built with one, switched, and built again: what cargo kept is refused in release, warned of in dev, and never recorded
-/// as the other's.
+/// Builds with one toolkit, switches, and builds again. The retained output is refused in release, warned of in dev, and
+/// never recorded as output of the other toolkit.
 fn switched(switch: Switch, way: &str, old: &str, new: &str) {
     let _ = tools::need("strings");
     let project = package(way);
@@ -149,7 +149,7 @@ fn switched(switch: Switch, way: &str, old: &str, new: &str) {
     let warned = call(&project, &["build"], &root).run().success();
     assert_eq!(codes(&warned), ["warning[CG144]"], "{switch:?} {way}: {warned}");
     assert_eq!(recorded(&project.built("debug/app")), old, "{switch:?} {way}: {warned}");
-    // As the hint says.
+    // Runs the command from the hint.
     let _ = project.cargo(["clean", "--release", "-p", "app"]).run().success();
     let right = call(&project, &["build", "--release"], &root).run().success();
     assert_eq!(codes(&right), [""; 0], "{switch:?} {way}: {right}");
@@ -171,8 +171,8 @@ fn other_toolkit_in_path_rebuilds() {
     switched(Switch::Path, PTX, "11.8", "13.0");
 }
 
-/// With `embed!()` in the script that compiles, the command has it run again, whatever the times say. Under plain cargo note
-/// and code are of one run of it, so that both are old or both are new.
+/// If the compiling script calls `embed!()`, the command makes it run again, independent of times. Under plain cargo the
+/// same run writes note and code, so both are old or both are new.
 fn embed_script_runs_again() {
     for (switch, old, new) in [(Switch::Link, "11.8", "13.0"), (Switch::InPlace, "13.2", "13.0")] {
         let project = package(BY_ITSELF).append("Cargo.toml", &project::build_dependency());

@@ -1,6 +1,6 @@
-//! The consumers, as their own documents describe them: each says whether it takes a machine.
+//! Implementations of the consumers, based on their own documentation. Each decides if it admits a machine.
 //!
-//! Nothing here is made from our own words of a requirement: it reads what the command wrote, and the facts that the consumer has.
+//! They use none of our terms for a requirement: they parse the command's output, and the facts that the consumer has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use cel::objects::Map;
 use cel::{Context, ExecutionError, Program, Value};
 use cudaguard_tests::{Call, Scratch};
 
-/// A machine as every consumer sees it: its driver, and its GPUs by compute capability.
+/// Machine as each consumer sees it: its driver, and the compute capabilities of its GPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// `x86_64`
+    /// Processor, such as `x86_64`.
     pub(crate) processor: &'static str,
-    /// `550.163.01`
+    /// Driver release, such as `550.163.01`.
     pub(crate) release: String,
-    /// What that supports.
+    /// CUDA version that the driver supports.
     pub(crate) cuda: (u32, u32),
     pub(crate) gpus: Vec<(u32, u32)>,
 }
 
-/// Two numbers of a version; a missing one is 0, as libnvidia-container has it.
+/// Parses two numbers of a version. A missing number is 0, as in libnvidia-container.
 pub(super) fn two(text: &str) -> (u32, u32) {
     let mut numbers = text.split('.').map(|number| number.parse().expect("digits and dots"));
     (numbers.next().expect("a number"), numbers.next().unwrap_or(0))
@@ -34,8 +34,8 @@ fn variable<'a>(text: &'a str, name: &str) -> &'a str {
     line.unwrap_or_else(|| panic!("no {name} in:\n{text}")).trim_matches('"')
 }
 
-/// libnvidia-container, src/cli/dsl.c and src/cli/configure.c: a blank is OR, a comma AND, and binds tighter; every
-/// requirement must hold for every visible GPU. What is none of its properties fails the start.
+/// libnvidia-container, src/cli/dsl.c and src/cli/configure.c: a blank is OR; a comma is AND and binds tighter. Each
+/// requirement must hold for all visible GPUs. An unknown property fails the start.
 pub(crate) fn nvidia_require(text: &str, machine: &Seen) -> bool {
     let expression = variable(text, "NVIDIA_REQUIRE_CUDA");
     assert!(!expression.is_empty() && !expression.contains("  "), "{expression:?}");
@@ -72,7 +72,7 @@ impl Claim {
         Self(Program::compile(&expression).unwrap_or_else(|error| panic!("{error}\n{expression}")))
     }
 
-    /// Kubernetes allocates a device for which this is true; an error aborts the allocation (`CELDeviceSelector`).
+    /// Kubernetes allocates a device if this is true. An error aborts the allocation (`CELDeviceSelector`).
     pub(crate) fn takes(&self, driver: &str, attributes: &[(&str, &str)]) -> Result<bool, ExecutionError> {
         let attribute = |(name, version): &(&str, &str)| ((*name).to_owned(), semver(version).expect("a version"));
         let attributes: HashMap<String, Value> = attributes.iter().map(attribute).collect();
@@ -91,10 +91,10 @@ impl Claim {
         }
     }
 
-    /// One device: its driver, and its compute capability.
+    /// Returns true if the claim admits one device with this driver and compute capability.
     pub(crate) fn takes_gpu(&self, machine: &Seen, (major, minor): (u32, u32)) -> bool {
         let (cc, cuda) = (format!("{major}.{minor}.0"), format!("{}.{}.0", machine.cuda.0, machine.cuda.1));
-        // As the driver publishes it: without zeros in front of a number.
+        // The driver publishes its version without leading zeros.
         let numbers = machine.release.split('.').map(|number| number.parse::<u32>().expect("a number").to_string());
         let mut numbers: Vec<String> = numbers.collect();
         numbers.resize(3, "0".to_owned());
@@ -104,7 +104,7 @@ impl Claim {
     }
 }
 
-/// Kubernetes' library: three numbers without zeros before them, or an error (apiserver/pkg/cel/library/semverlib.go).
+/// Kubernetes' library: three numbers without leading zeros, or an error (apiserver/pkg/cel/library/semverlib.go).
 fn semver(text: &str) -> Result<Value, ExecutionError> {
     let wrong = || ExecutionError::function_error("semver", format!("{text} is no version"));
     let numbers: Vec<&str> = text.split('.').collect();
@@ -125,8 +125,9 @@ fn compare(one: &Value, other: &Value) -> Result<Value, ExecutionError> {
     Ok(Value::Int(numbers(one)?.cmp(&numbers(other)?) as i64))
 }
 
-/// Node affinity of Kubernetes (component-helpers, scheduling/corev1/nodeaffinity): terms are alternatives, expressions of a term are all
-/// needed; an empty term takes no node; `Gt` and `Lt` compare whole numbers, and a label that is absent matches neither.
+/// Node affinity of Kubernetes (component-helpers, scheduling/corev1/nodeaffinity): terms are alternatives, and a term
+/// needs all its expressions. An empty term matches no node. `Gt` and `Lt` compare integers, and an absent label matches
+/// neither.
 pub(crate) fn affinity(text: &str, machine: &Seen) -> bool {
     let cc = machine.gpus[0];
     let labels: HashMap<&str, u32> = HashMap::from([
@@ -162,8 +163,9 @@ pub(crate) fn affinity(text: &str, machine: &Seen) -> bool {
     })
 }
 
-/// conda's version specifications (conda/models/version.py: `,` binds tighter than `|`), CEP 30 and CEP 46: the lowest compute
-/// capability of the machine stands for all. A recipe with a variant makes a package for each of its values: one of them does.
+/// conda's version specifications (conda/models/version.py: `,` binds tighter than `|`), CEP 30 and CEP 46: the lowest
+/// compute capability of the machine counts. A recipe with a variant builds one package per value, and one suitable package
+/// is enough.
 pub(crate) fn conda(text: &str, machine: &Seen) -> bool {
     match text.split("- if: least_driver == ").collect::<Vec<_>>()[..] {
         [_, ref packages @ ..] if !packages.is_empty() => packages.iter().any(|pins| conda_package(pins, machine)),
@@ -193,11 +195,12 @@ fn conda_package(text: &str, machine: &Seen) -> bool {
     own("__cuda ", machine.cuda) && own("__cuda_arch ", lowest)
 }
 
-/// wheelnext/nvidia-variant-provider, plugin.py: a machine meets the values of its driver's CUDA version, 11.0 to 15.20, and of its
-/// newest GPU, from 5.0 on. Of each feature that a variant has, one value must be met; of several wheels, one is installed.
+/// wheelnext/nvidia-variant-provider, plugin.py: a machine provides the values of its driver's CUDA version, 11.0 to 15.20,
+/// and of its newest GPU, from 5.0 on. One value of each feature of a variant must match. One of several wheels is
+/// installed.
 pub(crate) fn wheel_variant(text: &str, machine: &Seen) -> bool {
     match text.split("# variant: ").collect::<Vec<_>>()[..] {
-        // Behind each mark its name, and then its properties.
+        // Each mark is followed by the name and the properties of a wheel.
         [_, ref wheels @ ..] if !wheels.is_empty() => {
             wheels.iter().any(|wheel| wheel_of_variant(wheel.split_once('\n').expect("a name").1, machine))
         }
@@ -227,8 +230,8 @@ fn wheel_of_variant(text: &str, machine: &Seen) -> bool {
     met.values().all(|met| *met)
 }
 
-/// Spack: the user names the machine's GPU by a value of `cuda_arch`, and a package says which of them conflict with it. The file is
-/// Python.
+/// Spack: the user selects the machine's GPU with a value of `cuda_arch`, and a package declares conflicting values. The
+/// file is Python.
 pub(crate) fn spack(text: &str, machines: &[Seen]) -> Vec<bool> {
     const RUN: &str = "import sys\nall = []\n\
         def conflicts(spec, when=None, msg=None): all.append(spec)\n\
@@ -243,14 +246,15 @@ pub(crate) fn spack(text: &str, machines: &[Seen]) -> Vec<bool> {
     machines.iter().map(|machine| machine.gpus.iter().any(takes)).collect()
 }
 
-/// The value of `cuda_arch` for a GPU: `build_systems/cuda.py` of spack-packages has no others.
+/// Returns the value of `cuda_arch` for a GPU. `build_systems/cuda.py` of spack-packages has no others.
 pub(crate) fn spack_value((major, minor): (u32, u32)) -> Option<String> {
     let values = "30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 89 90 100 101 103 110 120 121";
     let value = format!("{major}{minor}");
     values.split(' ').any(|known| known == value).then_some(value)
 }
 
-/// A program that reads `--format json`, as docs/reference/requirements.md describes it: one of the GPUs, with a driver that does for it.
+/// Evaluates `--format json` as docs/reference/requirements.md describes it: one of the GPUs, with a driver that supports
+/// it.
 pub(crate) fn json(asked: &serde_json::Value, machine: &Seen) -> bool {
     let version = |value: &serde_json::Value| two(value.as_str().expect("a version"));
     let fits = |gpu: &(u32, u32)| {
@@ -287,7 +291,7 @@ pub(crate) fn nix(text: &str, machines: &[Seen]) -> Vec<bool> {
     phases.iter().map(|phase| !phase.ends_with("exit 1")).collect()
 }
 
-/// What a bill of materials says of a row of `gpus`.
+/// Returns the text for a row of `gpus` in a bill of materials.
 pub(crate) fn range_of_gpus(row: &serde_json::Value) -> String {
     let (from, to) = (row["from"].as_str().expect("a GPU"), row["to"].as_str());
     let end = |to: &str| if to.contains('.') { to.to_owned() } else { format!("{to}.x") };
@@ -306,7 +310,8 @@ pub(crate) fn range_of_gpus(row: &serde_json::Value) -> String {
 
 type Parts = std::collections::BTreeMap<String, Vec<String>>;
 
-/// The parts of the CUDA family in a `CycloneDX` bill, and their ranges; the file depends on all of them.
+/// Returns the parts of the CUDA family in a `CycloneDX` bill with their ranges. Checks that the file depends on all of
+/// them.
 pub(crate) fn cyclonedx(bill: &serde_json::Value) -> Parts {
     let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
     let mut parts = Parts::new();
@@ -332,7 +337,7 @@ pub(crate) fn cyclonedx(bill: &serde_json::Value) -> Parts {
     parts
 }
 
-/// The same of SPDX's packages: ranges stand in the comment of the one relationship that a part has.
+/// Returns the same for SPDX packages. The comment of a part's only relationship contains its range.
 pub(crate) fn spdx(document: &serde_json::Value) -> Parts {
     let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
     let mut parts = Parts::new();
@@ -352,7 +357,7 @@ pub(crate) fn spdx(document: &serde_json::Value) -> Parts {
     parts
 }
 
-/// Whether a policy of Kubernetes admits this pod.
+/// Returns true if a Kubernetes admission policy admits this pod.
 pub(crate) fn admits(policy: &str, pod: &serde_json::Value) -> bool {
     let block = |after: &str| {
         let (_, rest) = policy.split_once(after).unwrap_or_else(|| panic!("no {after:?} in:\n{policy}"));
@@ -378,7 +383,7 @@ pub(crate) fn admits(policy: &str, pod: &serde_json::Value) -> bool {
     run(&lines.collect::<Vec<_>>().join("\n"), Some(&terms)) == Value::Bool(true)
 }
 
-/// A pod with this image, and the terms of what `--format k8s-affinity` wrote.
+/// Returns a pod with this image, and the terms of the output of `--format k8s-affinity`.
 pub(crate) fn pod(image: &str, affinity: &str) -> serde_json::Value {
     let expression = |line: &str| {
         let inside = line.trim().strip_prefix("- {").and_then(|line| line.strip_suffix('}')).expect("an expression");
@@ -400,7 +405,7 @@ pub(crate) fn pod(image: &str, affinity: &str) -> serde_json::Value {
     serde_json::json!({ "spec": { "containers": [{ "name": "main", "image": image }], "affinity": affinity } })
 }
 
-/// The check for Slurm, run by a shell before an nvidia-smi that says so of each machine.
+/// Runs the Slurm check in a shell with a fake nvidia-smi for each machine.
 pub(crate) fn slurm(text: &str, machines: &[Seen]) -> Vec<bool> {
     let scratch = Scratch::new("requirements-slurm");
     let script = scratch.file("check.sh", text);
@@ -410,7 +415,7 @@ pub(crate) fn slurm(text: &str, machines: &[Seen]) -> Vec<bool> {
     };
     let all: Vec<String> = machines.iter().map(|machine| format!("{} {}", machine.processor, says(machine))).collect();
     let list = scratch.file("machines", all.join("\n") + "\n");
-    // A function stands before a program of its name; the script runs in a shell of its own, so that it may end it.
+    // A shell function takes precedence over a program of its name. The script runs in a subshell, because it may exit.
     let loop_over = "while read -r processor said; do (nvidia-smi() { printf \"$said\"; }; uname() { echo $processor; }; . \"$1\") 2>/dev/null; echo $?; done <\"$2\"";
     let outcome = Call::new("bash").args(["-c", loop_over, "bash"]).arg(&script).arg(&list).run().success();
     let status = |line: &str| match line {

@@ -1,6 +1,6 @@
-//! Every form against its consumer: random files, random machines, and our judge beside them.
+//! Each format and its consumer: random files and random machines, compared with our verdicts.
 //!
-//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_SEED=7 cargo test --release --test e2e requirements::held -- --include-ignored
+//! CUDAGUARD_PAIRS=100000 CUDAGUARD_SEED=7 cargo test --release --test e2e requirements::held -- --include-ignored
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,19 +30,20 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Machines for each file.
+/// Number of machines for each file.
 const MACHINES: usize = 100;
 
 struct Consumer {
     form: &'static str,
-    /// Whether it takes each of these machines.
+    /// Returns for each machine if the consumer admits it.
     takes: fn(&str, &[Seen]) -> Vec<bool>,
-    /// The machines that can meet it: for what its grammar has no word for, something else is there.
+    /// Returns true for machines that the format covers. Another mechanism handles properties that its grammar cannot
+    /// express.
     meets: fn(&Seen) -> bool,
-    /// Whether it has a word for a driver; else its machines have the newest.
+    /// True if the format can express a driver. Otherwise the machines get the newest driver.
     tells_drivers: bool,
-    /// What the form's comment says is given away: why it does not take a machine that the judge says runs it. With the answer
-    /// of the judge for any GPU on that machine.
+    /// Documented losses of the format: the reason why it does not admit a machine on which the program runs. The function
+    /// receives the verdict for any GPU on that machine.
     gives_away: GivesAway,
 }
 
@@ -102,7 +103,7 @@ const CONSUMERS: [Consumer; 10] = [
     Consumer {
         form: "wheel-variant",
         takes: |text, all| all.iter().map(|seen| consumers::wheel_variant(text, seen)).collect(),
-        // The provider looks at no others: it has no values for them.
+        // The provider has no values for other GPUs.
         meets: |seen| {
             let newest = *seen.gpus.iter().max().expect("a GPU");
             let has_values = (5..=12).contains(&newest.0) && seen.cuda >= (11, 0);
@@ -118,7 +119,7 @@ const CONSUMERS: [Consumer; 10] = [
     Consumer {
         form: "spack",
         takes: consumers::spack,
-        // Nobody can name another GPU to Spack.
+        // Spack has no values for other GPUs.
         meets: |seen| its_processor(seen) && seen.gpus.iter().all(|gpu| consumers::spack_value(*gpu).is_some()),
         tells_drivers: false,
         gives_away: NOTHING,
@@ -127,18 +128,18 @@ const CONSUMERS: [Consumer; 10] = [
     Consumer { form: "nix", takes: consumers::nix, meets: its_processor, tells_drivers: false, gives_away: NOTHING },
 ];
 
-/// The others have no word for the processor: it is that of the image, the pod or the package.
+/// The other formats cannot express the processor: it is that of the image, the pod or the package.
 fn its_processor(seen: &Seen) -> bool {
     seen.processor == std::env::consts::ARCH
 }
 
-/// Jetsons, which this machine's processor never has.
+/// Returns true for Jetson GPUs, which do not exist with this machine's processor.
 fn is_tegra((major, minor): (u32, u32)) -> bool {
     let narrow = |number: u32| u8::try_from(number).expect("a small number");
     std::env::consts::ARCH == "x86_64" && tables::is_tegra((narrow(major), narrow(minor)))
 }
 
-/// The same machine with the newest driver that the tables know.
+/// Returns the machine with the newest driver in the tables.
 fn with_newest_driver(seen: &Seen) -> Seen {
     let known = tables::branch_rows().iter().filter(|branch| branch.exact);
     let newest = known.max_by_key(|branch| branch.branch).expect("a branch");
@@ -148,33 +149,33 @@ fn with_newest_driver(seen: &Seen) -> Seen {
 #[derive(Default)]
 struct Count {
     pairs: usize,
-    /// The judge says `runs`, and the consumer takes it.
+    /// Verdict `runs`, and the consumer admits the machine.
     taken: usize,
-    /// The judge says `runs`, and the consumer does not take it: of a machine with GPUs that are not alike.
+    /// Verdict `runs`, but the consumer does not admit the machine, whose GPUs differ.
     over_unlike: usize,
-    /// The same, for what the form's comment says.
+    /// Verdict `runs`, but the consumer does not admit the machine for a documented reason.
     given_away: BTreeMap<&'static str, usize>,
-    /// The same for no reason that has a name.
+    /// Verdict `runs`, but the consumer does not admit the machine for no documented reason.
     over: usize,
-    /// The judge cannot tell, and the consumer takes it.
+    /// Verdict unknown, and the consumer admits the machine.
     open: usize,
-    /// Nothing can be said in that form.
+    /// The format cannot express the requirements.
     none: usize,
 }
 
-/// A file by chance, its manifests, and machines.
+/// Random file, its manifests, and machines.
 struct Drawn {
     file: PathBuf,
     manifests: Vec<Manifest>,
     machines: Vec<Seen>,
 }
 
-/// So many pairs of a file and a machine for each form.
+/// Returns the number of pairs of a file and a machine for each format.
 fn wanted_pairs() -> usize {
     usize::try_from(number("CUDAGUARD_PAIRS", 1000)).expect("so many fit")
 }
 
-/// One after the other, until it is enough; of some files nothing can be said in a form.
+/// Passes random files to `take` until it returns `Break`. Some formats cannot express the requirements of some files.
 fn each_drawn(name: &str, mut take: impl FnMut(&Drawn, &mut Dice) -> ControlFlow<()>) {
     let seed = number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1);
     let mut dice = Dice(seed.rotate_left(29));
@@ -257,7 +258,7 @@ fn requirements_admit_only_accepted_hosts() {
         assert!(count.taken > count.pairs / 20, "{form}: only {} of {} pairs tell anything", count.taken, count.pairs);
         let named = count.over_unlike + count.given_away.values().sum::<usize>();
         assert!(
-            // So few pairs as a quick run draws scatter.
+            // The few pairs of a quick run vary.
             count.over == 0 && named * 100 <= count.pairs + 20,
             "{form}: of {} pairs {named} are refused without need, and {} for nothing that is known",
             count.pairs,
@@ -267,8 +268,8 @@ fn requirements_admit_only_accepted_hosts() {
     tools::done_without(&without);
 }
 
-/// A pod that the policy admits goes by its own affinity: to no machine that the judge refuses. Its affinity is that of the program, one
-/// term of it, or that of another program.
+/// A pod that the policy admits is scheduled by its own affinity, to no machine that our verdict refuses. Its affinity is
+/// that of the program, one term of it, or that of another program.
 fn pods_reach_compatible_nodes() {
     let (mut pairs, mut taken, mut of_others) = (0, 0, 0);
     let mut other: Option<String> = None;
@@ -302,7 +303,7 @@ fn pods_reach_compatible_nodes() {
     assert!(pairs >= wanted_pairs() && taken * 50 > pairs, "only {taken} of {pairs} pairs tell anything");
 }
 
-/// Bills of materials name no machines: they hold facts, which are those of the manifests and of `--format json`.
+/// Bills of materials do not select machines. Their facts equal those of the manifests and of `--format json`.
 fn bills_say_what_is_asked(file: &Path, manifests: &[Manifest]) {
     let parsed = |form: &str| {
         let text = written(file, form)?;
@@ -338,8 +339,8 @@ fn bills_say_what_is_asked(file: &Path, manifests: &[Manifest]) {
     assert_eq!(consumers::spdx(&packages), expected, "{packages:#}\n{asked:#}");
 }
 
-/// What this suite says of a consumer is what the consumer's own code says, of each text that is written: rattler of conda's pins,
-/// variantlib of the wheel's properties; and the texts are what the schemas of Kubernetes and of `CycloneDX` take, and SPDX's tools.
+/// The implementations in this suite agree with the consumer's own code for each written text: rattler for conda's pins,
+/// variantlib for the wheel's properties. The schemas of Kubernetes and `CycloneDX` and the SPDX tools accept the texts.
 fn consumer_code_agrees() {
     let part = parts::part("consumers");
     let old = "import sys; sys.exit(sys.version_info < (3, 10))";
@@ -379,7 +380,7 @@ fn consumer_code_agrees() {
     println!("{} texts, {pairs:?} pairs of a text and a machine", expected.len());
 }
 
-/// A pod that has the affinity is admitted, one with more expressions, too; one that lacks any of them is not.
+/// A pod with the affinity is admitted, also with more expressions. A pod without one of the expressions is not.
 fn wider_pods_are_refused(policy: &str, pod: &serde_json::Value, dice: &mut Dice) {
     assert!(consumers::admits(policy, pod), "{policy}\n{pod:#}");
     let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
@@ -400,7 +401,7 @@ fn wider_pods_are_refused(policy: &str, pod: &serde_json::Value, dice: &mut Dice
     assert!(consumers::admits(policy, &narrower), "{policy}\n{narrower:#}");
 }
 
-/// What is written in this form; `None`: nothing can be said, which is then told in words.
+/// Returns the output in this format, or `None` if the format cannot express the requirements, with an error message.
 fn written(file: &Path, form: &str) -> Option<String> {
     let outcome = command::call(["requirements", "--format", form]).arg(file).run();
     if outcome.status() == Some(0) {
@@ -415,7 +416,7 @@ fn written(file: &Path, form: &str) -> Option<String> {
     None
 }
 
-/// What our judge says of it.
+/// Returns our verdict.
 fn judged(components: &Components, manifests: &[Manifest], seen: &Seen) -> Verdict {
     let release: DriverRelease = seen.release.parse().expect("a release");
     let driver = Driver {
@@ -445,7 +446,7 @@ fn judged(components: &Components, manifests: &[Manifest], seen: &Seen) -> Verdi
 }
 
 impl Dice {
-    /// Drivers of every branch of the table, GPUs that it knows and that it does not; few machines have GPUs that are not alike.
+    /// Selects drivers from all branches of the table, and known and unknown GPUs. Few machines have GPUs that differ.
     fn seen(&mut self) -> Seen {
         let branches: Vec<_> =
             tables::branch_rows().iter().filter(|branch| branch.exact && branch.branch > 400).collect();

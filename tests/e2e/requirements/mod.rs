@@ -1,4 +1,4 @@
-//! `requirements`: what is written for each consumer, and that none of them takes a machine which the judge refuses.
+//! `requirements`: the output for each consumer, which must not admit a machine that our verdict refuses.
 
 mod consumers;
 mod held;

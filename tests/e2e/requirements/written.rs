@@ -1,4 +1,4 @@
-//! What is written, as people and programs read it.
+//! Output of `requirements` for users and programs.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ fn written(form: &str, files: &[&Path]) -> String {
     call(form, files).run().success().stdout
 }
 
-/// What the running example asks: machine code for 8.x and 9.x, PTX for what is newer, toolkit 12.4, cuDNN.
+/// Program of the examples: machine code for 8.x and 9.x, PTX for newer GPUs, toolkit 12.4, cuDNN.
 pub(crate) fn example() -> &'static Path {
     static MADE: OnceLock<(Scratch, PathBuf)> = OnceLock::new();
     let (_, path) = MADE.get_or_init(|| {
@@ -100,7 +100,7 @@ fn requirement_formats_match_snapshot() {
     );
 }
 
-/// All must run: what both are fit for, by the newer driver of both.
+/// All programs must run: the output contains the GPUs that both support, and the newer driver.
 fn several_files_are_combined() {
     let both = written("text", &[example(), of_driver()]);
     snapshot::check("requirements/several", &plain(&both));
@@ -108,8 +108,8 @@ fn several_files_are_combined() {
     assert_eq!(value["gpus"][0]["driver"]["cuda"], "13.0", "{value:#}");
 }
 
-/// Built with 12.4, on a driver of 12.2: what a newer toolkit of the same major made runs there. EESSI's software layer once refused
-/// that, since it compared the two.
+/// A program of 12.4 runs on a driver of 12.2, because both have the same major. EESSI's software layer once refused this,
+/// because it compared the two versions.
 fn minor_version_compatibility_is_used() {
     let on = |release: &str, cuda: (u32, u32)| Seen {
         processor: std::env::consts::ARCH,
@@ -130,7 +130,8 @@ fn minor_version_compatibility_is_used() {
     assert_eq!(json(&verdict.arg(example()).run())["verdict"], "runs");
 }
 
-/// The same of a program whose GPUs all have machine code, so that every grammar can say it, those with one bound for all GPUs, too.
+/// Checks the same for a program with machine code for all its GPUs. All grammars can express this, including those with
+/// one bound for all GPUs.
 fn eessi_1491_newer_toolkit_on_driver() {
     let scratch = Scratch::new("requirements-eessi");
     let file = scratch.join("lammps");
@@ -162,7 +163,7 @@ fn eessi_1491_newer_toolkit_on_driver() {
     assert_eq!(json(&call.arg(&file).run())["verdict"], "runs");
 }
 
-/// A device of another driver, and one that publishes no versions, are passed over: an error would abort the whole allocation.
+/// A device of another driver, and a device without versions, are skipped. An error would abort the complete allocation.
 fn devices_without_attribute_are_excluded() {
     let claim = Claim::of(&written("k8s-dra", &[example()]));
     let whole = [("cudaComputeCapability", "8.0.0"), ("cudaDriverVersion", "12.4.0"), ("driverVersion", "550.163.1")];
@@ -173,7 +174,7 @@ fn devices_without_attribute_are_excluded() {
     }
 }
 
-/// The policy sees pods with that image, by whatever registry and tag, and no others.
+/// The policy matches pods with that image, in any registry and with any tag, and no others.
 fn admission_selects_pods() {
     let (policy, affinity) = (written("k8s-admission", &[example()]), written("k8s-affinity", &[example()]));
     for (image, has_the_program) in [
@@ -193,7 +194,7 @@ fn admission_selects_pods() {
     }
 }
 
-/// nix evaluates what was written: a build for fit GPUs alone passes, any other ends with the GPU's name.
+/// nix evaluates the output: a build for supported GPUs passes, and any other fails with the name of the GPU.
 fn nix_capabilities_are_listed() {
     let nix = tools::need("nix-instantiate");
     let scratch = Scratch::new("requirements-nix");
@@ -218,7 +219,7 @@ fn nix_capabilities_are_listed() {
     }
 }
 
-/// A driver, and no more of it: people are told, and no selector is empty.
+/// The program only requires a driver: users get a message, and no selector is empty.
 fn program_without_cuda_has_no_requirements() {
     let scratch = Scratch::new("requirements-nothing");
     let mut asks = asks_driver();
@@ -250,13 +251,13 @@ fn underivable_requirements_are_an_error() {
     say("no CUDA at all:", &[&bare]);
     say("one of two has none:", &[example(), &bare]);
     say("no file:", &[&scratch.join("absent")]);
-    // The first byte of the note's descriptor is of its magic: without it nothing in there is believed.
+    // The first byte of the note's descriptor belongs to its magic number, without which the note is ignored.
     let mut bytes = std::fs::read(example()).expect("the program");
     let at = bytes.windows(10).position(|window| window == b"cudaguard\0").expect("the note's owner");
     bytes[at + 12..at + 44].fill(0xff);
     let damaged = scratch.file("damaged", &bytes);
     say("a damaged note:", &[&damaged]);
-    // Nothing serves any GPU.
+    // No GPU is supported.
     let mut nowhere = asks_driver();
     for row in &mut nowhere.requires {
         if let Requirement::Gpu { by, .. } = row {
@@ -266,7 +267,7 @@ fn underivable_requirements_are_an_error() {
     let unserved = scratch.join("unserved");
     program(&unserved, &[nowhere]);
     say("no code for any GPU:", &[&unserved]);
-    // What a newer toolkit than the tables know made.
+    // A toolkit that is newer than the tables.
     let mut newer = asks_driver();
     for row in &mut newer.requires {
         if let Requirement::Driver { cuda, .. } = row {

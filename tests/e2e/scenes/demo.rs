@@ -1,4 +1,4 @@
-//! `cargo demo`: every step has the result that it announces.
+//! `cargo demo`: each step has the result that it announces.
 
 use cudaguard_tests::{Call, Test, command, crates, parts, places, tests};
 

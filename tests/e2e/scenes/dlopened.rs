@@ -1,4 +1,4 @@
-//! A program that loads cuDNN by name at run time: most frameworks do. Its start says nothing; it can ask afterwards.
+//! A program that loads cuDNN with dlopen at run time, like most frameworks. Its start reports nothing; it can check later.
 
 use cudaguard_tests::{Call, Outcome, Project, Test, parts, project, tests};
 
@@ -32,7 +32,7 @@ fn main() {
 }
 "#;
 
-/// Built against the headers of 9.15.1, with this policy; not linked to cuDNN.
+/// Returns a program that is built with the headers of 9.15.1 and this policy, and not linked with cuDNN.
 fn loading(name: &str, policy: &str) -> Project {
     let project = Project::guarded(name)
         .append("Cargo.toml", &project::check_dependency())

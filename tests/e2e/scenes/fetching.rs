@@ -1,4 +1,4 @@
-//! The fetcher of the real parts, where it cannot get them or gets something else.
+//! The script that fetches the real parts: a part that is unavailable, or has other contents than expected.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![unavailable_part_is_named, existing_part_is_reused, part_with_wrong_hash_is_deleted]
 }
 
-/// Fetches into the scratch folder, with a pip that knows no index, only the wheels in this folder.
+/// Fetches a part into the scratch directory. pip uses no index, only the wheels in `wheels`.
 fn fetch(into: &Path, wheels: &Path, part: &str) -> Outcome {
     Call::new("python3")
         .arg(places::workspace().join("tests/parts/fetch.py"))
         .args(["--into".as_ref(), into.as_os_str(), part.as_ref()])
         .env("PIP_NO_INDEX", "1")
-        // The variable is a list by blanks.
+        // The variable is split at blanks.
         .env("PIP_FIND_LINKS", format!("file://{}", wheels.display().to_string().replace(' ', "%20")))
         .run()
 }

@@ -1,4 +1,4 @@
-//! The scene of every forum: built with one cuDNN, started with an older one.
+//! The typical forum question: a program is built with one cuDNN and started with an older one.
 
 use cudaguard_tests::{Scratch, Test, layout, parts, stand_in, tests};
 
@@ -21,7 +21,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// No package carries a real 8.1.0 or 8.0.5: those two are stand-ins. 8.9.7 is real.
+/// No package contains a real 8.1.0 or 8.0.5, so these are fakes.
 fn cudnn_8_1_rejects_8_0() {
     let project = program("forum");
     let (built, older) = (project.beside().join("cudnn-8.1.0"), project.beside().join("cudnn-8.0.5"));
@@ -55,8 +55,8 @@ fn cudnn_9_15_rejects_9_1() {
     refused(start(&program, &older).run(), "real_9", &[(&parts::folder(), "<parts>")]);
 }
 
-/// Where nothing is wrong nothing is said: newer minors, the same files by way of links, the other CUDA major's build of
-/// the same release.
+/// Compatible libraries produce no output: newer minors, the same files through symbolic links, the build of the same
+/// release for the other CUDA major.
 fn newer_cudnn_minors_run() {
     let project = program("newer");
     let built = parts::cudnn("9.15.1");
@@ -70,7 +70,7 @@ fn newer_cudnn_minors_run() {
     runs(start(&program, &farm).run(), 91501);
 }
 
-/// By stand-ins.
+/// The releases are fakes.
 fn cudnn_patches_are_interchangeable() {
     let project = program("patches");
     let cudnn = |patch: u32| {
@@ -84,7 +84,7 @@ fn cudnn_patches_are_interchangeable() {
     }
 }
 
-/// Left to itself, such a cuDNN aborts the process at the first call.
+/// Without the guard, such a cuDNN aborts the process at the first call.
 fn cudnn_loader_alone_is_refused() {
     for (name, version) in [("loader-9", "9.15.1"), ("loader-8", "8.9.7")] {
         let project = program(name);
@@ -98,7 +98,7 @@ fn cudnn_loader_alone_is_refused() {
     }
 }
 
-/// The loader library is new enough; beside it lie the inner libraries of an older release.
+/// The loader library is new enough, but the inner libraries next to it belong to an older release.
 fn mixed_inner_libraries_are_refused() {
     let project = program("mixed");
     let (built, older) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));

@@ -1,4 +1,4 @@
-//! What is in a file, and what a finding means: `inspect` and `explain`.
+//! Contents of a file and explanations of findings: `inspect` and `explain`.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn program_is_shown_in_both_formats() {
     let outcome = command::call(["inspect"]).arg(&file).run().success();
     let version = format!("guarded by cudaguard {}", env!("CARGO_PKG_VERSION"));
     let text = outcome.stdout.replace(&version, "guarded by cudaguard <version>");
-    // What differs from machine to machine: the host compiler, and what Rust programs need of the system.
+    // Lines that differ between machines: the host compiler, and the system libraries of Rust programs.
     let kept =
         text.lines().filter(|line| !["compiler", "others"].contains(&line.trim().split(' ').next().unwrap_or("")));
     let text = kept.fold(String::new(), |text, line| text + line + "\n");
@@ -79,7 +79,7 @@ fn components_are_shown_separately() {
     };
     let guarded = LINKS_CUDNN.replace("EMBED", "cudaguard::embed!();");
     let library = "pub fn answer() -> u32 { 1 }\n";
-    // `base` is reached on two ways.
+    // Two dependency paths lead from the program to `base`.
     let project = Project::bare("several")
         .file("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"base\", \"left\", \"top\"]\n")
         .file("base/Cargo.toml", member("base"))
@@ -112,7 +112,7 @@ fn missing_manifest_is_reported() {
     assert!(told.stderr.contains("no such file"), "{told}");
 }
 
-/// The ten lines of Python in MANIFEST.md, as they stand there, and plain `readelf -n`.
+/// Runs the Python parser from MANIFEST.md unchanged, and `readelf -n`.
 fn documented_parser_reads_readelf_output() {
     let project = program("documented");
     build(&project, &parts::cudnn("9.15.1"));

@@ -1,4 +1,4 @@
-//! A guarded library in a program that is not ours: Python. It survives, and the library can be asked.
+//! A guarded library in a third-party program, Python: the program continues, and the library's verdict is available.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ if len(sys.argv) > 2:
 print('alive')
 ";
 
-/// A cdylib linked to cuDNN, with ways to ask it in Rust and in C.
+/// Returns a cdylib that links cuDNN and exposes the check in Rust and in C.
 fn extension(name: &str) -> Project {
     let include = places::workspace().join("templates");
     let c = format!("cc::Build::new().file(\"asked.c\").include(\"{}\").compile(\"asked\");", include.display());
@@ -66,7 +66,8 @@ fn extension(name: &str) -> Project {
         .file("src/lib.rs", SOURCE)
 }
 
-/// Python loads the library with this cuDNN on its path; `more` makes it call cuDNN too.
+/// Loads the library in Python with this cuDNN on its library path. `more` contains further arguments, which make it call
+/// cuDNN.
 fn python(project: &Project, library: &str, cudnn: &Path, more: &[&str]) -> Outcome {
     Call::new("python3")
         .args(["-c", SCRIPT])

@@ -1,4 +1,4 @@
-//! The command on packages of every shape: several programs, workspaces, cargo's own arguments, odd folders.
+//! The command with packages of all kinds: several programs, workspaces, cargo's own arguments, unusual directories.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// The components whose manifests this file holds.
+/// Returns the names of the components in a file.
 pub(crate) fn components(file: &Path) -> Vec<String> {
     let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
     let told: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));

@@ -1,4 +1,4 @@
-//! What those who start a program can say: `CUDAGUARD`, `CUDAGUARD_REPORT`; and those who built it: `[runtime]`.
+//! Switches of users who start a program (`CUDAGUARD`, `CUDAGUARD_REPORT`), and of those who build it (`[runtime]`).
 
 use std::fs;
 
@@ -58,7 +58,7 @@ fn report_lists_passed_checks() {
     runs(start(&program, &built).env("CUDAGUARD_REPORT", &report).run(), 91501);
     let passed = read();
     assert_eq!(passed["verdict"], "runs", "{passed}");
-    // Of cuDNN's libraries the tests have three.
+    // The test parts contain only three of cuDNN's libraries.
     let codes: Vec<_> =
         passed["findings"].as_array().expect("findings").iter().map(|one| one["code"].as_str()).collect();
     assert_eq!(codes, [Some("CG204")], "{passed}");

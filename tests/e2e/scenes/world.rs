@@ -1,11 +1,11 @@
-//! What the scenes share: a small guarded program that is linked to cuDNN, and ways to build and start it.
+//! Shared fixtures: a small guarded program that links cuDNN, and functions that build and start it.
 
 use std::path::Path;
 
 use crate::judge_equal;
 use cudaguard_tests::{Call, Outcome, Project, project, snapshot};
 
-/// A build.rs that links the cuDNN of `CUDNN_PATH`.
+/// Build script that links the cuDNN in `CUDNN_PATH`.
 pub(crate) const LINKS_CUDNN: &str = "\
 fn main() {
     println!(\"cargo:rerun-if-env-changed=CUDNN_PATH\");
@@ -15,7 +15,7 @@ fn main() {
 }
 ";
 
-/// A main.rs that asks cuDNN for its version, and says that it got there.
+/// Program that prints the version of cuDNN.
 pub(crate) const ASKS_CUDNN: &str = "\
 extern \"C\" {
     fn cudnnGetVersion() -> usize;
@@ -26,12 +26,12 @@ fn main() {
 }
 ";
 
-/// A package with a program that is linked to cuDNN and guarded by `cudaguard::embed!()`.
+/// Returns a package with a program that links cuDNN and is guarded by `cudaguard::embed!()`.
 pub(crate) fn program(name: &str) -> Project {
     finished(Project::guarded(name))
 }
 
-/// The same in a folder of another name.
+/// Returns the package in a directory with this name.
 pub(crate) fn program_in(name: &str, folder: &str) -> Project {
     let package = project::package(name) + &project::build_dependency();
     finished(Project::in_folder(name, folder).file("Cargo.toml", package))
@@ -41,23 +41,23 @@ fn finished(project: Project) -> Project {
     project.file("build.rs", LINKS_CUDNN.replace("EMBED", "cudaguard::embed!();")).file("src/main.rs", ASKS_CUDNN)
 }
 
-/// The same without a guard in its source.
+/// Returns the package without a guard in its source.
 pub(crate) fn unguarded(name: &str) -> Project {
     Project::new(name).file("build.rs", LINKS_CUDNN.replace("EMBED", "")).file("src/main.rs", ASKS_CUDNN)
 }
 
-/// Builds it with plain cargo against this cuDNN, in release.
+/// Builds a release with plain cargo and this cuDNN.
 #[track_caller]
 pub(crate) fn build(project: &Project, cudnn: &Path) {
     let _ = project.cargo(["build", "--release"]).env("CUDNN_PATH", cudnn).run().success();
 }
 
-/// A start of this program with this cuDNN on the loader's path.
+/// Returns a start of this program with this cuDNN on the library path.
 pub(crate) fn start(program: &Path, cudnn: &Path) -> Call {
     Call::new(program).env("LD_LIBRARY_PATH", cudnn.join("lib"))
 }
 
-/// It ran, and nothing was said but by `main`.
+/// Checks that the program ran, and that only `main` printed.
 #[track_caller]
 pub(crate) fn runs(outcome: Outcome, version: usize) {
     let outcome = outcome.success();
@@ -65,7 +65,8 @@ pub(crate) fn runs(outcome: Outcome, version: usize) {
     assert_eq!(outcome.stderr, "", "nothing is wrong, so nothing is said");
 }
 
-/// It was refused before `main`, in six lines at most and two for each further refusal; they are kept under this name.
+/// Checks that the program was refused before `main`, with at most six lines and two for each further refusal. Compares
+/// them with the snapshot.
 #[track_caller]
 pub(crate) fn refused(outcome: Outcome, snapshot: &str, names: &[(&Path, &str)]) -> Outcome {
     let outcome = outcome.expect(78);

@@ -1,4 +1,4 @@
-//! `explain` by symptom: texts of public threads, harmless texts, the printed form, and the pages of `docs/troubleshooting`.
+//! `explain` for symptoms: texts of public threads, harmless texts, the output, and the pages of `docs/troubleshooting`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -71,7 +71,7 @@ fn thread_addresses_are_unique() {
     assert_eq!(addresses.len(), threads.len());
 }
 
-/// Ordinary log lines, and errors that have nothing to do with CUDA, get status 3 and the advice what to send.
+/// Ordinary log lines, and errors that are unrelated to CUDA, return status 3 and advice about what to send.
 fn harmless_texts_get_no_answer() {
     for text in [
         "Segmentation fault (core dumped)",
@@ -194,7 +194,7 @@ fn output_matches_snapshot() {
     snapshot::check("symptoms/nothing", &outcome.stderr);
 }
 
-/// A text needs no quotes, a symptom can be named, and a message of cudaguard returns its finding.
+/// A text needs no quotes, a symptom can be selected by name, and a message of cudaguard returns its finding.
 fn input_methods_agree() {
     let explain = |words: &[&str]| command::call(["explain"]).args(words).run().success().stdout;
     let page = explain(&["no kernel image is available"]);
@@ -278,7 +278,7 @@ fn sections() -> Vec<(&'static str, Vec<&'static Symptom>)> {
     sections
 }
 
-/// The error text that people search for, without the signs of a pattern.
+/// Returns the error text that people search for, without pattern characters.
 fn error_text(symptom: &Symptom) -> String {
     let text = symptom.texts.first().or(symptom.names.first()).expect("a symptom has a text or a name");
     text.trim_start_matches("= ").replace(" ... ", " … ").replace('*', "…").replace('#', "N").replace('`', "'")
@@ -369,7 +369,7 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The pages of the book are what the table says, and there is no other one.
+/// The pages of the book match the table, and there are no others.
 fn pages_match_the_table() {
     let findings = cudaguard_findings::read();
     let titles = findings.rows.into_iter().map(|row| (format!("CG{}", row.code), row.title)).collect();

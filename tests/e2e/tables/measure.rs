@@ -1,4 +1,4 @@
-//! What real parts say about themselves, held against the tables. Shared by this suite and by `cargo tables`.
+//! Facts that real parts report about themselves, compared with the tables. This suite and `cargo tables` share them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,27 +12,27 @@ use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, parts};
 
-/// The real toolkits that the suites use.
+/// Real toolkits that the suites use.
 pub(crate) const TOOLKITS: &[&str] = &["11.8", "13.0", "13.2", "13.5"];
 
-/// The real assemblers of releases whose nvcc is in no package that may be fetched.
+/// Real assemblers of releases whose nvcc is in no package that tests may fetch.
 pub(crate) const ASSEMBLERS: &[&str] = &["12.4", "12.9"];
 
-/// The real cuDNNs, each with the CUDA major that it is built for.
+/// Real cuDNN releases with the CUDA major that each is built for.
 pub(crate) const CUDNNS: &[(&str, u32)] =
     &[("8.5.0", 11), ("8.9.7", 12), ("9.1.0", 12), ("9.15.1-cu12", 12), ("9.15.1", 13), ("9.17.1", 13), ("9.28.0", 13)];
 
-/// The real drivers.
+/// Real drivers.
 pub(crate) const DRIVERS: &[&str] = &["535"];
 
-/// One thing that was measured.
+/// Measured fact.
 #[derive(Clone, Debug)]
 pub(crate) struct Measurement {
-    /// What: the table's row and what of it.
+    /// Row of the table and name of the fact.
     pub(crate) what: String,
-    /// What the tables say.
+    /// Value in the table.
     pub(crate) table: String,
-    /// What the part says.
+    /// Value of the real part.
     pub(crate) part: String,
 }
 
@@ -41,7 +41,7 @@ impl Measurement {
         Self { what: what.into(), table: table.to_string(), part: part.to_string() }
     }
 
-    /// Whether table and part differ.
+    /// Returns true if table and part differ.
     pub(crate) fn differs(&self) -> bool {
         self.table != self.part
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Measurement {
     }
 }
 
-/// All that a part says about the tables; the part is fetched where it is not there yet.
+/// Returns all facts of a part. Fetches the part if it is missing.
 pub(crate) fn part(name: &str) -> Result<Vec<Measurement>, parts::PartError> {
     let folder = parts::fetch(name)?;
     let measured = if let Some(version) = name.strip_prefix("cudnn-") {
@@ -82,7 +82,7 @@ pub(crate) fn part(name: &str) -> Result<Vec<Measurement>, parts::PartError> {
     measured.map_err(parts::PartError::Broken)
 }
 
-/// A toolkit's root: what nvcc and ptxas make, default, symbolic archs, PTX ISA, host compilers, families.
+/// Measures a toolkit: archs of nvcc and ptxas, default, symbolic archs, PTX ISA, host compilers, families.
 pub(crate) fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
     let release = release(root)?;
     let scratch = Scratch::new("measure-toolkit");
@@ -118,7 +118,7 @@ fn assembler(root: &Path) -> Result<Vec<Measurement>, String> {
     assembled(root, release.ok_or_else(|| format!("ptxas does not say its version: {said}"))?)
 }
 
-/// What ptxas and `crt/host_config.h` tell: archs, PTX ISA, host compilers, families.
+/// Measures the facts from ptxas and `crt/host_config.h`: archs, PTX ISA, host compilers, families.
 fn assembled(root: &Path, release: Version) -> Result<Vec<Measurement>, String> {
     let scratch = Scratch::new("measure-assembled");
     let row = row(release);
@@ -142,7 +142,7 @@ fn row(release: Version) -> impl Fn(&str) -> String {
     move |what| format!("CUDA {}.{}: {what}", release.major, release.minor)
 }
 
-/// The release, by cuda.h; nvcc must say the same.
+/// Returns the release in cuda.h. Fails if nvcc prints another one.
 pub(crate) fn release(root: &Path) -> Result<Version, String> {
     let header = read(&root.join("include/cuda.h"))?;
     let number = header
@@ -173,14 +173,14 @@ fn plain_made(release: Version, arch: Arch) -> bool {
     arch.suffix == Suffix::None && makes(release, arch)
 }
 
-/// Every `'sm_…'` in `ptxas --help`.
+/// Returns all `'sm_…'` in `ptxas --help`.
 pub(crate) fn ptxas_archs(root: &Path) -> Result<BTreeSet<Arch>, String> {
     let help = Call::new(root.join("bin/ptxas")).arg("--help").run();
     let archs: BTreeSet<Arch> = help.stdout.split('\'').filter_map(cubin).collect();
     if archs.is_empty() { Err(format!("ptxas names no archs: {help}")) } else { Ok(archs) }
 }
 
-/// The images that nvcc would put into an object, by its dry run.
+/// Returns the images that nvcc would put into an object, from its dry run.
 pub(crate) fn images(root: &Path, flags: &[&str], scratch: &Scratch) -> Result<Vec<Target>, String> {
     scratch.file("k.cu", "__global__ void k() {}\n");
     let said = call(root, "nvcc", &[&["--dryrun", "-c", "k.cu"], flags].concat(), scratch)?;
@@ -201,7 +201,7 @@ pub(crate) fn images(root: &Path, flags: &[&str], scratch: &Scratch) -> Result<V
     if images.is_empty() { Err(format!("nvcc's dry run names no image:\n{said}")) } else { Ok(images) }
 }
 
-/// ptxas names its own ISA when it refuses another.
+/// Returns the newest PTX ISA, which ptxas prints when it rejects another one.
 pub(crate) fn newest_isa(root: &Path, made: &BTreeSet<Arch>, scratch: &Scratch) -> Result<String, String> {
     let newest = made.iter().next_back().ok_or("no arch")?;
     scratch.file("v.ptx", format!(".version 99.9\n.target sm_{newest}\n.address_size 64\n"));
@@ -213,7 +213,8 @@ pub(crate) fn newest_isa(root: &Path, made: &BTreeSet<Arch>, scratch: &Scratch) 
     current.map(str::to_owned).ok_or_else(|| format!("ptxas does not say its ISA: {said}"))
 }
 
-/// (newest gcc, first clang refused), as `crt/host_config.h` tests them. The last clang test is the one for every clang.
+/// Returns the newest supported gcc and the first rejected clang, from the conditions in `crt/host_config.h`. The last
+/// clang condition applies to all clangs.
 pub(crate) fn host_limits(root: &Path) -> Result<(Option<u32>, Option<u32>), String> {
     let header = read(&root.join("include/crt/host_config.h"))?;
     let number = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
@@ -223,8 +224,8 @@ pub(crate) fn host_limits(root: &Path) -> Result<(Option<u32>, Option<u32>), Str
     Ok((gcc, clang))
 }
 
-/// PTX of every arch that the toolkit makes, assembled for the GPUs where the rule of [`Target::compatibility_with`] can turn: those
-/// of its own major, the ones beside them, the oldest and the newest.
+/// Assembles PTX of each arch for the GPUs at which the rule of [`Target::compatibility_with`] may change: those of its own
+/// major, their neighbours, the oldest and the newest.
 fn ptx_compatibility(
     root: &Path,
     made: &BTreeSet<Arch>,
@@ -247,7 +248,7 @@ fn ptx_compatibility(
             end || gpu.cc().0 == arch.cc().0 || own_major(index - 1) || own_major(index + 1)
         };
         for (_, gpu) in gpus.iter().enumerate().filter(near) {
-            // PTX of an `a` arch is assembled for the GPU of that name only.
+            // PTX of an `a` arch can only be assembled for the GPU of that name.
             let own = if arch.suffix == Suffix::Specific && arch.number == gpu.number { arch } else { *gpu };
             let assembled = Call::new(root.join("bin/ptxas"))
                 .args([format!("-arch=sm_{own}").as_str(), &file, "-o", "k.cubin"])
@@ -265,7 +266,7 @@ fn ptx_compatibility(
     Ok(measured)
 }
 
-/// A cuDNN's folder: its release is known, and its core library's code begins where the table says.
+/// Measures a cuDNN: its release, and the oldest GPU that its core library has code for.
 pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, String> {
     let header = read(&folder.join("include/cudnn_version.h"))?;
     let macro_ = |name: &str| {
@@ -298,8 +299,8 @@ pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, 
     Ok(measured)
 }
 
-/// The targets of every fatbin container in a file, found by their magic number: all that is wanted here are the
-/// headers, so this stays apart from the reader that is tested elsewhere.
+/// Returns the targets of all fatbin containers in a file, found by their magic number. It only parses headers and is
+/// independent of the tested reader.
 fn device_code(file: &[u8]) -> BTreeSet<Target> {
     const MAGIC: &[u8; 8] = b"\x50\xed\x55\xba\x01\x00\x10\x00";
     let field = |at: usize, size: usize| -> Option<u64> {
@@ -340,7 +341,7 @@ fn device_code(file: &[u8]) -> BTreeSet<Target> {
     targets
 }
 
-/// A driver's folder: what its libcuda answers without a GPU.
+/// Measures a driver: the answers of its libcuda without a GPU.
 pub(crate) fn driver(folder: &Path) -> Result<Vec<Measurement>, String> {
     let real = fs::canonicalize(folder.join("libcuda.so.1")).map_err(|error| format!("libcuda.so.1: {error}"))?;
     let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -361,7 +362,7 @@ pub(crate) fn driver(folder: &Path) -> Result<Vec<Measurement>, String> {
     )])
 }
 
-/// Prints what `cuDriverGetVersion` of the given libcuda answers.
+/// Program that prints the result of `cuDriverGetVersion` of a libcuda.
 const ASK: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -380,7 +381,7 @@ int main(int count, char **arguments)
 }
 "#;
 
-/// Runs a tool of the toolkit in the scratch folder; what it wrote to both streams.
+/// Runs a tool of the toolkit in the scratch directory. Returns its stdout and stderr.
 fn call(root: &Path, tool: &str, arguments: &[&str], scratch: &Scratch) -> Result<String, String> {
     let outcome = Call::new(root.join("bin").join(tool)).args(arguments).dir(scratch.path()).run();
     match outcome.status() {
@@ -419,7 +420,7 @@ fn capability(cc: Option<Cc>) -> String {
     cc.map_or("none".to_owned(), |(major, minor)| format!("{major}.{minor}"))
 }
 
-/// Every part that can be measured.
+/// Returns the names of all parts that can be measured.
 pub(crate) fn all() -> Vec<String> {
     let toolkits = TOOLKITS.iter().map(|version| format!("cuda-{version}"));
     let cudnns = CUDNNS.iter().map(|(version, _)| format!("cudnn-{version}"));

@@ -1,5 +1,5 @@
-//! A machine for one scene: a system root in a scratch folder, laid out from real parts and, where no real one may be
-//! fetched, from stand-ins that say what the real nvcc says (`nvcc.json`). The command is asked, as a user asks it.
+//! Machine of a test: a system root in a scratch directory, with links to real parts. If tests may not fetch a real part, a
+//! fake prints the output of the real nvcc (`nvcc.json`). The tests run the command like users.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,44 +12,44 @@ use cudaguard::internal::toolchain::{DetectOptions, SYSROOT, Toolchain};
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, project, scratch, snapshot};
 use serde_json::Value;
 
-/// One machine, its environment and what is asked of it.
+/// Machine, its environment and its target.
 pub(crate) struct Bench {
     name: &'static str,
     root: Scratch,
     variables: BTreeMap<String, OsString>,
-    /// The target to build for, where that is not this machine.
+    /// Target to build for, or `None` for this machine.
     pub(crate) target: Option<String>,
 }
 
-/// The answer of `check --release --json`.
+/// Output of `check --release --json`.
 pub(crate) struct Told {
-    /// As it was printed.
+    /// Output as text.
     printed: String,
     value: Value,
 }
 
 impl Told {
-    /// All that was found.
+    /// Returns all detected facts.
     pub(crate) fn toolchain(&self) -> &Value {
         &self.value["packages"][0]["toolchain"]
     }
 
-    /// What stands there in the toolchain, as text: `/cudart/path`; empty where nothing does.
+    /// Returns a value of the toolchain as text, for example `/cudart/path`, or an empty text.
     pub(crate) fn text(&self, pointer: &str) -> &str {
         self.toolchain().pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The toolkit in use.
+    /// Returns the version of the selected toolkit.
     pub(crate) fn toolkit(&self) -> &str {
         self.text("/toolkit/version")
     }
 
-    /// The cuDNN in use.
+    /// Returns the version of the selected cuDNN.
     pub(crate) fn cudnn(&self) -> &str {
         self.text("/cudnn/version")
     }
 
-    /// The host compiler, in words.
+    /// Returns the host compiler as text.
     pub(crate) fn host_compiler(&self) -> &str {
         self.value["packages"][0]["host_compiler"].as_str().unwrap_or_default()
     }
@@ -65,13 +65,13 @@ impl Told {
         toolkits.iter().find(|toolkit| toolkit.get("compiles").is_some()).expect("one compiles")
     }
 
-    /// The declared archs.
+    /// Returns the declared archs.
     pub(crate) fn declared(&self) -> Vec<&str> {
         let declared = self.toolchain()["archs"]["declared"].as_array().expect("a list");
         declared.iter().filter_map(Value::as_str).collect()
     }
 
-    /// Codes and severities: `CG101 error`.
+    /// Returns codes and severities, such as `CG101 error`.
     pub(crate) fn findings(&self) -> Vec<String> {
         let findings = self.value["findings"].as_array().expect("a list");
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
@@ -82,7 +82,7 @@ impl Told {
     }
 }
 
-/// What nvcc of this build says to `--version`.
+/// Returns the output of `nvcc --version` of this build.
 pub(crate) fn said(build: &str) -> String {
     let releases = recorded();
     let release = releases
@@ -99,19 +99,19 @@ pub(crate) fn said(build: &str) -> String {
     )
 }
 
-/// The releases of `nvcc.json`, oldest first.
+/// Returns the releases of `nvcc.json`, oldest first.
 pub(crate) fn recorded() -> Vec<Value> {
     let all: Value = serde_json::from_str(include_str!("nvcc.json")).expect("JSON");
     all["releases"].as_array().expect("a list").clone()
 }
 
 impl Bench {
-    /// A bare machine: gcc 12.2.0 in `/usr/bin`, which is its `PATH`, a package to build, and nothing else.
+    /// Creates a machine with gcc 12.2.0 in `/usr/bin`, which is its `PATH`, and a package to build.
     pub(crate) fn new(name: &'static str) -> Self {
         Self::in_folder(name, Scratch::new(name))
     }
 
-    /// The same where a variable names paths of it in a list that blanks divide.
+    /// Creates a machine whose paths contain no blanks, for variables that are split at blanks.
     pub(crate) fn without_blanks(name: &'static str) -> Self {
         Self::in_folder(name, Scratch::without_blanks(name))
     }
@@ -126,12 +126,12 @@ impl Bench {
         bench
     }
 
-    /// The package's `cudaguard.toml`.
+    /// Writes the package's `cudaguard.toml`.
     pub(crate) fn policy(&self, text: &str) {
         self.file("home/app/cudaguard.toml", text);
     }
 
-    /// A path on this machine.
+    /// Returns a path on this machine.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
@@ -147,7 +147,7 @@ impl Bench {
         self.set(name, path);
     }
 
-    /// Puts a folder of this machine first in `PATH`.
+    /// Puts a directory of this machine first in `PATH`.
     pub(crate) fn path_first(&mut self, folder: &str) {
         let mut path = self.at(folder).into_os_string();
         path.push(":");
@@ -155,12 +155,12 @@ impl Bench {
         self.set("PATH", path);
     }
 
-    /// A file.
+    /// Writes a file.
     pub(crate) fn file(&self, path: &str, text: impl AsRef<[u8]>) {
         scratch::write(&self.at(path), text);
     }
 
-    /// A link, to another path of this machine.
+    /// Creates a symbolic link to another path of this machine.
     pub(crate) fn link(&self, path: &str, to: &str) {
         self.link_to(path, &self.at(to));
     }
@@ -171,7 +171,7 @@ impl Bench {
         symlink(to, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
-    /// A program: a shell script of shell built-ins, since `PATH` has no other programs here.
+    /// Creates a shell script. It may only use shell built-ins, because `PATH` contains no other programs.
     pub(crate) fn program(&self, path: &str, script: &str) {
         self.file(path, format!("#!/bin/sh\n{script}\n"));
         let mut mode = fs::metadata(self.at(path)).unwrap().permissions();
@@ -179,7 +179,7 @@ impl Bench {
         fs::set_permissions(self.at(path), mode).unwrap();
     }
 
-    /// A stand-in of gcc: it tells this version to `--version`, and to nvcc, which asks by preprocessing a file.
+    /// Creates a fake gcc. It prints this version for `--version`, and for nvcc, which preprocesses a file to detect it.
     pub(crate) fn gcc(&self, path: &str, version: &str) {
         let name = Path::new(path).file_name().unwrap().to_string_lossy().into_owned();
         let mut numbers = version.split('.');
@@ -195,12 +195,12 @@ impl Bench {
         );
     }
 
-    /// A real toolkit with its root here. Its folders are links to the part's.
+    /// Creates a real toolkit at this root. Its directories are symbolic links to the part.
     pub(crate) fn cuda(&self, root: &str, version: &str) {
         self.all_of(root, &parts::cuda(version));
     }
 
-    /// A real cuDNN with its root here.
+    /// Creates a real cuDNN at this root.
     pub(crate) fn cudnn(&self, root: &str, version: &str) {
         self.all_of(root, &parts::cudnn(version));
     }
@@ -212,33 +212,33 @@ impl Bench {
         }
     }
 
-    /// The files of a part's folder whose names begin so, as links in a folder here.
+    /// Links the files of a part's directory whose names have this prefix into a directory.
     pub(crate) fn some_of(&self, folder: &str, part: &Path, prefix: &str) {
         for entry in fs::read_dir(part).unwrap() {
             let entry = entry.unwrap();
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with(prefix) {
-                // Links to a neighbour stay that, as packages have them.
+                // Relative links to a sibling stay relative, as in packages.
                 let link = fs::read_link(entry.path()).ok().filter(|link| link.components().count() == 1);
                 self.link_to(&format!("{folder}/{name}"), &link.unwrap_or(entry.path()));
             }
         }
     }
 
-    /// A wrapper script of an nvcc of this machine.
+    /// Creates a wrapper script for an nvcc of this machine.
     pub(crate) fn wrapper(&self, path: &str, nvcc: &str) {
         self.program(path, &format!("exec '{}' \"$@\"", self.at(nvcc).display()));
     }
 
-    /// A stand-in of a toolkit: an nvcc that says what the real one of this build says, `cuda.h` with its
-    /// `CUDA_VERSION`, and a libcudart by name. These releases are in no package that tests may fetch.
+    /// Creates a fake toolkit: an nvcc that prints the output of the real build, `cuda.h` with its `CUDA_VERSION`, and an
+    /// empty libcudart. No package that tests may fetch contains these releases.
     pub(crate) fn stand_in(&self, root: &str, build: &str) {
         self.stand_in_nvcc(root, build);
         self.stand_in_headers(&format!("{root}/include"), build);
         self.stand_in_cudart(&format!("{root}/lib64"), build);
     }
 
-    /// The nvcc alone: the real one's words to `--version`, and as much of `--dryrun` as every release prints.
+    /// Creates a fake nvcc: the real output of `--version`, and the part of `--dryrun` that all releases print.
     pub(crate) fn stand_in_nvcc(&self, root: &str, build: &str) {
         let top = self.at(root);
         self.program(
@@ -252,14 +252,14 @@ impl Bench {
         );
     }
 
-    /// `cuda.h` alone.
+    /// Creates only `cuda.h`.
     pub(crate) fn stand_in_headers(&self, include: &str, build: &str) {
         let mut numbers = build.split('.').map(|number| number.parse::<u32>().unwrap());
         let number = numbers.next().unwrap() * 1000 + numbers.next().unwrap() * 10;
         self.file(&format!("{include}/cuda.h"), format!("#ifndef __cuda_cuda_h__\n#define CUDA_VERSION {number}\n"));
     }
 
-    /// libcudart alone: only its name is ever read.
+    /// Creates an empty libcudart, because only its name is read.
     pub(crate) fn stand_in_cudart(&self, lib: &str, build: &str) {
         let mut numbers = build.split('.');
         let (major, minor) = (numbers.next().unwrap(), numbers.next().unwrap());
@@ -274,7 +274,7 @@ impl Bench {
         symlink(format!("libcudart.so.{soname}"), self.at(&format!("{lib}/libcudart.so"))).unwrap();
     }
 
-    /// The library's look at this machine, for what the command does not tell.
+    /// Detects the toolchain of this machine with the library, for facts that the command does not print.
     pub(crate) fn look(&self, change: impl FnOnce(&mut DetectOptions)) -> Toolchain {
         let mut request =
             DetectOptions::new(&Env::from_variables(self.variables.clone(), "/"), "x86_64-unknown-linux-gnu");
@@ -284,7 +284,7 @@ impl Bench {
         Toolchain::detect(&request)
     }
 
-    /// `cargo cudaguard check --release` in the package, on this machine.
+    /// Runs `cargo cudaguard check --release` in the package, on this machine.
     fn check(&self, json: bool) -> Outcome {
         let mut call = command::call(["check", "--release"]).dir(self.at("home/app")).env(SYSROOT, self.root.path());
         call = self.variables.iter().fold(call, |call, (name, value)| call.env(name, value));
@@ -295,7 +295,7 @@ impl Bench {
         call.run()
     }
 
-    /// Asks the command, without a snapshot.
+    /// Runs the command without a snapshot.
     pub(crate) fn tell(&self) -> Told {
         let outcome = self.check(true);
         let value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
@@ -306,8 +306,7 @@ impl Bench {
         told
     }
 
-    /// Asks the command, compares the codes and severities with what is expected (`CG101 error`), and what a user reads
-    /// with the snapshot.
+    /// Runs the command. Compares the codes and severities (`CG101 error`), and the text output with the snapshot.
     pub(crate) fn expect(&self, codes: &[&str]) -> Told {
         let told = self.tell();
         let read = self.check(false);
@@ -317,7 +316,7 @@ impl Bench {
         told
     }
 
-    /// The same, and the whole answer of `check --json` in a snapshot of its own.
+    /// Additionally compares the output of `check --json` with a separate snapshot.
     pub(crate) fn expect_json(&self, codes: &[&str]) -> Told {
         let told = self.expect(codes);
         snapshot::check(&format!("toolchains/{}.json", self.name), &self.hide(&told.printed));
@@ -329,7 +328,7 @@ impl Bench {
     }
 }
 
-/// The machine's `PATH` knows no cargo: the command is told of the one that runs this test, and of its compiler.
+/// `PATH` of the machine contains no cargo, so the command receives the cargo and the compiler of this test.
 fn cargo_of_this_test(call: Call) -> Call {
     let call = call.env("CARGO_NET_OFFLINE", "true");
     let Some(cargo) = std::env::var_os("CARGO") else { return call };

@@ -1,4 +1,4 @@
-//! One program, its kernels for `sm_80` alone, through every door: on each machine the same end and the same words.
+//! A program with kernels for `sm_80` only, built by each front end: on each machine it has the same result and output.
 
 use std::fs;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ const RUST_LIBRARY: &str = "extern \"C\" { fn run(p: *mut i32); }\n#[no_mangle]\
                             println!(\"{}\", cudaguard::check());\n}\n";
 const FLAGS: &str = "-gencode arch=compute_80,code=sm_80";
 
-/// What all of them are linked from.
+/// Inputs that all programs are linked from.
 struct Parts {
     scratch: Scratch,
     cuda: PathBuf,
@@ -60,7 +60,7 @@ impl Parts {
         self.cuda.join("lib64").display().to_string()
     }
 
-    /// The lines of a build script that links the kernels and the static cudart.
+    /// Returns a build script that links the kernels and the static cudart.
     fn script(&self, guard: &str) -> String {
         format!(
             "fn main() {{\n    {guard}\n    println!(\"cargo:rustc-link-arg={}\");\n    println!(\"cargo:rustc-link-arg=-L{}\");\n    \
@@ -71,13 +71,13 @@ impl Parts {
         )
     }
 
-    /// A call with this toolkit as the one in use.
+    /// Selects this toolkit for a call.
     fn with(&self, call: Call) -> Call {
         let path = std::env::var("PATH").unwrap_or_default();
         call.env("CUDA_HOME", &self.cuda).env("PATH", format!("{}:{path}", self.cuda.join("bin").display()))
     }
 
-    /// The program in C from these objects.
+    /// Links these objects into the C program.
     fn linked(&self, name: &str, compiler: &str, objects: &[&str]) -> PathBuf {
         let file = self.scratch.join(name).join("my-model");
         fs::create_dir_all(file.parent().expect("a folder")).expect("a folder can be made");
@@ -116,19 +116,20 @@ impl Parts {
         tree
     }
 
-    /// As docs/start/other-build-systems.md says it, but that the component is called as behind the other doors, and that there is no PTX.
+    /// Builds the projects of docs/start/other-build-systems.md. The component has the same name as in the other front
+    /// ends, and there is no PTX.
     fn by_make_and_meson() -> [other_builds::Project; 2] {
         let version = ("1.2.0", "0.1.0");
         let make = other_builds::Project::of_page("make", "Makefile", &[version]);
         let _ = make.make().success();
         let flags = ("-arch=sm_80", "-gencode=arch=compute_80,code=sm_80");
         let meson = other_builds::Project::of_page("meson", "meson.build", &[version, flags]);
-        // A debug build's machine code is compressed, and asks for a newer driver.
+        // A debug build compresses the machine code, which then needs a newer driver.
         let _ = meson.meson("plain");
         [make, meson]
     }
 
-    /// `embed`, linked; and the same sealed.
+    /// Links the program with the guard of `embed`. Returns it unsealed and sealed.
     fn by_embed(&self) -> [PathBuf; 2] {
         let guard = self.scratch.join("guard.o");
         let nvcc = self.cuda.join("bin/nvcc");
@@ -141,7 +142,7 @@ impl Parts {
         both
     }
 
-    /// A static library of Rust with the guard, in a program in C.
+    /// Links a Rust static library with the guard into a C program.
     fn by_static_library(&self) -> PathBuf {
         let project = Project::guarded("my-model")
             .append("Cargo.toml", "\n[lib]\ncrate-type = [\"staticlib\"]\n")
@@ -151,7 +152,7 @@ impl Parts {
         self.linked("archive", "gcc", &["-Wl,--whole-archive", &archive, "-Wl,--no-whole-archive"])
     }
 
-    /// A C library of Rust, for Python.
+    /// Builds a Rust C library for Python.
     fn by_c_library(&self) -> Project {
         Project::new("my-model")
             .append("Cargo.toml", "\n[lib]\ncrate-type = [\"cdylib\"]\n")
@@ -162,7 +163,7 @@ impl Parts {
     }
 }
 
-/// (what, the machine, whether the program is refused there).
+/// Cases: name, machine, whether the program is refused there.
 fn machines() -> Vec<(&'static str, World, bool)> {
     let r580 = |gpus: &[world::Gpu]| World::new("580.95.05", 13000, gpus);
     vec![
@@ -215,7 +216,7 @@ fn front_ends_seal_alike() {
             let expected = first.get_or_insert_with(|| text.clone());
             assert_eq!(&text, expected, "{door} on {place}");
         }
-        // A library keeps its verdict for whoever asks.
+        // A library keeps its verdict until it is queried.
         let asked = machine.call(&python, &[]).args(["-c", script]).arg(&shared).dir(scratch.path()).run().success();
         let said = first.expect("there are doors");
         let head = said.lines().next().unwrap_or_default().split_once("]: ").map(|(_, text)| text.to_owned());
@@ -226,8 +227,8 @@ fn front_ends_seal_alike() {
     }
 }
 
-/// Kernels that no guard can see, and `[gpu] archs` that names them: judged as those of the program that has them, by the same words.
-/// Where the program has others to show, these count.
+/// No guard can see the kernels, but `[gpu] archs` declares them: they are checked like visible kernels, with the same
+/// message. If the program has visible kernels, these count.
 fn policy_declaration_is_used() {
     world::need();
     tools::need_all(&["gcc", "g++"]);
@@ -257,10 +258,10 @@ fn policy_declaration_is_used() {
         let told: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("JSON");
         assert_eq!(told["components"][0]["not_judged"], serde_json::json!([STATIC_CUDART]), "{place}: {told}");
-        // Of a cudart, which asks for that driver, nobody gave his word.
+        // The policy does not declare a cudart, which requires that driver.
         let by_cudart = place == "A100 with 535";
         assert!(said == twin || by_cudart && said.0 == Some(0), "{place}: {said:?}, {twin:?}");
-        // PTX of CUDA 13.0: compiled for a newer GPU, by a driver that is new enough.
+        // PTX of CUDA 13.0, which a sufficiently new driver compiles for a newer GPU.
         let said = start(&compiled);
         let wanted = if ["V100", "A100 with 535"].contains(&place) { 78 } else { 0 };
         assert_eq!(said.0, Some(wanted), "{place}: {said:?}");
@@ -274,8 +275,8 @@ fn policy_declaration_is_used() {
     }
 }
 
-/// Kernels that are packed in a way of the program's own: of a sealed file, too, it is said that they were not judged, where somebody has
-/// said that there are some. Unpacked, they are.
+/// The program compresses its kernels. Even for a sealed file, the output states that declared kernels were not checked.
+/// Without compression they are.
 fn unreadable_kernels_are_unknown() {
     world::need();
     tools::need_all(&["gcc", "g++"]);
@@ -296,7 +297,7 @@ fn unreadable_kernels_are_unknown() {
         project
     };
     let [of_plain, of_packed] = [&plain, &packed].map(|kernels| by_cargo(kernels));
-    // By the flags of a build system.
+    // Declares the archs with the flags of a build system.
     let guard = parts.scratch.join("packed-guard.o");
     let call = command::call(["embed", "--name", "my-model", "--version", "0.1.0", "--nvcc-flags", FLAGS, "--nvcc"]);
     let _ = call.arg(parts.cuda.join("bin/nvcc")).arg("-o").arg(&guard).run().success();
@@ -344,8 +345,8 @@ fn unreadable_kernels_are_unknown() {
     }
 }
 
-/// Where a variable names archs for whatever is built, a program without kernels may have some that nobody sees; not where it is
-/// `TORCH_CUDA_ARCH_LIST`, which containers set for everybody.
+/// If a variable sets archs for all builds, a program without visible kernels may have hidden ones. `TORCH_CUDA_ARCH_LIST`
+/// does not count, because containers set it globally.
 fn unintended_archs_are_reported() {
     world::need();
     tools::need("gcc");
@@ -363,7 +364,7 @@ fn unintended_archs_are_reported() {
     }
 }
 
-/// What such a package carries, and what a linker has to be told so as to take it.
+/// The output describes what the static library contains, and the linker options that include the guard.
 fn static_library_linkage_is_recorded() {
     let static_only = Project::guarded("carries")
         .append("Cargo.toml", "\n[lib]\ncrate-type = [\"staticlib\"]\n")
@@ -378,7 +379,7 @@ fn static_library_linkage_is_recorded() {
         .file("src/lib.rs", "#[no_mangle]\npub extern \"C\" fn seven() -> i32 {\n    7\n}\n");
     let built = with_program.cargo(["build"]).run().success();
     assert!(!built.stderr.contains("carries the guard"), "{built}");
-    // As it says: the guard is in the program then.
+    // Uses the printed linker options, and the program has a guard.
     let folder = Scratch::new("carries");
     scratch::write(&folder.join("main.c"), "int seven(void);\nint main(void) { return seven() != 7; }\n");
     let archive = static_only.built("debug/libcarries.a");

@@ -1,4 +1,4 @@
-//! Programs with kernels that nobody sealed, and the sealed twin of each.
+//! Unsealed programs with kernels, and a sealed twin of each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::cmake::fixture::texts;
 use crate::judge_equal::fixture::manifest;
 
-/// A source file with one kernel and its host code.
+/// Source file with one kernel and its host code.
 pub(crate) const KERNEL: &str =
     "__global__ void NAME(int *p) { p[threadIdx.x] = 1; }\nextern \"C\" void run_NAME(int *p) { NAME<<<1, 1>>>(p); }\n";
 
@@ -26,12 +26,12 @@ pub(crate) const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n#incl
     printf(\"not judged: %s\\n\", all.not_judged);\n  }\n  \
     puts(\"main ran\");\n  return 0;\n}\n";
 
-/// `nvcc` of this toolkit.
+/// Returns a call of this toolkit's `nvcc`.
 pub(crate) fn nvcc(cuda: &Path) -> Call {
     Call::new(cuda.join("bin/nvcc"))
 }
 
-/// An object with one kernel of this name, compiled with these flags.
+/// Compiles an object with one kernel of this name and these flags.
 pub(crate) fn object(folder: &Path, name: &str, flags: &str) -> PathBuf {
     let (source, object) = (folder.join(format!("{name}.cu")), folder.join(format!("{name}.o")));
     let made = once(&format!("kernel {name} {flags}"), || {
@@ -44,7 +44,7 @@ pub(crate) fn object(folder: &Path, name: &str, flags: &str) -> PathBuf {
     object
 }
 
-/// The manifest of a package that was built with CUDA 13.0, as a build script leaves it.
+/// Returns the manifest of a package that a build script creates with CUDA 13.0.
 pub(crate) fn before_linking() -> Manifest {
     let mut manifest = manifest("demo", "9.15.1".parse().expect("a version"), Linkage::Dlopened);
     manifest.requires.clear();
@@ -52,17 +52,17 @@ pub(crate) fn before_linking() -> Manifest {
     manifest
 }
 
-/// How a program is made of objects.
+/// Options that build a program from objects.
 pub(crate) struct Build<'a> {
     pub(crate) compiler: &'a str,
-    /// For what is compiled, beside those that users get.
+    /// Additional compiler flags.
     pub(crate) flags: &'a [&'a str],
-    /// For the link.
+    /// Linker options.
     pub(crate) options: &'a [&'a str],
     pub(crate) manifest: &'a Manifest,
 }
 
-/// The compiled shim, by this compiler as the guard is compiled for users, and with these flags besides.
+/// Compiles the shim with this compiler and the flags that users get, and these additional flags.
 pub(crate) fn shim(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
     let object = folder.join(format!("shim-{compiler}{}.o", flags.concat()));
     let made = once(&format!("shim {compiler} {flags:?}"), || {
@@ -80,7 +80,7 @@ pub(crate) fn shim(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
 }
 
 impl Build<'_> {
-    /// The unsealed program, and its twin: in folders of their own, by the same name.
+    /// Builds the unsealed program and its twin, with the same name in separate directories.
     pub(crate) fn make(&self, folder: &Path, objects: &[PathBuf]) -> [PathBuf; 2] {
         let descriptor = folder.join("descriptor");
         fs::write(&descriptor, note::encode(self.manifest).expect("a small manifest").as_slice()).expect("written");
@@ -132,7 +132,8 @@ pub(crate) fn sealed(file: &Path) {
     assert_eq!(seal::seal_file(file, None, &observed).expect("it can be sealed").written, 1);
 }
 
-/// What the guard of a file that nobody sealed names as not judged: always, and where nothing shows that nvcc made host code.
+/// Facts that the guard of an unsealed file reports as not checked: the first always, the second if nothing shows that nvcc
+/// compiled host code.
 pub(crate) const PLAIN_DATA: &str = "GPU code that stands as plain data";
 pub(crate) const STATIC_CUDART: &str = "what a static cudart asks of the driver";
 
@@ -155,7 +156,7 @@ pub(crate) fn told(
     }
     let components = members.remove("components").expect("components");
     let left: Vec<&str> = texts(&components[0]["not_judged"]);
-    // What no container holds is not seen at the start; whoever seals a file has read all of it.
+    // Code outside containers is not visible at the start. The seal has read the complete file.
     let open: &[&[&str]] =
         if program.ends_with("unsealed/program") { &[&[PLAIN_DATA], &[PLAIN_DATA, STATIC_CUDART]] } else { &[&[]] };
     assert!(open.contains(&&*left), "{}: {left:?}", program.display());
@@ -168,7 +169,7 @@ pub(crate) fn told(
     (snapshot::paths(&text, &names), report)
 }
 
-/// Machines on which the table is played.
+/// Machines of the table.
 pub(crate) fn worlds() -> Vec<(&'static str, World)> {
     use cudaguard_tests::world::{A10, A100, Gpu, H100, NEWS, ORIN, T4, V100};
     let r580 = |gpus: &[Gpu]| World::new("580.95.05", 13000, gpus);

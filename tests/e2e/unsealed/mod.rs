@@ -1,4 +1,4 @@
-//! Files that nobody sealed: the shim sees their kernels by itself, and says what it says of the sealed twin.
+//! Unsealed files: the shim detects their kernels itself, and reports the same as for the sealed twin.
 
 mod doors;
 mod fixture;
@@ -32,30 +32,30 @@ pub(crate) fn tests() -> Vec<Test> {
     all
 }
 
-/// The flags of a compiler and the options of a link that are tried with each pair of them, and this many containers.
+/// Returns the compiler flags and linker options to test with this compiler, linker and number of containers.
 fn ways(compiler: &str, linker: &str, count: usize) -> Vec<(&'static [&'static str], &'static [&'static str])> {
     let mut ways: Vec<(&[&str], &[&str])> =
         vec![(&[], &[]), (&[], &["-Wl,--gc-sections", "-s"]), (&[], &["-no-pie", "-O2"])];
-    // What leaves the section of the records alone.
+    // These flags do not affect the section of the records.
     if count == 1 {
         ways.push((&["-O0"], &[]));
     }
-    // gold does not know it.
+    // gold does not support this option.
     if count == 1 && linker != "gold" {
         ways.push((&[], &["-static-pie"]));
     }
-    // GNU ld does not fold.
+    // GNU ld does not support folding.
     if linker != "bfd" {
         ways.push((&[], &["-Wl,--icf=all", "-Wl,--gc-sections", "-s"]));
     }
-    // lld has no plugin for what gcc leaves, and the others need one for what clang leaves.
+    // lld has no plugin for gcc's LTO objects, and the others need one for clang's.
     if (compiler == "gcc") == (linker != "lld") {
         ways.push((&["-flto"], &["-flto", "-O2", "-Wl,--gc-sections", "-s"]));
     }
     ways
 }
 
-/// Whoever links it, and however: the same verdict and the same words.
+/// All linkers and options produce the same verdict and output.
 fn linkers_agree(count: usize) {
     world::need();
     for tool in ["cc", "g++", "objcopy"] {
@@ -89,7 +89,7 @@ fn linkers_agree(count: usize) {
                 let text = unsealed.0.replace("/unsealed/", "/sealed/");
                 assert_eq!(text, sealed.0, "{count} containers, {compiler} {flags:?} {options:?}");
                 assert_eq!(unsealed.1, sealed.1, "{count} containers, {compiler} {flags:?} {options:?}");
-                // A static program has nobody who could load the driver, and without its answer nothing is refused.
+                // A static program cannot load the driver, and without the driver's answer nothing is refused.
                 let refused = at == 0 && count > 0 && !options.contains(&"-static-pie");
                 assert_eq!(text.starts_with("status Some(78)"), refused, "{compiler} {options:?}: {text}");
                 played += 1;
@@ -100,8 +100,8 @@ fn linkers_agree(count: usize) {
     tools::done_without(&missing);
 }
 
-/// A program that calls the runtime and has no kernels of its own. What a shared cudart asks for is judged as in the sealed twin; a
-/// static one leaves no trace that a start could read, and is named.
+/// A program calls the runtime but has no kernels. The requirements of a shared cudart are checked as in the sealed twin. A
+/// static cudart leaves no evidence at the start, so it is reported as not checked.
 fn cudart_without_kernels_is_accounted() {
     world::need();
     tools::need_all(&["cc", "g++"]);
@@ -136,8 +136,8 @@ fn cudart_without_kernels_is_accounted() {
     }
 }
 
-/// Device code of several files, linked on its own, is judged as any other. Where nobody linked it there is no program: the host code
-/// refers to what that link would have made.
+/// Separately linked device code of several files is checked like other code. Without the device link there is no program:
+/// its host code refers to the output of that link.
 fn relocatable_device_code_is_accounted() {
     world::need();
     tools::need_all(&["cc", "g++"]);
@@ -164,7 +164,8 @@ fn relocatable_device_code_is_accounted() {
     }
 }
 
-/// Of more than the guard keeps, it cannot tell what the rest serves: nothing is refused, and nothing said to be right.
+/// The guard stores a limited number of images. With more, coverage is unknown: nothing is refused, and the result is not
+/// reported as compatible.
 fn image_limit_is_reported() {
     world::need();
     for tool in ["cc", "g++", "objcopy"] {
@@ -195,7 +196,7 @@ fn image_limit_is_reported() {
     }
 }
 
-/// (what, the flags of each of its objects).
+/// Cases: name, and the flags of each object.
 const BUILDS: &[(&str, &[&str])] = &[
     ("no kernels", &[]),
     ("sm_80", &["-gencode arch=compute_80,code=sm_80"]),
@@ -217,7 +218,7 @@ const BUILDS: &[(&str, &[&str])] = &[
     ("Tegra", &["-gencode arch=compute_87,code=sm_87"]),
 ];
 
-/// Compares both twins on every machine, with every variable that concerns PTX.
+/// Compares both twins on all machines, with all variables that concern PTX.
 fn sealed_twin(objects: &[&str]) {
     world::need();
     for tool in ["cc", "g++"] {
@@ -239,10 +240,10 @@ fn sealed_twin(objects: &[&str]) {
     }
 }
 
-/// The entries of PTX in this object now say that they are of PTX ISA 9.9.
+/// Changes the PTX ISA of this object's PTX entries to 9.9.
 fn newer_ptx(object: &Path) {
     let mut bytes = fs::read(object).expect("an object");
-    // A header begins with its kind, PTX, and version 1.1; the ISA stands in it as minor and major.
+    // A header begins with its kind, PTX, and version 1.1. It contains the ISA as minor and major.
     let starts: Vec<_> = (0..bytes.len() - 64).step_by(8).filter(|at| bytes[*at..*at + 4] == [1, 0, 1, 1]).collect();
     assert_eq!(starts.len(), 1, "one entry of PTX");
     for at in starts {
@@ -251,7 +252,7 @@ fn newer_ptx(object: &Path) {
     fs::write(object, bytes).expect("a file can be written");
 }
 
-/// Drivers that the tables know do not compile it; of newer ones it cannot be told, and that is said.
+/// Known drivers do not compile it. For newer drivers this is unknown, and the output reports it.
 fn unknown_ptx_is_accounted() {
     world::need();
     let scratch = Scratch::without_blanks("unsealed");

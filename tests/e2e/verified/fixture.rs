@@ -1,4 +1,4 @@
-//! A package whose build script calls nvcc, as people write them.
+//! A package with a typical build script that calls nvcc.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,8 +12,8 @@ use cudaguard_tests::{Call, Outcome, Scratch, command, parts, scratch, snapshot}
 const CARGO_TOML: &str =
     "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\npublish = false\n\n[workspace]\n";
 
-/// Compiles every `kernels/*.cu` with the flags in `kernels/flags` (those of one source in `kernels/NAME.flags`), links
-/// them, the objects that lie there, and what `kernels/link` says.
+/// Build script that compiles all `kernels/*.cu` with the flags in `kernels/flags` (or `kernels/NAME.flags` for one
+/// source). It links them, the objects in that directory, and the libraries in `kernels/link`.
 const BUILD_RS: &str = r#"use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
@@ -50,7 +50,7 @@ fn main() {
 }
 "#;
 
-/// The package, its toolkit and what was changed since the last build.
+/// Package, its toolkit and the changes since the last build.
 pub(crate) struct Fixture {
     name: &'static str,
     scratch: Scratch,
@@ -60,7 +60,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// A package with one kernel, compiled with these flags, and this policy.
+    /// Creates a package with one kernel, these nvcc flags and this policy.
     pub(crate) fn new(name: &'static str, flags: &str, policy: &str) -> Self {
         let cuda = parts::cuda("13.0");
         let scratch = Scratch::new(name);
@@ -86,29 +86,29 @@ impl Fixture {
         );
     }
 
-    /// Writes a file, later than anything built so far.
+    /// Writes a file with a modification time after all builds.
     pub(crate) fn change(&self, name: &str, content: &str) {
         let path = self.root.join(name);
         scratch::write(&path, content);
         later(&path);
-        // A folder that is announced goes by the times of what is in it, and by its own.
+        // For an announced directory, cargo compares its own time and those of its files.
         if let Some(folder) = path.parent().filter(|folder| *folder != self.root) {
             let folder = fs::File::open(folder).expect("a folder");
             folder.set_modified(SystemTime::now() + Duration::from_secs(5)).expect("a time can be set");
         }
     }
 
-    /// A variable of every call from now on.
+    /// Sets a variable for all later calls.
     pub(crate) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.variables.push((name, value.into()));
     }
 
-    /// A place beside the package.
+    /// Returns a path next to the package.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
     }
 
-    /// nvcc, in the package's folder.
+    /// Runs nvcc in the package's directory.
     pub(crate) fn nvcc(&self, arguments: &str) {
         let call = self.with_toolkit(Call::new(self.cuda.join("bin/nvcc")).args(arguments.split_whitespace()));
         let _ = call.run().success();
@@ -122,7 +122,7 @@ impl Fixture {
         self.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
     }
 
-    /// `cargo cudaguard build`.
+    /// Runs `cargo cudaguard build`.
     pub(crate) fn build(&self, arguments: &[&str]) -> Outcome {
         let call = command::call(["build"].iter().chain(arguments))
             .env("CARGO", std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
@@ -137,7 +137,7 @@ impl Fixture {
         let mut ours = false;
         for line in outcome.stderr.lines() {
             let starts = ["error[", "warning[", "info[", "cudaguard: ", "error: cudaguard: "];
-            // cargo's own lines are indented further.
+            // cargo indents its own lines further.
             let goes_on = line.starts_with("  ") && !line.starts_with("   ");
             ours = starts.iter().any(|start| line.starts_with(start)) || ours && goes_on;
             if ours {
@@ -149,7 +149,7 @@ impl Fixture {
         snapshot::paths(&lines.join("\n"), &names)
     }
 
-    /// Holds what was said against the snapshot of this scene.
+    /// Compares the output with the snapshot of this test.
     #[track_caller]
     pub(crate) fn check(&self, part: &str, outcome: &Outcome) {
         snapshot::check(&format!("verified/{}-{part}", self.name), &self.said(outcome));
@@ -159,7 +159,7 @@ impl Fixture {
         self.root.join("target").join(profile).join("app")
     }
 
-    /// The note of the built program.
+    /// Returns the manifest in the built program.
     #[track_caller]
     pub(crate) fn manifest(&self, profile: &str) -> Manifest {
         let binary = Binary::read(&self.built(profile)).unwrap_or_else(|error| panic!("{error}"));
@@ -174,7 +174,7 @@ fn later(path: &Path) {
     file.set_modified(SystemTime::now() + Duration::from_secs(5)).expect("a time can be set");
 }
 
-/// `-gencode` for each word: `80:sm_80 90:sm_90,compute_90`.
+/// Returns a `-gencode` option for each word, such as `80:sm_80 90:sm_90,compute_90`.
 pub(crate) fn gencode(asked: &str) -> String {
     let one = |word: &str| {
         let (compute, codes) = word.split_once(':').expect("compute:codes");

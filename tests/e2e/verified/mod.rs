@@ -1,4 +1,4 @@
-//! What the linked file really holds, against what was declared: release builds with a real nvcc.
+//! Contents of the linked file, compared with the declarations: release builds with a real nvcc.
 
 mod fixture;
 
@@ -30,11 +30,11 @@ fn missing() {
     let refused = fixture.build(&["--release"]).expect(101);
     fixture.check("refused", &refused);
     assert!(!fixture.built("release").exists());
-    // cargo takes nothing of it for built.
+    // cargo does not consider the refused program built.
     let again = fixture.build(&["--release"]).expect(101);
     assert_eq!(fixture.said(&again), fixture.said(&refused));
 
-    // A dev build goes on, and says it each time.
+    // A dev build continues, and repeats the warning each time.
     let first = fixture.build(&[]).success();
     fixture.check("dev", &first);
     assert_eq!(fixture.said(&fixture.build(&[]).success()), fixture.said(&first));
@@ -52,7 +52,7 @@ fn missing() {
     sealed(&fixture);
 }
 
-/// The note tells what the file asks of a machine; nothing is printed because of it.
+/// The note contains the file's requirements on a machine; this produces no output.
 fn sealed(fixture: &Fixture) {
     let manifest = fixture.manifest("release");
     let names: Vec<String> = manifest.observed.iter().flatten().map(ToString::to_string).collect();
@@ -72,7 +72,7 @@ fn sealed(fixture: &Fixture) {
     assert_eq!(rows.last().map(|row| (row.1, row.2, row.3)), Some((None, GpuCoverage::Ptx, "compute_90")));
     let file = fixture.built("release");
     let inspected = command::call(["inspect"]).arg(&file).run().success();
-    // What the machine's own compiler brings along is another matter.
+    // Libraries of the machine's own compiler are not compared.
     let of_the_machine = |line: &&str| ["  target", "  compiler", "  others"].iter().any(|name| line.starts_with(name));
     let lines = inspected.stdout.lines().skip_while(|line| !line.starts_with("component"));
     let shown: Vec<&str> = lines.filter(|line| !of_the_machine(line)).collect();
@@ -85,7 +85,7 @@ fn sealed(fixture: &Fixture) {
 fn stale() {
     let fixture = Fixture::new("stale", &gencode(RIGHT), ARCHS);
     fixture.source("second");
-    // Left by an earlier build, for the GPUs of that time.
+    // An earlier build left this object, for older GPUs.
     fixture.nvcc(&format!("{} -c kernels/second.cu -o kernels/second.o", gencode("75:sm_75 80:sm_80")));
     std::fs::remove_file(fixture.root.join("kernels/second.cu")).expect("it is there");
     fixture.check("refused", &fixture.build(&["--release"]).expect(101));
@@ -106,7 +106,7 @@ fn fleet() {
     let policy = |fleet: &str| format!("[gpu]\nfleet = [{fleet}]\n");
     let fixture = Fixture::new("fleet", &gencode(RIGHT), &policy("\"T4\", \"A100\""));
     fixture.check("unserved", &fixture.build(&["--release"]).expect(101));
-    // Only the policy changes: what was linked before is judged anew.
+    // Only the policy changes, and the linked file is checked again.
     fixture.change("cudaguard.toml", &policy("\"A100\", \"H100\", \"L40S\""));
     let right = fixture.build(&["--release"]).success();
     assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
@@ -117,10 +117,10 @@ fn fleet() {
     fixture.check("partial", &fresh);
     fixture.change("cudaguard.toml", &format!("{}partial = \"refuse\"\n", policy("\"H100\"")));
     fixture.check("partial-refused", &fixture.build(&["--release"]).expect(101));
-    // Without a fleet it is worth a word.
+    // Without a fleet there is a warning.
     fixture.change("cudaguard.toml", "");
     fixture.check("partial-unasked", &fixture.build(&["--release"]).success());
-    // No PTX at all.
+    // The file contains no PTX.
     fixture.change("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n");
     fixture.change("kernels/flags", &gencode("80:sm_80"));
     fixture.check("no-ptx", &fixture.build(&["--release"]).success());
@@ -145,7 +145,7 @@ fn runtime_paths_are_checked() {
     assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
-/// What `[gpu] archs` says is about the package's own kernels; the fleet is about all of them.
+/// `[gpu] archs` only applies to the package's own kernels; the fleet applies to all kernels.
 fn dependency() {
     let fixture = Fixture::new("dependency", &gencode(RIGHT), ARCHS);
     let manifest = "[package]\nname = \"dep\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
@@ -175,7 +175,7 @@ fn dependency() {
     fixture.check("fleet", &fixture.build(&["--release"]).success());
 }
 
-/// What nvcc made is put into a library, that into a folder of the machine's, and both are gone after the link.
+/// The output of nvcc is put into a library in a system directory, and both are deleted after linking.
 fn deleted() {
     let fixture = Fixture::new("deleted", &gencode("80:sm_80"), ARCHS);
     let build = std::fs::read_to_string(fixture.root.join("build.rs")).expect("it is there");
@@ -193,7 +193,7 @@ fn deleted() {
     std::fs::create_dir_all(&beside).expect("a folder");
     fixture.change("build.rs", &build.replace(from, &to).replace(link, &archived));
     fixture.check("said", &fixture.build(&["--release"]).success());
-    // The same archs as the policy's: whose they are is no question.
+    // The kernels have the same archs as the policy, so their owner does not matter.
     fixture.change("kernels/flags", &gencode(RIGHT));
     let right = fixture.build(&["--release"]).success();
     assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
@@ -207,7 +207,7 @@ fn other_cudart() {
     fixture.check("refused", &fixture.build(&["--release"]).expect(101));
 }
 
-/// A cuDNN of two releases in the environment: worth a word while nobody knows whether the program uses it.
+/// The environment contains a mixed cuDNN. This is a warning while it is unknown if the program uses it.
 fn unnamed_cudnn() {
     let mut fixture = Fixture::new("cudnn", &gencode(RIGHT), "");
     let environment = fixture.beside("env");
@@ -228,11 +228,11 @@ fn unnamed_cudnn() {
     let link = |folder: &std::path::Path| format!("-Wl,--no-as-needed\n-L{}\n-lcudnn", folder.join("lib").display());
     fixture.change("kernels/link", &link(&environment));
     fixture.check("linked", &fixture.build(&["--release"]).expect(101));
-    // Another one, which the build script names: what stands in the environment is not in the program.
+    // The build script selects another one, so the one in the environment is not in the program.
     fixture.change("kernels/link", &link(&newer));
     fixture.check("another-linked", &fixture.build(&["--release"]).success());
     assert_eq!(about_cudnn("release"), 8);
-    // A library of another major than the headers: nobody can say what it was built with.
+    // The library and the headers have different majors, so the version that the program was built with is unknown.
     let older = fixture.beside("older");
     stand_in::cudnn(&older, (8, 9, 7));
     fixture.change("kernels/link", &link(&older));

@@ -1,4 +1,4 @@
-//! The machines that the scenes are played on, themselves: what is in them is what a scene asks for.
+//! The fake machines of the tests: each contains what the test requested.
 
 use std::env::consts::ARCH;
 use std::path::Path;
@@ -10,7 +10,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests![fake_host_shows_facts_then_vanishes, fake_libraries_list_same_gpus, loader_finds_all_layouts,]
 }
 
-/// What a shell sees in it.
+/// Returns the output of a shell script on the machine.
 fn seen(world: &World, script: &str) -> String {
     let scratch = Scratch::new("seen");
     let machine = world.make(&scratch);

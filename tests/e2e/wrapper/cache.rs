@@ -1,4 +1,4 @@
-//! The cache stays right: tables of what is changed and what is compiled then.
+//! Correctness of the cache: tables of changes, and the units that each recompiles.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,23 +34,23 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Sets a build's environment.
+/// Sets the environment of a build.
 type With<'a> = Box<dyn Fn(Call) -> Call + 'a>;
 
-/// A package of some shape, and what of it a change must make cargo compile.
+/// Package with the units that changes must recompile.
 struct Shape {
     fixture: Fixture,
-    /// Arguments of every build.
+    /// Arguments of all builds.
     arguments: Vec<String>,
-    /// The files that are guarded, with their components.
+    /// Guarded files with their components.
     guarded: Vec<(PathBuf, &'static str)>,
-    /// The units that hold a guard: exactly these are compiled when a guard changes.
+    /// Units that contain a guard: exactly these are recompiled when a guard changes.
     holders: Vec<&'static str>,
-    /// A source file, and what is compiled when it changes.
+    /// A source file, and the units that it recompiles.
     source: (&'static str, Vec<&'static str>),
-    /// The units that a plain build and a guarded one make apart, besides dependencies: compiled once for each.
+    /// Units that differ between a plain build and a guarded one, without dependencies. Each build compiles them once.
     own: Vec<&'static str>,
-    /// The units whose file both share: compiled whenever the other one was at work.
+    /// Units whose file both builds share. They are recompiled after each build of the other kind.
     shared: Vec<&'static str>,
 }
 
@@ -80,7 +80,7 @@ impl Shape {
         self.guarded.iter().map(|(file, _)| fs::read(file).expect("it was built")).collect()
     }
 
-    /// The whole table.
+    /// Runs the complete table.
     fn holds(&self) {
         let holders = set(&self.holders);
         let first = compiled(&self.guard(|call| call));
@@ -95,7 +95,7 @@ impl Shape {
         self.fixture.change(self.source.0, &(text + "\n// changed\n"));
         assert_eq!(compiled(&self.guard(|call| call)), set(&self.source.1), "a source file changed");
 
-        // By content, whatever the times say.
+        // Contents matter, not times.
         for (what, policy) in [
             ("a key is added", "[runtime]\nmismatch = \"warn\"\n"),
             ("the policy changes", "[runtime]\nmismatch = \"refuse\"\ngpu = \"optional\"\n"),
@@ -125,7 +125,7 @@ impl Shape {
             assert_eq!(compiled(&self.guard(with)), holders, "{what}");
             assert_eq!(compiled(&self.guard(with)), set(&[]), "{what}: nothing changed since");
         }
-        // The toolkit is replaced where it stands, by an older one, whose files are older too.
+        // An older toolkit with older files replaces the toolkit in place.
         assert_eq!(compiled(&self.guard(&steps[1].1)), holders, "a toolkit");
         cuda_h(&newer, 12, 9);
         set_time(&newer.join("include/cuda.h"), long_ago());
@@ -143,7 +143,7 @@ impl Shape {
         }
     }
 
-    /// Writes this policy into each package that is guarded.
+    /// Writes this policy into each guarded package.
     fn policy(&self, text: &str) {
         for dir in ["", "app", "c-part"] {
             let file = Path::new(dir).join("cudaguard.toml");
@@ -153,7 +153,7 @@ impl Shape {
         }
     }
 
-    /// A stand-in of a toolkit: its header, by which it is told.
+    /// Creates a fake toolkit: its header, which identifies it.
     fn toolkit(&self, major: u32, minor: u32) -> PathBuf {
         let root = self.fixture.beside(&format!("cuda-{major}.{minor}"));
         cuda_h(&root, major, minor);
@@ -161,7 +161,7 @@ impl Shape {
     }
 }
 
-/// Before any build.
+/// Returns a time before all builds.
 pub(crate) fn long_ago() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)
 }
@@ -288,7 +288,7 @@ fn workspace_is_cached() {
         own: vec!["app:bin", "part:lib", "c_part:cdylib", "build_script_build:bin"],
         shared: vec!["c_part:cdylib"],
     };
-    // The C library's own unit is shared, so that a plain build after a guarded one makes it again, as `own` says.
+    // Both builds share the C library's own unit, so a plain build after a guarded one recompiles it, as `own` lists.
     shape.holds();
 }
 
@@ -331,7 +331,7 @@ fn custom_profile_is_cached() {
     assert_eq!(sealed(&shape.guarded[0].0, "seven").manifest.profile, "dist");
 }
 
-/// A guard that another cudaguard left is made anew, and linked anew.
+/// A guard of another cudaguard version is compiled and linked again.
 fn other_version_files_are_replaced() {
     let fixture = workspace("cache-version", "");
     let _ = fixture.guard(["build"]).run().success();
@@ -344,7 +344,7 @@ fn other_version_files_are_replaced() {
     let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
-/// `build.build-dir`: cargo's own files apart from what it hands over.
+/// `build.build-dir`: cargo's intermediate files are in a different directory than its outputs.
 fn external_build_directory_is_cached() {
     let fixture = Fixture::new(
         "cache-build-dir",
@@ -363,7 +363,7 @@ fn external_build_directory_is_cached() {
     assert!(notes(&library).is_empty());
 }
 
-/// The wrapper is killed once the linker is done: whatever cargo hands on later is whole and sealed.
+/// The wrapper is killed after the linker exits. Later outputs of cargo are complete and sealed.
 fn killed_build_is_sealed_later() {
     let fixture =
         Fixture::new("cache-killed", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);

@@ -1,4 +1,4 @@
-//! Packages on disk, and what can be seen of their builds.
+//! Fixtures: packages on disk, and functions that examine their builds.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,20 +12,20 @@ use cargo_cudaguard::binary::manifest_decoder::Note;
 pub(crate) use cudaguard_tests::crates::cargo;
 use cudaguard_tests::{Call, Outcome, Scratch, command, scratch};
 
-/// A workspace or package in a scratch folder, without any dependency from elsewhere.
+/// Workspace or package in a scratch directory, without external dependencies.
 pub(crate) struct Fixture {
     scratch: Scratch,
     pub(crate) root: PathBuf,
-    /// Sources changed since the last build.
+    /// Sources that changed since the last build.
     changed: RefCell<Vec<PathBuf>>,
 }
 
-/// A policy that asks for a guard, and for nothing else.
+/// Policy that only requests a guard.
 pub(crate) const GUARDED: &str = "[build]\nunguarded = \"warn\"\n";
 
 impl Fixture {
-    /// Packages that are guarded although they do not use CUDA: each has [`GUARDED`] as its policy, unless the files have
-    /// another.
+    /// Creates packages that are guarded although they do not use CUDA: each gets the policy [`GUARDED`], unless the files
+    /// contain another.
     pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let fixture = Self::without_policy(name, files);
         if !files.iter().any(|(name, _)| name.ends_with("cudaguard.toml")) {
@@ -38,7 +38,7 @@ impl Fixture {
         fixture
     }
 
-    /// These files and no others.
+    /// Creates only these files.
     pub(crate) fn without_policy(name: &str, files: &[(&str, &str)]) -> Self {
         let scratch = Scratch::new(name);
         let root = scratch.join("tree");
@@ -48,7 +48,7 @@ impl Fixture {
         Self { scratch, root, changed: RefCell::default() }
     }
 
-    /// A place beside the tree.
+    /// Returns a path next to the tree.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
     }
@@ -57,8 +57,8 @@ impl Fixture {
         scratch::write(&self.root.join(name), content);
     }
 
-    /// Writes a source file and gives it a time that cargo cannot take for an old one, however coarse the file system's
-    /// clock is; [`Self::settle`] after the next build, or cargo will take it for new again.
+    /// Writes a source file with a time that cargo always considers new, even on a file system with a coarse clock. Call
+    /// [`Self::settle`] after the next build, or cargo will rebuild it again.
     pub(crate) fn change(&self, name: &str, content: &str) {
         self.write(name, content);
         let path = self.root.join(name);
@@ -66,7 +66,7 @@ impl Fixture {
         self.changed.borrow_mut().push(path);
     }
 
-    /// What was changed has been built.
+    /// Marks the changed sources as built.
     pub(crate) fn settle(&self) {
         for path in self.changed.take() {
             set_time(&path, SystemTime::now() - Duration::from_secs(3600));
@@ -77,12 +77,12 @@ impl Fixture {
         fs::remove_file(self.root.join(name)).expect("it is there");
     }
 
-    /// Plain cargo.
+    /// Returns a call of plain cargo.
     pub(crate) fn cargo<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Call {
         self.settled(Call::new(cargo()).args(arguments))
     }
 
-    /// The path of `cargo-cudaguard`.
+    /// Returns a call of `cargo-cudaguard`.
     pub(crate) fn guard<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Call {
         self.settled(command::call(arguments).env("CARGO", cargo()))
     }
@@ -96,25 +96,25 @@ impl Fixture {
     }
 }
 
-/// Gives a file this time.
+/// Sets the modification time of a file.
 pub(crate) fn set_time(path: &Path, time: SystemTime) {
     let file = fs::File::options().append(true).open(path).expect("it is there");
     file.set_modified(time).expect("a time can be set");
 }
 
-/// The head of a package that is its own workspace.
+/// Returns the first lines of the manifest of a package that is its own workspace.
 pub(crate) fn package(name: &str, more: &str) -> String {
     format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\npublish = false\n{more}")
 }
 
-/// The notes in a file.
+/// Returns the notes in a file.
 #[track_caller]
 pub(crate) fn notes(file: &Path) -> Vec<Note> {
     let binary = Binary::read(file).unwrap_or_else(|error| panic!("{error}"));
     binary.manifests().map(|note| note.unwrap_or_else(|error| panic!("{}: {error}", file.display()))).collect()
 }
 
-/// The one note in a file, which is of this component, and sealed.
+/// Returns the only note in a file. Checks that it belongs to this component and is sealed.
 #[track_caller]
 pub(crate) fn sealed(file: &Path, component: &str) -> Note {
     let mut notes = notes(file);
@@ -125,7 +125,7 @@ pub(crate) fn sealed(file: &Path, component: &str) -> Note {
     note
 }
 
-/// What the compiler was called for, by cargo's `-v`: `name` and its kind, `app:bin`.
+/// Returns the compiled units from the output of cargo's `-v`, with name and kind, such as `app:bin`.
 pub(crate) fn compiled(outcome: &Outcome) -> BTreeSet<String> {
     let mut units = BTreeSet::new();
     for line in outcome.stderr.lines().filter(|line| line.trim_start().starts_with("Running `")) {
@@ -144,7 +144,7 @@ pub(crate) fn set(units: &[&str]) -> BTreeSet<String> {
     units.iter().map(|unit| (*unit).to_owned()).collect()
 }
 
-/// Our line, the last one on stderr.
+/// Returns cudaguard's summary, which is the last line on stderr.
 #[track_caller]
 pub(crate) fn summary(outcome: &Outcome) -> String {
     let ours: Vec<&str> = outcome.stderr.lines().filter(|line| line.starts_with("cudaguard: ")).collect();

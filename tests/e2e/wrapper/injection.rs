@@ -1,4 +1,4 @@
-//! What gets a guard, what does not, and under which linkers and options.
+//! Files with and without a guard, under different linkers and options.
 
 use std::path::Path;
 
@@ -82,13 +82,13 @@ fn programs_examples_and_libraries_are_guarded() {
     assert_eq!(summary(&outcome), "cudaguard: 4 of 4 targets guarded (no CUDA)");
     assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
     assert_eq!(Call::new(fixture.built("debug/examples/shown")).run().success().stdout, "ran 1\n");
-    // A library that is a guest in another program.
+    // Loads the library in another program.
     let script = "import ctypes, sys\nprint(ctypes.CDLL(sys.argv[1]).seven())\n";
     let python = Call::new("python3").args(["-c", script]).arg(fixture.built("debug/libapp.so")).run().success();
     assert_eq!(python.stdout, "7\n");
 }
 
-/// Of the package's programs those that cargo makes in this call: by their names, by patterns, and by the features that they require.
+/// Only the programs that this cargo call builds count: selected by name, by pattern, and by required features.
 fn only_requested_targets_are_counted() {
     let more = "[features]\ndefault = [\"some\"]\nsome = [\"inner\"]\ninner = []\nmore = []\n[workspace]\n\
                 [[bin]]\nname = \"with-some\"\npath = \"src/some.rs\"\nrequired-features = [\"inner\"]\n\
@@ -130,7 +130,7 @@ fn tests_scripts_and_macros_stay_unguarded() {
     assert!(!outcome.stderr.contains("cudaguard: "), "there was nothing to guard: {outcome}");
 }
 
-/// A library with a build script, a macro of its own workspace, tests inside and outside, and a documented example.
+/// Returns a library with a build script, a procedural macro in its workspace, unit and integration tests, and a doc test.
 pub(crate) fn library_with_macro(name: &str) -> Fixture {
     Fixture::new(
         name,
@@ -186,7 +186,7 @@ fn embed_is_not_guarded_twice() {
     assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA)");
     let again = project.cudaguard(["build", "-v"]).run().success();
     assert!(!again.stderr.contains("Running `"), "nothing changed: {again}");
-    // A stamp that says otherwise makes the build script run again.
+    // A stamp with other contents makes the build script run again.
     let cudnn = project.beside().join("cudnn");
     cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
     let _ = project.cudaguard(["build"]).env("CUDNN_PATH", &cudnn).run().success();
@@ -218,7 +218,7 @@ fn direct_linker_keeps_the_guard() {
         "injection-direct",
         &[("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")), ("src/lib.rs", LIB)],
     );
-    // Where the compiler driver would have looked.
+    // Directories that the compiler driver would search.
     let search = Call::new("cc").arg("-print-search-dirs").run().success().stdout;
     let folders = search.lines().find_map(|line| line.strip_prefix("libraries: =")).expect("cc says where it looks");
     let flags: Vec<String> = ["-Clinker=ld.lld".to_owned(), "-Clinker-flavor=ld.lld".to_owned()]
@@ -229,7 +229,7 @@ fn direct_linker_keeps_the_guard() {
     let _ = sealed(&fixture.built("debug/libseven.so"), "seven");
 }
 
-/// The same finding as CMake's. A file without CUDA that nobody asked to guard is not worth one.
+/// CMake prints the same finding. A file without CUDA and without a requested guard has no finding.
 fn dropped_guard_is_reported() {
     let project = cudaguard_tests::Project::guarded("injection-dropped").file("src/main.rs", MAIN);
     let linker = project.beside().join("linker");
@@ -288,7 +288,7 @@ fn rust_dylib_is_guarded() {
     assert!(alone.stderr.contains("  not guarded: libpart.so: a dylib is a part of the programs"), "{alone}");
 }
 
-/// Whoever builds nothing else is told that it is not guarded, and what guards it.
+/// If a build only produces a static library, the output states that it has no guard, and how to add one.
 fn static_library_without_guard_is_reported() {
     let fixture = Fixture::new(
         "injection-archive",
@@ -308,7 +308,7 @@ fn static_library_without_guard_is_reported() {
     }
 }
 
-/// What cargo cannot build, it says itself, and once.
+/// cargo reports the conflict itself, once.
 fn conflict_is_reported_once() {
     let manifest = |name: &str| {
         format!(
@@ -335,8 +335,8 @@ fn conflict_is_reported_once() {
     assert_eq!(times, alone.stderr.matches("links to the native library `one`").count(), "{failed}\n{alone}");
 }
 
-/// A compiler for another target, of which no standard library is at hand: it answers as the real one, and compiles the
-/// `main.c` beside it with the target's C compiler, with whatever objects it is given.
+/// Creates a fake rustc for a target whose standard library is missing. It answers like the real one, and compiles the
+/// `main.c` next to it with the target's C compiler and the received objects.
 fn foreign(fixture: &Fixture, compile: &str) -> std::path::PathBuf {
     let script = fixture.beside("rustc");
     let text = format!(
@@ -376,7 +376,7 @@ fn cross_target_is_guarded() {
     if tools::find("qemu-aarch64").is_some() {
         let ran = Call::new("qemu-aarch64").args(["-L", "/usr/aarch64-linux-gnu"]).arg(&file).run().success();
         assert_eq!(ran.stdout, "ran\n");
-        // cargo's own runner stays what it is.
+        // cargo's own runner stays in use.
         let outcome = fixture
             .guard(["run", "--target", target])
             .env("RUSTC", &rustc)
@@ -398,7 +398,8 @@ fn non_elf_target_is_not_guarded() {
     assert!(outcome.stderr.contains("wasm32-unknown-unknown"), "{outcome}");
 }
 
-/// `[build] unguarded`: where no guard can be made, the policy fails what a mismatch fails, under both doors.
+/// `[build] unguarded`: if a guard is impossible, the policy fails the same builds as for a mismatch, under both front
+/// ends.
 fn require_guard_refuses_unguarded_targets() {
     let fixture =
         Fixture::new("injection-denied", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);

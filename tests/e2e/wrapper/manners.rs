@@ -1,4 +1,4 @@
-//! Good manners towards cargo: other wrappers, its output, its status, its configuration.
+//! Interaction with cargo: other wrappers, its output, its status, its configuration.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ fn program(name: &str) -> Fixture {
     Fixture::new(name, &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)])
 }
 
-/// A wrapper that writes down what it was called with.
+/// Creates a wrapper that logs its arguments.
 fn wrapper(fixture: &Fixture, name: &str) -> std::path::PathBuf {
     let script = fixture.beside(name);
     executable(&script, "#!/bin/sh\nprintf '%s\\n' \"$*\" >> \"$0.log\"\nexec \"$@\"\n");
@@ -64,7 +64,7 @@ fn environment_wrappers_are_chained() {
     let _ = sealed(&fixture.built("debug/app"), "app");
     let line = |log: &str| log.lines().find(|line| line.contains("--crate-name app ")).unwrap_or_default().to_owned();
     let seen = line(&log(&outer));
-    // sccache and its kind ask what they call for its kind: they must meet what they would meet without us.
+    // sccache and similar wrappers query the program that they call, which must be the same as without cudaguard.
     assert!(!seen.contains("cargo-cudaguard "), "the outer one meets no wrapper of ours: {seen}");
     assert!(seen.contains("inner") && seen.contains("link-arg="), "the outer one calls the inner one: {seen}");
     let seen = line(&log(&inner));
@@ -81,7 +81,7 @@ fn configured_wrapper_is_chained() {
     assert!(log(&inner).contains("--crate-name app "), "{}", log(&inner));
 }
 
-/// cargo keeps apart what different wrappers made; so do we with those inside ours.
+/// cargo separates the outputs of different wrappers, and cudaguard separates those of wrappers that it calls.
 fn changed_wrapper_rebuilds() {
     let fixture = program("chain-change");
     let (one, other) = (wrapper(&fixture, "one"), wrapper(&fixture, "other"));
@@ -92,10 +92,10 @@ fn changed_wrapper_rebuilds() {
     assert_eq!(compiled(&call(&one)), set(&[]));
 }
 
-/// What cargo says, with hashes, times and the folder taken out.
+/// Removes hashes, times and the directory from cargo's output.
 fn same(text: &str, fixture: &Fixture) -> String {
     let folder = fixture.root.display().to_string();
-    // As it is, and in addresses.
+    // Replaces the directory in plain and URL form.
     let text = text.replace(&folder, "<tree>").replace(&folder.replace(' ', "%20"), "<tree>");
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -178,7 +178,7 @@ fn cargo_status_is_returned() {
     assert!(outcome.stderr.contains("nowhere/Cargo.toml"), "{outcome}");
 }
 
-/// cargo dies by a signal: so do we.
+/// If a signal kills cargo, the command ends with the same signal.
 fn cargo_signal_is_returned() {
     let fixture = program("death");
     let fake = fixture.beside("cargo");
@@ -191,7 +191,7 @@ fn cargo_signal_is_returned() {
     assert_eq!(outcome.signal(), Some(15), "{outcome}");
 }
 
-/// A build script or a test that calls cargo, or us, for a project of its own.
+/// A build script or a test calls cargo or the command for another project.
 fn nested_command_works() {
     let fixture = program("nested");
     let inner = program("nested-inner");
@@ -214,7 +214,7 @@ fn configured_variables_are_read() {
     let fixture = program("config-env");
     let cudnn = fixture.root.join("cudnn");
     cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
-    // What the policy asks says that CUDA is meant; nothing else here would.
+    // Only the policy shows that this package uses CUDA.
     fixture.write("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
     fixture.write(
         ".cargo/config.toml",
@@ -240,7 +240,7 @@ fn directory_with_blanks_works() {
     let _ = sealed(&root.join("target/debug/app"), "app");
     assert_eq!(compiled(&call(&["build", "-v"]).success()), set(&[]), "the guard's path is read back as one");
     assert_eq!(call(&["run"]).success().stdout, "ran\n");
-    // The command itself in such a folder: a runner by variable could not name it.
+    // The command itself is in such a directory, which a runner variable cannot name.
     let copy = scratch.join("a copy");
     fs::copy(cudaguard_tests::command::path(), &copy).expect("a program can be copied");
     let outcome = cudaguard_tests::Call::new(&copy)
@@ -274,7 +274,7 @@ fn full_disk_fails() {
     assert!(outcome.stderr.contains("No space left"), "{outcome}");
 }
 
-/// Stand-ins of a cuDNN whose headers and library disagree: a finding that everyone understands.
+/// Creates a fake cuDNN whose headers and library differ, which causes a finding.
 fn mixed_cudnn(fixture: &Fixture) -> std::path::PathBuf {
     let cudnn = fixture.beside("cudnn");
     cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
@@ -316,11 +316,11 @@ fn unreadable_policy_fails() {
     assert!(outcome.stderr.contains("cudaguard.toml") && outcome.stderr.contains("requires"), "{outcome}");
 }
 
-/// Two folders, one tree: the wrapper's path must not show in the program.
+/// The same tree is built in two directories. The wrapper's path must not be in the program.
 fn builds_are_reproducible() {
     let build = |name: &str| {
         let fixture = program(name);
-        // As a list: RUSTFLAGS is parted at blanks, and one may stand in the path.
+        // Passes a list, because RUSTFLAGS is split at blanks, and the path may contain one.
         let flags = format!("[build]\nrustflags = ['--remap-path-prefix={}=/tree']\n", fixture.root.display());
         fixture.write(".cargo/config.toml", flags);
         let _ = fixture.guard(["build", "--release"]).run().success();

@@ -1,4 +1,5 @@
-//! Only what reaches CUDA is judged: by its graph, by what its build scripts have linked, by the linked file.
+//! Only packages that reach CUDA are checked: through the dependency graph, libraries that their build scripts link, or the
+//! linked file.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,7 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
 const MAIN: &str = "fn main() {\n    println!(\"{}\", used::seven!());\n}\n";
 const MACROS: &str = "use proc_macro::TokenStream;\n#[proc_macro]\npub fn seven(_: TokenStream) -> TokenStream {\n    \"7\".parse().unwrap()\n}\n";
 
-/// A program and a procedural macro that it uses.
+/// Returns a program that uses a procedural macro.
 fn plain() -> Fixture {
     Fixture::without_policy(
         "meant-plain",
@@ -39,7 +40,7 @@ fn plain() -> Fixture {
     )
 }
 
-/// Twenty environments, and one, in which builds of CUDA programs go wrong; what they need is put into this folder.
+/// Returns environments in which builds of CUDA programs fail. Their files are created in this directory.
 pub(crate) fn hostile(beside: &Path) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
     let [old, cuda, next] = ["11.8", "13.0", "13.2"].map(parts::cuda);
     let cudnn = parts::cudnn("8.9.7");
@@ -105,7 +106,7 @@ fn plain_programs_ignore_toolkits() {
     }
 }
 
-/// A package whose build script, and nothing else, says that it links cudart.
+/// Returns a package that only reaches CUDA because its build script links cudart.
 fn linking(name: &str) -> Fixture {
     let folder = parts::cuda("13.0").join("lib64");
     let script = format!(
@@ -124,7 +125,7 @@ fn linking(name: &str) -> Fixture {
     )
 }
 
-/// nvcc 13.0 before all, and what `CUDA_HOME` names.
+/// Puts nvcc 13.0 first in `PATH` and sets `CUDA_HOME`.
 fn with(call: Call, home: &str) -> Call {
     let cuda = parts::cuda("13.0");
     let path = format!("{}:{}", cuda.join("bin").display(), std::env::var("PATH").expect("a PATH"));
@@ -140,13 +141,13 @@ fn linked_cuda_is_checked_after_linking() {
     assert!(refused.stderr.contains("Compiling app"), "nobody knew before: {refused}");
     assert!(!refused.stderr.contains("guarded"), "{refused}");
     assert!(!fixture.built("release/app").exists());
-    // The same for whoever looks at it again.
+    // A repeated build reports the same error.
     let again = with(fixture.guard(["build", "--release"]), "11.8").run().expect(101);
     assert!(again.stderr.contains("error[CG101]: "), "{again}");
     let right = with(fixture.guard(["build", "--release"]), "13.0").run().success();
     assert!(!right.stderr.contains("CG1"), "{right}");
     assert_eq!(summary(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
-    // Fresh to cargo, and wrong all the same.
+    // The program is fresh for cargo, but still incompatible.
     let _ = with(fixture.guard(["build", "--release"]), "11.8").run().expect(101);
     let warned = with(fixture.guard(["build"]), "11.8").run().success();
     assert!(warned.stderr.contains("warning[CG101]: "), "{warned}");
@@ -180,7 +181,7 @@ fn declared_cuda_warns_of_variables() {
         }
         assert!(!built.stderr.contains("error["), "{built}");
     }
-    // With a source for nvcc they are meant for it.
+    // A source for nvcc shows that the variables concern this package.
     project.change("kernels/one.cu", "__global__ void one() {}\n");
     project.touch("build.rs");
     let refused = call(project.cargo(["build", "--release"])).run().expect(101);

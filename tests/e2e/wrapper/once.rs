@@ -1,4 +1,4 @@
-//! The shim is compiled once for a target directory, and packages that do not use CUDA do without it.
+//! The shim is compiled once per target directory, and packages that do not use CUDA get none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const MAIN: &str = "fn main() {}\n";
 
-/// A workspace of programs without CUDA. Those of the first list have a policy that asks for a guard.
+/// Returns a workspace of programs without CUDA. The policy of those in `guarded` requests a guard.
 fn workspace(name: &str, guarded: &[&str], plain: &[&str]) -> Fixture {
     let members: Vec<String> = guarded.iter().chain(plain).map(|name| format!("\"{name}\"")).collect();
     let top = format!("[workspace]\nresolver = \"2\"\nmembers = [{}]\n", members.join(", "));
@@ -53,7 +53,7 @@ fn one(name: &str, main: &str) -> Fixture {
     Fixture::without_policy(name, &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", main)])
 }
 
-/// A compiler that notes each shim that it compiles.
+/// Compiler that logs each shim that it compiles.
 struct Compiler {
     path: PathBuf,
     log: PathBuf,

@@ -1,4 +1,5 @@
-//! Published programs and crates, unchanged: guarded and run. Fetched once through cargo, kept under `target/`.
+//! Published programs and crates, unchanged: guarded and started. Cargo fetches them once, and they are cached under
+//! `target/`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A folder that outlives the test, so that a crate from elsewhere is compiled once.
+/// Returns a persistent directory, so that a published crate is compiled once.
 fn kept(name: &str) -> PathBuf {
     places::target().join("published").join(name)
 }
@@ -39,7 +40,7 @@ fn settled(call: Call, cuda: Option<&Path>) -> Call {
         .env("CUDA_LIBRARY_PATH", root)
 }
 
-/// A package with these dependencies and this program, built guarded.
+/// Builds a guarded package with these dependencies and this program.
 fn build(name: &str, dependencies: &str, main: &str, cuda: &Path) -> (PathBuf, Outcome) {
     let root = kept(name);
     let settle = |file: &str, content: &str| {
@@ -80,17 +81,17 @@ fn hexyl_builds_without_cuda() {
     assert!(said.stderr.is_empty(), "{said}");
 }
 
-/// A program of fifty crates that have nothing to do with CUDA, in environments that are none of its business.
+/// A program with fifty crates without CUDA is built in environments with broken CUDA settings.
 fn ripgrep_builds_anywhere() {
     parts::crates();
     let unpacked = crates::source("ripgrep", "14.1.1").expect("it was fetched");
-    // As it was published, with its own Cargo.lock; what it depends on is compiled once.
+    // Uses the published sources with their own Cargo.lock. Dependencies are compiled once.
     let root = kept("ripgrep");
     if !root.join("Cargo.toml").exists() {
         std::fs::create_dir_all(root.parent().expect("a folder")).expect("a folder can be made");
         let _ = Call::new("cp").args(["-r", "--no-preserve=mode"]).arg(&unpacked).arg(&root).run().success();
     }
-    // Or it would belong to the workspace whose target folder it lies in.
+    // Otherwise it would belong to the workspace of the target directory.
     let manifest = std::fs::read_to_string(root.join("Cargo.toml")).expect("it was copied");
     if !manifest.contains("\n[workspace]\n") {
         scratch::write(&root.join("Cargo.toml"), format!("{manifest}\n[workspace]\n"));
@@ -114,7 +115,7 @@ fn ripgrep_builds_anywhere() {
     assert!(said.stdout.starts_with("ripgrep 14.1.1") && said.stderr.is_empty(), "{said}");
 }
 
-/// What a program of the driver's API does where the driver is and a GPU is not.
+/// Program that initializes the driver API, with a driver but without a GPU.
 const CUDARC: &str = "fn main() {\n    match cudarc::driver::result::init() {\n        Ok(()) => println!(\"a GPU\"),\n        \
                       Err(error) => println!(\"no GPU: {error:?}\"),\n    }\n}\n";
 
@@ -129,7 +130,7 @@ fn linked_cudarc_is_guarded() {
     let driver = parts::driver("535");
     let said = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run().success();
     assert!(said.stdout.contains("GPU"), "it starts, and says itself what it finds: {said}");
-    // Without the driver's library the loader would say it: so do we, before.
+    // The loader would report the missing driver library. `exec` reports it before the start.
     let outcome = command::call(["exec", "--"]).arg(&program).env_remove("LD_LIBRARY_PATH").run();
     if outcome.status() != Some(0) {
         let outcome = outcome.expect(78);
@@ -145,7 +146,7 @@ fn loading_cudarc_is_guarded() {
     let _ = sealed(&program, "cudarc-loading");
     let driver = parts::driver("535");
     let said = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run();
-    // An old driver lacks symbols of 13.0, and cudarc panics by itself then: whatever it does, the guard lets it.
+    // An old driver lacks symbols of 13.0, and cudarc itself panics. The guard does not refuse this start.
     assert_ne!(said.status(), Some(78), "{said}");
 }
 

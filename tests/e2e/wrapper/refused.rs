@@ -1,4 +1,4 @@
-//! A refused build leaves nothing that looks built, and says so where cargo's messages are read.
+//! A refused build leaves no outputs that look built, and emits cargo messages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
 
-/// A program, an example and a C library that a build script links to cudart.
+/// Returns a package with a program, an example and a C library, whose build script links cudart.
 fn linking(name: &str) -> Fixture {
     let folder = parts::cuda("13.0").join("lib64");
     let script = format!(
@@ -49,14 +49,14 @@ fn linking(name: &str) -> Fixture {
     )
 }
 
-/// nvcc 13.0 before all, and what `CUDA_HOME` names.
+/// Puts nvcc 13.0 first in `PATH` and sets `CUDA_HOME`.
 fn with(call: Call, home: &str) -> Call {
     let cuda = parts::cuda("13.0");
     let path = format!("{}:{}", cuda.join("bin").display(), std::env::var("PATH").expect("a PATH"));
     call.env("PATH", path).env("CUDA_HOME", parts::cuda(home))
 }
 
-/// What of these lies in a folder of the target folder.
+/// Returns the outputs that exist in a directory below the target directory.
 fn lying(fixture: &Fixture, folder: &str) -> Vec<PathBuf> {
     let names = ["my-app", "libapp_c.so", "libapp_c.a", "examples/shown-here"];
     names.iter().map(|name| fixture.built(folder).join(name)).filter(|file| file.exists()).collect()
@@ -102,7 +102,7 @@ fn refusal_before_cargo_removes_outputs() {
     assert_eq!(lying(&fixture, "release").len(), 4, "it comes back");
 }
 
-/// What cargo's own parser makes of it: codes with their levels, and how the build ended.
+/// Parses the output with cargo's own parser. Returns the codes with their levels, and the results of the build.
 fn read(outcome: &Outcome) -> (Vec<(String, DiagnosticLevel)>, Vec<bool>) {
     let (mut said, mut ended) = (Vec::new(), Vec::new());
     for message in Message::parse_stream(outcome.stdout.as_bytes()) {
@@ -111,7 +111,7 @@ fn read(outcome: &Outcome) -> (Vec<(String, DiagnosticLevel)>, Vec<bool>) {
                 assert!(one.package_id.repr.contains("my-app"), "{outcome}");
                 assert!(one.target.src_path.exists(), "{outcome}");
                 let code = one.message.code.expect("ours have one").code;
-                // What has no place is not shown by editors.
+                // Editors do not show messages without a position.
                 assert!(one.message.spans[0].is_primary, "{outcome}");
                 assert!(one.message.spans[0].file_name.ends_with("Cargo.toml"), "{outcome}");
                 assert!(one.message.rendered.expect("a text").contains(&code), "{outcome}");
@@ -126,7 +126,7 @@ fn read(outcome: &Outcome) -> (Vec<(String, DiagnosticLevel)>, Vec<bool>) {
 }
 
 fn findings_are_cargo_messages() {
-    // Found out by what is linked, and said before cargo is started.
+    // One finding comes from the linked file, the other is reported before cargo starts.
     let after = ("", "11.8", "CG101", 101);
     let before = ("[toolkit]\nrequire = \"^11\"\n", "13.0", "CG103", 1);
     for (asked, home, code, status) in [after, before] {
@@ -158,7 +158,7 @@ fn findings_are_cargo_messages() {
                 assert_eq!(read(&right), (Vec::new(), vec![true]), "{right}");
             }
         }
-        // These are for people, on stderr.
+        // This format prints text for users on stderr.
         let words = ["build", "--release", "--bin", "my-app", "--message-format", "json-render-diagnostics"];
         let refused = with(fixture.guard(words), home).run();
         assert_ne!(refused.status(), Some(0), "{refused}");
@@ -186,14 +186,14 @@ fn build_script_refusal_removes_outputs() {
     let right = call(&["build", "--release"], "13.0").success();
     assert_eq!(read(&right), (Vec::new(), vec![true]), "{right}");
     assert!(project.built("release/my-app").exists(), "{right}");
-    // What was refused once is nothing to be told of another failure.
+    // A different failure does not repeat an old refusal.
     let _ = call(&["build", "--release"], "11.8").expect(101);
     project.change("build.rs", "fn main() { no_such_thing() }\n");
     let failed = call(&["build", "--release"], "11.8").expect(101);
     assert!(!failed.stdout.contains("CG101"), "{failed}");
 }
 
-/// No file of it is sealed: its build script judges, and the archive of an earlier build goes with the refusal.
+/// A static library is not sealed: its build script checks it, and the refusal deletes the archive of an earlier build.
 fn refused_static_library_is_removed() {
     let project = Project::guarded("my-app")
         .append("Cargo.toml", "\n[lib]\ncrate-type = [\"staticlib\"]\n")
@@ -206,13 +206,13 @@ fn refused_static_library_is_removed() {
         assert!(refused.stderr.contains("[CG101]: "), "{refused}");
         assert!(!project.built("release/libmy_app.a").exists(), "{round}: {refused}");
     }
-    // What a linked file would tell, no file of this package's tells.
+    // The package links no file, so facts of a linked file stay unknown.
     project.write("cudaguard.toml", "cudnn.require = \"^9.1\"\n");
     let refused = build("13.0").expect(101);
     assert!(refused.stderr.contains("[CG113]: ") && !project.built("release/libmy_app.a").exists(), "{refused}");
 }
 
-/// Refused, it is not installed; one that was installed and accepted before is what cargo leaves it, too.
+/// A refused program is not installed. An earlier installed version stays, as with plain cargo.
 fn refused_program_is_not_installed() {
     let fixture = linking("refused-install");
     let root = fixture.beside("installed");

@@ -1,4 +1,4 @@
-//! `cargo cudaguard -- NAME`: what cargo has itself, and what others add to it, as they come.
+//! `cargo cudaguard -- NAME`: cargo's own subcommands and third-party ones, unchanged.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
                     println!(\"ran {words:?}\");\n}\n";
-/// A test that starts the program, as cargo hands it over.
+/// Integration test that starts the program as cargo passes it.
 const TEST: &str = "#[test]\nfn starts() {\n    let ran = std::process::Command::new(env!(\"CARGO_BIN_EXE_app\")).output().unwrap();\n    \
                     assert_eq!(ran.stdout, b\"ran []\\n\");\n}\n#[test]\nfn passes() {}\n";
 
@@ -39,13 +39,13 @@ fn program(name: &str) -> Fixture {
 
 const CUDNN: &str = "cudaguard: 1 of 1 target guarded (no CUDA)";
 
-/// With nothing left of what was built before.
+/// Deletes the outputs of earlier builds and returns the call.
 fn anew(fixture: &Fixture, words: &[&str]) -> Call {
     let _ = fs::remove_dir_all(fixture.built(""));
     fixture.guard([&["--"], words].concat())
 }
 
-/// Those of cargo's own, and a program called `cargo-NAME`, which calls cargo.
+/// Runs cargo's own subcommands, and a program called `cargo-NAME` that calls cargo.
 fn other_subcommands_are_guarded() {
     let fixture = program("subcommands");
     for (words, built) in [
@@ -64,7 +64,7 @@ fn other_subcommands_are_guarded() {
         "ran [\"x\"]\n",
         "a verb of ours is that verb"
     );
-    // A library that is none of C's unless this call says so, and is judged as one each time.
+    // The library is a C library only in this call, and is checked as one each time.
     fixture.write("src/lib.rs", "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n");
     let words = ["--", "rustc", "--lib", "--crate-type", "cdylib"];
     for (policy, status) in [(GUARDED, 0), ("toolkit.require = \">=99\"\nbuild.dev = \"deny\"\n", 1), (GUARDED, 0)] {
@@ -88,8 +88,8 @@ fn other_subcommands_are_guarded() {
     let _ = fixture.guard(["--"]).run().expect(2);
 }
 
-/// An alias of the project's, and a tool that calls cargo itself, may build a release of which nobody told the guard: it is one all the
-/// same, in the note and where a mismatch is weighed.
+/// An alias of the project or a tool that calls cargo may build a release without the guard's knowledge. The note and the
+/// severity of a mismatch follow the real profile.
 fn changed_profile_is_detected() {
     let fixture = program("profiles");
     fixture.write("Cargo.toml", package("app", "[workspace]\n[profile.dist]\ninherits = \"release\"\n"));
@@ -122,8 +122,8 @@ fn changed_profile_is_detected() {
     assert!(!fixture.built("release/app").exists() && !fixture.built("dist/app").exists());
 }
 
-/// `eval "$(...)"` ends as the text ends that it is given. Whoever goes on all the same builds nothing unguarded: not where the build is
-/// refused, and not where what was prepared for it is gone.
+/// `eval "$(...)"` returns the status of the evaluated text. A script that continues anyway does not build unguarded
+/// programs: neither if the build is refused, nor if the prepared files are missing.
 fn refused_build_lists_variables() {
     let fixture = program("variables");
     let shell = |line: &str| {
@@ -150,7 +150,7 @@ fn refused_build_lists_variables() {
     assert!(!fixture.built("release/app").exists(), "{lost}");
 }
 
-/// It brings a wrapper of its own, and makes no program: what it says and its status are its own, and the next build is guarded.
+/// clippy has its own wrapper and builds no program. Its output and status are unchanged, and the next build is guarded.
 fn clippy_runs_guarded() {
     let fixture = program("clippy");
     if fixture.cargo(["clippy", "--version"]).run().status() != Some(0) {
@@ -171,7 +171,7 @@ fn clippy_runs_guarded() {
     assert!(!again.stderr.contains("cudaguard:"), "the program is not of this call: {again}");
 }
 
-/// The program that a test starts is the sealed one, in every profile; nextest's own profiles are none of cargo's.
+/// The program that a test starts is sealed in each profile. nextest's own profiles are not cargo profiles.
 fn nextest_runs_guarded() {
     let path = parts::path(&["nextest"]);
     let fixture = program("nextest");
@@ -194,7 +194,7 @@ fn nextest_runs_guarded() {
     assert_eq!(failed.status(), Some(100), "nextest's own status: {failed}");
 }
 
-/// A call of zig's compiler and linker, for the C library of a release that the target's name ends with.
+/// Calls zig's compiler and linker, for the glibc release at the end of the target name.
 fn zigbuild_runs_guarded() {
     tools::need("gcc");
     let path = parts::path(&["zigbuild"]);
@@ -221,7 +221,7 @@ fn zigbuild_runs_guarded() {
         fs::read(&built).expect("it was built").windows(10).any(|text| text == b"Linker: LL"),
         "linked by what zig brings"
     );
-    // The same by the variables, which is how zigbuild is called where it is a program of its own.
+    // The variables work, too; they are needed if zigbuild is called as a separate program.
     let variables = with(fixture.guard(["env", "--release", "--target", &target])).stdout;
     let _ = fs::remove_file(&built);
     fixture.change("src/main.rs", &format!("{MAIN}// changed\n"));

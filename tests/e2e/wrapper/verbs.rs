@@ -1,4 +1,4 @@
-//! The verbs: `run`, `test`, `install`, `check`, `inspect`, `exec`, `explain`, and the help.
+//! The subcommands `run`, `test`, `install`, `check`, `inspect`, `exec` and `explain`, and the help.
 
 use std::fs;
 
@@ -105,7 +105,7 @@ fn run_passes_program_arguments() {
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
     let at = |text: &str| outcome.stderr.find(text).unwrap_or_else(|| panic!("{text}: {outcome}"));
     assert!(at("Running") < at("cudaguard: ") && outcome.stderr.contains(" exec -- target/release/app"), "{outcome}");
-    // Nothing of the build is left in the program's environment.
+    // The program's environment contains no variables of the build.
     fixture.change(
         "src/main.rs",
         "fn main() {\n    for (name, _) in std::env::vars() {\n        println!(\"{name}\");\n    }\n}\n",
@@ -117,7 +117,7 @@ fn run_passes_program_arguments() {
     }
 }
 
-/// A program linked to a library that is not there when it starts.
+/// Returns a program that links a library which is missing at its start.
 fn orphan(name: &str) -> Fixture {
     let fixture = Fixture::new(
         name,
@@ -147,7 +147,7 @@ fn run_reports_missing_libraries() {
     assert_eq!(outcome.stdout, "ran 7\n");
     let outcome = fixture.guard(["exec", "--", "target/debug/app"]).run().expect(78);
     assert!(outcome.stderr.contains("libgone.so.7"), "{outcome}");
-    // Switched off, the loader has the word.
+    // With the guard off, the loader reports the error.
     let _ = fixture.guard(["exec", "--", "target/debug/app"]).env("CUDAGUARD", "off").run().expect(127);
 }
 
@@ -158,7 +158,7 @@ fn project_runner_is_used() {
     let host = super::cache::host();
     for text in [
         format!("[target.{host}]\nrunner = ['{}']\n", runner.display()),
-        // cargo parts a text at its blanks: from here the path has none.
+        // cargo splits a text at blanks, so the path has none from here on.
         "[target.'cfg(all(unix, not(windows)))']\nrunner = '../runner'\n".to_owned(),
     ] {
         fixture.write(".cargo/config.toml", &text);
@@ -226,7 +226,7 @@ fn exec_replaces_the_process() {
     assert_eq!(command::call(["exec", "--", "sh", "-c", "kill -TERM $$"]).run().signal(), Some(15));
     let outcome = command::call(["exec", "--", "/no/such/program"]).run().expect(2);
     assert!(outcome.stderr.contains("/no/such/program"), "{outcome}");
-    // A file in PATH that nobody may execute is passed over, and not judged for the one that is started.
+    // A non-executable file in PATH is skipped, and not checked instead of the started program.
     let (first, second) = (fixture.beside("first"), fixture.built("debug"));
     fs::create_dir_all(&first).expect("a folder");
     let mut foreign = fs::read(second.join("app")).expect("it was built");
@@ -274,7 +274,7 @@ fn inspect_works_without_manifest() {
         let outcome = fixture.guard(["inspect", file]).run().expect(2);
         assert!(outcome.stderr.contains(file) && outcome.stdout.is_empty(), "{outcome}");
     }
-    // A folder is looked through: that there is nothing of CUDA in it is an answer.
+    // A directory is searched. The absence of CUDA in it is a valid result.
     let outcome = fixture.guard(["inspect", "src"]).run().expect(0);
     assert!(outcome.stdout.starts_with("src: folder"), "{outcome}");
 }

@@ -1,4 +1,4 @@
-//! Wheels with extension modules for Python: built by tools that call cargo themselves, and repaired by auditwheel.
+//! Wheels with Python extension modules, built by tools that call cargo themselves, and repaired by auditwheel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,18 +20,18 @@ const LIBRARY: &str = "extern \"C\" {\n    fn PyModule_New(name: *const std::ffi
                    pub extern \"C\" fn PyInit_ext() -> *mut std::ffi::c_void {\n    \
                    unsafe { PyModule_New(b\"ext\\0\".as_ptr().cast()) }\n}\n";
 
-/// The extension module in an unpacked wheel.
+/// Returns the extension module in an unpacked wheel.
 fn module_in(folder: &Path) -> PathBuf {
     let listed = fs::read_dir(folder).expect("an unpacked wheel").flatten().map(|entry| entry.path());
     let mut modules = listed.filter(|path| path.extension().is_some_and(|ending| ending == "so"));
     modules.next().unwrap_or_else(|| panic!("no extension module in {}", folder.display()))
 }
 
-/// An extension module for Python, by maturin as it comes: the library in its wheel is sealed.
+/// maturin builds a Python extension module. The library in its wheel is sealed.
 fn maturin_wheels_are_guarded() {
     let maturin = parts::program("maturin", "maturin");
     let python = tools::need("python3");
-    // All that maturin asks of the bindings is their name.
+    // maturin only needs the name of the bindings.
     let bindings = package("pyo3-ffi", "[features]\nextension-module = []\n").replace("0.1.0", "0.22.0");
     let fixture = Fixture::new(
         "maturin",
@@ -63,8 +63,8 @@ fn maturin_wheels_are_guarded() {
     let _ = sealed(&module_in(&fixture.root.join("unpacked/ext")), "ext");
 }
 
-/// By setuptools-rust, linked to a shared cudart: the library in its wheel is sealed. auditwheel packs the cudart beside it under a name
-/// of its own, and note and verdict are the same.
+/// setuptools-rust builds an extension module that links a shared cudart. The library in its wheel is sealed. auditwheel
+/// adds the cudart under a new name, and note and verdict stay the same.
 fn setuptools_rust_wheels_are_guarded() {
     tools::need_all(&["python3", "gcc"]);
     let (cuda, packaging) = (parts::cuda("13.0"), parts::part("python-packaging"));

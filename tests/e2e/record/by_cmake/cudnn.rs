@@ -1,4 +1,4 @@
-//! The cuDNN that was linked, beside the headers that CMake knows of.
+//! The linked cuDNN, compared with the headers that CMake uses.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn library(cudnn: &str) -> PathBuf {
     parts::cudnn(cudnn).join("lib/libcudnn.so.9")
 }
 
-/// A program that sees these headers.
+/// Returns a program that is compiled with these headers.
 fn project(name: &str, find: &str, headers: &str, policy: &str) -> Tree {
     let include = parts::cudnn(headers).join("include");
     let tree = tree(name, &format!("{find}\ninclude_directories(\"{}\")", include.display()), policy);
@@ -69,10 +69,10 @@ fn lock_records_linked_cudnn() {
     assert_eq!(manifest(&tree.built("app"))["cudnn"], recorded, "{warned}");
     let accepted = lock();
     assert!(accepted.stdout.contains("cudnn: 9.15.1 → 9.1.0 (by what was linked)"), "{accepted}");
-    // What is said of headers and library is another matter.
+    // The finding about headers and library is independent of this.
     let warned = build("Debug", "9.1.0").success();
     assert!(!codes(&warned).iter().any(|code| code.contains("CG107")), "{warned}");
-    // Not linked any more, and the headers are still there.
+    // The program does not link the library any more, but still uses the headers.
     tree.write("main.cpp", "int main() { return 0; }\n");
     let refused = build("Release", "9.1.0");
     assert!(refused.status() != Some(0) && codes(&refused) == ["error[CG107]"], "{refused}");

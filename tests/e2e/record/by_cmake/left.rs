@@ -1,4 +1,4 @@
-//! A refused target leaves nothing that looks built, neither of this build nor of an earlier one.
+//! A refused target leaves no outputs that look built, neither of this build nor of an earlier one.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub(super) fn tests() -> Vec<Test> {
 const KERNELS: &str =
     "#include <cuda_runtime.h>\nextern \"C\" int kernels() { int v; return cudaRuntimeGetVersion(&v); }\n";
 
-/// `in_tools`: further lines of the folder `tools`.
+/// Returns a project. `in_tools` contains additional lines for the directory `tools`.
 fn project(generator: &'static str, lists: &str, in_tools: &str) -> Tree {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(left VERSION 0.1.0 LANGUAGES CXX)\n\
@@ -45,15 +45,15 @@ fn project(generator: &'static str, lists: &str, in_tools: &str) -> Tree {
     Tree::new("left behind", Cmake::Oldest, generator, &files)
 }
 
-/// Built, refused under another policy, and built again; what of these is there.
+/// Builds, refuses under another policy, and builds again. Checks which outputs exist after each step.
 fn refused_later(generator: &'static str, lists: &str, gone: &[&str], stays: &[&str]) {
     refused_by(BEFORE, 2, "", generator, lists, gone, stays);
 }
 
-/// A policy that refuses before anything is linked, and its code.
+/// Policy that refuses before linking, and its code.
 const BEFORE: (&str, &str) = ("[toolkit]\nrequire = \"<13\"\n", "CG103");
 
-/// The same by another policy.
+/// Runs the same steps with another policy.
 fn refused_by(
     (policy, code): (&str, &str),
     rounds: u32,
@@ -89,7 +89,7 @@ fn refused_by(
     assert_eq!(there(gone), gone.len(), "it comes back: {built}");
 }
 
-/// The guard of a static library goes into whatever is linked to it, here and in other folders.
+/// The guard of a static library is linked into its dependents, in this directory and in others.
 fn refused_library_is_removed(generator: &'static str) {
     let lists = "add_library(kernels STATIC kernels.cpp)\ntarget_link_libraries(kernels PUBLIC CUDA::cudart)\n\
                  cudaguard_embed(kernels)\nadd_library(middle INTERFACE)\n\
@@ -110,7 +110,8 @@ fn step(target: &str, what: &str) -> String {
     format!("add_custom_command(TARGET {target} POST_BUILD COMMAND {what} VERBATIM)\n")
 }
 
-/// A program, and copies of it that steps and commands make before and after the guard is linked, stripped or not.
+/// Returns a program, and copies of it that steps and commands create before and after the guard is linked, stripped or
+/// not.
 fn copied() -> String {
     let copy = |from: &str, to: &str| {
         format!("${{CMAKE_COMMAND}} -E copy $<TARGET_FILE:{from}> \"${{CMAKE_BINARY_DIR}}/{to}\"")
@@ -140,7 +141,7 @@ fn refusal_after_linking_removes_copies() {
     refused_by(("[driver]\nfleet = \"535\"\n", "CG133"), 1, "", NINJA, &copied(), &COPIES, &[]);
 }
 
-/// Copies of a target of another folder, which no step can follow, and of what a guarded library has become.
+/// Copies of a target in another directory, which no step can follow, and of dependents of a guarded library.
 fn refusal_removes_copies_elsewhere((generator, guarded, gone): (&'static str, &'static str, &'static [&'static str])) {
     let others = "add_library(middle STATIC kernels.cpp)\ntarget_link_libraries(middle PUBLIC CUDA::cudart)\n\
                   add_subdirectory(tools)\n";

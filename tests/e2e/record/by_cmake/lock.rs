@@ -1,4 +1,5 @@
-//! `cudaguard.lock` as CMake's target writes it: what was linked, where that tells, and held against what is linked.
+//! `cudaguard.lock` as CMake's target writes it: it records the linked components if they are known, and is compared with
+//! them.
 
 use std::fs;
 
@@ -25,7 +26,7 @@ fn text(tree: &Tree) -> String {
     fs::read_to_string(tree.source().join("cudaguard.lock")).expect("it was written")
 }
 
-/// CMake knows of one host compiler, and an option gives nvcc another: in the program itself, or in a library inside.
+/// CMake knows one host compiler, and an option selects another for nvcc: in the program itself, or in a linked library.
 fn lock_records_used_compiler() {
     let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
     let release = Call::new(&gcc).arg("-dumpfullversion").run().success().stdout;
@@ -60,7 +61,7 @@ fn lock_records_used_compiler() {
         silent(&gcc);
         assert_eq!(manifest(&tree.built("app"))["host_compiler"], format!("gcc {}", release.trim()), "{of}");
         let written = lock(&tree).success();
-        // An option of a target that has kernels itself is looked at before.
+        // An option of a target with kernels is evaluated first.
         assert_eq!(written.stdout.contains("(by what was linked)"), of == "kernels", "{of}: {written}");
         assert!(text(&tree).contains(&by_gcc), "{of}: {written}");
         assert!(
@@ -76,7 +77,7 @@ fn lock_records_used_compiler() {
         assert!(refused.stdout.contains("the host compiler is not the one that is locked: gcc "), "{of}: {refused}");
         let warned = build("Debug", &clang).success();
         assert_eq!(codes(&warned), ["warning[CG107]"], "once for both targets, {of}: {warned}");
-        // What was refused is what is accepted, as the hint says.
+        // The lock accepts what the build refused, as the hint states.
         let _ = build("Release", &clang);
         let accepted = lock(&tree).success();
         assert!(
@@ -87,7 +88,7 @@ fn lock_records_used_compiler() {
     }
 }
 
-/// CMake knows of no toolkit at all.
+/// CMake knows no toolkit.
 fn lock_records_linked_toolkit() {
     let tree = tree("linked", "", "");
     let of = |version: &str| [object(&tree, version), cudart(version)];

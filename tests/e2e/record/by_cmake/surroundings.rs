@@ -1,4 +1,4 @@
-//! What stands around a build: variables that name headers, and environments in which others go wrong.
+//! The environment of a build: variables that select headers, and environments in which other tools fail.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(super) fn tests() -> Vec<Test> {
 const CUDNN: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnGetVersion();\n\
                      int main() { return cudnnGetVersion() < CUDNN_MAJOR; }\n";
 
-/// cuDNN's headers named to the compiler in each way that CMake does not know of.
+/// The compiler finds cuDNN's headers in different ways that CMake does not know.
 fn headers_from_variables_are_recorded() {
     let [cudnn, old] = ["9.15.1", "9.1.0"].map(parts::cudnn);
     let (headers, library) = (cudnn.join("include"), |of: &Path| of.join("lib/libcudnn.so.9"));
@@ -37,7 +37,7 @@ fn headers_from_variables_are_recorded() {
             option = option.replace("<folder>", &headers.display().to_string())
         )
     };
-    // Headers for C, which C++ does not look into.
+    // Headers for C, which C++ does not search.
     let of_c = "add_executable(app main.c)\n".to_owned();
     for (name, lists, variable) in [
         ("C_INCLUDE_PATH", of_c, Some("C_INCLUDE_PATH")),
@@ -54,13 +54,13 @@ fn headers_from_variables_are_recorded() {
         assert_eq!(codes(&built), [""; 0], "{name}: {built}");
         let recorded = json!({"version": "9.15.1", "linkage": "linked"});
         assert_eq!(manifest(&tree.built("app"))["cudnn"], recorded, "{name}: {built}");
-        // The headers of one release, and the library of an older one.
+        // The headers belong to one release, and the library to an older one.
         judged_as(&tree, "CG110", |configuration| build_in(&tree, configuration, &[&library(&old)], &around));
     }
 }
 
-/// Distributions build without runtime paths, and CMake writes none for a folder that an option names. What the linker took is
-/// known all the same.
+/// Distributions build without runtime paths, and CMake writes none for a directory in an option. The linked library is
+/// known anyway.
 fn libraries_without_runtime_path_resolve() {
     let [cudnn, old] = ["9.15.1", "9.1.0"].map(|version| parts::cudnn(version).join("lib").display().to_string());
     let ways = [
@@ -107,7 +107,7 @@ fn libraries_without_runtime_path_resolve() {
             assert_eq!(manifest(&file)["cudnn"], recorded, "{name} by {generator}: {built}");
         }
     }
-    // Headers of another release, and a cudart of another toolkit, are told as where there is a runtime path.
+    // Headers of another release and a cudart of another toolkit are reported as with a runtime path.
     let headers = parts::cudnn("9.15.1").join("include");
     let mixed = tree("mixed", &format!("set(CMAKE_SKIP_RPATH ON)\ninclude_directories(\"{}\")", headers.display()), "");
     mixed.write("main.cpp", CUDNN);
@@ -133,7 +133,7 @@ fn tree_of(lists: &str) -> Tree {
     Tree::new("named", Cmake::Oldest, NINJA, &files)
 }
 
-/// The policy is about the library that the linker took, and it can say which headers they were.
+/// The policy applies to the linked library, and may specify the headers.
 fn policy_checks_cudnn_without_headers() {
     let library = parts::cudnn("9.15.1").join("lib/libcudnn.so.9");
     let tree = tree("asked", "", "");
@@ -146,7 +146,7 @@ fn policy_checks_cudnn_without_headers() {
         (uses, "fleet = \"9.10\"", &["error[CG136]", "warning[CG146]"], None),
         (uses, "built = \"9.14\"", &[], Some(&declared)),
         (uses, "built = \"9.14\"\nrequire = \"^9.15\"", &["error[CG113]"], None),
-        // Asked for, and not even linked.
+        // The policy requires cuDNN, but the program does not link it.
         ("int main() { return 0; }\n", "require = \"^9.1\"", &["error[CG113]"], None),
     ] {
         tree.write("main.cpp", main);
@@ -166,7 +166,7 @@ fn policy_checks_cudnn_without_headers() {
     }
 }
 
-/// A project of C++ alone, judged anew in each environment.
+/// A C++ project without CUDA is checked again in each environment.
 fn plain_programs_ignore_toolkits() {
     let tree = tree("plain", "", "");
     tree.write("main.cpp", "int main() { return 0; }\n");
@@ -180,7 +180,7 @@ fn plain_programs_ignore_toolkits() {
         assert!(absent && manifest["requires"].as_array().is_none_or(Vec::is_empty), "{name}: {manifest:#}");
         assert_eq!(manifest["archs"]["declared"].as_array().map_or(0, Vec::len), 0, "{name}: {manifest:#}");
     }
-    // Linked to CUDA, which nobody has said before, it is told.
+    // The program now links CUDA, and this is reported.
     let stubs = parts::cuda("13.0").join("lib64/stubs");
     tree.write(
         "main.cpp",

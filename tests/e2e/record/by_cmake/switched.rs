@@ -1,5 +1,5 @@
-//! The toolkit is switched below a build folder, and the build tool keeps objects, rightly or wrongly: the record is never the
-//! new toolkit on old code.
+//! The toolkit changes under an existing build directory, and the build tool keeps objects, correctly or not. The manifest
+//! never records the new toolkit for old code.
 
 use std::fs;
 use std::path::PathBuf;
@@ -63,12 +63,13 @@ fn file(tree: &Tree, generator: &str, configuration: &str) -> PathBuf {
     tree.built(&if generator == MULTI { format!("{configuration}/app") } else { "app".to_owned() })
 }
 
-/// CMake itself cannot link by a toolkit whose path has a blank: it reads the folders out of what nvcc prints.
+/// Returns a directory without blanks: CMake parses directories from nvcc's output, and cannot link if the toolkit's path
+/// has a blank.
 fn place_of_toolkits() -> Scratch {
     Scratch::without_blanks("switched-toolkits")
 }
 
-/// One that every toolkit here takes.
+/// Selects a host compiler that all toolkits here accept.
 fn host() -> String {
     format!("-DCMAKE_CUDA_HOST_COMPILER={}", tools::need("g++-11").display())
 }
@@ -82,7 +83,7 @@ fn build(tree: &Tree, configuration: &str) -> Outcome {
     tree.build(&["--config", configuration]).run()
 }
 
-/// What the file holds and what is on record of it are one, by tools that know nothing of us.
+/// Checks that the manifest matches the contents of the file, as other tools read them.
 #[track_caller]
 fn is_honest(tree: &Tree, generator: &str, configuration: &str) -> (String, Value) {
     let file = file(tree, generator, configuration);
@@ -96,8 +97,8 @@ fn is_honest(tree: &Tree, generator: &str, configuration: &str) -> (String, Valu
     (maker.clone(), manifest)
 }
 
-/// Builds after a switch from `old` to `new`, with one source touched after the other. `kept` is whether the build tool keeps
-/// the old toolkit's kernel until its source is touched.
+/// Builds after a change from `old` to `new`, and touches one source after the other. `kept` is true if the build tool
+/// keeps the old toolkit's kernel until its source is touched.
 fn after_the_switch(tree: &Tree, generator: &'static str, old: &str, new: &str, kept: bool) {
     let at = |what: &str| format!("{old} to {new} by {generator}, {what}");
     let silent = |what: &str, maker: &str| {
@@ -138,9 +139,9 @@ fn redirected_link_rebuilds((generator, old, new): (&'static str, &'static str, 
     after_the_switch(&tree, generator, old, new, true);
 }
 
-/// Another toolkit's files at the same place, which are older than all that was built with the first.
+/// The files of another toolkit replace the first one in place. They are older than all outputs that the first one built.
 fn toolkit_replaced_in_place_rebuilds((generator, old, new, kept): (&'static str, &'static str, &'static str, bool)) {
-    // Of another major other headers are read, and those of the old one are gone.
+    // Another major has other headers, and those of the old one are gone.
     let tree = project(generator);
     let outside = place_of_toolkits();
     let place = outside.join("cuda");
@@ -153,7 +154,7 @@ fn toolkit_replaced_in_place_rebuilds((generator, old, new, kept): (&'static str
     after_the_switch(&tree, generator, old, new, kept);
 }
 
-/// CMake keeps the compiler that it has found once; without its cache it finds the new one, and compiles anew.
+/// CMake caches the detected compiler. Without its cache it detects the new one and recompiles.
 fn other_nvcc_in_path_rebuilds(generator: &'static str) {
     let tree = project(generator);
     let with = |version: &str| {

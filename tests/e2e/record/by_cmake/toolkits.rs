@@ -1,4 +1,4 @@
-//! Kernels that CMake compiles itself, and what they are linked to.
+//! Kernels that CMake compiles, and the libraries that they are linked with.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A project whose kernel CMake compiles, and which is linked to whatever `LINK` names.
+/// Returns a project with a kernel that CMake compiles, which links the files in `LINK`.
 fn project(name: &str) -> Tree {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX CUDA)\n{}\
@@ -38,7 +38,7 @@ fn project(name: &str) -> Tree {
     Tree::new(name, Cmake::Oldest, NINJA, &[("CMakeLists.txt", &text), ("main.cpp", MAIN), ("kernel.cu", KERNEL)])
 }
 
-/// What CMake is told of its compiler for CUDA; nothing is linked but what is named.
+/// Returns CMake's options for the CUDA compiler. CMake adds no libraries.
 fn compiler(words: &[String]) -> Vec<String> {
     let also = ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DCMAKE_CUDA_RUNTIME_LIBRARY=None"].map(str::to_owned);
     [words, &also].concat()
@@ -78,7 +78,7 @@ fn nvcc_and_cudart_mismatch_is_reported() {
     }
 }
 
-/// Of another major nothing is promised; of an older release of the same it works.
+/// Mixed majors are not supported. An older release of the same major works.
 fn mixed_kernels_are_reported() {
     for (used, other, fine) in [("13.0", "11.8", false), ("13.2", "13.0", true)] {
         let (tree, known) = (project("both"), compiler(&toolkit(used)));
@@ -98,7 +98,7 @@ fn mixed_kernels_are_reported() {
     }
 }
 
-/// What `PATH` and variables suggest is none of CMake's business once its compiler is chosen, nor is a `PATH` without nvcc.
+/// `PATH` and variables do not affect CMake after it has selected its compiler, even if `PATH` has no nvcc.
 fn path_and_variables_are_ignored() {
     let (tree, known) = (project("named"), compiler(&toolkit("13.0")));
     let chosen = [format!("-DLINK={}", cudart("13.0").display()), "-DCMAKE_BUILD_TYPE=Release".to_owned()];
@@ -126,7 +126,7 @@ fn touch(tree: &Tree) {
     tree.write("main.cpp", MAIN);
 }
 
-/// clang in nvcc's place: the archs are those that it was told, and the toolkit is the one that it took its tools from.
+/// clang compiles the kernels: the archs come from its options, and the toolkit is the one whose tools it used.
 fn clang_kernels_are_recorded() {
     let clang = tools::need("clang++").display().to_string();
     let tree = project("clang");
@@ -146,7 +146,7 @@ fn clang_kernels_are_recorded() {
     assert!(right["host_compiler"].as_str().is_some_and(|name| name.starts_with("clang ")), "{right:#}");
     assert_eq!(independent::makers(&file), ["11.8".to_owned()].into());
     judged_as(&tree, "CG145", |configuration| build(&tree, &known, configuration, &[&cudart("13.0")]));
-    // The policy's archs are held against what clang has made.
+    // The policy's archs are compared with clang's output.
     tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_75\", \"sm_80\", \"compute_75\"]\n");
     let built = build(&tree, &known, "Release", &[&cudart("11.8")]).success();
     assert_eq!(codes(&built), [""; 0], "{built}");
@@ -155,7 +155,7 @@ fn clang_kernels_are_recorded() {
     assert!(refused.status() != Some(0) && !tree.built("app").exists(), "{refused}");
 }
 
-/// CMake knows 13.0, and what is linked comes from 11.8.
+/// CMake knows 13.0, and the linked files belong to 11.8.
 fn policy_checks_linked_toolkit() {
     let tree = tree("policy", FIND, "[toolkit]\nrequire = \">=13\"\n");
     let link = [object(&tree, "11.8"), cudart("11.8")];
@@ -168,7 +168,7 @@ fn policy_checks_linked_toolkit() {
     assert_eq!(codes(&warned), ["warning[CG103]", "warning[CG144]"], "{warned}");
 }
 
-/// The driver that is needed follows from the cudart that was linked, static and shared, whatever toolkit CMake knows.
+/// The required driver follows from the linked cudart, static or shared, independent of the toolkit that CMake knows.
 fn oldest_driver_is_checked_against_link() {
     for (linked, fleet, fine) in [("11.8", "535", true), ("13.0", "535", false), ("13.0", "580", true)] {
         for library in [cudart(linked), shared_cudart(linked)] {
