@@ -1,4 +1,4 @@
-//! The end-to-end suites, in one program: a failing suite does not stop the others.
+//! The end-to-end suites are one program, so a failing suite does not stop the others.
 //!
 //! `cargo test --test e2e cmake::` runs the fast tests of one suite, `cargo matrix cmake::` its slow ones.
 

@@ -1,4 +1,4 @@
-//! The worked examples of the book: writes their files into an empty directory and runs their commands.
+//! Worked examples of the book: the tests write their files into an empty directory and run their commands.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -56,7 +56,7 @@ pub(crate) fn guard<A: AsRef<OsStr>>(project: &Project, words: impl IntoIterator
     with_linkers(project.cudaguard(words)).env("CARGO_TERM_COLOR", "never")
 }
 
-/// A file of this target's folder, of the dev profile.
+/// Returns the path of a file in this target's directory of the dev profile.
 pub(crate) fn built(project: &Project, target: &str, file: &str) -> PathBuf {
     project.built(&format!("{target}/debug/{file}"))
 }

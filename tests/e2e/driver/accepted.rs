@@ -161,7 +161,7 @@ fn places() -> Vec<Scene> {
         scene("Jetson", "robot", jetson(None)).runs(1, ""),
         scene("Jetson of a newer L4T", "robot", jetson(Some("540.4.0"))).runs(1, ""),
         scene("Jetson without code for it", "model", jetson(None)).refused("CG303 error"),
-        // It works, and what it makes of machine code of CUDA 13 is in no document.
+        // It works, but no document describes how this driver loads machine code of CUDA 13.
         model("cuda-compat with its note", World { compat: Some(compat(Some(NOTE_575))), ..r535(&[A100]) })
             .runs(1, "CG505 info"),
         model(

@@ -135,7 +135,7 @@ fn is_library(name: &str) -> bool {
     matches!(name, "engine" | "motor")
 }
 
-/// Runs the build and keeps these of its files: what a static holds stays until the next suite sweeps it away.
+/// Runs the build and keeps these files. A static holds the directory, which the next run of the suite deletes.
 fn finished(project: &Project, call: Call, files: &[String]) -> Result<Scratch, String> {
     let built = call.run();
     if built.status() != Some(0) {

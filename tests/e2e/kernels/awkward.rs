@@ -175,7 +175,7 @@ fn file_kinds_are_recognized() {
     folder.file("cut.cubin", &fs::read(corpus.join("cubin-7")).unwrap()[..200]);
     folder.file("only.ltoir", fs::read(corpus.join("ltoir")).unwrap());
     let mut said = String::new();
-    // Machine code of CUDA 13: which driver surely loads it.
+    // Machine code of CUDA 13, which needs a known driver.
     let bench = Bench::new("13.0");
     bench.nvcc("-cubin -arch=sm_80 alone.cu -o of-13.cubin");
     fs::copy(bench.path("of-13.cubin"), folder.path().join("of-13.cubin")).unwrap();

@@ -47,7 +47,7 @@ impl Bench {
         let _ = call.args(arguments.split_whitespace()).run().success();
     }
 
-    /// Runs a tool of the host's, as a shell reads this line.
+    /// Runs a shell command with tools of this machine.
     pub(crate) fn tool(&self, line: &str) {
         let _ = Call::new("sh").dir(self.folder.path()).args(["-ec", line]).run().success();
     }

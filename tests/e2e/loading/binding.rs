@@ -265,7 +265,7 @@ fn matrix(linker: &'static str, linked_with: &str, places: &[(&str, &str, &str)]
     count
 }
 
-/// (what the library has, what is preloaded, `LD_BIND_NOW`).
+/// Returns the cases: variant of the library, preloaded library, `LD_BIND_NOW`.
 fn places() -> Vec<(&'static str, &'static str, &'static str)> {
     let mut places: Vec<_> = HAVE.iter().map(|(name, ..)| (*name, "", "")).collect();
     places.extend([("all", "", "1"), ("lacks it", "", "1"), ("other version", "", "1"), ("two others", "", "1")]);

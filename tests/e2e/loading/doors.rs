@@ -17,8 +17,8 @@ pub(crate) fn tests() -> Vec<Test> {
     ];
     for way in WAYS {
         for (is_direct, needs) in [(true, "the program"), (false, "a library of its")] {
-            let name = format!("doors::every_fault::{way}, needed by {needs}").replace(' ', "_");
-            let test = test(name, move || every_fault(way, needs));
+            let name = format!("doors::library_fault_is_reported::{way}, needed by {needs}").replace(' ', "_");
+            let test = test(name, move || library_fault_is_reported(way, needs));
             tests.push(if is_direct && way == "RUNPATH" { test } else { test.slow() });
         }
     }
@@ -29,7 +29,7 @@ const USES: &str = "int first_of_x(void); int second_of_x(void);\nint use(int n)
 const MAIN: &str = "int use(int);\nint main(int n, char **a) { (void)a; return use(n); }\n";
 const FAULTS: [&str; 9] =
     ["none", "absent", "32 bits", "another machine", "text", "empty", "cut off", "lacks second_of_x", "lacks V_2"];
-const WAYS: [&str; 5] = ["LD_LIBRARY_PATH", "RPATH", "RUNPATH", "$ORIGIN", "a path"];
+const WAYS: [&str; 5] = ["LD_LIBRARY_PATH", "RPATH", "RUNPATH", "$ORIGIN", "path"];
 
 /// Builds a library at this path with these symbol versions.
 fn library(file: &Path, text: &str, versions: &str, more: &[String]) {
@@ -116,12 +116,12 @@ fn hold_in(call: &dyn Fn(&Path) -> Call, program: &Path, variables: &BTreeMap<&s
     real.status() != Some(0)
 }
 
-fn every_fault(way: &str, needs: &str) {
+fn library_fault_is_reported(way: &str, needs: &str) {
     let scene = Scratch::new("doors");
     let (good, place) = (scene.join("good/libx.so.1"), scene.join("lib/libx.so.1"));
     let versions = "V_1 { global: first_of_x; }; V_2 { global: second_of_x; } V_1;";
     // A library without a soname is imported by the path that the linker received.
-    let soname: &[String] = if way == "a path" { &[] } else { &["-Wl,-soname,libx.so.1".to_owned()] };
+    let soname: &[String] = if way == "path" { &[] } else { &["-Wl,-soname,libx.so.1".to_owned()] };
     library(&good, "int first_of_x(void) { return 0; } int second_of_x(void) { return 0; }\n", versions, soname);
     put("none", &good, &place);
     let named = |folder: &str| scene.join(folder).display().to_string();
@@ -147,7 +147,7 @@ fn every_fault(way: &str, needs: &str) {
     };
     guarded::link(&text, &program, &[], &arguments).unwrap_or_else(|error| panic!("{way} {needs}: {error}"));
     let mut variables = BTreeMap::new();
-    if matches!(way, "LD_LIBRARY_PATH" | "a path") {
+    if matches!(way, "LD_LIBRARY_PATH" | "path") {
         variables.insert("LD_LIBRARY_PATH", format!("{}:{}", named("lib"), named("y")).into());
     }
     for fault in FAULTS {

@@ -269,7 +269,7 @@ fn symlink_loop_is_skipped() {
     assert_eq!(needs(&scratch, &folder), ("CG501".to_owned(), "CG501".to_owned()));
 }
 
-/// With `mismatch = "warn"` the program starts and the shim prints a warning. The verdict does not change.
+/// The program starts with `mismatch = "warn"`, and the shim prints a warning. The verdict does not change.
 fn warn_manifest_does_not_refuse() {
     let folder = Scratch::new("warns");
     let mut manifest = guarded::manifest("demo", BUILT, Linkage::Dlopened);

@@ -88,8 +88,8 @@ pub(crate) fn of_driver() -> &'static Path {
     MADE.get_or_init(|| kept("of-driver", |path| program(path, &[asks_driver()])))
 }
 
-/// Another name for it. Not a copy: a child that another test forks meanwhile would hold it open for writing, and what is
-/// open for writing cannot be started.
+/// Creates a hard link to a program. Does not copy it: a child that another test forks meanwhile would hold the copy open
+/// for writing, and the kernel does not start such a file.
 pub(crate) fn link(from: &Path, to: &Path) {
     fs::hard_link(from, to).expect("a link can be made");
 }

@@ -91,7 +91,7 @@ fn only_named_files_are_opened() {
             if kind == "folder" {
                 put(kind, &odd);
             }
-            // A list of machines may be as long as it likes: this one is read to its end.
+            // A list of machines has no size limit, so this one is read to its end.
             if kind != "huge" || !words.contains(&"--fleet") {
                 ends(call(words, &scratch), &format!("{kind} {words:?}"));
             }

@@ -62,12 +62,12 @@ impl Machine {
         self.variables.push((name.to_owned(), value.into()));
     }
 
-    /// A variable with a path on this machine.
+    /// Sets a variable to a path on this machine.
     pub(crate) fn set_at(&mut self, name: &str, path: &str) {
         self.set(name, self.at(path));
     }
 
-    /// A folder of this machine goes first in `PATH`.
+    /// Puts a directory of this machine first in `PATH`.
     pub(crate) fn path_first(&mut self, folder: &str) {
         self.path.insert(0, self.at(folder));
     }
@@ -248,8 +248,7 @@ impl Lane {
 
         let in_dev = self.cargo(&machine, &["build"]).run().success();
         assert_eq!(codes(&warned(&in_dev), "warning["), [*errors, *warnings].concat(), "{name}: {in_dev}");
-        // One rule determines the severity of findings before linking in both front ends. The wrapper's rule applies after
-        // linking.
+        // Both front ends use the same severities before linking. After linking, the wrapper's severities apply.
         if let Some(observed) = observed {
             let in_dev = self.cudaguard(&machine, &["build"]).run().success();
             assert_eq!(codes(&findings(&in_dev.stderr), "warning["), *observed, "{name}: {in_dev}");

@@ -264,7 +264,7 @@ fn cudnn_without_headers_is_recorded() {
     let include = cudnn.join("include");
     let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
     let told = json!({"version": "9.15.1", "linkage": "linked"});
-    // Whether /usr/include contains old headers, the variable that selects the right ones, the findings, and the recorded
+    // Cases: /usr/include contains old headers, the variable that selects the right ones, the findings, and the recorded
     // cuDNN.
     for (stale, variable, said, recorded) in [
         (false, "", &["warning[CG146]"][..], &linked),

@@ -49,7 +49,7 @@ fn linked(fixture: &Fixture, version: &str) -> PathBuf {
     link
 }
 
-/// Returns an nvcc command behind ccache. Build scripts split the value at blanks.
+/// Returns an nvcc command with the prefix `ccache`. Build scripts split the value at blanks.
 fn behind_ccache(folder: &Scratch, version: &str) -> OsString {
     let link = folder.join(format!("cuda-{version}"));
     layout::link(&parts::cuda(version), &link);

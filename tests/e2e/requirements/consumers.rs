@@ -28,7 +28,7 @@ pub(super) fn two(text: &str) -> (u32, u32) {
     (numbers.next().expect("a number"), numbers.next().unwrap_or(0))
 }
 
-/// What stands behind `name=` on a line of its own.
+/// Returns the value of the line `name=value`.
 fn variable<'a>(text: &'a str, name: &str) -> &'a str {
     let line = text.lines().find_map(|line| line.trim_start_matches("ENV ").strip_prefix(name)?.strip_prefix('='));
     line.unwrap_or_else(|| panic!("no {name} in:\n{text}")).trim_matches('"')
@@ -59,7 +59,7 @@ pub(crate) fn nvidia_require(text: &str, machine: &Seen) -> bool {
     machine.gpus.iter().all(holds)
 }
 
-/// The expression of a claim, compiled.
+/// Compiled expression of a claim.
 pub(crate) struct Claim(Program);
 
 impl Claim {
@@ -269,7 +269,7 @@ pub(crate) fn json(asked: &serde_json::Value, machine: &Seen) -> bool {
     asked["processor"].as_str().is_none_or(|processor| processor == machine.processor) && machine.gpus.iter().any(fits)
 }
 
-/// nixpkgs' `cudaCapabilities` are the GPUs of the machine; the build fails where the phase does. The file is Nix.
+/// nixpkgs' `cudaCapabilities` are the GPUs of the machine. The build fails if its phase fails. The file is Nix.
 pub(crate) fn nix(text: &str, machines: &[Seen]) -> Vec<bool> {
     let scratch = Scratch::new("requirements-nix");
     let file = scratch.file("check.nix", text);

@@ -428,7 +428,7 @@ fn judged(components: &Components, manifests: &[Manifest], seen: &Seen) -> Verdi
     };
     let narrow = |number: u32| u8::try_from(number).expect("a small number");
     let gpu = |cc: &(u32, u32)| Gpu { cc: Some((narrow(cc.0), narrow(cc.1))), visible: Some(true), ..Gpu::default() };
-    // The cuDNN comes with the program: the oldest that all of it takes.
+    // The program contains cuDNN, so the oldest accepted release is used.
     let rows = manifests.iter().flat_map(|manifest| &manifest.requires);
     let min = rows.filter_map(|row| match row {
         Requirement::Library { min, .. } => Some(*min),

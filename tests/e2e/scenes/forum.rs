@@ -84,7 +84,7 @@ fn cudnn_patches_are_interchangeable() {
     }
 }
 
-/// Without the guard, such a cuDNN aborts the process at the first call.
+/// Such a cuDNN aborts an unguarded process at the first call.
 fn cudnn_loader_alone_is_refused() {
     for (name, version) in [("loader-9", "9.15.1"), ("loader-8", "8.9.7")] {
         let project = program(name);

@@ -28,7 +28,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 const THREADS: &str = include_str!("threads.txt");
 
-/// A text of a public thread.
+/// Text of a public thread.
 struct Thread {
     address: &'static str,
     symptom: &'static str,
@@ -120,7 +120,7 @@ fn harmless_texts_get_no_answer() {
     }
 }
 
-/// The wordings of glibc 2.36, of GNU ld 2.40 and of Windows, with and without the quotes of the language.
+/// Messages of glibc 2.36, GNU ld 2.40 and Windows, with and without the quotation marks of the language.
 fn loader_messages_match_in_other_languages() {
     for (text, symptom) in [
         (
@@ -209,7 +209,7 @@ fn input_methods_agree() {
     assert!(all_symptoms().iter().all(|symptom| list.contains(&symptom.title)), "{list}");
 }
 
-/// The contents of the page as JSON, with the sources.
+/// The JSON output contains the page and its sources.
 fn json_output() {
     let explain = |words: &[&str], status| {
         let outcome = command::call(["explain", "--json"]).args(words).run().expect(status);
@@ -264,7 +264,7 @@ the math libraries.
 | --- | --- | --- |
 ";
 
-/// The symptoms in the order of the table, each with the heading above it in the file.
+/// Returns the symptoms in table order, with the preceding heading of the file.
 fn sections() -> Vec<(&'static str, Vec<&'static Symptom>)> {
     let mut sections: Vec<(&str, Vec<&Symptom>)> = Vec::new();
     for line in include_str!("../../../cargo-cudaguard/data/symptoms.toml").lines() {
@@ -304,7 +304,7 @@ fn index() -> String {
     page
 }
 
-/// The page of one symptom; `titles` are those of the findings.
+/// Returns the page of a symptom; `titles` contains the titles of the findings.
 fn page(symptom: &Symptom, titles: &BTreeMap<String, String>) -> String {
     let mut page = format!("# `{}`\n\n**{}.** {}\n", error_text(symptom), capital(&symptom.title), symptom.means);
     for (at, cause) in symptom.causes.iter().enumerate() {
@@ -335,14 +335,14 @@ fn page(symptom: &Symptom, titles: &BTreeMap<String, String>) -> String {
     page
 }
 
-/// The anchor that `MkDocs` makes of a heading of docs/reference/findings.md.
+/// Returns the anchor that `MkDocs` creates for a heading of docs/reference/findings.md.
 fn anchor(code: &str, title: &str) -> String {
     let kept = format!("{code} {title}").to_lowercase();
     let kept: String = kept.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect();
     kept.split([' ', '-']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// mkdocs.yml with the navigation to these pages between its two marks.
+/// Returns mkdocs.yml with links to these pages between its two marks.
 fn navigation() -> String {
     const MARKS: (&str, &str) = ("      # symptoms: generated\n", "      # symptoms: end\n");
     let text = fs::read_to_string(places::workspace().join("mkdocs.yml")).expect("mkdocs.yml");

@@ -110,7 +110,7 @@ pub(crate) fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
     Ok(measured)
 }
 
-/// The folder of an assembler alone, with its own word for its release.
+/// Measures a directory with only an assembler. ptxas prints its release.
 fn assembler(root: &Path) -> Result<Vec<Measurement>, String> {
     let scratch = Scratch::new("measure-assembler");
     let said = call(root, "ptxas", &["--version"], &scratch)?;
@@ -224,8 +224,7 @@ pub(crate) fn host_limits(root: &Path) -> Result<(Option<u32>, Option<u32>), Str
     Ok((gcc, clang))
 }
 
-/// Assembles PTX of each arch for the GPUs at which the rule of [`Target::compatibility_with`] may change: those of its own
-/// major, their neighbours, the oldest and the newest.
+/// Assembles PTX of each arch for the GPUs at which the rule of [`Target::compatibility_with`] may change: those of the same major, their neighbours, the oldest and the newest.
 fn ptx_compatibility(
     root: &Path,
     made: &BTreeSet<Arch>,

@@ -54,7 +54,7 @@ impl Told {
         self.value["packages"][0]["host_compiler"].as_str().unwrap_or_default()
     }
 
-    /// How many of them were found: `toolkits`, `cudnns`.
+    /// Returns the number of detected `toolkits` or `cudnns`.
     pub(crate) fn count(&self, what: &str) -> usize {
         self.toolchain()[what].as_array().map_or(0, Vec::len)
     }

@@ -137,7 +137,7 @@ pub(crate) fn sealed(file: &Path) {
 pub(crate) const PLAIN_DATA: &str = "GPU code that stands as plain data";
 pub(crate) const STATIC_CUDART: &str = "what a static cudart asks of the driver";
 
-/// What a start comes to: its end, what it says, and the report, without what differs between twins.
+/// Returns status, output and report of a start, without the differences between the twins.
 pub(crate) fn told(
     scratch: &Scratch,
     machine: &world::Machine,

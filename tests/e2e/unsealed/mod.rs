@@ -36,7 +36,7 @@ pub(crate) fn tests() -> Vec<Test> {
 fn ways(compiler: &str, linker: &str, count: usize) -> Vec<(&'static [&'static str], &'static [&'static str])> {
     let mut ways: Vec<(&[&str], &[&str])> =
         vec![(&[], &[]), (&[], &["-Wl,--gc-sections", "-s"]), (&[], &["-no-pie", "-O2"])];
-    // These flags do not affect the section of the records.
+    // Unoptimized code does not affect the section of the records.
     if count == 1 {
         ways.push((&["-O0"], &[]));
     }

@@ -131,7 +131,7 @@ impl Fixture {
         self.with_toolkit(call).run()
     }
 
-    /// What cudaguard said in a build, without anything of this machine.
+    /// Returns cudaguard's output in a build, without paths of this machine.
     pub(crate) fn said(&self, outcome: &Outcome) -> String {
         let mut lines: Vec<&str> = Vec::new();
         let mut ours = false;

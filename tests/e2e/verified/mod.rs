@@ -117,7 +117,7 @@ fn fleet() {
     fixture.check("partial", &fresh);
     fixture.change("cudaguard.toml", &format!("{}partial = \"refuse\"\n", policy("\"H100\"")));
     fixture.check("partial-refused", &fixture.build(&["--release"]).expect(101));
-    // Without a fleet there is a warning.
+    // The finding is a warning if there is no fleet.
     fixture.change("cudaguard.toml", "");
     fixture.check("partial-unasked", &fixture.build(&["--release"]).success());
     // The file contains no PTX.

@@ -316,7 +316,7 @@ fn unreadable_policy_fails() {
     assert!(outcome.stderr.contains("cudaguard.toml") && outcome.stderr.contains("requires"), "{outcome}");
 }
 
-/// The same tree is built in two directories. The wrapper's path must not be in the program.
+/// Builds a tree in two directories. The wrapper's path must not be in the program.
 fn builds_are_reproducible() {
     let build = |name: &str| {
         let fixture = program(name);

@@ -91,7 +91,7 @@ fn ripgrep_builds_anywhere() {
         std::fs::create_dir_all(root.parent().expect("a folder")).expect("a folder can be made");
         let _ = Call::new("cp").args(["-r", "--no-preserve=mode"]).arg(&unpacked).arg(&root).run().success();
     }
-    // Otherwise it would belong to the workspace of the target directory.
+    // The package would otherwise belong to the workspace of the target directory.
     let manifest = std::fs::read_to_string(root.join("Cargo.toml")).expect("it was copied");
     if !manifest.contains("\n[workspace]\n") {
         scratch::write(&root.join("Cargo.toml"), format!("{manifest}\n[workspace]\n"));

@@ -126,7 +126,7 @@ fn read(outcome: &Outcome) -> (Vec<(String, DiagnosticLevel)>, Vec<bool>) {
 }
 
 fn findings_are_cargo_messages() {
-    // One finding comes from the linked file, the other is reported before cargo starts.
+    // The first finding comes from the linked file, the second is reported before cargo starts.
     let after = ("", "11.8", "CG101", 101);
     let before = ("[toolkit]\nrequire = \"^11\"\n", "13.0", "CG103", 1);
     for (asked, home, code, status) in [after, before] {

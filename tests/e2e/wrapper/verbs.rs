@@ -147,7 +147,7 @@ fn run_reports_missing_libraries() {
     assert_eq!(outcome.stdout, "ran 7\n");
     let outcome = fixture.guard(["exec", "--", "target/debug/app"]).run().expect(78);
     assert!(outcome.stderr.contains("libgone.so.7"), "{outcome}");
-    // With the guard off, the loader reports the error.
+    // The loader reports the error if the guard is off.
     let _ = fixture.guard(["exec", "--", "target/debug/app"]).env("CUDAGUARD", "off").run().expect(127);
 }
 
@@ -200,7 +200,7 @@ fn target_directory_is_a_cache() {
     assert!(!folder.exists());
 }
 
-/// A manifest that cargo reads with an option of its own alone.
+/// cargo only reads this manifest with an unstable option.
 fn unstable_options_are_passed() {
     let fixture = program("unstable");
     fixture.write("other/Cargo.toml", package("other", ""));
