@@ -4,35 +4,35 @@
 //! Each configuration takes seconds, so a test configures a project once and checks many properties.
 
 mod building;
+mod cargo_parity;
 mod cudnn;
-mod failing;
-mod finding;
+mod failing_builds;
 pub(crate) mod fixture;
 mod header;
 mod lock;
-mod many;
-mod native;
+mod native_arch;
+mod package_discovery;
 mod python;
-mod rebuilding;
-mod same;
-mod theirs;
-mod unguarded;
+mod rebuilds;
+mod several_targets;
+mod third_party;
+mod unguarded_targets;
 
 use cudaguard_tests::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = building::tests();
     tests.extend(cudnn::tests());
-    tests.extend(failing::tests());
-    tests.extend(finding::tests());
+    tests.extend(failing_builds::tests());
+    tests.extend(package_discovery::tests());
     tests.extend(header::tests());
     tests.extend(lock::tests());
-    tests.extend(many::tests());
-    tests.extend(native::tests());
+    tests.extend(several_targets::tests());
+    tests.extend(native_arch::tests());
     tests.extend(python::tests());
-    tests.extend(rebuilding::tests());
-    tests.extend(same::tests());
-    tests.extend(theirs::tests());
-    tests.extend(unguarded::tests());
+    tests.extend(rebuilds::tests());
+    tests.extend(cargo_parity::tests());
+    tests.extend(third_party::tests());
+    tests.extend(unguarded_targets::tests());
     tests
 }

@@ -3,14 +3,14 @@
 
 mod aarch64;
 mod fixture;
-mod others;
-mod statics;
+mod other_targets;
+mod static_programs;
 
 use cudaguard_tests::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = aarch64::tests();
-    tests.extend(statics::tests());
-    tests.extend(others::tests());
+    tests.extend(static_programs::tests());
+    tests.extend(other_targets::tests());
     tests
 }

@@ -2,27 +2,27 @@
 //! different drivers and GPUs. A scenario is a table row with a program, a machine and the expected result. Its output and
 //! report are snapshots.
 
-mod accepted;
-mod accepting;
-mod confined;
+mod accepted_starts;
 mod fixture;
-mod harmless;
-mod linked;
-mod on_a_gpu;
-mod real;
-mod refused;
-mod scene;
+mod linkers;
+mod process_invariants;
+mod real_gpu;
+mod real_libraries;
+mod refused_starts;
+mod scenario;
+mod seccomp;
+mod system_calls;
 
 use cudaguard_tests::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = refused::tests();
-    tests.extend(accepted::tests());
-    tests.extend(harmless::tests());
-    tests.extend(accepting::tests());
-    tests.extend(confined::tests());
-    tests.extend(linked::tests());
-    tests.extend(on_a_gpu::tests());
-    tests.extend(real::tests());
+    let mut tests = refused_starts::tests();
+    tests.extend(accepted_starts::tests());
+    tests.extend(process_invariants::tests());
+    tests.extend(system_calls::tests());
+    tests.extend(seccomp::tests());
+    tests.extend(linkers::tests());
+    tests.extend(real_gpu::tests());
+    tests.extend(real_libraries::tests());
     tests
 }

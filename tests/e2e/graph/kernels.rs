@@ -7,7 +7,7 @@ use cudaguard_tests::{Call, Test, command, parts, tests};
 use serde_json::Value;
 
 use super::fixture::Tree;
-use super::real::tree;
+use super::real_crates::tree;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![

@@ -1,19 +1,19 @@
 //! Crates of a dependency graph and CUDA: mismatches are refused in release builds and warned of in others.
 
+mod dlopened;
 mod fixture;
 mod kernels;
-mod loaded;
+mod mismatches;
 mod pages;
-mod provoked;
-mod real;
+mod real_crates;
 mod sources;
 
 use cudaguard_tests::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = provoked::tests();
-    tests.extend(real::tests());
-    tests.extend(loaded::tests());
+    let mut tests = mismatches::tests();
+    tests.extend(real_crates::tests());
+    tests.extend(dlopened::tests());
     tests.extend(kernels::tests());
     tests.extend(sources::tests());
     tests.extend(pages::tests());

@@ -11,7 +11,7 @@ use cudaguard::internal::elf::Elf;
 use cudaguard::internal::version::CudaVersion;
 use cudaguard_tests::{Test, crates, parts, tests};
 
-use super::real::tree;
+use super::real_crates::tree;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![crate_rows_match_crate_sources, levels_need_driver_with_their_functions]

@@ -3,7 +3,7 @@
 use cargo_cudaguard::binary::kernels::{Coverage, ImageForm, KernelImage, Kernels, Role};
 use cudaguard_tests::{Call, Test, test, tools};
 
-use super::real::{Bench, found, gencode, names};
+use super::toolkit_tools::{Bench, found, gencode, names};
 
 pub(crate) fn tests() -> Vec<Test> {
     vec![
@@ -124,8 +124,8 @@ fn main() {
         };
         assert_eq!(found.iter().filter(matches).count(), 1, "{form:?} in {found:?}");
     }
-    assert_eq!(super::real::found(&kernels, Role::Linked), [["sm_80"]]);
-    assert_eq!(super::real::found(&kernels, Role::Input), [["compute_80", "sm_80"], ["compute_80", "sm_80"]]);
+    assert_eq!(super::toolkit_tools::found(&kernels, Role::Linked), [["sm_80"]]);
+    assert_eq!(super::toolkit_tools::found(&kernels, Role::Input), [["compute_80", "sm_80"], ["compute_80", "sm_80"]]);
     let of = |role: Role| kernels.containers().iter().filter(|container| container.role == role).count();
     let roles = (of(Role::Kernels), of(Role::Aside), kernels.containers().len() - of(Role::Empty));
     assert_eq!(roles, (1, 2, 6), "nothing is counted twice");

@@ -12,7 +12,7 @@ use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
 use cudaguard_tests::{command, parts, snapshot, test};
 
-use super::real::{Letters, as_cuobjdump, cuobjdump, read};
+use super::toolkit_tools::{Letters, as_cuobjdump, cuobjdump, read};
 
 pub(crate) fn tests() -> Vec<Test> {
     // Accepts libraries that are too large to fetch in each run: `CUDAGUARD_LIBRARIES=libcufft.so.12:libcublasLt.so.13`.

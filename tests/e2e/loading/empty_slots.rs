@@ -14,7 +14,7 @@ use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Test, parts, places, snapshot, tests, tools};
 
-use super::guarded::{self, Ended, library};
+use super::guarded_programs::{self, Ended, library};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -45,7 +45,7 @@ const STORES: &str = "int cudnnBackendPopulateCudaGraph(void*, void*, void*); un
     return n > 7 ? held(0, 0, 0) : 0; }\n";
 
 fn started(program: &Path, cudnn: &str, variables: &[(&str, &str)]) -> Ended {
-    guarded::started(program, &parts::cudnn(cudnn).join("lib"), variables)
+    guarded_programs::started(program, &parts::cudnn(cudnn).join("lib"), variables)
 }
 
 fn sealed(program: &Path) {
@@ -62,11 +62,11 @@ fn made_weak(program: &Path) -> usize {
 }
 
 fn guards(folder: &Path, built: Version) -> Vec<PathBuf> {
-    guarded::objects(folder, &[guarded::manifest("demo", built, Linkage::Unknown)])
+    guarded_programs::objects(folder, &[guarded_programs::manifest("demo", built, Linkage::Unknown)])
 }
 
 fn build(folder: &Path, text: &str, built: Version, options: &[&str]) -> PathBuf {
-    guarded::program(folder, text, &guards(folder, built), options)
+    guarded_programs::program(folder, text, &guards(folder, built), options)
 }
 
 const BUILT: Version = Version::new(9, 15, 1);
@@ -141,10 +141,10 @@ fn program_slots_stay_empty() {
                         let compiled = if pie == "-pie" { "-fPIE" } else { "-fno-pie" };
                         let options = [&*option, pie, compiled, bind, more, "-O1"];
                         let program = if language == "c" {
-                            guarded::program(&folder, source, &objects, &options)
+                            guarded_programs::program(&folder, source, &objects, &options)
                         } else {
                             let object = in_cpp(&folder, source, &options);
-                            guarded::program(&folder, "", &[&[object.into()], &objects[..]].concat(), &options)
+                            guarded_programs::program(&folder, "", &[&[object.into()], &objects[..]].concat(), &options)
                         };
                         // In a non-PIE program, the PLT entry may serve as the function's address.
                         let at_start = bind.ends_with("now") || how == "table" || (how == "data" && pie == "-pie");
@@ -183,7 +183,8 @@ fn in_rust(linker: &str, rows: &mut Vec<String>) {
         ("no-pie", &["-Crelocation-model=static"]),
         ("pie lto stripped", &["-Copt-level=3", "-Clto=fat", "-Cstrip=symbols"]),
     ] {
-        let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
+        let objects =
+            guarded_programs::objects(&folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
         let program = folder.join("prog");
         let mut command = Command::new("rustc");
         command.arg(&source).arg("-o").arg(&program).args(more);
@@ -274,7 +275,7 @@ fn unguarded_program_keeps_its_slots() {
     let folder = Scratch::new("empty slots not");
     let note = guards(&folder, BUILT).pop().unwrap();
     let program = folder.join("prog");
-    guarded::link(STORES, &program, &[note], &[library(), "-Wl,--allow-shlib-undefined".to_owned()]).unwrap();
+    guarded_programs::link(STORES, &program, &[note], &[library(), "-Wl,--allow-shlib-undefined".to_owned()]).unwrap();
     sealed(&program);
     assert_eq!(made_weak(&program), 0);
     assert_eq!(started(&program, "9.1.0", &[]).0, Some(127));
@@ -293,7 +294,7 @@ fn library_slots_stay_empty() {
     let folder = Scratch::new("empty slots libraries");
     let objects = guards(&folder, BUILT);
     let opener = folder.join("opener");
-    guarded::link(OPENS, &opener, &[], &[]).unwrap();
+    guarded_programs::link(OPENS, &opener, &[], &[]).unwrap();
     let header = format!("-I{}", places::workspace().join("templates").display());
     let says = "#include <cudaguard.h>\nstatic char text[2048];\n\
         const char *says(void) { cudaguard_check_text(text, sizeof text); return text; }\n";
@@ -311,12 +312,13 @@ fn library_slots_stay_empty() {
             let options = [&format!("-fuse-ld={linker}"), "-shared", "-fPIC", &header, more, &format!("-Wl,-z,{bind}")];
             let mut arguments = vec![library(), "-Wl,--allow-shlib-undefined".to_owned()];
             arguments.extend(options.map(str::to_owned));
-            guarded::link(&source, &shared, &objects, &arguments).unwrap_or_else(|error| panic!("{what}: {error}"));
+            guarded_programs::link(&source, &shared, &objects, &arguments)
+                .unwrap_or_else(|error| panic!("{what}: {error}"));
             let needing = folder.join("needing");
             let uses = "int uses(int, char **);\nint main(int n, char **a) { return uses(n, a); }\n";
             let options =
                 [shared.display().to_string(), "-Wl,-rpath,$ORIGIN,--allow-shlib-undefined,-z,lazy".to_owned()];
-            guarded::link(uses, &needing, &[], &options).unwrap_or_else(|error| panic!("{what}: {error}"));
+            guarded_programs::link(uses, &needing, &[], &options).unwrap_or_else(|error| panic!("{what}: {error}"));
             let open = |cudnn: &str, mode: &str| {
                 let mut command = Command::new(&opener);
                 command.arg(&shared).arg(mode).env_clear().env("LD_LIBRARY_PATH", parts::cudnn(cudnn).join("lib"));
@@ -356,7 +358,7 @@ fn copy_relocated_variable_is_kept() {
         let library = folder.join(version).join("libcudnn.so.9");
         fs::create_dir_all(folder.join(version)).unwrap();
         let shared = ["-shared", "-fPIC", "-Wl,-soname,libcudnn.so.9"].map(str::to_owned);
-        guarded::link(&format!("{text}{variable}"), &library, &[], &shared).unwrap();
+        guarded_programs::link(&format!("{text}{variable}"), &library, &[], &shared).unwrap();
     }
     let program = folder.join("prog");
     let main = "extern int cudnnVariable; unsigned long cudnnGetVersion(void);\n\
@@ -367,7 +369,7 @@ fn copy_relocated_variable_is_kept() {
         "-fno-pie".to_owned(),
         "-Wl,-z,now".to_owned(),
     ];
-    guarded::link(main, &program, &guards(&folder, BUILT), &options).unwrap();
+    guarded_programs::link(main, &program, &guards(&folder, BUILT), &options).unwrap();
     let start = |version: &str| {
         let mut command = Command::new(&program);
         command.env_clear().env("CUDAGUARD", "off").env("LD_LIBRARY_PATH", folder.join(version));

@@ -15,7 +15,7 @@ use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Test, tests, tools};
 
-use super::guarded;
+use super::guarded_programs;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -42,19 +42,19 @@ fn manifests(file: &Path) -> Vec<Manifest> {
 }
 
 fn program(folder: &Path, text: &str, manifests: &[Manifest]) -> PathBuf {
-    let objects = guarded::objects(folder, manifests);
+    let objects = guarded_programs::objects(folder, manifests);
     let file = folder.join("prog");
-    guarded::link(text, &file, &objects, &[]).unwrap();
+    guarded_programs::link(text, &file, &objects, &[]).unwrap();
     file
 }
 
 fn one(folder: &Path, text: &str) -> PathBuf {
-    program(folder, text, &[guarded::manifest("demo", BUILT, Linkage::Unknown)])
+    program(folder, text, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)])
 }
 
 fn seal_works_with_all_linkers() {
     let folder = Scratch::new("seal linkers");
-    let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
+    let objects = guarded_programs::objects(&folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
     let stand_in = folder.join("cudnn");
     cudaguard_tests::stand_in::cudnn(&stand_in, (9, 15, 1));
     let mut missing = Vec::new();
@@ -70,7 +70,8 @@ fn seal_works_with_all_linkers() {
             arguments.extend(extra.iter().map(|argument| (*argument).to_owned()));
             arguments.push(stand_in.join("lib/libcudnn.so.9").display().to_string());
             let text = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
-            guarded::link(text, &file, &objects, &arguments).unwrap_or_else(|error| panic!("{linker} {name}: {error}"));
+            guarded_programs::link(text, &file, &objects, &arguments)
+                .unwrap_or_else(|error| panic!("{linker} {name}: {error}"));
             let before = fs::read(&file).unwrap();
             let binary = Binary::read(&file).unwrap();
             assert_eq!(
@@ -159,7 +160,7 @@ fn running_program_is_sealed_aside() {
 
 fn component_notes_are_all_sealed() {
     let folder = Scratch::new("seal components");
-    let names = ["one", "two", "three"].map(|name| guarded::manifest(name, BUILT, Linkage::Unknown));
+    let names = ["one", "two", "three"].map(|name| guarded_programs::manifest(name, BUILT, Linkage::Unknown));
     let file = program(&folder, QUIET, &names);
     let observed =
         LinkObservation { component: Some("two".to_owned()), library: Linkage::Static, ..LinkObservation::default() };
@@ -175,7 +176,7 @@ fn component_notes_are_all_sealed() {
 
 fn unsealed_files_are_reported() {
     let folder = Scratch::new("seal none");
-    let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
+    let objects = guarded_programs::objects(&folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
     let untouched = |file: &Path| {
         let before = fs::read(file).unwrap();
         let result = seal_file(file, None, &LinkObservation::default());
@@ -184,7 +185,7 @@ fn unsealed_files_are_reported() {
     };
     assert_eq!(untouched(&objects[1]), Ok(SealResult::default()), "an object is not linked yet");
     let plain = folder.join("plain");
-    guarded::link(QUIET, &plain, &[], &[]).unwrap();
+    guarded_programs::link(QUIET, &plain, &[], &[]).unwrap();
     assert_eq!(untouched(&plain), Ok(SealResult::default()), "no note");
     let script = folder.file("script", "#!/bin/sh\n");
     assert!(untouched(&script).unwrap_err().contains("is no ELF file"));

@@ -8,7 +8,7 @@ use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback,
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Outcome, Scratch, command, places, snapshot};
 
-use super::guarded;
+use super::guarded_programs;
 
 pub(crate) const BUILT: Version = Version::new(9, 15, 1);
 
@@ -46,7 +46,7 @@ fn rows() -> Vec<Requirement> {
 
 /// Returns a sealed manifest with requirements of each kind.
 pub(crate) fn manifest(cudnn: Linkage) -> Manifest {
-    let mut manifest = guarded::manifest("demo", BUILT, cudnn);
+    let mut manifest = guarded_programs::manifest("demo", BUILT, cudnn);
     manifest.sealed = true;
     manifest.requires.extend(rows());
     manifest
@@ -55,9 +55,9 @@ pub(crate) fn manifest(cudnn: Linkage) -> Manifest {
 /// Builds a guarded program that prints `ran` and links no CUDA library.
 pub(crate) fn program(to: &Path, manifests: &[Manifest]) {
     let folder = Scratch::new("machine-program");
-    let objects = guarded::objects(&folder, manifests);
+    let objects = guarded_programs::objects(&folder, manifests);
     let text = "#include <stdio.h>\nint main(void) { return puts(\"ran\") < 0; }\n";
-    guarded::link(text, to, &objects, &[]).unwrap_or_else(|error| panic!("{error}"));
+    guarded_programs::link(text, to, &objects, &[]).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Creates a file that all tests share.

@@ -1,32 +1,32 @@
 //! Machine checks of the command: `probe`, `verify` on this machine, on described machines and on fleets; `exec` with a
 //! driver that does not fit. No GPU is needed: libcuda is the real one of driver 535, or the fake one.
 
-mod bare;
-mod described;
-mod drawn;
+mod described_hosts;
+mod fake_hosts;
 pub(crate) mod fixture;
 mod fleet;
-mod here;
-mod hostile;
-mod million;
+mod hostile_text;
+mod local_host;
+mod map;
 mod nccl;
-mod worlds;
+mod random_fleet;
+mod unguarded_programs;
 
 use cudaguard_tests::Test;
 
-use super::loading::guarded;
+use super::loading::guarded_programs;
 
 pub(crate) fn tests() -> Vec<Test> {
     [
-        bare::tests(),
-        described::tests(),
-        drawn::tests(),
+        unguarded_programs::tests(),
+        described_hosts::tests(),
+        map::tests(),
         fleet::tests(),
-        here::tests(),
-        hostile::tests(),
-        million::tests(),
+        local_host::tests(),
+        hostile_text::tests(),
+        random_fleet::tests(),
         nccl::tests(),
-        worlds::tests(),
+        fake_hosts::tests(),
     ]
     .into_iter()
     .flatten()

@@ -9,7 +9,7 @@ use cudaguard::internal::version::Version;
 use cudaguard_tests::{Call, Scratch, Test, parts, tests};
 
 use super::fixture::{self, call, json};
-use super::guarded;
+use super::guarded_programs;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -35,7 +35,7 @@ fn program(to: &Path, objects: &[PathBuf]) {
     let text = "#include <stdio.h>\nextern int ncclGetVersion(int *);\n\
                 int main(void) { int v = 0; return ncclGetVersion(&v) || printf(\"%d\\n\", v) < 0; }\n";
     let linked = [format!("-L{}", folder().display()), "-l:libnccl.so.2".to_owned()];
-    guarded::link(text, to, objects, &linked).unwrap_or_else(|error| panic!("{error}"));
+    guarded_programs::link(text, to, objects, &linked).unwrap_or_else(|error| panic!("{error}"));
 }
 
 fn nccl_file_names_its_version() {
@@ -58,9 +58,9 @@ fn inspect_shows_how_nccl_loads() {
     let opened = scratch.join("opened");
     let text = "#include <dlfcn.h>\nint main(void) { void *lib = dlopen(\"libnccl.so.2\", 2);\n\
                 return !(lib && dlsym(lib, \"ncclCommInitRank\")); }\n";
-    guarded::link(text, &opened, &[], &[]).unwrap_or_else(|error| panic!("{error}"));
+    guarded_programs::link(text, &opened, &[], &[]).unwrap_or_else(|error| panic!("{error}"));
     let plain = scratch.join("plain");
-    guarded::link("int main(void) { return 0; }", &plain, &[], &[]).unwrap_or_else(|error| panic!("{error}"));
+    guarded_programs::link("int main(void) { return 0; }", &plain, &[], &[]).unwrap_or_else(|error| panic!("{error}"));
     for (file, linkage, inside) in [
         (linked, Linkage::Linked, None),
         (opened, Linkage::Dlopened, None),
@@ -87,7 +87,7 @@ fn probe_and_doctor_find_nccl() {
 fn verify_names_the_loaded_nccl() {
     let scratch = Scratch::new("nccl-verify");
     let app = scratch.join("app");
-    let objects = guarded::objects(&scratch, &[fixture::manifest(Linkage::None)]);
+    let objects = guarded_programs::objects(&scratch, &[fixture::manifest(Linkage::None)]);
     program(&app, &objects);
     let value = json(&call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", folder()).run());
     let loaded = value["libraries"].as_array().expect("a list");

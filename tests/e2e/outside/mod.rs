@@ -1,20 +1,20 @@
 //! Environment of the command: archives of real parts, special files in place of each input, output that cannot be written,
 //! Python, and CI pipelines.
 
-mod artefacts;
+mod artifacts;
+mod closed_output;
 mod conda;
-mod files;
-mod output;
 mod python;
+mod special_files;
 mod workflows;
 
 use cudaguard_tests::Test;
 
 pub(crate) fn tests() -> Vec<Test> {
-    let mut tests = files::tests();
-    tests.extend(artefacts::tests());
+    let mut tests = special_files::tests();
+    tests.extend(artifacts::tests());
     tests.extend(conda::tests());
-    tests.extend(output::tests());
+    tests.extend(closed_output::tests());
     tests.extend(python::tests());
     tests.extend(workflows::tests());
     tests

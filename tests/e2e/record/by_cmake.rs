@@ -1,10 +1,10 @@
 //! Builds by CMake.
 
 mod cudnn;
-mod left;
+mod environment;
 mod lock;
-mod surroundings;
-mod switched;
+mod removed_outputs;
+mod switched_toolkits;
 mod toolkits;
 
 use std::ffi::OsString;
@@ -34,11 +34,11 @@ pub(crate) fn tests() -> Vec<Test> {
         static_library_headers_are_recorded,
     ];
     tests.extend(cudnn::tests());
-    tests.extend(left::tests());
+    tests.extend(removed_outputs::tests());
     tests.extend(lock::tests());
     tests.extend(toolkits::tests());
-    tests.extend(surroundings::tests());
-    tests.extend(switched::tests());
+    tests.extend(environment::tests());
+    tests.extend(switched_toolkits::tests());
     tests
 }
 

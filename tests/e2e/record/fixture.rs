@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, tools};
 use serde_json::Value;
 
-use super::independent;
+use super::external_tools;
 use crate::wrapper::fixture::Fixture;
 
 /// Build script that reads `tools`: the root of a toolkit for each kernel, also for those of `made elsewhere`, and the
@@ -187,7 +187,7 @@ pub(crate) fn manifest(file: &Path) -> Value {
         let version = version.as_str().unwrap_or_default();
         version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")
     };
-    let makers = independent::makers(file);
+    let makers = external_tools::makers(file);
     if !makers.is_empty() {
         let besides = manifest["toolkit"]["besides"].as_array().into_iter().flatten().map(release);
         let recorded: BTreeSet<String> = besides.chain([release(&manifest["toolkit"]["version"])]).collect();
@@ -196,7 +196,7 @@ pub(crate) fn manifest(file: &Path) -> Value {
     if let (Some("static"), Some(version)) =
         (manifest["cudart"]["linkage"].as_str(), manifest["cudart"]["version"].as_str())
     {
-        assert!(independent::has_cudart(file, version), "{version}: {manifest:#}");
+        assert!(external_tools::has_cudart(file, version), "{version}: {manifest:#}");
     }
     manifest
 }

@@ -6,10 +6,10 @@ mod by_cargo;
 mod by_cc;
 mod by_cmake;
 mod cudnn;
+mod environment;
+mod external_tools;
 mod fixture;
-mod independent;
-mod surroundings;
-mod switched;
+mod switched_toolkits;
 
 use cudaguard_tests::Test;
 
@@ -18,7 +18,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(by_cc::tests());
     tests.extend(by_cmake::tests());
     tests.extend(cudnn::tests());
-    tests.extend(surroundings::tests());
-    tests.extend(switched::tests());
+    tests.extend(environment::tests());
+    tests.extend(switched_toolkits::tests());
     tests
 }

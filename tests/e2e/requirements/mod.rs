@@ -1,12 +1,12 @@
 //! `requirements`: the output for each consumer, which must not admit a machine that our verdict refuses.
 
+mod consumer_agreement;
 mod consumers;
-mod held;
-mod written;
+mod output;
 
 use cudaguard_tests::Test;
-pub(crate) use written::example;
+pub(crate) use output::example;
 
 pub(crate) fn tests() -> Vec<Test> {
-    [held::tests(), written::tests()].into_iter().flatten().collect()
+    [consumer_agreement::tests(), output::tests()].into_iter().flatten().collect()
 }

@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Call, Outcome, Project, Test, parts, project, tests};
 
-use super::world::{build, start};
+use super::fixture::{build, start};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![verdict_follows_loaded_cudnn, declared_cudnn_is_found_at_start, required_cudnn_is_missing]

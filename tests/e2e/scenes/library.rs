@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cudaguard_tests::{Call, Outcome, Project, Test, parts, places, project, snapshot, tests};
 
-use super::world::{LINKS_CUDNN, build};
+use super::fixture::{LINKS_CUDNN, build};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![python_survives_a_guarded_library, enforcing_library_ends_the_process, verdict_without_guard_is_unknown]

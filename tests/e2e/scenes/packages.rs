@@ -5,7 +5,7 @@ use std::path::Path;
 use cudaguard_tests::{Call, Project, Test, command, parts, project, tests};
 use serde_json::Value;
 
-use super::world::{ASKS_CUDNN, LINKS_CUDNN, build, program_in, runs, start, unguarded};
+use super::fixture::{ASKS_CUDNN, LINKS_CUDNN, build, program_in, runs, start, unguarded};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![

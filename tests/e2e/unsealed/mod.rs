@@ -1,7 +1,7 @@
 //! Unsealed files: the shim detects their kernels itself, and reports the same as for the sealed twin.
 
-mod doors;
 mod fixture;
+mod front_ends;
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(crate) fn tests() -> Vec<Test> {
     }));
     let counts = [("no_kernels", 0), ("one_container", 1), ("200_containers", 200)];
     all.extend(rows("linkers_agree", counts, linkers_agree).map(Test::slow));
-    all.extend(doors::tests());
+    all.extend(front_ends::tests());
     all
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, crates, parts, places, scratch, tests};
 
+use super::cuda_intent::hostile;
 use super::fixture::{cargo, notes, package, sealed, summary};
-use super::meant::hostile;
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![

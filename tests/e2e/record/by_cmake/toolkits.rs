@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{FIND, KERNEL, MAIN, codes, cudart, judged_as, object, object_of, tree};
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
+use crate::record::external_tools;
 use crate::record::fixture::{OTHER, manifest};
-use crate::record::independent;
 
 pub(super) fn tests() -> Vec<Test> {
     tests![
@@ -71,8 +71,8 @@ fn nvcc_and_cudart_mismatch_is_reported() {
                 assert_eq!(manifest["cudart"], json!({"linkage": linkage, "version": other}), "{manifest:#}");
                 assert_eq!(manifest["toolkit"]["known"], "observed");
                 assert!(manifest["toolkit"]["version"].as_str().is_some_and(|version| version.starts_with(used)));
-                assert_eq!(independent::makers(&file), [used.to_owned()].into());
-                assert_eq!(independent::has_cudart(&file, other), linkage == "static", "{used} {other} {linkage}");
+                assert_eq!(external_tools::makers(&file), [used.to_owned()].into());
+                assert_eq!(external_tools::has_cudart(&file, other), linkage == "static", "{used} {other} {linkage}");
             }
         }
     }
@@ -94,7 +94,7 @@ fn mixed_kernels_are_reported() {
         let manifest = manifest(&file);
         assert_eq!(manifest["toolkit"]["besides"], json!([other]), "{manifest:#}");
         assert!(manifest["toolkit"]["version"].as_str().is_some_and(|version| version.starts_with(used)));
-        assert_eq!(independent::makers(&file), [used.to_owned(), other.to_owned()].into());
+        assert_eq!(external_tools::makers(&file), [used.to_owned(), other.to_owned()].into());
     }
 }
 
@@ -117,7 +117,7 @@ fn path_and_variables_are_ignored() {
         assert_eq!(codes(&built), [""; 0], "{other:?}: {built}");
         let manifest = manifest(&tree.built("app"));
         assert_eq!(manifest["toolkit"], json!({"version": "13.0.88", "known": "observed"}), "{other:?}");
-        assert_eq!(independent::makers(&tree.built("app")), ["13.0".to_owned()].into());
+        assert_eq!(external_tools::makers(&tree.built("app")), ["13.0".to_owned()].into());
     }
 }
 
@@ -144,7 +144,7 @@ fn clang_kernels_are_recorded() {
     assert_eq!(right["toolkit"], json!({"version": "11.8.0", "known": "observed"}));
     assert_eq!(right["cudart"], json!({"linkage": "static", "version": "11.8"}));
     assert!(right["host_compiler"].as_str().is_some_and(|name| name.starts_with("clang ")), "{right:#}");
-    assert_eq!(independent::makers(&file), ["11.8".to_owned()].into());
+    assert_eq!(external_tools::makers(&file), ["11.8".to_owned()].into());
     judged_as(&tree, "CG145", |configuration| build(&tree, &known, configuration, &[&cudart("13.0")]));
     // The policy's archs are compared with clang's output.
     tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_75\", \"sm_80\", \"compute_75\"]\n");

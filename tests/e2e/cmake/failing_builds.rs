@@ -1,0 +1,156 @@
+//! Components that do not fit together fail a release build. Make and Ninja print the message unchanged.
+
+use cargo_cudaguard::binary::file::Binary;
+use cudaguard_tests::{Test, layout, parts, rows, snapshot, tests};
+
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, toolkit, words};
+
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = tests![
+        removed_guard_is_reported,
+        #[slow]
+        stub_linked_by_cmake_is_reported,
+    ];
+    tests.extend(
+        rows(
+            "failing_builds::mismatch_fails_in_all_generators",
+            [
+                ("make_oldest", (MAKE, Cmake::Oldest)),
+                ("ninja_newest", (NINJA, Cmake::Newest)),
+                ("ninja_multi_oldest", (MULTI, Cmake::Oldest)),
+            ],
+            mismatch_fails_in_all_generators,
+        )
+        .map(Test::slow),
+    );
+    tests.extend(
+        rows(
+            "failing_builds::mixed_compiler_and_headers_are_refused",
+            [("ninja", NINJA), ("make", MAKE)],
+            mixed_compiler_and_headers_are_refused,
+        )
+        .map(Test::slow),
+    );
+    tests
+}
+
+/// Builds C++ with the toolkit's headers under a policy that rejects this toolkit.
+fn mismatch_fails_in_all_generators((generator, cmake): (&'static str, Cmake)) {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(strict VERSION 1.0 LANGUAGES CXX)\n\
+         find_package(CUDAToolkit REQUIRED)\n{}add_executable(app main.cpp)\n\
+         target_link_libraries(app PRIVATE CUDA::cudart)\ncudaguard_embed(app)\n",
+        include()
+    );
+    let main = "#include <cuda_runtime.h>\nint main() { int v; return cudaRuntimeGetVersion(&v); }\n";
+    let toolkit = format!("-DCUDAToolkit_ROOT={}", parts::cuda("13.0").display());
+    let tree = Tree::new(
+        "strict project",
+        cmake,
+        generator,
+        &[("CMakeLists.txt", &text), ("main.cpp", main), ("cudaguard.toml", "[toolkit]\nrequire = \"<13\"\n")],
+    );
+    let configuration =
+        |name: &str| if generator == MULTI { vec!["--config".to_owned(), name.to_owned()] } else { vec![] };
+    let configure = |name: &str| {
+        let build_type = format!("-DCMAKE_BUILD_TYPE={name}");
+        let _ = tree.configure(&[&toolkit, &build_type]).run().success();
+    };
+    configure("Release");
+    let built = tree.build(&words(&configuration("Release"))).run();
+    assert_ne!(built.status(), Some(0), "{built}");
+    snapshot::check("cmake/strict-release", &tree.plain(&said(&built)));
+    if generator != MULTI {
+        configure("Debug");
+    }
+    let built = tree.build(&words(&configuration("Debug"))).run().success();
+    snapshot::check("cmake/strict-debug", &tree.plain(&said(&built)));
+    let app = tree.built(if generator == MULTI { "Debug/app" } else { "app" });
+    assert_eq!(manifest(&app, "app")["toolkit"]["version"], "13.0.88");
+    if generator != MULTI {
+        // A refused build deletes the outputs of an earlier build.
+        configure("Release");
+        let refused = tree.build(&[]).run();
+        assert!(refused.status() != Some(0) && !app.exists(), "{refused}");
+    }
+}
+
+/// Compiles with nvcc of one release and headers of another release on the include path.
+fn mixed_compiler_and_headers_are_refused(generator: &'static str) {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(mixed LANGUAGES CUDA)\n{}add_executable(app app.cu)\n\
+         target_include_directories(app PRIVATE \"{}\")\ncudaguard_embed(app)\n",
+        include(),
+        parts::cuda("13.0").join("include").display()
+    );
+    let mut cuda = toolkit("11.8");
+    cuda.extend(["-DCMAKE_CUDA_ARCHITECTURES=90".to_owned(), "-DCMAKE_BUILD_TYPE=Release".to_owned()]);
+    let files = [("CMakeLists.txt", &*text), ("app.cu", "int main() { return 0; }\n")];
+    let tree = Tree::new("mixed toolkits", Cmake::Oldest, generator, &files);
+    let _ = tree.configure(&words(&cuda)).run().success();
+    let built = tree.build(&[]).run();
+    assert!(built.status() != Some(0) && !built.stdout.contains("Building CUDA"), "before nvcc is called: {built}");
+    snapshot::check("cmake/mixed-toolkits", &tree.plain(&said(&built)));
+}
+
+/// A linker script discards the note.
+fn removed_guard_is_reported() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(bare LANGUAGES C)\n{}add_executable(app main.c)\n\
+         target_link_options(app PRIVATE \"LINKER:-T,${{CMAKE_SOURCE_DIR}}/discards.ld\")\ncudaguard_embed(app)\n",
+        include()
+    );
+    let tree = Tree::new(
+        "taken out",
+        Cmake::Newest,
+        MULTI,
+        &[
+            ("CMakeLists.txt", &text),
+            ("main.c", "int main(void) { return 0; }\n"),
+            ("discards.ld", "SECTIONS { /DISCARD/ : { *(.note.cudaguard) } } INSERT AFTER .text;\n"),
+        ],
+    );
+    let _ = tree.configure(&[]).run().success();
+    let built = tree.build(&["--config", "Release"]).run();
+    assert_ne!(built.status(), Some(0), "{built}");
+    snapshot::check("cmake/taken-out", &tree.plain(&said(&built)));
+    assert!(!tree.built("Release/app").exists(), "{built}");
+    let again = tree.build(&["--config", "Release"]).run();
+    assert_ne!(again.status(), Some(0), "it is not taken for built: {again}");
+    // A dev build prints a warning and keeps the unguarded program.
+    let built = tree.build(&["--config", "Debug"]).run().success();
+    assert!(said(&built).starts_with("warning[CG170]"), "{built}");
+    assert!(tree.built("Debug/app").exists(), "{built}");
+}
+
+/// `CUDA::cuda_driver` is a stub, and CMake adds its directory to the runtime path in the build directory. This is harmless
+/// if the loader finds no `libcuda.so.1` there.
+fn stub_linked_by_cmake_is_reported() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(driver LANGUAGES C)\nfind_package(CUDAToolkit REQUIRED)\n{}\
+         add_executable(app main.c)\ntarget_link_libraries(app PRIVATE CUDA::cuda_driver)\ncudaguard_embed(app)\n\
+         add_executable(bad EXCLUDE_FROM_ALL main.c)\n\
+         target_link_libraries(bad PRIVATE ${{CMAKE_SOURCE_DIR}}/stubs/libcuda.so)\ncudaguard_embed(bad)\n",
+        include()
+    );
+    let cuda = parts::cuda("13.0");
+    let tree = Tree::new(
+        "driver",
+        Cmake::Oldest,
+        MAKE,
+        &[("CMakeLists.txt", &text), ("main.c", "int cuInit(unsigned);\nint main(void) { return cuInit(0); }\n")],
+    );
+    // Some images contain this link so that programs can start without a driver.
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        layout::link(&cuda.join("lib/stubs/libcuda.so"), &tree.source().join("stubs").join(name));
+    }
+    let toolkit = format!("-DCUDAToolkit_ROOT={}", cuda.display());
+    let _ = tree.configure(&[&toolkit, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
+    let built = tree.build(&[]).run().success();
+    assert_eq!(said(&built), "", "{built}");
+    let app = Binary::read(&tree.built("app")).expect("a program");
+    assert!(app.runpath.is_some_and(|path| path.contains("stubs")), "or there is nothing to see here");
+    let bad = tree.build(&["--target", "bad"]).run();
+    assert_ne!(bad.status(), Some(0), "{bad}");
+    snapshot::check("cmake/stubs", &tree.plain(&said(&bad)));
+}

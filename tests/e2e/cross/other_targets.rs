@@ -1,0 +1,131 @@
+//! Targets without a guard: the build continues and prints the reason once.
+
+use std::fs;
+
+use cargo_cudaguard::binary::file::Binary;
+use cudaguard::internal::elf::machine;
+use cudaguard_tests::{Project, Test, tests, tools};
+
+use super::fixture::{
+    AARCH64, C_LIBRARY, MUSL, WASM, WINDOWS, built, embedding, guard, nothing_to_do, plain, said, sealed, with_linkers,
+};
+use super::static_programs::{is_static_and_guarded, release, with_cudnn};
+
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
+        wasm_and_windows_are_not_guarded,
+        #[slow]
+        embed_works_on_other_targets,
+        #[slow]
+        unguarded_target_next_to_guarded,
+        #[slow]
+        big_endian_target_is_not_guarded,
+        #[slow]
+        target_32bit_is_not_guarded
+    ]
+}
+
+/// Target, program and C library file names, and the magic bytes of these files.
+const WITHOUT_ELF: [(&str, &str, &str, &[u8]); 2] =
+    [(WASM, "app.wasm", "examples/plugin.wasm", b"\0asm"), (WINDOWS, "app.exe", "examples/plugin.dll", b"MZ")];
+
+fn why(target: &str) -> String {
+    format!("the guard lives in ELF files that start through Linux's C library; {target} has none")
+}
+
+/// Skips the test if a linker for the targets without ELF is missing.
+fn need_linkers() {
+    tools::need_all(&["wasm-ld", "x86_64-w64-mingw32-gcc"]);
+}
+
+fn wasm_and_windows_are_not_guarded() {
+    need_linkers();
+    let project = plain("no-elf");
+    for (target, program, library, magic) in WITHOUT_ELF {
+        let words = ["build", "--bins", "--examples", "--target", target];
+        let first = guard(&project, words).run().success();
+        for file in [program, library] {
+            let bytes = fs::read(built(&project, target, file)).expect("it was built");
+            assert!(bytes.starts_with(magic), "{file} of {target}");
+        }
+        let again = guard(&project, words).run().success();
+        nothing_to_do(&again);
+        for outcome in [first, again] {
+            assert_eq!(said(&outcome, "cudaguard: 0 of 2 targets guarded"), 1, "{outcome}");
+            let reason = format!("not guarded: app, plugin: {}", why(target));
+            assert_eq!(said(&outcome, &reason), 1, "{outcome}");
+            assert_eq!(said(&outcome, "guard"), 2, "two lines, and no third: {outcome}");
+        }
+        assert!(!project.built(&format!("cudaguard/guards/{target}/dev/app-0.1.0/cudaguard-shim.o")).exists());
+    }
+}
+
+/// A single build script serves all targets. It has a guard for musl, and none for targets without ELF.
+fn embed_works_on_other_targets() {
+    need_linkers();
+    tools::need("musl-gcc");
+    let project = with_cudnn(embedding("embeds-for-all"));
+    let outcome = guard(&project, ["build", "--target", MUSL]).env("CUDNN_PATH", release(&project, 15)).run().success();
+    assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.0)"), 1, "{outcome}");
+    is_static_and_guarded(&project, &built(&project, MUSL, "app"), MUSL);
+    for (target, program, _, magic) in WITHOUT_ELF {
+        let words = ["build", "--target", target];
+        let outcome = with_linkers(project.cargo(words)).run().success();
+        assert_eq!(said(&outcome, "CG140"), 1, "{outcome}");
+        let warning = format!("warning[CG140]: app 0.1.0 is built without the guard: {}", why(target));
+        assert_eq!(said(&outcome, &warning), 1, "{outcome}");
+        let outcome = guard(&project, words).run().success();
+        assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
+        let bytes = fs::read(built(&project, target, program)).expect("it was built");
+        assert!(bytes.starts_with(magic), "{program}");
+    }
+}
+
+fn unguarded_target_next_to_guarded() {
+    tools::need_all(&["wasm-ld", "aarch64-linux-gnu-gcc"]);
+    let project = plain("mixed-targets");
+    let outcome = guard(&project, ["build", "--target", WASM, "--target", AARCH64]).run().success();
+    assert_eq!(said(&outcome, "cudaguard: 1 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(said(&outcome, &format!("not guarded: app: {}", why(WASM))), 1, "{outcome}");
+    let _ = sealed(&built(&project, AARCH64, "app"), machine::AARCH64, AARCH64);
+}
+
+/// Builds for a Linux target with ELF but without CUDA. The C library uses no libc, because none is installed for these
+/// targets.
+fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
+    tools::need_all(&["clang", "ld.lld"]);
+    project.write("examples/plugin.rs", BARE.to_owned() + C_LIBRARY);
+    let variable = target.to_uppercase().replace('-', "_");
+    let outcome = guard(project, ["build", "--example", "plugin", "--target", target])
+        .env(format!("CARGO_TARGET_{variable}_LINKER"), "clang")
+        .env(
+            format!("CARGO_TARGET_{variable}_RUSTFLAGS"),
+            format!(
+                "-Cpanic=abort -Ctarget-feature=-crt-static -Clink-arg=--target={target} -Clink-arg=-fuse-ld=lld \
+                 -Clink-arg=-nostdlib"
+            ),
+        )
+        .run()
+        .success();
+    assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
+    assert_eq!(
+        said(&outcome, &format!("not guarded: plugin: there is no CUDA for {target}, {reason}")),
+        1,
+        "{outcome}"
+    );
+    let bytes = fs::read(built(project, target, "examples/libplugin.so")).expect("it was built");
+    assert!(bytes.starts_with(b"\x7fELF"), "{target}");
+    if let Ok(binary) = Binary::read(&built(project, target, "examples/libplugin.so")) {
+        assert_eq!(binary.notes.len(), 0, "{target}");
+    }
+}
+
+const BARE: &str = "#![no_std]\n#[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! {\n    loop {}\n}\n";
+
+fn big_endian_target_is_not_guarded() {
+    of_a_strange_machine(&plain("big-endian"), "powerpc64-unknown-linux-musl", "a big-endian machine");
+}
+
+fn target_32bit_is_not_guarded() {
+    of_a_strange_machine(&plain("32-bits"), "armv7-unknown-linux-gnueabihf", "a 32-bit machine");
+}

@@ -1,0 +1,213 @@
+//! Programs that start without output. A compatible machine does not probe the driver; on all others the driver's answer
+//! decides.
+
+use std::fs;
+use std::path::Path;
+
+use cudaguard_tests::world::{A10, A100, Gpu, H100, Layout, Library, Manner, NEWS, ORIN, T4, World};
+use cudaguard_tests::{Scratch, Test, layout, parts, tests};
+
+use super::refused_starts::{NOTE_575, r535, r580};
+use super::scenario::{Scene, scene};
+
+pub(crate) fn tests() -> Vec<Test> {
+    let tables = [("good", good()), ("seen", seen()), ("places", places()), ("doubts", doubts())];
+    let rows = tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.test(group)));
+    rows.chain(tests![
+        cudnn_with_eight_gpus_runs,
+        newer_cudnn_with_known_gpu_runs,
+        older_shared_cudart_runs,
+        same_shared_cudart_runs,
+        wheel_shared_cudart_runs
+    ])
+    .collect()
+}
+
+fn folder(part: &Path) -> String {
+    part.join("lib").into_os_string().into_string().expect("UTF-8")
+}
+
+fn newer_cudnn_with_known_gpu_runs() {
+    let path = folder(&parts::cudnn("9.15.1-cu12"));
+    scene("newer cuDNN with a known GPU", "older", r535(&[T4])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();
+}
+
+/// The test parts contain only three of cuDNN's libraries. The start prints nothing, and the report has this warning.
+const NOT_WHOLE: &str = "CG204 warning";
+
+/// Copies the library of the wheel under the name that NVIDIA's installer uses. Returns its directory.
+fn installed(scratch: &Scratch, toolkit: &str, version: &str) -> String {
+    let file = format!("libcudart.so.{version}");
+    let from = parts::cuda(toolkit).join("lib/libcudart.so.13");
+    fs::copy(from, scratch.join(&file)).expect("a library can be copied");
+    layout::link(Path::new(&file), &scratch.join("libcudart.so.13"));
+    scratch.path().to_str().expect("UTF-8").to_owned()
+}
+
+fn shared_cudart(name: &'static str, path: String, codes: &'static str) {
+    scene(name, "shared", r580(&[A100])).with("LD_LIBRARY_PATH", path).runs(0, codes).play();
+}
+
+fn older_shared_cudart_runs() {
+    let scratch = Scratch::new("cudart");
+    let path = installed(&scratch, "13.0", "13.0.96");
+    shared_cudart("older shared cudart", path, "CG314 warning");
+}
+
+fn same_shared_cudart_runs() {
+    let scratch = Scratch::new("cudart");
+    let path = installed(&scratch, "13.2", "13.2.75");
+    shared_cudart("same shared cudart", path, "");
+}
+
+/// The file does not contain its release, so only the report mentions it, for older and newer releases.
+fn wheel_shared_cudart_runs() {
+    shared_cudart("older shared cudart of a wheel", folder(&parts::cuda("13.0")), "CG507 info");
+    shared_cudart("shared cudart of a wheel", folder(&parts::cuda("13.2")), "CG507 info");
+}
+
+fn cudnn_with_eight_gpus_runs() {
+    let path = folder(&parts::cudnn("9.15.1"));
+    scene("cuDNN and eight GPUs", "vision", r580(&[H100; 8])).with("LD_LIBRARY_PATH", path).runs(0, NOT_WHOLE).play();
+}
+
+const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
+
+/// Machines on which no NVIDIA code runs (level 0).
+fn good() -> Vec<Scene> {
+    vec![
+        scene("machine code for the GPU", "model", r580(&[A100])).runs(0, ""),
+        scene("machine code for a GPU of its major", "model", r580(&[A10])).runs(0, ""),
+        scene("PTX for the GPU", "model", r580(&[H100])).runs(0, ""),
+        scene("eight GPUs", "model", r580(&[H100; 8])).runs(0, ""),
+        scene("cudart of the driver", "runtime", r580(&[A100])).runs(0, ""),
+        scene("cudart of an older driver's major", "runtime", World::new("610.43.02", 13030, &[A100])).runs(0, ""),
+        scene("required and present", "needy", r580(&[A100])).runs(0, ""),
+        scene("closed kernel module", "model", World { open: false, ..r580(&[A100]) }).runs(0, ""),
+        scene("Debian", "model", World { layout: Layout::Debian, ..r580(&[A100]) }).runs(0, ""),
+        scene("directory in LD_LIBRARY_PATH", "model", World { layout: Layout::Folder, ..r580(&[A100]) }).runs(0, ""),
+        scene("nothing of NVIDIA", "model", World::bare()).runs(0, "CG504 info"),
+        scene("nothing of NVIDIA and cudart", "runtime", World::bare()).runs(0, "CG504 info"),
+    ]
+}
+
+/// Selections of the visible GPUs.
+fn seen() -> Vec<Scene> {
+    let two = || World { fastest: vec![1, 0], ..r580(&[T4, A100]) };
+    let model = |name, world| scene(name, "model", world);
+    vec![
+        model("by index, fastest first", two()).with(VISIBLE, "0").runs(1, ""),
+        model("by index, in the order of the bus", two())
+            .with(VISIBLE, "0")
+            .with("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+            .refused("CG303 error"),
+        model("by the other index, in the order of the bus", two())
+            .with(VISIBLE, "1")
+            .with("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+            .runs(1, ""),
+        model("by UUID", two()).with(VISIBLE, World::uuid(1)).runs(1, ""),
+        model("by UUID prefix", two()).with(VISIBLE, "GPU-00000002").runs(1, ""),
+        model("unfit GPU by UUID prefix", two()).with(VISIBLE, "GPU-00000001").refused("CG303 error"),
+        model("MIG instance", r580(&[A100]).each(|_, gpu| gpu.mig = true)).with(VISIBLE, World::mig(0)).runs(1, ""),
+        model("MIG without a setting", r580(&[A100, A100]).each(|_, gpu| gpu.mig = true)).runs(0, ""),
+        model("empty list hides all GPUs", r580(&[T4])).with(VISIBLE, "").runs(0, "CG504 info"),
+        model("-1 hides all GPUs", r580(&[T4])).with(VISIBLE, "-1").runs(0, "CG504 info"),
+        model("unknown name hides all GPUs", r580(&[T4])).with(VISIBLE, "GPU-ffffffff").runs(1, "CG504 info"),
+        model("invalid tail", two()).with(VISIBLE, "0,nonsense,1").runs(1, ""),
+        model("invalid head", two()).with(VISIBLE, "nonsense,0").runs(1, "CG504 info"),
+        model("unlike GPUs, one fit", two()).runs(1, "CG303 info"),
+        model("unlike GPUs, all fit", r580(&[A100, H100])).runs(0, ""),
+    ]
+}
+
+/// Locations of the driver, and different degrees of visibility.
+fn places() -> Vec<Scene> {
+    let model = |name, world| scene(name, "model", world);
+    let other = |n, gpu: &mut Gpu| {
+        if n == 0 {
+            (gpu.node, gpu.driven) = (false, false);
+        }
+    };
+    let wsl = |gpus: &[_]| {
+        let windows = r580(gpus).library(|library| library.suffix = Some("1.1"));
+        World { kernel: None, layout: Layout::Wsl, ..windows }
+    };
+    let jetson = |kernel| {
+        let library = r580(&[ORIN]).library(|library| library.suffix = Some("1.1"));
+        World { kernel, layout: Layout::Jetson, ..library }
+    };
+    let compat = |note| Library { note, ..Library::new("575.57.08", 12090) };
+    vec![
+        model("container with one of two GPUs, procfs unmasked", r580(&[T4, A100]).each(other)).runs(0, ""),
+        model(
+            "container with one of two GPUs, procfs masked",
+            r580(&[T4, A100]).each(|n, gpu| {
+                other(n, gpu);
+                gpu.listed = n != 0;
+            }),
+        )
+        .runs(0, ""),
+        model("container with the unfit one of two GPUs", r580(&[A100, T4]).each(other)).refused("CG303 error"),
+        model("container with an empty procfs", World { empty: true, ..r580(&[A100]) }).runs(1, ""),
+        model("container without procfs of the driver", World { kernel: None, ..r580(&[A100]) }).runs(1, ""),
+        model("container with an empty procfs and an unfit GPU", World { empty: true, ..r580(&[T4]) })
+            .refused("CG303 error"),
+        model("container without any GPU", r580(&[A100]).each(|_, gpu| (gpu.node, gpu.driven) = (false, false)))
+            .runs(1, "CG504 info"),
+        model("minors in another order", r580(&[T4, A100]).each(|n, gpu| gpu.minor = Some(1 - n)))
+            .runs(1, "CG303 info"),
+        model("WSL2", wsl(&[A100])).runs(1, ""),
+        model("WSL2 with an unfit GPU", wsl(&[T4])).refused("CG303 error"),
+        scene("Jetson", "robot", jetson(None)).runs(1, ""),
+        scene("Jetson of a newer L4T", "robot", jetson(Some("540.4.0"))).runs(1, ""),
+        scene("Jetson without code for it", "model", jetson(None)).refused("CG303 error"),
+        // It works, but no document describes how this driver loads machine code of CUDA 13.
+        model("cuda-compat with its note", World { compat: Some(compat(Some(NOTE_575))), ..r535(&[A100]) })
+            .runs(1, "CG505 info"),
+        model(
+            "cuda-compat by the cache of the loader",
+            World { compat: Some(compat(Some(NOTE_575))), compat_cached: true, ..r535(&[A100]) },
+        )
+        .runs(1, "CG505 info"),
+        model("GPUs and no libcuda", World { library: None, ..r580(&[A100]) }).runs(1, "CG504 info"),
+        model("empty file for libcuda", r580(&[A100]).library(|library| library.manner = Manner::Empty))
+            .runs(1, "CG504 info"),
+        model(
+            "stub in a build image without GPUs",
+            World { kernel: None, ..r580(&[]).library(|library| library.init = 34) },
+        )
+        .runs(0, "CG504 info"),
+        model("cuda-compat without a note", World { compat: Some(compat(None)), ..r535(&[A100]) })
+            .runs(1, "CG505 info"),
+        model(
+            "cuda-compat that makes the driver new enough",
+            World { compat: Some(Library::new("580.95.05", 13000)), ..r535(&[H100]) },
+        )
+        .runs(1, ""),
+    ]
+}
+
+/// Unknown facts cause one probe. A driver that does not answer refuses no program.
+fn doubts() -> Vec<Scene> {
+    let model = |name, world| scene(name, "model", world);
+    let manner = |manner, gpus: &[_]| r535(gpus).library(|library| library.manner = manner);
+    vec![
+        scene("driver that hangs while loading", "runtime", manner(Manner::HangsEarly, &[A100])).runs(1, "CG505 info"),
+        scene("driver that crashes", "runtime", manner(Manner::Crashes, &[A100])).runs(1, "CG505 info"),
+        scene("driver that crashes while loading", "runtime", manner(Manner::CrashesEarly, &[A100]))
+            .runs(1, "CG505 info"),
+        scene("driver that exits", "runtime", manner(Manner::Ends, &[A100])).runs(1, "CG505 info"),
+        model("driver that prints", r580(&[NEWS]).library(|library| library.manner = Manner::Talks)).runs(1, ""),
+        model("unknown GPU", r580(&[NEWS])).runs(1, ""),
+        model("unknown GPU next to a fit one", r580(&[NEWS, A100])).runs(1, ""),
+        model("system not ready", r535(&[T4]).library(|library| library.init = 802)).runs(1, "CG505 info"),
+        model("PTX forced where it serves", r580(&[H100])).with("CUDA_FORCE_PTX_JIT", "1").runs(0, ""),
+        model("machine code of a toolkit of a newer major", r535(&[A100])).runs(1, "CG505 info"),
+        model("missing PTX compiler that is not needed", r580(&[A100]).library(|library| library.jit = false))
+            .runs(0, ""),
+        model("PTX switched off and not needed", r580(&[A100])).with("CUDA_DISABLE_PTX_JIT", "1").runs(0, ""),
+        // Only a report triggers the probe, and nothing refuses the program.
+        scene("optional GPU is unfit", "patient", r580(&[T4])).runs(1, "CG303 error"),
+        scene("optional GPU is missing", "patient", World::bare()).runs(0, "CG504 info"),
+    ]
+}

@@ -1,0 +1,277 @@
+//! Real crates that cargo fetches: cudarc of two versions, built and checked.
+
+use cudaguard_tests::{Call, Outcome, Test, crates, crates::cargo, snapshot, tests};
+
+use super::fixture::Tree;
+
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
+        #[slow]
+        linked_cudarc_major_mismatch_is_refused,
+        #[slow]
+        loaded_cudarc_major_mismatch_is_reported,
+        #[slow]
+        toolkit_independent_crate_is_accepted,
+        #[slow]
+        project_without_lock_is_checked,
+        #[slow]
+        two_cudarc_levels_are_checked,
+        cudnn_bindings_major_is_checked,
+        #[slow]
+        cudnn_without_function_is_reported,
+        #[slow]
+        unknown_toolkit_is_reported,
+        #[slow]
+        cached_level_is_reported,
+        #[slow]
+        cached_cudnn_is_reported,
+        #[slow]
+        call_features_select_the_graph
+    ]
+}
+
+pub(crate) fn tree(name: &str, dependencies: &str) -> Tree {
+    let tree = Tree::new(name, dependencies);
+    crates::settle(&tree.root());
+    tree
+}
+
+const LINKED: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \"runtime\", \
+                      \"cuda-12080\", \"dynamic-linking\"] }\n";
+
+fn linked_cudarc_major_mismatch_is_refused() {
+    let tree = tree("linked", LINKED);
+    tree.refused("linked", |_, arguments| tree.call("13.0", arguments));
+    let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDARC_CUDA_VERSION", "13000"));
+    assert!(!said.contains("[CG15"), "{said}");
+    let said = tree.passes(|arguments| tree.call("12.8", arguments));
+    assert!(!said.contains("[CG15"), "{said}");
+}
+
+fn loaded_cudarc_major_mismatch_is_reported() {
+    let tree = tree("loaded", "cudarc = { version = \"=0.19.10\", features = [\"cuda-12080\"] }\n");
+    let said = tree.passes(|arguments| tree.call("13.0", arguments));
+    assert!(said.contains("warning[CG150]") && !said.contains("error["), "said, and not refused: {said}");
+    let [driver_only] =
+        ["cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \"nvrtc\", \
+                          \"cuda-12080\", \"dynamic-loading\"] }\n"];
+    let tree = super::real_crates::tree("driver-only", driver_only);
+    let said = tree.passes(|arguments| tree.call("13.0", arguments));
+    assert!(!said.contains("[CG15"), "the driver's functions are of no toolkit: {said}");
+}
+
+/// A library with its own version numbers is the same for all toolkits.
+fn toolkit_independent_crate_is_accepted() {
+    let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
+                      \"cudnn\", \"curand\", \"nccl-02027\", \"cuda-12080\", \"dynamic-linking\"] }\n";
+    let tree = tree("no-toolkits", dependency);
+    let said = tree.passes(|arguments| tree.call("13.0", arguments));
+    assert!(!said.contains("[CG15"), "{said}");
+}
+
+/// `check` uses the versions that cargo would resolve now, and writes no lock. If it cannot resolve them, it reports this.
+fn project_without_lock_is_checked() {
+    let tree = Tree::new("no-lock", "");
+    let manifest = |dependency: &str| {
+        format!("[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\n{dependency}")
+    };
+    tree.write("app/src/main.rs", "fn main() {}\n");
+    // A path dependency outside the workspace pulls it in.
+    tree.write("app/Cargo.toml", &manifest("beside = { path = \"../../beside\" }\ncudarc.workspace = true\n"));
+    let beside = "[package]\nname = \"beside\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
+    tree.write("../beside/Cargo.toml", beside);
+    tree.write("../beside/src/lib.rs", "");
+    tree.write(
+        "Cargo.toml",
+        &format!("[workspace]\nmembers = [\"app\"]\nresolver = \"2\"\n[workspace.dependencies]\n{LINKED}"),
+    );
+    crates::settle(&tree.root());
+    let lock = tree.root().join("Cargo.lock");
+    std::fs::remove_file(&lock).expect("cargo made one");
+    let files = |tree: &Tree| {
+        let entries = std::fs::read_dir(tree.root()).expect("a folder");
+        let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = files(&tree);
+    let outcome = tree.call("13.0", &["check", "--release", "--offline"]).run().expect(1);
+    snapshot::check("graph/without-a-lock", &tree.said(&outcome));
+    assert_eq!(files(&tree), before, "nothing is left behind");
+    let untold = |arguments: &[&str]| {
+        let call: Vec<&str> = ["check", "--release"].iter().chain(arguments).copied().collect();
+        let outcome = tree.call("13.0", &call).run().success();
+        let line = outcome.stdout.lines().find(|line| line.contains("not judged"));
+        line.unwrap_or_else(|| panic!("{outcome}")).trim().to_owned()
+    };
+    let locked = untold(&["--locked"]);
+    tree.write("app/Cargo.toml", &manifest("cudarc = \"=0.19.999\"\n"));
+    let unknown = untold(&["--offline"]);
+    snapshot::check("graph/not-judged", &format!("{locked}\n{unknown}\n"));
+    let json = tree.call("13.0", &["check", "--offline", "--json"]).run().success().stdout;
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let why = value["packages"][0]["crates_not_judged"].as_str().expect("a reason");
+    assert!(unknown.ends_with(why), "{why}");
+    assert_eq!(files(&tree), before, "nothing is left behind");
+}
+
+const BOTH: &str = "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n\
+                    cudarc = { version = \"=0.19.10\", features = [\"cuda-13000\"] }\n";
+
+fn two_cudarc_levels_are_checked() {
+    let tree = tree("both", BOTH);
+    tree.refused("two-levels", |_, arguments| tree.call("13.0", arguments));
+}
+
+fn cudnn_bindings_major_is_checked() {
+    let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
+                      \"cudnn-08009\", \"cuda-13000\", \"dynamic-loading\"] }\n";
+    let tree = tree("cudnn-major", dependency);
+    tree.refused("cudnn-major", |_, arguments| {
+        tree.call("13.0", arguments).env("CUDNN_PATH", tree.beside("cudnn-9.15"))
+    });
+}
+
+fn cudnn_without_function_is_reported() {
+    let dependency = "cudarc = { version = \"=0.17.8\", default-features = false, features = [\"std\", \"driver\", \"cudnn\", \
+                      \"cuda-12080\", \"dynamic-loading\"] }\n";
+    let tree = tree("cudnn-lacks", dependency);
+    tree.refused("cudnn-lacks", |_, arguments| {
+        tree.call("12.8", arguments).env("CUDNN_PATH", tree.beside("cudnn-9.1"))
+    });
+    let said = tree.passes(|arguments| tree.call("12.8", arguments).env("CUDNN_PATH", tree.beside("cudnn-9.15")));
+    assert!(!said.contains("[CG15"), "{said}");
+}
+
+const BY_NVCC: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"driver\", \
+                       \"cuda-version-from-build-system\", \"dynamic-loading\"] }\n";
+
+/// The build script panics. Before that, cudaguard prints the cause and the fix.
+fn unknown_toolkit_is_reported() {
+    let tree = tree("unknown", BY_NVCC);
+    let outcome = tree.call("13.5", &["build", "--release"]).run();
+    assert!(!matches!(outcome.status(), Some(0 | 1)), "cargo's own status: {outcome}");
+    assert!(outcome.stderr.contains("Unsupported cuda toolkit version: `13.5`"), "{outcome}");
+    let said = tree.said(&outcome);
+    let ours: String =
+        said.split_inclusive('\n').take_while(|line| !line.trim_start().starts_with("Compiling")).collect();
+    snapshot::check("graph/unknown-toolkit", &ours);
+}
+
+/// Returns the output from the finding of a cached level on.
+fn of_kept(tree: &Tree, outcome: &Outcome) -> String {
+    tree.said(outcome).split_inclusive('\n').skip_while(|line| !line.contains("CG155")).collect()
+}
+
+/// Returns a package whose release build is as fast as a dev build.
+fn quick(name: &str, dependency: &str) -> Tree {
+    let tree = tree(name, dependency);
+    let manifest = std::fs::read_to_string(tree.root().join("Cargo.toml")).expect("a manifest");
+    tree.write("Cargo.toml", &(manifest + "\n[profile.release]\nopt-level = 0\ndebug = false\n"));
+    tree
+}
+
+/// Runs the command that the finding of a cached level suggests.
+fn cleaned(tree: &Tree) {
+    let clean = Call::new(cargo()).args(["clean", "--release", "-p", "cudarc@0.19.10"]).dir(tree.root());
+    let _ = clean.env("CARGO_TERM_COLOR", "never").run().success();
+}
+
+fn cached_level_is_reported() {
+    let tree = quick("kept", BY_NVCC);
+    // The build script depends on CUDA_HOME but not on PATH.
+    let build = |release| tree.call(release, &["build", "--release"]).env_remove("CUDA_HOME");
+    let built = build("13.0").run().success();
+    assert!(!built.stderr.contains("[CG15"), "{built}");
+    let again = build("13.0").run().success();
+    assert!(!again.stderr.contains("[CG15"), "{again}");
+    // A different nvcc is first in PATH: plain cargo prints nothing and keeps the build for 13.0.
+    let kept = build("12.4").run().expect(1);
+    let again = build("12.4").run().expect(1);
+    assert_eq!(of_kept(&tree, &kept), of_kept(&tree, &again), "as long as it is so, it is said");
+    tree.write("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
+    let warned = build("12.4").run().success();
+    snapshot::check(
+        "graph/kept",
+        &format!("{}\n$ with [build] release = \"warn\"\n{}", of_kept(&tree, &kept), of_kept(&tree, &warned)),
+    );
+    cleaned(&tree);
+    let cured = build("12.4").run().success();
+    assert!(!cured.stderr.contains("[CG15"), "{cured}");
+}
+
+const BY_HEADERS: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
+                          \"cuda-12040\", \"cudnn-version-from-build-system\", \"dynamic-loading\"] }\n";
+
+fn cached_cudnn_is_reported() {
+    let tree = quick("cudnn-kept", BY_HEADERS);
+    tree.cudnn((8, 9, 7));
+    tree.cudnn((9, 10, 2));
+    let build = |cudnn: &str, profile: &[&str]| {
+        let arguments: Vec<&str> = ["build"].iter().chain(profile).copied().collect();
+        tree.call("12.4", &arguments).env("CUDNN_PATH", tree.beside(cudnn))
+    };
+    let built = build("cudnn-8.9", &["--release"]).run().success();
+    assert!(!built.stderr.contains("[CG15"), "{built}");
+    // The build script does not run again for CUDNN_PATH, so plain cargo rebuilds nothing and prints nothing.
+    let plain = Call::new(cargo()).args(["build", "--release"]).dir(tree.root()).env("CARGO_TERM_COLOR", "never");
+    let plain = plain.env("CUDA_HOME", tree.beside("cuda-12.4")).env("CUDNN_PATH", tree.beside("cudnn-9.10"));
+    let plain = plain.run().success();
+    assert!(plain.stderr.contains("Finished") && !plain.stderr.contains("Compiling cudarc"), "{plain}");
+    let kept = build("cudnn-9.10", &["--release"]).run().expect(1);
+    // The script would fail for 9.1 if it ran.
+    let unknown = build("cudnn-9.1", &["--release"]).run().expect(1);
+    let _ = build("cudnn-8.9", &[]).run().success();
+    let warned = build("cudnn-9.10", &[]).run().success();
+    snapshot::check(
+        "graph/cudnn-kept",
+        &format!(
+            "$ cargo cudaguard build --release\n{}\n$ cargo cudaguard build\n{}\n$ with CUDNN_PATH of 9.1\n{}",
+            of_kept(&tree, &kept),
+            of_kept(&tree, &warned),
+            of_kept(&tree, &unknown)
+        ),
+    );
+    cleaned(&tree);
+    let cured = build("cudnn-9.10", &["--release"]).run().success();
+    assert!(!cured.stderr.contains("[CG15"), "{cured}");
+}
+
+/// Features that only a build script or another workspace member requests are not in the program.
+fn call_features_select_the_graph() {
+    let workspace = "[workspace]\nmembers = [\"app\", \"other\"]\nresolver = \"2\"\n";
+    let tree = Tree::new("features", "");
+    tree.write("Cargo.toml", workspace);
+    let cudarc = |features: &str| {
+        format!("{{ version = \"=0.19.10\", default-features = false, features = [{features}], optional = true }}")
+    };
+    let member = |name: &str, features: &str, more: &str| {
+        format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[features]\ngpu = [\"dep:cudarc\"]\n\
+             [dependencies]\ncudarc = {}\n{more}",
+            cudarc(features)
+        )
+    };
+    let linked = "\"driver\", \"runtime\", \"dynamic-linking\", \"cuda-13000\"";
+    let build = "[build-dependencies]\ncudarc = { version = \"=0.19.10\", default-features = false, features = \
+                 [\"cuda-12080\", \"dynamic-loading\"] }\n";
+    tree.write("app/Cargo.toml", &member("app", linked, build));
+    tree.write("app/src/main.rs", "fn main() {}\n");
+    tree.write(
+        "other/Cargo.toml",
+        &member("other", "\"driver\", \"runtime\", \"dynamic-linking\", \"cuda-12080\"", ""),
+    );
+    tree.write("other/src/main.rs", "fn main() {}\n");
+    crates::settle(&tree.root());
+    let said = |arguments: &[&str]| {
+        let call: Vec<&str> = ["check", "--release"].iter().chain(arguments).copied().collect();
+        tree.said(&tree.call("13.0", &call).run())
+    };
+    assert!(!said(&["-p", "app"]).contains("[CG15"), "the feature is off");
+    let on = said(&["-p", "app", "--features", "gpu"]);
+    assert!(!on.contains("[CG15"), "only the build script takes 12.8: {on}");
+    let other = said(&["-p", "other", "-F", "gpu"]);
+    assert!(other.contains("error[CG150]") && other.contains("other/Cargo.toml:8"), "{other}");
+    let all = said(&["--workspace", "--all-features"]);
+    assert!(!all.contains("[CG15"), "cargo gives each the features of both, and the newest level counts: {all}");
+}

@@ -1,0 +1,408 @@
+//! Predictions of a start, compared with the start itself.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use cargo_cudaguard::host::dry_run;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Code, Finding, Severity};
+use cudaguard::internal::manifest::{Linkage, Requirement};
+use cudaguard::internal::version::Version;
+use cudaguard_tests::run::unless_busy;
+use cudaguard_tests::{Call, Scratch, Test, command, skip, stand_in, tests, world};
+
+use super::guarded_programs;
+use super::scene::Scene;
+
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
+        missing_cudnn_is_refused,
+        other_cudnn_major_is_refused,
+        cudnn_for_other_machine_is_refused,
+        cudnn_minor_and_patch_are_compared,
+        cudnn_without_inner_library_is_refused,
+        dlopened_cudnn_is_checked,
+        dlopen_note_names_cudnn,
+        unreadable_directory_is_unknown,
+        symlink_loop_is_skipped,
+        warn_manifest_does_not_refuse,
+        guarded_library_is_checked,
+        missing_other_libraries_are_reported,
+        missing_symbol_version_is_reported,
+        missing_loader_is_reported,
+        program_for_other_machine_is_refused,
+        undetermined_start_is_unknown,
+        caller_signals_and_variables_are_kept,
+        #[slow]
+        system_programs_have_no_findings,
+    ]
+}
+
+const BUILT: Version = Version::new(9, 15, 1);
+const CALLS: &str = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
+
+fn environment(folder: Option<&Path>) -> (Env, BTreeMap<String, OsString>) {
+    let variables: BTreeMap<String, OsString> =
+        folder.iter().map(|folder| ("LD_LIBRARY_PATH".to_owned(), folder.as_os_str().to_owned())).collect();
+    (Env::from_variables(variables.clone(), "/"), variables)
+}
+
+/// Returns the prediction and the result of a real start.
+fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
+    let (environment, variables) = environment(folder);
+    let findings = dry_run::predict_start(program, &environment);
+    let output = unless_busy(|| Command::new(program).env_clear().envs(&variables).current_dir("/").output()).unwrap();
+    (findings, output)
+}
+
+const SIGPIPE: u32 = 13;
+
+/// `exec` passes SIGPIPE and the loader's variables to the program unchanged.
+fn caller_signals_and_variables_are_kept() {
+    let show = "echo \"$LD_LIBRARY_PATH\"; grep SigIgn /proc/self/status";
+    for (before, ignored) in [("", false), ("trap '' PIPE; ", true)] {
+        let script = format!("{before}exec \"$@\"");
+        let call =
+            Call::new("sh").args(["-c", &script, "sh"]).arg(command::path()).args(["exec", "--", "sh", "-c", show]);
+        let outcome = call.env("LD_LIBRARY_PATH", "/some/where:").run().success();
+        let (path, signals) = outcome.stdout.split_once('\n').expect("two lines");
+        assert_eq!(path, "/some/where:", "{outcome}");
+        let mask = signals.trim_start_matches("SigIgn:").trim();
+        let mask = u64::from_str_radix(mask, 16).expect("a mask of signals");
+        assert_eq!(mask >> (SIGPIPE - 1) & 1 == 1, ignored, "{outcome}");
+    }
+}
+
+fn codes(findings: &[Finding]) -> Vec<Code> {
+    findings.iter().map(|finding| finding.code).collect()
+}
+
+/// Builds a guarded program that is linked to a fake cuDNN 9.15.1.
+fn linked(folder: &Path) -> PathBuf {
+    let cudnn = folder.join("built with");
+    stand_in::cudnn(&cudnn, (9, 15, 1));
+    let objects = guarded_programs::objects(folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Linked)]);
+    let program = folder.join("prog");
+    let library = cudnn.join("lib/libcudnn.so.9").display().to_string();
+    guarded_programs::link(CALLS, &program, &objects, &[library]).unwrap();
+    program
+}
+
+fn release(folder: &Path, version: (u32, u32, u32)) -> PathBuf {
+    let root = folder.join(format!("{}.{}.{}", version.0, version.1, version.2));
+    stand_in::cudnn(&root, version);
+    root.join("lib")
+}
+
+fn missing_cudnn_is_refused() {
+    let folder = Scratch::new("cudnn absent");
+    let program = linked(&folder);
+    let (findings, output) = both(&program, None);
+    assert_eq!(output.status.code(), Some(127));
+    assert_eq!(codes(&findings), [Code::CudnnAbsent]);
+    let text = findings[0].render();
+    for part in ["libcudnn.so.9 is not found", "needed by: ", "prog", "looked in: ", "hint: ", "cuDNN 9"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert_eq!(findings[0].component, "demo 0.1.0");
+    assert!(text.lines().count() <= 6, "{text}");
+}
+
+fn other_cudnn_major_is_refused() {
+    let folder = Scratch::new("cudnn other major");
+    let program = linked(&folder);
+    let other = release(&folder, (8, 9, 7));
+    let (findings, output) = both(&program, Some(&other));
+    assert_eq!(output.status.code(), Some(127), "the loader knows no cuDNN 8");
+    assert_eq!(codes(&findings), [Code::CudnnOtherMajor]);
+    let text = findings[0].render();
+    for part in
+        ["libcudnn.so.9 is not found", "cuDNN 8.9.7 is another major version", "libcudnn.so.8", "LD_LIBRARY_PATH"]
+    {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(text.lines().count() <= 6, "{text}");
+}
+
+fn cudnn_for_other_machine_is_refused() {
+    let folder = Scratch::new("cudnn other machine");
+    let program = linked(&folder);
+    let mut bytes = std::fs::read(folder.join("built with/lib/libcudnn.so.9")).unwrap();
+    bytes[18] = 183;
+    folder.file("foreign/libcudnn.so.9", &bytes);
+    let (findings, output) = both(&program, Some(&folder.join("foreign")));
+    assert_eq!(output.status.code(), Some(127));
+    assert_eq!(codes(&findings), [Code::WrongMachine]);
+    assert!(findings[0].message.contains("is for aarch64"), "{}", findings[0].message);
+}
+
+fn cudnn_minor_and_patch_are_compared() {
+    let folder = Scratch::new("cudnn minors");
+    let program = linked(&folder);
+    for (version, refused) in [
+        ((9, 15, 1), None),
+        ((9, 15, 0), None),
+        ((9, 15, 2), None),
+        ((9, 28, 0), None),
+        ((9, 14, 9), Some(Code::CudnnOlder)),
+        ((9, 1, 0), Some(Code::CudnnOlder)),
+    ] {
+        let (findings, output) = both(&program, Some(&release(&folder, version)));
+        assert_eq!(codes(&findings), Vec::from_iter(refused), "{version:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(if refused.is_some() { 78 } else { 0 }), "{version:?}: {said}");
+    }
+}
+
+fn cudnn_without_inner_library_is_refused() {
+    let folder = Scratch::new("cudnn inner");
+    let program = linked(&folder);
+    let lib = release(&folder, (9, 15, 1));
+    for file in std::fs::read_dir(&lib).unwrap().map(|file| file.unwrap().path()) {
+        if file.to_string_lossy().contains("libcudnn_graph") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let (environment, _) = environment(Some(&lib));
+    let findings = dry_run::predict_start(&program, &environment);
+    assert_eq!(codes(&findings), [Code::CudnnInnerMissing]);
+    assert!(findings[0].message.contains("libcudnn_graph.so.9"), "{}", findings[0].message);
+}
+
+/// systemd's dlopen note lists the library, and `inspect` reads this note from any file.
+fn dlopen_note_names_cudnn() {
+    let folder = Scratch::new("opened");
+    for (linkage, required, priority) in
+        [(Linkage::Dlopened, false, "recommended"), (Linkage::Dlopened, true, "required"), (Linkage::Linked, false, "")]
+    {
+        let mut manifest = guarded_programs::manifest("demo", BUILT, linkage);
+        for requirement in &mut manifest.requires {
+            if let Requirement::Library { required: of_row, .. } = requirement {
+                *of_row = required;
+            }
+        }
+        let program = folder.join("prog");
+        let objects = guarded_programs::objects(&folder, &[manifest]);
+        guarded_programs::link("int main(void) { return 0; }", &program, &objects, &["-s".to_owned()]).unwrap();
+        let shown = command::call(["inspect", "--json"]).arg(&program).run().success();
+        let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+        if priority.is_empty() {
+            assert_eq!(shown.get("opened"), None, "{shown:#}");
+            continue;
+        }
+        let entry = &shown["opened"][0];
+        assert_eq!((&entry["feature"], &entry["priority"]), (&"cudnn".into(), &priority.into()), "{shown:#}");
+        assert_eq!(entry["soname"], serde_json::json!(["libcudnn.so.9"]));
+        let text = command::call(["inspect"]).arg(&program).run().success();
+        let line = format!("libcudnn.so.9: {priority}, opened by name by demo 0.1.0");
+        assert!(text.stdout.contains(&line), "{text}");
+    }
+}
+
+fn dlopened_cudnn_is_checked() {
+    let folder = Scratch::new("cudnn dlopened");
+    let objects = guarded_programs::objects(&folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Dlopened)]);
+    let program = folder.join("prog");
+    guarded_programs::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
+    let (findings, output) = both(&program, None);
+    assert!(output.status.success() && findings.is_empty(), "{findings:?}");
+    for (version, refused) in [((9, 15, 1), false), ((9, 28, 0), false), ((9, 1, 0), true)] {
+        let (findings, output) = both(&program, Some(&release(&folder, version)));
+        assert_eq!(!findings.is_empty(), refused, "{version:?}: {findings:?}");
+        assert_eq!(output.status.code(), Some(if refused { 78 } else { 0 }), "{version:?}");
+    }
+}
+
+/// Returns the output of the command and of a guarded program that opens cuDNN and requires it, with this directory on the
+/// library path. Both run in a user namespace without rights over files of other users.
+fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
+    let mut manifest = guarded_programs::manifest("demo", BUILT, Linkage::Dlopened);
+    for requirement in &mut manifest.requires {
+        if let Requirement::Library { required, .. } = requirement {
+            *required = true;
+        }
+    }
+    let program = scratch.join("prog");
+    let objects = guarded_programs::objects(scratch, &[manifest]);
+    guarded_programs::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
+    let report = scratch.join("report.json");
+    let _ = fs::remove_file(&report);
+    let nobody = |word: &Path| Call::new("unshare").arg("-U").arg(word).env("LD_LIBRARY_PATH", folder);
+    if nobody(Path::new("true")).run().status() != Some(0) {
+        skip("user namespaces", world::NAMESPACES);
+    }
+    fs::write(&report, "").unwrap();
+    fs::set_permissions(&report, fs::Permissions::from_mode(0o666)).unwrap();
+    let _ = nobody(&program).env("CUDAGUARD_REPORT", &report).run();
+    let verified = nobody(command::path()).args(["verify".as_ref(), "--json".as_ref(), program.as_os_str()]).run();
+    let told = |text: &str| {
+        let mut codes: Vec<&str> = text.split('"').filter(|word| word.starts_with("CG")).collect();
+        codes.dedup();
+        codes.into_iter().filter(|code| code.starts_with("CG2") || *code == "CG501").collect::<Vec<_>>().join(" ")
+    };
+    (told(&verified.stdout), told(&fs::read_to_string(&report).unwrap()))
+}
+
+/// An unreadable file is not treated as absent.
+fn unreadable_directory_is_unknown() {
+    let scratch = Scratch::new("may not be read");
+    let (empty, shut) = (scratch.join("empty"), release(&scratch, (9, 15, 1)));
+    fs::create_dir_all(&empty).unwrap();
+    let both = |codes: &str| (codes.to_owned(), codes.to_owned());
+    assert_eq!(needs(&scratch, &empty), both("CG205"));
+    assert_eq!(needs(&scratch, &shut), both(""));
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
+    let told = needs(&scratch, &shut);
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(told, both("CG501"));
+}
+
+fn symlink_loop_is_skipped() {
+    let scratch = Scratch::new("leads to itself");
+    let folder = scratch.join("lib");
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink("libcudnn.so.9", folder.join("libcudnn.so.9")).unwrap();
+    assert_eq!(needs(&scratch, &folder), ("CG501".to_owned(), "CG501".to_owned()));
+}
+
+/// The program starts with `mismatch = "warn"`, and the shim prints a warning. The verdict does not change.
+fn warn_manifest_does_not_refuse() {
+    let folder = Scratch::new("warns");
+    let mut manifest = guarded_programs::manifest("demo", BUILT, Linkage::Dlopened);
+    manifest.runtime.mismatch_warns = true;
+    let objects = guarded_programs::objects(&folder, &[manifest]);
+    let program = folder.join("prog");
+    guarded_programs::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
+    let old = release(&folder, (9, 1, 0));
+    let (findings, output) = both(&program, Some(&old));
+    assert_eq!(codes(&findings), []);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("9.1.0"), "{output:?}");
+    let predicted = dry_run::simulate(&program, &environment(Some(&old)).0).unwrap();
+    let weights: Vec<_> = predicted.all_findings().iter().map(|finding| (finding.code, finding.severity)).collect();
+    assert_eq!(weights, [(Code::CudnnOlder, Severity::Error)]);
+}
+
+/// A guarded library only decides if it may end the process. In a guarded program it always counts.
+fn guarded_library_is_checked() {
+    let folder = Scratch::new("guarded library");
+    let old = release(&folder, (9, 1, 0));
+    for (enforces, refused) in [(false, false), (true, true)] {
+        let root = folder.join(format!("enforces {enforces}"));
+        std::fs::create_dir_all(&root).unwrap();
+        let mut manifest = guarded_programs::manifest("library", BUILT, Linkage::Linked);
+        manifest.runtime.library_enforces = enforces;
+        let objects = guarded_programs::objects(&root, &[manifest]);
+        let library = root.join("libguarded.so");
+        let cudnn = old.join("libcudnn.so.9").display().to_string();
+        let arguments = ["-shared".to_owned(), "-fPIC".to_owned(), cudnn];
+        guarded_programs::link(
+            "unsigned long cudnnGetVersion(void); unsigned long f(void) { return cudnnGetVersion(); }",
+            &library,
+            &objects,
+            &arguments,
+        )
+        .unwrap();
+        let program = root.join("prog");
+        let arguments =
+            [library.display().to_string(), "-Wl,-rpath,$ORIGIN".to_owned(), "-Wl,--allow-shlib-undefined".to_owned()];
+        guarded_programs::link("unsigned long f(void); int main(void) { return f() == 0; }", &program, &[], &arguments)
+            .unwrap();
+        let (findings, output) = both(&program, Some(&old));
+        assert_eq!(!findings.is_empty(), refused, "{findings:?}");
+        assert_eq!(output.status.code(), Some(if refused { 78 } else { 0 }), "{output:?}");
+    }
+}
+
+fn scene_findings(scene: &Scene, folder: &str) -> (Vec<Finding>, Output) {
+    let folder = (!folder.is_empty()).then(|| scene.at(folder));
+    both(&scene.at("prog"), folder.as_deref())
+}
+
+fn missing_other_libraries_are_reported() {
+    let scene = Scene::new("other libraries");
+    scene.library("a/libx.so.1", &[]).library("a/libcublas.so.13", &[]);
+    scene.program(&["@/a/libx.so.1", "@/a/libcublas.so.13"]);
+    let (findings, output) = scene_findings(&scene, "");
+    assert_eq!(codes(&findings), [Code::LibraryAbsent, Code::LibraryAbsent]);
+    assert_eq!(output.status.code(), Some(127));
+    assert!(findings[1].hint.contains("CUDA"), "{}", findings[1].hint);
+
+    scene.altered("a/libx.so.1", "foreign/libx.so.1", 18, 183).file("damaged/libx.so.1", b"");
+    scene.program(&["@/a/libx.so.1"]);
+    for (folder, code) in [("foreign", Code::WrongMachine), ("damaged", Code::LibraryDamaged)] {
+        let (findings, output) = scene_findings(&scene, folder);
+        assert_eq!(codes(&findings), [code]);
+        assert_eq!(output.status.code(), Some(127));
+        assert!(findings[0].render().lines().count() <= 6);
+    }
+    let (findings, output) = scene_findings(&scene, "a");
+    assert!(findings.is_empty() && output.status.success());
+}
+
+fn missing_symbol_version_is_reported() {
+    let scene = Scene::new("version");
+    scene.file("v.c", b"int f(void) { return 0; }").file("new.map", b"NEW_1 { global: f; };");
+    scene.file("old.map", b"OLD_1 { global: f; };").file("main.c", b"int f(void); int main(void) { return f(); }");
+    for name in ["new", "old"] {
+        std::fs::create_dir_all(scene.at(name)).unwrap();
+        let script = format!("-Wl,--version-script={}", scene.at(&format!("{name}.map")).display());
+        let arguments = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libv.so", &script, "-o"];
+        let output = scene.at(name).join("libv.so");
+        assert!(Command::new("gcc").args(arguments).arg(output).arg(scene.at("v.c")).status().unwrap().success());
+    }
+    scene.program(&["@/new/libv.so"]);
+    let (findings, output) = scene_findings(&scene, "new");
+    assert!(findings.is_empty() && output.status.success());
+    let (findings, output) = scene_findings(&scene, "old");
+    assert_eq!(codes(&findings), [Code::LibraryTooOld]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("version `NEW_1' not found"));
+}
+
+fn missing_loader_is_reported() {
+    let scene = Scene::new("loader");
+    scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
+    let findings = dry_run::predict_start(&scene.at("prog"), &Env::without_variables());
+    assert_eq!(codes(&findings), [Code::LibraryAbsent]);
+    assert!(findings[0].message.contains("/lib/ld-of-nowhere.so.1"), "{}", findings[0].message);
+    assert!(Command::new(scene.at("prog")).output().is_err());
+}
+
+fn program_for_other_machine_is_refused() {
+    let scene = Scene::new("machine");
+    // No emulator is registered for this machine.
+    scene.program(&[]).altered("prog", "other", 18, 80);
+    let findings = dry_run::predict_start(&scene.at("other"), &Env::without_variables());
+    assert_eq!(codes(&findings), [Code::WrongMachine]);
+}
+
+fn undetermined_start_is_unknown() {
+    let scene = Scene::new("nothing");
+    scene.program(&["-static"]).file("script", b"#!/bin/sh\n");
+    for program in ["prog", "script", "absent"] {
+        assert_eq!(dry_run::predict_start(&scene.at(program), &Env::without_variables()), [], "{program}");
+    }
+}
+
+fn system_programs_have_no_findings() {
+    let environment = Env::without_variables();
+    let mut seen = 0;
+    for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {
+        let Ok(predicted) = dry_run::simulate(&file, &environment) else { continue };
+        let findings: Vec<_> = predicted.all_findings().iter().map(Finding::render).collect();
+        if !findings.is_empty() && std::fs::metadata(&file).unwrap().mode() & 0o6000 == 0 {
+            // A machine may have programs that do not start. In this case the loader must report the same.
+            let trace = Command::new(&file).env_clear().env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();
+            let said = [trace.stdout, trace.stderr].concat();
+            let agrees = String::from_utf8_lossy(&said).contains("not found") || !trace.status.success();
+            assert!(agrees, "a false alarm about {}: {}", file.display(), findings.join("\n"));
+        }
+        seen += 1;
+    }
+    assert!(seen > 20, "only {seen} programs were read");
+}

@@ -1,0 +1,471 @@
+//! Each format and its consumer: random files and random machines, compared with our verdicts.
+//!
+//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_SEED=7 cargo test --release --test e2e requirements::consumer_agreement -- --include-ignored
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use cargo_cudaguard::binary::file::Binary;
+use cargo_cudaguard::host::dry_run;
+use cargo_cudaguard::host::machine::{Components, Driver, Gpu, HostLibrary, Machine};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::Verdict;
+use cudaguard::internal::manifest::{Manifest, Requirement};
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip, test, tools};
+
+use super::consumers::{self, Claim, Seen};
+use crate::judge_equal::fixture::{NATIVE, descriptor};
+use crate::judge_equal::{Dice, number, random_programs};
+
+pub(crate) fn tests() -> Vec<Test> {
+    vec![
+        test("consumer_agreement::requirements_admit_only_accepted_hosts", requirements_admit_only_accepted_hosts)
+            .slow(),
+        test("consumer_agreement::consumer_code_agrees", consumer_code_agrees).slow(),
+        test("consumer_agreement::pods_reach_compatible_nodes", pods_reach_compatible_nodes).slow(),
+    ]
+}
+
+/// Number of machines for each file.
+const MACHINES: usize = 100;
+
+struct Consumer {
+    form: &'static str,
+    /// Returns for each machine if the consumer admits it.
+    takes: fn(&str, &[Seen]) -> Vec<bool>,
+    /// Returns true for machines that the format covers. Another mechanism handles properties that its grammar cannot
+    /// express.
+    meets: fn(&Seen) -> bool,
+    /// True if the format can express a driver. Otherwise the machines get the newest driver.
+    tells_drivers: bool,
+    /// Documented losses of the format: the reason why it does not admit a machine on which the program runs. The function
+    /// receives the verdict for any GPU on that machine.
+    gives_away: GivesAway,
+}
+
+type GivesAway = fn(&Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'static str>;
+
+const NOTHING: GivesAway = |_, _| None;
+
+const CONSUMERS: [Consumer; 10] = [
+    Consumer {
+        form: "json",
+        takes: |text, all| {
+            let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+            all.iter().map(|seen| consumers::json(&value, seen)).collect()
+        },
+        meets: |_| true,
+        tells_drivers: true,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "nvidia-require",
+        takes: |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect(),
+        meets: its_processor,
+        tells_drivers: true,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "oci",
+        takes: |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect(),
+        meets: its_processor,
+        tells_drivers: true,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "k8s-dra",
+        takes: |text, all| {
+            let claim = Claim::of(text);
+            all.iter().map(|seen| seen.gpus.iter().any(|gpu| claim.takes_gpu(seen, *gpu))).collect()
+        },
+        meets: its_processor,
+        tells_drivers: true,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "k8s-affinity",
+        takes: |text, all| all.iter().map(|seen| consumers::affinity(text, seen)).collect(),
+        meets: |_| true,
+        tells_drivers: true,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "conda",
+        takes: |text, all| all.iter().map(|seen| consumers::conda(text, seen)).collect(),
+        meets: its_processor,
+        tells_drivers: true,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "wheel-variant",
+        takes: |text, all| all.iter().map(|seen| consumers::wheel_variant(text, seen)).collect(),
+        // The provider has no values for other GPUs.
+        meets: |seen| {
+            let newest = *seen.gpus.iter().max().expect("a GPU");
+            let has_values = (5..=12).contains(&newest.0) && seen.cuda >= (11, 0);
+            its_processor(seen) && has_values && !seen.gpus.iter().any(|gpu| is_tegra(*gpu))
+        },
+        tells_drivers: true,
+        gives_away: |seen, judged| {
+            let newest = *seen.gpus.iter().max().expect("a GPU");
+            let mut minors = (0..10).map(|minor| (newest.0, minor)).filter(|gpu| !is_tegra(*gpu));
+            minors.any(|gpu| judged(gpu) != Verdict::Runs).then_some("not all of the major is fit")
+        },
+    },
+    Consumer {
+        form: "spack",
+        takes: consumers::spack,
+        // Spack has no values for other GPUs.
+        meets: |seen| its_processor(seen) && seen.gpus.iter().all(|gpu| consumers::spack_value(*gpu).is_some()),
+        tells_drivers: false,
+        gives_away: NOTHING,
+    },
+    Consumer { form: "slurm", takes: consumers::slurm, meets: |_| true, tells_drivers: true, gives_away: NOTHING },
+    Consumer { form: "nix", takes: consumers::nix, meets: its_processor, tells_drivers: false, gives_away: NOTHING },
+];
+
+/// The other formats cannot express the processor: it is that of the image, the pod or the package.
+fn its_processor(seen: &Seen) -> bool {
+    seen.processor == std::env::consts::ARCH
+}
+
+/// Returns true for Jetson GPUs, which do not exist with this machine's processor.
+fn is_tegra((major, minor): (u32, u32)) -> bool {
+    let narrow = |number: u32| u8::try_from(number).expect("a small number");
+    std::env::consts::ARCH == "x86_64" && tables::is_tegra((narrow(major), narrow(minor)))
+}
+
+/// Returns the machine with the newest driver in the tables.
+fn with_newest_driver(seen: &Seen) -> Seen {
+    let known = tables::branch_rows().iter().filter(|branch| branch.exact);
+    let newest = known.max_by_key(|branch| branch.branch).expect("a branch");
+    Seen { release: format!("{}.10.01", newest.branch), cuda: (newest.least.major, newest.least.minor), ..seen.clone() }
+}
+
+#[derive(Default)]
+struct Count {
+    pairs: usize,
+    /// Verdict `runs`, and the consumer admits the machine.
+    taken: usize,
+    /// Verdict `runs`, but the consumer does not admit the machine, whose GPUs differ.
+    over_unlike: usize,
+    /// Verdict `runs`, but the consumer does not admit the machine for a documented reason.
+    given_away: BTreeMap<&'static str, usize>,
+    /// Verdict `runs`, but the consumer does not admit the machine for no documented reason.
+    over: usize,
+    /// Verdict unknown, and the consumer admits the machine.
+    open: usize,
+    /// The format cannot express the requirements.
+    none: usize,
+}
+
+/// Random file, its manifests, and machines.
+struct Drawn {
+    file: PathBuf,
+    manifests: Vec<Manifest>,
+    machines: Vec<Seen>,
+}
+
+/// Returns the number of pairs of a file and a machine for each format.
+fn wanted_pairs() -> usize {
+    usize::try_from(number("CUDAGUARD_PAIRS", 1000)).expect("so many fit")
+}
+
+/// Passes random files to `take` until it returns `Break`. Some formats cannot express the requirements of some files.
+fn each_drawn(name: &str, mut take: impl FnMut(&Drawn, &mut Dice) -> ControlFlow<()>) {
+    let seed = number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1);
+    let mut dice = Dice(seed.rotate_left(29));
+    let scratch = Scratch::new(name);
+    for (at, manifests) in random_programs(seed, 8 * wanted_pairs().div_ceil(MACHINES)).iter().enumerate() {
+        let file = scratch.join(format!("p{at}"));
+        let manifests: Vec<Manifest> =
+            manifests.iter().map(|manifest| Manifest { sealed: true, ..manifest.clone() }).collect();
+        let descriptors: Vec<_> = manifests.iter().map(descriptor).collect();
+        NATIVE.program(&file, &descriptors, None);
+        let machines: Vec<Seen> = (0..MACHINES).map(|_| dice.seen()).collect();
+        let drawn = Drawn { file, manifests, machines };
+        let more = take(&drawn, &mut dice);
+        std::fs::remove_file(&drawn.file).expect("it was made");
+        if more.is_break() {
+            break;
+        }
+    }
+}
+
+fn requirements_admit_only_accepted_hosts() {
+    let without: Vec<&str> = ["nix-instantiate"].into_iter().filter(|tool| tools::find(tool).is_none()).collect();
+    let held = || CONSUMERS.iter().filter(|consumer| consumer.form != "nix" || without.is_empty());
+    let mut counts: [Count; CONSUMERS.len()] = Default::default();
+    let mut wrong = String::new();
+    each_drawn("requirements-held", |Drawn { file, manifests, machines }, dice| {
+        let components = dry_run::components_of(&Binary::read(file).expect("a program"), &Env::from_process());
+        let with_newest: Vec<Seen> = machines.iter().map(with_newest_driver).collect();
+        for (Consumer { form, takes, meets, tells_drivers, gives_away }, count) in held().zip(&mut counts) {
+            if count.pairs >= wanted_pairs() {
+                continue;
+            }
+            let machines = if *tells_drivers { machines } else { &with_newest };
+            let Some(text) = written(file, form) else {
+                count.none += 1;
+                continue;
+            };
+            for (seen, taken) in machines.iter().zip(takes(&text, machines)) {
+                if !meets(seen) {
+                    continue;
+                }
+                let verdict = judged(&components, manifests, seen);
+                count.pairs += 1;
+                let unlike = seen.gpus.windows(2).any(|pair| pair[0] != pair[1]);
+                let with = |gpu| judged(&components, manifests, &Seen { gpus: vec![gpu], ..seen.clone() });
+                match (verdict, taken) {
+                    (Verdict::Refused, true) => {
+                        let _ = writeln!(wrong, "{form} takes {seen:?}, which is refused:\n{text}\n{manifests:?}");
+                    }
+                    (Verdict::Runs, true) => count.taken += 1,
+                    (Verdict::Runs, false) if unlike => count.over_unlike += 1,
+                    (Verdict::Runs, false) => match gives_away(seen, &with) {
+                        Some(why) => *count.given_away.entry(why).or_default() += 1,
+                        None => count.over += 1,
+                    },
+                    (Verdict::Unknown, true) => count.open += 1,
+                    (Verdict::Unknown | Verdict::Refused, false) => {}
+                }
+            }
+        }
+        let name = file.file_name().expect("a name").to_string_lossy();
+        if let (Some(policy), Some(affinity)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
+            wider_pods_are_refused(&policy, &consumers::pod(&format!("registry/{name}:1"), &affinity), dice);
+        }
+        bills_say_what_is_asked(file, manifests);
+        let enough = held().zip(&counts).all(|(_, count)| count.pairs >= wanted_pairs());
+        if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    for (Consumer { form, .. }, count) in held().zip(&counts) {
+        let Count { pairs, taken, over_unlike, given_away, over, open, none } = count;
+        let given_away: Vec<String> = given_away.iter().map(|(why, count)| format!("{count} for {why}, ")).collect();
+        let given_away = given_away.concat();
+        println!(
+            "{form}: {pairs} pairs, {taken} run and are taken; not taken: {over_unlike} of unlike GPUs, {given_away}{over} \
+             others; {open} cannot be told and are taken; {none} files without a requirement"
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.chars().take(6000).collect::<String>());
+    for (Consumer { form, .. }, count) in held().zip(&counts) {
+        assert!(count.taken > count.pairs / 20, "{form}: only {} of {} pairs tell anything", count.taken, count.pairs);
+        let named = count.over_unlike + count.given_away.values().sum::<usize>();
+        assert!(
+            // The few pairs of a quick run vary.
+            count.over == 0 && named * 100 <= count.pairs + 20,
+            "{form}: of {} pairs {named} are refused without need, and {} for nothing that is known",
+            count.pairs,
+            count.over
+        );
+    }
+    tools::done_without(&without);
+}
+
+/// A pod that the policy admits is scheduled by its own affinity, to no machine that our verdict refuses. Its affinity is
+/// that of the program, one term of it, or that of another program.
+fn pods_reach_compatible_nodes() {
+    let (mut pairs, mut taken, mut of_others) = (0, 0, 0);
+    let mut other: Option<String> = None;
+    each_drawn("requirements-pods", |Drawn { file, manifests, machines }, dice| {
+        if let (Some(policy), Some(own)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
+            let components = dry_run::components_of(&Binary::read(file).expect("a program"), &Env::from_process());
+            let name = file.file_name().expect("a name").to_string_lossy();
+            let terms: Vec<&str> = own.split_inclusive("- matchExpressions:\n").skip(1).collect();
+            let term = terms[dice.below(terms.len())].trim_end_matches("- matchExpressions:\n");
+            let one = format!("- matchExpressions:\n{term}");
+            let of_another = other.replace(own.clone());
+            for affinity in [Some(&own), Some(&one), of_another.as_ref()].into_iter().flatten() {
+                let admits = consumers::admits(&policy, &consumers::pod(&format!("registry/{name}:1"), affinity));
+                let is_own = of_another.as_ref() != Some(affinity);
+                assert!(admits || !is_own, "{policy}\n{affinity}");
+                for seen in machines.iter().filter(|seen| consumers::affinity(affinity, seen)) {
+                    let verdict = judged(&components, manifests, seen);
+                    assert!(!admits || verdict != Verdict::Refused, "{seen:?}\n{policy}\n{affinity}\n{manifests:?}");
+                    taken += usize::from(admits && verdict == Verdict::Runs);
+                }
+                pairs += machines.len();
+                of_others += if is_own { 0 } else { machines.len() };
+            }
+        }
+        if pairs >= wanted_pairs() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    println!(
+        "k8s-admission: {pairs} pairs of a pod and a machine, {taken} run and are taken, none of a pod with the program's own \
+         words is kept out; {of_others} are of pods with another program's"
+    );
+    assert!(pairs >= wanted_pairs() && taken * 50 > pairs, "only {taken} of {pairs} pairs tell anything");
+}
+
+/// Bills of materials do not select machines. Their facts equal those of the manifests and of `--format json`.
+fn bills_say_what_is_asked(file: &Path, manifests: &[Manifest]) {
+    let parsed = |form: &str| {
+        let text = written(file, form)?;
+        Some(serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+    };
+    let rows = || manifests.iter().flat_map(|manifest| &manifest.requires);
+    let Some(asked) = parsed("json") else {
+        assert!(parsed("cyclonedx").is_none() && parsed("spdx").is_none());
+        return;
+    };
+    let driver = rows().any(|row| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. }));
+    let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    if driver {
+        let of = asked["gpus"].as_array().expect("GPUs").iter().map(consumers::range_of_gpus);
+        expected.insert("NVIDIA driver".to_owned(), of.collect());
+    }
+    for row in rows() {
+        if let Requirement::Library { soname, .. } = row {
+            let range = asked["cudnn"].as_object().map(|of| {
+                let part = |key: &str| of[key].as_str().expect("a version").to_owned();
+                format!(">={},<{}", part("min"), part("below"))
+            });
+            expected.insert(soname.clone(), range.into_iter().collect());
+        }
+    }
+    for ranges in expected.values_mut() {
+        ranges.sort();
+    }
+    let bill = parsed("cyclonedx");
+    assert_eq!(bill.is_some(), !expected.is_empty());
+    let (Some(bill), Some(packages)) = (bill, parsed("spdx")) else { return };
+    assert_eq!(consumers::cyclonedx(&bill), expected, "{bill:#}\n{asked:#}");
+    assert_eq!(consumers::spdx(&packages), expected, "{packages:#}\n{asked:#}");
+}
+
+/// The implementations in this suite agree with the consumer's own code for each written text: rattler for conda's pins,
+/// variantlib for the wheel's properties. The schemas of Kubernetes and `CycloneDX` and the SPDX tools accept the texts.
+fn consumer_code_agrees() {
+    let part = parts::part("consumers");
+    let old = "import sys; sys.exit(sys.version_info < (3, 10))";
+    if Call::new("python3").args(["-c", old]).run().status() != Some(0) {
+        skip("Python 3.10 or newer", "rattler and variantlib want one");
+    }
+    let (mut requests, mut expected, mut pairs) = (String::new(), Vec::new(), BTreeMap::new());
+    each_drawn("requirements-their-own", |Drawn { file, machines, .. }, _| {
+        for form in ["conda", "wheel-variant"] {
+            let Some(text) = written(file, form) else { continue };
+            let of = |seen: &Seen| serde_json::json!({ "cuda": seen.cuda, "gpus": seen.gpus });
+            let all: Vec<serde_json::Value> = machines.iter().map(of).collect();
+            let _ = writeln!(requests, "{}", serde_json::json!({ "form": form, "text": text, "machines": all }));
+            let takes = CONSUMERS.iter().find(|consumer| consumer.form == form).expect("a consumer").takes;
+            expected.push((serde_json::json!(takes(&text, machines)), text));
+            *pairs.entry(form).or_insert(0) += machines.len();
+        }
+        for form in ["k8s-dra", "k8s-affinity", "k8s-admission", "cyclonedx", "spdx"] {
+            let Some(text) = written(file, form) else { continue };
+            let _ = writeln!(requests, "{}", serde_json::json!({ "form": form, "text": text }));
+            expected.push((serde_json::Value::Null, text));
+        }
+        let enough = pairs.len() == 2 && pairs.values().all(|count| *count >= wanted_pairs());
+        if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let scratch = Scratch::new("requirements-requests");
+    let file = scratch.file("requests", &requests);
+    let script = places::workspace().join("tests/e2e/requirements/consumers.py");
+    let call = Call::new("sh").args(["-c", "python3 \"$0\" \"$1\" <\"$2\""]).arg(script).arg(part).arg(file);
+    let said = call.run().success().stdout;
+    let answers: Vec<&str> = said.lines().collect();
+    assert_eq!(answers.len(), expected.len(), "{said}");
+    for (answer, (expected, text)) in answers.iter().zip(&expected) {
+        let answer: serde_json::Value = serde_json::from_str(answer).expect("JSON");
+        assert_eq!(answer, *expected, "{text}");
+    }
+    println!("{} texts, {pairs:?} pairs of a text and a machine", expected.len());
+}
+
+/// A pod with the affinity is admitted, also with more expressions. A pod without one of the expressions is not.
+fn wider_pods_are_refused(policy: &str, pod: &serde_json::Value, dice: &mut Dice) {
+    assert!(consumers::admits(policy, pod), "{policy}\n{pod:#}");
+    let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+    let terms_of =
+        |pod: &serde_json::Value| pod.pointer(terms).and_then(|terms| terms.as_array()).expect("terms").len();
+    let (term, mut narrower, mut wider) = (dice.below(terms_of(pod)), pod.clone(), pod.clone());
+    let expressions = format!("{terms}/{term}/matchExpressions");
+    let of = |pod: &mut serde_json::Value| {
+        pod.pointer_mut(&expressions).and_then(|all| all.as_array_mut()).expect("expressions").clone()
+    };
+    let mut fewer = of(&mut wider);
+    fewer.remove(dice.below(fewer.len()));
+    *wider.pointer_mut(&expressions).expect("it is there") = fewer.into();
+    assert!(!consumers::admits(policy, &wider), "{policy}\n{wider:#}");
+    let mut more = of(&mut narrower);
+    more.push(serde_json::json!({ "key": "zone", "operator": "In", "values": ["a", "b"] }));
+    *narrower.pointer_mut(&expressions).expect("it is there") = more.into();
+    assert!(consumers::admits(policy, &narrower), "{policy}\n{narrower:#}");
+}
+
+/// Returns the output in this format, or `None` if the format cannot express the requirements, with an error message.
+fn written(file: &Path, form: &str) -> Option<String> {
+    let outcome = command::call(["requirements", "--format", form]).arg(file).run();
+    if outcome.status() == Some(0) {
+        return Some(outcome.stdout);
+    }
+    let told = outcome.stderr.contains("no requirement can be derived")
+        || outcome.stderr.contains("there is nothing to select by")
+        || outcome.stderr.contains("no driver is known")
+        || outcome.stderr.contains("no value of sm_arch")
+        || outcome.stderr.contains("nothing of the CUDA family is asked for");
+    assert!(outcome.status() == Some(2) && outcome.stdout.is_empty() && told, "{form}: {outcome}");
+    None
+}
+
+/// Returns our verdict.
+fn judged(components: &Components, manifests: &[Manifest], seen: &Seen) -> Verdict {
+    let release: DriverRelease = seen.release.parse().expect("a release");
+    let driver = Driver {
+        user: Some(release),
+        kernel: Some(release),
+        cuda: Some(CudaVersion::new(seen.cuda.0, seen.cuda.1)),
+        init: Some(0),
+        ..Driver::default()
+    };
+    let narrow = |number: u32| u8::try_from(number).expect("a small number");
+    let gpu = |cc: &(u32, u32)| Gpu { cc: Some((narrow(cc.0), narrow(cc.1))), visible: Some(true), ..Gpu::default() };
+    // The program contains cuDNN, so the oldest accepted release is used.
+    let rows = manifests.iter().flat_map(|manifest| &manifest.requires);
+    let min = rows.filter_map(|row| match row {
+        Requirement::Library { min, .. } => Some(*min),
+        _ => None,
+    });
+    let library = |version: Version| HostLibrary { version: Some(version), taken: true, ..HostLibrary::default() };
+    let machine = Machine {
+        platform: Some(format!("{}-linux", seen.processor)),
+        driver: Some(driver),
+        gpus: Some(seen.gpus.iter().map(gpu).collect()),
+        libraries: min.max().map(|min| (CUDNN.key, vec![library(min)])).into_iter().collect(),
+        ..Machine::default()
+    };
+    Verdict::from_findings(&components.check_on(&machine, "that machine"))
+}
+
+impl Dice {
+    /// Selects drivers from all branches of the table, and known and unknown GPUs. Few machines have GPUs that differ.
+    fn seen(&mut self) -> Seen {
+        let branches: Vec<_> =
+            tables::branch_rows().iter().filter(|branch| branch.exact && branch.branch > 400).collect();
+        let branch = branches[self.below(branches.len())];
+        let release = format!("{}.{}.{:02}", branch.branch, 10 + self.below(240), self.below(20));
+        let mut gpus = vec![self.gpu()];
+        if self.below(100) == 0 {
+            gpus.push(self.gpu());
+        }
+        let other = if std::env::consts::ARCH == "aarch64" { "x86_64" } else { "aarch64" };
+        let processor = if self.below(20) == 0 { other } else { std::env::consts::ARCH };
+        Seen { processor, release, cuda: (branch.least.major, branch.least.minor), gpus }
+    }
+
+    fn gpu(&mut self) -> (u32, u32) {
+        let rows = tables::arch_rows();
+        let known = rows[self.below(rows.len())].cc;
+        let later = [(8, 8), (9, 1), (10, 5), (12, 5), (13, 0), (14, 2), (21, 0)];
+        if self.below(8) == 0 { later[self.below(later.len())] } else { (known.0.into(), known.1.into()) }
+    }
+}

@@ -1,0 +1,110 @@
+//! The typical forum question: a program is built with one cuDNN and started with an older one.
+
+use cudaguard_tests::{Scratch, Test, layout, parts, stand_in, tests};
+
+use super::fixture::{build, program, refused, runs, start};
+
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
+        #[slow]
+        cudnn_8_1_rejects_8_0,
+        #[slow]
+        cudnn_8_9_rejects_8_5,
+        cudnn_9_15_rejects_9_1,
+        newer_cudnn_minors_run,
+        #[slow]
+        cudnn_patches_are_interchangeable,
+        #[slow]
+        cudnn_loader_alone_is_refused,
+        #[slow]
+        mixed_inner_libraries_are_refused,
+    ]
+}
+
+/// No package contains a real 8.1.0 or 8.0.5, so these are fakes.
+fn cudnn_8_1_rejects_8_0() {
+    let project = program("forum");
+    let (built, older) = (project.beside().join("cudnn-8.1.0"), project.beside().join("cudnn-8.0.5"));
+    stand_in::cudnn(&built, (8, 1, 0));
+    stand_in::cudnn(&older, (8, 0, 5));
+    build(&project, &built);
+    let program = project.built("release/forum");
+    runs(start(&program, &built).run(), 8100);
+    let outcome = refused(start(&program, &older).run(), "forum", &[(project.beside(), "<scene>")]);
+    for word in ["8.1.0", "8.0.5", "libcudnn.so.8", "LD_LIBRARY_PATH"] {
+        assert!(outcome.stderr.contains(word), "{word} is not named: {outcome}");
+    }
+    runs(start(&program, &parts::cudnn("8.9.7")).run(), 8907);
+}
+
+fn cudnn_8_9_rejects_8_5() {
+    let project = program("real-8");
+    let (built, older) = (parts::cudnn("8.9.7"), parts::cudnn("8.5.0"));
+    build(&project, &built);
+    let program = project.built("release/real-8");
+    runs(start(&program, &built).run(), 8907);
+    refused(start(&program, &older).run(), "real_8", &[(&parts::folder(), "<parts>")]);
+}
+
+fn cudnn_9_15_rejects_9_1() {
+    let project = program("real-9");
+    let (built, older) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
+    build(&project, &built);
+    let program = project.built("release/real-9");
+    runs(start(&program, &built).run(), 91501);
+    refused(start(&program, &older).run(), "real_9", &[(&parts::folder(), "<parts>")]);
+}
+
+/// Compatible libraries produce no output: newer minors, the same files through symbolic links, the build of the same
+/// release for the other CUDA major.
+fn newer_cudnn_minors_run() {
+    let project = program("newer");
+    let built = parts::cudnn("9.15.1");
+    build(&project, &built);
+    let program = project.built("release/newer");
+    runs(start(&program, &parts::cudnn("9.17.1")).run(), 91701);
+    runs(start(&program, &parts::cudnn("9.28.0")).run(), 92800);
+    runs(start(&program, &parts::cudnn("9.15.1-cu12")).run(), 91501);
+    let farm = project.beside().join("farm");
+    layout::farm(&built, &farm);
+    runs(start(&program, &farm).run(), 91501);
+}
+
+/// The releases are fakes.
+fn cudnn_patches_are_interchangeable() {
+    let project = program("patches");
+    let cudnn = |patch: u32| {
+        let folder = project.beside().join(format!("cuDNN 9.15.{patch}"));
+        stand_in::cudnn(&folder, (9, 15, patch));
+        folder
+    };
+    build(&project, &cudnn(1));
+    for (patch, number) in [(0, 91500), (2, 91502)] {
+        runs(start(&project.built("release/patches"), &cudnn(patch)).run(), number);
+    }
+}
+
+/// Such a cuDNN aborts an unguarded process at the first call.
+fn cudnn_loader_alone_is_refused() {
+    for (name, version) in [("loader-9", "9.15.1"), ("loader-8", "8.9.7")] {
+        let project = program(name);
+        let (whole, loader) = (parts::cudnn(version), parts::cudnn(&format!("{version}-loader")));
+        build(&project, &whole);
+        let program = project.built(&format!("release/{name}"));
+        let bare = start(&program, &loader).env("CUDAGUARD", "off").run();
+        assert_eq!(bare.signal(), Some(6), "what the guard is there to foresee: {bare}");
+        let snapshot = name.replace('-', "_");
+        refused(start(&program, &loader).run(), &snapshot, &[(&parts::folder(), "<parts>")]);
+    }
+}
+
+/// The loader library is new enough, but the inner libraries next to it belong to an older release.
+fn mixed_inner_libraries_are_refused() {
+    let project = program("mixed");
+    let (built, older) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
+    build(&project, &built);
+    let mixed = Scratch::new("mixed-cudnn");
+    layout::link(&built.join("lib/libcudnn.so.9"), &mixed.join("lib/libcudnn.so.9"));
+    layout::farm(&older.join("lib"), &mixed.join("lib"));
+    refused(start(&project.built("release/mixed"), &mixed).run(), "mixed", &[(&mixed, "<mixed>")]);
+}
