@@ -11,7 +11,8 @@ use super::refused_starts::{NOTE_575, r535, r580};
 use super::scenario::{Scene, scene};
 
 pub(crate) fn tests() -> Vec<Test> {
-    let tables = [("good", good()), ("seen", seen()), ("places", places()), ("doubts", doubts())];
+    let tables =
+        [("compatible", compatible()), ("visible", visible()), ("locations", locations()), ("unknown", unknown())];
     let rows = tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.test(group)));
     rows.chain(tests![
         cudnn_with_eight_gpus_runs,
@@ -74,7 +75,7 @@ fn cudnn_with_eight_gpus_runs() {
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 
 /// Machines on which no NVIDIA code runs (level 0).
-fn good() -> Vec<Scene> {
+fn compatible() -> Vec<Scene> {
     vec![
         scene("machine code for the GPU", "model", r580(&[A100])).runs(0, ""),
         scene("machine code for a GPU of its major", "model", r580(&[A10])).runs(0, ""),
@@ -92,7 +93,7 @@ fn good() -> Vec<Scene> {
 }
 
 /// Selections of the visible GPUs.
-fn seen() -> Vec<Scene> {
+fn visible() -> Vec<Scene> {
     let two = || World { fastest: vec![1, 0], ..r580(&[T4, A100]) };
     let model = |name, world| scene(name, "model", world);
     vec![
@@ -121,7 +122,7 @@ fn seen() -> Vec<Scene> {
 }
 
 /// Locations of the driver, and different degrees of visibility.
-fn places() -> Vec<Scene> {
+fn locations() -> Vec<Scene> {
     let model = |name, world| scene(name, "model", world);
     let other = |n, gpu: &mut Gpu| {
         if n == 0 {
@@ -188,7 +189,7 @@ fn places() -> Vec<Scene> {
 }
 
 /// Unknown facts cause one probe. A driver that does not answer refuses no program.
-fn doubts() -> Vec<Scene> {
+fn unknown() -> Vec<Scene> {
     let model = |name, world| scene(name, "model", world);
     let manner = |manner, gpus: &[_]| r535(gpus).library(|library| library.manner = manner);
     vec![

@@ -1,4 +1,4 @@
-//! NCCL, which only its descriptor knows. The tests use the real library of the PyPI package, whose file name only contains
+//! NCCL, which only its descriptor knows. The tests use the real library of the pip package, whose file name only contains
 //! its major.
 
 use std::path::{Path, PathBuf};

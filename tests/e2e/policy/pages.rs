@@ -344,7 +344,7 @@ fn policy_keys_are_documented() {
     held("docs/reference/policy.md", &policy_page());
 }
 
-/// Compares a generated page with the tree, or writes it if CUDAGUARD_BLESS is set.
+/// Compares a generated page with the tree, or writes it if `CUDAGUARD_BLESS` is set.
 pub(crate) fn held(name: &str, page: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
     if std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty()) {
