@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The scenes of driver and GPU on a machine that has both, against the only judge that counts: the driver itself.
+# Compares the guard's verdicts with the real driver on a machine with a GPU.
 #
-#   tests/on-a-gpu.sh                 builds the programs and plays the scenes here
-#   tests/on-a-gpu.sh pack FOLDER     builds them into FOLDER, with this script, for a machine without toolkit or network
-#   FOLDER/on-a-gpu.sh FOLDER         plays the scenes there
+#   tests/on-a-gpu.sh             build the programs and run all scenes on this machine
+#   tests/on-a-gpu.sh pack DIR    build the programs into DIR, with this script, for a machine without a toolkit or a network
+#   DIR/on-a-gpu.sh DIR           run all scenes on that machine
 #
-# Each scene starts a program twice. With CUDAGUARD=off it loads its kernels on every GPU that it sees, and says what the
-# driver answered: that is the truth. With its guard it must then run in silence where at least one GPU took them, be refused
-# (78) where every GPU did not, and run in silence where there is none; what it says it cannot tell it may let pass. Status 0:
-# the guard was right each time; 1: it was not; 2: the scenes could not be played. What it prints is what a report of it should hold.
+# Each scene runs a program twice. With CUDAGUARD=off the program loads its kernels on every visible GPU and prints the driver's
+# result codes: these are the expected result. With its guard the program must exit with 78 if no GPU loads the kernels. It must
+# run and print nothing if at least one GPU loads them, or if there is no GPU. The guard may let a program run if its verdict is
+# "unknown". Status 0: all verdicts are correct; 1: a verdict is wrong; 2: the scenes could not run. Attach the output to a report.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -37,41 +37,41 @@ echo "libcuda: $(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | sed -n 's/
 nvidia-smi --query-gpu=index,name,compute_cap,driver_version,uuid,mig.mode.current --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
 env | grep -E '^(CUDA|NVIDIA)_' | sort || true
 
-wrong=0 played=0
+failures=0 count=0
 report=$(mktemp)
 trap 'rm -f "$report"; [ -z "${2-}" ] && [ -z "${1-}" ] && rm -rf "$folder"; true' EXIT
 
-# scene WORDS PROGRAM [VARIABLE=VALUE...]
+# scene TITLE PROGRAM [VARIABLE=VALUE...]
 scene() {
-    local words=$1 program=$folder/$2 truth expected said status=0 codes shown
+    local title=$1 program=$folder/$2 driver_output expected stderr status=0 codes summary
     shift 2
     [ -x "$program" ] || return 0
-    truth=$(env "$@" CUDAGUARD=off "$program" use 2>&1) || true
-    if grep -q 'kernels loaded, 0$' <<<"$truth"; then
+    driver_output=$(env "$@" CUDAGUARD=off "$program" use 2>&1) || true
+    if grep -q 'kernels loaded, 0$' <<<"$driver_output"; then
         expected=0
-    elif grep -q 'kernels loaded, ' <<<"$truth"; then
+    elif grep -q 'kernels loaded, ' <<<"$driver_output"; then
         expected=78
-    elif grep -qE '^cuInit (803|804)$' <<<"$truth" || { [ "$gpus" = yes ] && grep -q '^cuInit 34$' <<<"$truth"; }; then
+    elif grep -qE '^cuInit (803|804)$' <<<"$driver_output" || { [ "$gpus" = yes ] && grep -q '^cuInit 34$' <<<"$driver_output"; }; then
         expected=78
     elif [ "$(basename "$program")" = needy ]; then
         expected=78
     else
         expected=0
     fi
-    said=$(env "$@" CUDAGUARD_REPORT="$report" "$program" 2>&1 >/dev/null) || status=$?
+    stderr=$(env "$@" CUDAGUARD_REPORT="$report" "$program" 2>&1 >/dev/null) || status=$?
     codes=$(grep -o 'CG[0-9]*' "$report" | sort -u | paste -sd ' ' || true)
-    shown="status $status, level $(sed -n 's/.*"level":\([0-9]\).*/\1/p' "$report" | head -n 1)${codes:+, $codes}"
-    played=$((played + 1))
-    if [ "$status$expected" = 078 ] && [ -z "$said" ] && grep -q '"verdict":"unknown"' "$report"; then
-        printf 'open   %s: %s\n' "$words" "$shown"
-    elif [ "$status" != "$expected" ] || { [ "$status" = 0 ] && [ -n "$said" ]; }; then
-        wrong=$((wrong + 1))
-        printf 'WRONG  %s: %s, but the driver says:\n' "$words" "$shown"
-        sed 's/^/       | /' <<<"$truth"
-        sed 's/^/       > /' <<<"$said"
+    summary="status $status, level $(sed -n 's/.*"level":\([0-9]\).*/\1/p' "$report" | head -n 1)${codes:+, $codes}"
+    count=$((count + 1))
+    if [ "$status$expected" = 078 ] && [ -z "$stderr" ] && grep -q '"verdict":"unknown"' "$report"; then
+        printf 'unknown %s: %s\n' "$title" "$summary"
+    elif [ "$status" != "$expected" ] || { [ "$status" = 0 ] && [ -n "$stderr" ]; }; then
+        failures=$((failures + 1))
+        printf 'WRONG  %s: %s, but the driver answers:\n' "$title" "$summary"
+        sed 's/^/       | /' <<<"$driver_output"
+        sed 's/^/       > /' <<<"$stderr"
     else
-        printf 'right  %s: %s\n' "$words" "$shown"
-        if [ "$status" = 78 ]; then sed 's/^/       > /' <<<"$said"; fi
+        printf 'ok     %s: %s\n' "$title" "$summary"
+        if [ "$status" = 78 ]; then sed 's/^/       > /' <<<"$stderr"; fi
     fi
 }
 
@@ -99,20 +99,20 @@ for program in model robot runtime needy vision; do
     done
 done
 
-echo "== a child that uses CUDA, of a program whose guard has asked the driver"
-# A list that names a UUID's beginning is a doubt: the guard asks.
-ways=("${uuid:+CUDA_VISIBLE_DEVICES=${uuid:0:12}}" CUDA_VISIBLE_DEVICES=0)
-for way in "${ways[@]}"; do
-    if [ -n "$way" ]; then env "$way" CUDAGUARD=warn "$folder/model" fork 2>/dev/null || true; fi
+echo "== a forked child uses CUDA after the guard has probed the driver"
+# The guard starts its driver probe if CUDA_VISIBLE_DEVICES has a prefix of a UUID.
+settings=("${uuid:+CUDA_VISIBLE_DEVICES=${uuid:0:12}}" CUDA_VISIBLE_DEVICES=0)
+for setting in "${settings[@]}"; do
+    if [ -n "$setting" ]; then env "$setting" CUDAGUARD=warn "$folder/model" fork 2>/dev/null || true; fi
 done
 
-echo "== a hundred starts, milliseconds each"
+echo "== milliseconds per start, mean of 100 starts"
 for mode in off enforce off enforce; do
     began=$(date +%s%N)
     for ((k = 0; k < 100; k++)); do CUDAGUARD=$mode "$folder/model" >/dev/null 2>&1 || true; done
     printf 'CUDAGUARD=%-8s %s\n' "$mode" "$(awk "BEGIN { printf \"%.3f\", ($(date +%s%N) - $began) / 1e8 }")"
 done
 
-echo "== $played scenes, $wrong of them judged wrongly"
-[ "$played" -gt 0 ] || exit 2
-[ "$wrong" = 0 ]
+echo "== $count scenes, $failures of them judged wrongly"
+[ "$count" -gt 0 ] || exit 2
+[ "$failures" = 0 ]

@@ -1,5 +1,5 @@
-/* A libcuda for any driver and any GPUs: fake.h tells how it is told what it is. It honours CUDA_VISIBLE_DEVICES (indices,
- * beginnings of UUIDs, MIG) and CUDA_DEVICE_ORDER. With COMPAT_NOTE it carries the note of a cuda-compat package. */
+/* A fake libcuda for any driver version and any GPUs; fake.h describes its configuration. It implements CUDA_VISIBLE_DEVICES
+ * (indices, prefixes of UUIDs, MIG) and CUDA_DEVICE_ORDER. COMPAT_NOTE adds the ELF note of a cuda-compat package. */
 #include "fake.h"
 
 #include <unistd.h>
@@ -9,10 +9,11 @@ __asm__(".pushsection .note.cuda.fwd_compatibility,\"a\",%note\n.balign 4\n.long
         ".asciz \"NVIDIA Corporation\"\n.balign 4\n1: .ascii \"" COMPAT_NOTE "\"\n2: .balign 4\n.popsection\n");
 #endif
 
-static int ready, visible, shown[MOST], current;
+static int ready, visible, shown[MAX_GPUS], current;
 
-/* The instances of a GPU in MIG mode count as one: a process sees the first, or the one that is named. */
-static int named(const char *name, size_t length) {
+/* Returns the GPU that an entry of CUDA_VISIBLE_DEVICES names, or -1. The instances of a GPU in MIG mode count as one: a
+ * process sees the first instance, or the one that is find_gpu. */
+static int find_gpu(const char *name, size_t length) {
   char *end;
   long n = strtol(name, &end, 10);
   int k, hit = -1, several = 0;
@@ -29,26 +30,26 @@ static void prepare(void) {
   if (ready++) return;
   if (order && !strcmp(order, "PCI_BUS_ID")) fake.ordered = 0;
   for (int k = 0; !list && k < fake.gpus; k++) shown[visible++] = fake.ordered ? fake.order[k] : k;
-  while (list && *list && visible < MOST) {
+  while (list && *list && visible < MAX_GPUS) {
     size_t length = strcspn(list, ",");
-    int n = named(list, length);
-    if (n < 0) break; /* the first that is not valid hides what follows */
+    int n = find_gpu(list, length);
+    if (n < 0) break; /* An invalid entry hides itself and all entries after it. */
     shown[visible++] = n;
     list += length + (list[length] == ',');
   }
   for (int k = 0; k < visible; k++)
-    if (fake.gpu[shown[k]].mig[0]) shown[0] = shown[k], visible = 1; /* no more than one instance, and nothing beside it */
+    if (fake.gpu[shown[k]].mig[0]) shown[0] = shown[k], visible = 1; /* A process sees one instance and no other GPU. */
 }
 
 __attribute__((constructor)) static void loaded(void) {
   fake_read();
-  if (fake.manner == CRASHES_EARLY) abort();
-  for (; fake.manner == HANGS_EARLY;) pause();
+  if (fake.mode == CRASHES_IN_LOAD) abort();
+  for (; fake.mode == HANGS_IN_LOAD;) pause();
 }
 
 int cuDriverGetVersion(int *to) {
   prepare();
-  if (fake.answer == 34) return 34;
+  if (fake.result == 34) return 34;
   *to = fake.cuda;
   return 0;
 }
@@ -59,13 +60,13 @@ int cuInit(unsigned flags) {
   (void)flags;
   prepare();
   if (fake.log[0] && (log = fopen(fake.log, "a"))) fputs("cuInit\n", log), fclose(log);
-  if (first && first != getpid()) return 3; /* CUDA does not live on in a child of the process that began it */
+  if (first && first != getpid()) return 3; /* CUDA does not work in a forked child of the process that initialized it. */
   first = getpid();
-  if (fake.manner == CRASHES) abort();
-  for (; fake.manner == HANGS;) pause();
-  if (fake.manner == TALKS) puts("a driver that talks"), fputs("a driver that talks\n", stderr), fflush(stdout);
-  if (fake.manner == ENDS) exit(3);
-  return fake.answer ? fake.answer : visible ? 0 : 100;
+  if (fake.mode == CRASHES) abort();
+  for (; fake.mode == HANGS;) pause();
+  if (fake.mode == PRINTS) puts("a driver that talks"), fputs("a driver that talks\n", stderr), fflush(stdout);
+  if (fake.mode == EXITS) exit(3);
+  return fake.result ? fake.result : visible ? 0 : 100;
 }
 
 int cuDeviceGetCount(int *to) {
@@ -104,7 +105,7 @@ int cuDeviceGetPCIBusId(char *to, int size, int n) {
   return 0;
 }
 
-/* `GPU-00000001-0000-...` as its sixteen bytes. */
+/* Converts `GPU-00000001-0000-...` to 16 bytes. */
 static void put_uuid(const char *text, unsigned char *to) {
   int at = 0;
   unsigned byte;
@@ -113,14 +114,14 @@ static void put_uuid(const char *text, unsigned char *to) {
   while (at < 16) to[at++] = 0;
 }
 
-/* Of the GPU. */
+/* Returns the UUID of the GPU, even if it is a MIG instance. */
 int cuDeviceGetUuid(unsigned char *to, int n) {
   if (n < 0 || n >= visible) return 101;
   put_uuid(fake.gpu[shown[n]].uuid, to);
   return 0;
 }
 
-/* Of the MIG instance, where it is one. */
+/* Returns the UUID of the MIG instance, or of the GPU if it is not in MIG mode. */
 int cuDeviceGetUuid_v2(unsigned char *to, int n) {
   if (n < 0 || n >= visible) return 101;
   put_uuid(fake.gpu[shown[n]].mig[0] ? fake.gpu[shown[n]].mig : fake.gpu[shown[n]].uuid, to);
@@ -140,7 +141,7 @@ int cuCtxSetCurrent(void *context) {
   return 0;
 }
 
-/* nvcc's own look at the GPUs (`-arch=native`) goes on only where it is there. */
+/* nvcc's detection of GPUs (`-arch=native`) needs this function. */
 int cuGetErrorName(int error, const char **to) {
   *to = error == 100 ? "CUDA_ERROR_NO_DEVICE" : error ? "CUDA_ERROR_UNKNOWN" : "CUDA_SUCCESS";
   return 0;
@@ -151,8 +152,8 @@ static unsigned u32_at(const unsigned char *p) { return u16_at(p) | u16_at(p + 2
 
 static int is_one(const char *name) { return getenv(name) && !strcmp(getenv(name), "1"); }
 
-/* Of a container alone: what the entries say, by the rules of plain architectures. 209 no code, 221 no compiler of PTX, 222
- * PTX that is too new, 223 PTX that may not be compiled. */
+/* Accepts a fatbin container only, and applies the rules of architectures without a suffix. Returns 209 if it has no code for
+ * the GPU, 221 if the PTX compiler is missing, 222 if the PTX is too new, 223 if PTX JIT compilation is disabled. */
 int cuModuleLoadData(void **to, const void *image) {
   const unsigned char *p = (const unsigned char *)image, *end;
   unsigned cc = visible ? (unsigned)(fake.gpu[shown[current]].cc >> 8) * 10 + (unsigned)(fake.gpu[shown[current]].cc & 255) : 0;

@@ -1,10 +1,10 @@
-/* A libnvidia-ml for any driver and any GPUs: fake.h tells how it is told what it is. It knows every GPU, whatever
- * CUDA_VISIBLE_DEVICES says, in the order of the bus. */
+/* A fake libnvidia-ml for any driver version and any GPUs; fake.h describes its configuration. It returns every GPU in the
+ * order of the PCI bus and ignores CUDA_VISIBLE_DEVICES. */
 #include "fake.h"
 
 enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7 };
 
-/* nvmlPciInfo_t, as nvml.h has it. */
+/* nvmlPciInfo_t of nvml.h. */
 struct pci {
   char short_id[16];
   unsigned domain, bus, device, device_id, subsystem_id;
@@ -20,8 +20,8 @@ static int text(char *to, unsigned size, const char *from) {
   return SUCCESS;
 }
 
-/* A handle points to the GPU's number, one up. */
-static int number(const void *handle) {
+/* Returns the index of the GPU of a handle, or -1. A handle is the index plus 1. */
+static int gpu_index(const void *handle) {
   long n = (long)handle - 1;
   return users && n >= 0 && n < fake.gpus ? (int)n : -1;
 }
@@ -77,17 +77,17 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned n, void **to) {
 }
 
 int nvmlDeviceGetName(const void *handle, char *to, unsigned size) {
-  int n = number(handle);
+  int n = gpu_index(handle);
   return n < 0 ? INVALID_ARGUMENT : text(to, size, fake.gpu[n].name);
 }
 
 int nvmlDeviceGetUUID(const void *handle, char *to, unsigned size) {
-  int n = number(handle);
+  int n = gpu_index(handle);
   return n < 0 ? INVALID_ARGUMENT : text(to, size, fake.gpu[n].uuid);
 }
 
 int nvmlDeviceGetIndex(const void *handle, unsigned *to) {
-  int n = number(handle);
+  int n = gpu_index(handle);
   if (n < 0) return INVALID_ARGUMENT;
   *to = (unsigned)n;
   return SUCCESS;
@@ -96,7 +96,7 @@ int nvmlDeviceGetIndex(const void *handle, unsigned *to) {
 int nvmlDeviceGetMinorNumber(const void *handle, unsigned *to) { return nvmlDeviceGetIndex(handle, to); }
 
 int nvmlDeviceGetCudaComputeCapability(const void *handle, int *major, int *minor) {
-  int n = number(handle);
+  int n = gpu_index(handle);
   if (n < 0) return INVALID_ARGUMENT;
   *major = fake.gpu[n].cc >> 8;
   *minor = fake.gpu[n].cc & 255;
@@ -104,7 +104,7 @@ int nvmlDeviceGetCudaComputeCapability(const void *handle, int *major, int *mino
 }
 
 int nvmlDeviceGetPciInfo_v3(const void *handle, struct pci *to) {
-  int n = number(handle);
+  int n = gpu_index(handle);
   unsigned function = 0;
   if (n < 0) return INVALID_ARGUMENT;
   memset(to, 0, sizeof *to);
@@ -115,7 +115,7 @@ int nvmlDeviceGetPciInfo_v3(const void *handle, struct pci *to) {
 }
 
 int nvmlDeviceGetMigMode(const void *handle, unsigned *current, unsigned *pending) {
-  int n = number(handle);
+  int n = gpu_index(handle);
   if (n < 0) return INVALID_ARGUMENT;
   *current = *pending = fake.gpu[n].mig[0] != 0;
   return SUCCESS;
