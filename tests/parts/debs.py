@@ -1,7 +1,7 @@
-"""Files out of Debian packages, without installing them.
+"""Extracts files from Debian packages without installing them.
 
-apt fetches them (its own mirrors and keys; only the component list is widened, in a private sources list), and they are
-unpacked here as they are read: neither root nor dpkg is needed, and nothing but the wanted files is written.
+apt downloads the packages with its configured mirrors and keys; a private sources list adds components. This module unpacks
+them as a stream. It needs neither root nor dpkg, and writes only the selected files.
 """
 import glob, hashlib, os, re, shutil, subprocess, tarfile
 
@@ -9,7 +9,7 @@ from wheels import Unreachable, persist
 
 
 def mirrors():
-    """(address, suite) of the Debian mirrors that this machine's apt uses."""
+    """Returns (address, suite) of each Debian mirror in the configuration of apt."""
     found = []
     for path in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*.list"))]:
         if os.path.exists(path):
@@ -27,20 +27,20 @@ def mirrors():
 
 
 def fetch(packages, suite, or_newer, downloads):
-    """Downloads `packages`, each "name=version" or "name:architecture=version"; returns their files, and whether all are
-    of these very versions.
+    """Downloads `packages`, each "name=version" or "name:architecture=version". Returns their files, and whether all have
+    exactly these versions.
 
-    Debian keeps only the newest version of a package in a release: with `or_newer` that one is taken where the pinned one
-    is gone, vouched for by apt's signatures alone. A library whose name holds its version is then one of another number.
+    Debian keeps only the newest version of a package in a release. With `or_newer` a newer version replaces one that is no
+    longer available; only apt's signatures then verify it. The name of a library package may contain another version.
     """
     if not shutil.which("apt-get"):
-        raise Unreachable("%s: this machine has no apt-get" % packages[0])
+        raise Unreachable("%s: apt-get is not installed" % packages[0])
     known = mirrors()
-    # A mirror of one release has the others too; the archive of security updates is another.
+    # A mirror of one release also has the others, but the archive of security updates does not.
     known.sort(key=lambda mirror: mirror[1] != suite)
     address = next((address for address, name in known if name == suite or "-" not in name + suite), None)
     if address is None:
-        raise Unreachable("%s: apt on this machine knows no mirror of Debian %s" % (packages[0], suite))
+        raise Unreachable("%s: apt on this machine has no mirror of Debian %s" % (packages[0], suite))
     for folder in ("lists/partial", "cache/archives/partial"):
         os.makedirs(os.path.join(downloads, folder), exist_ok=True)
     with open(os.path.join(downloads, "sources.list"), "w") as sources:
@@ -61,10 +61,10 @@ def fetch(packages, suite, or_newer, downloads):
         return done.stdout
 
     def newest(name):
-        """This name with the highest number that the release has in the place of its own."""
+        """Returns the package with the highest version in its name that the release has."""
         pattern = "[0-9.]+".join(re.escape(text) for text in re.split(r"[\d.]+", name))
-        said = run("apt-cache", "--names-only", "search", "^%s$" % pattern)
-        names = [line.split()[0] for line in said.splitlines()]
+        output = run("apt-cache", "--names-only", "search", "^%s$" % pattern)
+        names = [line.split()[0] for line in output.splitlines()]
         return max(names, key=lambda one: [int(number) for number in re.findall(r"\d+", one)], default=name)
 
     persist(lambda: run("apt-get", "update", "-oAPT::Update::Error-Mode=any"), "apt-get update")
@@ -86,22 +86,22 @@ def fetch(packages, suite, or_newer, downloads):
 
 
 def content(deb):
-    """The package's `data.tar`, as a tar stream: an `ar` archive of three members."""
+    """Opens `data.tar` of a package as a tar stream. A package is an `ar` archive of three members."""
     file = open(deb, "rb")
     if file.read(8) != b"!<arch>\n":
-        raise ValueError("%s is no Debian package" % deb)
+        raise ValueError("%s is not a Debian package" % deb)
     while header := file.read(60):
         name, size = header[:16].strip().rstrip(b"/"), int(header[48:58])
         if name.startswith(b"data.tar"):
             kind = {b".xz": "xz", b".gz": "gz", b"": ""}[name[len(b"data.tar"):]]
             return tarfile.open(fileobj=file, mode="r|" + kind)
         file.seek(size + size % 2, 1)
-    raise ValueError("%s holds no data.tar" % deb)
+    raise ValueError("%s has no data.tar" % deb)
 
 
 def take(packages, suite, or_newer, wanted, downloads, into):
-    """Unpacks what `wanted` maps to a place below `into`; returns {place: sha256, or "-> target" of a link}, and whether
-    the packages were the pinned ones."""
+    """Unpacks the files that `wanted` maps to a place below `into`. Returns {place: sha256, or "-> target" of a link}, and
+    whether the packages have the pinned versions."""
     digests = {}
     files, pinned = fetch(packages, suite, or_newer, downloads)
     for deb in files:

@@ -1,17 +1,18 @@
-"""What packages and wheels leave out, compared with an installed toolkit or cuDNN."""
+"""Completes components: adds what an installed toolkit or cuDNN has and its packages and wheels do not. The field `finish` of
+parts.json names one of these functions."""
 import glob, os, re, shutil, subprocess, tempfile
 
 CC = os.environ.get("CC", "cc")
 
 
-# What a machine must have for a part to be finished, and the packages of Debian's that have it.
-NEEDS = {"rust_cross": (["/usr/bin/x86_64-w64-mingw32-dlltool", "/usr/lib/x86_64-linux-musl/libc.a"],
+# Files that a function needs on this machine, and the Debian packages that contain them.
+PREREQUISITES = {"rust_cross": (["/usr/bin/x86_64-w64-mingw32-dlltool", "/usr/lib/x86_64-linux-musl/libc.a"],
                         "musl-tools gcc-mingw-w64-x86-64-win32")}
 
 
-def lacking(part):
-    """Why this machine cannot finish a part, or nothing."""
-    files, packages = NEEDS.get(part, ([], ""))
+def missing_prerequisites(part):
+    """Returns why this machine cannot complete a component, or an empty string."""
+    files, packages = PREREQUISITES.get(part, ([], ""))
     absent = [file for file in files if not os.path.exists(file)]
     return "this machine has no %s (apt install %s)" % (" and no ".join(absent), packages) if absent else ""
 
@@ -22,8 +23,8 @@ def link(target, path):
         os.symlink(target, path)
 
 
-def compiled(source, soname, path):
-    """A shared library of this C text."""
+def compile_library(source, soname, path):
+    """Compiles a shared library from C source text."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "x.c"), "w") as file:
@@ -33,25 +34,25 @@ def compiled(source, soname, path):
 
 
 def development_links(folder):
-    """libX.so beside each libX.so.N."""
+    """Creates libX.so next to each libX.so.N."""
     for name in os.listdir(folder):
         if ".so." in name:
             link(name, os.path.join(folder, name.partition(".so.")[0] + ".so"))
 
 
 def toolkit_of_wheels(root, version):
-    """A toolkit root as NVIDIA's installer lays it out, from the wheels' one."""
+    """Gives the files of wheels the layout of NVIDIA's installer."""
     link("lib", os.path.join(root, "lib64"))
     link("../../include", os.path.join(root, "targets/x86_64-linux/include"))
     link("../../lib", os.path.join(root, "targets/x86_64-linux/lib"))
     link("../../lib/libnvvm.so.4", os.path.join(root, "nvvm/lib64/libnvvm.so"))
     development_links(os.path.join(root, "lib"))
-    # No wheel has the linker's stub of the driver library: every function that cuda.h declares, answering 34
+    # No wheel has the stub of libcuda for the linker. Every function that cuda.h declares returns 34
     # (CUDA_ERROR_STUB_LIBRARY).
     text = open(os.path.join(root, "include/cuda.h"), errors="replace").read()
     names = set(re.findall(r"^(?:extern +)?CUresult +CUDAAPI +(cu\w+)", text, re.M))
     names |= set(re.findall(r"^ *# *define +cu[A-Z]\w* +(?:__CUDA_API_PT(?:DS|SZ)\()?(cu[A-Z]\w*)", text, re.M))
-    compiled("".join("int %s(void){return 34;}\n" % name for name in sorted(names)), "libcuda.so.1",
+    compile_library("".join("int %s(void){return 34;}\n" % name for name in sorted(names)), "libcuda.so.1",
              os.path.join(root, "lib/stubs/libcuda.so"))
     with open(os.path.join(root, "version.json"), "w") as file:
         file.write('{"cuda": {"name": "CUDA SDK", "version": "%s"},\n'
@@ -59,7 +60,7 @@ def toolkit_of_wheels(root, version):
 
 
 def toolkit_of_debian(root, version):
-    """Debian's nvcc.profile has absolute paths of its own layout."""
+    """Replaces Debian's nvcc.profile, which has absolute paths of Debian's layout."""
     link("lib64", os.path.join(root, "lib"))
     with open(os.path.join(root, "bin/nvcc.profile"), "w") as profile:
         profile.write("""TOP              = $(_HERE_)/..
@@ -74,19 +75,19 @@ PTXAS_FLAGS     +=
 
 
 def cmake(root, version):
-    """A wheel's files are for an installer to make executable."""
+    """Makes the programs executable, which an installer of wheels does."""
     for name in ("cmake", "ctest"):
         os.chmod(os.path.join(root, "bin", name), 0o755)
 
 
 def program(root, version):
-    """The same for each program in bin/."""
+    """Makes each program in bin/ executable."""
     for name in os.listdir(os.path.join(root, "bin")):
         os.chmod(os.path.join(root, "bin", name), 0o755)
 
 
 def make(root, version):
-    """Makefiles call `$(MAKE)` as make itself was called, without quotes: by its name alone a folder may have a blank."""
+    """Adds a wrapper that starts make by its name. Makefiles use `$(MAKE)` without quotes, so its path must have no blank."""
     os.mkdir(os.path.join(root, "libexec"))
     os.rename(os.path.join(root, "bin/make"), os.path.join(root, "libexec/make"))
     with open(os.path.join(root, "bin/make"), "w") as file:
@@ -95,7 +96,7 @@ def make(root, version):
 
 
 def meson(root, version):
-    """The program that pip would write."""
+    """Creates the program that pip creates from the entry point of the wheel."""
     os.makedirs(os.path.join(root, "bin"), exist_ok=True)
     with open(os.path.join(root, "bin/meson"), "w") as file:
         file.write("#!/usr/bin/env python3\nimport os, sys\n"
@@ -107,39 +108,39 @@ def meson(root, version):
 
 
 def headers(root, version):
-    """Complete as it comes."""
+    """Complete without changes."""
 
 
 def python(root, version):
-    """Complete as it comes."""
+    """Complete without changes."""
 
 
 def consumers(root, version):
-    """Complete as it comes."""
+    """Complete without changes."""
 
 
 def project(root, version):
-    """Complete as it comes, and left as it is."""
+    """Complete without changes."""
 
 
 def cudnn(root, version):
-    """The development link; and for cuDNN 8.5 to 8.7 empty stand-ins of the cuBLAS that its inner library needs."""
+    """Adds the development link, and for cuDNN 8.5 to 8.7 empty stubs of the cuBLAS libraries that its sublibrary needs."""
     development_links(os.path.join(root, "lib"))
     if version < "8.8" and os.path.exists(os.path.join(root, "lib/libcudnn_ops_infer.so.8")):
         for soname in ("libcublas.so.11", "libcublasLt.so.11"):
-            compiled("", soname, os.path.join(root, "stand-in", soname))
+            compile_library("", soname, os.path.join(root, "stand-in", soname))
 
 
 def driver(root, version):
-    """Nothing to add."""
+    """Complete without changes."""
 
 
 def assembler(root, version):
-    """Nothing to add: before CUDA 13 no wheel has the rest of the compiler."""
+    """Complete without changes: before CUDA 13 no wheel has the rest of the compiler."""
 
 
 def library(root, version):
-    """Nothing to add: it is read, never linked to."""
+    """Complete without changes: tests read the library and never link to it."""
 
 
 STD = "-Zbuild-std=std,panic_abort,panic_unwind"
@@ -149,12 +150,12 @@ FROM_SOURCE = {
     "x86_64-pc-windows-gnu": STD,
     "wasm32-unknown-unknown": STD,
     "powerpc64-unknown-linux-musl": CORE,  # big-endian, and lld can link it
-    "armv7-unknown-linux-gnueabihf": CORE,  # of 32 bits
+    "armv7-unknown-linux-gnueabihf": CORE,  # 32-bit
 }
 
 
 def rust_oldest(root, version):
-    """A rustc of another Debian release than this machine's: started by its own loader, with its own C library."""
+    """Adds a wrapper for a rustc of another Debian release, which needs the dynamic linker and the C library of that release."""
     rustc = os.path.join(root, "bin/rustc")
     os.makedirs(os.path.dirname(rustc))
     with open(rustc, "w") as file:
@@ -165,17 +166,17 @@ def rust_oldest(root, version):
 
 
 def rust_cross(root, version):
-    """A rustc that finds its own libraries, and from source the standard library of those targets that Debian has none
-    for. It is compiled with whatever cargo there is; nothing of it is ever measured, so it is not optimized."""
+    """Adds a wrapper for rustc that sets its library path, and compiles the standard library for the targets that Debian does
+    not package. It is not optimized, because no benchmark uses it."""
     rustc, rustlib = os.path.join(root, "bin/rustc"), os.path.join(root, "lib/rustlib")
     os.makedirs(os.path.dirname(rustc))
     with open(rustc, "w") as file:
         file.write('#!/bin/sh\nroot=${0%/*}/..\n'
                    'LD_LIBRARY_PATH=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec "$root/libexec/rustc" "$@"\n')
     os.chmod(rustc, 0o755)
-    kept = re.compile("(?!CARGO|RUST|MAKE|CC$|CFLAGS)|CARGO_HOME|CARGO_BUILD_JOBS|RUSTUP")
-    environment = {name: value for name, value in os.environ.items() if kept.match(name)}
-    # RUSTC_BOOTSTRAP: how else than as the compiler's own build does could a standard library be compiled?
+    passed_on = re.compile("(?!CARGO|RUST|MAKE|CC$|CFLAGS)|CARGO_HOME|CARGO_BUILD_JOBS|RUSTUP")
+    environment = {name: value for name, value in os.environ.items() if passed_on.match(name)}
+    # RUSTC_BOOTSTRAP: the standard library uses unstable features, which a stable compiler allows only with this variable.
     environment |= {"RUSTC": rustc, "RUSTC_BOOTSTRAP": "1", "CARGO_NET_OFFLINE": "true", "CARGO_INCREMENTAL": "0",
                     "CARGO_PROFILE_DEV_DEBUG": "0"}
     library = os.path.join(rustlib, "src/rust/library")
@@ -206,7 +207,7 @@ def rust_cross(root, version):
                 if not os.path.basename(file).startswith("libnothing-"):
                     shutil.copy(file, place)
             shutil.rmtree(made)
-    # What a target of Windows and of musl has in its folder, as it comes from the makers of Rust.
+    # Add the object files that Rust's own distribution has in the directories of the Windows and musl targets.
     for name in ("rsbegin", "rsend"):
         place = os.path.join(rustlib, "x86_64-pc-windows-gnu/lib", name + ".o")
         run(rustc, "--target", "x86_64-pc-windows-gnu", "--emit", "obj", "-o", place, library + "/rtstartup/%s.rs" % name)
@@ -217,8 +218,8 @@ def rust_cross(root, version):
     for name in ("crtbegin.o", "crtbeginS.o", "crtend.o", "crtendS.o", "libgcc_eh.a"):
         path = subprocess.run([CC, "-print-file-name=" + name], stdout=subprocess.PIPE, text=True, check=True).stdout
         shutil.copy(path.strip(), contained)
-    # The unwinder of gcc asks glibc for something that musl lacks, and does without where the answer is no. A panic does
-    # not get through it.
+    # The unwinder of gcc calls _dl_find_object, which musl does not have. With a function that returns -1 it uses another
+    # method. Unwinding of panics does not work with it.
     os.rename(contained + "/libgcc_eh.a", contained + "/libunwind.a")
     with tempfile.TemporaryDirectory() as folder:
         with open(folder + "/no.c", "w") as file:

@@ -1,49 +1,50 @@
 #!/usr/bin/env python3
-"""Holds what `inspect` and `verify` say of public packages against what is publicly known of them. See --help."""
+"""Compares the output of `inspect` and `verify` for public packages with published facts. See --help."""
 import argparse, functools, json, os, resource, shutil, subprocess, sys, tempfile, time, urllib.request
 
 import wheels
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HELP = """The packages of public_packages.json come one after the other and are removed again: some have a gigabyte. Nothing is
-installed. Wheels come by way of pip, as it is configured on this machine, packages of conda's from where rattler (of the part
-`consumers`: fetch.py consumers) has their channel. A row names a package, the digest of its file and what is known:
+HELP = """Downloads the packages of public_packages.json one by one and removes each after the check, because some have a gigabyte.
+Installs nothing. pip downloads wheels with its configuration on this machine. rattler (in the component `consumers` of fetch.py)
+provides the addresses of conda packages. A row names a package, the checksum of its file and the published facts:
 
-  archs      what its builders say that it has code for (`library`: in this member); it may have more, from what is linked in
-  holds      NVIDIA's libraries that are in it, with their releases
-  elsewhere  those that it must find elsewhere
-  pins       the releases that its METADATA requires
-  warns      what in it cannot be read, as a piece of the warning
-  one_of     the CUDA majors for each of which it has a library of its own
-  runs       [driver, GPU]: known to run there; refused: known not to
-  findings   what does not fit in it, as a piece of the finding's text; what else is told as a warning is wrong
-  known      where that is known from
-  depends    of a package of conda's: what it requires, as people's lock files have it
-  of         the wheels whose libraries are the same as those in it, where they stand in both, and the release in their files' names
+  archs      GPU architectures that its builders state (`library`: in this member); linked libraries may add more
+  holds      NVIDIA libraries in the package, with their releases
+  elsewhere  NVIDIA libraries that it loads from elsewhere
+  pins       releases that its METADATA requires
+  warns      part of the warning about a member that `inspect` cannot read
+  one_of     CUDA major versions for each of which it has a separate library
+  runs       [driver, GPU] on which it is known to run; refused: on which it is known to fail
+  findings   part of the message of each expected finding; every other warning is an error
+  known      sources of these facts
+  depends    requirements of a conda package, from published lock files
+  of         wheels with the same libraries, the directories in both, and the release in the names of the files
 
-Where conda's servers cannot be reached, a package with `of` is made here, as its recipe makes it of NVIDIA's archives: by
-rattler-build, of what conda's own requires and of the wheels' libraries. That is said, and is not the file that conda has.
+If the conda servers cannot be reached, rattler-build creates a package with `of` from the libraries of the wheels and the
+requirements in `depends`, as its recipe does. The output says so. It is not the published file.
 
-status: 0 all is as it is known, 1 something is not, or a package is not what was recorded, 3 one could not be had"""
-LARGE = 500 << 20  # of a smaller one the time tells little
-# So many times the processor time of what unpacks all and looks at nothing: Python's zipfile, and rattler, whose Zstandard is in C.
-UNPACKING = {"wheel": 1.5, "conda": 2.0}
+status: 0 no differences, 1 differences or a wrong checksum, 3 a package could not be downloaded"""
+LARGE = 500 << 20  # the time of a smaller package is too short to measure
+# Limit for `inspect`: a multiple of the processor time of a program that only unpacks (Python's zipfile; rattler, which uses the
+# C library of Zstandard).
+MAX_TIMES_UNPACKING = {"wheel": 1.5, "conda": 2.0}
 
 
 @functools.cache
 def consumers():
-    """Where rattler and rattler-build lie."""
+    """Returns the directory of rattler and rattler-build."""
     parts = os.environ.get("CUDAGUARD_PARTS") or os.path.join(HERE, "..", "..", "target", "parts")
     lib = os.path.join(parts, "consumers", "lib")
     if not os.path.isdir(lib):
-        raise wheels.Unreachable("the part `consumers` is not in %s (tests/parts/fetch.py --into ... consumers)" % parts)
+        raise wheels.Unreachable("the component `consumers` is not in %s (tests/parts/fetch.py --into ... consumers)" % parts)
     sys.dont_write_bytecode = True
     sys.path.insert(0, lib)
     return lib
 
 
 def conda(name, folder):
-    """The path of a package of conda's, downloaded."""
+    """Downloads a conda package and returns its path."""
     consumers()
     from rattler import Channel
     channel, _, place = name.partition("/")
@@ -57,9 +58,9 @@ def conda(name, folder):
     return path
 
 
-def made_here(row, folder):
-    """A package as its recipe makes it: its libraries with their whole release in their names and a link for the loader, and where
-    they lie below `targets/`, a link in `lib/`, too."""
+def assemble_conda(row, folder):
+    """Creates a conda package as its recipe does: libraries with the full release in their names, a link with the soname, and
+    for libraries below `targets/` also a link in `lib/`."""
     consumers()
     from rattler_build import ArchiveType, assemble_package
     _, subdir, file = row["conda"].split("/")
@@ -96,8 +97,8 @@ def made_here(row, folder):
     return str(made.path)
 
 
-def had(row, folder):
-    """The path of a row's package, and whether it is the public one."""
+def provide(row, folder):
+    """Returns the path of a row's package, and whether it is the published file."""
     if "wheel" in row:
         return wheels.download(row["wheel"], folder, python=row.get("python", "3.11")), True
     try:
@@ -105,11 +106,12 @@ def had(row, folder):
     except wheels.Unreachable:
         if "of" not in row:
             raise
-        return made_here(row, folder), False
+        return assemble_conda(row, folder), False
 
 
 def title(row):
     return row.get("wheel") or row["conda"]
+
 
 UNPACK = """
 import sys
@@ -119,16 +121,16 @@ extract(*sys.argv[2:])
 """
 
 
-def call(words):
-    """The outcome, and the seconds of processor time that it took."""
+def call(command):
+    """Runs a command. Returns the completed process and its processor time in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def judged(command, path, machines):
-    """The verdict for each [driver, GPU], and its findings."""
+def verify(command, path, machines):
+    """Returns errors, and the verdict and findings for each [driver, GPU]."""
     verdicts = []
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as hosts:
         for driver, gpu in machines:
@@ -139,125 +141,125 @@ def judged(command, path, machines):
     if done.returncode not in (0, 1):
         return ["status %d: %s" % (done.returncode, done.stderr.strip())], []
     for line in done.stdout.splitlines():
-        told = json.loads(line)
-        if "verdict" in told:
-            verdicts.append((told["verdict"], [(one["code"], one["severity"], one["message"].splitlines()[0]) for one in
-                                              told.get("findings", [])]))
+        result = json.loads(line)
+        if "verdict" in result:
+            verdicts.append((result["verdict"], [(one["code"], one["severity"], one["message"].splitlines()[0]) for one in
+                                                result.get("findings", [])]))
     return [], verdicts
 
 
-def check(command, row, path, answers):
-    """What is not as it is known, in words."""
+def check(command, row, path, results):
+    """Returns the differences between a row and the output for its package, as text. Appends a record to `results`."""
     done, seconds = call([command, "inspect", "--json", path])
     if done.returncode:
         return ["inspect: status %d: %s" % (done.returncode, done.stderr.strip())]
     known = row.get("warns", [])
     warnings = done.stderr.splitlines()
-    wrong = ["inspect warns: " + line for line in warnings if not any(text in line for text in known)]
-    wrong += ["inspect does not warn: " + text for text in known if not any(text in line for line in warnings)]
-    told = json.loads(done.stdout)
+    differences = ["inspect warns: " + line for line in warnings if not any(text in line for text in known)]
+    differences += ["inspect does not warn: " + text for text in known if not any(text in line for line in warnings)]
+    report = json.loads(done.stdout)
     size = os.path.getsize(path)
     if size > LARGE:
         _, unpacking = call([sys.executable, "-m", "zipfile", "-t", path] if "wheel" in row else
                             [sys.executable, "-c", UNPACK, consumers(), path, os.path.join(os.path.dirname(path), "unpacked")])
-        if seconds > UNPACKING["wheel" if "wheel" in row else "conda"] * unpacking:
-            wrong.append("inspect took %.1f s of processor time, unpacking %.1f s" % (seconds, unpacking))
+        if seconds > MAX_TIMES_UNPACKING["wheel" if "wheel" in row else "conda"] * unpacking:
+            differences.append("inspect took %.1f s of processor time, unpacking %.1f s" % (seconds, unpacking))
 
     def archs_of(member):
         return {entry["arch"] for entry in member["kernels"].get("entries", []) if "arch" in entry}
-    members = [member for member in told["members"] if member["name"].split("/")[-1].startswith(row.get("library", ""))]
+    members = [member for member in report["members"] if member["name"].split("/")[-1].startswith(row.get("library", ""))]
     archs = set().union(*map(archs_of, members))
     holds = {}
-    for member in told["members"]:
+    for member in report["members"]:
         for key, version in member.get("holds", {}).items():
             holds.setdefault(key, set()).add(version)
-    elsewhere = {one["soname"] for one in told["from_elsewhere"]}
-    pins = [pin for package in told.get("packages", []) for pin in package["requires"]]
+    elsewhere = {one["soname"] for one in report["from_elsewhere"]}
+    pins = [pin for package in report.get("packages", []) for pin in package["requires"]]
     for arch in row.get("archs", []):
         if arch not in archs:
-            wrong.append("archs: %s is known, found are %s" % (arch, " ".join(sorted(archs))))
+            differences.append("archs: %s is known, found are %s" % (arch, " ".join(sorted(archs))))
     for key, version in row.get("holds", {}).items():
         if version not in holds.get(key, ()):
-            wrong.append("holds: %s %s is known, found is %s" % (key, version, sorted(holds.get(key, ()))))
+            differences.append("holds: %s %s is known, found is %s" % (key, version, sorted(holds.get(key, ()))))
     for soname in row.get("elsewhere", []):
         if soname not in elsewhere:
-            wrong.append("elsewhere: %s is known, found are %s" % (soname, " ".join(sorted(elsewhere))))
+            differences.append("elsewhere: %s is known, found are %s" % (soname, " ".join(sorted(elsewhere))))
     for pin in row.get("pins", []):
         if not any(pin == "".join(one.split(";")[0].split()).replace("(", "").replace(")", "") for one in pins):
-            wrong.append("pins: %s is known, found are %s" % (pin, ", ".join(pins)))
-    majors = [one["cuda"] for one in told.get("one_of", [])]
+            differences.append("pins: %s is known, found are %s" % (pin, ", ".join(pins)))
+    majors = [one["cuda"] for one in report.get("one_of", [])]
     if majors != row.get("one_of", []):
-        wrong.append("one_of: %s is known, found is %s" % (row.get("one_of", []), majors))
-    warned = [one["message"].splitlines()[0] for one in told.get("findings", []) if one["severity"] != "info"]
+        differences.append("one_of: %s is known, found is %s" % (row.get("one_of", []), majors))
+    warned = [one["message"].splitlines()[0] for one in report.get("findings", []) if one["severity"] != "info"]
     for text in row.get("findings", []):
         if not any(text in one for one in warned):
-            wrong.append("findings: %s is known, told is %s" % (text, warned))
+            differences.append("findings: %s is known, reported are %s" % (text, warned))
     for one in warned:
         if not any(text in one for text in row.get("findings", [])):
-            wrong.append("findings: nobody knows of this: " + one)
+            differences.append("findings: not in the table: " + one)
     machines = row.get("runs", []) + row.get("refused", [])
-    trouble, verdicts = judged(command, path, machines) if machines else ([], [])
-    wrong += trouble
+    errors, verdicts = verify(command, path, machines) if machines else ([], [])
+    differences += errors
     if len(verdicts) != len(machines):
-        wrong.append("verify judged %d machines of %d" % (len(verdicts), len(machines)))
+        differences.append("verify reported %d of %d machines" % (len(verdicts), len(machines)))
     for at, (machine, (verdict, found)) in enumerate(zip(machines, verdicts)):
         known = "runs" if at < len(row.get("runs", [])) else "refused"
-        # What cannot be told is told as that, and not refused.
+        # An undetermined result must be `unknown`, never `refused`.
         if (known == "refused") != (verdict == "refused"):
-            wrong.append("%s on %s is known, verify says %s: %s" % (known, " with ".join(machine), verdict, found))
+            differences.append("%s on %s is known, verify says %s: %s" % (known, " with ".join(machine), verdict, found))
     unknown = sum(verdict == "unknown" for verdict, _ in verdicts)
-    answers.append({"package": title(row), "archs": sorted(archs), "holds": {key: sorted(all) for key, all in holds.items()},
+    results.append({"package": title(row), "archs": sorted(archs), "holds": {key: sorted(all) for key, all in holds.items()},
                     "elsewhere": sorted(elsewhere), "pins": pins, "one_of": majors, "seconds": round(seconds, 2), "size": size,
-                    "covers": {one["cc"]: one["by"] for one in told["covers"]}, "verdicts": verdicts,
-                    "findings": told.get("findings", [])})
-    print("%s: %d MB in %.1f s of processor time; %s; %d machines judged%s" % (
+                    "covers": {one["cc"]: one["by"] for one in report["covers"]}, "verdicts": verdicts,
+                    "findings": report.get("findings", [])})
+    print("%s: %d MB in %.1f s of processor time; %s; %d machines verified%s" % (
         title(row), size >> 20, seconds, " ".join(sorted(archs, key=lambda arch: (len(arch), arch))) or "no kernels",
-        len(verdicts), ", %d cannot be told" % unknown if unknown else ""), flush=True)
-    return wrong
+        len(verdicts), ", %d unknown" % unknown if unknown else ""), flush=True)
+    return differences
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, epilog=HELP,
                                         formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("command", help="cargo-cudaguard, built")
-    arguments.add_argument("dir", metavar="DIR", help="where a package lies while it is looked at")
-    arguments.add_argument("--only", metavar="TEXT", help="those whose name has this in it")
-    arguments.add_argument("--answers", metavar="FILE", help="write what was told of each as JSON")
-    asked = arguments.parse_args()
+    arguments.add_argument("command", help="path of cargo-cudaguard")
+    arguments.add_argument("dir", metavar="DIR", help="directory for the downloads")
+    arguments.add_argument("--only", metavar="TEXT", help="check only packages whose name contains TEXT")
+    arguments.add_argument("--results", metavar="FILE", help="write the results of all packages to FILE as JSON")
+    options = arguments.parse_args()
     with open(os.path.join(HERE, "public_packages.json")) as file:
         table = json.load(file)
-    wrong = absent = right = made = 0
-    answers = []
+    differences = absent = matching = assembled = 0
+    results = []
     started = time.monotonic()
-    rows = [row for row in table if not asked.only or asked.only in title(row)]
+    rows = [row for row in table if not options.only or options.only in title(row)]
     for row in rows:
-        folder = os.path.join(asked.dir, title(row).replace("/", "-"))
+        folder = os.path.join(options.dir, title(row).replace("/", "-"))
         try:
-            path, is_public = had(row, folder)
+            path, is_public = provide(row, folder)
         except wheels.Unreachable as error:
-            print("cannot be had: %s" % error, flush=True)
+            print("not downloaded: %s" % error, flush=True)
             absent += 1
             shutil.rmtree(folder, ignore_errors=True)
             continue
         if is_public and wheels.digest_of(path) != row["sha256"]:
-            print("%s: is not the file that was recorded" % title(row), flush=True)
-            wrong += 1
+            print("%s: the checksum differs from the recorded one" % title(row), flush=True)
+            differences += 1
         else:
-            found = check(asked.command, row, path, answers)
+            found = check(options.command, row, path, results)
             if not is_public:
-                made += 1
-                print("  made here of %s: conda's own cannot be had" % ", ".join(one["wheel"] for one in row["of"]), flush=True)
-            for what in found:
-                print("  WRONG: " + what, flush=True)
-            wrong += len(found)
-            right += not found
+                assembled += 1
+                print("  assembled from %s: the conda servers cannot be reached" % ", ".join(one["wheel"] for one in row["of"]), flush=True)
+            for difference in found:
+                print("  difference: " + difference, flush=True)
+            differences += len(found)
+            matching += not found
         shutil.rmtree(folder)
-        if asked.answers:
-            with open(asked.answers, "w") as file:
-                json.dump(answers, file, indent=1)
-    print("%d of %d packages are as they are known (%d of them made here), %d could not be had, %d things are wrong; %d s" % (
-        right, len(rows), made, absent, wrong, time.monotonic() - started))
-    return 1 if wrong else 3 if absent else 0
+        if options.results:
+            with open(options.results, "w") as file:
+                json.dump(results, file, indent=1)
+    print("%d of %d packages match (%d of them assembled here), %d not downloaded, %d differences; %d s" % (
+        matching, len(rows), assembled, absent, differences, time.monotonic() - started))
+    return 1 if differences else 3 if absent else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Single files out of big wheels, without downloading the whole of them; and out of the archives of sources beside them.
+"""Extracts single files from large wheels and source archives without downloading all of them.
 
-Everything goes through pip's own code (its configuration, its session, its finder), so no host is named here. Bytes are
-read with HTTP Range requests into a sparse file beside a journal of what it holds already: an interrupted download goes
-on where it stopped. Where pip's insides have changed, or the server knows no ranges, `pip download` fetches it whole.
+Uses pip's own code (its configuration, session and finder), so this file contains no host name. HTTP Range requests read bytes
+into a sparse file; a journal next to it lists the ranges that it contains, so an interrupted download continues where it
+stopped. If pip's internals have changed, or the server does not support ranges, `pip download` fetches the whole file.
 """
 import hashlib, io, logging, os, re, subprocess, sys, tarfile, time, zipfile
 
@@ -11,21 +11,21 @@ GLIBCS = (39, 35, 34, 31, 28, 27, 24, 17, 12, 5)
 
 
 def platforms(processor, glibcs=GLIBCS):
-    """Those of wheels for this processor and these releases 2.x of glibc."""
+    """Returns the platform tags of wheels for a processor and these releases 2.x of glibc."""
     older = ["manylinux2014_", "manylinux2010_", "manylinux1_", "linux_"]
     return ["manylinux_2_%d_%s" % (minor, processor) for minor in glibcs] + [name + processor for name in older] + ["any"]
 
 
 class Unreachable(Exception):
-    """What was wanted could not be had: no network, or not there. Nothing is wrong with what was received."""
+    """A download failed, because there is no network or the index does not have the file. No received data is wrong."""
 
 
 class NoRanges(Exception):
-    """It cannot be read in pieces."""
+    """The server does not support Range requests."""
 
 
 def persist(work, what):
-    """Calls `work` up to three times, waiting longer each time."""
+    """Calls `work` up to three times with increasing pauses."""
     for attempt in range(TRIES):
         try:
             return work()
@@ -38,7 +38,7 @@ def persist(work, what):
 
 
 class Pieces(io.RawIOBase):
-    """A remote file that looks like a local one; what has been read is kept in `path`."""
+    """A remote file with the interface of a local one. Stores the bytes that have been read in `path`."""
 
     def __init__(self, get, path, what, progress):
         self.get, self.path, self.what, self.progress, self.at = get, path, what, progress, 0
@@ -65,7 +65,7 @@ class Pieces(io.RawIOBase):
         return reply
 
     def missing(self, start, end):
-        """The parts of this range that are not here yet."""
+        """Yields the parts of a range that are not downloaded yet."""
         for have_start, have_end in sorted(self.have):
             if have_end <= start or have_start >= end:
                 continue
@@ -124,7 +124,7 @@ class Pieces(io.RawIOBase):
 
 
 def in_pieces(spec, downloads, progress, form="--only-binary=:all:", processor="x86_64"):
-    """The wheel, or by another form the archive of sources, as a file object that fetches what is read."""
+    """Returns a wheel, or with another `form` a source archive, as a file object that downloads the bytes that are read."""
     from pip._internal.commands import create_command
     from pip._internal.models.target_python import TargetPython
     from pip._vendor.packaging.specifiers import SpecifierSet
@@ -141,11 +141,11 @@ def in_pieces(spec, downloads, progress, form="--only-binary=:all:", processor="
         finder = command._build_package_finder(options=options, session=session, target_python=target,
                                                ignore_requires_python=True)
         if not finder.find_all_candidates(project):
-            raise OSError("pip finds nothing of this name: there is no network, or its index does not have it")
-        # Of several builds of one version pip's own choice, in whatever order the index has them today.
+            raise OSError("pip finds no such project: there is no network, or the index does not have it")
+        # If a version has several builds, pip selects one. The order of the index does not matter.
         best = finder.find_best_candidate(project, specifier=SpecifierSet("==" + version)).best_candidate
         if best is None:
-            raise Unreachable("%s: pip finds this project, but not this version of it" % spec)
+            raise Unreachable("%s: pip finds the project, but not this version" % spec)
         return best.link
 
     link = persist(link, spec)
@@ -160,11 +160,11 @@ def in_pieces(spec, downloads, progress, form="--only-binary=:all:", processor="
 
 
 def download(spec, folder, processor="x86_64", python="3.11"):
-    """The path of the wheel, whole, downloaded by pip itself unless it lies in `folder` already. What is not run on this machine
-    may be for any glibc."""
+    """Returns the path of a wheel in `folder`. pip downloads it unless it exists. This machine does not run it, so any glibc is
+    accepted."""
     stem = re.sub("[-_.]+", "_", spec.partition("==")[0]).lower() + "-"
 
-    def there():
+    def find():
         found = os.listdir(folder) if os.path.isdir(folder) else []
         return next((os.path.join(folder, name) for name in found if name.lower().startswith(stem)), None)
 
@@ -177,9 +177,9 @@ def download(spec, folder, processor="x86_64", python="3.11"):
         if done.returncode:
             raise OSError(done.stderr.strip() or "pip download failed")
 
-    if there() is None:
+    if find() is None:
         persist(run, spec)
-    return there()
+    return find()
 
 
 def digest_of(path):
@@ -191,7 +191,7 @@ def digest_of(path):
 
 
 def take(spec, wanted, downloads, into, progress, processor="x86_64"):
-    """Unpacks the members that `wanted` maps to a place below `into`; returns {place: sha256}."""
+    """Unpacks the members that `wanted` maps to a place below `into`. Returns {place: sha256}."""
     try:
         remote = in_pieces(spec, downloads, progress, processor=processor)
     except (NoRanges, ImportError, AttributeError, TypeError):
@@ -201,7 +201,7 @@ def take(spec, wanted, downloads, into, progress, processor="x86_64"):
         members = sorted(((i, place) for i, place in members if place), key=lambda pair: pair[0].header_offset)
         if isinstance(remote, Pieces):
             spans = []
-            for info, _ in members:  # neighbours in one go
+            for info, _ in members:  # one request for adjacent members
                 start, end = info.header_offset, info.header_offset + info.compress_size + len(info.filename) + 512
                 if spans and start <= spans[-1][1] + GAP:
                     spans[-1][1] = max(spans[-1][1], end)
@@ -225,12 +225,12 @@ def take(spec, wanted, downloads, into, progress, processor="x86_64"):
 
 
 def take_sources(spec, wanted, downloads, into, progress):
-    """The same out of an archive of sources, the name of its one folder left away. pip is not asked to fetch it whole: it
-    would run what is in it."""
+    """Unpacks members of a source archive as `take` does, without its top directory. Does not call `pip download`, which would
+    run code of the archive."""
     try:
         remote = in_pieces(spec, downloads, progress, "--no-binary=:all:")
     except (NoRanges, ImportError, AttributeError, TypeError) as error:
-        raise Unreachable("%s: pip cannot be asked for it: %s" % (spec, error)) from error
+        raise Unreachable("%s: cannot use pip's internals: %s" % (spec, error)) from error
     digests = {}
     with remote, tarfile.open(fileobj=io.BytesIO(remote.read())) as archive:
         for member in archive.getmembers():
