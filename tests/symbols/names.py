@@ -1,20 +1,20 @@
-"""The names that a shared library exports, read from the start of its file alone.
+"""Reads the names that a shared library exports from the start of its file.
 
-.gnu.hash, .dynsym and .dynstr stand at the start, the dynamic section that says where is at the end. They are found by their
-own consistency: a hash table is one only where every hash in it is that of the name it leads to, which proves the names.
+.gnu.hash, .dynsym and .dynstr are at the start of a file; the dynamic section with their addresses is at the end. This module
+finds them by their consistency: a candidate is a hash table only if every hash in it is the hash of its symbol's name.
 """
 import struct
 
 
 class More(Exception):
-    """The tables are not all in the part read so far."""
+    """The tables extend beyond the part that was read."""
 
 
 class Patched(ValueError):
-    """patchelf moved the tables to the end of the file: only the whole file tells."""
+    """patchelf moved the tables to the end of the file, so the whole file must be read."""
 
 
-def hashed(name):
+def gnu_hash(name):
     value = 5381
     for byte in name:
         value = (value * 33 + byte) & 0xFFFFFFFF
@@ -35,7 +35,7 @@ def numbers(data, form, at):
 
 
 def hash_table(data, at, limit):
-    """(first symbol, number of symbols, end, where the hashes start) of a .gnu.hash at this place; None where there is none."""
+    """Parses a .gnu.hash at this place. Returns (first symbol, number of symbols, end, start of the hashes), or None."""
     buckets, first, filters, shift = numbers(data, "<4I", at)
     if not (0 < buckets < 1 << 22 and 0 < first < 1 << 22 and 0 < filters < 1 << 20
             and filters & (filters - 1) == 0 and 0 < shift < 64):
@@ -55,7 +55,7 @@ def hash_table(data, at, limit):
 
 
 def symbols(data, at, count):
-    """The symbols of a .dynsym at this place; None where there is none."""
+    """Parses a .dynsym at this place. Returns its symbols, or None."""
     numbers(data, "<%ds" % (24 * count), at)
     found = [struct.unpack_from("<IBBHQQ", data, at + 24 * index) for index in range(count)]
     plausible = all(info >> 4 in (0, 1, 2, 10) and info & 15 <= 10 and other <= 3 and name < 1 << 28
@@ -64,7 +64,7 @@ def symbols(data, at, count):
 
 
 def defined(table, strings, data, first):
-    """The names of those that are defined here and seen by others."""
+    """Returns the names of the exported symbols."""
     names = set()
     for name, info, other, section, _, _ in table[first:]:
         if section and info >> 4 in (1, 2, 10) and other & 3 in (0, 3):
@@ -72,10 +72,10 @@ def defined(table, strings, data, first):
     return names
 
 
-def of_start(data):
-    """The names, from the first bytes of a file."""
+def read_start(data):
+    """Returns the exported names from the first bytes of a file."""
     if data[:6] != b"\x7fELF\2\1":
-        raise ValueError("no 64-bit little-endian ELF file")
+        raise ValueError("not a 64-bit little-endian ELF file")
     headers, = struct.unpack_from("<Q", data, 32)
     size, count = struct.unpack_from("<HH", data, 54)
     start = headers + size * count
@@ -92,14 +92,14 @@ def of_start(data):
         if not table:
             continue
         first, number, end, hashes = table
-        # GNU ld puts the symbols behind the hash table and the names behind them; lld puts the symbols before it.
+        # GNU ld writes the symbols after the hash table and the names after the symbols. lld writes the symbols before it.
         places = [((end + 7) & ~7, None)]
         places += [(place, end) for place in range((start + 7) & ~7, min(at, start + 4096), 8)]
         for place, strings in places:
             found = symbols(data, place, number)
             strings = strings or place + 24 * number
             if found and all(
-                    hashed(text(data, strings + found[index][0])) | 1
+                    gnu_hash(text(data, strings + found[index][0])) | 1
                     == numbers(data, "<I", hashes + (index - first) * 4)[0] | 1 for index in range(first, number)):
                 return defined(found, strings, data, first)
     if missing or len(data) < limit:
@@ -107,8 +107,8 @@ def of_start(data):
     raise ValueError("no hash table found")
 
 
-def of_whole(data):
-    """The names, by the dynamic section of a whole file."""
+def read_all(data):
+    """Returns the exported names of a complete file, using its dynamic section."""
     headers, = struct.unpack_from("<Q", data, 32)
     size, count = struct.unpack_from("<HH", data, 54)
     segments = [struct.unpack_from("<IIQQQQQQ", data, headers + index * size) for index in range(count)]
@@ -124,6 +124,6 @@ def of_whole(data):
         tags.setdefault(tag, value)
     if 0x6FFFFEF5 in tags:
         first, number, _, _ = hash_table(data, place(tags[0x6FFFFEF5]), len(data))
-    else:  # the old table's chain has an entry for each symbol
+    else:  # DT_HASH: its chain has an entry for each symbol
         first, number = 1, struct.unpack_from("<II", data, place(tags[4]))[1]
     return defined(symbols(data, place(tags[6]), number), place(tags[5]), data, first)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes cargo-cudaguard/data/symbols.txt: in which release did a function of an NVIDIA library first appear? See --help."""
+"""Writes cargo-cudaguard/data/symbols.txt, the first release of each function of NVIDIA's libraries. See --help."""
 import argparse, fnmatch, json, os, re, struct, subprocess, sys, zipfile, zlib
 
 sys.dont_write_bytecode = True
@@ -8,16 +8,16 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "parts")]
 
 import names, wheels  # noqa: E402 (after the path is set)
 
-HELP = """Wheels come by way of pip, as it is configured on this machine. Of each library only the start is read (192 KB), but where
-patchelf has moved its tables: then all of it, up to --whole. What has been read is kept in DIR, so that a call goes on where the
-last one stopped. docs/internals/symbols.md has the format of the table and what it cannot say.
+HELP = """pip downloads wheels with its configuration on this machine. The script reads only the first 192 KB of each library. If
+patchelf has moved the tables of a library, it reads the complete file, up to the size of --whole. DIR stores the results, so
+that the next run continues. docs/internals/symbols.md describes the format and the limits of the table.
 
-  table.py collect DIR [--only REGEX]   reads what is not in DIR yet
-  table.py write DIR                    writes the table from it; libraries of which DIR has nothing keep their lines
-  table.py check DIR                    says where the two differ: status 1"""
+  table.py collect DIR [--only REGEX]   read the libraries that are not in DIR yet
+  table.py write DIR                    write the table; libraries that are not in DIR keep their lines
+  table.py check DIR                    print the differences between DIR and the table; status 1 if there are any"""
 TABLE = os.path.join(HERE, "..", "..", "cargo-cudaguard", "data", "symbols.txt")
 CHUNK = 192 << 10
-# Project, with and without the CUDA major behind it -> its libraries, and the headers that declare their functions.
+# Project name, with or without a suffix for the CUDA major version -> its libraries, and headers that declare their functions.
 PROJECTS = {
     "nvidia-cudnn": ["*/libcudnn*.so.*", "*/cudnn*.h"],
     "nvidia-cuda-runtime": ["*/libcudart.so.*", "*/cuda*Typedefs.h"],
@@ -30,7 +30,7 @@ PROJECTS = {
     "nvidia-cusolver": ["*/libcusolver.so.*"],
     "nvidia-curand": ["*/libcurand.so.*"],
 }
-LINKERS_OWN = {"__bss_start", "_edata", "_end", "_init", "_fini"}
+LINKER_DEFINED = {"__bss_start", "_edata", "_end", "_init", "_fini"}
 DRIVER, OLDEST_DRIVER = "libcuda.so.1", (11, 0)
 
 
@@ -39,7 +39,7 @@ def numbers(version):
 
 
 def versions(project):
-    """The released versions of a project, as pip lists them."""
+    """Returns the versions of a project that pip lists."""
     call = [sys.executable, "-m", "pip", "index", "versions", project, "--disable-pip-version-check"]
     done = subprocess.run(call, capture_output=True, text=True)
     listed = re.search(r"Available versions: (.*)", done.stdout)
@@ -47,7 +47,7 @@ def versions(project):
 
 
 def start(remote, info, length):
-    """The first bytes of a member, plain."""
+    """Returns the first bytes of a member, decompressed."""
     remote.seek(info.header_offset)
     raw = remote.read(min(length, 30 + len(info.filename) + 4096 + info.compress_size))
     name, extra = struct.unpack_from("<HH", raw, 26)
@@ -56,17 +56,17 @@ def start(remote, info, length):
 
 
 def exported(remote, wheel, info, whole):
-    """The names that a library in a wheel exports; None where it would cost more than it may."""
+    """Returns the names that a library in a wheel exports, or None if it is larger than the limit `whole`."""
     length = CHUNK
     try:
         while length < 16 << 20:
             try:
-                return names.of_start(start(remote, info, length))
+                return names.read_start(start(remote, info, length))
             except names.More:
                 length *= 2
     except names.Patched:
         pass
-    return names.of_whole(wheel.read(info)) if info.compress_size <= whole << 20 else None
+    return names.read_all(wheel.read(info)) if info.compress_size <= whole << 20 else None
 
 
 def collect(options):
@@ -74,12 +74,12 @@ def collect(options):
         for lane in ("-cu11", "-cu12", "-cu13", ""):
             for version in versions(project + lane):
                 spec = "%s==%s" % (project + lane, version)
-                kept = os.path.join(options.folder, project + lane, version + ".json")
-                if os.path.exists(kept) or (options.only and not re.search(options.only, spec)):
+                cached = os.path.join(options.folder, project + lane, version + ".json")
+                if os.path.exists(cached) or (options.only and not re.search(options.only, spec)):
                     continue
                 downloads = os.path.join(options.folder, "downloads")
                 os.makedirs(downloads, exist_ok=True)
-                os.makedirs(os.path.dirname(kept), exist_ok=True)
+                os.makedirs(os.path.dirname(cached), exist_ok=True)
                 found = {"libraries": {}, "declared": [], "driver": []}
                 with wheels.in_pieces(spec, downloads, lambda *_: None) as remote, zipfile.ZipFile(remote) as wheel:
                     for info in wheel.infolist():
@@ -95,7 +95,7 @@ def collect(options):
                         known = exported(remote, wheel, info, options.whole)
                         if known is not None:
                             found["libraries"][file] = sorted(known)
-                with open(kept, "w") as out:
+                with open(cached, "w") as out:
                     json.dump(found, out)
                 for leftover in os.listdir(downloads):
                     if not os.path.isdir(os.path.join(downloads, leftover)):
@@ -104,17 +104,17 @@ def collect(options):
 
 
 def load(folder):
-    """library -> CUDA major -> [(release, names, names that its headers declare)], in rising order; the driver's functions."""
+    """Returns {library: {CUDA major: [(release, names, declared names)]}}, in ascending order, and the driver's functions."""
     libraries, driver = {}, set()
     for project in sorted(os.listdir(folder)):
         lane = re.search(r"-cu(\d+)$", project)
         for file in sorted(os.listdir(os.path.join(folder, project))) if project.startswith("nvidia-") else []:
-            with open(os.path.join(folder, project, file)) as kept:
-                found = json.load(kept)
+            with open(os.path.join(folder, project, file)) as cached:
+                found = json.load(cached)
             driver.update(map(tuple, found["driver"]))
             release = numbers(file[:-len(".json")])[:3]
             for library, known in found["libraries"].items():
-                known = {name for name in known if not name.startswith("_Z") and name not in LINKERS_OWN | {library}}
+                known = {name for name in known if not name.startswith("_Z") and name not in LINKER_DEFINED | {library}}
                 row = (release, known, set(found["declared"]))
                 libraries.setdefault(library, {}).setdefault(lane and lane.group(1), []).append(row)
     for lanes in libraries.values():
@@ -123,8 +123,8 @@ def load(folder):
     return libraries, driver
 
 
-def of_library(library, lanes):
-    """{name: (first release, last release)}, each () where there is none to tell."""
+def library_bounds(library, lanes):
+    """Returns {name: (first release, last release)}. A release is () if it is not known."""
     found = {}
     by_headers = re.match(r"libcudnn\.so", library) and any(row[2] for rows in lanes.values() for row in rows)
     for name in {name for rows in lanes.values() for row in rows for name in row[1]}:
@@ -146,8 +146,9 @@ def of_library(library, lanes):
     return found
 
 
-def of_driver(functions):
-    """The symbol of the k-th version of a function is its name and _vk; a twin for other streams counts as the plain one."""
+def driver_bounds(functions):
+    """Returns the bounds of driver functions. The k-th version of a function has the suffix _vk. A variant for per-thread or
+    legacy streams has the version of the function without a suffix."""
     releases = {}
     for name, release, twin in functions:
         if not twin:
@@ -162,7 +163,7 @@ def of_driver(functions):
 
 
 def blocks(text):
-    """library -> its lines, of a table."""
+    """Returns {library: lines} of a table."""
     found, lines = {}, []
     for line in text.splitlines():
         if line.startswith("="):
@@ -172,7 +173,7 @@ def blocks(text):
     return found
 
 
-def lines_of(found):
+def format_lines(found):
     dotted, by_first = lambda release: ".".join(map(str, release)), {}
     for name, (first, last) in found.items():
         by_first.setdefault(first, []).append(name + (" " + dotted(last) if last else ""))
@@ -184,9 +185,9 @@ def table(options):
         old = file.read()
     libraries, driver = load(options.folder)
     found = blocks(old)
-    found.update((library, lines_of(of_library(library, lanes))) for library, lanes in libraries.items())
+    found.update((library, format_lines(library_bounds(library, lanes))) for library, lanes in libraries.items())
     if driver:
-        found[DRIVER] = lines_of(of_driver(driver))
+        found[DRIVER] = format_lines(driver_bounds(driver))
     head = [line for line in old.splitlines() if line.startswith("#")]
     body = [line for library in sorted(found) if found[library] for line in ["=" + library] + found[library]]
     return old, "\n".join(head + body) + "\n", sorted([*libraries] + [DRIVER] * bool(driver))
@@ -199,12 +200,12 @@ def write(options):
 
 
 def check(options):
-    old, new, looked_at = table(options)
-    kept, made = blocks(old), blocks(new)
-    different = [library for library in looked_at if kept.get(library) != made.get(library)]
-    print("looked at: %s" % ", ".join(looked_at))
+    old, new, compared = table(options)
+    current, computed = blocks(old), blocks(new)
+    different = [library for library in compared if current.get(library) != computed.get(library)]
+    print("compared: %s" % ", ".join(compared))
     for library in different:
-        both = set(kept.get(library, ())) ^ set(made.get(library, ()))
+        both = set(current.get(library, ())) ^ set(computed.get(library, ()))
         print("%s differs: %s" % (library, ", ".join(sorted(both)) or "in the order of its lines"))
     sys.exit(1 if different else 0)
 
@@ -213,7 +214,7 @@ def main():
     parser = argparse.ArgumentParser(description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["collect", "write", "check"])
     parser.add_argument("folder", metavar="DIR")
-    parser.add_argument("--only", metavar="REGEX", help="collect only what matches, as in nvidia-nccl-cu12==2.32")
+    parser.add_argument("--only", metavar="REGEX", help="collect only matching wheels, for example nvidia-nccl-cu12==2.32")
     parser.add_argument("--whole", type=int, default=90, metavar="MB", help="read patched libraries up to this size")
     options = parser.parse_args()
     {"collect": collect, "write": write, "check": check}[options.what](options)
