@@ -1,26 +1,26 @@
-# cudaguard for CMake: cudaguard_embed(<target>) and cudaguard_add_test(<target>). README.md beside this file has the manual.
+# cudaguard for CMake: cudaguard_embed(<target>) and cudaguard_add_test(<target>). docs/start/cmake.md is the manual.
 #
-# Nothing is decided here. What CMake alone knows of a target is written into a file for each configuration and language
-# when the build system is generated; the command reads it when the target is built, judges, makes the guard's objects, calls
-# the linker, and verifies and seals the linked file.
+# This module makes no decisions. At generate time it writes the properties of each target to a file for each configuration and
+# language. At build time the command cargo-cudaguard reads these files, checks the target, compiles the guard's objects, runs
+# the linker, and checks the linked file and updates its manifest.
 
 include_guard(GLOBAL)
-# Not cmake_minimum_required: that would set a variable of the project's.
+# Not cmake_minimum_required, because that sets a variable of the project.
 if(CMAKE_VERSION VERSION_LESS 3.24)
   message(FATAL_ERROR "cudaguard needs CMake 3.24 or newer, and this is ${CMAKE_VERSION}")
 endif()
 cmake_policy(VERSION 3.24...4.0)
 
-# The command has to be of the same release.
+# The command and the module must have the same version.
 function(_cudaguard_version)
   include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/CudaGuardConfigVersion.cmake")
   set_property(GLOBAL PROPERTY CUDAGUARD_VERSION "${PACKAGE_VERSION}")
 endfunction()
 _cudaguard_version()
 
-option(CUDAGUARD_BUILD_COMMAND "Build cudaguard's command with cargo, from the checkout that the CMake module stands in" OFF)
+option(CUDAGUARD_BUILD_COMMAND "Build cudaguard's command with cargo, from the checkout that contains this CMake module" OFF)
 
-# Also where drift from cudaguard.lock is only worth a warning, as cargo's --locked.
+# Makes drift from cudaguard.lock an error in configurations that only warn by default. Like cargo's --locked.
 set(_cudaguard_locked OFF)
 if("$ENV{CUDAGUARD_LOCKED}")
   set(_cudaguard_locked ON)
@@ -28,8 +28,7 @@ endif()
 option(CUDAGUARD_LOCKED "Any drift from cudaguard.lock is an error, in every configuration" ${_cudaguard_locked})
 unset(_cudaguard_locked)
 
-# Where the header stands, in a checkout and below a prefix.
-# In a checkout, in a wheel, and below a prefix.
+# The directory of cudaguard.h: in a checkout, in a wheel, or below a prefix.
 foreach(folder IN ITEMS "${CMAKE_CURRENT_LIST_DIR}/../templates" "${CMAKE_CURRENT_LIST_DIR}/../include"
                         "${CMAKE_CURRENT_LIST_DIR}/../../../include/cudaguard")
   if(EXISTS "${folder}/cudaguard.h")
@@ -42,12 +41,12 @@ endforeach()
 if(CUDAGUARD_BUILD_COMMAND AND NOT CUDAGUARD_COMMAND)
   get_filename_component(_cudaguard_checkout "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
   if(NOT EXISTS "${_cudaguard_checkout}/cargo-cudaguard/Cargo.toml")
-    message(FATAL_ERROR "CUDAGUARD_BUILD_COMMAND is for a checkout of cudaguard, and there is none around "
-                        "${CMAKE_CURRENT_LIST_DIR}. Install the command from a checkout: cargo install --path cargo-cudaguard")
+    message(FATAL_ERROR "CUDAGUARD_BUILD_COMMAND needs a checkout of cudaguard, and ${CMAKE_CURRENT_LIST_DIR} is not in one. "
+                        "Install the command from a checkout: cargo install --path cargo-cudaguard")
   endif()
   set(CUDAGUARD_CARGO_TARGET_DIR "${CMAKE_BINARY_DIR}/cudaguard-command" CACHE PATH
-      "Where cargo builds cudaguard's command")
-  set(CUDAGUARD_CARGO_PROFILE release CACHE STRING "cargo's profile for cudaguard's command")
+      "Target directory of cargo for cudaguard's command")
+  set(CUDAGUARD_CARGO_PROFILE release CACHE STRING "Profile of cargo for cudaguard's command")
   mark_as_advanced(CUDAGUARD_CARGO_TARGET_DIR CUDAGUARD_CARGO_PROFILE)
   find_program(CUDAGUARD_CARGO NAMES cargo PATHS "$ENV{HOME}/.cargo/bin" NO_CMAKE_FIND_ROOT_PATH)
   mark_as_advanced(CUDAGUARD_CARGO)
@@ -61,9 +60,9 @@ if(CUDAGUARD_BUILD_COMMAND AND NOT CUDAGUARD_COMMAND)
     WORKING_DIRECTORY "${_cudaguard_checkout}"
     RESULT_VARIABLE _cudaguard_status)
   if(NOT _cudaguard_status EQUAL 0)
-    message(FATAL_ERROR "cargo could not build cudaguard's command; what it said stands above")
+    message(FATAL_ERROR "cargo could not build cudaguard's command; see its output above")
   endif()
-  # cargo's folder for the profile `dev` is called otherwise.
+  # cargo's directory for the profile `dev` has another name.
   string(REGEX REPLACE "^dev$" "debug" _cudaguard_folder "${CUDAGUARD_CARGO_PROFILE}")
   set(CUDAGUARD_COMMAND "${CUDAGUARD_CARGO_TARGET_DIR}/${_cudaguard_folder}/cargo-cudaguard" CACHE FILEPATH
       "cudaguard's command, cargo-cudaguard" FORCE)
@@ -74,7 +73,7 @@ find_program(CUDAGUARD_COMMAND NAMES cargo-cudaguard
   NO_CMAKE_FIND_ROOT_PATH
   DOC "cudaguard's command, cargo-cudaguard")
 
-# What to say where the command is missing; empty where it is there.
+# Sets `result` to the error message for a missing command, or to an empty string if the command exists.
 function(_cudaguard_missing result)
   set(text "")
   if(NOT CUDAGUARD_COMMAND)
@@ -87,15 +86,15 @@ function(_cudaguard_missing result)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-# A compiler for C that makes files for the target, and its flags: what compiles the guard. In the caller's scope,
-# `compiler`, `compiler_target` and `compiler_sysroot`.
+# Selects the C compiler for the guard's objects, and its flags. Sets `compiler`, `compiler_target` and `compiler_sysroot` in the
+# caller's scope.
 macro(_cudaguard_compiler)
   set(compiler "")
   set(compiler_target "")
   set(compiler_sysroot "")
   foreach(language IN ITEMS C CXX)
     if(NOT compiler AND CMAKE_${language}_COMPILER)
-      # A list where arguments belong to it.
+      # The variable is a list if the compiler has required arguments.
       list(GET CMAKE_${language}_COMPILER 0 compiler)
       set(compiler_target "${CMAKE_${language}_COMPILER_TARGET}")
     endif()
@@ -114,8 +113,8 @@ macro(_cudaguard_compiler)
   endforeach()
 endmacro()
 
-# Asks the command once for each compiler whether there can be a guard, and for which triple. `result`: FALSE where there is
-# neither a guard nor a command.
+# Runs `cargo-cudaguard cmake begin` once for each compiler, to check whether the guard supports its target, and for which
+# triple. `result` is FALSE if there is neither a guard nor a command.
 function(_cudaguard_begin target result)
   set(${result} FALSE PARENT_SCOPE)
   if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
@@ -127,7 +126,7 @@ function(_cudaguard_begin target result)
     endif()
     _cudaguard_compiler()
     if(NOT compiler)
-      message(FATAL_ERROR "cudaguard_embed(${target}): enable the language C, CXX or CUDA before")
+      message(FATAL_ERROR "cudaguard_embed(${target}): enable the language C, CXX or CUDA first")
     endif()
     set(flags "")
     if(compiler_target)
@@ -144,7 +143,7 @@ function(_cudaguard_begin target result)
         COMMAND "${CUDAGUARD_COMMAND}" cmake begin --module "${version}" --compiler "${compiler}" ${flags}
         RESULT_VARIABLE status OUTPUT_VARIABLE why ERROR_VARIABLE trouble
         OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
-      # 0 comes with the triple that the compiler makes files for, 1 with the reason why there can be no guard.
+      # Status 0: stdout is the target triple of the compiler. Status 1: stdout is the reason why there can be no guard.
       if(NOT (status STREQUAL "0" OR (status STREQUAL "1" AND why)))
         message(FATAL_ERROR "cudaguard: ${CUDAGUARD_COMMAND} cannot be used (${status}):\n${trouble}")
       endif()
@@ -159,39 +158,40 @@ function(_cudaguard_begin target result)
     set_property(TARGET ${target} PROPERTY CUDAGUARD_TRIPLE "${triple}")
   endif()
   if(why)
-    get_property(said GLOBAL PROPERTY CUDAGUARD_SAID SET)
-    if(NOT said)
+    get_property(reported GLOBAL PROPERTY CUDAGUARD_UNGUARDED_REPORTED SET)
+    if(NOT reported)
       set(unread "")
       if(NOT CUDAGUARD_COMMAND)
-        set(unread "; whether cudaguard.toml allows that is not looked at, for there is no command cargo-cudaguard")
+        set(unread "; cudaguard.toml is not checked, because the command cargo-cudaguard is not found")
       endif()
       message(STATUS "cudaguard: ${target} is built without the guard: ${why}${unread}")
-      set_property(GLOBAL PROPERTY CUDAGUARD_SAID TRUE)
+      set_property(GLOBAL PROPERTY CUDAGUARD_UNGUARDED_REPORTED TRUE)
     endif()
     set_property(TARGET ${target} PROPERTY CUDAGUARD_UNGUARDED "${why}")
   endif()
-  # Whether it may be built without one, the policy says, and the command reads that when it is built.
+  # The policy states whether the target may be built without a guard. The command reads the policy at build time.
   if(NOT why OR CUDAGUARD_COMMAND)
     set(${result} TRUE PARENT_SCOPE)
   endif()
 endfunction()
 
-# Appends a line for each element of a generator expression that yields a list.
+# Appends a line for each element of a generator expression that evaluates to a list.
 function(_cudaguard_lines variable key expression)
   set(text "${${variable}}")
   string(APPEND text "$<$<BOOL:${expression}>:${key} $<JOIN:${expression},\n${key} >\n>")
   set(${variable} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Policy files that the command may read, and the lock, with their content's hash: one that is changed or removed makes CMake run again,
-# and then other facts. (In a depfile of make's, CMake never forgets a file: one that is gone would be missed for ever.)
+# Appends the policy files that the command may read, and the lock file, with the hash of their content. CMake runs again if one of
+# them is changed or removed, and then writes new facts. (A depfile does not work: with Makefiles, CMake keeps a removed file as a
+# dependency forever.)
 function(_cudaguard_watch variable source)
   set(text "${${variable}}")
   set(files "")
   if(arg_POLICY)
     list(APPEND files "${arg_POLICY}")
   else()
-    # What FetchContent brings stands elsewhere, and no folder between counts.
+    # A FetchContent project is outside of the source tree, so the directories between the two are not searched.
     set(folder "${source}")
     cmake_path(IS_PREFIX CMAKE_SOURCE_DIR "${folder}" below)
     while(below AND NOT folder STREQUAL CMAKE_SOURCE_DIR)
@@ -212,7 +212,7 @@ function(_cudaguard_watch variable source)
   set(${variable} "${text}" PARENT_SCOPE)
 endfunction()
 
-# The libraries of this project that become part of the target.
+# Sets `result` to the libraries of this project that are linked into the target.
 function(_cudaguard_libraries target result)
   set(found "")
   set(open "${target}")
@@ -241,13 +241,13 @@ function(_cudaguard_libraries target result)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Of these the archives and objects: their own headers count, too.
+# Sets `result` to the static and object libraries among them, whose headers are also part of the target.
 function(_cudaguard_inside target result)
   _cudaguard_libraries(${target} found)
   set(inside "")
   foreach(library IN LISTS found)
     get_target_property(type ${library} TYPE)
-    # What an interface says is the target's own.
+    # The usage requirements of an interface library are already properties of the target.
     if(NOT type STREQUAL "INTERFACE_LIBRARY")
       list(APPEND inside "${library}")
     endif()
@@ -255,8 +255,8 @@ function(_cudaguard_inside target result)
   set(${result} "${inside}" PARENT_SCOPE)
 endfunction()
 
-# What CMake knows of the target. Languages differ in include directories and flags, hence a file for each; which ones there
-# are is known when all is configured. Called at the end of the directory, where variables have the values that count.
+# Writes the facts of the target: one file for each language, because include directories and flags differ. Called at the end of
+# the directory, when all variables have their final values.
 function(_cudaguard_facts target folder)
   get_target_property(home ${target} SOURCE_DIR)
   get_target_property(home_binary ${target} BINARY_DIR)
@@ -311,7 +311,7 @@ function(_cudaguard_facts target folder)
 
   string(APPEND text "named-architectures ${arg_ARCHITECTURES}\n")
   string(APPEND text "architectures $<TARGET_PROPERTY:${target},CUDA_ARCHITECTURES>\n")
-  # What an nvcc that does not ask by itself is told for `native`. Where the detection has failed, its words stand there.
+  # The architectures for `native` if nvcc does not detect the GPUs itself. If the detection failed, the variable contains text.
   if(CMAKE_CUDA_ARCHITECTURES_NATIVE MATCHES "^[0-9;a-z-]+$")
     string(APPEND text "native ${CMAKE_CUDA_ARCHITECTURES_NATIVE}\n")
   endif()
@@ -328,7 +328,7 @@ function(_cudaguard_facts target folder)
   if(NOT type STREQUAL "INTERFACE_LIBRARY")
     _cudaguard_lines(text object "$<TARGET_OBJECTS:${target}>")
   endif()
-  # An interface library compiles nothing itself: what it hands on is what it is built with.
+  # An interface library compiles nothing itself, so its usage requirements are checked.
   set(prefix "")
   if(type STREQUAL "INTERFACE_LIBRARY")
     set(prefix INTERFACE_)
@@ -352,7 +352,7 @@ function(_cudaguard_facts target folder)
     endforeach()
   endforeach()
 
-  # nvcc's flags, without those that CMake makes of CUDA_ARCHITECTURES.
+  # The flags of nvcc, without those that CMake generates from CUDA_ARCHITECTURES.
   set(flags "")
   foreach(configuration IN LISTS CMAKE_CONFIGURATION_TYPES CMAKE_BUILD_TYPE)
     string(TOUPPER "${configuration}" upper)
@@ -363,7 +363,7 @@ function(_cudaguard_facts target folder)
   set(flags "flags ${escaped}\n${flags}")
   _cudaguard_lines(flags option "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
   string(APPEND text "$<$<COMPILE_LANGUAGE:CUDA>:${flags}>")
-  # Of other compilers' flags, folders of headers.
+  # The flags of other compilers, which can contain include directories.
   foreach(language IN ITEMS C CXX)
     string(REPLACE ">" "$<ANGLE-R>" escaped "${CMAKE_${language}_FLAGS}")
     set(flags "flags ${escaped}\n")
@@ -371,7 +371,7 @@ function(_cudaguard_facts target folder)
     string(APPEND text "$<$<COMPILE_LANGUAGE:${language}>:${flags}>")
   endforeach()
 
-  # Of a language that the project had before, nothing is known any more.
+  # Remove the facts of languages that the project does not use any more.
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   file(GLOB_RECURSE known "${home_binary}/cudaguard/${target}/facts.*")
   foreach(file IN LISTS known)
@@ -383,7 +383,8 @@ function(_cudaguard_facts target folder)
   file(GENERATE OUTPUT "${folder}/facts.$<COMPILE_LANGUAGE>" CONTENT "${text}" TARGET ${target})
 endfunction()
 
-# What guarded libraries become that are not linked themselves: a refused one takes it away. Known when all is configured.
+# Collects the linked targets that contain guarded static, object and interface libraries. If the check of such a library fails,
+# the linked file is removed. Called when the whole project is configured.
 function(_cudaguard_becomes folder)
   get_property(unlinked GLOBAL PROPERTY CUDAGUARD_UNLINKED)
   get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
@@ -404,8 +405,8 @@ function(_cudaguard_becomes folder)
   endforeach()
 endfunction()
 
-# A target that writes cudaguard.lock at the top of the project: built when it is asked for, and at no other time. And what
-# has been said is forgotten by `clean`.
+# Adds the target cudaguard-lock, which writes cudaguard.lock at the top of the project and is not part of `all`. Also makes
+# `clean` remove the records of findings that were reported.
 function(_cudaguard_lock command)
   get_property(unlinked GLOBAL PROPERTY CUDAGUARD_UNLINKED)
   if(unlinked)
@@ -427,13 +428,13 @@ function(cudaguard_embed target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "${keywords}" ARCHITECTURES)
   set(where "cudaguard_embed(${target})")
   if(arg_UNPARSED_ARGUMENTS)
-    list(JOIN arg_UNPARSED_ARGUMENTS ", " words)
-    message(FATAL_ERROR "${where}: ${words}: unknown. Known are COMPONENT, VERSION, POLICY, CUDNN_INCLUDE_DIR and "
+    list(JOIN arg_UNPARSED_ARGUMENTS ", " arguments)
+    message(FATAL_ERROR "${where}: ${arguments}: unknown. Known are COMPONENT, VERSION, POLICY, CUDNN_INCLUDE_DIR and "
                         "ARCHITECTURES.")
   endif()
   if(arg_KEYWORDS_MISSING_VALUES)
-    list(JOIN arg_KEYWORDS_MISSING_VALUES ", " words)
-    message(FATAL_ERROR "${where}: a value is missing behind ${words}")
+    list(JOIN arg_KEYWORDS_MISSING_VALUES ", " keywords)
+    message(FATAL_ERROR "${where}: a value is missing after ${keywords}")
   endif()
   if(NOT TARGET ${target})
     message(FATAL_ERROR "${where}: there is no such target; call it after add_executable or add_library")
@@ -445,7 +446,7 @@ function(cudaguard_embed target)
   get_target_property(imported ${target} IMPORTED)
   get_target_property(type ${target} TYPE)
   if(imported OR NOT type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY|STATIC_LIBRARY|OBJECT_LIBRARY|INTERFACE_LIBRARY)$")
-    message(FATAL_ERROR "${where}: only what this project compiles and links can be guarded: executables and libraries")
+    message(FATAL_ERROR "${where}: only executables and libraries that this project builds can be guarded")
   endif()
   get_target_property(home_binary ${target} BINARY_DIR)
   get_target_property(done ${target} CUDAGUARD_COMPONENT)
@@ -453,7 +454,7 @@ function(cudaguard_embed target)
     message(FATAL_ERROR "${where}: called twice; it is guarded as ${done} already")
   endif()
 
-  # Also where there will be no guard: what includes cudaguard.h compiles everywhere.
+  # Also for a target without a guard, so that sources that include cudaguard.h compile on every system.
   get_property(include GLOBAL PROPERTY CUDAGUARD_INCLUDE_DIR)
   if(include)
     if(type STREQUAL "INTERFACE_LIBRARY")
@@ -490,7 +491,7 @@ function(cudaguard_embed target)
   if(multi)
     string(APPEND folder "/$<CONFIG>")
   endif()
-  # What a target is made of is known at the end of its folder.
+  # The properties of a target are final at the end of its directory.
   cmake_language(EVAL CODE "cmake_language(DEFER CALL _cudaguard_facts [==[${target}]==] [==[${folder}]==])")
   cmake_language(EVAL CODE "cmake_language(DEFER CALL _cudaguard_steps [==[${target}]==] [==[${folder}]==])")
   get_property(others GLOBAL PROPERTY CUDAGUARD_GUARDED SET)
@@ -502,8 +503,8 @@ function(cudaguard_embed target)
   get_property(unguarded TARGET ${target} PROPERTY CUDAGUARD_UNGUARDED)
   if(type MATCHES "^(STATIC|OBJECT|INTERFACE)_LIBRARY$" AND NOT unguarded)
     set_property(GLOBAL APPEND PROPERTY CUDAGUARD_UNLINKED "${target}")
-    # An archive hands on only what somebody refers to, and nobody refers to a note: whoever links the library gets the
-    # objects themselves.
+    # The linker takes only referenced members from an archive, and nothing references a note. So the objects are added to the
+    # link line of every target that links the library.
     foreach(object IN ITEMS note shim)
       set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_LIBRARIES
                    "$<BUILD_INTERFACE:${folder}/cudaguard-${object}.o>")
@@ -511,7 +512,7 @@ function(cudaguard_embed target)
   endif()
 endfunction()
 
-# Whether nvcc compiles a part of the target itself.
+# Sets `result` to TRUE if nvcc compiles a source of the target.
 function(_cudaguard_compiles_cuda target result)
   set(${result} FALSE PARENT_SCOPE)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
@@ -521,16 +522,17 @@ function(_cudaguard_compiles_cuda target result)
   endif()
   foreach(source IN LISTS sources)
     get_property(language SOURCE "${source}" TARGET_DIRECTORY ${target} PROPERTY LANGUAGE)
-    # What a generator expression yields is not known yet.
+    # A generator expression may evaluate to a CUDA source.
     if(language STREQUAL "CUDA" OR (NOT language AND source MATCHES "\\.cu$|\\$<"))
       set(${result} TRUE PARENT_SCOPE)
     endif()
   endforeach()
 endfunction()
 
-# When the target is judged, and when it is sealed. What takes nvcc minutes to compile is judged before, in a step of its own;
-# of all else the linker's launcher takes care, which costs a small target less than a step. (A step behind the linker would
-# come too late for those that the project has written before, and a target of another folder cannot have one.)
+# Adds the build steps of the target. A target with CUDA sources is checked in a separate step before the compilation, which can
+# take minutes. All other targets are checked by the linker launcher, which costs a small target less time than a separate step.
+# The launcher also updates the manifest of the linked file. (A POST_BUILD command would run after those of the project, and cannot
+# be added to a target of another directory.)
 function(_cudaguard_steps target folder)
   get_target_property(type ${target} TYPE)
   get_property(unguarded TARGET ${target} PROPERTY CUDAGUARD_UNGUARDED)
@@ -558,12 +560,12 @@ function(_cudaguard_steps target folder)
   else()
     set(depfile DEPFILE "${folder}/embed.d")
     if(CMAKE_CROSS_CONFIGS AND CMAKE_VERSION VERSION_LESS 4)
-      # CMake 3.25 crashes on one there.
-      get_property(said GLOBAL PROPERTY CUDAGUARD_SAID_CROSS SET)
-      if(NOT said)
-        message(STATUS "cudaguard: with CMAKE_CROSS_CONFIGS and CMake ${CMAKE_VERSION}, a header that changes does not make "
-                       "its targets be judged again")
-        set_property(GLOBAL PROPERTY CUDAGUARD_SAID_CROSS TRUE)
+      # CMake 3.25 crashes on a depfile with CMAKE_CROSS_CONFIGS.
+      get_property(reported GLOBAL PROPERTY CUDAGUARD_CROSS_REPORTED SET)
+      if(NOT reported)
+        message(STATUS "cudaguard: with CMAKE_CROSS_CONFIGS and CMake ${CMAKE_VERSION}, a changed header does not cause a new "
+                       "check of its targets")
+        set_property(GLOBAL PROPERTY CUDAGUARD_CROSS_REPORTED TRUE)
       endif()
       set(depfile "")
     endif()
@@ -572,7 +574,7 @@ function(_cudaguard_steps target folder)
       COMMAND "${CUDAGUARD_COMMAND}" cmake embed --facts "${folder}" --depfile "${folder}/embed.d"
       DEPENDS ${facts}
       ${depfile}
-      COMMENT "Judging what ${target} is built with"
+      COMMENT "Checking the CUDA components of ${target}"
       VERBATIM)
     add_custom_target(${target}-cudaguard DEPENDS ${objects})
     add_dependencies(${target} ${target}-cudaguard)
@@ -586,21 +588,21 @@ function(_cudaguard_steps target folder)
   foreach(object IN LISTS objects)
     set_property(TARGET ${target} APPEND PROPERTY LINK_OPTIONS "$<HOST_LINK:${object}>")
   endforeach()
-  # Whoever stands before the linker already stands behind us.
+  # An existing launcher of the project runs after this one.
   get_target_property(launcher ${target} RULE_LAUNCH_LINK)
   if(NOT launcher)
     set(launcher "")
   endif()
-  string(REPLACE "/$<CONFIG>" "" of_all_configurations "${folder}")
+  string(REPLACE "/$<CONFIG>" "" all_configurations "${folder}")
   set_property(TARGET ${target} PROPERTY RULE_LAUNCH_LINK
-    "\"${CUDAGUARD_COMMAND}\" cmake link${judge} --facts \"${of_all_configurations}\" -- ${launcher}")
+    "\"${CUDAGUARD_COMMAND}\" cmake link${judge} --facts \"${all_configurations}\" -- ${launcher}")
 endfunction()
 
-# cudaguard_embed_all(): every program, shared library and module of the project, in this folder and below, that nobody has
-# guarded otherwise. What a target is called and made of is known when all is configured.
+# cudaguard_embed_all(): guards every executable, shared library and module in this directory and below that is not guarded yet.
+# Runs at the end of the directory, when all targets are defined.
 function(cudaguard_embed_all)
   if(ARGC GREATER 0)
-    message(FATAL_ERROR "cudaguard_embed_all: takes no arguments; a target with options of its own has cudaguard_embed(<target> ...)")
+    message(FATAL_ERROR "cudaguard_embed_all: takes no arguments; to set options of a target, call cudaguard_embed(<target> ...)")
   endif()
   get_property(begun GLOBAL PROPERTY CUDAGUARD_ALL)
   if(CMAKE_CURRENT_SOURCE_DIR IN_LIST begun)
@@ -625,27 +627,28 @@ function(_cudaguard_embed_below folder)
   endforeach()
 endfunction()
 
-# cudaguard_add_test(<target> HOST <file>... [NAME <name>]): a test for each host file, whether the target would run there.
+# cudaguard_add_test(<target> HOST <file>... [NAME <name>]): adds a test for each host file that checks whether the target runs
+# on this host.
 function(cudaguard_add_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" NAME HOST)
   set(where "cudaguard_add_test(${target})")
   if(arg_UNPARSED_ARGUMENTS)
-    list(JOIN arg_UNPARSED_ARGUMENTS ", " words)
-    message(FATAL_ERROR "${where}: ${words}: unknown. Known are HOST and NAME.")
+    list(JOIN arg_UNPARSED_ARGUMENTS ", " arguments)
+    message(FATAL_ERROR "${where}: ${arguments}: unknown. Known are HOST and NAME.")
   endif()
   if(NOT TARGET ${target})
     message(FATAL_ERROR "${where}: there is no such target; call it after add_executable or add_library")
   endif()
   get_target_property(type ${target} TYPE)
   if(NOT type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
-    message(FATAL_ERROR "${where}: only what is linked can be verified: an executable, a shared library or a module")
+    message(FATAL_ERROR "${where}: only an executable, a shared library or a module can be verified")
   endif()
   if(NOT arg_HOST)
-    message(FATAL_ERROR "${where}: name the machine, as `cargo cudaguard probe --json` writes it there: HOST <file>")
+    message(FATAL_ERROR "${where}: add HOST <file>, with a host file that `cargo cudaguard probe --json` writes on the machine")
   endif()
   list(LENGTH arg_HOST number)
   if(DEFINED arg_NAME AND number GREATER 1)
-    message(FATAL_ERROR "${where}: NAME is for one HOST; each of several is named by its file")
+    message(FATAL_ERROR "${where}: NAME needs a single HOST; tests of several hosts are named after their files")
   endif()
   _cudaguard_missing(missing)
   if(missing)

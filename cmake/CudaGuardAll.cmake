@@ -1,3 +1,3 @@
-# Guards a project that may not be touched: -DCMAKE_PROJECT_<name>_INCLUDE=<this file>, with the name that its project() gives.
+# Guards a project without changes to its files: -DCMAKE_PROJECT_<name>_INCLUDE=<this file>, where <name> is the name in project().
 include("${CMAKE_CURRENT_LIST_DIR}/CudaGuard.cmake")
 cudaguard_embed_all()

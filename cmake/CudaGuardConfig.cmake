@@ -1,5 +1,5 @@
-# What find_package(CudaGuard) reads: from a prefix, and straight from a checkout with CudaGuard_DIR or CMAKE_PREFIX_PATH
-# naming this folder.
+# The package configuration file for find_package(CudaGuard): below a prefix, or in a checkout if CudaGuard_DIR or
+# CMAKE_PREFIX_PATH is this directory.
 include("${CMAKE_CURRENT_LIST_DIR}/CudaGuard.cmake")
 _cudaguard_missing(_cudaguard_text)
 if(_cudaguard_text AND CMAKE_SYSTEM_NAME STREQUAL "Linux")

@@ -1,5 +1,5 @@
-# The version of the package, of which the command has to be, and which versions it stands in for: below 1.0 those of the
-# same second number.
+# The version of the package, which must equal the version of the command. Before 1.0, the package is compatible with requests
+# for the same minor version.
 set(PACKAGE_VERSION 0.1.0)
 set(PACKAGE_VERSION_COMPATIBLE FALSE)
 set(PACKAGE_VERSION_EXACT FALSE)

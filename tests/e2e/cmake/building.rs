@@ -232,9 +232,9 @@ fn make_with_older_toolkit_builds() {
     ]);
     let _ = tree.configure(&words(&cuda)).run().success();
     let built = tree.build(&[]).run().success();
-    assert!(built.stdout.contains("Judging what app is built with"), "{built}");
+    assert!(built.stdout.contains("Checking the CUDA components of app"), "{built}");
     let again = tree.build(&[]).run().success();
-    for step in ["Judging", "Building", "Linking"] {
+    for step in ["Checking", "Building", "Linking"] {
         assert!(!again.stdout.contains(step), "nothing is touched, nothing is done: {again}");
     }
     let app = manifest(&tree.built("app"), "app");
@@ -381,7 +381,7 @@ fn guard_crosses_directories() {
     // The guard is already in the shared library.
     assert!(components(&tree.built("app/user")).is_empty());
     let again = tree.build(&[]).run().success();
-    assert!(!again.stdout.contains("Judging") && !again.stdout.contains("Linking"), "{again}");
+    assert!(!again.stdout.contains("Checking") && !again.stdout.contains("Linking"), "{again}");
 }
 
 /// A cross compiler builds the guard for its target. A system without ELF gets no guard, and its build continues.
