@@ -1,10 +1,10 @@
 /* cudaguard.h: lets a guarded program or library ask its guard for the verdict.
  *
- * Include it in C or C++. In a file without a guard the answer is unknown. The symbols are hidden and carry the
- * revision of the guard, so that two guards can live in one process.
+ * Include it in C or C++. In a file without a guard the result is unknown. The symbols are hidden and contain the
+ * revision of the guard, so that a process can contain several guards.
  *
  * Any thread with 16 KiB of stack may call these functions, also after fork, but not a signal handler. All calls return the same
- * answer. They never end the process. docs/internals/shim-contract.md states what they read, write and cost. */
+ * result. They never end the process. docs/internals/shim-contract.md documents what they read and write, and their costs. */
 #ifndef CUDAGUARD_H
 #define CUDAGUARD_H
 
@@ -18,21 +18,21 @@
 #define CUDAGUARD_WARNING 1
 #define CUDAGUARD_ERROR 2
 
-/* The verdict as data. Its size says which members the caller knows: later ones are added behind, and these never move.
- * Texts are UTF-8, always ended by a NUL, cut where they would not fit, and empty where there is nothing to say. */
+/* The verdict as data. Later revisions append members and never move one; `size` states which members the caller has. Strings are
+ * UTF-8, NUL-terminated, truncated to their size, and empty if they do not apply. */
 struct cudaguard_verdict {
   size_t size;          /* sizeof(struct cudaguard_verdict): cudaguard_check_verdict() sets it */
   int verdict;          /* CUDAGUARD_COMPATIBLE, CUDAGUARD_INCOMPATIBLE, CUDAGUARD_UNKNOWN */
-  int code;             /* of the finding that decided: 202 for CG202; 0 where there is none */
+  int code;             /* the finding that determines the verdict: 202 for CG202; 0 if there is none */
   int severity;         /* of that finding */
-  int level;            /* how far it had to look: 0 files and names only, 1 the real driver or cuDNN was asked */
+  int level;            /* 0: only files and names were read; 1: a child process loaded the real driver or cuDNN */
   char subject[16];     /* "cuDNN", "driver", "manifest" */
   char component[256];  /* "my-model 0.3.0" */
-  char built[32];       /* "9.15.1" where it is about cuDNN; the CUDA version needed, "13.0", where about the driver */
-  char found[32];       /* "9.1.0"; the CUDA version that the driver supports, "12.2" */
-  char message[2048];   /* what is wrong, and each fact on a line of its own */
-  char hint[512];       /* what to do */
-  char not_judged[256]; /* what of the file nobody could look at, joined by "; ": "GPU code that stands as plain data" */
+  char built[32];       /* cuDNN: its version in the build, "9.15.1"; driver: the CUDA version that the program needs, "13.0" */
+  char found[32];       /* cuDNN: the version found, "9.1.0"; driver: the CUDA version that it supports, "12.2" */
+  char message[2048];   /* the problem, and one fact on each further line */
+  char hint[512];       /* the action to take */
+  char not_judged[256]; /* what the guard could not examine, separated by "; " */
 };
 
 #if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
@@ -40,15 +40,15 @@ struct cudaguard_verdict {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Not hidden here, only where it is defined: gold takes a hidden weak name that nobody defines for the file's start. */
+/* Hidden only in the definition, because gold resolves an undefined hidden weak symbol to the start of the file. */
 extern int cudaguard_r1_check(char *text, size_t size) __attribute__((weak));
 extern int cudaguard_r1_verdict(void *to) __attribute__((weak));
 #ifdef __cplusplus
 }
 #endif
 
-/* Completes the verdict about the file that this call stands in, and returns it. `text` gets at most `size` bytes, always
- * ended by a NUL; empty where nothing is wrong. Safe from any thread; may take as long as loading cuDNN does, once. */
+/* Completes the verdict on the file that contains this call, and returns it. Writes the reason to `text`: at most `size` bytes,
+ * NUL-terminated, empty if the verdict is compatible. Thread-safe. The first call may take as long as loading cuDNN. */
 static inline int cudaguard_check_text(char *text, size_t size) {
   if (cudaguard_r1_check) return cudaguard_r1_check(text, size);
   if (text && size) {
@@ -60,7 +60,7 @@ static inline int cudaguard_check_text(char *text, size_t size) {
   return CUDAGUARD_UNKNOWN;
 }
 
-/* The same as data: fills the whole of `to`, and returns to->verdict. */
+/* As cudaguard_check_text(), but fills `to`, and returns to->verdict. */
 static inline int cudaguard_check_verdict(struct cudaguard_verdict *to) {
   size_t i;
   for (i = 0; i < sizeof *to; i++) ((char *)to)[i] = 0;
@@ -85,7 +85,7 @@ static inline int cudaguard_check_verdict(struct cudaguard_verdict *to) {
 
 #endif
 
-/* The same without the words. */
+/* As cudaguard_check_text(), but without the reason. */
 static inline int cudaguard_check(void) { return cudaguard_check_text((char *)0, 0); }
 
 #endif

@@ -74,7 +74,7 @@ class Finding:
     code: str
     #: `error`, `warning` or `info`.
     severity: str
-    #: Name and version of the component; empty if the finding is about no component.
+    #: Name and version of the component; empty if the finding does not concern a component.
     component: str
     #: `driver`, `gpu`, `cudnn`, ...
     subject: str
@@ -86,7 +86,7 @@ class Finding:
     facts: Mapping[str, str] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> str:
-        # Called for names that are no field.
+        # Python calls this for names that are not fields.
         facts: Mapping[str, str] = self.__dict__.get("facts", {})
         if name in facts:
             return facts[name]
@@ -112,7 +112,7 @@ class GpuResult:
     """The code that one GPU would run."""
 
     component: str
-    #: As given: "A100"; `None` if the GPU was given by its compute capability.
+    #: The name in the argument: "A100"; `None` if the argument was a compute capability.
     name: Optional[str]
     #: Compute capability: "8.0".
     cc: str
@@ -190,7 +190,7 @@ class Host:
     def read(cls, path: Path) -> "Host":
         """Reads a host file that `cudaguard probe --json` has written.
 
-        Raises FileMissingError, or CommandError if it is no host file.
+        Raises FileMissingError, or CommandError if it is not a host file.
         """
         _require(path)
         try:
@@ -250,7 +250,7 @@ class GpuRange:
 
     #: First compute capability: "7.3".
     first: str
-    #: Last one: "8.6", "9" for all of this major; `None` without an end.
+    #: Last compute capability: "8.6", or "9" for all with this major version; `None` if there is no end.
     last: Optional[str]
     #: `native`, `jit` or `partial`; `None` if no code runs on them.
     by: Optional[str]
@@ -369,7 +369,7 @@ def verify(
     _require(path)
     gpus = [gpus] if isinstance(gpus, str) else gpus
     given = [("--driver", driver), ("--kernel", kernel), ("--cudnn", cudnn), *(("--gpu", gpu) for gpu in gpus)]
-    options = [word for option, value in given if value is not None for word in (option, value)]
+    options = [argument for option, value in given if value is not None for argument in (option, value)]
     if host is not None and options:
         raise ValueError("host describes a complete machine: pass it, or driver, kernel, gpus and cudnn")
     if isinstance(host, Host):
@@ -394,13 +394,13 @@ def fleet(paths: Union[Path, Sequence[Path]], hosts: Union[Path, Iterable[Host]]
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     for path in files:
         _require(path)
-    words = ["--", *(os.fspath(path) for path in files)]
+    arguments = ["--", *(os.fspath(path) for path in files)]
     if isinstance(hosts, (str, os.PathLike)):
         _require(hosts)
-        text = _run(["verify", "--json", "--fleet", os.fspath(hosts), *words])
+        text = _run(["verify", "--json", "--fleet", os.fspath(hosts), *arguments])
     else:
         with _hosts_file(hosts) as name:
-            text = _run(["verify", "--json", "--fleet", name, *words])
+            text = _run(["verify", "--json", "--fleet", name, *arguments])
     # The last object is the summary of all machines.
     values = [json.loads(line) for line in text.splitlines() if line.strip()]
     return [_verify_result(value) for value in values if "verdict" in value]
@@ -456,7 +456,7 @@ def explain(text: str) -> Explanation:
 
 
 class _hosts_file:
-    """A temporary list of hosts, one a line."""
+    """A temporary fleet file with one host per line."""
 
     def __init__(self, hosts: Iterable[Host]) -> None:
         self.file = tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8")
@@ -535,7 +535,7 @@ def _texts(values: Iterable[Any]) -> List[str]:
 
 def _run(arguments: Sequence[str], input: str = "") -> str:
     done = subprocess.run([command(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, input=input.encode("utf-8"))
-    # A status other than 0 with an answer: 1 incompatible, 2 not everything was examined, 3 nothing is known.
+    # Statuses with output on stdout: 0, 1 incompatible, 2 not everything was examined. 3 without output: nothing is known.
     if not done.stdout and done.returncode not in (0, 3):
         text = done.stderr.decode("utf-8", "replace").strip()
         text = text[len("error: "):] if text.startswith("error: ") else text

@@ -9,14 +9,14 @@ unsafe extern "C" {
 
 fn main() {
     // SAFETY: this C function takes no arguments.
-    println!("cuDNN says that it is {}", unsafe { cudnnGetVersion() });
+    println!("cuDNN version: {}", unsafe { cudnnGetVersion() });
     // SAFETY: this C function takes no arguments and returns null or a static string of cudart.
     let error = unsafe { demo_saxpy() };
     if error.is_null() {
-        println!("the kernel has run");
+        println!("kernel: ok");
     } else {
         // SAFETY: the pointer is not null, and the string is static.
         let error = unsafe { CStr::from_ptr(error) }.to_string_lossy();
-        println!("the kernel has not run, as is to be expected where there is no GPU: {error}");
+        println!("kernel: {error} (this is expected without a GPU)");
     }
 }

@@ -1,4 +1,4 @@
-// One kernel, and a function that tries it on the GPU: null where it has run, else what cudart says.
+// A kernel, and a function that runs it on the GPU. Returns null, or the error string of cudart.
 #include <cuda_runtime.h>
 
 __global__ void saxpy(int n, float a, const float *x, float *y)
