@@ -824,39 +824,4 @@ fn origin_alone(text: &[u8], origin: &Path) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dynamic_string_tokens_are_expanded() {
-        let mut system = System::from_loader(&[], machine::X86_64);
-        system.lib = "lib64".to_owned();
-        let origin = Path::new("/o");
-        let expanded =
-            |text: &str| expand_tokens(text.as_bytes(), origin, &system).map(|out| String::from_utf8(out).unwrap());
-        for (text, meaning) in [
-            ("$ORIGIN", "/o"),
-            ("${ORIGIN}/../$LIB/x", "/o/../lib64/x"),
-            ("$ORIGINAL", "$ORIGINAL"),
-            ("$ORIGIN_", "$ORIGIN_"),
-            ("${ORIGIN", "${ORIGIN"),
-            ("/a/$PLATFORM", "/a/x86_64"),
-            ("$", "$"),
-            ("", ""),
-        ] {
-            assert_eq!(expanded(text).as_deref(), Some(meaning), "{text}");
-        }
-        assert_eq!(origin_alone(b"$ORIGIN:/x/${ORIGIN}", origin).unwrap(), b"/o:/x//o");
-        assert_eq!(origin_alone(b"/x/$LIB", origin), None);
-    }
-
-    #[test]
-    fn musl_names_are_recognized() {
-        for name in ["libc.so", "libc.musl-x86_64.so.1", "libpthread.so.0", "libm.so.6"] {
-            assert!(is_musl_itself(name.as_bytes()), "{name}");
-        }
-        for name in ["libcudnn.so.9", "libmagic.so", "libdlib.so", "c.so"] {
-            assert!(!is_musl_itself(name.as_bytes()), "{name}");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,208 @@
+use super::*;
+
+fn package(version: &str, requires: &str) -> ArtifactPackage {
+    let metadata = format!(
+        "Metadata-Version: 2.1\nName: torch\nVersion: {version}\n{requires}\n\nRequires-Dist: nvidia-none==1\n"
+    );
+    let record = "torch/lib/a.so,sha256=1,2\n\"torch/lib/b.so\",,\n".to_owned();
+    let text = |name: &str, text: String| (format!("site/torch-1.dist-info/{name}"), text);
+    let mut all = all_of(&[text("RECORD", record), text("METADATA", metadata)]);
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+fn conda(build: &str, depends: &[&str], exports: &str) -> ArtifactPackage {
+    let list = depends.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(",");
+    let index = format!(r#"{{"name": "faiss", "version": "1.9.0", "build": "{build}", "depends": [{list}]}}"#);
+    let texts = [("info/index.json".to_owned(), index), ("info/run_exports.json".to_owned(), exports.to_owned())];
+    all_of(&texts).remove(0)
+}
+
+fn range_of(one: &Promise<'_>) -> String {
+    let side = |version: Option<Version>| version.map_or("-".to_owned(), |version| version.to_string());
+    format!("{} {}", side(one.least), side(one.below))
+}
+
+#[test]
+fn promised_requirements_are_parsed() {
+    for (line, expected) in [
+        ("nvidia-cudnn-cu12==9.1.0.70; platform_system == \"Linux\"", "9.1.0 9.1.1"),
+        ("nvidia-cudnn-cu12 (==8.9.2.26)", "8.9.2 8.9.3"),
+        ("nvidia-nccl-cu12==2.27.5", "2.27.5 2.27.6"),
+        ("nvidia-cuda-runtime-cu12==12.8.90", "12.8.90 12.8.91"),
+        ("nvidia-cudnn==9.15.1.9", "9.15.1 9.15.2"),
+        ("nvidia_cudnn_cu12 == 9.1.0.70", "9.1.0 9.1.1"),
+        ("nvidia-cuda-nvrtc[all]==13.0.48", "13.0.48 13.0.49"),
+        ("nvidia-cudnn-cu12==9.1.*", "9.1.0 9.2.0"),
+        ("nvidia-cudnn-cu12~=9.1", "9.1.0 10.0.0"),
+        ("nvidia-cudnn-cu12<10.0,>=9.1", "9.1.0 10.0.0"),
+        ("nvidia-cudnn-cu12>=9", "9.0.0 -"),
+        ("nvidia-cudnn-cu12!=9.2", "- -"),
+        ("nvidia-cudnn-cu12", "- -"),
+        ("nvidia-ml-py==12.0", ""),
+        ("nvidia-cudnn-cu12==", "- -"),
+        ("nvidia-cudnn-cu12==4294967295.*", "4294967295.0.0 4294967295.0.0"),
+    ] {
+        let package = package("2.9.1", &format!("Requires-Dist: {line}"));
+        let found = package.promises().map(|one| range_of(&one)).next().unwrap_or_default();
+        assert_eq!(found, expected, "{line}");
+        assert_eq!(package.requires.len(), 1);
+    }
+    for (spec, expected) in [
+        ("cudnn >=9.1.0.70,<10.0a0", "9.1.0 10.0.0"),
+        ("cudnn 8.9.*", "8.9.0 8.10.0"),
+        ("cuda-version 12.4", "12.4.0 12.5.0"),
+        ("cuda-version >=12,<13", "12.0.0 13.0.0"),
+        ("cudatoolkit 11.8.* *_0", "11.8.0 11.9.0"),
+        ("libcublas >=12.4.5.8,<13.0a0", "12.4.5 13.0.0"),
+        ("nccl >=2.21.5.1,<3.0a0", "2.21.5 3.0.0"),
+        ("cuda-cudart", "- -"),
+        ("cudnn 8.9.*|9.1.*", "8.9.0 9.2.0"),
+        ("cudatoolkit 11.0|11.0.*", "11.0.0 11.1.0"),
+        ("cudnn >=8.9,<9|9.1.*|>=9.5", "8.9.0 -"),
+        ("cuda-cudart_linux-64 12.6.77 h3f2d84a_0", "12.6.77 12.6.78"),
+        ("pytorch-cuda 12.1.*", "12.1.0 12.2.0"),
+        ("libcufile >=1.11.1.6,<2.0a0", "- -"),
+        ("libcufft >=10.9.0.58,<11.0.0.21", "10.9.0 11.0.1"),
+        ("cuda-nvtx >=12.1,<12.2", "- -"),
+        ("libgcc >=13", ""),
+    ] {
+        let package = conda("h1_0", &[spec], "{}");
+        let found = package.promises().map(|one| range_of(&one)).next().unwrap_or_default();
+        assert_eq!(found, expected, "{spec}");
+    }
+}
+
+#[test]
+fn toolkit_extras_are_parsed() {
+    let line = "cuda-toolkit[cublas,cudart,cufft,cufile, nvtx,nvcc]==13.2.2; platform_system == \"Linux\"";
+    let package = package("2.15.0", &format!("Requires-Dist: {line}"));
+    assert_eq!(package.requires, [line]);
+    let relevant: Vec<(&str, String)> = package.promises().map(|one| (one.stems[0], range_of(&one))).collect();
+    let open = || "- -".to_owned();
+    let cudart = ("cudart", "13.2.2 13.2.3".to_owned());
+    assert_eq!(relevant, [("cublas", open()), cudart, ("cufft", open()), ("cufile", open()), ("nvToolsExt", open())]);
+    for (soname, brought) in
+        [("libcudart.so.13", true), ("libcudart.so.12", false), ("libcufft.so.12", true), ("libcusparse.so.12", false)]
+    {
+        assert_eq!(package.requirement_for(soname, None).is_some(), brought, "{soname}");
+    }
+    let members = [("a.so", wants(&[("libcudart.so.12", ""), ("libcufft.so.11", "")]))];
+    let found: Vec<_> = package.check_wants(&members).into_iter().map(|one| one.message).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("==13.2.2") && found[0].contains("libcudart.so.12"), "{found:?}");
+    assert!(!is_nvidias("cuda-bindings<14,>=13.0.3") && is_nvidias("CUDA_Toolkit[nvrtc]==12.*"));
+}
+
+#[test]
+fn package_ownership_is_detected() {
+    let package = package("1.0", "");
+    assert!(package.owns_member("site/torch/lib/a.so") && package.owns_member("site/torch/lib/b.so"));
+    assert!(!package.owns_member("site/other/a.so"), "another package's, beside it");
+    assert!(conda("h1_0", &[], "{}").owns_member("lib/libfaiss.so"), "one that lists nothing is all there is");
+}
+
+fn wants(wants: &[(&str, &str)]) -> Wants {
+    let want = |(soname, oldest): &(&str, &str)| {
+        let oldest = (!oldest.is_empty()).then(|| (oldest.parse().expect("a version"), "f".to_owned()));
+        ((*soname).to_owned(), oldest)
+    };
+    wants.iter().map(want).collect()
+}
+
+#[test]
+fn member_needs_match_promised_requirements() {
+    let nine = "nvidia-cudnn-cu12==9.1.0.70";
+    for (version, requires, members, expected) in [
+        ("1.0", &[nine][..], &[&[("libcudnn.so.9", "9.1.0")][..]][..], 0),
+        ("1.0", &[nine], &[&[("libcudnn.so.9", "9.2.0")]], 1),
+        ("1.0", &[nine], &[&[("libcudnn.so.9", "")]], 0),
+        ("1.0", &[nine], &[&[("libcudnn.so.8", "")]], 1),
+        ("1.0", &["nvidia-cudnn-cu12>=8.9,<10"], &[&[("libcudnn.so.9", "")]], 1),
+        ("1.0", &["nvidia-cudnn-cu12>=9.1,<10"], &[&[("libcudnn.so.9", "")]], 0),
+        ("1.0", &["nvidia-cudnn-cu12>=9.1,<10"], &[&[("libcudnn.so.9", "9.3.0")]], 1),
+        ("1.0", &["nvidia-cudnn-cu12"], &[&[("libcudnn.so.9", "9.3.0")]], 0),
+        ("1.0", &["nvidia-cublas-cu12>=11"], &[&[("libcublas.so.11", "")], &[("libcublas.so.12", "")]], 0),
+        // Each requirement belongs to a different extra.
+        ("1.0", &["nvidia-cudnn-cu11==8.9.6.50; extra == \"old\"", nine], &[&[("libcudnn.so.9", "9.0.0")]], 0),
+        // The package has one file for each of two major versions, one of which is pinned.
+        ("1.0", &["nvidia-cublas-cu12==12.4.5.8"], &[&[("libcublas.so.11", "")], &[("libcublas.so.12", "")]], 0),
+        ("1.0+cu128", &[], &[&[("libcudart.so.11.0", "")], &[("libcudart.so.12", "")]], 0),
+        ("1.0+cu128", &[], &[&[("libcudart.so.13", "")], &[("libcudart.so.13", "")]], 1),
+        ("1.0+cu128", &[], &[&[("libcudnn.so.9", "")]], 0),
+        ("1.0", &["nvidia-nccl-cu12==2.27.5"], &[&[("libcudnn.so.8", "")]], 0),
+    ] {
+        let requires = requires.iter().fold(String::new(), |lines, one| lines + "Requires-Dist: " + one + "\n");
+        let package = package(version, requires.trim_end());
+        let members: Vec<(&str, Wants)> = members.iter().map(|member| ("a.so", wants(member))).collect();
+        let found = package.check_wants(&members);
+        assert_eq!(found.len(), expected, "{version} {requires} {members:?}: {found:?}");
+    }
+}
+
+#[test]
+fn conda_requirements_are_parsed() {
+    let twelve = wants(&[("libcudart.so.12", ""), ("libcudnn.so.9", "9.2.0")]);
+    for (build, depends, expected) in [
+        ("h1_0", &["cuda-version >=12,<13", "cudnn >=9.2.1.18,<10.0a0"][..], 0),
+        ("h1_0", &["cuda-version >=12.0,<13", "cuda-cudart >=12.4.99,<13.0a0"], 0),
+        ("h1_0", &["cuda-version >=11.8,<12"], 1),
+        ("h1_0", &["cudnn >=9.1,<10"], 1),
+        ("h1_0", &["cudnn >=8.9.7.29,<9.0a0"], 1),
+        ("cuda124py312h1_0", &[], 0),
+        ("py3.11_cuda11.8_cudnn9.1.0_0", &[], 1),
+        ("cuda118py312h1_0", &[], 1),
+        ("cuda12_py312h1_0", &[], 0),
+    ] {
+        let found = conda(build, depends, "{}").check_wants(&[("lib/a.so", twelve.clone())]);
+        assert_eq!(found.len(), expected, "{build} {depends:?}: {found:?}");
+    }
+    let brings =
+        |exports: &str| conda("h1_0", &[], exports).check_exports([("lib/libcudnn.so.9", "libcudnn.so.9")].into_iter());
+    assert_eq!(brings(r#"{"weak": ["cudnn >=9.1,<10.0a0"]}"#).len(), 0);
+    assert_eq!(brings(r#"{"weak": ["cudnn >=8.9,<9.0a0"]}"#).len(), 1);
+    assert_eq!(brings(r#"["cudnn >=8.9,<9.0a0"]"#).len(), 1);
+    assert_eq!(brings("no JSON").len(), 0);
+}
+
+#[test]
+fn image_requirements_are_parsed() {
+    let image = |variables: &[&str]| {
+        let list = variables.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(",");
+        ArtifactPackage::from_image(&format!(r#"{{"config": {{"Env": ["PATH=/bin",{list}]}}}}"#))
+    };
+    assert!(ArtifactPackage::from_image(r#"{"config": {}}"#).is_none());
+    let member = [("usr/lib/a.so", wants(&[("libcudart.so.12", ""), ("libcudnn.so.9", "9.2.0")]))];
+    for (variables, unfit, started) in [
+        (&["CUDA_VERSION=12.4.1", "NV_CUDNN_VERSION=9.2.0.82-1"][..], 0, 0),
+        (&["CUDA_VERSION=11.8.0"], 1, 0),
+        (&["NV_CUDNN_VERSION=9.1.0.70-1"], 1, 0),
+        (&["NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=470,driver<471"], 0, 0),
+        (&["NVIDIA_REQUIRE_CUDA=cuda>=11.8 brand=tesla,driver>=450,driver<451"], 0, 1),
+        (&["NVIDIA_REQUIRE_CUDA=brand=tesla"], 0, 0),
+    ] {
+        let package = image(variables).expect("says something");
+        assert_eq!(package.check_wants(&member).len(), unfit, "{variables:?}");
+        let needs = [("usr/lib/a.so", CudaVersion::new(12, 0))].into_iter();
+        assert_eq!(package.check_image_promise(needs).into_iter().count(), started, "{variables:?}");
+    }
+}
+
+#[test]
+fn version_names_are_parsed() {
+    for (version, expected) in [
+        ("2.9.1+cu128", Some(("cu128", (12, 8)))),
+        ("1.7+cu92", Some(("cu92", (9, 2)))),
+        ("1.0+cu118.abi1", Some(("cu118", (11, 8)))),
+        ("1.0+abi1.cu130", Some(("cu130", (13, 0)))),
+        ("2.9.1", None),
+        ("2.9.1+cpu", None),
+        ("2.9.1+cu", None),
+        ("2.9.1+cu1", None),
+        ("2.9.1+custom", None),
+    ] {
+        let expected =
+            expected.map(|(tag, (major, minor))| (format!("the version says {tag}"), CudaVersion::new(major, minor)));
+        assert_eq!(package(version, "").tag, expected, "{version}");
+    }
+}
