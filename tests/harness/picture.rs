@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::places;
 
-const SNAPSHOT: &str = "tests/snapshots/driver/an-older-cuDNN.txt";
+const SNAPSHOT: &str = "tests/snapshots/driver/older-cuDNN.txt";
 const PICTURE: &str = "docs/images/refusal.svg";
 
 const STYLE: &str = "text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#d6deeb;white-space:pre}\

@@ -26,7 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
             test(format!("matches_sealed_twin::{}", what.replace([',', ' '], "_")), move || sealed_twin(objects));
         if *what == "sm_80" { test } else { test.slow() }
     }));
-    let counts = [("no_kernels", 0), ("one_container", 1), ("200_containers", 200)];
+    let counts = [("without_kernels", 0), ("one_container", 1), ("200_containers", 200)];
     all.extend(rows("linkers_agree", counts, linkers_agree).map(Test::slow));
     all.extend(front_ends::tests());
     all
@@ -198,7 +198,7 @@ fn image_limit_is_reported() {
 
 /// Cases: name, and the flags of each object.
 const BUILDS: &[(&str, &[&str])] = &[
-    ("no kernels", &[]),
+    ("without kernels", &[]),
     ("sm_80", &["-gencode arch=compute_80,code=sm_80"]),
     ("sm_80 and PTX", &["-gencode arch=compute_80,code=[sm_80,compute_80]"]),
     ("PTX alone", &["-gencode arch=compute_90,code=compute_90"]),
