@@ -650,8 +650,7 @@ pub(crate) fn build_command(by_cargo: bool) -> Command {
     let command = Cli::command().bin_name(if by_cargo { "cargo cudaguard" } else { "cargo-cudaguard" });
     let cargo = help::WITH_CARGO_OPTIONS.iter().map(|(name, ..)| with_cargo_options(Command::new(*name), name));
     let command = command.subcommands(cargo).mut_subcommand("init", |init| {
-        let init = init
-            .mut_arg("cmake", |arg| arg.conflicts_with_all(["package", "workspace", "manifest-path", "path", "git"]));
+        let init = init.mut_arg("cmake", |arg| arg.conflicts_with_all(["package", "workspace", "manifest-path"]));
         init.mut_arg("path", |arg| arg.conflicts_with("git"))
     });
     let command = command.mut_subcommand("check", |check| {

@@ -25,6 +25,8 @@ use crate::cli::arguments::Call;
 use crate::cli::report::{self, CliError};
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
+/// The command of the templates that installs `cargo cudaguard`.
+const TEMPLATE_INSTALL: &str = "cargo install --locked --path third_party/cudaguard/cargo-cudaguard";
 const WORKFLOW: &str = include_str!("../../templates/cudaguard.yml");
 
 /// The changes that `init` made or, in a dry run, would make.
@@ -53,7 +55,7 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     let call = Call::parse(None, arguments);
     let mut changes = Changes { report: String::new(), dry_run: call.dry_run };
     if call.cmake {
-        cmake::init_cmake(env, &mut changes)?;
+        cmake::init_cmake(env, &mut changes, &dependency_source(&call)?)?;
         report::print_result(&changes.report)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -62,7 +64,6 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     let variables = config.env_table();
     let target = &project.targets[0];
     let graph = CrateGraph::from_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
-    let mut depends = false;
     for at in &project.selected {
         let package = &project.members[*at];
         let policy = Policy::for_package(&package.dir, &project.top, &package.name);
@@ -75,7 +76,6 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
             || uses_cuda(&package.dir)
         {
             add_embed(&mut changes, package, &source)?;
-            depends = true;
         } else {
             changes.line(format_args!(
                 "skipped {}: no CUDA source file, build script or known crate: to guard it anyway, run `cargo cudaguard init -p {}`",
@@ -99,7 +99,6 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
         write_new_file(&mut changes, &project.top.join(FILE), &policy_text(&judged.policy, &judged.toolchain))?;
         judged.toolchain.sourced_toolkit_version().is_some()
     };
-    let source = if depends { source } else { Source::Registry };
     write_workflow(&mut changes, &project.top, WORKFLOW, requires_toolkit, &source)?;
     report::print_result(&changes.report)?;
     Ok(ExitCode::SUCCESS)
@@ -154,19 +153,20 @@ impl Source {
         }
     }
 
-    /// Returns the shell command that installs this release of `cargo cudaguard` in the project directory `top`.
-    fn install_command(&self, top: &Path) -> String {
+    /// Returns the shell command that installs this release of `cargo cudaguard` in the project directory `top`, or `None`
+    /// for a registry: the command is not published yet.
+    fn install_command(&self, top: &Path) -> Option<String> {
         let quote = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned);
         match self {
             Self::Directory { directory, .. } => {
                 let path = relative(top, &directory.with_file_name("cargo-cudaguard"));
-                format!("cargo install --locked --path {}", quote(&path.to_string_lossy()))
+                Some(format!("cargo install --locked --path {}", quote(&path.to_string_lossy())))
             }
             Self::Repository { url, revision, .. } => {
                 let revision = if revision.is_empty() { String::new() } else { format!(" --rev {}", quote(revision)) };
-                format!("cargo install --locked --git {}{revision} cargo-cudaguard", quote(url))
+                Some(format!("cargo install --locked --git {}{revision} cargo-cudaguard", quote(url)))
             }
-            Self::Registry => format!("cargo install --locked cargo-cudaguard@{}", env!("CARGO_PKG_VERSION")),
+            Self::Registry => None,
         }
     }
 
@@ -417,17 +417,20 @@ fn write_workflow(
         text = text.replacen("name: cudaguard\n", &format!("name: {title}\n"), 1);
         text = text.replacen("jobs:\n", &format!("defaults:\n  run:\n    working-directory: {folder}\njobs:\n"), 1);
     }
-    let mut install = source.install_command(top);
-    if install.contains(": ") || install.contains(" #") {
-        install = Value::from(install).to_string();
+    let install = source.install_command(top);
+    if let Some(command) = &install {
+        let is_plain = !command.contains(": ") && !command.contains(" #");
+        let value = if is_plain { command.clone() } else { Value::from(command.clone()).to_string() };
+        text = text.replacen(TEMPLATE_INSTALL, &value, 1);
     }
-    text = text.replacen("cargo install --locked cargo-cudaguard\n", &format!("{install}\n"), 1);
     let path = repository.join(".github/workflows").join(format!("{name}.yml"));
     let outside = matches!(source, Source::Directory { directory, .. } if !directory.starts_with(repository));
     let reason = if requires_toolkit {
         "the policy requires a CUDA toolkit, which the runners of GitHub do not have: in a job whose image contains it"
     } else if outside {
-        "the dependency is a path outside of this repository: in a job that has it"
+        "cudaguard is a path outside of this repository: in a job that has it"
+    } else if install.is_none() {
+        "this repository contains no checkout of cudaguard, and no registry has it: in a job that has the command"
     } else {
         return write_new_file(changes, &path, &text).map(drop);
     };

@@ -243,7 +243,7 @@ fn init_works_below_repository_root() {
             ".github/workflows/cudaguard-native-the-app.yml",
             "native/the app",
         ),
-        ("c", &["init", "--cmake"], ".github/workflows/cudaguard-c.yml", "c"),
+        ("c", &["init", "--cmake", "--git", URL], ".github/workflows/cudaguard-c.yml", "c"),
         ("module/app", &["init", "--git", URL], "module/.github/workflows/cudaguard-app.yml", "app"),
     ] {
         let init = || tree.call("none", arguments).dir(tree.beside().join("tree").join(folder)).run().success().stdout;
@@ -253,12 +253,10 @@ fn init_works_below_repository_root() {
         let workflow = tree.read(file);
         let lines = lines(&workflow);
         assert!(lines.contains(&format!("name: \"cudaguard {title}\"").as_str()), "{workflow}");
-        let source = if arguments.contains(&"--git") {
-            format!("--git {URL} cargo-cudaguard")
-        } else {
-            "cargo-cudaguard@0.1.0".to_owned()
-        };
-        assert!(lines.contains(&format!("- run: cargo install --locked {source}").as_str()), "{workflow}");
+        assert!(
+            lines.contains(&format!("- run: cargo install --locked --git {URL} cargo-cudaguard").as_str()),
+            "{workflow}"
+        );
         let defaults = lines.iter().position(|line| *line == "defaults:").expect("steps run in the project's folder");
         assert_eq!(lines[defaults + 1..defaults + 3], ["run:", &format!("working-directory: \"{title}\"")]);
         assert!(!tree.beside().join("tree").join(folder).join(".github").exists());
@@ -272,7 +270,7 @@ fn workflow_is_omitted_if_toolkit_required() {
     for (policy, requires) in [("", false), ("[toolkit]\nrequire = \">=12\"\n", true)] {
         let tree = Tree::package("init-waits");
         tree.write("cudaguard.toml", policy);
-        let said = tree.call("12.4", &["init"]).run().success().stdout;
+        let said = tree.call("12.4", &["init", "--git", URL]).run().success().stdout;
         let written = tree.beside().join("tree").join(WORKFLOW).exists();
         assert_eq!((written, said.contains("no workflow: the policy requires")), (!requires, requires), "{said}");
         // Runs the command of such a job.
@@ -354,7 +352,7 @@ fn init_keeps_existing_policy() {
 fn init_guards_cmake_project() {
     let lists = "cmake_minimum_required(VERSION 3.24)\nproject(demo LANGUAGES C)\nadd_executable(demo main.c)\n";
     let tree = Tree::new("init-cmake", &[("CMakeLists.txt", lists), ("main.c", "int main(void) { return 0; }\n")]);
-    let init = || tree.call("12.4", &["init", "--cmake"]).run().success().stdout;
+    let init = || tree.call("12.4", &["init", "--cmake", "--git", URL]).run().success().stdout;
     let said = init();
     let files = ["CMakeLists.txt", "cudaguard.toml", ".github/workflows/cudaguard.yml"];
     let made = files.map(|file| tree.read(file));

@@ -16,7 +16,7 @@ use crate::cli::report::CliError;
 const LISTS: &str = "CMakeLists.txt";
 const WORKFLOW: &str = include_str!("../../../templates/cudaguard-cmake.yml");
 
-pub(super) fn init_cmake(env: &Env, changes: &mut Changes) -> Result<(), CliError> {
+pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &Source) -> Result<(), CliError> {
     let folder = env.current_dir();
     let lists = folder.join(LISTS);
     let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", lists.display()));
@@ -68,7 +68,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes) -> Result<(), CliErro
         write_new_file(changes, &file, &policy_text(&Policy::default(), &toolchain))?;
         toolchain.sourced_toolkit_version().is_some()
     };
-    write_workflow(changes, folder, WORKFLOW, requires_toolkit, &Source::Registry)
+    write_workflow(changes, folder, WORKFLOW, requires_toolkit, source)
 }
 
 /// Detects the toolchain that CMake would probably find too. cuDNN is excluded, because the include path of the target
