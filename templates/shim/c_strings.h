@@ -1,11 +1,12 @@
-/* Strings, without the C library: no function of another file runs before `main`. */
+/* String functions that do not call the C library, because no function of another file may run
+ * before `main`. */
 #ifndef CUDAGUARD_C_STRINGS_H
 #define CUDAGUARD_C_STRINGS_H
 
 #include "platform.h"
 
-/* The empty assembly keeps compilers from calling the C library's function for the loop that they
- * recognise. */
+/* The empty assembly statements keep compilers from replacing a loop with a call of the C library.
+ */
 CODE size_t text_length(const char *s) {
   size_t n = 0;
   while (s[n]) {
@@ -44,7 +45,7 @@ CODE const char *find_text(const char *s, const char *what) {
   return 0;
 }
 
-/* Returns what follows the last '/'. */
+/* Returns the part after the last '/'. */
 CODE const char *base_name(const char *path) {
   const char *base = path;
   for (; *path; path++)
@@ -52,7 +53,7 @@ CODE const char *base_name(const char *path) {
   return base;
 }
 
-/* Copies as much of a text as there is room for. */
+/* Copies a string, truncated to `size`. */
 CODE void copy_text(char *to, size_t size, const char *s) {
   for (; size > 1 && *s; size--) *to++ = *s++;
   *to = 0;
@@ -61,8 +62,8 @@ CODE void copy_text(char *to, size_t size, const char *s) {
 /* Copies a path. */
 CODE void copy_path(char (*to)[PATH_MAX], const char *s) { copy_text(*to, sizeof *to, s); }
 
-/* Reads the next name of a list with one name a line; null at its end. `name` has room for the
- * list. */
+/* Reads the next name of a list with one name per line. Returns the rest of the list, or null at
+ * its end. `name` has at least the size of the list. */
 CODE const char *read_name(const char *list, char *name) {
   if (!*list) return 0;
   while (*list && *list != '\n') *name++ = *list++;

@@ -1,5 +1,5 @@
-/* The collection of findings: a finding that refuses is never lost, and what is left out is a
- * finding, too. */
+/* The collection of findings. A finding that refuses is never dropped; if others are dropped, a
+ * finding reports that. */
 #ifndef CUDAGUARD_COLLECTION_H
 #define CUDAGUARD_COLLECTION_H
 
@@ -13,8 +13,8 @@ CODE int weigh_finding(struct context *cx, const struct finding *f) {
   return 2 + in_scope(cx, n) + (speaks_for(cx, n) && refuses(cx, n));
 }
 
-/* A place for one more, of this worth at most: where all are taken, that of the one that is worth
- * least, if it is less. */
+/* Returns a place for a finding with the priority `more`. If the table is full, drops the finding
+ * with the lowest priority if that is lower than `more`, and returns `spare` otherwise. */
 CODE struct finding *make_room(struct context *cx, int more) {
   struct findings *all = &cx->findings;
   int k, least = 0;
@@ -35,7 +35,8 @@ CODE struct finding *make_room(struct context *cx, int more) {
   return &all->at[all->count - 1];
 }
 
-/* Keeps the text that was put behind those that are kept, and returns its place. */
+/* Stores the string that start_kept_text() began, and returns its offset. Equal strings are stored
+ * once. */
 CODE uint16_t keep_last_text(struct context *cx, const struct text *t) {
   struct kept_texts *kept = &cx->kept;
   size_t at;
@@ -52,21 +53,21 @@ CODE struct text start_kept_text(struct context *cx) {
   return start_text(kept->at + kept->used, sizeof kept->at - kept->used);
 }
 
-/* Keeps a text as it is. */
+/* Stores a string without changes. */
 CODE uint16_t keep_text(struct context *cx, const char *s) {
   struct text t = start_kept_text(cx);
   put(&t, s);
   return keep_last_text(cx, &t);
 }
 
-/* Keeps a text from outside. */
+/* Stores an untrusted string, sanitized and truncated. */
 CODE uint16_t keep_shown_text(struct context *cx, const char *s) {
   struct text t = start_kept_text(cx);
   put_outside(&t, s);
   return keep_last_text(cx, &t);
 }
 
-/* A finding about the note that is being judged, of this severity. */
+/* Initialises a finding about the current note. */
 CALLED void begin_finding(struct context *cx, struct finding *f, enum message words, int severity) {
   memset(f, 0, sizeof *f);
   f->words = words;
@@ -75,7 +76,7 @@ CALLED void begin_finding(struct context *cx, struct finding *f, enum message wo
   f->component = (uint16_t)(cx->now - cx->note + 1);
 }
 
-/* A new one, in its place among the others. */
+/* Adds a finding with another severity than the table has. */
 CODE struct finding *add_weighed_finding(struct context *cx, enum message words, int severity) {
   struct finding *f = &cx->findings.spare;
   begin_finding(cx, f, words, severity);
@@ -88,8 +89,7 @@ CODE struct finding *add_finding(struct context *cx, enum message words) {
   return add_weighed_finding(cx, words, meanings[words].severity);
 }
 
-/* Findings come in rounds: what a look at files alone has found is forgotten where the real library
- * is asked afterwards. */
+/* Findings are added in rounds, so that the findings of level 0 can be discarded before level 1. */
 CODE void begin_round(struct context *cx) {
   struct findings *all = &cx->findings;
   BY_REGISTER(all);
@@ -123,7 +123,7 @@ CODE void add_left_out(struct context *cx, enum message words, uint32_t left_out
   f->kept = kept;
 }
 
-/* Adds what was left out, to the first note in scope. */
+/* Adds a finding about dropped findings and notes to the first note in scope. */
 CODE void add_all_left_out(struct context *cx) {
   int k;
   cx->now = cx->note;
@@ -132,8 +132,8 @@ CODE void add_all_left_out(struct context *cx) {
   add_left_out(cx, NOT_ALL_KEPT_NOTES, cx->notes_left_out, MAX_NOTES);
 }
 
-/* Returns the finding that decides this verdict: of several the one to fix first; null if there is
- * none. */
+/* Returns the finding that determines this verdict, or null. If there are several, returns the one
+ * with the lowest rank, which should be fixed first. */
 CODE const struct finding *find_decisive(struct context *cx, int verdict) {
   const struct finding *best = 0;
   int k;
@@ -147,7 +147,7 @@ CODE const struct finding *find_decisive(struct context *cx, int verdict) {
   return best;
 }
 
-/* The verdict is a function of the findings: see the column of findings.h. */
+/* Computes the verdict from the findings; findings.h has a column for it. */
 CODE int get_result(struct context *cx) {
   return find_decisive(cx, WRONG) ? WRONG : find_decisive(cx, CANNOT_TELL) ? CANNOT_TELL : RIGHT;
 }

@@ -1,6 +1,6 @@
-/* The data model: all that the shim knows of its process. One `struct context` is passed to every
- * function that needs it. It lives in zero-initialised memory and never on the stack: a thread with
- * 16 KiB of stack may ask. */
+/* The data model: everything that the shim knows about its process. One `struct context` is passed
+ * to the functions. It is in zero-initialised memory and never on the stack, because a thread with
+ * 16 KiB of stack may call the shim. */
 #ifndef CUDAGUARD_CONTEXT_H
 #define CUDAGUARD_CONTEXT_H
 
@@ -8,17 +8,17 @@
 #include "note_layout.h"
 #include "findings.h"
 
-/* A dynamic table by tag, each but DT_NEEDED being there once; 0 is the GNU hash table's place. */
+/* The values of a dynamic table by tag, without DT_NEEDED. Index 0 is DT_GNU_HASH. */
 struct tags {
   ElfW(Addr) at[32];
 };
 
-/* Where an object is in memory. */
+/* The location of a loaded object. */
 struct loaded_file {
   uintptr_t base;
   const ElfW(Phdr) * ph;
   int n;
-  const char *name; /* as the loader has it; empty: the program's */
+  const char *name; /* from the dynamic linker; empty for the program */
 };
 
 struct image {
@@ -30,7 +30,7 @@ struct image {
   size_t entries;
   const char *strings;
   size_t size;                          /* of the strings */
-  const char *soname, *rpath, *runpath; /* among them, or null */
+  const char *soname, *rpath, *runpath; /* in `strings`, or null */
 };
 
 enum { MAX_PHDRS = 48 };
@@ -49,11 +49,11 @@ enum { NOTE_WHOLE, NOTE_IS_NEWER, NOTE_IS_DAMAGED, NOTE_IS_ABSENT };
 struct note {
   const unsigned char *descriptor;
   uint32_t size;
-  int state, own;             /* own: of the file that contains this guard */
-  const char *damage;         /* what is wrong with its bytes */
-  struct note_head head;      /* zeros if it is damaged or absent */
-  uint32_t cudnn, cudnn_cuda; /* the version that it gets, and the CUDA that this was made with */
-  uint64_t not_unfit;         /* of the GPUs, where it has kernels */
+  int state, own;             /* own: the note is in the same file as this guard */
+  const char *damage;         /* why the note is invalid */
+  struct note_head head;      /* zeros if the note is invalid or absent */
+  uint32_t cudnn, cudnn_cuda; /* versions of the detected cuDNN and of its CUDA */
+  uint64_t not_unfit;         /* bit set of the GPUs that can run its kernels */
   int sees;                   /* rows are made from the kernels in its image (own_kernels.h) */
   struct loaded_file file;
 };
@@ -67,12 +67,12 @@ union row {
   struct gpu_row gpu;
 };
 
-/* No CUDA machine is big-endian, so that a struct of these members is what the bytes are. */
+/* No machine with CUDA is big-endian, so the structs have the layout of the bytes in the note. */
 typedef char the_head_is_as_long_as_it_is_written[sizeof(struct note_head) == HEAD_SIZE ? 1 : -1];
 typedef char a_row_is_as_long_as_it_is_written[sizeof(union row) == ROW_SIZE ? 1 : -1];
 
-/* What an error of a code does to the verdict. A finding of an open code leaves it open, whatever
- * it weighs. */
+/* The effect of a finding on the verdict. REFUSES applies to errors only, OPEN to every severity.
+ */
 enum { REFUSES, OPEN, INFORMS };
 
 enum message {
@@ -90,153 +90,150 @@ struct finding {
   enum message words;
   int severity;
   const struct note *note;
-  /* The values of its words, each by its name there. */
+  /* The values of the placeholders of its message, by their names. */
   uint32_t part, found, built, built_major, min, dropped_in, found_cuda, built_cuda, loader,
       needs_cuda, needs_release;
   uint32_t nvcc_major, cuda_major, newest_major, driver, cuda, kernel, answer, left_out, kept,
       made_from, made_to;
-  uint16_t component, other; /* one more than the number of a note */
-  /* Texts among those that are kept (struct texts); 0: none. */
+  uint16_t component, other; /* index of a note plus 1 */
+  /* Offsets in struct kept_texts; 0: none. */
   uint16_t file, symbol, why, kinds, path, beside, picked_by, library, libcuda, code, built_for,
       gpus, archs;
 };
 
 struct findings {
-  int count, round;                    /* round: the first that was found in this one */
-  uint32_t left_out, left_out_now;     /* now: in this round */
-  struct finding at[MAX_FINDINGS + 2]; /* two more count what was left out */
-  struct finding spare;                /* the one for which there is no room */
+  int count, round;                    /* round: index of the first finding of the current round */
+  uint32_t left_out, left_out_now;     /* numbers of dropped findings; now: in the current round */
+  struct finding at[MAX_FINDINGS + 2]; /* two more report dropped findings and notes */
+  struct finding spare;                /* receives a finding if the table is full */
 };
 
-/* Texts of findings, each once and ended by a NUL. The first is empty: a text that does not fit
- * becomes this one. */
+/* NUL-terminated strings of findings, each stored once. The first one is empty; a string that does
+ * not fit is replaced by it. */
 struct kept_texts {
   size_t used, used_before_round;
   char at[MAX_KEPT];
 };
 
-/* An inner library of cuDNN's. */
+/* A sublibrary of cuDNN. */
 struct part {
   int needed, known, present;
-  uint32_t version, cuda; /* cuda: of the cudart inside, as cudaRuntimeGetVersion returns it */
+  uint32_t version, cuda; /* cuda: version of its cudart, in the form of cudaRuntimeGetVersion */
   char file[NOTE_TEXT];
-  uint16_t row; /* of the note */
+  uint16_t row; /* index of its row in the note */
   char path[SHOW + 1];
 };
 
-/* What came of a lookup. The loader stops at a file that it cannot read, and looks on if there is
- * none. */
+/* The result of a library search. The dynamic linker stops at a file that it cannot read, and
+ * continues if there is no file. */
 enum lookup { NOT_THERE, IS_THERE, UNREADABLE, IS_LOADED };
 
 enum { UNKNOWN, ABSENT, FOUND, INSIDE };
 
 struct cudnn {
-  int state, answered; /* answered: by the real cuDNN, in a child */
+  int state, answered; /* answered: version that the real cuDNN returned in a child */
   int parts;
-  uint32_t version, by_name, cuda; /* cuda: of its part */
+  uint32_t version, by_name, cuda; /* cuda: from one of its sublibraries */
   const char *from;                /* name of the source of the version */
-  const char *by;                  /* the inner library that has it, or null */
-  char names[NOTE_TEXT];           /* that the program tries, one a line */
+  const char *by;                  /* the sublibrary that contains the version, or null */
+  char names[NOTE_TEXT];           /* names that the program passes to dlopen, one per line */
   char soname[NOTE_TEXT], path[PATH_MAX], why[WHY];
   struct part part[MAX_INNER];
 };
 
-/* A cuDNN that was found, as the report lists it. */
+/* A detected cuDNN, for the report. */
 struct seen_cudnn {
   const struct note *note;
   const char *from;
   uint32_t version, cuda;
-  uint16_t path, picked_by; /* kept texts */
+  uint16_t path, picked_by; /* offsets in struct kept_texts */
 };
 
-/* The driver and GPUs of this process, as far as rows depend on them. Unknown numbers are 0,
- * unknown `init` and `gpus` -1. */
+/* The driver and GPUs of this process. Unknown numbers are 0; unknown `init` and `gpus` are -1. */
 struct driver {
   int state;
-  int by_files; /* the driver was not asked: which of the GPUs it will be is not known, so all must
-                   be fit */
-  int chosen;   /* a variable chooses among the GPUs */
-  int init;     /* what cuInit answered */
-  int gpus;     /* that the process sees */
+  int by_files; /* detected from files only; all GPUs must be compatible, as any may be used */
+  int chosen;   /* CUDA_VISIBLE_DEVICES selects GPUs */
+  int init;     /* result of cuInit */
+  int gpus;     /* number of GPUs that the process sees */
   int jit;      /* whether PTX can be compiled: 1 yes, -1 no */
-  uint32_t user, kernel; /* releases, widened */
-  uint32_t cuda;         /* that the driver supports, as cuDriverGetVersion returns it */
+  uint32_t user, kernel; /* releases of libcuda and the kernel module, packed by widen_release() */
+  uint32_t cuda;         /* supported CUDA version, in the form of cuDriverGetVersion */
   uint16_t cc[MAX_GPUS];
-  char trouble[SHOW]; /* why a libcuda that is there cannot be loaded */
+  char trouble[SHOW]; /* why an existing libcuda cannot be loaded */
   char path[PATH_MAX];
 };
 
-/* The answer to cudaguard_check_verdict(): cudaguard.h has the same structure. */
+/* The result of cudaguard_check_verdict(). cudaguard.h has the same structure. */
 struct verdict {
   size_t size;
   int verdict, code, severity, level;
   char subject[16], component[256], built[32], found[32], message[2048], hint[512], not_judged[256];
 };
 
-/* One thing in this file that a GPU may use (own_kernels.h). */
+/* GPU code in this file (own_kernels.h). */
 enum { IS_LINKED = 2, IS_INPUT = 4, IS_PACKED = 8, BY_13 = 16 };
 
 struct code {
-  uint16_t is; /* 0: it cannot be read */
+  uint16_t is; /* 0: unreadable */
   uint16_t isa, how;
 };
 
-struct record; /* of a fatbin container: own_kernels.h */
+struct record; /* a record of a fatbin container (own_kernels.h) */
 
-/* Memory that the kernel zeroes in a forked child: the child inherits no lock. */
+/* A page that the kernel zeroes in a forked child, so that the child inherits no lock. */
 struct fork_page {
-  int lock;    /* the process that holds it, or 0 */
-  int process; /* the one that set up this page; 0 in a child of it */
+  int lock;    /* ID of the process that holds the lock, or 0 */
+  int process; /* ID of the process that set up this page; 0 in its children */
 };
 
-/* The state of the shim. It is in .bss, and takes no byte in the file. */
+/* The state of the shim. It is in .bss, so it does not increase the size of the file. */
 struct context {
-  int lookup_failed; /* a lookup failed with another error than ENOENT: what was not found may be
-                        there */
-  struct fork_page *fork_page, without_page; /* without_page: if the kernel has no such memory */
-  int process; /* the one in which the loader may be asked: a forked child must try that first */
+  int lookup_failed; /* a lookup failed with an error other than ENOENT, so absence is not proven */
+  struct fork_page *fork_page, without_page; /* without_page: without MADV_WIPEONFORK */
+  int process; /* the process that may call the dynamic linker; a forked child must test it */
   int loader_is_stuck;
-  int current; /* of the two verdicts, the one that is published; 0: none yet, else 1 or 2 */
+  int current; /* the published one of the two verdicts: 1 or 2; 0: none yet */
   int ready, started, program, mode;
-  int startup;     /* how many objects the loader brought before `main` */
-  int first_noted; /* no guarded file comes before this one */
+  int startup;     /* number of objects that were loaded before `main` */
+  int first_noted; /* no guarded file is loaded before this one */
   int notes;
   int seen; /* cuDNNs for the report */
   uint32_t notes_left_out;
   int driver_known, driver_asked;
-  int by_name; /* the driver's libraries are found by their names alone, and not opened */
+  int by_name; /* the libraries of the driver are searched by name, without opening them */
   int outcome, level;
-  long patience; /* seconds for all questions; `left` is what is left of them */
+  long patience; /* time limit of all probes in seconds; `left`: remaining time */
   struct timespec left;
   size_t answered;
   const char *library_path;
-  int library_path_is_unknown; /* the loader was started with the program, perhaps with a path */
-  struct note *now;            /* the one that is being judged */
-  struct image first, own;     /* own: the file that this guard is in */
-  int looks;                   /* for kernels, since this file is not sealed */
+  int library_path_is_unknown; /* started as `ld.so program`, perhaps with --library-path */
+  struct note *now;            /* the note that is being checked */
+  struct image first, own;     /* own: the file that contains this guard */
+  int looks;                   /* the shim searches for kernels, since this file is not sealed */
   int codes;
   const struct record *first_record;
-  const struct note *gpu_rows_of; /* the note for which the rows of GPUs were read, or null */
+  const struct note *gpu_rows_of; /* the note that gpu_row belongs to, or null */
   union row gpu_row[MAX_GPUS];
-  struct driver driver, probed; /* probed: by the real driver, in a child */
+  struct driver driver, probed; /* probed: result of the real driver in a child */
   union {
     struct {
-      struct cudnn cudnn; /* of the row that is being judged */
-      char runpath[4096]; /* of its file, or the RPATH */
+      struct cudnn cudnn; /* of the row that is being checked */
+      char runpath[4096]; /* RUNPATH or RPATH of its file */
     } row;
-    char page[16 * 1024]; /* what is printed when all are */
+    char page[16 * 1024]; /* output buffer, used after all rows are checked */
   } shared;
   struct seen_cudnn seen_cudnn[MAX_SEEN];
   struct note note[MAX_NOTES];
   struct findings findings;
   struct kept_texts kept;
   char self[PATH_MAX], scratch[PATH_MAX];
-  char asked[PATH_MAX], answer[8192]; /* by the child, and what was asked */
+  char asked[PATH_MAX], answer[8192]; /* the request to the child, and its answer */
   char real[PATH_MAX], found[PATH_MAX], text[1024];
-  uint64_t entries[256]; /* of a folder */
+  uint64_t entries[256]; /* buffer for directory entries */
   struct elf elf;
-  const char *loader_name;   /* the path that the loader was started with, or null */
-  struct verdict verdict[2]; /* the one that is not published is being completed */
+  const char *loader_name;   /* path in the command line of `ld.so program`, or null */
+  struct verdict verdict[2]; /* one is published while the other is filled */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* Which code runs on which GPU, and the driver that it needs. */
+/* Compatibility of GPU code with GPUs, and the driver that it needs. */
 #ifndef CUDAGUARD_COVERAGE_H
 #define CUDAGUARD_COVERAGE_H
 
@@ -29,10 +29,11 @@ CODE const struct chip *find_chip(uint32_t cc) {
   return c;
 }
 
-/* Code as a number: machine code first, the older arch, the wider suffix. */
+/* The encoding of code as a number. The order is: machine code before PTX, older archs first, and
+ * the more compatible suffix first. */
 enum { IS_PTX = 1 << 12, SUFFIX = 3, IS_FAMILY = 1, IS_SPECIFIC = 2 };
 
-/* Whether GPUs of this compute capability run it. */
+/* Checks whether GPUs of this compute capability run the code. */
 CALLED int check_code(uint32_t code, uint32_t cc) {
   uint32_t arch = code >> 2 & 0x3ff, made = arch / 10 << 8 | arch % 10;
   int plain_ptx = (code & (IS_PTX | SUFFIX)) == IS_PTX;
@@ -46,13 +47,13 @@ CALLED int check_code(uint32_t code, uint32_t cc) {
                                         : WRONG;
 }
 
-/* The driver that several things need. */
+/* A driver requirement. */
 struct needs {
   uint32_t cuda, release;
 };
 
-/* The release is that of the newer CUDA: of one that no table has, none is known, and that of an
- * older one does not serve. */
+/* Raises a requirement. The release belongs to the newer CUDA version; it is 0 if no table has it,
+ * because the release of an older version is not sufficient. */
 CALLED void raise_needs_to(struct needs *n, uint32_t cuda, uint32_t release) {
   if (n->cuda > cuda) return;
   if (n->cuda < cuda || n->release < release) n->release = release;
@@ -65,8 +66,8 @@ CODE void raise_needs(struct needs *n, uint32_t of) {
   raise_needs_to(n, f->cuda, f->release);
 }
 
-/* The oldest PTX ISA whose driver supports this CUDA version, as a row has it; 0 where no table
- * knows. */
+/* Returns the oldest PTX ISA whose driver supports this CUDA version, encoded as in a row, or 0 if
+ * no table has it. */
 CODE uint32_t find_isa(uint32_t cuda) {
   enum { OLDEST_ISA = 1 << 10 };
   const struct floor *f = floors;

@@ -1,4 +1,4 @@
-/* Detects the cuDNN that this file has or would get, and its version. */
+/* Detects the cuDNN that this file has loaded or would load, and its version. */
 #ifndef CUDAGUARD_DETECT_CUDNN_H
 #define CUDAGUARD_DETECT_CUDNN_H
 
@@ -19,13 +19,13 @@ CODE uint32_t check_version(uint32_t packed) {
   return packed >> 16 && packed >> 16 < 100 ? packed : 0;
 }
 
-/* Returns the release of the cudart inside a part, as its getter answers, or 0. */
+/* Returns the release of the cudart in a sublibrary, from the code of its getter, or 0. */
 CODE uint32_t read_cuda_version(struct context *cx, const struct elf *e, const char *getter) {
   uint32_t n = *getter ? read_returned_constant(cx, e, getter) : 0;
   return n < 7000 || n >= 100000 || n % 10 || n % 1000 >= 100 ? 0 : n;
 }
 
-/* Reads the versions in the file of an inner library. */
+/* Reads the versions from the file of a sublibrary. */
 CODE void read_part(struct context *cx, struct part *p, const struct note *n, const char *path) {
   const union row row = read_note_row(n, p->row);
   char symbol[NOTE_TEXT], getter[NOTE_TEXT];
@@ -44,7 +44,8 @@ CODE void read_part(struct context *cx, struct part *p, const struct note *n, co
   p->version = parse_version_in_name(base_name(cx->real));
 }
 
-/* cuDNN tries its own full version, then the shorter ones, each over the whole search path. */
+/* Finds a sublibrary as cuDNN does: first with the full version in the name, then with shorter
+ * ones, each in all directories of the search path. */
 CALLED int find_part(struct context *cx, const struct cudnn *c, struct part *p,
                      const struct image *of, char (*to)[PATH_MAX]) {
   char name[NOTE_TEXT + 16];
@@ -75,7 +76,7 @@ CODE void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) 
   memset(&of, 0, sizeof of);
   of.name = c->path;
   if (open_elf(cx, e, c->path) == IS_THERE) {
-    /* Found as libcudnn.so, or by a link with another major than the file. */
+    /* The name may be libcudnn.so, or a link with another major than the file. */
     if (read_elf_string(e, DT_SONAME, own, sizeof own) && parse_major_in_name(own))
       copy_text(c->soname, NOTE_TEXT, own);
     of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.row.runpath);
@@ -89,7 +90,7 @@ CODE void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) 
     const char *suffix;
     memset(p, 0, sizeof *p);
     if (row.kind != ROW_PART || !read_note_text(n, row.inner.file, &p->file)) continue;
-    suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
+    suffix = find_text(p->file, ".so"); /* skip sublibraries of another major */
     if (suffix && find_text(c->soname, ".so.") &&
         !texts_are_equal(suffix, find_text(c->soname, ".so")))
       continue;
@@ -124,8 +125,8 @@ CODE void settle_version(struct cudnn *c) {
   }
 }
 
-/* Looks for a cuDNN as dlopen would, by each of its names: what is loaded by that name, else what
- * the search finds. Of a file that cannot be opened, the next name counts. */
+/* Searches cuDNN as dlopen does, by each of its names: a loaded library of that name first, then
+ * the search path. If a file cannot be opened, tries the next name. */
 CODE enum lookup search_cudnn(struct context *cx, struct cudnn *c, const struct image *of,
                               int opens) {
   const char *names = c->names;
@@ -140,7 +141,7 @@ CODE enum lookup search_cudnn(struct context *cx, struct cudnn *c, const struct 
   return result;
 }
 
-/* Level 0: detects which cuDNN this file has, or would get. */
+/* Level 0: detects the cuDNN that this file has loaded or would load. */
 CODE void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
                        const struct library_row *row, int late) {
   const int opens = (row->flags & LIBRARY_DLOPENED) != 0;
@@ -163,8 +164,8 @@ CODE void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n
     is = search_cudnn(cx, c, &of, opens);
   }
   if (is == NOT_THERE && opens && !cx->lookup_failed) c->state = ABSENT;
-  /* Once the program has run, the only cuDNN in the process is the one it took, if its own is not
-   * to be had. */
+  /* After the program has started: if none of its names is found, the only loaded cuDNN is the one
+   * that the program uses. */
   if (is == NOT_THERE && opens && late && is_loaded(0, &c->path, &c->soname)) {
     is = IS_THERE;
     copy_text(c->why, WHY, "the program itself");
@@ -177,8 +178,8 @@ CODE void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n
   settle_version(c);
 }
 
-/* Level 1 over what level 0 found: the files that the real cuDNN really takes, and its own answer.
- */
+/* Level 1: corrects the result of level 0 with the files that the real cuDNN loads and the version
+ * that it returns. */
 CODE void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
                       const struct library_row *row) {
   const char *text;
@@ -192,7 +193,7 @@ CODE void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
     if (!text) return;
   }
   if (get_answer(cx, 'N') && !loaded && (row->flags & LIBRARY_DLOPENED)) {
-    c->state = ABSENT; /* it cannot be loaded, so the program will go without it */
+    c->state = ABSENT; /* dlopen fails in the program, too */
     return;
   }
   if (text && !texts_are_equal(text, c->path)) {
@@ -210,7 +211,7 @@ CODE void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
     if ((text = get_answer(cx, (char)('0' + k)))) {
       if (!p->present || !starts_with(text, p->path)) read_part(cx, p, n, text);
     } else if (!p->present && p->needed && (c->answered || outcome != DIED)) {
-      p->known = 0; /* it answers without that library, or could not be asked */
+      p->known = 0; /* cuDNN works without this library, or the probe failed */
     }
   }
   settle_version(c);

@@ -1,12 +1,12 @@
-/* Detects the driver and the GPUs: without the driver by files, or by its answers. */
+/* Detects the driver and the GPUs: from files, or by calling the real driver in a child. */
 #ifndef CUDAGUARD_DETECT_DRIVER_H
 #define CUDAGUARD_DETECT_DRIVER_H
 
 #include "detect_cudnn.h"
 #include "pci.h"
 
-/* PCI device ids of NVIDIA's GPUs, first and last, and their compute capability. Used to accept
- * only: any other id is a doubt. */
+/* Ranges of PCI device ids of NVIDIA's GPUs and their compute capability. They only serve to accept
+ * a GPU; the compute capability of any other id is unknown. */
 static const struct {
   uint16_t first, last, cc;
 } pci[] = {
@@ -15,7 +15,8 @@ static const struct {
 #undef RANGE
 };
 
-/* Of an id as /sys/bus/pci has it, 0x2330; 0 where it is not known. */
+/* Returns the compute capability of an id in the form of /sys/bus/pci, 0x2330, or 0 if it is
+ * unknown. */
 CODE uint16_t get_capability(const char *id) {
   uint32_t n = 0;
   size_t i;
@@ -27,12 +28,12 @@ CODE uint16_t get_capability(const char *id) {
   return 0;
 }
 
-/* A release as the rows pack it: its numbers may be larger in what is found, 535.261.03, and are
- * kept wider. */
+/* Converts a release from the packing of the rows to a wider one, because a number of a detected
+ * release can exceed 8 bits: 535.261.03. */
 CODE uint32_t widen_release(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
 
-/* The first `535.261.03` or `535.261` of a text. No driver of a branch below 100 has what CUDA
- * needs today. */
+/* Parses the first `535.261.03` or `535.261` in a string. Ignores branches below 100, which no
+ * supported CUDA runs on. */
 CODE uint32_t parse_release(const char *s) {
   uint32_t n[3];
   return parse_numbers(s, 100, n) ? n[0] << 20 | n[1] << 8 | (n[2] & 0xff) : 0;
@@ -44,7 +45,7 @@ CODE int is_accessible(struct context *cx, const char *path, int mode) {
 
 #define GPUS "/proc/driver/nvidia/gpus/"
 
-/* A path of three pieces. */
+/* Concatenates a path of three parts. */
 CODE const char *join_three(char (*to)[PATH_MAX], const char *before, const char *name,
                             const char *after) {
   struct text t = start_text(*to, PATH_MAX);
@@ -61,8 +62,9 @@ CODE const char *format_device_path(char (*to)[PATH_MAX], uint32_t minor) {
   return *to;
 }
 
-/* Detects the GPU of this name in GPUS and its compute capability. NOT_THERE: this process may not
- * open it. Opening one would wake it: the right to do so must be enough. */
+/* Detects the GPU with this name in GPUS and its compute capability. NOT_THERE: this process may
+ * not open its device file. Only checks the permission, because opening the device would wake the
+ * GPU. */
 CODE enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) {
   static const char mark[] = "Device Minor:";
   const char *s;
@@ -79,8 +81,8 @@ CODE enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) 
   return IS_THERE;
 }
 
-/* Detects the GPUs that the kernel module drives and this process may open, up to the first that is
- * unreadable; returns how many there are, or -1. */
+/* Detects the GPUs of the kernel module that this process may open. Returns their number, or -1 if
+ * one is unreadable. */
 CODE int list_gpus(struct context *cx, struct driver *d) {
   struct in_folder { /* linux_dirent64 */
     uint64_t inode;
@@ -111,9 +113,9 @@ CODE int list_gpus(struct context *cx, struct driver *d) {
   return n;
 }
 
-/* Returns whether a list of CUDA_VISIBLE_DEVICES names some of these GPUs by their numbers, each
- * once. A number that no GPU has ends the list. UUIDs, MIG, repeated numbers and a list that names
- * no GPU are for the driver: it may show fewer GPUs, or none. */
+/* Returns whether a value of CUDA_VISIBLE_DEVICES selects at least one GPU by index, without
+ * repetition. An index without a GPU ends the list. Returns 0 for UUIDs, MIG instances and repeated
+ * indices, which only the driver can evaluate. */
 CODE int names_some_gpus(const char *list, int gpus) {
   uint64_t named = 0;
   for (;;) {
@@ -127,8 +129,8 @@ CODE int names_some_gpus(const char *list, int gpus) {
   }
 }
 
-/* Detects the GPUs that this process sees. If none can be opened, they are unknown: the driver may
- * still create their device files. */
+/* Detects the GPUs that this process sees. If no GPU can be opened, they are unknown, because the
+ * driver may still create the device files. */
 CODE void detect_gpus(struct context *cx, struct driver *d) {
   const char *list = secure_getenv("CUDA_VISIBLE_DEVICES");
   int n;
@@ -154,7 +156,7 @@ CODE void detect_driver(struct context *cx, const struct note *n) {
   cx->gpu_rows_of = 0;
   there = read_file_text(cx, "/proc/driver/nvidia/version", cx->text, sizeof cx->text) != 0;
   if (there) d->kernel = parse_release(cx->text);
-  /* /dev/nvidiactl alone proves nothing: libcuda makes it where it runs as root. */
+  /* /dev/nvidiactl alone proves nothing, because libcuda creates it if it runs as root. */
   for (k = 0; k < 16 && !there; k++)
     there = is_accessible(cx, format_device_path(&cx->found, (uint32_t)k), F_OK);
   /* WSL2; Jetson. */
@@ -173,7 +175,7 @@ CODE void detect_driver(struct context *cx, const struct note *n) {
   detect_gpus(cx, d);
 }
 
-/* Reads what the driver answered after cuInit. */
+/* Reads the answers of the driver after cuInit. */
 CODE void read_driver_answers(struct context *cx, struct driver *d) {
   const char *text = get_answer(cx, 'V');
   if (text) d->cuda = (uint32_t)parse_number(&text, 999999);
@@ -190,11 +192,11 @@ CODE void read_driver_answers(struct context *cx, struct driver *d) {
   if (d->jit) return;
   d->jit = get_answer(cx, 'J') || !d->user
                ? 1
-               : -1; /* on WSL and Jetson, their libcuda knows where it is */
+               : -1; /* on WSL and Jetson, libcuda finds the PTX compiler itself */
 }
 
-/* Level 1: asks the real driver, once. It honours every variable, and knows MIG, WSL, Jetson and
- * cuda-compat. */
+/* Level 1: calls the real driver in a child, once per process. It evaluates all variables, MIG,
+ * WSL, Jetson and cuda-compat. */
 CODE void probe_driver(struct context *cx) {
   struct driver *d = &cx->probed;
   const char *text;
@@ -214,7 +216,7 @@ CODE void probe_driver(struct context *cx) {
       if (text) {
         d->state = FOUND;
         d->init = (int)parse_number(&text, 99999);
-        if (d->init) d->gpus = cx->driver.gpus; /* whatever it answers, they are there */
+        if (d->init) d->gpus = cx->driver.gpus; /* the GPUs exist whatever cuInit returned */
         read_driver_answers(cx, d);
       }
     }

@@ -1,4 +1,5 @@
-/* ELF files, by bounded reads: a file that shrinks while it is read raises no signal. */
+/* Readers of ELF files. They use read calls instead of mmap, so a file that shrinks meanwhile
+ * raises no signal. */
 #ifndef CUDAGUARD_ELF_FILE_H
 #define CUDAGUARD_ELF_FILE_H
 
@@ -28,7 +29,8 @@ CODE int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
   return 0;
 }
 
-/* Reads the program headers of a file, and which of them the loader would take. */
+/* Reads the program headers and the dynamic table of a file. Returns the result that the dynamic
+ * linker would have. */
 CODE enum lookup read_headers(struct elf *e) {
   const ElfW(Phdr) *end = e->ph;
   const int machine = NATIVE_MACHINE;
@@ -49,8 +51,9 @@ CODE enum lookup read_headers(struct elf *e) {
   return IS_THERE;
 }
 
-/* Opens a library of this kind of machine. IS_THERE: it is open. NOT_THERE: there is none, or one
- * of another kind, and the loader looks on. UNREADABLE: the loader would stop at it. */
+/* Opens a library for this processor. IS_THERE: it is open. NOT_THERE: it does not exist or is for
+ * another processor, so the dynamic linker would continue. UNREADABLE: the dynamic linker would
+ * stop with an error. */
 CODE enum lookup open_elf(struct context *cx, struct elf *e, const char *path) {
   enum lookup is;
   memset(e, 0, sizeof *e);
@@ -69,8 +72,7 @@ CODE int is_file_of_image(struct context *cx, const char *path, const struct ima
   return e->n <= im->n && bytes_are_equal(e->ph, im->ph, (size_t)e->n * sizeof *e->ph);
 }
 
-/* A string of the file's dynamic table, or null where it has none; what is longer than `size` is
- * cut. */
+/* Reads a string of the dynamic table, truncated to `size`. Returns null if the table has none. */
 CODE const char *read_elf_string(const struct elf *e, int tag, char *to, size_t size) {
   ElfW(Addr) at = e->tags.at[tag], left = e->tags.at[DT_STRSZ] - at;
   if (!at || at >= e->tags.at[DT_STRSZ]) return 0;
@@ -79,8 +81,8 @@ CODE const char *read_elf_string(const struct elf *e, int tag, char *to, size_t 
   return read_elf(e, e->tags.at[DT_STRTAB] + at, to, (size_t)left) ? to : 0;
 }
 
-/* The exported symbol of this name; whether there is one. By the GNU hash table, the only one that
- * cuDNN's libraries have (measured: 8.5.0 to 9.28.0). */
+/* Finds an exported symbol by name; returns whether it exists. Uses the GNU hash table, the only
+ * hash table of cuDNN's libraries (measured: 8.5.0 to 9.28.0). */
 CODE int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s) {
   struct {
     uint32_t buckets, first, bloom_words, bloom_shift;
@@ -105,13 +107,13 @@ CODE int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s) {
         s->st_shndx != SHN_UNDEF && read_elf(e, e->tags.at[DT_STRTAB] + s->st_name, text, size) &&
         bytes_are_equal(text, name, size))
       return 1;
-    if (hash & 1) break; /* the last of its chain */
+    if (hash & 1) break; /* end of the chain */
     at++;
   }
   return 0;
 }
 
-/* The value of an exported 4-byte data object; 0 where there is none. */
+/* Returns the value of an exported 4-byte data object, or 0. */
 CODE uint32_t read_elf_word(const struct elf *e, const char *name) {
   ElfW(Sym) s;
   uint32_t value;
@@ -122,8 +124,8 @@ CODE uint32_t read_elf_word(const struct elf *e, const char *name) {
 }
 
 #if defined(__x86_64__)
-/* The constant of `mov $imm32, %eax`, if only pop, leave, and add to the stack pointer are between
- * it and the return; else 0. */
+/* Returns the constant of `mov $imm32, %eax` if only pop, leave and additions to the stack pointer
+ * are between it and the return; otherwise 0. */
 CODE uint32_t read_return(const unsigned char *code, size_t size) {
   uint32_t n;
   size_t at = 5;
@@ -139,8 +141,8 @@ CODE uint32_t read_return(const unsigned char *code, size_t size) {
   return at < size && code[at] == 0xc3 ? n : 0;
 }
 #elif defined(__aarch64__)
-/* The constant of `mov w0, #imm16`, if only movk of w0, ldp and ldr from the stack, add to the
- * stack pointer, and autiasp are between it and the return; else 0. */
+/* Returns the constant of `mov w0, #imm16` if only movk of w0, ldp and ldr from the stack,
+ * additions to the stack pointer, and autiasp are between it and the return; otherwise 0. */
 CODE uint32_t read_return(const unsigned char *code, size_t size) {
   uint32_t n = 0, w;
   size_t at;
@@ -164,11 +166,11 @@ CODE uint32_t read_return(const unsigned char *code, size_t size) {
 }
 #endif
 
-/* Reads the constant that an exported getter returns; 0 if it is not known. One form is understood,
- * and nothing else of the code is read: on x86-64 `mov $imm32, %eax`, on aarch64 `mov w0, #imm16`
- * and perhaps `movk w0, #imm16, lsl #16`, directly before instructions that restore registers and
- * the return. Several returns must agree. Code before (endbr64 or bti, tracing) does not matter.
- * cargo-cudaguard/src/host/library_version.rs has the same function. */
+/* Returns the constant that an exported getter returns, or 0 if it is unknown. Recognises one form
+ * only: on x86-64 `mov $imm32, %eax`, on aarch64 `mov w0, #imm16` with an optional `movk w0,
+ * #imm16, lsl #16`, directly before the instructions that restore registers and return. If there
+ * are several returns, all must have the same constant. Code before these instructions (endbr64,
+ * bti, tracing) is ignored. guard-core/src/library_version.rs has the same function. */
 CODE uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name) {
   enum { MOST = 2048, STEP = NATIVE_MACHINE == EM_AARCH64 ? 4 : 1 };
   unsigned char *code = (unsigned char *)cx->scratch;

@@ -59,7 +59,7 @@ CODE void lock(struct context *cx) {
   while (!__atomic_compare_exchange_n(&cx->fork_page->lock, &seen, holder, 0, __ATOMIC_ACQUIRE,
                                       __ATOMIC_RELAXED)) {
     if (seen != holder)
-      continue; /* inherited from the process that this one was forked from: taken over */
+      continue; /* inherited from the parent process: acquire it */
     sys1(SYS_sched_yield, 0);
     seen = 0;
   }
@@ -69,7 +69,7 @@ CODE void unlock(struct context *cx) {
   __atomic_store_n(&cx->fork_page->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Returns whether this process may use the loader. */
+/* Returns whether this process may call the dynamic linker. */
 CODE int may_use_loader(struct context *cx) {
   const int process = get_process();
   if (cx->fork_page->process == process && cx->process == process) return 1;
@@ -80,7 +80,8 @@ CODE int may_use_loader(struct context *cx) {
   return 1;
 }
 
-/* Completes a verdict and publishes it: a child that is forked at any time inherits a whole one. */
+/* Fills a verdict and publishes it atomically, so that a forked child always inherits a complete
+ * one. */
 CODE void publish(struct context *cx, int result, const char *why) {
   struct verdict *v = get_next_verdict(cx);
   const struct finding *f = why ? 0 : find_decisive(cx, result);
@@ -97,15 +98,15 @@ CODE void publish(struct context *cx, int result, const char *why) {
   __atomic_store_n(&cx->current, (int)(v - cx->verdict) + 1, __ATOMIC_RELEASE);
 }
 
-/* Publishes what was judged, unless CUDAGUARD is off. */
+/* Publishes the verdict of the findings, unless CUDAGUARD is off. */
 CALLED void publish_result(struct context *cx) {
   if (cx->mode == MODE_OFF)
     publish(cx, CANNOT_TELL, "the guard is switched off by CUDAGUARD=off");
   else publish(cx, get_result(cx), 0);
 }
 
-/* Judges the process as it is now, and returns the verdict. In a forked child in which the loader
- * cannot be asked any more, this is the last one of its parent. */
+/* Checks the current state of the process and returns the verdict. In a forked child that must not
+ * call the dynamic linker, returns the last verdict of the parent. */
 CODE const struct verdict *complete_verdict(struct context *cx) {
   if (may_use_loader(cx)) {
     read_process(cx, 0);
@@ -154,8 +155,7 @@ SHOWN int SHARED(verdict)(void *to) {
   const struct verdict *v;
   int result;
   size_t size;
-  memcpy(&size, to, sizeof size); /* what the caller knows of it: newer members are left out, older
-                                     ones never move */
+  memcpy(&size, to, sizeof size); /* the size in the caller's version of cudaguard.h */
   if (size > sizeof *v) size = sizeof *v;
   make_fork_page(cx);
   lock(cx);
@@ -194,8 +194,7 @@ SHOWN void SHARED(start)(void) {
 }
 #endif
 
-/* Outside the section of the rest, so that a copy whose code was dropped keeps these few bytes and
- * no more. */
+/* In a separate section, so that only these few bytes remain of a copy whose code was dropped. */
 __attribute__((constructor(101), used, section(".text.cudaguard_r1_init"))) static void
 cudaguard_r1_init(void) {
   SHARED(start)();

@@ -1,4 +1,4 @@
-/* Files, read by calls of the kernel. */
+/* File functions that use system calls directly. */
 #ifndef CUDAGUARD_FILES_H
 #define CUDAGUARD_FILES_H
 
@@ -28,9 +28,9 @@ CODE long get_file_size(struct context *cx, const char *path) {
 
 CALLED void close_file(long fd) { sys1(SYS_close, fd); }
 
-/* Writes a text; returns whether all was written. No signal ends the program, and a full pipe is
- * waited for so many seconds at most. It writes pieces that a pipe takes at once, so that the
- * output of other processes is not mixed into them. */
+/* Writes a string; returns whether all of it was written. Suppresses SIGPIPE, and waits for a full
+ * pipe for at most this number of seconds. Writes chunks that a pipe accepts atomically, so that
+ * the output of other processes is not interleaved. */
 CODE int write_out(long fd, const char *at, size_t left, long seconds) {
   enum { MASK = 8 };
   const uint64_t all = ~(uint64_t)0;

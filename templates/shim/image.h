@@ -1,4 +1,4 @@
-/* Loaded objects, as the loader lists them. */
+/* Loaded objects, from the list of the dynamic linker. */
 #ifndef CUDAGUARD_IMAGE_H
 #define CUDAGUARD_IMAGE_H
 
@@ -12,10 +12,10 @@ CODE void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
     else if (d->d_tag == DT_GNU_HASH) t->at[0] = d->d_un.d_ptr;
 }
 
-/* Returns how many bytes from this address on are mapped from the file of the object: 0 if the
- * address is in no readable segment. Segments that follow each other without a gap are one:
- * patchelf puts a new one before the first, and a note may lie in both. Headers of segments that
- * the loader does not map may be wrong. */
+/* Returns the number of bytes from this address on that are mapped from the file of the object, or
+ * 0 if the address is not in a readable segment. Adjacent segments count as one, because patchelf
+ * inserts a segment before the first one and a note may extend over both. Only PT_LOAD headers are
+ * used, because the others may be wrong. */
 CODE size_t count_mapped(const struct image *im, uintptr_t address) {
   size_t size = 0;
   int k;
@@ -28,8 +28,8 @@ CODE size_t count_mapped(const struct image *im, uintptr_t address) {
   return size;
 }
 
-/* The address of a segment in memory, or 0. It follows from the place in the file: GNU strip leaves
- * a PT_NOTE with an address of 0 if it removes another note section. */
+/* Returns the address of a segment in memory, or 0. Computes it from the file offset, because GNU
+ * strip sets the address of a PT_NOTE to 0 when it removes another note section. */
 CODE uintptr_t find_segment(const struct image *im, const ElfW(Phdr) * ph) {
   uintptr_t found = 0;
   int k;
@@ -44,7 +44,7 @@ CODE uintptr_t find_segment(const struct image *im, const ElfW(Phdr) * ph) {
   return found;
 }
 
-/* Returns a string of the object, or null if it does not end within the strings. */
+/* Returns a string of the object, or null if it is not terminated within the string table. */
 CODE const char *get_image_string(const struct image *im, ElfW(Addr) at) {
   size_t end;
   if (!at || at >= im->size) return 0;
@@ -53,9 +53,9 @@ CODE const char *get_image_string(const struct image *im, ElfW(Addr) at) {
   return im->strings + at;
 }
 
-/* What the dynamic table names. */
+/* Returns the pointer for an address in the dynamic table. */
 CODE const char *resolve_address(const struct image *im, ElfW(Addr) at) {
-  return (const char *)(at < im->base ? at + im->base : at); /* musl: as linked */
+  return (const char *)(at < im->base ? at + im->base : at); /* musl: not relocated */
 }
 
 CODE void read_image_names(struct image *im) {
@@ -110,7 +110,7 @@ CODE struct image read_image(const struct loaded_file *file) {
   return im;
 }
 
-/* The name by which it needs a library `stem` of any version, or null. */
+/* Returns the DT_NEEDED name of the library `stem`, of any version, or null. */
 CODE const char *find_needed(const struct image *im, const char *stem) {
   size_t i;
   for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {

@@ -1,6 +1,6 @@
-/* Calls of the kernel without the C library: a function that is called before `main` may be one of
- * LD_PRELOAD, or of a sanitizer that has not started yet. errno keeps its value. A result below 0
- * is the number of an error. */
+/* System calls without the C library, because a function that is called before `main` may belong to
+ * LD_PRELOAD or to a sanitizer that has not started yet. They do not change errno. A result below 0
+ * is a negative error number. */
 #ifndef CUDAGUARD_KERNEL_H
 #define CUDAGUARD_KERNEL_H
 
@@ -85,7 +85,7 @@ CODE long sys6(long n, long a, long b, long c, long d, long e, long f) {
 #define sys4(n, a, b, c, d) sys6(n, a, b, c, d, 0, 0)
 #endif
 
-/* A sandbox may know the older of two calls alone, which is the C library's own. */
+/* A sandbox may allow only the older one of two system calls, which the C library uses. */
 #ifdef SYS_access
 #define ACCESS(path, how) sys2(SYS_access, (long)(path), how)
 #else

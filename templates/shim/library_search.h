@@ -1,10 +1,11 @@
-/* The loader's search: LD_LIBRARY_PATH, RPATH, RUNPATH, the cache, the default folders. */
+/* The library search of the dynamic linker: LD_LIBRARY_PATH, RPATH, RUNPATH, the cache, the default
+ * directories. */
 #ifndef CUDAGUARD_LIBRARY_SEARCH_H
 #define CUDAGUARD_LIBRARY_SEARCH_H
 
 #include "process.h"
 
-/* One element of a path list, $ORIGIN replaced, joined with the file's name. */
+/* Expands $ORIGIN in an element of a path list and appends the file name. */
 CODE int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir, size_t n,
                    const char *file, const struct image *of) {
   struct text t = start_text(*to, PATH_MAX);
@@ -12,7 +13,7 @@ CODE int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir, si
   while (dir < end) {
     if (*dir == '$') {
       int braces = dir[1] == '{';
-      if (!starts_with(dir + 1 + braces, "ORIGIN")) return 0; /* $LIB, $PLATFORM: the child knows */
+      if (!starts_with(dir + 1 + braces, "ORIGIN")) return 0; /* $LIB, $PLATFORM: for level 1 */
       dir += sizeof "$ORIGIN" - 1 + (size_t)(2 * braces);
       origin = get_object_path(cx, of->name);
       base = base_name(origin);
@@ -29,23 +30,23 @@ CODE int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir, si
 
 CODE enum lookup look_up_elf(struct context *cx, const char *path) {
   enum lookup is;
-  /* Images of containers hold empty files where the host's are to be mounted. */
+  /* Container images contain empty files as mount points for the files of the host. */
   if (cx->by_name) return get_file_size(cx, path) > 0 ? IS_THERE : NOT_THERE;
   is = open_elf(cx, &cx->elf, path);
   if (is == IS_THERE) close_file(cx->elf.fd);
   return is;
 }
 
-/* Where a file is looked for, and what came of it. */
+/* The state of a library search, and its result. */
 struct looking {
   const char *file;
   char (*to)[PATH_MAX];
   enum lookup is;
-  const char *place;         /* a name for it */
-  const struct image *whose; /* the object whose list it is, or null */
+  const char *place;         /* name of the source of the path list */
+  const struct image *whose; /* the object that has the path list, or null */
 };
 
-/* Looks into the folders of a list, where it was not found before. */
+/* Searches the directories of a path list, unless the library is found already. */
 CODE void search_list(struct context *cx, struct looking *s, const char *list, char also,
                       const char *place, const struct image *whose) {
   while (list && *list && s->is == NOT_THERE) {
@@ -99,7 +100,7 @@ CODE int search_cache(struct context *cx, const char *file, char (*to)[PATH_MAX]
     cx->lookup_failed = 1;
     return 0;
   }
-  if (bytes_are_equal(map, "ld.so-1.7.0", 11)) { /* the old table first, 12 bytes an entry */
+  if (bytes_are_equal(map, "ld.so-1.7.0", 11)) { /* the old table, 12 bytes per entry */
     uint32_t old;
     memcpy(&old, map + 12, 4);
     at = old < size / 12 ? (16 + (size_t)old * 12 + 7) & ~(size_t)7 : size;
@@ -131,8 +132,8 @@ static const char default_folders[] =
 #endif
     "/lib64:/usr/lib64:/lib:/usr/lib";
 
-/* Searches a library as the loader would for the object `of`, and returns its path, also of a file
- * that cannot be read. `why`, or null, gets the place that it was found in. */
+/* Searches a library as the dynamic linker does for the object `of`. Sets the path, also of an
+ * unreadable file. `why`, if it is not null, receives the source of the directory. */
 CODE enum lookup search_library(struct context *cx, const char *file, const struct image *of,
                                 char (*to)[PATH_MAX], char (*why)[WHY]) {
   struct looking s;
@@ -141,8 +142,8 @@ CODE enum lookup search_library(struct context *cx, const char *file, const stru
   s.is = NOT_THERE;
   s.place = 0;
   s.whose = 0;
-  /* An object with a RUNPATH has no RPATH, and the program's RPATH counts for objects without a
-   * RUNPATH. */
+  /* The RPATH of an object with a RUNPATH is ignored. The RPATH of the program applies to objects
+   * without a RUNPATH. */
   if (!of->runpath) {
     search_list(cx, &s, of->rpath, ':', "RPATH of ", of);
     if (!cx->first.runpath) search_list(cx, &s, cx->first.rpath, ':', "RPATH of ", &cx->first);

@@ -1,4 +1,4 @@
-/* Libraries that are loaded. */
+/* Loaded libraries. */
 #ifndef CUDAGUARD_LOADED_H
 #define CUDAGUARD_LOADED_H
 

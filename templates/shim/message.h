@@ -1,11 +1,11 @@
-/* The messages of findings.h, filled with the values of a finding. */
+/* Formats the messages of findings.h with the values of a finding. */
 #ifndef CUDAGUARD_MESSAGE_H
 #define CUDAGUARD_MESSAGE_H
 
 #include "note.h"
 
-/* All texts, each a member of one object: an offset finds it, and needs no relocation at start-up.
- */
+/* All strings are members of one object, so that offsets can refer to them without relocations at
+ * start-up. */
 struct message_texts {
 #define TEXT(name, text) char subject_##name[sizeof(text)];
   SUBJECTS(TEXT)
@@ -51,7 +51,7 @@ static const uint16_t lines[] = {
 #undef LINE
         TEXT_AT(line_none)};
 
-/* A message of the table of findings; texts are offsets. The subjects are first, below 256. */
+/* A row of the table of findings. Strings are offsets. The offsets of subjects are below 256. */
 struct meaning {
   uint16_t code;
   uint8_t severity, verdict, rank, subject, line[3];
@@ -79,7 +79,7 @@ CODE const char *get_text(uint32_t offset) { return (const char *)&texts + offse
 
 enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
 
-/* The names of the fields, each ended by a brace, and what they are. */
+/* The names of the placeholders, each terminated by a brace, and their kinds. */
 static const char field_names[] =
 #define FIELD(name, kind) #name "}"
     FIELDS(FIELD)
@@ -94,15 +94,15 @@ static const struct field {
 #undef FIELD
 };
 
-/* Returns whether two names are equal up to their braces. */
+/* Returns whether two placeholder names are equal. A brace terminates each. */
 CODE int names_are_equal(const char *a, const char *b) {
   for (; *a == *b; b++)
     if (*a++ == '}') return 1;
   return 0;
 }
 
-/* Appends the value of a placeholder, which is named up to its brace; returns whether it has one.
- */
+/* Appends the value of a placeholder, whose name a brace terminates; returns whether the value
+ * exists. */
 CODE int put_value(struct context *cx, struct text *t, const struct finding *f, const char *name) {
   const struct field *field = fields;
   const char *known = field_names, *at;
@@ -129,8 +129,8 @@ CODE int put_value(struct context *cx, struct text *t, const struct finding *f, 
   return 1;
 }
 
-/* Appends a text with the values of its placeholders, and omits a part in [ ] if a value in it is
- * empty. Returns whether it has any value, and no empty one outside of [ ]. */
+/* Appends a template with the values of its placeholders, and omits a part in [ ] if a value in it
+ * is empty. Returns whether it has at least one value, and no empty value outside of [ ]. */
 CODE int put_filled(struct context *cx, struct text *t, const char *words,
                     const struct finding *f) {
   size_t optional = t->used;

@@ -1,4 +1,4 @@
-/* Notes: the descriptors of MANIFEST.md. Every read is within their bytes. */
+/* Readers of note descriptors (MANIFEST.md). No read exceeds the descriptor. */
 #ifndef CUDAGUARD_NOTE_H
 #define CUDAGUARD_NOTE_H
 
@@ -12,7 +12,7 @@ CODE int is_note_readable(const struct note *n) {
 
 enum { SEEN = 0xffff };
 
-/* Reads a text of the note; null if it points outside or is too long. */
+/* Reads a string of the note; returns null if it is outside of the descriptor or too long. */
 CODE const char *read_note_text(const struct note *n, struct text_ref ref,
                                 char (*text)[NOTE_TEXT]) {
   char *to = *text;
@@ -23,7 +23,7 @@ CODE const char *read_note_text(const struct note *n, struct text_ref ref,
   return to;
 }
 
-/* Rows may be longer in later revisions: what is behind the known part is left out. */
+/* Reads a row. Rows may be longer in later revisions; the additional bytes are ignored. */
 CALLED union row read_note_row(const struct note *n, uint32_t i) {
   union row row;
   memcpy(&row, n->descriptor + n->head.rows_at + (size_t)i * n->head.row_size, sizeof row);
@@ -34,14 +34,14 @@ CODE int is_row_known(const union row *row) {
   return row->kind >= ROW_LIBRARY && row->kind <= ROW_GPU;
 }
 
-/* Rows of every kind have these two texts at the same offsets. */
+/* Rows of every kind have these two strings at the same offsets. */
 CODE int are_texts_whole(const struct note *n, const union row *row) {
   char text[NOTE_TEXT];
   return read_note_text(n, row->cudnn.soname, &text) &&
          read_note_text(n, row->cudnn.library, &text);
 }
 
-/* Describes the damage in a note's bytes, or returns null. */
+/* Returns why the note is invalid, or null. */
 CODE const char *find_damage(const struct note *n) {
   const struct note_head *h = &n->head;
   char text[NOTE_TEXT];
@@ -75,7 +75,7 @@ CALLED void read_note(struct note *n, const unsigned char *descriptor, uint32_t 
   if (n->damage) memset(&n->head, 0, sizeof n->head);
 }
 
-/* Appends name and version of the component of a note, by one more than its number. */
+/* Appends the name and version of a component; `number` is the index of its note plus 1. */
 CODE void put_component(struct context *cx, struct text *t, uint32_t number) {
   const struct note *n = &cx->note[number - 1];
   char text[NOTE_TEXT];
@@ -87,7 +87,7 @@ CODE void put_component(struct context *cx, struct text *t, uint32_t number) {
   put_outside(t, text);
 }
 
-/* The toolkit that the note's package was built with; 0: none, or not known. */
+/* Returns the version of the toolkit in the note, or 0 if there is none or it is unknown. */
 CODE uint32_t read_toolkit(const struct note *n) {
   char version[NOTE_TEXT];
   uint32_t part[3];

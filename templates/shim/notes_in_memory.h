@@ -1,4 +1,4 @@
-/* The notes of the loaded objects. */
+/* Finds the notes of the loaded objects. */
 #ifndef CUDAGUARD_NOTES_IN_MEMORY_H
 #define CUDAGUARD_NOTES_IN_MEMORY_H
 
@@ -7,10 +7,10 @@
 
 enum { NOTE_HEADER = 24 }; /* sizes, type and owner */
 
-static const char anchor = 0; /* an address in this file: identifies its image */
+static const char anchor = 0; /* its address identifies the image of this file */
 
-/* Where a note goes for which there is no room: in place of one that is not this file's own, where
- * it is. */
+/* Returns a place for a note. If the table is full, a note of this file replaces a note of another
+ * file. */
 CALLED struct note *make_room_for_note(struct context *cx, int own) {
   int k = cx->notes;
   if (cx->notes < MAX_NOTES) return &cx->note[cx->notes++];
@@ -20,11 +20,11 @@ CALLED struct note *make_room_for_note(struct context *cx, int own) {
   return 0;
 }
 
-/* Returns the size of the descriptor of a note of ours, or -1 if this is none. */
+/* Returns the size of the descriptor if this is a note of cudaguard, or -1. */
 CODE long get_descriptor_size(const unsigned char *p, size_t left) {
   static const unsigned char mark[NOTE_HEADER - 8] = {1,   0,   0,   0,   'c', 'u', 'd', 'a',
                                                       'g', 'u', 'a', 'r', 'd', 0,   0,   0};
-  uint32_t sizes[2]; /* of the owner's name, of the descriptor */
+  uint32_t sizes[2]; /* of the owner name and the descriptor */
   memcpy(sizes, p, sizeof sizes);
   if (sizes[0] != 10 || !bytes_are_equal(p + sizeof sizes, mark, sizeof mark) ||
       sizes[1] > left - NOTE_HEADER)
@@ -41,9 +41,9 @@ CODE void keep_note(struct context *cx, const struct image *im, int own,
   n->file = get_loaded_file(im);
 }
 
-/* Keeps the notes of an image, or only counts them. Looks for the mark at every 4 bytes: mold puts
- * notes of both alignments into one segment, where stepping from note to note by the segment's
- * alignment goes astray. */
+/* Stores the notes of an image, or only counts them. Searches the note header at every multiple of
+ * 4 bytes, because mold puts notes with both alignments into one segment, so the alignment of the
+ * segment does not give the next note. */
 CODE int take_notes(struct context *cx, const struct image *im, int own, int keep) {
   int taken = 0, k;
   for (k = 0; k < im->n; k++) {
@@ -64,8 +64,7 @@ CODE int take_notes(struct context *cx, const struct image *im, int own, int kee
   return taken;
 }
 
-/* If this file has no note, a note without bytes takes its place, so that the guard reports that.
- */
+/* Adds an empty note if this file has none, so that the guard reports the missing note. */
 CODE void add_absent_note(struct context *cx) {
   struct note *n;
   int k;
@@ -84,9 +83,9 @@ struct walk {
   int all, index, noted;
 };
 
-/* Kept are the notes of this file and, in a program, those of the libraries that came with it:
- * neither can be unloaded while we look. In a constructor nothing can, and all are kept for the
- * report. */
+/* Stores the notes of this file and, in a program, those of the libraries that were loaded with it,
+ * because neither can be unloaded meanwhile. A constructor stores all notes for the report, because
+ * nothing can be unloaded then. */
 CODE int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
   struct walk *w = (struct walk *)data;
   struct context *cx = w->context;
@@ -94,8 +93,8 @@ CODE int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
   int own = 0, k, first = w->index++ == 0, program, taken;
   (void)size;
 #ifdef __GLIBC__
-  /* In a namespace of dlmopen, the first one is a library. The program has no name, except if the
-   * loader was started with it. */
+  /* In a dlmopen namespace, the first object is a library. The name of the program is empty, unless
+   * it was started as `ld.so program`. */
   program = first && (!*im.name || (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR));
 #else
   program = first;
