@@ -1,9 +1,9 @@
-/* The kernels of this file, if no tool has sealed it: read from memory, and given to the judge as
- * the rows that a sealed note would have, for the GPUs of this machine. The rules are those of
- * cargo-cudaguard/src/binary/kernels/cover.rs and guard-core/src/coverage/compatibility.rs; a table of builds keeps them equal.
+/* Reads the kernels of an unsealed file from memory, and creates the rows that a sealed note would
+ * have for the GPUs of this machine. guard-core/src/kernels/cover.rs and guard-core/src/serves.rs
+ * have the same rules; a test compares both with a table of builds.
  *
- * nvcc leaves a record of each fatbin container in one section. A record of our own, of a container
- * without entries, is among them, and leads to the others. */
+ * nvcc writes a record of each fatbin container to one section. The shim adds a record of an empty
+ * container to this section, to find the other records next to it. */
 #ifndef CUDAGUARD_OWN_KERNELS_H
 #define CUDAGUARD_OWN_KERNELS_H
 
@@ -11,14 +11,14 @@
 #include "image.h"
 #include "note.h"
 
-/* For functions that read the records next to our own: a sanitizer of addresses would end a healthy
- * program. */
+/* For functions that read the records next to own_record, which AddressSanitizer would report as an
+ * error. */
 #define NEIGHBOURS __attribute__((no_sanitize_address))
 
 struct container {
   uint32_t magic;
   uint16_t version, header;
-  uint64_t size; /* of the entries behind the header */
+  uint64_t size; /* of the entries after the header */
 };
 
 struct record {
@@ -37,10 +37,10 @@ struct entry {
   uint64_t flags, unused, unpacked;
 };
 
-enum { RECORD = 0x466243b1, LINKED_RECORD = 2 /* its container is a device linker's */ };
+enum { RECORD = 0x466243b1, LINKED_RECORD = 2 /* the device linker wrote its container */ };
 enum { PTX = 1, MACHINE_CODE = 2, LTO_IR = 8, RELOCATABLE_PTX = 0x40 };
 enum { ZSTANDARD = 0x8000, SPECIFIC = 0x100000, FAMILY = 0x200000 };
-/* Bytes below which an image holds no kernel, measured with nvcc 11.8 to 13.5. */
+/* Smaller images contain no kernel (measured with nvcc 11.8 to 13.5). */
 enum { LEAST_CODE = 2048, LEAST_PTX = 94 };
 #define CONTAINER 0xba55ed50u
 
@@ -49,7 +49,7 @@ static const struct container empty
 static struct record own_record
     __attribute__((used, section(".nvFatBinSegment"), aligned(8))) = {RECORD, 1, &empty, 0};
 
-/* The entries of a container, one after the other. */
+/* An iterator over the entries of a container. */
 struct entries {
   const struct entry *at;
   size_t left;
@@ -93,13 +93,14 @@ CODE int is_for_linking(const struct entry *e) {
   return 0;
 }
 
-/* PTX ISA 9 came with CUDA 13, and so did ELF ABI 8 below arch 100, and these archs. */
+/* Returns whether CUDA 13 or newer wrote the code: it introduced PTX ISA 9, ELF ABI 8 for archs
+ * below 100, and the archs 107 and 110. */
 CODE int is_made_by_13(const struct entry *e) {
   if (is_ptx(e)) return e->major >= 9;
   return e->arch < 100 ? (e->major << 8 | e->minor) >= 0x108 : e->arch == 107 || e->arch == 110;
 }
 
-/* Bytes below which an image holds no kernel. */
+/* Returns whether the size of an image allows a kernel. */
 CODE int holds_kernel(const struct entry *e) {
   const uint64_t size = e->unpacked ? e->unpacked : e->size;
   return size >= (is_ptx(e)                 ? (uint64_t)LEAST_PTX
@@ -107,8 +108,8 @@ CODE int holds_kernel(const struct entry *e) {
                                             : 0);
 }
 
-/* A container with kernels: its entries, what holds for all of them, and how many of them are code.
- */
+/* A container with kernels: its entries, their common properties (`how`), and the number of those
+ * with code. */
 struct kernels {
   struct entries entries;
   int how, codes;
@@ -124,8 +125,8 @@ CODE struct entries get_entries(const struct container *c, size_t left) {
   return all;
 }
 
-/* Reads a container; returns whether it has kernels. All images come from one source: what one of
- * them holds, the others hold. */
+/* Reads a container; returns whether it has kernels. All images of a container are compiled from
+ * the same source, so either all or none contain kernels. */
 CODE int read_container(const struct container *c, size_t left, struct kernels *kernels) {
   struct entries rest = get_entries(c, left);
   const struct entry *e;
@@ -150,7 +151,7 @@ CODE int read_container(const struct container *c, size_t left, struct kernels *
   return holds[!others] && kernels->codes;
 }
 
-/* The next code of a container; returns whether there is one. */
+/* Reads the next code of a container; returns whether there is one. */
 CODE int next_code(struct entries *rest, struct code *code) {
   const struct entry *e;
   int is;
@@ -161,10 +162,10 @@ CODE int next_code(struct entries *rest, struct code *code) {
   return is != NO_ENTRY;
 }
 
-/* The containers of this file, one after the other. */
+/* An iterator over the containers of this file. */
 struct containers {
   const struct record *at;
-  int codes; /* that were read */
+  int codes; /* number of codes that were read */
 };
 
 CODE struct containers start_containers(struct context *cx) {
@@ -174,8 +175,8 @@ CODE struct containers start_containers(struct context *cx) {
   return all;
 }
 
-/* The next container with kernels; returns whether there is one. The last one that is read, if
- * there are too many, is one of which nothing is known. */
+/* Reads the next container with kernels; returns whether there is one. If there are too many codes,
+ * the last container is returned as unknown. */
 NEIGHBOURS CODE int next_container(struct context *cx, struct containers *all,
                                    struct kernels *kernels) {
   const struct image *im = &cx->own;
@@ -196,13 +197,12 @@ NEIGHBOURS CODE int next_container(struct context *cx, struct containers *all,
   return 0;
 }
 
-/* What GPUs of one compute capability find in this file. */
+/* The GPU code in this file for one compute capability. */
 struct service {
   int served, left_out, unknown, has_ptx, by_13;
-  int bare; /* machine code serves it, and its container has no PTX */
-  uint32_t
-      code; /* the weakest that one uses: PTX before machine code, then the older; less IS_PTX */
-  struct needs needs, ptx; /* ptx: of PTX alone, beside machine code, too */
+  int bare; /* a container has machine code for it and no PTX */
+  uint32_t code; /* the weakest code that it uses, xor IS_PTX: PTX first, then the oldest arch */
+  struct needs needs, ptx; /* ptx: of all PTX, including PTX next to machine code */
 };
 
 CALLED void add_needs(struct needs *n, const struct code *code, int how) {
@@ -232,7 +232,7 @@ CODE void join_linking(struct service *s, const struct service *linking, int lin
   }
 }
 
-/* The best codes of a container for a GPU. */
+/* The best codes in a container for a GPU. */
 struct best {
   struct code machine_code, ptx; /* `is` is 0 if there is none */
   int unknown;
@@ -252,8 +252,8 @@ CODE struct best choose_codes(struct entries codes, uint32_t cc) {
 }
 
 CODE struct service read_service(struct context *cx, uint32_t cc) {
-  /* Relocatable code goes through a device linker. Where it left nothing for a GPU, the driver
-   * links the PTX of all inputs. */
+  /* Relocatable code is the input of a device linker. If its output has no code for a GPU, the
+   * driver links the PTX of all inputs. */
   struct service s, linking;
   struct containers rest = start_containers(cx);
   struct kernels one;
@@ -277,9 +277,8 @@ CODE struct service read_service(struct context *cx, uint32_t cc) {
   return s;
 }
 
-/* Texts of rows that are not in a note. Such a row has SEEN as the place of a text, and instead of
- * its length a number: one of these two, a code (1 << 2 is the least), or a cudart by its version,
- * 1000 of a major. */
+/* References to strings of rows that are not in a note. The offset is SEEN. The length is one of
+ * the first two values, a code (at least 1 << 2), or the version of a cudart. */
 enum {
   ALL_CODES = 0,
   CUDART_NEEDED = 1,
@@ -302,7 +301,7 @@ CODE void put_code(struct text *t, uint32_t code) {
   if (code & SUFFIX) put_char(t, code & IS_SPECIFIC ? 'a' : 'f');
 }
 
-/* Appends all codes of this file, each once, in the order of their numbers. */
+/* Appends all codes of this file without duplicates, in ascending order. */
 CODE void put_all_codes(struct context *cx, struct text *t) {
   uint32_t last = 0, next;
   for (;; last = next) {
@@ -335,8 +334,8 @@ CODE void format_seen_text(struct context *cx, uint32_t what, char *to) {
   }
 }
 
-/* Host code that nvcc made is made for some cudart, which asks for a driver of its major: the
- * shared one that the file needs, else the static one of the toolkit. */
+/* Creates the driver row of the cudart. Host code by nvcc uses a cudart, which needs a driver for
+ * its major: the shared cudart that the file needs, otherwise the static one of the toolkit. */
 CODE union row make_cudart_row(struct context *cx, const struct note *n) {
   const char *needed = find_needed(&cx->own, CUDART_FILE);
   uint32_t built = read_toolkit(n), cudart = built;
@@ -393,8 +392,8 @@ CODE union row make_gpu_row(struct context *cx, const struct note *n, uint32_t c
   return row;
 }
 
-/* Widens the row of a GPU to those between which all are served alike. Returns whether an earlier
- * GPU has the same row. */
+/* Creates the row of a GPU, and extends it to other GPUs if all compute capabilities between them
+ * have an equal row. Returns whether an earlier GPU has the same row. */
 CODE int widen_row(struct context *cx, const struct note *n, int i, union row *row) {
   const struct driver *d = &cx->driver;
   const uint32_t cc = d->cc[i];
@@ -417,8 +416,7 @@ CODE int widen_row(struct context *cx, const struct note *n, int i, union row *r
   return is_later;
 }
 
-/* Reads the kernels for each GPU: one row for all those that are served alike, and zeros in place
- * of the others. */
+/* Reads the kernels for each GPU. GPUs with equal rows share the first one; the others are zero. */
 CODE void read_gpu_rows(struct context *cx, const struct note *n) {
   int i, k;
   cx->gpu_rows_of = n;
@@ -429,19 +427,19 @@ CODE void read_gpu_rows(struct context *cx, const struct note *n) {
   }
 }
 
-/* Rows behind those of the note: of cudart, then of each GPU. */
+/* Returns an additional row: the one of cudart, then one per GPU. */
 CODE union row get_seen_row(struct context *cx, const struct note *n, int i) {
   if (!i) return make_cudart_row(cx, n);
   if (cx->gpu_rows_of != n) read_gpu_rows(cx, n);
   return cx->gpu_row[i - 1];
 }
 
-/* Returns a row of a note, or one that was made from the kernels of its file. */
+/* Returns a row of a note, or an additional row from the kernels of its file. */
 CODE union row get_row(struct context *cx, const struct note *n, uint32_t i) {
   return i < n->head.rows ? read_note_row(n, i) : get_seen_row(cx, n, (int)(i - n->head.rows));
 }
 
-/* A text of a row, or null. */
+/* Reads a string of a row; returns null if it is invalid. */
 CODE const char *read_row_text(struct context *cx, const struct note *n, struct text_ref ref,
                                char (*text)[NOTE_TEXT]) {
   if (!n->sees || ref.at != SEEN) return read_note_text(n, ref, text);
@@ -454,12 +452,14 @@ CODE uint32_t count_rows(struct context *cx, const struct note *n) {
          (n->sees ? 1 + (cx->codes && cx->driver.gpus > 0 ? (uint32_t)cx->driver.gpus : 0) : 0);
 }
 
-/* Rows of kernels that were declared, last in their note: what is seen counts more. */
+/* Drops the rows of declared archs, which are the last rows of the note, because the detected
+ * kernels replace them. */
 CODE void drop_declared_rows(struct note *n) {
   while (n->head.rows && read_note_row(n, n->head.rows - 1).kind == ROW_GPU) n->head.rows--;
 }
 
-/* Which notes are judged by what is seen: those of this file, where none was sealed. */
+/* Detects the kernels of this file, and marks its notes that get additional rows. Does nothing if a
+ * note is sealed. */
 NEIGHBOURS CODE void read_own_kernels(struct context *cx) {
   const struct record *r = &own_record;
   struct containers rest;
@@ -473,7 +473,8 @@ NEIGHBOURS CODE void read_own_kernels(struct context *cx) {
     }
   if (!n) return;
   cx->looks = 1;
-  /* Compilers assume that nothing is next to an object. */
+  /* Hides the origin of the pointer, because compilers assume that it cannot refer to another
+   * object. */
   __asm__("" : "+r"(r));
   while (count_mapped(&cx->own, (uintptr_t)(r - 1)) >= sizeof *r && r[-1].magic == RECORD) r--;
   cx->first_record = r;

@@ -1,12 +1,12 @@
-/* The system's headers, attributes of functions, and limits. */
+/* System headers, function attributes and limits. */
 #ifndef CUDAGUARD_PLATFORM_H
 #define CUDAGUARD_PLATFORM_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
-/* A checked copy ends in the C library, which may not have started; every copy here is of a size
- * that was compared before. */
+/* _FORTIFY_SOURCE would call the C library, which may not have started. All sizes are checked
+ * before a copy. */
 #undef _FORTIFY_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -36,20 +36,21 @@
 #define PATH_MAX 4096
 #endif
 
-/* Before glibc 2.34 these are in libdl, and a static program has none: then nothing is asked. */
+/* Weak, because they are in libdl before glibc 2.34, and a static program has none. Without them
+ * there is no level 1. */
 #pragma weak dlopen
 #pragma weak dlsym
 #pragma weak dlerror
 
-/* What the kernel writes, a sanitizer of memory does not see, and no sanitizer of calls knows the
- * functions of a library that was just opened: each would end a healthy program. */
+/* MemorySanitizer does not see what system calls write, and CFI does not know functions from dlsym.
+ * Both would report errors. */
 #ifdef __clang__
 #define UNWATCHED __attribute__((no_sanitize("memory", "cfi")))
 #else
 #define UNWATCHED
 #endif
 
-/* Every C library has it; no header declares it. */
+/* All C libraries define it, but no header declares it. */
 #ifdef __cplusplus
 extern "C"
 #endif
@@ -61,14 +62,14 @@ extern "C"
 #define CODE_SECTION section(".text.cudaguard_r1")
 #define SHOWN UNWATCHED __attribute__((weak, used, visibility("hidden"), CODE_SECTION))
 #define CODE UNWATCHED static __attribute__((unused, CODE_SECTION))
-/* Where clang's -Oz would write a function out in its callers, and the shim would grow. */
+/* Keeps clang -Oz from inlining functions if that makes the shim larger. */
 #define CALLED CODE __attribute__((noinline))
 
-/* Has the members of an object accessed by a register, where clang would write out the address of
- * the only object that a pointer can lead to at each of them: the code is shorter. */
+/* Makes clang access the members of an object through a register instead of an absolute address for
+ * each access, which makes the code smaller. */
 #define BY_REGISTER(pointer) __asm__("" : "+r"(pointer))
 
-/* Verdicts and severities, as cudaguard.h has them. */
+/* Verdicts and severities, with the values of cudaguard.h. */
 enum { RIGHT = 0, WRONG = 1, CANNOT_TELL = 2 };
 enum { INFO, WARNING, ERROR };
 
@@ -78,20 +79,19 @@ enum { MODE_MANIFEST, MODE_OFF, MODE_WARN, MODE_ENFORCE };
 enum {
   STATUS_REFUSED = 78,
   STATUS_OF_LOADER = 127,
-  PATIENCE = 10, /* seconds for all questions to the real ones: many GPUs that nobody keeps awake
-                    take some to wake */
-  REAP_MS = 200, /* for the killing of a child, where the driver does not let go of it */
+  PATIENCE = 10, /* default time limit of all probes in seconds; many sleeping GPUs take time */
+  REAP_MS = 200, /* time limit for killing a child, which the driver may delay */
   MAX_NOTES = 256,
   MAX_INNER = 8,
   MAX_GPUS = 64,
   MAX_CODES = 16384,
   MAX_FINDINGS = 48,
-  MAX_KEPT = 16 * 1024, /* bytes of texts of findings */
+  MAX_KEPT = 16 * 1024, /* bytes of strings of findings */
   MAX_SEEN = 8,         /* cuDNNs in the report */
-  MAX_TOLD = 8,         /* refusals on stderr */
-  SHOW = 400,           /* of a path in words */
+  MAX_TOLD = 8,         /* findings on stderr */
+  SHOW = 400,           /* characters of an untrusted string in a message */
   WHY = SHOW + 160,
-  NOTE_TEXT = 256 /* of a note, with its NUL */
+  NOTE_TEXT = 256 /* size of a string in a note, with its NUL */
 };
 
 #ifndef MADV_WIPEONFORK /* Linux 4.14 */

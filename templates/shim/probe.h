@@ -1,4 +1,4 @@
-/* Level 1: a child process asks the real cuDNN, or the driver. */
+/* Level 1: a child process loads and calls the real cuDNN or driver. */
 #ifndef CUDAGUARD_PROBE_H
 #define CUDAGUARD_PROBE_H
 
@@ -12,16 +12,16 @@ enum { NOT_ASKED, NOBODY_TO_ASK, ANSWERED, DIED, HUNG };
 
 CALLED void exit_now(int status) {
   sys1(SYS_exit_group, status);
-  __builtin_trap(); /* a sandbox does not let it go */
+  __builtin_trap(); /* if a sandbox forbids exit_group */
 }
 
-/* A driver that calls exit() must not run what the program left to be done at its end. */
+/* If the driver calls exit(), the exit handlers of the program must not run. */
 CODE void exit_without_handlers(void *unused) {
   (void)unused;
   exit_now(1);
 }
 
-/* One answer: its kind, its text and a NUL. */
+/* Sends an answer: its kind, its string and a NUL. */
 CODE void send_answer(long fd, int kind, const char *s) {
   char letter = (char)kind;
   if (sys3(SYS_write, fd, (long)&letter, 1) < 0 ||
@@ -36,7 +36,7 @@ CODE void send_number(long fd, int kind, uint32_t n) {
   send_answer(fd, kind, digits);
 }
 
-/* By its name alone, as a file that names no folders would search for it: libcuda does. */
+/* Searches by name only, as for an object without RPATH or RUNPATH, because libcuda does so. */
 CODE int has_driver_library(struct context *cx, const char *library) {
   struct image nobody;
   int is;
@@ -48,11 +48,12 @@ CODE int has_driver_library(struct context *cx, const char *library) {
   return is;
 }
 
-/* POSIX promises what C leaves open: that a symbol's address becomes a function's. */
+/* POSIX guarantees the conversion of an object pointer from dlsym to a function pointer; C does
+ * not. */
 #define FUNCTION(type, address) (__extension__(type)(address))
 
 /* Sends V and the CUDA version, I and the result of cuInit, G and the compute capability of each
- * GPU, J if PTX can be compiled. Sends nothing if this is no driver. */
+ * GPU, J if PTX can be compiled. Sends nothing if the library is not a driver. */
 CODE void call_driver(struct context *cx, long to, void *library, const char *path) {
   enum { MAJOR = 75, MINOR = 76 }; /* CUdevice_attribute */
   const char *names = "cuInit\ncuDriverGetVersion\ncuDeviceGetCount\ncuDeviceGet\n"
@@ -63,7 +64,7 @@ CODE void call_driver(struct context *cx, long to, void *library, const char *pa
   int (*get_count)(int *);
   int (*get)(int *, int);
   int (*get_attribute)(int *, int, int);
-  char *line = cx->answer; /* the child's own */
+  char *line = cx->answer; /* the child's copy of the buffer */
   struct text t;
   int n = 0, k = 0, device = 0, major = 0, minor = 0;
   for (; (names = read_name(names, line)); k++)
@@ -87,7 +88,7 @@ CODE void call_driver(struct context *cx, long to, void *library, const char *pa
   }
   send_answer(to, 'G', line);
   if (cx->driver.jit) return;
-  /* The driver also searches its own folder. */
+  /* The driver also searches its own directory. */
   t = start_text(line, sizeof cx->answer);
   while (path < base_name(path)) put_char(&t, *path++);
   put(&t, LIBJIT);
@@ -96,8 +97,8 @@ CODE void call_driver(struct context *cx, long to, void *library, const char *pa
     send_answer(to, 'J', "");
 }
 
-/* Maps the code of a loaded object from its file again. The child inherits a debugger's
- * breakpoints, and nothing would handle their traps. */
+/* Maps the code of a loaded object from its file again, because the child inherits the breakpoints
+ * of a debugger, which would end it with SIGTRAP. */
 CODE int renew_code(struct dl_phdr_info *info, size_t size, void *data) {
   struct context *cx = (struct context *)data;
   struct elf *e = &cx->elf;
@@ -117,11 +118,11 @@ CODE int renew_code(struct dl_phdr_info *info, size_t size, void *data) {
   return 0;
 }
 
-/* Makes a child that was just made fit to run code of others: it ends with its parent, dumps no
- * core, handles no signal, and has no file of the program's. Returns where to write answers to. */
+/* Prepares a new child for running foreign code: it ends with its parent, dumps no core, has no
+ * signal handlers and no open files of the program. Returns the file descriptor for answers. */
 CODE long prepare_child(struct context *cx, long to) {
   const char none[64] __attribute__((aligned(8))) = {
-      0}; /* a kernel's sigaction, the default, and a mask of signals */
+      0}; /* struct sigaction of the kernel with SIG_DFL, and a signal mask */
   struct timespec at_once;
   struct pollfd p;
   long fd;
@@ -130,24 +131,25 @@ CODE long prepare_child(struct context *cx, long to) {
   at_once.tv_sec = at_once.tv_nsec = 0;
   p.fd = (int)to;
   p.events = POLLOUT;
-  /* If the parent is gone already, nothing reads the pipe, and nothing would end this child. */
+  /* If the parent has ended already, nothing reads the pipe and PDEATHSIG does not end this child.
+   */
   if (sys4(SYS_ppoll, (long)&p, 1, (long)&at_once, 0) > 0 && (p.revents & POLLERR)) exit_now(1);
   sys2(SYS_prctl, PR_SET_DUMPABLE, 0);
   for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)none, 0, 8);
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)none, 0, 8);
   fd = sys3(SYS_fcntl, to, F_DUPFD_CLOEXEC,
-            3); /* the pipe may be 0, 1 or 2 if the program was started with those closed */
+            3); /* the pipe may be 0, 1 or 2 if the program started without them */
   if (fd < 0) exit_now(1);
-  close_file(to);           /* if files are scarce, the loader needs its number */
-  for (k = 0; k < 3; k++) { /* a file that is opened gets the least number that is free */
+  close_file(to);           /* the dynamic linker may need its number at the limit of open files */
+  for (k = 0; k < 3; k++) { /* open() returns the lowest free number */
     close_file(k);
     open_file(cx, "/dev/null", O_RDWR);
   }
   return fd;
 }
 
-/* Answers what the loaded library is: L and its path; of a driver what call_driver() answers; of
- * cuDNN V and its version, and a part's number and that part's path. */
+/* Sends facts about the loaded library: L and its path; for a driver those of call_driver(); for
+ * cuDNN V and its version, and the index and path of each sublibrary. */
 CODE void answer_for_library(struct context *cx, long fd, void *library, const struct cudnn *c) {
   char(*path)[PATH_MAX] = &cx->found, soname[NOTE_TEXT];
   size_t (*get_version)(void);
@@ -165,8 +167,8 @@ CODE void answer_for_library(struct context *cx, long fd, void *library, const s
     if (is_loaded(c->part[k].file, path, &soname)) send_answer(fd, '0' + k, *path);
 }
 
-/* Never returns. Answers: B at the begin, N if there is no such library, T and why if there is one
- * that cannot be loaded, what answer_for_library() answers, and E at the end. */
+/* Runs the child; never returns. Sends B at the start, N if the library does not exist, T and the
+ * reason if it cannot be loaded, the answers of answer_for_library(), and E at the end. */
 CODE void run_child(struct context *cx, long to, const char *names, const struct cudnn *c,
                     int traced) {
   const long fd = prepare_child(cx, to);
@@ -183,7 +185,7 @@ CODE void run_child(struct context *cx, long to, const char *names, const struct
   if (library) {
     answer_for_library(cx, fd, library, c);
   } else {
-    /* If nothing can be opened, absence is not proven. */
+    /* If no file can be opened, absence is not proven. */
     close_file(open_file(cx, "/", O_RDONLY));
     if (there && !c) send_answer(fd, 'T', dlerror());
     else if (!cx->lookup_failed) send_answer(fd, 'N', "");
@@ -192,7 +194,7 @@ CODE void run_child(struct context *cx, long to, const char *names, const struct
   exit_now(0);
 }
 
-/* Returns the answer of this kind, as far as it was received; or null. */
+/* Returns the answer of this kind, which may be incomplete, or null. */
 CODE const char *get_answer(struct context *cx, char kind) {
   size_t at = 0;
   while (at < cx->answered) {
@@ -202,8 +204,8 @@ CODE const char *get_answer(struct context *cx, char kind) {
   return 0;
 }
 
-/* Returns whether the children of this process are in its PID namespace. The link of a namespace
- * that has no process yet leads nowhere; kernels before 4.12 have no link. */
+/* Returns whether new children are in the PID namespace of this process. The link of a namespace
+ * without a process is dangling; kernels before 4.12 have no link. */
 CODE int keeps_namespace(void) {
   static const char children[] = "/proc/self/ns/pid_for_children";
   struct stat here, there;
@@ -212,11 +214,10 @@ CODE int keeps_namespace(void) {
   return !stat_at(AT_FDCWD, "/proc/self/ns/pid", &here, 0) && here.st_ino == there.st_ino;
 }
 
-/* Makes a process of which neither the program nor a debugger sees anything: no SIGCHLD, and no
- * wait() of the program's returns it (a debugger would take it for a thread); nothing runs that
- * others left with pthread_atfork. Emulators have no such call, but one with the signal. Returns 0
- * in the child, and an error if children would go to another PID namespace: the first process there
- * would end it with its own end. */
+/* Creates a process that is invisible to the program and to debuggers: no SIGCHLD, no result of
+ * wait(), no pthread_atfork handlers. A debugger would treat it as a thread. Emulators support only
+ * the call with SIGCHLD. Returns 0 in the child. Returns an error if children are in another PID
+ * namespace, because the child would be its first process and the namespace would end with it. */
 CODE long start_child(void) {
   long child;
   if (!keeps_namespace()) return -EPERM;
@@ -224,7 +225,8 @@ CODE long start_child(void) {
   return child < 0 ? sys2(SYS_clone, SIGCHLD, 0) : child;
 }
 
-/* Waits so many milliseconds at most for the end of a child; returns whether it has ended. */
+/* Waits for the end of a child, at most this number of milliseconds. Returns whether it has ended.
+ */
 CODE int reap_child(long child, int milliseconds) {
   struct timespec wait;
   int tries;
@@ -245,8 +247,8 @@ CODE int stop_at_first(struct dl_phdr_info *info, size_t size, void *unused) {
   return 1;
 }
 
-/* Returns whether the loader's lock can be had. A forked child inherits it locked, for ever, if
- * another thread of the parent was in the loader: a process of our own tries. */
+/* Returns whether the lock of the dynamic linker can be acquired. A forked child inherits a lock
+ * that is never released if another thread of the parent held it. Tests this in a new process. */
 CODE int is_loader_free(void) {
   long child = start_child();
   if (child < 0) return 0;
@@ -260,14 +262,14 @@ CODE int is_loader_free(void) {
   return 0;
 }
 
-/* Reads the answers of a child until it ends, answers E, or the time is over. */
+/* Reads the answers of a child until it ends, sends E, or the time limit expires. */
 CODE void read_answers(struct context *cx, int from) {
   struct pollfd p;
   long got;
   p.fd = from;
   p.events = POLLIN;
   while (cx->outcome == HUNG) {
-    got = sys4(SYS_ppoll, (long)&p, 1, (long)&cx->left, 0); /* takes from it what it waits */
+    got = sys4(SYS_ppoll, (long)&p, 1, (long)&cx->left, 0); /* subtracts the time */
     if (got == -EINTR) continue;
     if (got <= 0) return;
     got = sys3(SYS_read, from, (long)(cx->answer + cx->answered),
@@ -275,17 +277,16 @@ CODE void read_answers(struct context *cx, int from) {
     if (got == -EINTR) continue;
     if (got <= 0)
       cx->outcome =
-          cx->answered ? DIED : NOBODY_TO_ASK; /* before it began, no library had ended it */
+          cx->answered ? DIED : NOBODY_TO_ASK; /* without B, the library was not the cause */
     else cx->answered += (size_t)got;
     cx->answer[cx->answered] = 0;
     if (get_answer(cx, 'E'))
-      cx->outcome =
-          ANSWERED; /* the end of the file may take longer: a driver may leave a daemon behind */
+      cx->outcome = ANSWERED; /* the end of the file may be late: a driver may start a daemon */
   }
 }
 
-/* Asks once per library and process; the answer is kept. A library may have several names, one a
- * line: the first that can be opened counts. `c` is null if the library is the driver's. */
+/* Runs the child once per library and process, and caches the answer. `library` has one name per
+ * line; the child uses the first that it can open. `c` is null for the driver. */
 CODE int ask_child(struct context *cx, const char *library, const struct cudnn *c) {
   int ends[2], traced;
   long child;
@@ -301,8 +302,7 @@ CODE int ask_child(struct context *cx, const char *library, const struct cudnn *
   }
   traced = read_file_text(cx, "/proc/self/status", cx->text, sizeof cx->text) &&
            !find_text(cx->text, "TracerPid:\t0");
-  /* If another thread holds the heap's lock at this moment, the child hangs until the time is over.
-   */
+  /* If another thread holds the lock of the heap now, the child hangs until the time limit. */
   child = start_child();
   if (child == 0) {
     close_file(ends[0]);

@@ -1,10 +1,10 @@
-/* This process: its variables, its number, the file of the program. */
+/* This process: its environment, its ID, the path of the program. */
 #ifndef CUDAGUARD_PROCESS_H
 #define CUDAGUARD_PROCESS_H
 
 #include "elf_file.h"
 
-/* A setuid program ignores all variables. */
+/* Returns a variable, or an empty string. A setuid program ignores all variables. */
 CODE const char *get_variable(const char *name) {
   const char *value = secure_getenv(name);
   return value ? value : "";
@@ -14,7 +14,7 @@ CALLED int get_process(void) { return (int)sys1(SYS_getpid, 0); }
 
 CODE int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }
 
-/* Copies a path, made absolute by the working directory. */
+/* Copies a path and makes it absolute. */
 CODE void copy_absolute(char (*to)[PATH_MAX], const char *path) {
   struct text t;
   while (starts_with(path, "./")) path += 2;
@@ -28,8 +28,8 @@ CODE void copy_absolute(char (*to)[PATH_MAX], const char *path) {
   if (is_cut(&t)) copy_path(to, path);
 }
 
-/* Returns whether the loader was started with the program: `ld.so program`. The kernel then loads
- * no interpreter for it. */
+/* Returns whether the program was started as `ld.so program`. The kernel then loads no interpreter.
+ */
 CODE int is_started_by_loader(const struct image *program) {
   int k;
   for (k = 0; k < program->n; k++)
@@ -37,14 +37,14 @@ CODE int is_started_by_loader(const struct image *program) {
   return 0;
 }
 
-/* Returns whether the path that was found is the program's. */
+/* Returns whether cx->self is the path of the program. */
 CALLED int is_program(struct context *cx) {
   return cx->self[0] && is_file_of_image(cx, cx->self, &cx->first);
 }
 
-/* Returns the program's path. The kernel names the file that it started, which may be the loader
- * (`ld.so program`), and a path may lead elsewhere by now: of the paths that are known, the first
- * counts whose file has the program headers that are in memory. */
+/* Returns the path of the program. The path from the kernel may be that of the dynamic linker
+ * (`ld.so program`), and the file at a path may have changed. So this returns the first known path
+ * whose file has the same program headers as the image in memory. */
 CODE const char *find_program(struct context *cx) {
   const char *by_kernel = (const char *)getauxval(AT_EXECFN);
   if (cx->self[0]) return cx->self;

@@ -1,4 +1,4 @@
-/* The report: what was found, as JSON, in the file that CUDAGUARD_REPORT names. */
+/* Writes the report as JSON to the file that CUDAGUARD_REPORT names. */
 #ifndef CUDAGUARD_REPORT_JSON_H
 #define CUDAGUARD_REPORT_JSON_H
 
@@ -98,21 +98,21 @@ CALLED const char *find_own_file(struct context *cx) {
   return find_program(cx);
 }
 
-/* When this process was started, as the kernel counts it: a process's number comes again. */
+/* Returns the start time of this process in clock ticks, because process IDs are reused. */
 CALLED const char *read_start_time(struct context *cx) {
   char *s = cx->text, *end;
   int spaces = 0;
   read_file_text(cx, "/proc/self/stat", cx->text, sizeof cx->text);
   for (end = s; *end; end++)
-    if (*end == ')') s = end; /* the last: the program's name may hold others */
+    if (*end == ')') s = end; /* the last one, because the name may contain others */
   while (*s && spaces < 20) spaces += *s++ == ' ';
   for (end = s; *end > ' ';) end++;
   *end = 0;
   return s;
 }
 
-/* What this guard has seen, as one object. It begins with the process, `process` bytes, and the
- * guard, `guard` bytes. */
+/* Appends the report of this guard as one object. Its first `process` bytes identify the process,
+ * its first `guard` bytes the guard. */
 CODE void put_report(struct context *cx, struct text *t, const char *action, const char *host,
                      size_t *process, size_t *guard) {
   static const char verdicts[][8] = {"runs", "refused", "unknown"};
@@ -142,8 +142,8 @@ CODE void put_report(struct context *cx, struct text *t, const char *action, con
   put(t, "]}");
 }
 
-/* ---- its file: a line for the first guard of the process, the program's where it has one, and one
- * for each that came later ---- */
+/* ---- The file: one line for the guard of the program or, without one, the first guard of the
+ * process, and one line for each later guard ---- */
 
 CODE void put_line(struct text *t, const char *line) {
   while (*line && *line != '\n') put_char(t, *line++);
@@ -161,8 +161,8 @@ CALLED const char *skip_line(const char *s) {
   return s;
 }
 
-/* `old` is the report of this process in the file, or empty. Reports of other guards in it are
- * kept. */
+/* Appends all reports of this process. `old` is the existing file, or empty; the reports of other
+ * guards in it are preserved. */
 CODE void put_all(struct context *cx, struct text *t, const char *mine, size_t guard,
                   const char *old) {
   int later = *old && !cx->program && !bytes_are_equal(old, mine, guard);
@@ -179,7 +179,7 @@ CODE void put_all(struct context *cx, struct text *t, const char *mine, size_t g
   put(t, "\n]}\n");
 }
 
-/* A name with %p for the number of the process and %h for the name of the host. */
+/* Expands %p to the process ID and %h to the host name. */
 CODE void put_name(struct text *t, const char *s, const char *host) {
   for (; *s; s++) {
     char is = 0;
@@ -194,8 +194,8 @@ CODE void put_name(struct text *t, const char *s, const char *host) {
   }
 }
 
-/* Standard error or output, where the name leads to what they lead to: a log that other words stand
- * in is written on, and neither emptied nor replaced. 0 where it does not. */
+/* Returns standard error or output if the path refers to the same file, so that the report is
+ * appended to a log and does not truncate or replace it. Otherwise returns 0. */
 CODE long find_output(const char *path) {
   struct stat named, is;
   long fd = stat_at(AT_FDCWD, path, &named, 0) ? 0 : STDERR_FILENO;
@@ -212,11 +212,11 @@ CALLED int is_trusted(const struct stat *is) {
   return !is->st_uid || is->st_uid == (uid_t)sys1(SYS_geteuid, 0);
 }
 
-/* The folder of a path, and what may happen to names in it. */
+/* Security properties of a directory. */
 enum { FOLDER_IS_OURS, FOLDER_IS_SHARED, FOLDER_IS_REDIRECTED };
 
-/* Returns FOLDER_IS_SHARED if others can put files into the folder of this path, and
- * FOLDER_IS_REDIRECTED if a link of another user leads there. */
+/* Returns FOLDER_IS_SHARED if other users can create files in the directory of this path, and
+ * FOLDER_IS_REDIRECTED if the path contains a symbolic link of another user. */
 CODE int check_folder(struct context *cx, const char *path) {
   const char *end = base_name(path), *at, *folder = cx->found;
   struct text t = start_text(cx->found, sizeof cx->found);
@@ -230,8 +230,8 @@ CODE int check_folder(struct context *cx, const char *path) {
   return is_trusted(&is) && !(is.st_mode & (S_IWGRP | S_IWOTH)) ? FOLDER_IS_OURS : FOLDER_IS_SHARED;
 }
 
-/* Opens what goes by the name: in a folder that others can write to, no link, and nothing but a
- * pipe or a device of ours. */
+/* Opens the existing file or creates one. In a shared directory, opens only a pipe or device of
+ * this user, and no link. */
 CODE long open_in_place(struct context *cx, const char *path, int shared) {
   struct stat is;
   long fd;
@@ -243,15 +243,16 @@ CODE long open_in_place(struct context *cx, const char *path, int shared) {
   return -1;
 }
 
-/* Writes the report as a new file and renames it, so that a reader finds a whole one. A rename
- * replaces a link and follows none. If the folder takes no file, or something else than a file has
- * the name (a pipe, a device, in a folder of ours a link), that is written to. */
+/* Writes the report to a new file and renames it, so that a reader always finds a complete file. A
+ * rename replaces a link instead of following it. Writes to the existing file instead if no file
+ * can be created in the directory, or if the path is a pipe, a device or, in a directory of this
+ * user, a link. */
 CODE void write_report_file(struct context *cx, const char *path, const char *beside,
                             const struct text *t, int shared) {
   long fd = -1;
   int whole;
   if (*beside) {
-    remove_file(beside); /* of one that was killed */
+    remove_file(beside); /* left by a process that was killed */
     fd = open_file(cx, beside, O_WRONLY | O_CREAT | O_EXCL);
   }
   if (fd < 0) {
@@ -259,15 +260,14 @@ CODE void write_report_file(struct context *cx, const char *path, const char *be
     fd = open_in_place(cx, path, shared);
   }
   if (fd < 0) return;
-  whole = write_out(fd, t->at, t->used, 0); /* a full disk is not the program's trouble */
+  whole = write_out(fd, t->at, t->used, 0); /* a full disk must not affect the program */
   close_file(fd);
   if (!*beside) return;
   if (!whole || sys6(SYS_renameat, AT_FDCWD, (long)beside, AT_FDCWD, (long)path, 0, 0) < 0)
     remove_file(beside);
 }
 
-static const size_t REPORT_ROOM =
-    4 << 20; /* more than all notes and findings take; what is not used takes no memory */
+static const size_t REPORT_ROOM = 4 << 20; /* more than any report; unused pages need no memory */
 
 CODE void write_report_to(struct context *cx, const char *asked, const char *action, char *room) {
   char *path = cx->real, *beside = cx->scratch;
@@ -297,7 +297,7 @@ CODE void write_report_to(struct context *cx, const char *asked, const char *act
   }
   put_all(cx, &all, mine.at, guard, old);
   if (is_cut(&mine) || is_cut(&all) || is_cut(&name))
-    return; /* what is cut is no JSON, or another file's name */
+    return; /* truncated JSON is invalid, and a truncated path names another file */
   if (fd) write_out(fd, all.at, all.used, 0);
   else if (folder != FOLDER_IS_REDIRECTED)
     write_report_file(cx, path, beside, &all, folder == FOLDER_IS_SHARED);

@@ -1,4 +1,4 @@
-/* Findings as a program gets them that asks, and on stderr. */
+/* Fills struct verdict for callers, and prints findings to stderr. */
 #ifndef CUDAGUARD_REPORT_STDERR_H
 #define CUDAGUARD_REPORT_STDERR_H
 
@@ -13,12 +13,12 @@ CODE void copy_version(char (*to)[32], void (*how)(struct text *, uint32_t), uin
   if (n) how(&t, n);
 }
 
-/* The verdict that is not published. */
+/* Returns the verdict that is not published. */
 CALLED struct verdict *get_next_verdict(struct context *cx) {
   return &cx->verdict[cx->current == 1];
 }
 
-/* Fills the next verdict, except its result. Each fact has its own line. */
+/* Fills the unpublished verdict, except its result. The message has one fact per line. */
 CODE void compose_verdict(struct context *cx, const struct finding *f) {
   const struct meaning *m = get_meaning(f);
   struct verdict *v = get_next_verdict(cx);
@@ -39,7 +39,8 @@ CODE void compose_verdict(struct context *cx, const struct finding *f) {
 
 CODE void print_text(const char *text) { write_out(STDERR_FILENO, text, text_length(text), 1); }
 
-/* A program warns of its own manifest if that cannot be read: nothing else is checked then. */
+/* A program warns about its own manifest if it is unreadable, because the guard then checks
+ * nothing. */
 CODE int is_unreadable(struct context *cx, const struct finding *f) {
   return f->note->own && cx->program && !is_note_readable(f->note);
 }
@@ -51,8 +52,8 @@ CODE int is_printed(struct context *cx, const struct finding *f) {
          !(is_about_driver(f) && n->head.gpu == GPU_OPTIONAL);
 }
 
-/* Of the errors that this guard speaks for, and that refuse the program or do not, the next behind
- * this one (null: the first): what has to be mended first comes first. */
+/* Returns the next finding to print after `last` (null: the first), in the order of ranks: of those
+ * that refuse the program, or of those that do not. */
 CODE const struct finding *find_next_printed(struct context *cx, const struct finding *last,
                                              int refuse) {
   const struct finding *f = cx->findings.at, *end = f + cx->findings.count, *best = 0;
@@ -66,7 +67,7 @@ CODE const struct finding *find_next_printed(struct context *cx, const struct fi
   return best;
 }
 
-/* Returns whether two printed findings differ in nothing but the component, which has a line. */
+/* Returns whether two findings differ only in the component, which has its own line. */
 CODE int have_same_cause(const struct finding *a, const struct finding *b) {
   const size_t first_number = offsetof(struct finding, part);
   const size_t numbers = offsetof(struct finding, component) - first_number;
@@ -78,8 +79,7 @@ CODE int have_same_cause(const struct finding *a, const struct finding *b) {
          bytes_are_equal(x + first_text, y + first_text, texts_size);
 }
 
-/* Returns the first finding with the same cause that is printed with this one: this one itself, or
- * one before it. */
+/* Returns the first printed finding with the same cause: an earlier one or `f` itself. */
 CODE const struct finding *find_same_cause(struct context *cx, const struct finding *f,
                                            int refuse) {
   const struct finding *first = 0;
@@ -88,7 +88,7 @@ CODE const struct finding *find_same_cause(struct context *cx, const struct find
   return f;
 }
 
-/* Appends the other components that a finding is about. */
+/* Appends the components of the other findings with the same cause. */
 CODE void put_same_cause(struct context *cx, struct text *t, const struct finding *f, int refuse) {
   const struct finding *other = f;
   while ((other = find_next_printed(cx, other, refuse)))
@@ -98,8 +98,8 @@ CODE void put_same_cause(struct context *cx, struct text *t, const struct findin
     }
 }
 
-/* Prints a finding: the first with all its lines; of the others the sentence, the line that names
- * another component than the first does, and what to do. */
+/* Appends a finding: all lines of the first one; of the others the sentence, the line of a
+ * component that differs from the first one, and the hint. */
 CALLED void put_printed(struct context *cx, struct text *t, const struct finding *f,
                         const struct finding *first, int refuse) {
   static const char needed_by[] = "\nneeded by:";
@@ -147,13 +147,13 @@ CODE void print_findings(struct context *cx, int refuse) {
   print_text(cx->shared.page);
 }
 
-/* Prints what the loader would have printed, and exits as it would have. */
+/* Prints the message of the dynamic linker for a missing symbol, and exits with its status. */
 CODE void fail_like_loader(struct context *cx, const ElfW(Sym) * s) {
   struct finding *f = &cx->findings.spare;
   struct text t = start_text(cx->real, sizeof cx->real);
   name_slot(cx, f, s);
   if (!(s->st_other & HAS_VERSION)) f->library = 0;
-  /* The file holds more: up to the first NUL it is what the program was called by. */
+  /* The first string in the file is argv[0]. */
   f->path =
       keep_shown_text(cx, read_file_text(cx, "/proc/self/cmdline", cx->answer, sizeof cx->answer)
                               ? cx->answer

@@ -1,24 +1,24 @@
-/* Which notes a guard speaks for, and what CUDAGUARD makes of them. */
+/* The notes that a guard is responsible for, and the effect of CUDAGUARD. */
 #ifndef CUDAGUARD_SCOPE_H
 #define CUDAGUARD_SCOPE_H
 
 #include "context.h"
 
-/* Returns whether findings of the note refuse: by CUDAGUARD, else by the note. */
+/* Returns whether errors about the note refuse the program. CUDAGUARD overrides the note. */
 CODE int refuses(struct context *cx, const struct note *n) {
   if (cx->mode == MODE_WARN) return 0;
   return cx->mode == MODE_ENFORCE || n->head.mismatch == MISMATCH_REFUSES;
 }
 
-/* Whether this guard speaks for the note. A library keeps still unless it is told to end the
- * process; and where it speaks, it speaks for itself, before the program that needs it. */
+/* Returns whether this guard reports the findings of the note. The guard of a library reports only
+ * if it is configured to end the process; otherwise the guard of the program reports for it. */
 CODE int speaks_for(struct context *cx, const struct note *n) {
   int library =
       cx->mode == MODE_WARN || cx->mode == MODE_ENFORCE || n->head.library == LIBRARY_ENFORCES;
   return cx->program ? n->own || !library : n->own && library;
 }
 
-/* Returns whether the note is a part of this guard's verdict. */
+/* Returns whether the note contributes to the verdict of this guard. */
 CODE int in_scope(struct context *cx, const struct note *n) { return n->own || cx->program; }
 
 #endif

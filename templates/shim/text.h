@@ -1,5 +1,5 @@
-/* Text that is put together in a buffer of the caller's: without the heap, always ended by a NUL,
- * cut at the end of the buffer. */
+/* Builds strings in a buffer of the caller: without the heap, always NUL-terminated, truncated at
+ * the end of the buffer. */
 #ifndef CUDAGUARD_TEXT_H
 #define CUDAGUARD_TEXT_H
 
@@ -28,7 +28,7 @@ CODE void put(struct text *t, const char *s) {
   while (*s) put_char(t, *s++);
 }
 
-/* Whether it may lack what was put behind. */
+/* Returns whether the string may be truncated. */
 CODE int is_cut(const struct text *t) { return t->used + 1 == t->size; }
 
 CALLED void shorten_text(struct text *t, size_t to) { t->at[t->used = to] = 0; }
@@ -45,13 +45,13 @@ CODE void put_two(struct text *t, uint32_t major, uint32_t minor) {
   put_number(t, minor);
 }
 
-/* Of a GPU, as the rows have it: 9.0. */
+/* Appends a compute capability in the packing of the rows: 9.0. */
 CODE void put_capability(struct text *t, uint32_t cc) { put_two(t, cc >> 8, cc & 0xff); }
 
-/* A CUDA version as the driver returns it, 12020: 12.2. */
+/* Appends a CUDA version in the form of cuDriverGetVersion, 12020: 12.2. */
 CODE void put_cuda(struct text *t, uint32_t n) { put_two(t, n / 1000, n % 1000 / 10); }
 
-/* A version as the rows pack it: 9.15.1. */
+/* Appends a version in the packing of the rows: 9.15.1. */
 CODE void put_version(struct text *t, uint32_t packed) {
   put_number(t, packed >> 16);
   put_char(t, '.');
@@ -63,8 +63,8 @@ CODE void put_point(struct text *t, uint32_t n, uint32_t two_digits) {
   put_number(t, n);
 }
 
-/* A driver's release, as widen() packs it: 535.54.03, and 590.01; 540.4.0, as Tegra's drivers are
- * called. */
+/* Appends a driver release in the packing of widen_release(): 535.54.03, 590.01; for Tegra 540.4.0.
+ */
 CODE void put_release(struct text *t, uint32_t n) {
   uint32_t second = n >> 8 & 0xfff, third = n & 0xff;
   put_number(t, n >> 20);
@@ -73,8 +73,8 @@ CODE void put_release(struct text *t, uint32_t n) {
   if (third || second < 10) put_point(t, third, third);
 }
 
-/* The length of the UTF-8 character at s, 0 where it is none, or none to be shown: a terminal's
- * command, the end of a line, a mark that turns the direction of reading. */
+/* Returns the length of the UTF-8 character at s. Returns 0 if it is invalid or must not be
+ * printed: control characters, line separators, marks that change the direction of text. */
 CODE uint32_t get_shown_length(const unsigned char *s) {
   static const uint32_t least[] = {0x20, 0xa0, 0x800, 0x10000};
   uint32_t c = *s,
@@ -95,7 +95,7 @@ CODE uint32_t get_shown_length(const unsigned char *s) {
   return c == 0x61c || c - 0x200e < 2 || c - 0x2028 < 7 || c - 0x2066 < 4 ? 0 : more + 1;
 }
 
-/* A text without control characters; escaped if it is for a JSON string. */
+/* Appends a string without control characters, escaped for JSON if `json` is set. */
 CODE void put_shown(struct text *t, const char *s, int json) {
   while (*s) {
     uint32_t bytes = get_shown_length((const unsigned char *)s);
@@ -108,7 +108,7 @@ CODE void put_shown(struct text *t, const char *s, int json) {
   }
 }
 
-/* What came from outside, cut where it is long. */
+/* Appends an untrusted string, sanitized and truncated to its last SHOW characters. */
 CODE void put_outside(struct text *t, const char *s) {
   size_t n = text_length(s);
   if (n > SHOW) {
@@ -118,7 +118,7 @@ CODE void put_outside(struct text *t, const char *s) {
   put_shown(t, s, 0);
 }
 
-/* The same as the whole of a buffer. */
+/* Copies an untrusted string as put_outside() does. */
 CODE void copy_shown(char *to, size_t size, const char *s) {
   struct text t = start_text(to, size);
   put_outside(&t, s);
@@ -132,7 +132,7 @@ CODE void put_json(struct text *t, const char *s) {
   put_char(t, '"');
 }
 
-/* Puts a comma before it, but where it is the first of its object or list. */
+/* Appends a comma unless this is the first element of an object or array, then the string. */
 CALLED void put_next(struct text *t, const char *s) {
   char last = t->at[t->used - 1];
   if (last != '{' && last != '[') put_char(t, ',');

@@ -1,11 +1,11 @@
-/* Numbers and versions in texts. */
+/* Parsers of numbers and versions. */
 #ifndef CUDAGUARD_VERSIONS_H
 #define CUDAGUARD_VERSIONS_H
 
 #include "c_strings.h"
 #include "vendors.h"
 
-/* A decimal number of at most `most`, moving past it; -1 where there is none. */
+/* Parses a decimal number of at most `most` and advances past it. Returns -1 if there is none. */
 CODE long parse_number(const char **s, long most) {
   long n = 0;
   if (**s < '0' || **s > '9') return -1;
@@ -16,8 +16,8 @@ CODE long parse_number(const char **s, long most) {
   return n;
 }
 
-/* The first numbers with dots between them, the first of them being `least` or more: how many,
- * three at most. */
+/* Parses the first sequence of two or three numbers with dots between them, the first of which is
+ * at least `least`. Returns their count, or 0. */
 CODE int parse_numbers(const char *s, long least, uint32_t n[3]) {
   for (; *s; s++) {
     int k = 0;
@@ -29,20 +29,20 @@ CODE int parse_numbers(const char *s, long least, uint32_t n[3]) {
       s++;
     }
     if (k > 1) return k;
-    while (*s >= '0' && *s <= '9') s++; /* of a number that is too large */
+    while (*s >= '0' && *s <= '9') s++; /* skip the rest of a number that is too large */
     if (!*s) break;
   }
   return 0;
 }
 
-/* libcudnn.so.9.10.2, libcudart.so.12.4.127 -> that version; 0 where the name has no three numbers.
- */
+/* Parses the version in libcudnn.so.9.10.2 or libcudart.so.12.4.127. Returns 0 if the name has
+ * fewer than three numbers. */
 CODE uint32_t parse_version_in_name(const char *name) {
   uint32_t n[3];
   return parse_numbers(name, 0, n) < 3 || (n[1] | n[2]) > 255 ? 0 : n[0] << 16 | n[1] << 8 | n[2];
 }
 
-/* libcudnn.so.9 -> 9; 0 if the name has no major. */
+/* Parses the major in libcudnn.so.9. Returns 0 if the name has none. */
 CODE uint32_t parse_major_in_name(const char *name) {
   long a;
   if (!starts_with(name, GUARDED_FILE ".")) return 0;
@@ -51,7 +51,7 @@ CODE uint32_t parse_major_in_name(const char *name) {
   return a > 0 ? (uint32_t)a : 0;
 }
 
-/* What GUARDED_ASKS answers. */
+/* Decodes the result of the function GUARDED_ASKS. */
 CODE uint32_t decode_version(uint64_t n) {
   uint32_t v = (uint32_t)n, scale = GUARDED_SCALE(v);
   if (n < 1000 || n > 9999999) return 0;

@@ -1,6 +1,7 @@
-/* Functions that no library has. The loader binds most before any code of ours runs, and would end
- * the program. Sealing makes them weak (cargo-cudaguard/src/linked/seal/slots.rs): if one is missing, its slots
- * are empty, and the guard reports it. No empty slot is ever called. */
+/* Functions that are missing in all libraries. The dynamic linker binds most symbols before the
+ * guard runs, and would end the program if one is missing. Sealing makes the symbols weak
+ * (guard-core/src/seal/slots.rs), so that the slots of a missing function are empty and the guard
+ * reports it. The program never calls an empty slot. */
 #ifndef CUDAGUARD_WEAK_SYMBOLS_H
 #define CUDAGUARD_WEAK_SYMBOLS_H
 
@@ -8,13 +9,13 @@
 #include "loaded.h"
 
 enum {
-  MADE_WEAK = 8, /* in st_other: by sealing. st_size then says where the library's name stands, and
-                    the first release that has it */
+  MADE_WEAK = 8, /* st_other: sealing made the symbol weak. The upper half of st_size is the offset
+                    of the library's name, the lower half the first release with the function */
   HAS_VERSION = 16
 };
 
-/* How many sealing has made weak in this file. The mark tells it that this guard answers for them.
- */
+/* The number of symbols that sealing made weak in this file. Sealing finds this object by its mark,
+ * which shows that the guard supports weak symbols. */
 static const volatile struct {
   unsigned char mark[12];
   uint32_t made_weak;
@@ -32,7 +33,7 @@ CODE void search_slots(const struct image *im, const struct tags *t, int table, 
   }
 }
 
-/* The first symbol with an empty slot, in the order in which the loader comes to them; or null. */
+/* Returns the first symbol with an empty slot, in the order of the dynamic linker, or null. */
 CODE const ElfW(Sym) * find_empty_slot(struct context *cx) {
   const struct image *im = &cx->first;
   const ElfW(Sym) *found = 0;
