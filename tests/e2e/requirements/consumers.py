@@ -1,6 +1,8 @@
-"""The consumers' own code: rattler's matcher of conda's pins and of what packages require, variantlib's filter of wheel variants, the schemas of Kubernetes and of
-CycloneDX, and the validator of SPDX's tools. Called with the folder of the part `consumers`; a request on each line of stdin, JSON,
-and an answer for each: what of the machines is taken, or what is wrong with the text."""
+"""Evaluates requirement formats with the code of their consumers: rattler (conda), variantlib (wheel variants), the schemas of
+Kubernetes and CycloneDX, and the validator of spdx-tools.
+
+Usage: consumers.py DIR, the directory of the component `consumers`. Each line of stdin is a request in JSON. Each line of stdout is the
+answer: the accepted machines, or the errors in the text."""
 import functools, json, os, sys
 
 PART = sys.argv[1]
@@ -9,7 +11,7 @@ sys.dont_write_bytecode = True
 
 
 def conda(text, machines):
-    """CEP 30 and CEP 46: the virtual packages of a machine; the lowest compute capability stands for all."""
+    """CEP 30 and CEP 46: returns whether the virtual packages of each machine match. `__cuda_arch` is the lowest compute capability."""
     from rattler import MatchSpec, PackageRecord
     from rattler.package import BuildString
     from rattler_build import RenderConfig, Stage0Recipe, VariantConfig
@@ -24,28 +26,28 @@ def conda(text, machines):
     def record(name, version):
         return PackageRecord(name=name, version=version, build=BuildString("0"), build_number=0, subdir="linux-64")
 
-    def takes(machine):
-        there = {"__cuda": machine["cuda"], "__cuda_arch": min(machine["gpus"])}
-        of = {name: record(name, "%d.%d" % tuple(version)) for name, version in there.items()}
+    def accepts(machine):
+        virtual = {"__cuda": machine["cuda"], "__cuda_arch": min(machine["gpus"])}
+        of = {name: record(name, "%d.%d" % tuple(version)) for name, version in virtual.items()}
         return any(all(spec.matches(of[spec.name.normalized]) for spec in specs) for specs in packages)
-    return [takes(machine) for machine in machines]
+    return [accepts(machine) for machine in machines]
 
 
 def conda_spec(text, versions):
-    """Whether any of these releases is let in."""
+    """Returns whether the spec matches one of these releases."""
     from rattler import MatchSpec, PackageRecord
     from rattler.package import BuildString
 
     spec = MatchSpec(text)
 
-    def takes(version):
+    def accepts(version):
         build = BuildString("0")
         return spec.matches(PackageRecord(name=spec.name.normalized, version=version, build=build, build_number=0, subdir="linux-64"))
-    return any(takes(version) for version in versions)
+    return any(accepts(version) for version in versions)
 
 
 def wheel_variant(text, machines):
-    """wheelnext/nvidia-variant-provider, plugin.py: what a machine meets."""
+    """Returns whether each machine accepts one of the wheels, by the rules of wheelnext/nvidia-variant-provider, plugin.py."""
     from variantlib.models.variant import VariantDescription, VariantProperty
     from variantlib.resolver.lib import filter_variants
 
@@ -55,16 +57,16 @@ def wheel_variant(text, machines):
     ]
 
     @functools.cache
-    def takes(cuda, newest):
+    def accepts(cuda, newest):
         def of(feature, value):
             return VariantProperty(namespace="nvidia", feature=feature, value=value)
         drivers = [(major, minor) for major in range(11, 16) for minor in range(21) if (major, minor) <= cuda]
-        met = [of("cuda_version_lower_bound", "%d.%d" % version) for version in drivers]
+        properties = [of("cuda_version_lower_bound", "%d.%d" % version) for version in drivers]
         if newest >= (5, 0) and cuda >= (11, 0):
-            met += [of("sm_arch", "%d%d_real" % (newest[0], minor)) for minor in range(newest[1] + 1)]
-            met.append(of("sm_arch", "%d0_virtual" % newest[0]))
-        return bool(list(filter_variants(wheels, met, filter_values=True)))
-    return [takes(tuple(machine["cuda"]), tuple(max(machine["gpus"]))) for machine in machines]
+            properties += [of("sm_arch", "%d%d_real" % (newest[0], minor)) for minor in range(newest[1] + 1)]
+            properties.append(of("sm_arch", "%d0_virtual" % newest[0]))
+        return bool(list(filter_variants(wheels, properties, filter_values=True)))
+    return [accepts(tuple(machine["cuda"]), tuple(max(machine["gpus"]))) for machine in machines]
 
 
 @functools.cache

@@ -1,15 +1,15 @@
-/* The shim under libFuzzer: its own text, compiled with ASan and UBSan, on a kernel that answers with the fuzzer's bytes. Every
- * call of the system goes through `kernel`, so that nothing of this machine is read or written. */
+/* Fuzz target of the shim, compiled with ASan and UBSan. `kernel` simulates all system calls with the bytes of the fuzzer, so the
+ * shim reads and writes nothing on this machine. */
 #define _GNU_SOURCE 1
 #include <unistd.h>
 long kernel(long number, ...);
 #define syscall kernel
-#include "entry.h" /* a copy by `run`, with the calls of the system by the C library's function */
+#include "entry.h" /* a copy by `run`, which calls syscall() for system calls */
 #undef syscall
 
 static struct context *const cx = &the_context;
 
-/* The one file that there is, whatever its name; of openings and looks, those that a bit of `absent` stands for find nothing. */
+/* The single simulated file, which has every name. Calls of open and stat whose bit in `absent` is set fail. */
 static const unsigned char *file;
 static size_t file_size, file_at;
 static unsigned absent, opened;
@@ -38,7 +38,7 @@ long kernel(long number, ...) {
       memset(&about, 0, sizeof about);
       about.st_size = (off_t)file_size;
       about.st_mode = absent & 4 ? S_IFLNK : S_IFREG;
-      about.st_ino = (ino_t)(a[0] == AT_FDCWD ? absent & 3 : a[0]); /* it may be what standard output or error leads to */
+      about.st_ino = (ino_t)(a[0] == AT_FDCWD ? absent & 3 : a[0]); /* may equal that of standard output or error */
       memcpy((void *)a[2], &about, sizeof about);
       return absent >> (opened++ & 31) & 1 ? -1 : 0;
     }
@@ -53,7 +53,7 @@ long kernel(long number, ...) {
     case SYS_readlink: return absent & 1 ? -1 : give((void *)a[1], (size_t)a[2] < 300 ? (size_t)a[2] : 300, 0);
     case SYS_mmap: {
       static char room[3 * REPORT_ROOM];
-      void *map = a[4] < 0 ? room : malloc((size_t)a[1]); /* of this very size: what is read behind it is seen */
+      void *map = a[4] < 0 ? room : malloc((size_t)a[1]); /* exact size, so that ASan detects reads after the end */
       if (!map || map == room) return map ? (long)map : -1;
       memset(map, 0, (size_t)a[1]);
       give(map, (size_t)a[1], 0);
@@ -80,11 +80,11 @@ long kernel(long number, ...) {
     }
     case SYS_close: return 0;
     case SYS_getpid: return 7;
-    default: return -1; /* nothing is written, and no child is made */
+    default: return -1; /* writes and new children fail */
   }
 }
 
-/* The state of a process that begins; what is large and behind a count of its own stays. */
+/* Resets the state as for a new process, except large arrays whose count is reset. */
 static void forget(void) {
   cx->notes = cx->codes = cx->looks = cx->driver_known = cx->driver_asked = cx->seen = cx->outcome = cx->level = 0;
   cx->answered = 0, cx->notes_left_out = 0;
@@ -141,7 +141,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   file = data, file_size = size;
   half = size < 4096 ? size : 4096;
   switch (kind) {
-    case NOTE: /* and behind it a file */
+    case NOTE: /* and a file after it */
       add_note(data, half);
       file = data + half, file_size = size - half;
       judge_all();
@@ -155,7 +155,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       memcpy(copy, data, size);
       memcpy(ph, data, sizeof ph);
       for (int k = 1; k < 3; k++)
-        if (ph[k].p_type == PT_LOAD) ph[k].p_type = PT_NOTE; /* what is mapped, the loader has seen to */
+        if (ph[k].p_type == PT_LOAD) ph[k].p_type = PT_NOTE; /* the dynamic linker checks PT_LOAD segments */
       ph[0].p_type = PT_LOAD, ph[0].p_flags = PF_R, ph[0].p_vaddr = 0, ph[0].p_filesz = ph[0].p_memsz = size;
       memset(&im, 0, sizeof im);
       im.base = (uintptr_t)copy, im.ph = ph, im.n = 3, im.name = "lib";
@@ -218,7 +218,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       read_cuda_version(cx, e, "cudnnGetCudartVersion");
       break;
     }
-    case REPORT: { /* what another guard of this process has left, and a name */
+    case REPORT: { /* the report of another guard of this process, and a name */
       static char to[1 << 17], name[PATH_MAX];
       struct text t = start_text(to, sizeof to), path = start_text(name, sizeof name);
       const char *mine = "{\"host\":\"h\",\"file\":\"f\"}";

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what `cargo metadata` says of a package with these dependencies to NAME.json: real, cut down to the crates that
-lead to CUDA, and without the folders of the machine it was made on.
+"""Writes the output of `cargo metadata` for a package with these dependencies to NAME.json, reduced to crates that depend on CUDA
+crates, and without paths of this machine.
 
     record.py candle-0.11 'candle-core = { version = "=0.11.1", features = ["cuda", "cudnn"] }'
 """
@@ -33,24 +33,24 @@ def main() -> None:
             '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n\n[workspace]\n\n[dependencies]\n'
             + dependencies + "\n"
         )
-        said = subprocess.run(
+        output = subprocess.run(
             ["cargo", "metadata", "--format-version", "1", "--filter-platform", TARGET],
             cwd=root, check=True, stdout=subprocess.PIPE, text=True,
         ).stdout
-    metadata = json.loads(said)
+    metadata = json.loads(output)
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     names = {package["id"]: package["name"] for package in metadata["packages"]}
-    # Every package from which a wanted one is reached.
-    above = {}
+    # The packages that depend on each package.
+    dependents = {}
     for node in nodes.values():
         for dependency in node["deps"]:
-            above.setdefault(dependency["pkg"], set()).add(node["id"])
+            dependents.setdefault(dependency["pkg"], set()).add(node["id"])
     kept, open_ = set(), [one for one, package in names.items() if package in WANTED]
     while open_:
         one = open_.pop()
         if one not in kept:
             kept.add(one)
-            open_.extend(above.get(one, ()))
+            open_.extend(dependents.get(one, ()))
     metadata["packages"] = [package for package in metadata["packages"] if package["id"] in kept]
     kept_names = {package["name"] for package in metadata["packages"]}
     for package in metadata["packages"]:
