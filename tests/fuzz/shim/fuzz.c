@@ -195,7 +195,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
         cx->now = n;
         if (is_note_readable(n)) judge_driver(cx, n, 1);
       } else {
-        struct cudnn *c = &cx->cudnn;
+        struct cudnn *c = &cx->shared.row.cudnn;
         struct library_row row;
         memcpy(&row, data, half < sizeof row ? 0 : sizeof row);
         if (half < sizeof row) break;
@@ -213,7 +213,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       char own[NOTE_TEXT];
       if (open_elf(cx, e, "x") != IS_THERE) break;
       read_elf_string(e, DT_SONAME, own, sizeof own);
-      read_elf_string(e, DT_RUNPATH, cx->runpath, sizeof cx->runpath);
+      read_elf_string(e, DT_RUNPATH, cx->shared.row.runpath, sizeof cx->shared.row.runpath);
       read_elf_word(e, "cudnn_graph_version");
       read_cuda_version(cx, e, "cudnnGetCudartVersion");
       break;
