@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Compares the guard's verdicts with the real driver on a machine with a GPU.
 #
-#   tests/on-a-gpu.sh             build the programs and run all scenes on this machine
+#   tests/on-a-gpu.sh             build the programs and run all scenarios on this machine
 #   tests/on-a-gpu.sh pack DIR    build the programs into DIR, with this script, for a machine without a toolkit or a network
-#   DIR/on-a-gpu.sh DIR           run all scenes on that machine
+#   DIR/on-a-gpu.sh DIR           run all scenarios on that machine
 #
-# Each scene runs a program twice. With CUDAGUARD=off the program loads its kernels on every visible GPU and prints the driver's
+# Each scenario runs a program twice. With CUDAGUARD=off the program loads its kernels on every visible GPU and prints the driver's
 # result codes: these are the expected result. With its guard the program must exit with 78 if no GPU loads the kernels. It must
 # run and print nothing if at least one GPU loads them, or if there is no GPU. The guard may let a program run if its verdict is
-# "unknown". Status 0: all verdicts are correct; 1: a verdict is wrong; 2: the scenes could not run. Attach the output to a report.
+# "unknown". Status 0: all verdicts are correct; 1: a verdict is wrong; 2: the scenarios could not run. Attach the output to a report.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -41,8 +41,8 @@ failures=0 count=0
 report=$(mktemp)
 trap 'rm -f "$report"; [ -z "${2-}" ] && [ -z "${1-}" ] && rm -rf "$folder"; true' EXIT
 
-# scene TITLE PROGRAM [VARIABLE=VALUE...]
-scene() {
+# scenario TITLE PROGRAM [VARIABLE=VALUE...]
+scenario() {
     local title=$1 program=$folder/$2 driver_output expected stderr status=0 codes summary
     shift 2
     [ -x "$program" ] || return 0
@@ -75,27 +75,27 @@ scene() {
     fi
 }
 
-echo "== scenes"
+echo "== scenarios"
 uuid=$(cat /proc/driver/nvidia/gpus/*/information 2>/dev/null | sed -n 's/^GPU UUID:[ \t]*//p' | head -n 1 || true)
 gpus=$(compgen -G '/dev/nvidia[0-9]*' >/dev/null || [ -e /dev/dxg ] || [ -e /dev/nvmap ] && echo yes || echo no)
 stubs=$folder/stubs
 for program in model robot runtime needy vision; do
-    scene "$program" "$program"
-    scene "$program, no GPU visible" "$program" CUDA_VISIBLE_DEVICES=
-    scene "$program, no GPU by -1" "$program" CUDA_VISIBLE_DEVICES=-1
-    scene "$program, the first" "$program" CUDA_VISIBLE_DEVICES=0
-    scene "$program, the first of the bus" "$program" CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_ORDER=PCI_BUS_ID
-    scene "$program, an invalid tail" "$program" CUDA_VISIBLE_DEVICES=0,nonsense
-    scene "$program, an invalid head" "$program" CUDA_VISIBLE_DEVICES=nonsense,0
+    scenario "$program" "$program"
+    scenario "$program, no GPU visible" "$program" CUDA_VISIBLE_DEVICES=
+    scenario "$program, no GPU by -1" "$program" CUDA_VISIBLE_DEVICES=-1
+    scenario "$program, the first" "$program" CUDA_VISIBLE_DEVICES=0
+    scenario "$program, the first of the bus" "$program" CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_ORDER=PCI_BUS_ID
+    scenario "$program, an invalid tail" "$program" CUDA_VISIBLE_DEVICES=0,nonsense
+    scenario "$program, an invalid head" "$program" CUDA_VISIBLE_DEVICES=nonsense,0
     if [ -n "$uuid" ]; then
-        scene "$program, by UUID" "$program" "CUDA_VISIBLE_DEVICES=$uuid"
-        scene "$program, by the beginning of a UUID" "$program" "CUDA_VISIBLE_DEVICES=${uuid:0:12}"
+        scenario "$program, by UUID" "$program" "CUDA_VISIBLE_DEVICES=$uuid"
+        scenario "$program, by the beginning of a UUID" "$program" "CUDA_VISIBLE_DEVICES=${uuid:0:12}"
     fi
-    scene "$program, PTX forced" "$program" CUDA_FORCE_PTX_JIT=1 CUDA_CACHE_DISABLE=1
-    scene "$program, PTX switched off" "$program" CUDA_DISABLE_PTX_JIT=1 CUDA_CACHE_DISABLE=1
-    if [ -d "$stubs" ]; then scene "$program, a stub" "$program" "LD_LIBRARY_PATH=$stubs"; fi
+    scenario "$program, PTX forced" "$program" CUDA_FORCE_PTX_JIT=1 CUDA_CACHE_DISABLE=1
+    scenario "$program, PTX switched off" "$program" CUDA_DISABLE_PTX_JIT=1 CUDA_CACHE_DISABLE=1
+    if [ -d "$stubs" ]; then scenario "$program, a stub" "$program" "LD_LIBRARY_PATH=$stubs"; fi
     for compat in /usr/local/cuda*/compat; do
-        if [ -e "$compat/libcuda.so.1" ]; then scene "$program, $compat" "$program" "LD_LIBRARY_PATH=$compat"; fi
+        if [ -e "$compat/libcuda.so.1" ]; then scenario "$program, $compat" "$program" "LD_LIBRARY_PATH=$compat"; fi
     done
 done
 
@@ -113,6 +113,6 @@ for mode in off enforce off enforce; do
     printf 'CUDAGUARD=%-8s %s\n' "$mode" "$(awk "BEGIN { printf \"%.3f\", ($(date +%s%N) - $began) / 1e8 }")"
 done
 
-echo "== $count scenes, $failures of them judged wrongly"
+echo "== $count scenarios, $failures wrong verdicts"
 [ "$count" -gt 0 ] || exit 2
 [ "$failures" = 0 ]

@@ -42,8 +42,8 @@ fn guard_agrees_with_real_gpu() {
         let stage = Stage::new(&world);
         let outcome = played(&stage, &programs).success();
         assert!(!outcome.stdout.contains("WRONG"), "{outcome}");
-        let scenes = if world.kernel.is_some() { 33 } else { 27 };
-        let last = format!("== {scenes} scenes, 0 of them judged wrongly\n");
+        let scenarios = if world.kernel.is_some() { 33 } else { 27 };
+        let last = format!("== {scenarios} scenarios, 0 wrong verdicts\n");
         assert!(outcome.stdout.ends_with(&last), "{outcome}");
         assert!(outcome.stdout.contains("status 78"), "{outcome}");
         if world.library.as_ref().is_some_and(|library| library.init == 0) {
