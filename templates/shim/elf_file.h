@@ -170,7 +170,7 @@ CODE uint32_t read_return(const unsigned char *code, size_t size) {
  * only: on x86-64 `mov $imm32, %eax`, on aarch64 `mov w0, #imm16` with an optional `movk w0,
  * #imm16, lsl #16`, directly before the instructions that restore registers and return. If there
  * are several returns, all must have the same constant. Code before these instructions (endbr64,
- * bti, tracing) is ignored. guard-core/src/library_version.rs has the same function. */
+ * bti, tracing) is ignored. cargo-cudaguard/src/host/library_version.rs has the same function. */
 CODE uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name) {
   enum { MOST = 2048, STEP = NATIVE_MACHINE == EM_AARCH64 ? 4 : 1 };
   unsigned char *code = (unsigned char *)cx->scratch;

@@ -1,6 +1,7 @@
 /* Reads the kernels of an unsealed file from memory, and creates the rows that a sealed note would
- * have for the GPUs of this machine. guard-core/src/kernels/cover.rs and guard-core/src/serves.rs
- * have the same rules; a test compares both with a table of builds.
+ * have for the GPUs of this machine. cargo-cudaguard/src/binary/kernels/cover.rs and
+ * guard-core/src/coverage/compatibility.rs have the same rules; a test compares both with a table
+ * of builds.
  *
  * nvcc writes a record of each fatbin container to one section. The shim adds a record of an empty
  * container to this section, to find the other records next to it. */

@@ -1,7 +1,7 @@
 /* Functions that are missing in all libraries. The dynamic linker binds most symbols before the
  * guard runs, and would end the program if one is missing. Sealing makes the symbols weak
- * (guard-core/src/seal/slots.rs), so that the slots of a missing function are empty and the guard
- * reports it. The program never calls an empty slot. */
+ * (cargo-cudaguard/src/linked/seal/slots.rs), so that the slots of a missing function are empty and
+ * the guard reports it. The program never calls an empty slot. */
 #ifndef CUDAGUARD_WEAK_SYMBOLS_H
 #define CUDAGUARD_WEAK_SYMBOLS_H
 
