@@ -1,7 +1,7 @@
 //! Pure: (policy, result of a build) → findings: whether the machines of the policy's fleets can run it.
 //!
 //! Before linking only the declarations are known. [`check_declared_fleet`] checks them if the linked file is not examined later:
-//! under plain cargo, and for `check`. Otherwise [`super::linked`] checks the file.
+//! under plain cargo, and for `check`. Otherwise the command checks the file.
 
 use crate::config::policy::Policy;
 use crate::coverage::compatibility::Compatibility;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cargo_cudaguard::binary::dlopen_note::note_text;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::guard::{self, GuardObjects, NoteSource};
 use cudaguard::internal::manifest::{BuiltWith, Component, Linkage, Manifest, Requirement};
@@ -66,7 +67,8 @@ pub(crate) fn objects_for(folder: &Path, manifests: &[Manifest], target: &str) -
         let folder = folder.join(format!("guard-{index}"));
         std::fs::create_dir_all(&folder).unwrap();
         let descriptor = note::encode(manifest).unwrap();
-        let source = NoteSource { descriptor: &descriptor, component: &manifest.component, dlopen: None };
+        let dlopen = note_text(manifest);
+        let source = NoteSource { descriptor: &descriptor, component: &manifest.component, dlopen: dlopen.as_deref() };
         match guard::compile_guard(&Env::from_process(), source, target, &folder, None).unwrap() {
             GuardObjects::Objects { note, shim } => {
                 if objects.is_empty() {

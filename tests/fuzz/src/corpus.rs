@@ -32,8 +32,13 @@ fn write(target: &str, files: &[(&str, Vec<u8>)]) {
 /// Returns files with notes, strings that show how cudart and cuDNN are used, and a dynamic section.
 fn binaries() -> Vec<(&'static str, Vec<u8>)> {
     let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
-    let manifest =
-        Manifest::of(component, "x86_64-unknown-linux-gnu", "release", &Policy::default(), &Toolchain::default());
+    let manifest = Manifest::from_build(
+        component,
+        "x86_64-unknown-linux-gnu",
+        "release",
+        &Policy::default(),
+        &Toolchain::default(),
+    );
     let descriptor = note::encode(&manifest).expect("a small manifest");
     let mut noted: Vec<u8> = [10u32, 4096, note::TYPE].iter().flat_map(|word| word.to_le_bytes()).collect();
     noted.extend(note::OWNER);
@@ -116,10 +121,15 @@ fn kernels() -> Vec<(&'static str, Vec<u8>)> {
         ("cubin-8", cubin(121, 8, &["k"])),
         ("ptx", text.clone()),
         ("ptx-glued", b".version 8.0.target sm_80.address_size 64 .visible.entry k(){ret;}".to_vec()),
-        ("ltoir", [&[0xed, 0x43, 0x4e, 0x7f, 1, 0x41, 2, 0x62, 3, 2, 7, 0, 0x18, 0, 1, 0][..], &[0x2c, 0, 0, 0, 0x30], &[
-            0, 0, 0, 1, 0, 0x84, 3, 2, 0, 2, 0, 0x20, 0, 1, 0,
-        ]]
-        .concat()),
+        (
+            "ltoir",
+            [
+                &[0xed, 0x43, 0x4e, 0x7f, 1, 0x41, 2, 0x62, 3, 2, 7, 0, 0x18, 0, 1, 0][..],
+                &[0x2c, 0, 0, 0, 0x30],
+                &[0, 0, 0, 1, 0, 0x84, 3, 2, 0, 2, 0, 0x20, 0, 1, 0],
+            ]
+            .concat(),
+        ),
         ("ptx-twice", [text.clone(), text].concat()),
         ("program", program(&sections)),
         ("object", object.clone()),
