@@ -1,0 +1,167 @@
+//! Checks of the GPU architectures that the code is compiled for.
+
+use std::collections::BTreeSet;
+
+use crate::checks::wording::{describe, join_targets, policy_args, policy_file};
+use crate::config::policy::Policy;
+use crate::coverage::compatibility::Compatibility;
+use crate::finding::{Finding, MessageTemplate, Severity, Values};
+use crate::knowledge::tables::{self, CcSupport};
+use crate::model::arch::{Arch, ArchRequest, Target};
+use crate::model::version::{CudaVersion, Version};
+use crate::toolchain::{Declared, Native, Toolchain, Toolkit};
+
+pub(super) fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
+    let archs = &toolchain.archs;
+    for declared in &archs.declared {
+        if let Err(error) = &declared.requests {
+            let values = Values::default().with("variable", &declared.source).with("value", &declared.text);
+            findings
+                .push(unless_torch(MessageTemplate::ArchUnreadable.to_finding(&values.with("why", error)), [declared]));
+        }
+    }
+    check_arch_sources(toolchain, findings);
+    check_native(policy, toolchain, findings);
+    let Some(toolkit) = toolchain.compiling_toolkit().and_then(Toolkit::version) else { return };
+    let release = CudaVersion::from(toolkit.value);
+    let declaring = |wanted: &[Target]| -> Vec<&Declared> {
+        archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect()
+    };
+    let values = Values::default().with("nvcc", describe(&toolkit)).with("toolkit_cuda", release);
+    let mut refused: Vec<(CcSupport, Vec<Target>)> = Vec::new();
+    for target in &archs.in_force {
+        let answer = tables::can_make(toolkit.value, *target);
+        if matches!(answer, CcSupport::TooNew { .. } | CcSupport::Dropped { .. }) {
+            match refused.iter_mut().find(|(known, _)| *known == answer) {
+                Some((_, targets)) => targets.push(*target),
+                None => refused.push((answer, vec![*target])),
+            }
+        }
+    }
+    for (answer, targets) in refused {
+        let list = join_targets(&targets);
+        let declaring = declaring(&targets);
+        let sources: Vec<_> = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect();
+        let values = values.clone().with("targets", list).with("declared", sources.join("; "));
+        let finding = match answer {
+            CcSupport::Dropped { last } => MessageTemplate::ArchDropped.to_finding(&values.with_known("last", last)),
+            CcSupport::TooNew { first } => {
+                let oldest = targets.iter().map(|target| target.base_arch().cc()).min();
+                let ptx = oldest.and_then(|cc| tables::only_ptx(toolkit.value, cc));
+                let words =
+                    if first.is_some() { MessageTemplate::ArchTooNew } else { MessageTemplate::ArchTooNewUnknown };
+                words.to_finding(&values.with_known("first", first).with_known("ptx", ptx))
+            }
+            _ => continue,
+        };
+        findings.push(unless_torch(finding, declaring));
+    }
+    only_by_ptx(policy, toolkit.value, &archs.in_force, &values, findings);
+}
+
+/// Returns the GPUs of the fleet for which this toolkit compiles no machine code.
+fn only_by_ptx(policy: &Policy, toolkit: Version, in_force: &[Target], values: &Values, findings: &mut Vec<Finding>) {
+    for gpu in &policy.fleet {
+        let Some(cc) = tables::gpu_cc(gpu) else { continue };
+        let Some(own) = Arch::from_cc(cc) else { continue };
+        let too_new = matches!(tables::can_make(toolkit, Target::Cubin(own)), CcSupport::TooNew { .. });
+        // Machine code of an older arch of the same major also serves it, if the toolkit compiles one.
+        let older = (0..=cc.1).filter_map(|minor| Arch::from_cc((cc.0, minor))).map(Target::Cubin);
+        let served = older
+            .filter(|target| tables::can_make(toolkit, *target) == CcSupport::Made)
+            .any(|target| target.compatibility_with(cc) != Compatibility::No);
+        if !too_new || served {
+            continue;
+        }
+        let Some(ptx) = tables::only_ptx(toolkit, cc) else { continue };
+        let declared = in_force
+            .iter()
+            .any(|target| matches!(target, Target::Ptx(_)) && target.compatibility_with(cc) == Compatibility::Yes);
+        let cc = format!("{}.{}", cc.0, cc.1);
+        let shown = if cc == *gpu { cc } else { format!("{gpu} ({cc})") };
+        let values = values.clone().with("gpu", gpu).with("fleet", gpu).with("gpus", shown).with("ptx", ptx);
+        let values = values.with_known("policy", policy_file(policy)).with("declared", join_targets(in_force));
+        let words = if declared { MessageTemplate::ArchOnlyByPtxDeclared } else { MessageTemplate::ArchOnlyByPtx };
+        findings.push(words.to_finding(&values));
+    }
+}
+
+/// Compares the architectures of all sources. The kind of code and suffixes are ignored, because tools differ in
+/// them.
+fn check_arch_sources(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
+    let numbers = |declared: &Declared| -> BTreeSet<u16> {
+        declared.targets.iter().map(|target| target.base_arch().number).collect()
+    };
+    let mut speaking = toolchain.archs.declared.iter().filter(|declared| !declared.targets.is_empty());
+    let Some(strongest) = speaking.clone().find(|declared| !declared.adds) else { return };
+    let wanted = numbers(strongest);
+    let against: Vec<&Declared> = speaking
+        .by_ref()
+        .filter(|declared| {
+            let own = numbers(declared);
+            if declared.adds { !own.is_subset(&wanted) } else { own != wanted }
+        })
+        .collect();
+    if against.is_empty() {
+        return;
+    }
+    let line = |declared: &Declared| {
+        let (names, text) = (join_targets(&declared.targets), &declared.text);
+        let spelt = if *text == names { String::new() } else { format!(" (`{text}`)") };
+        format!("{}:\t{names}{spelt}", declared.source)
+    };
+    let lines: Vec<_> = [strongest].into_iter().chain(against.iter().copied()).map(line).collect();
+    let others = against.iter().map(|declared| declared.source.as_str()).collect::<Vec<_>>().join(" and ");
+    let values = Values::default().with("variable", &strongest.source).with("others", others);
+    let words = toolchain.by.choose(
+        MessageTemplate::ArchsContradict,
+        MessageTemplate::ArchsContradictCMake,
+        MessageTemplate::ArchsContradictOptions,
+    );
+    findings.push(unless_torch(words.to_finding(&values.with("sources", lines.join("\n"))), against));
+}
+
+/// Builds the finding; an info if only PyTorch's list is wrong.
+fn unless_torch<'a>(finding: Finding, sources: impl IntoIterator<Item = &'a Declared>) -> Finding {
+    if sources.into_iter().all(Declared::is_of_torch) { finding.with_severity(Severity::Info) } else { finding }
+}
+
+fn check_native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
+    let archs = &toolchain.archs;
+    let mut asking = archs.declared.iter().filter(|declared| declared.has_request(ArchRequest::Native));
+    let Some(first) = asking.next() else { return };
+    let strongest = archs.declared.iter().find(|declared| !declared.adds);
+    let in_force = first.adds || strongest.is_some_and(|strongest| strongest == first);
+    let values = policy_args(policy).with("variable", &first.source).with("value", &first.text);
+    match &archs.native {
+        Some(Native::Gpus(gpus)) => {
+            let missing: Vec<_> = policy
+                .fleet
+                .iter()
+                .filter(|gpu| {
+                    let cc = tables::gpu_cc(gpu);
+                    cc.is_some_and(|cc| {
+                        archs.in_force.iter().all(|target| target.compatibility_with(cc) == Compatibility::No)
+                    })
+                })
+                .map(String::as_str)
+                .collect();
+            if in_force && !missing.is_empty() {
+                let here: Vec<_> = gpus.value.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+                let values = values.with("here", here.join(", ")).with("source", &gpus.source);
+                let values = values.with("gpus", missing.join(", ")).with("fleet", policy.fleet.join(", "));
+                findings.push(MessageTemplate::NativeOutsideFleet.to_finding(&values));
+            }
+        }
+        Some(Native::Unknown(why)) => {
+            let words = toolchain.by.choose(
+                MessageTemplate::NativeUnknown,
+                MessageTemplate::NativeUnknownCMake,
+                MessageTemplate::NativeUnknownOptions,
+            );
+            let finding = words.to_finding(&values.with("why", why));
+            findings.push(if in_force { finding } else { finding.with_severity(Severity::Warning) });
+        }
+        None => {}
+    }
+}
