@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
+use super::bytes::u64_at;
 use super::*;
 
 const SOURCE: &str = "

@@ -1,0 +1,105 @@
+//! Members of `ar` archives (static libraries).
+
+use std::borrow::Cow;
+
+/// A member of an `ar` archive.
+#[derive(Clone, Debug)]
+pub struct ArMember<'data> {
+    /// Name of the member.
+    pub name: Cow<'data, str>,
+    /// Contents of the member; `None` in a thin archive, which contains only names.
+    pub data: Option<&'data [u8]>,
+    /// Offset of the contents in the archive.
+    pub offset: u64,
+}
+
+/// Returns true if these bytes start with the magic number of an archive or a thin archive.
+pub fn is_archive(data: &[u8]) -> bool {
+    data.starts_with(b"!<arch>\n") || data.starts_with(b"!<thin>\n")
+}
+
+/// Returns the members of an `ar` archive, in order, without the archive's symbol and name tables. Supports the long
+/// names of GNU and BSD. Damage ends the iteration with an error that contains its position.
+pub fn archive_members(data: &[u8]) -> Result<impl Iterator<Item = Result<ArMember<'_>, String>> + use<'_>, String> {
+    if !is_archive(data) {
+        return Err("is not an archive".to_owned());
+    }
+    Ok(Archive { data, at: 8, thin: data.starts_with(b"!<thin>\n"), names: &[] })
+}
+
+struct Archive<'data> {
+    data: &'data [u8],
+    at: usize,
+    thin: bool,
+    names: &'data [u8],
+}
+
+impl<'data> Archive<'data> {
+    /// Reads the next member. `Ok(None)` if it is one of the archive's own tables.
+    fn next_member(&mut self) -> Result<Option<ArMember<'data>>, String> {
+        let at = self.at;
+        let damaged = |what: &str| format!("is damaged or cut off: {what} at byte {at}");
+        let header = self.data.get(at..at + 60).ok_or_else(|| damaged("the header of a member"))?;
+        if &header[58..] != b"`\n" {
+            return Err(damaged("no member's header"));
+        }
+        let number = |field: &[u8]| {
+            std::str::from_utf8(field).ok().and_then(|text| text.trim_end_matches([' ', '\0']).parse::<usize>().ok())
+        };
+        let size = number(&header[48..58]).ok_or_else(|| damaged("the size of a member"))?;
+        let field = header[..16].trim_ascii_end();
+        let table = field == b"/" || field == b"/SYM64/";
+        let names = field == b"//";
+        let start = at + 60;
+        let stored = if self.thin && !table && !names { 0 } else { size };
+        let end = start.checked_add(stored).ok_or_else(|| damaged("the size of a member"))?;
+        let mut body =
+            self.data.get(start..end).ok_or_else(|| damaged("a member that goes on behind the end of the file"))?;
+        // Members start at even bytes.
+        self.at = end.checked_next_multiple_of(2).unwrap_or(end);
+        if names {
+            self.names = body;
+        }
+        if table || names {
+            return Ok(None);
+        }
+        let mut offset = start;
+        let name = if let Some(length) = field.strip_prefix(b"#1/") {
+            let length = number(length).filter(|length| *length <= body.len()).ok_or_else(|| damaged("a long name"))?;
+            let (name, rest) = body.split_at(length);
+            body = rest;
+            offset += length;
+            name.split(|byte| *byte == 0).next().unwrap_or_default()
+        } else if let Some(place) = field.strip_prefix(b"/") {
+            let rest = number(place).and_then(|place| self.names.get(place..));
+            let rest = rest.ok_or_else(|| damaged("the place of a long name"))?;
+            let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            line.strip_suffix(b"/").unwrap_or(line)
+        } else {
+            field.strip_suffix(b"/").unwrap_or(field)
+        };
+        if name.starts_with(b"__.SYMDEF") {
+            return Ok(None);
+        }
+        let data = (!self.thin).then_some(body);
+        Ok(Some(ArMember { name: String::from_utf8_lossy(name), data, offset: offset as u64 }))
+    }
+}
+
+impl<'data> Iterator for Archive<'data> {
+    type Item = Result<ArMember<'data>, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.at < self.data.len() {
+            match self.next_member() {
+                Ok(Some(member)) => return Some(Ok(member)),
+                Ok(None) => {}
+                Err(error) => {
+                    self.at = self.data.len();
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
