@@ -6,9 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::places::{Precedence, ToolkitPlace, path_below};
+use super::toolkit_files::{cudart_in, headers_in, limits_of};
 use super::{
-    CompilerFamily, Detector, HostCompiler, NvccCandidate, Precedence, SearchDir, Selection, Sourced, Toolkit,
-    ToolkitHeaders, ToolkitPlace, cudart_in, headers_in, installs, limits_of, path_below,
+    CompilerFamily, Detector, HostCompiler, NvccCandidate, SearchDir, Selection, Sourced, Toolkit, ToolkitHeaders,
+    installs,
 };
 
 /// The tool that builds. It selects the wording of hints.

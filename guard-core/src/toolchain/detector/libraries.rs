@@ -1,0 +1,155 @@
+//! Detects the libraries that the linker finds: the CUDA runtime, cuDNN and stub libraries.
+
+use std::path::PathBuf;
+
+use crate::sys::env::Env;
+use crate::text::shell_words::split_words;
+use crate::toolchain::build_system::BuildSystemFacts;
+use crate::toolchain::places::{Precedence, ToolkitPlace, path_below};
+use crate::toolchain::toolkit_files::{OWN_FOLDER, cudart_in};
+use crate::toolchain::{Detector, LinkedCudart, SearchDir, Sourced, installs};
+
+impl Detector<'_> {
+    /// Returns rustc's flags, if rustc builds.
+    fn rust_flags(&self) -> Vec<(String, Vec<String>)> {
+        if self.request.given.is_some() { Vec::new() } else { rust_flags(&self.request.env, &self.request.target) }
+    }
+
+    /// Returns the directories that the user specifies, which the linker searches before those of a toolkit.
+    fn link_first(&self) -> Vec<SearchDir> {
+        let given = self.request.given.as_ref();
+        let mut folders: Vec<SearchDir> = given.map(BuildSystemFacts::link_first).unwrap_or_default();
+        for (source, flags) in self.rust_flags() {
+            let mut flags = flags.iter();
+            while let Some(flag) = flags.next() {
+                let Some(rest) = flag.strip_prefix("-L") else { continue };
+                let value = if rest.is_empty() { flags.next().map_or("", String::as_str) } else { rest };
+                let (kind, path) = value.split_once('=').unwrap_or(("all", value));
+                if matches!(kind, "native" | "all") && !path.is_empty() {
+                    let source = format!("-L in {source}");
+                    folders.push(SearchDir { path: path.into(), source, reach: Precedence::Named });
+                }
+            }
+        }
+        // gcc as a cross compiler does not read LIBRARY_PATH.
+        let variables: &[&str] = match given {
+            _ if self.layout.cross => &[],
+            Some(_) => &["LIBRARY_PATH"],
+            None => &["LIBRARY_PATH", "CUDA_LIBRARY_PATH"],
+        };
+        for variable in variables {
+            for path in self.request.env.path_list(variable) {
+                folders.push(SearchDir { path, source: (*variable).to_owned(), reach: Precedence::Named });
+            }
+        }
+        folders
+    }
+
+    /// Selects the libcudart on the linker's search path.
+    pub(super) fn detect_cudart(&mut self) {
+        let first = self.link_first();
+        let on_the_way = first.iter().find_map(|folder| cudart_in(&self.layout, &folder.path, &folder.source));
+        let own = || {
+            [&self.out.headers, &self.out.compiler]
+                .into_iter()
+                .flatten()
+                .find_map(|choice| self.out.toolkits[choice.index].cudart.clone())
+                .map(|cudart| LinkedCudart { source: OWN_FOLDER.to_owned(), ..cudart })
+        };
+        let system = || {
+            let root = path_below(&self.request.system_root, "/usr");
+            self.layout
+                .library_dirs(&root)
+                .iter()
+                .find_map(|folder| cudart_in(&self.layout, folder, "the system's folder"))
+        };
+        self.out.cudart = on_the_way.or_else(own).or_else(system);
+    }
+
+    /// Finds every place with cuDNN, and selects the one in use.
+    pub(super) fn detect_cudnn(&mut self) {
+        let used: Vec<usize> =
+            [&self.out.headers, &self.out.compiler].into_iter().flatten().map(|choice| choice.index).collect();
+        let mut toolkits: Vec<usize> = (0..self.out.toolkits.len()).collect();
+        toolkits.sort_by_key(|index| used.iter().position(|used| used == index).unwrap_or(usize::MAX));
+        let toolkits: Vec<ToolkitPlace> = toolkits
+            .into_iter()
+            // System directories keep their own names, and those of virtual environments too.
+            .filter(|index| used.contains(index) || self.reach[*index] < Precedence::Listed)
+            .map(|index| {
+                let toolkit = &self.out.toolkits[index];
+                let reach = if used.contains(&index) { Precedence::Usual } else { Precedence::Listed };
+                ToolkitPlace { root: toolkit.root.clone(), source: toolkit.root.display().to_string(), reach }
+            })
+            .filter(|place| place.root != path_below(&self.request.system_root, "/usr"))
+            .collect();
+        let search = match &self.request.given {
+            Some(given) => self.given_library(given),
+            None => installs::search_installs(
+                &self.request.env,
+                &self.request.system_root,
+                &self.layout,
+                &toolkits,
+                &self.link_first(),
+            ),
+        };
+        let found = installs::read_installs(&search, &self.layout);
+        self.out.library_headers = found.headers;
+        self.out.library_file = found.library;
+        self.out.installs = found.all;
+    }
+
+    /// Finds stub directories on the search path of the dynamic linker.
+    pub(super) fn detect_stubs(&mut self) {
+        let mut named: Vec<Sourced<PathBuf>> = self
+            .request
+            .env
+            .path_list("LD_LIBRARY_PATH")
+            .into_iter()
+            .map(|path| Sourced::new(path, "LD_LIBRARY_PATH"))
+            .collect();
+        for (source, flags) in self.rust_flags() {
+            named.extend(rpath_dirs(&flags).into_iter().map(|path| Sourced::new(path, format!("-rpath in {source}"))));
+        }
+        // CMake has read it when it configured; the linked file shows the result.
+        if let Some(flags) = self.request.env.var("LDFLAGS").filter(|_| self.request.given.is_none()) {
+            named.extend(
+                rpath_dirs(&split_words(&flags)).into_iter().map(|path| Sourced::new(path, "-rpath in LDFLAGS")),
+            );
+        }
+        named.retain(|fact| fact.value.file_name().is_some_and(|name| name == "stubs") && fact.value.is_dir());
+        self.out.stubs = named;
+    }
+}
+
+/// Returns rustc's flags from variables, each with its variable, in cargo's order of preference. As in cargo, the
+/// first one that is set wins.
+fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
+    if let Some(encoded) = env.var("CARGO_ENCODED_RUSTFLAGS") {
+        return vec![("RUSTFLAGS".to_owned(), encoded.split('\u{1f}').map(str::to_owned).collect())];
+    }
+    let of_target = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace(['-', '.'], "_"));
+    let plain = |name: &str| {
+        let flags = env.var(name)?.split_whitespace().map(str::to_owned).collect();
+        Some((name.to_owned(), flags))
+    };
+    plain("RUSTFLAGS").map_or_else(
+        || [plain(&of_target), plain("CARGO_BUILD_RUSTFLAGS")].into_iter().flatten().collect(),
+        |flags| vec![flags],
+    )
+}
+
+/// Returns the directories of `-rpath` in flags of a linker or of rustc: `-Wl,-rpath,DIR`, `-Wl,-rpath=DIR`,
+/// `link-arg=-Wl,-rpath,DIR`.
+fn rpath_dirs(flags: &[String]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    // `link-args` contains several, separated by blanks; elsewhere a blank is part of a path.
+    let divides = |flag: &str| if flag.contains("link-args") { &[',', '=', ' '][..] } else { &[',', '='] };
+    let words: Vec<&str> = flags.iter().flat_map(|flag| flag.split(divides(flag))).collect();
+    for pair in words.windows(2) {
+        if matches!(pair[0], "-rpath" | "--rpath" | "-R") {
+            found.extend(pair[1].split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
+        }
+    }
+    found
+}
