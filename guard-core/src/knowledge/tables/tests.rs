@@ -1,3 +1,4 @@
+use super::gpus::{PRODUCTS, gpu_names, gpu_words, products};
 use super::*;
 
 fn toolkit(text: &str) -> Version {

@@ -1,0 +1,136 @@
+//! GPU names and compute capabilities.
+
+use super::{Cc, arch_rows, arch_table, gpu_table};
+use crate::model::arch::{Suffix, Target};
+use crate::text::suggest::closest_match;
+
+/// NVIDIA's list of products by PCI device id.
+pub(super) const PRODUCTS: &str = include_str!("../../../data/products.tsv");
+
+/// Returns true for GPUs of a Tegra, to which binary compatibility does not apply. An unknown cc counts as a discrete
+/// GPU.
+pub fn is_tegra(cc: Cc) -> bool {
+    arch_rows().iter().any(|row| row.tegra && row.cc == cc)
+}
+
+/// Returns true if two cc's are names of the same chip.
+pub fn same_chip(one: Cc, other: Cc) -> bool {
+    arch_table().renamed.iter().any(|&pair| pair == (one, other) || pair == (other, one))
+}
+
+/// Returns the other name of a chip, if it has one: 10.1 → 11.0.
+pub fn other_name(cc: Cc) -> Option<Cc> {
+    arch_table().renamed.iter().find_map(|&(old, new)| {
+        if old == cc {
+            Some(new)
+        } else if new == cc {
+            Some(old)
+        } else {
+            None
+        }
+    })
+}
+
+/// Returns true if two cc's share `f` code; `None` if one of them is in no family of the table.
+pub fn same_family(one: Cc, other: Cc) -> Option<bool> {
+    let family = |cc| arch_table().families.iter().position(|members| members.contains(&cc));
+    Some(family(one)? == family(other)?)
+}
+
+/// Returns the compute capability of a GPU in the usual notations: `8.6`, `sm_86`, a product (`T4`,
+/// `NVIDIA A100-SXM4-80GB`), a chip (`GA102`). `None` if it is in no table.
+pub fn gpu_cc(name: &str) -> Option<Cc> {
+    let name = name.trim();
+    if let Some((major, minor)) = name.split_once('.') {
+        if let (Ok(major @ 1..=99), Ok(minor @ 0..=9)) = (major.parse(), minor.parse()) {
+            return Some((major, minor));
+        }
+    }
+    if let Ok(Target::Cubin(arch)) = name.parse() {
+        return (arch.suffix == Suffix::None).then(|| arch.cc());
+    }
+    let words = gpu_words(name).concat();
+    gpu_table().by_words.get(&words).copied()
+}
+
+/// Returns products of this compute capability, the best known first; empty if the table has none.
+pub fn gpu_examples(cc: Cc) -> &'static [String] {
+    gpu_table().products.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| names)
+}
+
+/// Parses a GPU as users write it on a command line: `8.6`, `sm_86`, `A100`.
+pub fn gpu_typed(text: &str) -> Option<Cc> {
+    let number = |text: &str| text.parse::<u8>().ok();
+    let dotted = || text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+    let arch = || {
+        let digits = text.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
+        let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+        Some((number(major)?, number(minor)?))
+    };
+    dotted().or_else(arch).or_else(|| gpu_cc(text))
+}
+
+/// Iterates over every product and chip that [`gpu_cc`] knows by name.
+pub(super) fn gpu_names() -> impl Iterator<Item = &'static str> {
+    let table = gpu_table();
+    let rows = table.products.iter().chain(&table.chips).flat_map(|(_, names)| names);
+    rows.map(String::as_str).chain(products().map(|(_, name)| name))
+}
+
+/// Iterates over the PCI device ids and names of [`PRODUCTS`].
+pub(super) fn products() -> impl Iterator<Item = (u16, &'static str)> {
+    let lines = PRODUCTS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let (id, name) = line.split_once('\t')?;
+        Some((u16::from_str_radix(id, 16).ok()?, name))
+    })
+}
+
+/// Suggests a GPU for a name that [`gpu_cc`] does not know: a typing mistake, or a single word of a name (`Orin`).
+pub fn gpu_meant(name: &str) -> Option<&'static str> {
+    let typed = gpu_words(name).concat();
+    let known: Vec<(String, &str)> = gpu_names().map(|name| (gpu_words(name).concat(), name)).collect();
+    let by_letters = closest_match(&typed, known.iter().map(|(words, _)| words.as_str()));
+    let by_letters = known.iter().find(|(words, _)| Some(words.as_str()) == by_letters).map(|(_, name)| *name);
+    by_letters.or_else(|| gpu_names().find(|name| gpu_words(name).contains(&typed)))
+}
+
+/// Splits a product name into the parts that distinguish it from others: without product line, form factor and memory.
+pub(super) fn gpu_words(name: &str) -> Vec<String> {
+    const SHARED: &[&str] = &[
+        "nvidia",
+        "tesla",
+        "geforce",
+        "quadro",
+        "pcie",
+        "nvl",
+        "gpu",
+        "generation",
+        "super",
+        "laptop",
+        "mobile",
+        "superchip",
+        "edition",
+        "server",
+        "workstation",
+        "max",
+        "q",
+        "sff",
+        "grid",
+    ];
+    // Memory (`80GB`, `144G`, `HBM3e`) and the profiles of virtual GPUs (`16Q`).
+    let size = |word: &str| {
+        let letters = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        letters.len() < word.len() && matches!(letters, "gb" | "g" | "q" | "c" | "b" | "a")
+    };
+    name.to_ascii_lowercase()
+        .split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'))
+        // The text that follows denotes a part of the GPU: `MIG 1g.5gb`.
+        .take_while(|word| *word != "mig")
+        .filter(|word| {
+            let shared = SHARED.contains(word) || word.starts_with("sxm") || word.starts_with("hbm");
+            !word.is_empty() && !shared && !size(word)
+        })
+        .map(str::to_owned)
+        .collect()
+}

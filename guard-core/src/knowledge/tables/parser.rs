@@ -1,0 +1,316 @@
+//! Parsers of the data files.
+
+use super::gpus::{gpu_words, products};
+use super::{
+    ArchRow, ArchTable, BranchRow, Cc, Drivers, Floor, GpuTable, HostLimits, TableError, ToolkitRow, Toolkits, pci,
+};
+use crate::model::arch::{Arch, Target};
+use crate::model::version::CudaVersion;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A row of a table, with its full key.
+pub(crate) struct TableRow<'a> {
+    file: &'a str,
+    key: String,
+    table: &'a DeTable<'a>,
+}
+
+impl<'a> TableRow<'a> {
+    fn table_error(&self, key: &str, expected: &str, found: Option<&DeValue<'_>>) -> TableError {
+        let found = match found {
+            None => "nothing".to_owned(),
+            Some(DeValue::String(text)) => format!("\"{text}\""),
+            Some(other) => kind_of(other),
+        };
+        TableError(format!("{}: `{}.{key}`: expected {expected}, found {found}", self.file, self.key))
+    }
+
+    fn value_of(&self, key: &str) -> Option<&'a DeValue<'a>> {
+        self.table.get(key).map(Spanned::get_ref)
+    }
+
+    /// Reads the value of `key` with `read`; `None` if it is absent.
+    pub(crate) fn read_optional<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&DeValue<'_>) -> Option<T>,
+    ) -> Result<Option<T>, TableError> {
+        self.value_of(key)
+            .map(|value| read(value).ok_or_else(|| self.table_error(key, expected, Some(value))))
+            .transpose()
+    }
+
+    pub(crate) fn read_required<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&DeValue<'_>) -> Option<T>,
+    ) -> Result<T, TableError> {
+        self.read_optional(key, expected, read)?.ok_or_else(|| self.table_error(key, expected, None))
+    }
+
+    /// Checks that the row has only these keys, and a source that the file defines.
+    fn check_known_keys(self, keys: &[&str], sources: &[String]) -> Result<Self, TableError> {
+        for key in self.table.keys() {
+            let key: &str = key.get_ref();
+            if key != "source" && !keys.contains(&key) {
+                return Err(self.table_error(key, "no such key", self.value_of(key)));
+            }
+        }
+        let known =
+            |value: &DeValue<'_>| value.as_str().is_some_and(|name| sources.iter().any(|source| source == name));
+        self.read_required("source", "a name, or several, of the [source] table", |value| match value {
+            DeValue::Array(names) => {
+                (!names.is_empty() && names.iter().all(|name| known(name.get_ref()))).then_some(())
+            }
+            name => known(name).then_some(()),
+        })?;
+        Ok(self)
+    }
+}
+
+/// Returns the position and the cause of a TOML syntax error.
+pub(crate) fn not_toml(text: &str, error: &toml::de::Error) -> (usize, String) {
+    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+    // The parser's message does not contain the duplicate key.
+    let key = error.span().and_then(|span| text.get(span)).filter(|_| message == "duplicate key");
+    let key = key.map(|key| format!(" `{key}`")).unwrap_or_default();
+    (error.span().map_or(0, |span| span.start), format!("is not TOML: {message}{key}"))
+}
+
+/// Describes the type of a value: "an integer".
+pub fn kind_of(value: &DeValue<'_>) -> String {
+    let kind = value.type_str();
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {kind}")
+}
+
+/// The tables of a file. Their sources and dates are checked.
+pub(crate) struct TableFile<'a> {
+    name: &'a str,
+    table: &'a DeTable<'a>,
+    sources: Vec<String>,
+}
+
+impl<'a> TableFile<'a> {
+    fn from_table(name: &'a str, whole: &'a DeTable<'a>) -> Result<Self, TableError> {
+        let top = TableRow { file: name, key: "(top)".into(), table: whole };
+        let table = |key| {
+            whole
+                .get(key)
+                .and_then(|value| value.get_ref().as_table())
+                .ok_or_else(|| top.table_error(key, "a table", whole.get(key).map(Spanned::get_ref)))
+        };
+        let mut sources = Vec::new();
+        for (source, value) in table("source")? {
+            let key = format!("source.{}", source.get_ref());
+            let Some(row) = value.get_ref().as_table() else {
+                return Err(TableError(format!("{name}: `{key}`: expected a table with text and date")));
+            };
+            let row = TableRow { file: name, key, table: row };
+            row.read_required("text", "where it was read or measured", |value| {
+                value.as_str().filter(|text| text.len() > 9).map(drop)
+            })?;
+            row.read_required("date", "a date such as 2026-11-20", |value| {
+                value.as_str().filter(|date| is_date(date)).map(drop)
+            })?;
+            sources.push(source.get_ref().to_string());
+        }
+        Ok(Self { name, table: table("table")?, sources })
+    }
+
+    /// Reads an array of rows with these keys and a source.
+    pub(crate) fn read_rows<T>(
+        &self,
+        key: &str,
+        keys: &[&str],
+        read: impl Fn(&TableRow<'a>) -> Result<T, TableError>,
+    ) -> Result<Vec<T>, TableError> {
+        let fail = |key: &str, expected: &str| TableError(format!("{}: `{key}`: expected {expected}", self.name));
+        let full = format!("table.{key}");
+        let array = self
+            .table
+            .get(key)
+            .and_then(|value| value.get_ref().as_array())
+            .ok_or_else(|| fail(&full, "an array of rows"))?;
+        array
+            .iter()
+            .enumerate()
+            .map(|(index, value)| {
+                let key = format!("{full}[{index}]");
+                let table = value.get_ref().as_table().ok_or_else(|| fail(&key, "a row: { … }"))?;
+                read(&TableRow { file: self.name, key, table }.check_known_keys(keys, &self.sources)?)
+            })
+            .collect()
+    }
+}
+
+pub(super) fn is_date(text: &str) -> bool {
+    text.len() == 10
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(index, b)| if matches!(index, 4 | 7) { b == b'-' } else { b.is_ascii_digit() })
+}
+
+/// Parses a file and converts it with `read`.
+pub(crate) fn read_file<T>(
+    name: &str,
+    text: &str,
+    read: impl Fn(&TableFile<'_>) -> Result<T, TableError>,
+) -> Result<T, TableError> {
+    let whole = DeTable::parse(text).map_err(|error| TableError(format!("{name}: {}", error.message())))?;
+    read(&TableFile::from_table(name, whole.get_ref())?)
+}
+
+pub(crate) fn parse_text<T: std::str::FromStr>(value: &DeValue<'_>) -> Option<T> {
+    value.as_str()?.parse().ok()
+}
+
+pub(crate) fn parse_number(value: &DeValue<'_>) -> Option<u32> {
+    value.as_integer()?.as_str().parse().ok()
+}
+
+fn parse_flag(value: &DeValue<'_>) -> Option<bool> {
+    value.as_bool()
+}
+
+pub(crate) fn parse_cc(value: &DeValue<'_>) -> Option<Cc> {
+    parse_pair(value).and_then(|(major, minor)| Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)))
+}
+
+fn parse_pair(value: &DeValue<'_>) -> Option<(u32, u32)> {
+    parse_text::<CudaVersion>(value).map(|version| (version.major, version.minor))
+}
+
+fn parse_arch(value: &DeValue<'_>) -> Option<Arch> {
+    match parse_text(value)? {
+        Target::Cubin(arch) => Some(arch),
+        Target::Ptx(_) => None,
+    }
+}
+
+pub(crate) fn parse_list<T>(value: &DeValue<'_>, read: impl Fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
+    value.as_array()?.iter().map(|value| read(value.get_ref())).collect()
+}
+
+const A_RELEASE: &str = "a release such as \"12.4\"";
+
+pub(crate) const A_CC: &str = "a compute capability such as \"8.6\"";
+
+impl ArchTable {
+    pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        read_file(name, content, |file| {
+            Ok(Self {
+                rows: file.read_rows("arch", &["name", "cc", "first", "last", "tegra"], |row| {
+                    Ok(ArchRow {
+                        arch: row.read_required("name", "an arch such as \"sm_90a\"", parse_arch)?,
+                        cc: row.read_required("cc", A_CC, parse_cc)?,
+                        first: row.read_required("first", A_RELEASE, parse_text)?,
+                        last: row.read_optional("last", A_RELEASE, parse_text)?,
+                        tegra: row.read_optional("tegra", "true or false", parse_flag)?.unwrap_or(false),
+                    })
+                })?,
+                families: file.read_rows("family", &["members"], |row| {
+                    row.read_required("members", "compute capabilities", |value| parse_list(value, parse_cc))
+                })?,
+                renamed: file.read_rows("renamed", &["old", "new"], |row| {
+                    Ok((row.read_required("old", A_CC, parse_cc)?, row.read_required("new", A_CC, parse_cc)?))
+                })?,
+            })
+        })
+    }
+}
+
+impl GpuTable {
+    pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        read_file(name, content, |file| {
+            let named = |row: &TableRow<'_>| {
+                let names = row.read_required("names", "names", |value| {
+                    parse_list(value, |name| name.as_str().map(str::to_owned))
+                })?;
+                Ok((row.read_required("cc", A_CC, parse_cc)?, names))
+            };
+            let by_gpu = file.read_rows("gpu", &["cc", "names"], named)?;
+            let chips = file.read_rows("chip", &["cc", "names"], named)?;
+            let by_name = by_gpu.iter().chain(&chips).flat_map(|(cc, names)| names.iter().map(|name| (&**name, *cc)));
+            let by_id = products().filter_map(|(id, name)| Some((name, pci::compute_capability(id)?)));
+            let by_words = by_name.chain(by_id).map(|(name, cc)| (gpu_words(name).concat(), cc)).collect();
+            Ok(Self { products: by_gpu, chips, by_words })
+        })
+    }
+}
+
+impl Toolkits {
+    pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        const KEYS: &[&str] = &["version", "ptx", "driver", "arch", "gcc", "clang", "unreleased"];
+        const AN_ISA: &str = "a PTX ISA such as \"8.5\"";
+        const A_MAJOR: &str = "a major number";
+        read_file(name, content, |file| {
+            Ok(Self {
+                rows: file.read_rows("toolkit", KEYS, |row| {
+                    Ok(ToolkitRow {
+                        version: row.read_required("version", A_RELEASE, parse_text)?,
+                        ptx: row.read_required("ptx", AN_ISA, parse_pair)?,
+                        driver: row.read_optional("driver", "a driver release such as \"550.54.14\"", parse_text)?,
+                        default_arch: row.read_optional("arch", "an arch such as \"sm_75\"", parse_arch)?,
+                        host: HostLimits {
+                            gcc_newest: row.read_optional("gcc", A_MAJOR, parse_number)?,
+                            clang_below: row.read_optional("clang", A_MAJOR, parse_number)?,
+                        },
+                        unreleased: row.read_optional("unreleased", "true or false", parse_flag)?.unwrap_or(false),
+                    })
+                })?,
+                older_ptx: file.read_rows("older_ptx", &["ptx", "cuda"], |row| {
+                    Ok((
+                        row.read_required("ptx", AN_ISA, parse_pair)?,
+                        row.read_required("cuda", A_RELEASE, parse_text)?,
+                    ))
+                })?,
+            })
+        })
+    }
+}
+
+impl Drivers {
+    pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        const BRANCH: &str = "the number before the first dot of a driver release";
+        let floor = |row: &TableRow<'_>| {
+            let floor = Floor {
+                cuda: row.read_required("cuda", A_RELEASE, parse_text)?,
+                release: Some(row.read_required("driver", "a driver release such as \"550.54.14\"", parse_text)?),
+                exact: true,
+            };
+            Ok((row.read_required("major", "a major number", parse_number)?, floor))
+        };
+        read_file(name, content, |file| {
+            Ok(Self {
+                branches: file.read_rows("branch", &["branch", "cuda", "least", "most"], |row| {
+                    let branch = row.read_required("branch", BRANCH, parse_number)?;
+                    let most = row.read_optional("most", A_RELEASE, parse_text)?;
+                    Ok(match row.read_optional("least", A_RELEASE, parse_text)? {
+                        Some(least) => BranchRow { branch, least, exact: false, most },
+                        None => BranchRow {
+                            branch,
+                            least: row.read_required("cuda", A_RELEASE, parse_text)?,
+                            exact: true,
+                            most,
+                        },
+                    })
+                })?,
+                cudart: file.read_rows("cudart", &["major", "cuda", "driver"], floor)?,
+                zstandard: file.read_rows("zstandard", &["major", "cuda", "driver"], floor)?,
+                left: file.read_rows("left", &["below", "last"], |row| {
+                    Ok((row.read_required("below", A_CC, parse_cc)?, row.read_required("last", BRANCH, parse_number)?))
+                })?,
+                compat: file.read_rows("compat", &["cuda", "kernels"], |row| {
+                    let kernels =
+                        row.read_required("kernels", "branches of drivers", |value| parse_list(value, parse_number))?;
+                    Ok((row.read_required("cuda", A_RELEASE, parse_text)?, kernels))
+                })?,
+            })
+        })
+    }
+}
