@@ -8,7 +8,8 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
-use super::{Policy, SECTIONS};
+use super::Policy;
+use super::parser::SECTIONS;
 
 fn load_schema() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/cudaguard.schema.json");

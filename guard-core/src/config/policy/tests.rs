@@ -1,3 +1,4 @@
+use super::parser::{MOST, SECTIONS};
 use super::*;
 use proptest::prelude::*;
 

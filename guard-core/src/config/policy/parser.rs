@@ -1,0 +1,411 @@
+//! Parser of `cudaguard.toml`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::{BuildAction, GpuNeed, Policy, PolicyError, VersionRequirement};
+use crate::finding::Code;
+use crate::knowledge::tables;
+use crate::knowledge::vendor::CUDNN;
+use crate::model::arch::{self, ArchRequest, Dialect};
+use crate::model::linkage::Linkage;
+use crate::model::version::{DriverRelease, Version};
+use crate::text::sanitize;
+use crate::text::suggest::{closest_match, edit_distance};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Limit of reported mistakes; a file with more is not a policy.
+pub(super) const MOST: usize = 40;
+
+pub(super) fn count_lines(bytes: &[u8]) -> usize {
+    bytes.split(|&b| b == b'\n').count() - 1
+}
+
+/// The section of cuDNN.
+const LIBRARY: &str = CUDNN.key;
+
+/// Every section and its keys. `allow` and `package` have free keys.
+pub(super) const SECTIONS: &[(&str, &[&str])] = &[
+    ("toolkit", &["require"]),
+    (LIBRARY, &["require", "built", "linkage", "patch", "required", "fleet"]),
+    ("gpu", &["archs", "fleet", "partial"]),
+    ("driver", &["fleet"]),
+    ("build", &["release", "dev", "unguarded"]),
+    ("runtime", &["mismatch", "gpu", "library"]),
+    ("allow", &[]),
+];
+
+/// A value and its full key.
+#[derive(Clone, Copy)]
+struct PolicyEntry<'a> {
+    key: &'a str,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+pub(super) struct PolicyReader<'a> {
+    pub(super) path: &'a Path,
+    /// Offsets of line ends.
+    pub(super) ends: Vec<usize>,
+    /// (offset in the text, message without position).
+    pub(super) errors: Vec<(usize, String)>,
+}
+
+impl PolicyReader<'_> {
+    fn line_at(&self, offset: usize) -> usize {
+        1 + self.ends.partition_point(|end| *end < offset)
+    }
+
+    pub(super) fn into_result(mut self) -> Result<(), PolicyError> {
+        if self.errors.is_empty() {
+            return Ok(());
+        }
+        self.errors.sort();
+        let mut lines: Vec<String> = self
+            .errors
+            .iter()
+            .take(MOST)
+            .map(|(offset, message)| {
+                format!("{}:{}: {}", self.path.display(), self.line_at(*offset), sanitize::sanitize_line(message))
+            })
+            .collect();
+        if self.errors.len() > MOST {
+            lines.push(format!("{}: and more mistakes, which are not listed", self.path.display()));
+        }
+        Err(PolicyError(lines.join("\n")))
+    }
+
+    fn push_error(&mut self, entry: PolicyEntry<'_>, expected: &str) {
+        let found = match entry.value.get_ref() {
+            DeValue::String(text) => format!("{text:?}"),
+            other => tables::kind_of(other),
+        };
+        self.errors.push((entry.value.span().start, format!("`{}`: expected {expected}, found {found}", entry.key)));
+    }
+
+    /// Reports a key that is not one of `valid`.
+    fn unknown_key<'v>(&mut self, full: &str, at: usize, valid: impl Iterator<Item = &'v str> + Clone) {
+        if self.errors.len() > MOST {
+            return;
+        }
+        let last = full.rsplit('.').next().unwrap_or(full);
+        let mut message = format!("`{full}`: no such key");
+        if let Some(suggestion) = closest_match(last, valid.clone()) {
+            let _ = write!(message, "; did you mean `{suggestion}`?");
+        } else if SECTIONS.iter().any(|(_, keys)| keys.contains(&last)) {
+            let homes =
+                SECTIONS.iter().filter(|(_, keys)| keys.contains(&last)).map(|(section, _)| format!("[{section}]"));
+            let _ = write!(message, "; it belongs to {}", homes.collect::<Vec<_>>().join(" or "));
+        } else {
+            let valid: Vec<&str> = valid.collect();
+            let _ = write!(message, "; expected one of {}", valid.join(", "));
+        }
+        self.errors.push((at, message));
+    }
+
+    fn read_table<'v>(&mut self, entry: PolicyEntry<'v>) -> Option<&'v DeTable<'v>> {
+        let table = entry.value.get_ref().as_table();
+        if table.is_none() {
+            self.push_error(entry, &format!("a table: [{}]", entry.key));
+        }
+        table
+    }
+
+    pub(super) fn read_file(&mut self, table: &DeTable<'_>, policy: &mut Policy, package: &str) {
+        self.read_sections("", table, policy);
+        let Some(packages) = table.get("package") else { return };
+        let Some(packages) = self.read_table(PolicyEntry { key: "package", value: packages }) else { return };
+        policy.packages =
+            packages.keys().map(|name| (name.get_ref().to_string(), self.line_at(name.span().start))).collect();
+        for (name, value) in packages {
+            let key = format!("package.{}", name.get_ref());
+            let Some(table) = self.read_table(PolicyEntry { key: &key, value }) else { continue };
+            // Overrides of another package are parsed for their mistakes.
+            let mut other = Policy::default();
+            let over = if name.get_ref() == package { &mut *policy } else { &mut other };
+            over.over = Some(name.get_ref().to_string());
+            self.read_sections(&format!("{key}."), table, over);
+        }
+    }
+
+    fn read_sections(&mut self, prefix: &str, table: &DeTable<'_>, policy: &mut Policy) {
+        for (name, value) in table {
+            let (section, at): (&str, usize) = (name.get_ref(), name.span().start);
+            let key = format!("{prefix}{section}");
+            let Some((_, keys)) = SECTIONS.iter().find(|(known, _)| *known == section) else {
+                if section != "package" || !prefix.is_empty() {
+                    let names = SECTIONS.iter().map(|(name, _)| *name);
+                    self.unknown_key(&key, at, names.chain(prefix.is_empty().then_some("package")));
+                }
+                continue;
+            };
+            let Some(table) = self.read_table(PolicyEntry { key: &key, value }) else { continue };
+            if section == "allow" {
+                self.read_allow(&key, table, policy);
+                continue;
+            }
+            for (name, value) in table {
+                let full = format!("{key}.{}", name.get_ref());
+                if keys.contains(&&**name.get_ref()) {
+                    self.read_key(section, name.get_ref(), PolicyEntry { key: &full, value }, policy);
+                } else {
+                    self.unknown_key(&full, name.span().start, keys.iter().copied());
+                }
+            }
+            if section == LIBRARY {
+                self.read_library(&key, table, policy);
+            }
+        }
+    }
+
+    fn read_key(&mut self, section: &str, key: &str, entry: PolicyEntry<'_>, policy: &mut Policy) {
+        match (section, key) {
+            ("toolkit", "require") => set_if_some(&mut policy.toolkit, self.read_requirement(entry, ">=12.4, <14")),
+            (LIBRARY, "require") => set_if_some(&mut policy.library, self.read_requirement(entry, "^9.1")),
+            (LIBRARY, "built") => {
+                let expected = format!("the {} of the headers as a string such as \"9.1\"", CUDNN.name);
+                let text: Option<String> = self.read_parsed(entry, &expected, |_: &Version| true);
+                set_if_some(&mut policy.library_built, text.and_then(|text| text.parse().ok()));
+            }
+            (LIBRARY, "linkage") => {
+                let linkages = [
+                    ("linked", Linkage::Linked),
+                    ("static", Linkage::Static),
+                    ("dlopened", Linkage::Dlopened),
+                    ("none", Linkage::None),
+                ];
+                set_if_some(&mut policy.library_linkage, self.read_choice(entry, &linkages));
+            }
+            (LIBRARY, "patch") => {
+                policy.library_patch_refuse =
+                    self.read_choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
+            }
+            (LIBRARY, "required") => match entry.value.get_ref().as_bool() {
+                Some(required) => policy.library_required = required,
+                None => self.push_error(entry, "true or false"),
+            },
+            (LIBRARY, "fleet") => {
+                set_if_some(
+                    &mut policy.library_fleet,
+                    self.read_parsed(
+                        entry,
+                        &format!("the oldest {} as a string such as \"9.1\"", CUDNN.name),
+                        |_: &Version| true,
+                    ),
+                );
+            }
+            ("gpu", "archs") => self.read_archs(entry, policy),
+            ("gpu", "fleet") => self.read_fleet(entry, policy),
+            ("gpu", "partial") => {
+                policy.partial_refuse =
+                    self.read_choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
+            }
+            ("driver", "fleet") => {
+                let expected = "the oldest driver as a string such as \"535\" or \"535.261.03\"";
+                let is_one = |release: &DriverRelease| release.is_one();
+                set_if_some(&mut policy.driver_fleet, self.read_parsed(entry, expected, is_one));
+            }
+            ("build", "release") => set_if_some(&mut policy.release, self.build_action(entry)),
+            ("build", "dev") => set_if_some(&mut policy.dev, self.build_action(entry)),
+            ("build", "unguarded") => set_if_some(&mut policy.unguarded, self.build_action(entry)),
+            ("runtime", "mismatch") => {
+                policy.runtime.mismatch_warns =
+                    self.read_choice(entry, &[("refuse", false), ("warn", true)]).unwrap_or_default();
+            }
+            ("runtime", "gpu") => {
+                let needs = [("auto", GpuNeed::Auto), ("required", GpuNeed::Required), ("optional", GpuNeed::Optional)];
+                policy.runtime.gpu = self.read_choice(entry, &needs).unwrap_or_default();
+            }
+            ("runtime", "library") => {
+                policy.runtime.library_enforces =
+                    self.read_choice(entry, &[("check", false), ("enforce", true)]).unwrap_or_default();
+            }
+            _ => unreachable!("a key of SECTIONS that nothing reads: {section}.{key}"),
+        }
+    }
+
+    /// Checks `require` and `linkage` of one table together. The later layer overrides the earlier one.
+    fn read_library(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
+        let none = policy.library_linkage == Some(Linkage::None);
+        match (table.get("require"), table.get("linkage")) {
+            (Some(require), Some(_)) if none => self.errors.push((
+                require.span().start,
+                format!("`{key}.require`: contradicts linkage = \"none\" beside it; keep one of them"),
+            )),
+            (None, Some(_)) if none => policy.library = None,
+            (Some(_), None) if none => policy.library_linkage = None,
+            _ => {}
+        }
+    }
+
+    fn read_string<'v>(&mut self, entry: PolicyEntry<'v>, expected: &str) -> Option<&'v str> {
+        let text = entry.value.get_ref().as_str();
+        if text.is_none() {
+            self.push_error(entry, expected);
+        }
+        text
+    }
+
+    fn read_requirement(&mut self, entry: PolicyEntry<'_>, example: &str) -> Option<VersionRequirement> {
+        let expected = format!("a version requirement as cargo writes them, such as {example:?}");
+        let text = self.read_string(entry, &expected)?;
+        match semver::VersionReq::parse(text) {
+            Ok(parsed) => Some(VersionRequirement { text: text.to_owned(), parsed }),
+            Err(error) => {
+                let place = entry.value.span().start;
+                self.errors.push((place, format!("`{}`: expected {expected}, found {text:?}: {error}", entry.key)));
+                None
+            }
+        }
+    }
+
+    /// Parses a string as `T` and keeps its text.
+    fn read_parsed<T: FromStr>(
+        &mut self,
+        entry: PolicyEntry<'_>,
+        expected: &str,
+        such: fn(&T) -> bool,
+    ) -> Option<String> {
+        let text = self.read_string(entry, expected)?;
+        if !text.parse().is_ok_and(|value| such(&value)) {
+            self.push_error(entry, expected);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn read_choice<T: Copy>(&mut self, entry: PolicyEntry<'_>, choices: &[(&str, T)]) -> Option<T> {
+        let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let expected = match &names[..] {
+            [one, other] => format!("{one} or {other}"),
+            several => format!("one of {}", several.join(", ")),
+        };
+        let text = self.read_string(entry, &expected)?;
+        let chosen = choices.iter().find(|(name, _)| *name == text).map(|&(_, value)| value);
+        if chosen.is_none() {
+            self.push_error(entry, &expected);
+        }
+        chosen
+    }
+
+    fn build_action(&mut self, entry: PolicyEntry<'_>) -> Option<BuildAction> {
+        self.read_choice(entry, &[("deny", BuildAction::Deny), ("warn", BuildAction::Warn)])
+    }
+
+    /// Reads each string of an array, with its own key.
+    fn read_strings(
+        &mut self,
+        entry: PolicyEntry<'_>,
+        expected: &str,
+        mut each: impl FnMut(&mut Self, PolicyEntry<'_>, &str),
+    ) {
+        let Some(array) = entry.value.get_ref().as_array() else {
+            self.push_error(entry, &format!("an array of {expected}"));
+            return;
+        };
+        for (index, value) in array.iter().enumerate() {
+            if self.errors.len() > MOST {
+                return;
+            }
+            let key = format!("{}[{index}]", entry.key);
+            let entry = PolicyEntry { key: &key, value };
+            if let Some(text) = self.read_string(entry, &format!("one of {expected}")) {
+                each(self, entry, text);
+            }
+        }
+    }
+
+    fn read_archs(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
+        policy.archs.clear();
+        policy.arch_words.clear();
+        self.read_strings(entry, "strings such as \"sm_90a\" or \"compute_90\"", |reader, entry, text| {
+            let place = entry.value.span().start;
+            let requests = match arch::parse_list(text, Dialect::Policy) {
+                Ok(requests) if requests.is_empty() => {
+                    return reader.push_error(entry, "an architecture such as \"sm_90a\"");
+                }
+                Ok(requests) => requests,
+                Err(error) => return reader.errors.push((place, format!("`{}`: {error}", entry.key))),
+            };
+            for request in requests {
+                match request {
+                    ArchRequest::Target(target) if policy.archs.contains(&target) => {}
+                    ArchRequest::Target(target) => policy.archs.push(target),
+                    ArchRequest::All | ArchRequest::AllMajor => policy.arch_words.push(request),
+                    ArchRequest::Native | ArchRequest::Off => reader.errors.push((
+                        place,
+                        format!(
+                            "`{}`: `{request}` means something else on every machine; expected architectures such as \
+                             \"sm_90a\"",
+                            entry.key
+                        ),
+                    )),
+                }
+            }
+        });
+    }
+
+    fn read_fleet(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
+        policy.fleet.clear();
+        self.read_strings(entry, "strings such as \"T4\", \"A100\" or \"8.6\"", |reader, entry, text| {
+            if tables::gpu_cc(text).is_none() {
+                let mut message = format!(
+                    "`{}`: {text:?} is no GPU that cudaguard knows; expected its compute capability, such as \"8.6\"",
+                    entry.key
+                );
+                if let Some(suggestion) = tables::gpu_meant(text) {
+                    let _ = write!(message, ", or did you mean {suggestion:?}?");
+                }
+                reader.errors.push((entry.value.span().start, message));
+            } else if !policy.fleet.iter().any(|known| known == text) {
+                policy.fleet.push(text.to_owned());
+            }
+        });
+    }
+
+    fn read_allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
+        let mut names: Vec<_> = table.iter().collect();
+        names.sort_by_key(|(name, _)| name.span().start);
+        let mut lines_of: BTreeMap<Code, (&str, usize)> = BTreeMap::new();
+        for (name, value) in names {
+            let full = format!("{key}.{}", name.get_ref());
+            let entry = PolicyEntry { key: &full, value };
+            if self.errors.len() > MOST {
+                return;
+            }
+            let Ok(code) = name.get_ref().parse::<Code>() else {
+                // Codes are so similar that with two wrong characters a dozen could be meant.
+                let typed = name.get_ref().to_ascii_uppercase();
+                let near = |code: &String| typed.len() <= code.len() + 1 && edit_distance(&typed, code) == 1;
+                let suggestion = Code::ALL.iter().map(ToString::to_string).find(near);
+                let mut message = format!("`{full}`: no such finding; expected a code such as CG122");
+                if let Some(suggestion) = suggestion {
+                    let _ = write!(message, ", did you mean `{suggestion}`?");
+                }
+                self.errors.push((name.span().start, message));
+                continue;
+            };
+            let at = name.span().start;
+            if let Some((first, before)) = lines_of.insert(code, (name.get_ref(), at)) {
+                let line = self.line_at(before);
+                self.errors
+                    .push((at, format!("`{full}`: line {line} has `{key}.{first}`, the same code; keep one of them")));
+            }
+            match value.get_ref().as_str() {
+                Some(reason) if !reason.trim().is_empty() => {
+                    policy.allow.insert(code, reason.trim().to_owned());
+                }
+                _ => self.push_error(entry, "the reason, a string that is not empty"),
+            }
+        }
+    }
+}
+
+/// Keeps the value of the earlier layer if this layer has a mistake.
+fn set_if_some<T>(place: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *place = value;
+    }
+}
