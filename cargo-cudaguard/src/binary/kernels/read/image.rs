@@ -1,0 +1,207 @@
+//! Reads the images of a fatbin (cubins, PTX and LTO IR) and adds them to the result.
+
+use std::sync::atomic::Ordering;
+
+use super::{KernelReader, SMALL_CONCATENATED, SMALL_CUBIN, SMALL_PTX, SectionPiece};
+use crate::binary::kernels::fatbin::{self, Compression};
+use crate::binary::kernels::{Container, ImageForm, ImageKind, KernelImage, Role, cubin, ptx, unpack};
+use cudaguard::internal::arch::{Arch, Suffix};
+
+impl<'data> KernelReader<'data> {
+    /// Reads the fatbin at this offset. Returns its available length, 1 at least.
+    pub(super) fn read_fatbin(&mut self, piece: SectionPiece<'data>, at: usize, header: fatbin::Header) -> usize {
+        let rest = &piece.data[at..];
+        let size = header.total_size().min(rest.len());
+        let payload = rest.get(header.length..size).unwrap_or_default();
+        let base = piece.base + at as u64;
+        let first = self.entries.len();
+        let mut damaged = None;
+        if header.version != 1 {
+            damaged = Some(format!("a fatbin of version {}", header.version));
+        } else if header.total_size() > rest.len() {
+            damaged = Some(format!("a fatbin of {} bytes, of which {} are there", header.total_size(), rest.len()));
+        }
+        let (mut largest, mut largest_ptx): (Option<fatbin::FatbinEntry>, Option<fatbin::FatbinEntry>) = (None, None);
+        let mut origin = None;
+        let entries = fatbin::Entries::new(if header.version == 1 { payload } else { &[] });
+        for entry in entries {
+            match entry {
+                Ok(entry) => {
+                    let largest = if entry.kind == fatbin::kind::PTX { &mut largest_ptx } else { &mut largest };
+                    if largest.is_none_or(|known| known.unpacked < entry.unpacked) {
+                        *largest = Some(entry);
+                    }
+                    origin = origin.or_else(|| entry.name());
+                    if let Err(why) = self.read_entry(&entry, base + header.length as u64) {
+                        damaged.get_or_insert(why);
+                    }
+                }
+                Err(at) => {
+                    damaged.get_or_insert_with(|| format!("no entry's header at byte {at} of a fatbin"));
+                }
+            }
+            if self.is_full() {
+                break;
+            }
+        }
+        if let Some(damage) = &damaged {
+            self.push_warning(format!("{damage} (at {base:#x})"));
+        }
+        // An empty container is the guard's own, which the shim uses to find the others.
+        if first == self.entries.len() && damaged.is_none() {
+            self.read.fetch_add(1, Ordering::Relaxed);
+            return size.max(1);
+        }
+        // The largest image represents all, because they come from one source; machine code is cheaper to read than
+        // PTX.
+        let kernels = damaged.is_some()
+            || largest.or(largest_ptx).is_some_and(|entry| self.holds_kernels(&entry, piece.data.len()));
+        let container = Container {
+            role: if kernels { Role::Kernels } else { Role::Empty },
+            offset: base,
+            size: size as u64,
+            origin: origin.map(|name| file_name(name).to_owned()),
+            entries: self.entries_from(first),
+            damaged: damaged.is_some(),
+            ..Container::unknown()
+        };
+        self.add_container(piece, container);
+        size.max(1)
+    }
+
+    /// Returns true if an entry contains a kernel, or if that is unknown without unpacking a large image.
+    fn holds_kernels(&mut self, entry: &fatbin::FatbinEntry<'data>, piece: usize) -> bool {
+        let (least, test): (u64, fn(&[u8]) -> bool) = match entry.kind {
+            fatbin::kind::PTX => (SMALL_PTX, ptx::has_kernels),
+            fatbin::kind::CUBIN => (SMALL_CUBIN, cubin::has_kernels),
+            fatbin::kind::CONCATENATED => {
+                (SMALL_CONCATENATED, |images| images.windows(6).any(|window| window == b".text."))
+            }
+            _ => return true,
+        };
+        let compression = entry.compression();
+        if compression == Compression::None {
+            return test(entry.payload);
+        }
+        if entry.unpacked > least {
+            return true;
+        }
+        let packed = usize::try_from(entry.size).ok().and_then(|size| entry.payload.get(..size));
+        let Some((packed, length)) = packed.zip(usize::try_from(entry.unpacked).ok()) else { return true };
+        if let Some(known) = self.small.get(&(packed, entry.unpacked)) {
+            return *known;
+        }
+        // Real images have at least an eighth of their unpacked size; this bounds the cost of a crafted file.
+        self.unpacked += entry.unpacked;
+        let enough = self.unpacked > (piece as u64).saturating_mul(8);
+        let kernels = enough || unpack::unpack_image(packed, compression, length).is_none_or(|image| test(&image));
+        self.small.insert((packed, entry.unpacked), kernels);
+        kernels
+    }
+
+    /// Adds an entry, or the images in it.
+    ///
+    /// # Errors
+    /// Returns a description of the problem of the entry.
+    fn read_entry(&mut self, entry: &fatbin::FatbinEntry, base: u64) -> Result<(), String> {
+        let container = self.next_container_index();
+        let mut push = |image: &fatbin::FatbinEntry, compression: Compression| {
+            let kind = ImageKind::from_number(image.kind);
+            let unknown = matches!(kind, ImageKind::Other(_) | ImageKind::TileIr)
+                .then_some(Arch { number: 0, suffix: Suffix::None });
+            let arch =
+                image.arch().or(unknown).ok_or_else(|| format!("{kind} for arch {}, which no GPU has", image.arch))?;
+            self.add_entry(KernelImage {
+                kind,
+                arch,
+                version: image.code_version,
+                debug: image.is_debug(),
+                compression,
+                size: image.size,
+                unpacked: image.unpacked,
+                offset: base + image.at as u64,
+                container,
+            });
+            Ok(())
+        };
+        if entry.kind != fatbin::kind::CONCATENATED {
+            return push(entry, entry.compression());
+        }
+        for image in entry.images() {
+            push(
+                &image.map_err(|at| format!("no image's header at byte {at} of a fatbin's table"))?,
+                entry.compression(),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn add_bare_image(&mut self, piece: SectionPiece, form: ImageForm, entry: KernelImage, kernels: u64) {
+        let first = self.entries.len();
+        self.add_entry(entry);
+        let container = Container {
+            form,
+            role: if kernels == 0 { Role::Empty } else { Role::Kernels },
+            offset: entry.offset,
+            size: entry.size,
+            entries: self.entries_from(first),
+            kernels,
+            ..Container::unknown()
+        };
+        self.add_container(piece, container);
+    }
+
+    pub(super) fn add_cubin(&mut self, piece: SectionPiece, at: usize, cubin: &cubin::Cubin) {
+        let entry = KernelImage {
+            kind: ImageKind::Cubin,
+            arch: cubin.arch,
+            version: (1, cubin.abi),
+            debug: cubin.debug,
+            compression: Compression::None,
+            size: cubin.size as u64,
+            unpacked: cubin.size as u64,
+            offset: piece.base + at as u64,
+            container: self.next_container_index(),
+        };
+        self.add_bare_image(piece, ImageForm::Cubin, entry, cubin.kernels);
+    }
+
+    pub(super) fn add_ptx(&mut self, piece: SectionPiece, text: &ptx::Ptx) {
+        let size = (text.end - text.start) as u64;
+        let entry = KernelImage {
+            kind: ImageKind::Ptx,
+            arch: text.arch,
+            version: text.isa,
+            debug: text.debug,
+            compression: Compression::None,
+            size,
+            unpacked: size,
+            offset: piece.base + text.start as u64,
+            container: self.next_container_index(),
+        };
+        self.add_bare_image(piece, ImageForm::Ptx, entry, text.kernels);
+    }
+
+    pub(super) fn add_lto(&mut self, piece: SectionPiece, arch: Arch) {
+        let size = piece.data.len() as u64;
+        let entry = KernelImage {
+            kind: ImageKind::LtoIr,
+            arch,
+            version: (0, 0),
+            debug: false,
+            compression: Compression::None,
+            size,
+            unpacked: size,
+            offset: piece.base,
+            container: self.next_container_index(),
+        };
+        self.add_bare_image(piece, ImageForm::LtoIr, entry, 0);
+        if let Some(container) = self.containers.last_mut() {
+            container.role = Role::LinkTime;
+        }
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}

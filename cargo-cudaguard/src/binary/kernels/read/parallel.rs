@@ -1,0 +1,114 @@
+//! Reads the large sections of a file on several threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{
+    ALLOCATED, EXECUTABLE, KernelReader, LOAD, PROGBITS, RELOCATABLE, SectionPiece, WHOLE, WRITABLE, marks_to_search,
+};
+use crate::binary::kernels::scan;
+use cudaguard::internal::elf::{self, Elf};
+
+/// A section to read.
+pub(super) struct Task<'data> {
+    pub(super) name: &'data str,
+    pub(super) data: &'data [u8],
+    base: u64,
+    /// The search mode for containers; `None` if the section contains nothing else.
+    marks: Option<scan::Marks>,
+}
+
+/// Number of bytes from which several threads are faster than one.
+pub(super) const WORTH_THREADS: usize = 32 << 20;
+
+/// Returns the parts of a host file that may contain GPU code: loaded, and no machine code.
+pub(super) fn section_tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
+    let mut tasks = Vec::new();
+    let mut sections = false;
+    for section in elf.sections() {
+        sections |= section.index != 0;
+        let data = section.kind == PROGBITS && section.flags & (ALLOCATED | EXECUTABLE) == ALLOCATED;
+        if !data || section.data.is_empty() || elf::TABLES.contains(&section.name) {
+            continue;
+        }
+        let whole = section.name == WHOLE || section.name == RELOCATABLE;
+        tasks.push(Task {
+            name: section.name,
+            data: section.data,
+            base: base.saturating_add(section.offset),
+            marks: (!whole).then(|| marks_to_search(section.flags, section.size)),
+        });
+    }
+    if !sections {
+        let loaded = elf.segments().filter(|segment| segment.kind == LOAD && segment.flags & 1 == 0);
+        tasks.extend(loaded.map(|segment| Task {
+            name: "",
+            data: segment.data,
+            base: base.saturating_add(segment.offset),
+            marks: Some(marks_to_search(if segment.flags & 2 == 0 { 0 } else { WRITABLE }, segment.file_size)),
+        }));
+    }
+    remove_overlaps(&mut tasks);
+    tasks
+}
+
+/// Removes the overlap of tasks: in a damaged file, a table of a thousand overlapping sections would turn one image
+/// into a thousand.
+fn remove_overlaps(tasks: &mut [Task]) {
+    let places: Vec<_> = tasks.iter().map(|task| (task.base, task.data.len())).collect();
+    for (task, known) in tasks.iter_mut().zip(elf::read_before(&places)) {
+        task.data = &task.data[known..];
+        task.base += known as u64;
+    }
+}
+
+impl<'data> Task<'data> {
+    pub(super) fn run_task(&self, outer: &KernelReader<'data>) -> KernelReader<'data> {
+        let mut reader = KernelReader { map: outer.map, read: outer.read.clone(), ..KernelReader::default() };
+        // Alignment is relative to the file; a section may begin at any offset (`.ldata` of cuFFT 11.3.3).
+        let skipped = match self.marks {
+            Some(scan::Marks::Aligned) => self.base.wrapping_neg() % scan::ALIGNED,
+            _ => 0,
+        };
+        let data = self.data.get(usize::try_from(skipped).unwrap_or_default()..).unwrap_or_default();
+        let piece = SectionPiece { data, base: self.base.saturating_add(skipped), place: 0 };
+        match self.marks {
+            None => reader.walk_containers(piece),
+            Some(marks) => reader.search_section(piece, marks),
+        }
+        reader
+    }
+}
+
+/// Runs the tasks on all processors, the largest first. Results have the order of the tasks.
+pub(super) fn at_once<'data>(tasks: &[Task<'data>], outer: &KernelReader<'data>) -> Vec<KernelReader<'data>> {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(tasks[*at].data.len()));
+    let next = AtomicUsize::new(0);
+    let order = &order;
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done.push((*at, tasks[*at].run_task(outer)));
+        }
+        done
+    };
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MOST_THREADS);
+    let mut done: Vec<(usize, KernelReader)> = std::thread::scope(|scope| {
+        // This thread works too, alone if no other can be started.
+        let others: Vec<_> =
+            (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let mut done = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, part)| part).collect()
+}
+
+/// Memory bandwidth is the limit; more threads are not faster.
+const MOST_THREADS: usize = 4;
