@@ -1,5 +1,7 @@
 //! The graph of all objects that the loader loads, in load order.
 
+mod search;
+
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::Metadata;
@@ -7,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::system::{self, System};
-use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of, cache, path_of};
+use super::{Environment, Inspection, LibraryCandidate, SearchSource, bytes_of};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use cudaguard::internal::elf::{self, Elf, machine, tag};
 use cudaguard::internal::files;
+use search::expand_tokens;
 
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
@@ -100,14 +103,6 @@ pub struct LoadGraph {
     cache: Option<Arc<Contents>>,
     /// All files that were read.
     files: OpenFiles,
-}
-
-/// A step of the search for a library.
-enum SearchStep {
-    /// Search these directories.
-    List(Vec<(PathBuf, SearchSource)>),
-    /// Try this file.
-    File(PathBuf, SearchSource),
 }
 
 #[cfg(unix)]
@@ -461,220 +456,6 @@ impl LoadGraph {
         self.objects.iter().position(|object| object.is_called(name))
     }
 
-    fn is_folder(&self, path: &Path) -> bool {
-        if let Some(known) = self.folders.borrow().get(path) {
-            return *known;
-        }
-        let found = path.is_dir();
-        self.folders.borrow_mut().insert(path.to_owned(), found);
-        found
-    }
-
-    /// Tries one file after the other, up to the one that the loader picks. `all`: continues to the end.
-    fn search_candidates(&self, by: usize, name: &[u8], all: bool) -> Vec<LibraryCandidate> {
-        let mut candidates = Vec::new();
-        let nothing = [String::new()];
-        let below = match &self.rules {
-            Rules::Glibc(system) => &system.below[..],
-            Rules::Musl(_) => &nothing[..],
-        };
-        let done =
-            |candidates: &[LibraryCandidate]| !all && candidates.last().is_some_and(LibraryCandidate::is_selected);
-        for step in self.search_steps(by, name) {
-            match step {
-                SearchStep::File(path, place) => {
-                    candidates.push(LibraryCandidate { look: self.inspect_file(&path), path, place });
-                }
-                SearchStep::List(folders) => {
-                    'list: for (folder, place) in folders {
-                        let there = self.is_folder(&folder);
-                        for below in below {
-                            let folder = if below.is_empty() { folder.clone() } else { folder.join(below) };
-                            let path = folder.join(path_of(name));
-                            let look = match (there, below.is_empty()) {
-                                (false, true) => Inspection::Missing,
-                                (true, false) if self.is_folder(&folder) => self.inspect_file(&path),
-                                (true, true) => self.inspect_file(&path),
-                                (_, false) => continue,
-                            };
-                            let stop = below.is_empty() && matches!(look, Inspection::Stopped(_));
-                            candidates.push(LibraryCandidate { path, place: place.clone(), look });
-                            if done(&candidates) {
-                                return candidates;
-                            }
-                            if stop {
-                                break 'list;
-                            }
-                        }
-                    }
-                }
-            }
-            if done(&candidates) {
-                return candidates;
-            }
-        }
-        candidates
-    }
-
-    fn search_steps(&self, by: usize, name: &[u8]) -> Vec<SearchStep> {
-        match &self.rules {
-            Rules::Glibc(system) => self.glibc_steps(system, by, name),
-            Rules::Musl(folders) => self.musl_steps(folders, by, name),
-        }
-    }
-
-    fn glibc_steps(&self, system: &System, by: usize, name: &[u8]) -> Vec<SearchStep> {
-        let object = &self.objects[by];
-        if name.contains(&b'/') {
-            let path = expand_tokens(name, &object.origin, system).map(|name| self.absolute_path(&name));
-            return path.map(|path| SearchStep::File(path, SearchSource::Path)).into_iter().collect();
-        }
-        let mut steps = Vec::new();
-        if object.runpath.is_none() {
-            // The RPATHs of the requesting object, of the object that requested it, and so on, then that of the
-            // program.
-            let mut next = Some(by);
-            let mut with_program = false;
-            while let Some(index) = next {
-                let asking = &self.objects[index];
-                if let Some(rpath) = &asking.rpath {
-                    steps.push(self.rpath_list(system, rpath, asking, SearchSource::Rpath));
-                    with_program |= index == 0;
-                }
-                next = asking.wanted_by;
-            }
-            let program = &self.objects[0];
-            if let (false, true, Some(rpath)) = (with_program, by != 0, &program.rpath) {
-                steps.push(self.rpath_list(system, rpath, program, SearchSource::Rpath));
-            }
-        }
-        if let Some(list) = &self.environment.library_path {
-            let origin = &self.objects[0].origin;
-            let entries = bytes_of(list).split(|byte| matches!(byte, b':' | b';'));
-            let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
-            steps.push(self.expand_entries(system, entries, origin, place));
-        }
-        if let Some(runpath) = object.runpath.as_ref().filter(|runpath| !runpath.is_empty()) {
-            steps.push(self.rpath_list(system, runpath, object, SearchSource::Runpath));
-        }
-        steps.extend(
-            self.find_in_cache(system, object, name)
-                .map(|path| SearchStep::File(path, SearchSource::Cache(system.cache.clone()))),
-        );
-        if !object.no_system {
-            let folders = system.folders.iter().map(|folder| (folder.clone(), SearchSource::System));
-            steps.push(SearchStep::List(folders.collect()));
-        }
-        steps
-    }
-
-    fn rpath_list(
-        &self,
-        system: &System,
-        text: &[u8],
-        of: &Object,
-        place: fn(PathBuf, String) -> SearchSource,
-    ) -> SearchStep {
-        let entries = text.split(|byte| *byte == b':');
-        self.expand_entries(system, entries, &of.origin, |entry| {
-            place(of.path.clone(), String::from_utf8_lossy(entry).into_owned())
-        })
-    }
-
-    fn expand_entries<'text>(
-        &self,
-        system: &System,
-        entries: impl Iterator<Item = &'text [u8]>,
-        origin: &Path,
-        place: impl Fn(&[u8]) -> SearchSource,
-    ) -> SearchStep {
-        let mut folders: Vec<(PathBuf, SearchSource)> = Vec::new();
-        for entry in entries {
-            // An entry that is empty before its expansion means the current directory.
-            let Some(folder) = expand_tokens(entry, origin, system) else { continue };
-            let folder = self.absolute_path(&folder);
-            if !folders.iter().any(|(known, _)| *known == folder) {
-                folders.push((folder, place(entry)));
-            }
-        }
-        SearchStep::List(folders)
-    }
-
-    fn absolute_path(&self, bytes: &[u8]) -> PathBuf {
-        self.environment.folder.join(path_of(bytes))
-    }
-
-    /// Returns the cache's file for this name: for this kind of program, in the best hardware directory.
-    fn find_in_cache(&self, system: &System, object: &Object, name: &[u8]) -> Option<PathBuf> {
-        let known = match (self.machine, self.class64) {
-            (machine::X86_64, true) => Some(0x303),
-            (machine::X86_64, false) => Some(0x803),
-            (machine::X86, _) => Some(3),
-            (machine::AARCH64, true) => Some(0xa03),
-            _ => None,
-        };
-        let entries = cache::lookup_entries(self.cache.as_ref()?, name);
-        let fits = |entry: &&cache::CacheEntry<'_>| match known {
-            Some(flags) => entry.flags == flags || entry.flags == 1,
-            // The bits of other machines are unknown, so the file itself decides.
-            None => entry.flags & 0xff == 3 && self.inspect_file(&path_of(entry.path)) == Inspection::Usable,
-        };
-        let level = |entry: &cache::CacheEntry<'_>| match entry.hwcaps {
-            Some(name) => system.hwcaps.iter().position(|known| known.as_bytes() == name),
-            None => (entry.legacy == 0).then_some(usize::MAX),
-        };
-        let best = entries
-            .iter()
-            .filter(fits)
-            .filter_map(|entry| Some((level(entry)?, entry)))
-            .min_by_key(|(level, _)| *level)
-            .map(|(_, entry)| path_of(entry.path))?;
-        let in_system = || system.folders.iter().any(|folder| best.starts_with(folder));
-        (!object.no_system || !in_system()).then_some(best)
-    }
-
-    fn musl_steps(&self, system: &[(PathBuf, Option<PathBuf>)], by: usize, name: &[u8]) -> Vec<SearchStep> {
-        if name.contains(&b'/') {
-            return vec![SearchStep::File(self.absolute_path(name), SearchSource::Path)];
-        }
-        let split = |text: &[u8]| -> Vec<Vec<u8>> {
-            let parts = text.split(|byte| matches!(byte, b':' | b'\n'));
-            parts.filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect()
-        };
-        let mut steps = Vec::new();
-        if let Some(list) = &self.environment.library_path {
-            let place = |entry: &[u8]| SearchSource::LibraryPath(String::from_utf8_lossy(entry).into_owned());
-            let entries = split(bytes_of(list));
-            steps.push(SearchStep::List(
-                entries.iter().map(|entry| (self.absolute_path(entry), place(entry))).collect(),
-            ));
-        }
-        let mut next = Some(by);
-        while let Some(index) = next {
-            let object = &self.objects[index];
-            // musl treats both kinds of paths the same, and inherits both.
-            let (text, place): (_, fn(PathBuf, String) -> SearchSource) = match (&object.runpath, &object.rpath) {
-                (Some(text), _) => (Some(text), SearchSource::Runpath),
-                (None, text) => (text.as_ref(), SearchSource::Rpath),
-            };
-            if let Some(text) = text.and_then(|text| origin_alone(text, &object.origin)) {
-                let entries = split(&text).into_iter().map(|entry| {
-                    (
-                        self.absolute_path(&entry),
-                        place(object.path.clone(), String::from_utf8_lossy(&entry).into_owned()),
-                    )
-                });
-                steps.push(SearchStep::List(entries.collect()));
-            }
-            next = object.wanted_by;
-        }
-        let folders = system
-            .iter()
-            .map(|(folder, file)| (folder.clone(), file.clone().map_or(SearchSource::System, SearchSource::PathFile)));
-        steps.push(SearchStep::List(folders.collect()));
-        steps
-    }
-
     /// Returns what the loader does with a file (`open_verify` and the first checks of `_dl_map_object_from_fd` in
     /// glibc). musl's `map_library` has fewer checks, and ends the program in cases in which glibc continues its
     /// search.
@@ -771,56 +552,6 @@ impl LibraryCandidate {
 fn is_musl_itself(name: &[u8]) -> bool {
     const RESERVED: [&[u8]; 7] = [b"c.", b"pthread.", b"rt.", b"m.", b"dl.", b"util.", b"xnet."];
     name.strip_prefix(b"lib").is_some_and(|rest| RESERVED.iter().any(|reserved| rest.starts_with(reserved)))
-}
-
-/// Expands glibc's `$ORIGIN`, `$LIB` and `$PLATFORM`, also in braces. Any other `$` is an ordinary character. `None` if
-/// the result is empty but the entry was not.
-fn expand_tokens(text: &[u8], origin: &Path, system: &System) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
-        out.extend_from_slice(&rest[..at]);
-        rest = &rest[at + 1..];
-        let meanings: [(&[u8], &[u8]); 3] = [
-            (b"ORIGIN", bytes_of(origin.as_os_str())),
-            (b"PLATFORM", system.platform.as_bytes()),
-            (b"LIB", system.lib.as_bytes()),
-        ];
-        let hit = meanings.iter().find_map(|(name, meaning)| strip_token(rest, name).map(|behind| (behind, *meaning)));
-        match hit {
-            Some((behind, meaning)) => {
-                out.extend_from_slice(meaning);
-                rest = behind;
-            }
-            None => out.push(b'$'),
-        }
-    }
-    out.extend_from_slice(rest);
-    (text.is_empty() || !out.is_empty()).then_some(out)
-}
-
-/// Returns the text after this token. `None` if the text does not start with it.
-fn strip_token<'text>(text: &'text [u8], name: &[u8]) -> Option<&'text [u8]> {
-    if let Some(inner) = text.strip_prefix(b"{") {
-        return inner.strip_prefix(name)?.strip_prefix(b"}");
-    }
-    let behind = text.strip_prefix(name)?;
-    let goes_on = behind.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    (!goes_on).then_some(behind)
-}
-
-/// Expands musl's `$ORIGIN`. `None` if the text contains any other `$`, because musl then ignores the entire path.
-fn origin_alone(text: &[u8], origin: &Path) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
-        out.extend_from_slice(&rest[..at]);
-        let behind = &rest[at + 1..];
-        rest = behind.strip_prefix(b"{ORIGIN}").or_else(|| behind.strip_prefix(b"ORIGIN"))?;
-        out.extend_from_slice(bytes_of(origin.as_os_str()));
-    }
-    out.extend_from_slice(rest);
-    Some(out)
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use super::search::origin_alone;
 use super::*;
 
 #[test]
