@@ -9,32 +9,29 @@
 //! The result is cached next to the guards until `Cargo.lock`, a manifest or cargo's configuration changes, because
 //! cargo needs a tenth of a second for the metadata of a few hundred packages.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::SystemTime;
+mod query;
+mod stale;
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::knowledge::crates::Crate;
 use crate::knowledge::crates::table::table;
-use crate::knowledge::crates::{Crate, CrateUse, Ran};
 use cargo_metadata::semver::{Version, VersionReq};
-use cargo_metadata::{BuildScript, DependencyKind, Message, Metadata, Node, Package, PackageId, TargetKind};
+use cargo_metadata::{DependencyKind, Metadata, Node, Package, PackageId, TargetKind};
 use cudaguard::internal::digest::Digest;
-use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
 use cudaguard::internal::files::write_where_new;
-use cudaguard::internal::finding::Finding;
-use cudaguard::internal::policy::Policy;
 use cudaguard::internal::vendor::CUDNN;
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
 use crate::cargo::config::Config;
-use crate::cargo::project::{self, Project};
-use crate::cli::arguments::{Call, CargoVerb};
-use crate::cli::report;
+use crate::cargo::project::Project;
+use crate::cli::arguments::Call;
+use query::{Apart, GraphQuery};
+pub(crate) use stale::{StaleCheck, stale_by_messages, stale_crates};
 
 /// Parts of package names. If a name in `Cargo.lock` contains one of them, cargo's metadata is read; otherwise no crate
 /// uses CUDA.
@@ -201,145 +198,6 @@ fn speaks_of_cuda(lock: &str) -> bool {
 /// Returns the digest of a file's content. A missing file counts as empty.
 fn digest_of(path: &Path) -> String {
     Digest::from_bytes(&files::read_bytes(path).unwrap_or_default()).to_string()
-}
-
-/// A copy of the workspace directory that consists of symbolic links. Cargo writes `Cargo.lock` into the copy, so the
-/// project stays unchanged.
-struct Apart(PathBuf);
-
-impl Apart {
-    fn copy_project(project: &Project) -> std::io::Result<Self> {
-        let now = Digest::from_bytes(format!("{:?}", SystemTime::now()).as_bytes());
-        let name = format!("cudaguard-graph-{}-{now}", std::process::id());
-        let apart = Self(std::env::temp_dir().join(name));
-        let top = apart.path_in_copy(&project.top);
-        fs::create_dir_all(&top)?;
-        // An unreadable `Cargo.lock` may be a symbolic link to a missing file.
-        link_entries(&project.top, &top, "Cargo.lock".as_ref())?;
-        // Files next to the workspace must be reachable from the copy, too.
-        let outside = |path: &PathBuf| !path.starts_with(&project.top);
-        if project.members.iter().flat_map(|member| &member.paths).any(outside) {
-            for below in project.top.ancestors() {
-                if let Some((above, name)) = below.parent().zip(below.file_name()) {
-                    link_entries(above, &apart.path_in_copy(above), name)?;
-                }
-            }
-        }
-        Ok(apart)
-    }
-
-    /// Returns the path in the copy.
-    fn path_in_copy(&self, path: &Path) -> PathBuf {
-        self.0.join(path.strip_prefix("/").unwrap_or(path))
-    }
-}
-
-/// Links all entries of a directory except one.
-fn link_entries(from: &Path, to: &Path, but: &OsStr) -> std::io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        if entry.file_name() != but {
-            symlink(entry.path(), to.join(entry.file_name()))?;
-        }
-    }
-    Ok(())
-}
-
-impl Drop for Apart {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Parameters of the call of `cargo metadata`.
-struct GraphQuery<'a> {
-    env: &'a Env,
-    project: &'a Project,
-    call: &'a Call,
-    /// The directory of the workspace manifest.
-    top: &'a Path,
-    /// Prefix of all paths if the project is resolved in a copy.
-    apart: Option<&'a Path>,
-    /// Set if a `Cargo.lock` exists.
-    locked: bool,
-    /// Set if cargo may write `Cargo.lock`.
-    builds: bool,
-}
-
-impl GraphQuery<'_> {
-    /// Returns the inputs of the result that are not files.
-    fn cache_key_words(&self, config: &Config) -> String {
-        let selected: Vec<&str> =
-            self.project.selected.iter().map(|at| self.project.members[*at].name.as_str()).collect();
-        format!(
-            "{:?} {:?} {selected:?} {:?} {} {config:?} {}",
-            project::cargo_path(self.env),
-            self.project.targets,
-            self.call.features,
-            uses_dev_dependencies(self.call),
-            env!("CARGO_PKG_VERSION"),
-        )
-    }
-
-    fn metadata_command(&self, target: &str) -> Command {
-        let mut command = Command::new(project::cargo_path(self.env));
-        command.args(["metadata", "--format-version", "1", "--filter-platform", target, "--manifest-path"]);
-        command.arg(self.top.join("Cargo.toml")).stdin(Stdio::null());
-        command.args(project::asked_too(self.call));
-        command
-    }
-
-    /// Resolves the graph: offline if the packages on this machine are sufficient. Otherwise cargo downloads what the
-    /// build would download anyway.
-    fn resolve_metadata(&self, target: &str) -> Option<Metadata> {
-        let features = self.call.features.to_args();
-        // In a virtual workspace, cargo rejects a feature that is missing in a member. The selected features are
-        // resolved in this module anyway.
-        let mut choices = vec![features.clone()];
-        if !features.is_empty() {
-            choices.push(vec!["--all-features".to_owned()]);
-        }
-        if self.locked {
-            // Offline without `--frozen`, cargo could select other versions than with a network.
-            let frozen = choices.iter().find_map(|features| self.query_cargo(target, features, &["--frozen"]));
-            if frozen.is_some() {
-                return frozen;
-            }
-        }
-        let switches = [(self.call.locked || !self.builds, "--locked"), (self.call.offline, "--offline")];
-        let switches: Vec<&str> = switches.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect();
-        choices.iter().find_map(|features| self.query_cargo(target, features, &switches))
-    }
-
-    /// Runs `cargo metadata`. Its download progress is shown unless this attempt is expected to fail.
-    fn query_cargo(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
-        let mut command = self.metadata_command(target);
-        let quiet = self.apart.is_some() || !features.is_empty() || switches.contains(&"--frozen");
-        let errors = if quiet { Stdio::null() } else { Stdio::piped() };
-        let mut child = command.args(features).args(switches).stdout(Stdio::piped()).stderr(errors).spawn().ok()?;
-        let passing = child.stderr.take().map(|errors| std::thread::spawn(|| pass_on(errors)));
-        let said = child.wait_with_output().ok()?;
-        let _ = passing.map(std::thread::JoinHandle::join);
-        if !said.status.success() {
-            return None;
-        }
-        let Some(apart) = self.apart else { return serde_json::from_slice(&said.stdout).ok() };
-        let written = json!(apart.to_str()?).to_string();
-        serde_json::from_str(&String::from_utf8(said.stdout).ok()?.replace(written.trim_matches('"'), "")).ok()
-    }
-}
-
-/// Shows the progress messages of cargo up to its first error. The build reports the error again.
-fn pass_on(errors: impl std::io::Read) {
-    use std::io::BufRead as _;
-
-    let mut over = false;
-    for line in std::io::BufReader::new(errors).lines().map_while(Result::ok) {
-        over |= line.starts_with("error");
-        if !over {
-            report::note(&line);
-        }
-    }
 }
 
 /// Returns true if tests or examples are built, which also link dev-dependencies.
@@ -660,101 +518,6 @@ fn declared_keys(table: &Toml, name: &str, version: &Version, keys: &mut Vec<(St
             }
         }
     }
-}
-
-/// The crates of a package and the policy that applies to them, for checks that need the output of the build.
-#[derive(Debug)]
-pub(crate) struct StaleCheck {
-    pub(crate) component: String,
-    pub(crate) policy: Policy,
-    pub(crate) uses: Vec<CrateUse>,
-}
-
-/// Finds crates whose build scripts ran earlier, with another toolchain, and were reused by this build. To get the
-/// output of each script, cargo is called again when the build is up to date. The call is skipped until the inputs of
-/// the crates change; the file `settled` stores them.
-pub(crate) fn stale_crates(
-    build_command: &Command,
-    verb: CargoVerb,
-    arguments: &[OsString],
-    settled: &Path,
-    release: bool,
-    judged: &[StaleCheck],
-) -> Vec<Finding> {
-    let own_form = arguments.iter().any(|word| word.to_string_lossy().starts_with("--message-format"));
-    let tell = |one: &CrateUse| one.of.table_row().is_some_and(|row| !row.tells.is_empty());
-    if own_form || !judged.iter().flat_map(|one| &one.uses).any(tell) {
-        return Vec::new();
-    }
-    let uses: Vec<&Vec<CrateUse>> = judged.iter().map(|one| &one.uses).collect();
-    let state = Digest::from_bytes(format!("{uses:?} {arguments:?}").as_bytes()).to_string();
-    if fs::read_to_string(settled).is_ok_and(|settled| settled == state) {
-        return Vec::new();
-    }
-    let Some(ran) = run_build_scripts(build_command, verb, arguments) else { return Vec::new() };
-    let findings = stale_by(&ran, release, judged);
-    if findings.is_empty() {
-        // Only a state without findings is stored: with a changed state, an earlier finding may appear again.
-        let _ = write_where_new(settled, state.as_bytes());
-    }
-    findings
-}
-
-/// Checks the output of the build scripts.
-fn stale_by(ran: &[Ran], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
-    let of = |one: &StaleCheck| -> Vec<Finding> {
-        let found = one
-            .policy
-            .apply_to(crate::knowledge::crates::check_stale_builds(&one.uses, ran, release), release)
-            .findings;
-        found.into_iter().map(|finding| finding.with_component(&one.component)).collect()
-    };
-    judged.iter().flat_map(of).collect()
-}
-
-/// Checks the messages of the build itself.
-pub(crate) fn stale_by_messages(scripts: &[BuildScript], release: bool, judged: &[StaleCheck]) -> Vec<Finding> {
-    stale_by(&scripts.iter().filter_map(parse_build_script).collect::<Vec<_>>(), release, judged)
-}
-
-/// Runs cargo once more and returns the output of the build scripts of this build. `None` if cargo fails.
-fn run_build_scripts(build_command: &Command, verb: CargoVerb, arguments: &[OsString]) -> Option<Vec<Ran>> {
-    let mut command = Command::new(build_command.get_program());
-    command.arg(verb.name()).args(["--message-format", "json"]);
-    if verb == CargoVerb::Test {
-        command.arg("--no-run");
-    }
-    command.args(arguments);
-    for (name, value) in build_command.get_envs() {
-        if let Some(value) = value {
-            command.env(name, value);
-        }
-    }
-    let said = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok().filter(|said| said.status.success())?;
-    let scripts = Message::parse_stream(said.stdout.as_slice()).filter_map(|message| match message {
-        Ok(Message::BuildScriptExecuted(script)) => Some(script),
-        _ => None,
-    });
-    Some(scripts.filter_map(|script| parse_build_script(&script)).collect())
-}
-
-fn parse_build_script(script: &BuildScript) -> Option<Ran> {
-    // For example `registry+https://…#cudarc@0.19.10` or `path+file:///w/cudarc#0.1.0`.
-    let (source, rest) = script.package_id.repr.rsplit_once('#')?;
-    let by_folder = source.rsplit('/').next().unwrap_or_default();
-    let (name, version) = rest.split_once('@').unwrap_or((by_folder, rest));
-    let variables: BTreeMap<String, String> = script.env.iter().cloned().collect();
-    let headers = variables.get("CUDA_INCLUDE_DIR").and_then(|folder| {
-        let file = Path::new(folder).join("cuda.h");
-        Some((file.clone(), cudaguard::internal::toolchain::cuda_h_release(&file)?))
-    });
-    Some(Ran {
-        name: name.to_owned(),
-        version: version.to_owned(),
-        variables,
-        conditions: script.cfgs.clone(),
-        headers,
-    })
 }
 
 #[cfg(test)]
