@@ -1,6 +1,8 @@
 //! Reports of `inspect` and `verify` for an entire archive or directory: one result for all members that contain GPU
 //! code or need an NVIDIA library.
 
+mod components;
+mod output;
 mod packages;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +15,8 @@ use crate::binary::examined::NotExamined;
 use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{Coverage, Kernels};
 use crate::binary::mapped_file::Contents;
-use crate::host::judge::answer::{self, GpuAnswer, Service};
-use crate::host::machine::{Components, Enough, HostLibrary as Found, Machine};
+use crate::host::judge::answer;
+use crate::host::machine::Components;
 use crate::linked::evidence::Evidence;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::json::{Value, array, object};
@@ -24,11 +26,11 @@ use cudaguard::internal::version::CudaVersion;
 
 use crate::artifact::{self, Archive, ArchiveMember, Content, Opened, Walked};
 use crate::cli::arguments::Output;
-use crate::cli::counts::{count_of, join_some};
 use crate::cli::report::{self, CliError};
 use crate::cli::sarif;
-use crate::commands::inspect::{self, InspectPage, is_cuda};
+use crate::commands::inspect::{self, is_cuda};
 
+pub(crate) use components::{artifact_components, together_on};
 use packages::{ArtifactPackage, Wants};
 
 /// Maximum number of members that are listed one by one; the others are counted.
@@ -459,166 +461,6 @@ impl ArtifactReport {
         }
         all
     }
-
-    fn to_json(&self) -> String {
-        let mut value = object([("file", self.archive.to_string_lossy().as_ref().into())]);
-        value.insert_some("kind", Some(self.walked.kind));
-        let package = |package: &ArtifactPackage| {
-            let requires = package.requires.iter().map(String::as_str);
-            object([("name", Value::from(package.name_and_version())), ("requires", array(requires))])
-        };
-        value.insert_some("packages", (!self.packages.is_empty()).then(|| array(self.packages.iter().map(package))));
-        value.insert_some("members_in_all", Some(self.walked.members));
-        value.insert_some("members", Some(array(self.parts.iter().map(ArtifactMember::to_json))));
-        let covers = self.gpu_coverage();
-        let one = |(cc, by): &((u8, u8), Coverage)| {
-            object([("cc", Value::from(format!("{}.{}", cc.0, cc.1))), ("by", by.name().into())])
-        };
-        value.insert_some("covers", Some(array(covers.iter().map(one))));
-        let mut one_of = Vec::new();
-        for (major, drivers) in self.oldest_drivers() {
-            let drivers = (!drivers.is_empty()).then(|| array(drivers.iter().map(inspect::Needs::to_json)));
-            let Some(major) = major else {
-                value.insert_some("drivers", drivers);
-                continue;
-            };
-            let members = self.cuda_majors().remove(&major).unwrap_or_default();
-            let mut one = object([("cuda", Value::from(major)), ("members", array(members))]);
-            one.insert_some("drivers", drivers);
-            one_of.push(one);
-        }
-        value.insert_some("one_of", (!one_of.is_empty()).then(|| array(one_of)));
-        let elsewhere = self.wanted_from_elsewhere().into_iter().map(|(soname, wanted)| {
-            let mut value = object([("soname", Value::from(soname)), ("needed_by", array(wanted.by))]);
-            value.insert_some("inside", wanted.inside);
-            value.insert_some("required", wanted.brought);
-            value
-        });
-        value.insert_some("from_elsewhere", Some(array(elsewhere)));
-        let findings = self.package_findings();
-        value.insert_some("findings", (!findings.is_empty()).then(|| array(findings.iter().map(Finding::to_json))));
-        inspect::put_not_judged(&mut value, &self.not_examined);
-        format!("{}\n", value.to_pretty_string())
-    }
-
-    fn to_text(&self) -> String {
-        let mut page = InspectPage::default();
-        let Walked { kind, members } = &self.walked;
-        let number = self.parts.len();
-        page.push_title(&format!("{}: {kind}, {}", self.archive.display(), count_of(*members, "member")));
-        for package in &self.packages {
-            page.push_title(&package.display_title());
-            let mut name = "requires";
-            for requires in &package.requires {
-                page.push_line(name, requires);
-                name = "";
-            }
-        }
-        page.push_title(&format!("of CUDA: {}", count_of(number as u64, "member")));
-        // Members with more information come first.
-        let mut parts: Vec<&ArtifactMember> = self.parts.iter().collect();
-        parts.sort_by_key(|part| (part.kernels.entries().is_empty(), part.holds.is_empty()));
-        for part in parts.iter().take(TOLD) {
-            page.push_title(&format!("  {}", part.name));
-            page.push_title(&format!("    {}", part.describe()));
-        }
-        if number > TOLD {
-            page.push_title(&format!("  and {} more (--json has all)", number - TOLD));
-        }
-        page.push_title("kernels, over all members");
-        let covers = self.gpu_coverage();
-        if covers.is_empty() {
-            page.push_line("none", &self.limited("no GPU code in any member"));
-        }
-        let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
-        for (cc, by) in &covers {
-            let how = match by {
-                Coverage::Ptx => "ptx, compiled by the driver at the first start".to_owned(),
-                Coverage::Partial => format!("partial{}", self.left_out(*cc)),
-                other => other.name().to_owned(),
-            };
-            match spans.last_mut() {
-                Some((span, last)) if *last == how => span[1] = *cc,
-                _ => spans.push(([*cc, *cc], how)),
-            }
-        }
-        let mut name = "serves";
-        for ([(a, b), (c, d)], how) in spans {
-            page.push_line(
-                name,
-                &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
-            );
-            name = "";
-        }
-        let mut name = "driver";
-        for (major, drivers) in self.oldest_drivers() {
-            let of = major.map(|major| format!("CUDA {major}, ")).unwrap_or_default();
-            for needs in drivers {
-                page.push_line(name, &format!("{of}{}", needs.describe()));
-                name = "";
-            }
-        }
-        let mut name = "one of";
-        for (major, members) in self.cuda_majors() {
-            page.push_line(name, &format!("for CUDA {major}: {}", join_some(&members)));
-            name = "";
-        }
-        page.push_title("libraries, over all members");
-        for library in vendor::ALL {
-            let mut listed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-            for part in &self.parts {
-                for (_, version) in part.holds.iter().filter(|(held, _)| held.key == library.key) {
-                    listed.entry(version.as_deref().unwrap_or(EXIT_NOT_FOUND)).or_default().push(&part.name);
-                }
-            }
-            if listed.len() > 1 {
-                listed.remove(EXIT_NOT_FOUND);
-            }
-            let mut name = library.name;
-            for (version, members) in listed {
-                page.push_line(name, &format!("{version}, inside: {}", join_some(&members)));
-                name = "";
-            }
-        }
-        let elsewhere = self.wanted_from_elsewhere();
-        let mut name = "elsewhere";
-        for (soname, wanted) in &elsewhere {
-            let out = match (&wanted.inside, wanted.brought) {
-                (_, Some(requirement)) => {
-                    format!("; the package requires {}", requirement.split(';').next().unwrap_or_default().trim_end())
-                }
-                (Some(inside), None) => format!("; {inside} is not where their RPATH or RUNPATH leads"),
-                (None, None) => String::new(),
-            };
-            page.push_line(name, &format!("{soname}, needed by {}{out}", join_some(&wanted.by)));
-            name = "";
-        }
-        if elsewhere.is_empty() {
-            page.push_line(name, &self.limited("none needed"));
-        }
-        page.not_examined(&self.not_examined);
-        let findings: Vec<String> = self.package_findings().iter().map(|finding| finding.render() + "\n").collect();
-        if !findings.is_empty() {
-            page.0 = page.0 + "\n" + &findings.concat();
-        }
-        page.0
-    }
-
-    /// Qualifies an answer if it holds only for the examined parts.
-    fn limited(&self, answer: &str) -> String {
-        if self.not_examined.is_empty() { answer.to_owned() } else { format!("{answer} that was examined") }
-    }
-
-    /// Lists the members without code for GPUs of this compute capability, and those that lack some of their kernels.
-    fn left_out(&self, cc: (u8, u8)) -> String {
-        let in_part =
-            |part: &&ArtifactMember| part.kernels.has_kernels() && part.kernels.gpu_support(cc).by == Coverage::Partial;
-        let in_part: Vec<&str> = self.parts.iter().filter(in_part).map(|part| part.name.as_str()).collect();
-        let listed = |words: &str, names: &[&str]| {
-            if names.is_empty() { String::new() } else { format!("; {words} for it in {}", join_some(names)) }
-        };
-        listed("nothing", &self.members_without(cc)) + &listed("not all kernels", &in_part)
-    }
 }
 
 /// Combines the coverage of several members for one GPU.
@@ -676,164 +518,4 @@ fn inspect_artifact(file: &Path, archive: Archive, form: Output) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the requirements of all members together. Requirements that the archive itself satisfies are checked against
-/// the archive.
-pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Components, CliError> {
-    let mut whole = ArtifactReport::read(file, archive)?;
-    let not_examined = std::mem::take(&mut whole.not_examined);
-    let mut all = Components { file: file.display().to_string(), not_examined, ..Components::default() };
-    let processors: BTreeSet<&str> =
-        whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
-    if processors.len() == 1 {
-        all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
-    }
-    let majors = whole.cuda_majors();
-    let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
-    for part in &whole.parts {
-        let mut own = part.components.clone();
-        let inside = |soname: &str| match whole.find_library(part, soname) {
-            Lies::Inside(name) => Some(name),
-            _ => None,
-        };
-        let at_hand = |soname: &str| inside(soname).is_some() || whole.required_package(part, soname).is_some();
-        own.needed.retain(|needed| !at_hand(&needed.soname));
-        own.bound.retain(|bound| !at_hand(&bound.soname));
-        if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
-            if let Some(name) = inside(soname) {
-                own.findings.extend(whole.check_bundled_cudnn(&own, soname, &name));
-            }
-            if at_hand(soname) {
-                for manifest in &mut own.manifests {
-                    manifest.requires.retain(|row| !is_cudnn_row(row));
-                }
-            }
-        }
-        let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
-        // If a member was built with a guard, its manifest records the optional GPUs.
-        let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
-        if is_package && unrecorded && whole.does_without(part) {
-            all.enough.in_part.extend(places.clone());
-        }
-        if !part.is_nvidias() {
-            all.enough.serving.extend(places.clone());
-        }
-        if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
-            one_of.entry(*major).or_default().extend(places);
-            // The running program determines which of them is loaded and finds its libraries.
-            own.needed.clear();
-            own.bound.clear();
-        }
-        all.manifests.extend(own.manifests);
-        all.findings.extend(own.findings);
-        for needed in own.needed {
-            if !all.needed.contains(&needed) {
-                all.needed.push(needed);
-            }
-        }
-        all.bound.extend(own.bound);
-    }
-    all.enough.one_of = one_of.into_values().collect();
-    all.findings.extend(whole.package_findings());
-    if all.manifests.is_empty() && all.findings.is_empty() && all.not_examined.is_empty() {
-        let of_driver =
-            |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
-        let why = match whole.parts.iter().find(of_driver) {
-            Some(part) => format!("nothing to judge: it is a driver, with {}, and no program", part.name),
-            None => "nothing to judge: no member holds GPU code or says what it asks of a CUDA library".to_owned(),
-        };
-        return Err(CliError::operational(format_args!("{}: {why}", file.display())));
-    }
-    Ok(all)
-}
-
-fn is_cudnn_row(row: &Requirement) -> bool {
-    matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
-}
-
-impl ArtifactReport {
-    /// Checks the cuDNN that a member finds within the archive.
-    fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
-        let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
-        let beside = |part: &&ArtifactMember| folder(&part.name) == folder(name);
-        let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
-        let version = self.parts.iter().filter(beside).find_map(listed).and_then(|version| version.parse().ok());
-        let path = Some(format!("{}!{name}", self.archive.display()));
-        let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
-        let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
-        let mut asked = own.clone();
-        asked.findings.clear();
-        for manifest in &mut asked.manifests {
-            manifest.requires.retain(is_cudnn_row);
-        }
-        asked.check_on(&machine, "the archive")
-    }
-}
-
-/// Ranks an answer: a higher rank is better.
-fn answer_rank(answer: &GpuAnswer) -> u8 {
-    match answer.service {
-        Service::None => 0,
-        Service::Unknown => 1,
-        Service::Partial => 2,
-        Service::Jit => 3,
-        Service::Native => 4,
-    }
-}
-
-fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
-    (one.cc, &one.name) == (other.cc, &other.name)
-}
-
-/// Combines the results of several members for each GPU: the worst result of the members that are all required, and the
-/// best result of a group of which one suffices. If a library can use the code of other members, the GPU counts as
-/// partially covered. `all` contains the results of each manifest.
-pub(crate) fn together_on(all: &[Vec<GpuAnswer>], enough: &Enough) -> Vec<GpuAnswer> {
-    let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
-    let in_group = |at: &usize| enough.one_of.iter().any(|group| group.contains(at));
-    let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
-    let mut best: Vec<GpuAnswer> = Vec::new();
-    for answer in enough.one_of.iter().flat_map(|group| worst_answers(&of(group))) {
-        match best.iter_mut().find(|known| same_gpu(known, &answer)) {
-            None => best.push(answer),
-            Some(known) => {
-                let better = answer_rank(&answer).cmp(&answer_rank(known)).then(known.cuda.cmp(&answer.cuda));
-                if better.is_gt() {
-                    *known = answer;
-                }
-            }
-        }
-    }
-    counted.extend(best);
-    let mut found = worst_answers(&counted);
-    let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !enough.in_part.contains(at)).collect();
-    let (wanted, serving) = (of(&all_but), of(&enough.serving));
-    for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
-        let of_gpu = |other: &&GpuAnswer| same_gpu(other, answer);
-        let left_out = wanted.iter().filter(of_gpu).any(|other| other.service == Service::None);
-        let served =
-            serving.iter().filter(of_gpu).max_by_key(|other| answer_rank(other)).filter(|other| answer_rank(other) > 1);
-        if let Some(served) = served.filter(|_| !left_out) {
-            *answer = GpuAnswer { service: Service::Partial, ..served.clone() };
-        }
-    }
-    found
-}
-
-/// Returns the worst result of several members for each GPU.
-fn worst_answers(all: &[GpuAnswer]) -> Vec<GpuAnswer> {
-    let mut found: Vec<GpuAnswer> = Vec::new();
-    for answer in all {
-        match found.iter_mut().find(|known| same_gpu(known, answer)) {
-            None => found.push(answer.clone()),
-            Some(known) => {
-                let needs = known.cuda.zip(Some(known.release)).max(answer.cuda.zip(Some(answer.release)));
-                if answer_rank(answer) < answer_rank(known) {
-                    *known = answer.clone();
-                }
-                (known.cuda, known.release) = needs.map_or((None, None), |(cuda, release)| (Some(cuda), release));
-            }
-        }
-    }
-    found
-}
+impl ArtifactReport {}

@@ -1,0 +1,176 @@
+//! Components of a package or archive, and the combined answer for each GPU.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::packages::ArtifactPackage;
+use super::{ArtifactMember, ArtifactReport, Lies, file_name, packages};
+use crate::artifact::Archive;
+use crate::cli::report::CliError;
+use crate::host::judge::answer::{GpuAnswer, Service};
+use crate::host::machine::{Components, Enough, HostLibrary as Found, Machine};
+use cudaguard::internal::finding::Finding;
+use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::vendor::CUDNN;
+
+/// Returns the requirements of all members together. Requirements that the archive itself satisfies are checked against
+/// the archive.
+pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Components, CliError> {
+    let mut whole = ArtifactReport::read(file, archive)?;
+    let not_examined = std::mem::take(&mut whole.not_examined);
+    let mut all = Components { file: file.display().to_string(), not_examined, ..Components::default() };
+    let processors: BTreeSet<&str> =
+        whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
+    if processors.len() == 1 {
+        all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
+    }
+    let majors = whole.cuda_majors();
+    let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
+    for part in &whole.parts {
+        let mut own = part.components.clone();
+        let inside = |soname: &str| match whole.find_library(part, soname) {
+            Lies::Inside(name) => Some(name),
+            _ => None,
+        };
+        let at_hand = |soname: &str| inside(soname).is_some() || whole.required_package(part, soname).is_some();
+        own.needed.retain(|needed| !at_hand(&needed.soname));
+        own.bound.retain(|bound| !at_hand(&bound.soname));
+        if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
+            if let Some(name) = inside(soname) {
+                own.findings.extend(whole.check_bundled_cudnn(&own, soname, &name));
+            }
+            if at_hand(soname) {
+                for manifest in &mut own.manifests {
+                    manifest.requires.retain(|row| !is_cudnn_row(row));
+                }
+            }
+        }
+        let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
+        // If a member was built with a guard, its manifest records the optional GPUs.
+        let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
+        if is_package && unrecorded && whole.does_without(part) {
+            all.enough.in_part.extend(places.clone());
+        }
+        if !part.is_nvidias() {
+            all.enough.serving.extend(places.clone());
+        }
+        if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
+            one_of.entry(*major).or_default().extend(places);
+            // The running program determines which of them is loaded and finds its libraries.
+            own.needed.clear();
+            own.bound.clear();
+        }
+        all.manifests.extend(own.manifests);
+        all.findings.extend(own.findings);
+        for needed in own.needed {
+            if !all.needed.contains(&needed) {
+                all.needed.push(needed);
+            }
+        }
+        all.bound.extend(own.bound);
+    }
+    all.enough.one_of = one_of.into_values().collect();
+    all.findings.extend(whole.package_findings());
+    if all.manifests.is_empty() && all.findings.is_empty() && all.not_examined.is_empty() {
+        let of_driver =
+            |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
+        let why = match whole.parts.iter().find(of_driver) {
+            Some(part) => format!("nothing to judge: it is a driver, with {}, and no program", part.name),
+            None => "nothing to judge: no member holds GPU code or says what it asks of a CUDA library".to_owned(),
+        };
+        return Err(CliError::operational(format_args!("{}: {why}", file.display())));
+    }
+    Ok(all)
+}
+
+fn is_cudnn_row(row: &Requirement) -> bool {
+    matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
+}
+
+impl ArtifactReport {
+    /// Checks the cuDNN that a member finds within the archive.
+    fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
+        let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
+        let beside = |part: &&ArtifactMember| folder(&part.name) == folder(name);
+        let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
+        let version = self.parts.iter().filter(beside).find_map(listed).and_then(|version| version.parse().ok());
+        let path = Some(format!("{}!{name}", self.archive.display()));
+        let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
+        let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
+        let mut asked = own.clone();
+        asked.findings.clear();
+        for manifest in &mut asked.manifests {
+            manifest.requires.retain(is_cudnn_row);
+        }
+        asked.check_on(&machine, "the archive")
+    }
+}
+
+/// Ranks an answer: a higher rank is better.
+fn answer_rank(answer: &GpuAnswer) -> u8 {
+    match answer.service {
+        Service::None => 0,
+        Service::Unknown => 1,
+        Service::Partial => 2,
+        Service::Jit => 3,
+        Service::Native => 4,
+    }
+}
+
+fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
+    (one.cc, &one.name) == (other.cc, &other.name)
+}
+
+/// Combines the results of several members for each GPU: the worst result of the members that are all required, and the
+/// best result of a group of which one suffices. If a library can use the code of other members, the GPU counts as
+/// partially covered. `all` contains the results of each manifest.
+pub(crate) fn together_on(all: &[Vec<GpuAnswer>], enough: &Enough) -> Vec<GpuAnswer> {
+    let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
+    let in_group = |at: &usize| enough.one_of.iter().any(|group| group.contains(at));
+    let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
+    let mut best: Vec<GpuAnswer> = Vec::new();
+    for answer in enough.one_of.iter().flat_map(|group| worst_answers(&of(group))) {
+        match best.iter_mut().find(|known| same_gpu(known, &answer)) {
+            None => best.push(answer),
+            Some(known) => {
+                let better = answer_rank(&answer).cmp(&answer_rank(known)).then(known.cuda.cmp(&answer.cuda));
+                if better.is_gt() {
+                    *known = answer;
+                }
+            }
+        }
+    }
+    counted.extend(best);
+    let mut found = worst_answers(&counted);
+    let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !enough.in_part.contains(at)).collect();
+    let (wanted, serving) = (of(&all_but), of(&enough.serving));
+    for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
+        let of_gpu = |other: &&GpuAnswer| same_gpu(other, answer);
+        let left_out = wanted.iter().filter(of_gpu).any(|other| other.service == Service::None);
+        let served =
+            serving.iter().filter(of_gpu).max_by_key(|other| answer_rank(other)).filter(|other| answer_rank(other) > 1);
+        if let Some(served) = served.filter(|_| !left_out) {
+            *answer = GpuAnswer { service: Service::Partial, ..served.clone() };
+        }
+    }
+    found
+}
+
+/// Returns the worst result of several members for each GPU.
+fn worst_answers(all: &[GpuAnswer]) -> Vec<GpuAnswer> {
+    let mut found: Vec<GpuAnswer> = Vec::new();
+    for answer in all {
+        match found.iter_mut().find(|known| same_gpu(known, answer)) {
+            None => found.push(answer.clone()),
+            Some(known) => {
+                let needs = known.cuda.zip(Some(known.release)).max(answer.cuda.zip(Some(answer.release)));
+                if answer_rank(answer) < answer_rank(known) {
+                    *known = answer.clone();
+                }
+                (known.cuda, known.release) = needs.map_or((None, None), |(cuda, release)| (Some(cuda), release));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,175 @@
+//! Output of the report on a package or archive, as text and as JSON.
+
+use std::collections::BTreeMap;
+
+use super::packages::ArtifactPackage;
+use super::{ArtifactMember, ArtifactReport, EXIT_NOT_FOUND, TOLD};
+use crate::artifact::Walked;
+use crate::binary::kernels::Coverage;
+use crate::cli::counts::{count_of, join_some};
+use crate::commands::inspect::{self, InspectPage};
+use cudaguard::internal::finding::Finding;
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::vendor;
+
+impl ArtifactReport {
+    pub(super) fn to_json(&self) -> String {
+        let mut value = object([("file", self.archive.to_string_lossy().as_ref().into())]);
+        value.insert_some("kind", Some(self.walked.kind));
+        let package = |package: &ArtifactPackage| {
+            let requires = package.requires.iter().map(String::as_str);
+            object([("name", Value::from(package.name_and_version())), ("requires", array(requires))])
+        };
+        value.insert_some("packages", (!self.packages.is_empty()).then(|| array(self.packages.iter().map(package))));
+        value.insert_some("members_in_all", Some(self.walked.members));
+        value.insert_some("members", Some(array(self.parts.iter().map(ArtifactMember::to_json))));
+        let covers = self.gpu_coverage();
+        let one = |(cc, by): &((u8, u8), Coverage)| {
+            object([("cc", Value::from(format!("{}.{}", cc.0, cc.1))), ("by", by.name().into())])
+        };
+        value.insert_some("covers", Some(array(covers.iter().map(one))));
+        let mut one_of = Vec::new();
+        for (major, drivers) in self.oldest_drivers() {
+            let drivers = (!drivers.is_empty()).then(|| array(drivers.iter().map(inspect::Needs::to_json)));
+            let Some(major) = major else {
+                value.insert_some("drivers", drivers);
+                continue;
+            };
+            let members = self.cuda_majors().remove(&major).unwrap_or_default();
+            let mut one = object([("cuda", Value::from(major)), ("members", array(members))]);
+            one.insert_some("drivers", drivers);
+            one_of.push(one);
+        }
+        value.insert_some("one_of", (!one_of.is_empty()).then(|| array(one_of)));
+        let elsewhere = self.wanted_from_elsewhere().into_iter().map(|(soname, wanted)| {
+            let mut value = object([("soname", Value::from(soname)), ("needed_by", array(wanted.by))]);
+            value.insert_some("inside", wanted.inside);
+            value.insert_some("required", wanted.brought);
+            value
+        });
+        value.insert_some("from_elsewhere", Some(array(elsewhere)));
+        let findings = self.package_findings();
+        value.insert_some("findings", (!findings.is_empty()).then(|| array(findings.iter().map(Finding::to_json))));
+        inspect::put_not_judged(&mut value, &self.not_examined);
+        format!("{}\n", value.to_pretty_string())
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let mut page = InspectPage::default();
+        let Walked { kind, members } = &self.walked;
+        let number = self.parts.len();
+        page.push_title(&format!("{}: {kind}, {}", self.archive.display(), count_of(*members, "member")));
+        for package in &self.packages {
+            page.push_title(&package.display_title());
+            let mut name = "requires";
+            for requires in &package.requires {
+                page.push_line(name, requires);
+                name = "";
+            }
+        }
+        page.push_title(&format!("of CUDA: {}", count_of(number as u64, "member")));
+        // Members with more information come first.
+        let mut parts: Vec<&ArtifactMember> = self.parts.iter().collect();
+        parts.sort_by_key(|part| (part.kernels.entries().is_empty(), part.holds.is_empty()));
+        for part in parts.iter().take(TOLD) {
+            page.push_title(&format!("  {}", part.name));
+            page.push_title(&format!("    {}", part.describe()));
+        }
+        if number > TOLD {
+            page.push_title(&format!("  and {} more (--json has all)", number - TOLD));
+        }
+        page.push_title("kernels, over all members");
+        let covers = self.gpu_coverage();
+        if covers.is_empty() {
+            page.push_line("none", &self.limited("no GPU code in any member"));
+        }
+        let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
+        for (cc, by) in &covers {
+            let how = match by {
+                Coverage::Ptx => "ptx, compiled by the driver at the first start".to_owned(),
+                Coverage::Partial => format!("partial{}", self.left_out(*cc)),
+                other => other.name().to_owned(),
+            };
+            match spans.last_mut() {
+                Some((span, last)) if *last == how => span[1] = *cc,
+                _ => spans.push(([*cc, *cc], how)),
+            }
+        }
+        let mut name = "serves";
+        for ([(a, b), (c, d)], how) in spans {
+            page.push_line(
+                name,
+                &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
+            );
+            name = "";
+        }
+        let mut name = "driver";
+        for (major, drivers) in self.oldest_drivers() {
+            let of = major.map(|major| format!("CUDA {major}, ")).unwrap_or_default();
+            for needs in drivers {
+                page.push_line(name, &format!("{of}{}", needs.describe()));
+                name = "";
+            }
+        }
+        let mut name = "one of";
+        for (major, members) in self.cuda_majors() {
+            page.push_line(name, &format!("for CUDA {major}: {}", join_some(&members)));
+            name = "";
+        }
+        page.push_title("libraries, over all members");
+        for library in vendor::ALL {
+            let mut listed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for part in &self.parts {
+                for (_, version) in part.holds.iter().filter(|(held, _)| held.key == library.key) {
+                    listed.entry(version.as_deref().unwrap_or(EXIT_NOT_FOUND)).or_default().push(&part.name);
+                }
+            }
+            if listed.len() > 1 {
+                listed.remove(EXIT_NOT_FOUND);
+            }
+            let mut name = library.name;
+            for (version, members) in listed {
+                page.push_line(name, &format!("{version}, inside: {}", join_some(&members)));
+                name = "";
+            }
+        }
+        let elsewhere = self.wanted_from_elsewhere();
+        let mut name = "elsewhere";
+        for (soname, wanted) in &elsewhere {
+            let out = match (&wanted.inside, wanted.brought) {
+                (_, Some(requirement)) => {
+                    format!("; the package requires {}", requirement.split(';').next().unwrap_or_default().trim_end())
+                }
+                (Some(inside), None) => format!("; {inside} is not where their RPATH or RUNPATH leads"),
+                (None, None) => String::new(),
+            };
+            page.push_line(name, &format!("{soname}, needed by {}{out}", join_some(&wanted.by)));
+            name = "";
+        }
+        if elsewhere.is_empty() {
+            page.push_line(name, &self.limited("none needed"));
+        }
+        page.not_examined(&self.not_examined);
+        let findings: Vec<String> = self.package_findings().iter().map(|finding| finding.render() + "\n").collect();
+        if !findings.is_empty() {
+            page.0 = page.0 + "\n" + &findings.concat();
+        }
+        page.0
+    }
+
+    /// Qualifies an answer if it holds only for the examined parts.
+    fn limited(&self, answer: &str) -> String {
+        if self.not_examined.is_empty() { answer.to_owned() } else { format!("{answer} that was examined") }
+    }
+
+    /// Lists the members without code for GPUs of this compute capability, and those that lack some of their kernels.
+    fn left_out(&self, cc: (u8, u8)) -> String {
+        let in_part =
+            |part: &&ArtifactMember| part.kernels.has_kernels() && part.kernels.gpu_support(cc).by == Coverage::Partial;
+        let in_part: Vec<&str> = self.parts.iter().filter(in_part).map(|part| part.name.as_str()).collect();
+        let listed = |words: &str, names: &[&str]| {
+            if names.is_empty() { String::new() } else { format!("; {words} for it in {}", join_some(names)) }
+        };
+        listed("nothing", &self.members_without(cc)) + &listed("not all kernels", &in_part)
+    }
+}
