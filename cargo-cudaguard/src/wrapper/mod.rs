@@ -2,10 +2,12 @@
 //! into programs and C libraries, and seals their note before cargo copies the file to its final place. For all other
 //! crates it only runs the compiler.
 
+mod arguments;
+mod verification;
+
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -16,20 +18,13 @@ use crate::binary::file::Binary;
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::OpenFiles;
 use crate::knowledge::crates::Crate;
-use crate::linked::check::Linked;
-use crate::linked::evidence::{self, HostCode, Included, LinkEvidence};
-use crate::linked::seal::ResolvedCudnn;
 use crate::pipeline::{self, CheckedBuild};
-use cudaguard::internal::checks;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::guard::{self, GuardObjects};
-use cudaguard::internal::lock::is_locked;
-use cudaguard::internal::manifest::{Component, Linkage};
-use cudaguard::internal::pipeline::{BuildCheck, BuildInputs, CudaIntent, fails_build};
+use cudaguard::internal::manifest::Component;
+use cudaguard::internal::pipeline::{BuildInputs, CudaIntent, fails_build};
 use cudaguard::internal::policy::{self, Policy};
-use cudaguard::internal::toolchain::BuildSystem;
-use cudaguard::internal::vendor::{CUDART, CUDNN};
 
 use crate::cargo::build_context::{BUILD, BuildContext, MARK, NO_CUDA, build_start_time};
 use crate::cargo::build_records::{BuildRecord, BuildRecords, FileFingerprint};
@@ -39,8 +34,8 @@ use crate::cli::message::MessageFormat;
 use crate::cli::report::{self, Level};
 use crate::cli::signals;
 use crate::commands::inspect;
-use crate::linked::kernel_ownership;
 use crate::linked::linker;
+use arguments::{RustcArgs, expand_arg_files};
 
 /// A call by cargo: the compiler and its arguments.
 #[derive(Debug)]
@@ -526,325 +521,6 @@ impl<'a> CrateBuild<'a> {
         let own = env.var_os("OUT_DIR").map(PathBuf::from).filter(|own| !others.contains(own));
         own.into_iter().chain(others).collect()
     }
-
-    /// Returns the objects that the linker is given by name, if this build created them.
-    fn linked_objects(&self) -> Vec<PathBuf> {
-        self.unit.objects.iter().filter(|object| object.starts_with(self.target_dir())).cloned().collect()
-    }
-
-    /// Returns the locations of build script outputs.
-    fn build_outputs<'p>(
-        &'p self,
-        env: &Env,
-        objects: &'p [PathBuf],
-        files: &'p OpenFiles,
-    ) -> kernel_ownership::BuildPlaces<'p> {
-        let (out_dirs, target_dir) = (self.out_dirs(env), self.target_dir());
-        kernel_ownership::BuildPlaces { package: None, out_dirs, objects, files, target_dir }
-    }
-
-    /// Returns the cuDNN headers that the code was compiled with, as far as the outputs of build scripts show them.
-    fn included_headers(&self, env: &Env, binary: &Binary, open: &OpenFiles) -> Vec<Included> {
-        if !binary.needed.iter().any(|name| CUDNN.is_named(name)) {
-            return Vec::new();
-        }
-        let objects = self.linked_objects();
-        let places = self.build_outputs(env, &objects, open);
-        evidence::included_headers(&places.out_dirs, &kernel_ownership::object_files(&places), open)
-    }
-
-    /// Collects the evidence in the linked file about the toolkit.
-    fn link_evidence(
-        &self,
-        env: &Env,
-        judged: &CheckedBuild,
-        binary: &Binary,
-        kernels: &Kernels,
-        open: &OpenFiles,
-    ) -> LinkEvidence {
-        let in_use = judged.toolchain.toolkit_version().map(Into::into);
-        // A directory that the linker searches without a `-L` option comes last.
-        let usual = judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
-        let usual = usual.and_then(|cudart| cudart.path.parent().map(Path::to_owned));
-        let library = judged.toolchain.library_used().and_then(|library| library.path.parent().map(Path::to_owned));
-        let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).chain(library).collect();
-        let objects = self.linked_objects();
-        let places = self.build_outputs(env, &objects, open);
-        let mut seen = LinkEvidence::from_linked_file(binary, kernels, in_use, &searched, |data| {
-            kernel_ownership::owned_containers(data, kernels, &places)
-        });
-        seen.host = Some(HostCode::from_objects(binary.data(), &kernel_ownership::object_files(&places), open));
-        seen
-    }
-
-    /// Checks the linked file against the policy and its manifest.
-    fn verify_linked_file(
-        &self,
-        env: &Env,
-        judged: &CheckedBuild,
-        binary: &Binary,
-        kernels: &Kernels,
-        seen: &LinkEvidence,
-        open: &OpenFiles,
-    ) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
-        let BuildCheck { policy, toolchain, .. } = &judged.build;
-        let noted = binary.manifests().flatten().map(|note| note.manifest);
-        let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.of.component.name);
-        let facts = self.of.build_inputs();
-        let manifest = manifest.unwrap_or_else(|| judged.to_manifest(&facts));
-        let target_dir = self.target_dir();
-        let mut own = Vec::new();
-        if kernels.has_kernels()
-            && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty())
-        {
-            let places = kernel_ownership::BuildPlaces {
-                package: Some(&self.of.folder),
-                out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().collect(),
-                objects: &self.unit.objects,
-                files: open,
-                target_dir,
-            };
-            own = kernel_ownership::owned_containers(binary.data(), kernels, &places);
-        }
-        let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
-        folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
-        let in_use = toolchain.named_releases();
-        let linked = Linked {
-            name: &self.unit.name,
-            release: self.of.release,
-            kernels,
-            own: &own,
-            declared_by: toolchain.archs.named_by(),
-            seen,
-            in_use: &in_use,
-            by: BuildSystem::Cargo,
-            needed: &binary.needed,
-            cudart: binary.linkage(&CUDART),
-            library: binary.linkage(CUDNN),
-            rpath: binary.rpath.as_deref(),
-            runpath: binary.runpath.as_deref(),
-            folders: &folders,
-        };
-        let shown = pipeline::compiled_with(policy, toolchain, seen, &self.included_headers(env, binary, open));
-        let (taken, library) = if let Some((taken, new_findings)) = shown {
-            (Some(taken), new_findings)
-        } else {
-            let found = self.links_the_library_found(judged, binary);
-            let mut library = if found { checks::build::linked_library(policy, toolchain) } else { Vec::new() };
-            let (taken, new_findings) = pipeline::resolve_cudnn(&facts, policy, toolchain, &manifest, binary, seen);
-            library.extend(new_findings);
-            (taken, library)
-        };
-        let mut findings = pipeline::judge_linked(&facts, policy, &manifest, &linked, library, taken.as_ref());
-        findings.extend(pipeline::lock_drift(&facts, policy, &manifest, &linked, &judged.deferred, is_locked(env))?);
-        Ok((taken, findings))
-    }
-
-    /// Returns true if the file links the cuDNN of the checked toolchain. A cuDNN that a build script passes to the
-    /// linker is not the detected one.
-    fn links_the_library_found(&self, judged: &CheckedBuild, binary: &Binary) -> bool {
-        let Some(library) = judged.toolchain.library_used() else { return false };
-        let soname = format!("{}.{}", CUDNN.link_name(), library.major);
-        let real = |path: &Path| fs::canonicalize(path).ok();
-        let found = real(&library.path);
-        let other = |folder: &PathBuf| {
-            let named = real(&folder.join(CUDNN.link_name())).or_else(|| real(&folder.join(&soname)));
-            named.is_some() && named != found
-        };
-        binary.linkage(CUDNN) == Linkage::Linked
-            && binary.needed.contains(&soname)
-            && !self.unit.searched.iter().any(other)
-    }
-}
-
-/// The arguments of rustc that affect the guard.
-#[derive(Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an argument of rustc by itself")]
-struct RustcArgs {
-    name: String,
-    /// `None` if the output cannot be guarded.
-    kind: Option<ArtefactKind>,
-    /// Set for a program of `cargo test` or `cargo bench`.
-    is_test: bool,
-    out: PathBuf,
-    /// The suffix that cargo adds to the name; empty if all builds use the same file name.
-    extra: String,
-    target: Option<String>,
-    /// Set if the build script has added a guard to the arguments.
-    embeds: bool,
-    /// Set if the linker is given an NVIDIA library or a directory that contains one.
-    links_cuda: bool,
-    dep_info: bool,
-    /// Additional files for the linker: objects of the build script.
-    objects: Vec<PathBuf>,
-    /// Directories in which the linker searches for libraries.
-    searched: Vec<PathBuf>,
-    /// The choice of static or dynamic linking of the C library, if an argument specifies it.
-    crt_static: Option<bool>,
-}
-
-impl RustcArgs {
-    /// Parses a call of the compiler; `None` if it builds no crate.
-    fn parse(env: &Env, words: &[OsString]) -> Option<Self> {
-        let mut unit = Self::default();
-        let (mut types, mut test, mut links) = (Vec::new(), false, false);
-        let mut for_linker = Vec::new();
-        let words = expand_arg_files(words);
-        let mut rest = words.iter().map(String::as_str);
-        while let Some(word) = rest.next() {
-            let (name, glued) = match word.split_once('=') {
-                Some((name, value)) if word.starts_with("--") => (name, Some(value)),
-                _ if word.len() > 2
-                    && !word.starts_with("--")
-                    && ["-C", "-l", "-L"].iter().any(|short| word.starts_with(short)) =>
-                {
-                    (&word[..2], Some(&word[2..]))
-                }
-                _ => (word, None),
-            };
-            let mut value = || glued.or_else(|| rest.next()).unwrap_or_default();
-            match name {
-                "--crate-name" => value().clone_into(&mut unit.name),
-                "--crate-type" => types.extend(value().split(',').map(str::to_owned)),
-                "--out-dir" => unit.out = value().into(),
-                "--target" => unit.target = Some(value().to_owned()),
-                "--test" => test = true,
-                "--print" => return None,
-                "--emit" => {
-                    for kind in value().split(',') {
-                        links |= kind == "link" || kind.starts_with("link=");
-                        unit.dep_info |= kind == "dep-info";
-                    }
-                }
-                "-C" | "--codegen" => {
-                    let option = value();
-                    if let Some(extra) = option.strip_prefix("extra-filename=") {
-                        extra.clone_into(&mut unit.extra);
-                    }
-                    unit.crt_static = guard::crt_static(option).or(unit.crt_static);
-                    if let Some(argument) = option.strip_prefix("link-arg=") {
-                        unit.embeds |= is_embed_argument(argument);
-                        if !argument.starts_with('-') && !is_embed_argument(argument) {
-                            unit.objects.push(argument.into());
-                        }
-                        for_linker.push(argument.to_owned());
-                    }
-                    if let Some(arguments) = option.strip_prefix("link-args=") {
-                        for_linker.extend(arguments.split_whitespace().map(str::to_owned));
-                    }
-                }
-                "-L" => {
-                    let folder = value();
-                    let is_of_rust = ["dependency=", "crate="].iter().any(|kind| folder.starts_with(kind));
-                    let kinds = ["native=", "all=", "dependency=", "crate=", "framework="];
-                    let bare = kinds.iter().find_map(|kind| folder.strip_prefix(kind)).unwrap_or(folder);
-                    unit.links_cuda |= !is_of_rust && linker::has_cuda(Path::new(bare));
-                    unit.searched.push(bare.into());
-                }
-                "-l" => {
-                    let library = value();
-                    unit.embeds |= is_embed_argument(library);
-                    // The syntax is `KIND:MODIFIERS=NAME:RENAME`.
-                    let name = library.rsplit('=').next().and_then(|name| name.split(':').next()).unwrap_or_default();
-                    unit.links_cuda |= linker::is_cuda(name);
-                }
-                _ => {}
-            }
-        }
-        if unit.name.is_empty() || unit.out.as_os_str().is_empty() {
-            return None;
-        }
-        unit.links_cuda |= for_linker.iter().any(|word| linker::names_cuda(word));
-        // A library that is named by its path takes precedence over the searched directories.
-        let by_linker = linker::Folders::from_args(for_linker.iter().map(String::as_str), env.current_dir());
-        unit.searched.splice(0..0, by_linker.named);
-        unit.searched.extend(by_linker.searched);
-        let is = |wanted: &str| types.iter().any(|kind| kind == wanted);
-        // Cargo sets this variable only for programs and examples: a test or a benchmark with its own `main` is
-        // neither.
-        let program = is("bin") && env.var_os("CARGO_BIN_NAME").is_some();
-        let example = unit.out.ends_with("examples");
-        unit.kind = match (program, is("cdylib")) {
-            _ if test || !links || unit.name.starts_with("build_script_") => None,
-            (true, _) if example => Some(ArtefactKind::Example),
-            (true, _) => Some(ArtefactKind::Bin),
-            (_, true) if example => Some(ArtefactKind::ExampleCdylib),
-            (_, true) => Some(ArtefactKind::Cdylib),
-            _ => None,
-        };
-        unit.is_test = links && (test || is("bin") && !program) && !unit.name.starts_with("build_script_");
-        Some(unit)
-    }
-
-    /// Returns the directory name of the profile; `None` if cargo uses another directory layout.
-    fn profile_folder(&self) -> Option<&str> {
-        let of_kind = self.out.ends_with("deps") || self.out.ends_with("examples");
-        self.out.parent().filter(|_| of_kind)?.file_name()?.to_str()
-    }
-
-    /// Returns the expected path of the output.
-    fn output_file(&self, kind: ArtefactKind) -> PathBuf {
-        self.out.join(match kind {
-            ArtefactKind::Bin | ArtefactKind::Example => format!("{}{}", self.name, self.extra),
-            ArtefactKind::Cdylib | ArtefactKind::ExampleCdylib => format!("lib{}{}.so", self.name, self.extra),
-        })
-    }
-
-    /// Returns the output file, even if the target gives it another extension.
-    fn produced_file(&self, kind: ArtefactKind) -> Option<PathBuf> {
-        let file = self.output_file(kind);
-        if file.is_file() {
-            return Some(file);
-        }
-        let stem = format!("{}{}", self.name, self.extra);
-        let names = ["wasm", "exe", "dll", "dylib", "js"].map(|ending| format!("{stem}.{ending}"));
-        let others = std::iter::once(format!("lib{stem}.dylib"));
-        names.into_iter().chain(others).map(|name| self.out.join(name)).find(|file| file.is_file())
-    }
-
-    /// Adds the guard to the dependencies that cargo knows of this crate. If `cargo build` creates a file of the same
-    /// name, its dependencies include this variable too, so that cargo does not confuse the two files.
-    fn depend_on(&self, key: &Path, shared: bool) -> Result<(), String> {
-        if !self.dep_info {
-            return Ok(());
-        }
-        let path = self.out.join(format!("{}{}.d", self.name, self.extra));
-        let fail = |error: std::io::Error| format!("cannot add the guard to {}: {error}", path.display());
-        let text = fs::read_to_string(&path).map_err(fail)?;
-        let key = key.to_string_lossy().replace(' ', "\\ ");
-        let mut changed = String::with_capacity(text.len() + 2 * key.len());
-        for line in text.lines() {
-            changed.push_str(line);
-            if line.contains(": ") && !line.starts_with('#') {
-                changed.push(' ');
-                changed.push_str(&key);
-            }
-            changed.push('\n');
-        }
-        if shared {
-            let _ = write!(changed, "\n# env-dep:{MARK}=1\n");
-        }
-        fs::write(&path, changed).map_err(fail)
-    }
-}
-
-/// Returns true for an argument that `embed!()` added: its files start with `cudaguard`.
-fn is_embed_argument(argument: &str) -> bool {
-    let name = argument.rsplit(['/', '=', ':']).next().unwrap_or_default();
-    name.starts_with("cudaguard") || name.starts_with("libcudaguard")
-}
-
-/// Replaces `@file` by the arguments in the file. Cargo uses such files if a command line would be too long.
-fn expand_arg_files(words: &[OsString]) -> Vec<String> {
-    let mut all = Vec::new();
-    for word in words {
-        let word = word.to_string_lossy();
-        match word.strip_prefix('@').map(fs::read_to_string) {
-            Some(Ok(text)) => all.extend(text.lines().map(str::to_owned)),
-            _ => all.push(word.into_owned()),
-        }
-    }
-    all
 }
 
 #[cfg(test)]
