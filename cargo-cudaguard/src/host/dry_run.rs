@@ -4,16 +4,14 @@
 //! file for another machine. If something cannot be determined, there is no finding, because a false alarm costs more
 //! than a failure that the loader explains.
 
+mod missing;
 mod symbols;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{self, Binary};
-use crate::binary::loader::{
-    self, Inspection, LibraryCandidate, LibraryRequest, LoadGraph, LoadOutcome, Object, SearchSource,
-};
+use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph, LoadOutcome, Object};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::facts::{CudartState, CudnnState, Host, Inner, LoaderVersion};
 use crate::host::judge;
@@ -23,12 +21,14 @@ use crate::host::library_version::{
 use crate::host::machine::{Components, DriverProbe, Machine, detect_for_graph};
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{self, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values, Verdict};
 use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::policy::{GpuNeed, Runtime};
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::Version;
+pub(crate) use missing::in_usual_folders;
+use missing::missing_library_finding;
 
 /// Prediction for the start of a program.
 #[derive(Debug)]
@@ -352,158 +352,6 @@ fn no_interpreter(graph: &LoadGraph) -> Option<Finding> {
     let words = if musl { MessageTemplate::LibraryAbsentMusl } else { MessageTemplate::LibraryAbsentInterpreter };
     let values = Values::default().with("library", interpreter.display()).with("why", why);
     Some(words.to_finding(&values.with("file", graph.objects[0].path.display())))
-}
-
-fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &LibraryRequest) -> Finding {
-    let name = &request.name;
-    let by = graph.objects[request.by].path.display();
-    let values = Values::default().with("library", name).with("needed_by", by);
-    match &request.answer {
-        LoadOutcome::Broken(candidate) => {
-            let values = values.with("path", candidate.path.display()).with("why", candidate.problem());
-            MessageTemplate::LibraryDamaged.to_finding(&values.with("picked_by", &candidate.place))
-        }
-        LoadOutcome::Absent(looked) => {
-            let values = values.with("looked_in", looked_in(looked));
-            if let Some(major) = CUDNN.major(name) {
-                return absent_library(env, graph, request, looked, major, values);
-            }
-            let values = values.with("cure", missing_library_hint(env, name));
-            wrong_architecture(looked).map_or_else(
-                || MessageTemplate::LibraryAbsent.to_finding(&values),
-                |foreign| elsewhere_only(foreign, values.clone()),
-            )
-        }
-        // Callers pass unresolved requests only.
-        LoadOutcome::Object(..) => {
-            MessageTemplate::LibraryAbsent.to_finding(&values.with("cure", missing_library_hint(env, name)))
-        }
-    }
-}
-
-fn wrong_architecture(looked: &[LibraryCandidate]) -> Option<&LibraryCandidate> {
-    looked.iter().find(|candidate| matches!(candidate.look, Inspection::Foreign(_)))
-}
-
-fn elsewhere_only(foreign: &LibraryCandidate, values: Values) -> Finding {
-    let values = values.with("path", foreign.path.display()).with("why", foreign.problem());
-    MessageTemplate::WrongMachineElsewhere.to_finding(&values)
-}
-
-/// Returns the hint for a missing library. If the file is on this machine outside of the search paths, the hint names
-/// its directory.
-fn missing_library_hint(env: &Env, name: &str) -> String {
-    if let Some(folder) = find_elsewhere(env, name) {
-        return MessageFragment::LiesElsewhere.render(&Values::default().with("folder", folder.display()));
-    }
-    let phrase = match name.split('.').next().unwrap_or_default() {
-        "libcuda" | "libnvidia-ml" => MessageFragment::InstallDriver,
-        stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
-        _ => MessageFragment::InstallPackage,
-    };
-    phrase.render(&Values::default())
-}
-
-/// Returns a common directory of NVIDIA's libraries that contains a file of this name.
-fn find_elsewhere(env: &Env, name: &str) -> Option<PathBuf> {
-    in_usual_folders(env, name).next().and_then(|file| file.parent().map(Path::to_owned))
-}
-
-/// Returns the files of this name in common directories of NVIDIA's libraries, whether the loader searches there or
-/// not.
-pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = PathBuf> + use<> {
-    let of_libraries = vendor::ALL.into_iter().flat_map(|library| library.names.roots);
-    let mut roots: Vec<PathBuf> = of_libraries
-        .chain(&["CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"])
-        .filter_map(|variable| env.var_os(variable))
-        .map(PathBuf::from)
-        .collect();
-    roots.extend(["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/wsl"].map(PathBuf::from));
-    // `stubs` is excluded: its files are for the linker only.
-    let below = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
-    let name = name.to_owned();
-    roots
-        .into_iter()
-        .flat_map(move |root| below.map(|below| root.join(below)))
-        .filter(|folder| folder.is_absolute())
-        .map(move |folder| folder.join(&name))
-        .filter(|file| file.is_file())
-}
-
-/// Maximum number of directories that are listed for each place.
-const SHOWN: usize = 3;
-
-/// Returns the places where the loader searched, each once, in search order.
-fn looked_in(looked: &[LibraryCandidate]) -> String {
-    let mut places: Vec<(&'static str, Vec<String>)> = Vec::new();
-    for candidate in looked {
-        let (place, entry) = match &candidate.place {
-            SearchSource::LibraryPath(entry) => ("LD_LIBRARY_PATH", entry.clone()),
-            SearchSource::Rpath(_, entry) => ("DT_RPATH", entry.clone()),
-            SearchSource::Runpath(_, entry) => ("DT_RUNPATH", entry.clone()),
-            SearchSource::Cache(file) | SearchSource::PathFile(file) => ("", file.display().to_string()),
-            SearchSource::Path => ("", candidate.path.display().to_string()),
-            SearchSource::System | SearchSource::Program | SearchSource::Loader | SearchSource::Loaded => {
-                ("the loader's cache and the folders of the system", String::new())
-            }
-        };
-        match places.iter_mut().find(|(known, _)| *known == place) {
-            Some((_, entries)) if !entries.contains(&entry) => entries.push(entry),
-            Some(_) => {}
-            None => places.push((place, vec![entry])),
-        }
-    }
-    let mut text = String::new();
-    for (index, (place, entries)) in places.iter().enumerate() {
-        let mut entries: Vec<_> = entries.iter().filter(|entry| !entry.is_empty()).map(String::as_str).collect();
-        // cargo puts its own directories first, so the last entries are those that the user set.
-        let more = entries.len().saturating_sub(SHOWN);
-        let left_out = format!("{more} more before:");
-        if more > 0 {
-            entries.splice(..more, [left_out.as_str()]);
-        }
-        let entries = entries.join(", ").replacen(":, ", ": ", usize::from(more > 0));
-        let separator = if index == 0 { "" } else { "; " };
-        let _ = match (place.is_empty(), entries.is_empty()) {
-            (true, _) => write!(text, "{separator}{entries}"),
-            (false, true) => write!(text, "{separator}{place}"),
-            (false, false) => write!(text, "{separator}{place} ({entries})"),
-        };
-    }
-    text
-}
-
-fn absent_library(
-    env: &Env,
-    graph: &LoadGraph,
-    request: &LibraryRequest,
-    looked: &[LibraryCandidate],
-    major: u32,
-    values: Values,
-) -> Finding {
-    let name = &request.name;
-    let others: Vec<_> = CUDNN
-        .majors
-        .clone()
-        .filter(|other| *other != major)
-        .filter_map(|other| Some((other, graph.resolve_file(request.by, &format!("{}.{other}", CUDNN.link_name()))?)))
-        .filter(|(_, candidate)| candidate.look == Inspection::Usable)
-        .collect();
-    let cure = match find_elsewhere(env, name) {
-        Some(folder) => MessageFragment::LiesElsewhere.render(&Values::default().with("folder", folder.display())),
-        None => MessageFragment::InstallGuarded.render(&Values::default().with("major", major)),
-    };
-    let values = values.with("cure", cure);
-    if let Some((other, candidate)) = others.last() {
-        let version = file_version(graph.files(), CUDNN, &candidate.path);
-        let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
-        let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
-        return MessageTemplate::CudnnOtherMajorLinked.to_finding(&values);
-    }
-    wrong_architecture(looked).map_or_else(
-        || MessageTemplate::CudnnAbsentLinked.to_finding(&values),
-        |foreign| elsewhere_only(foreign, values.clone()),
-    )
 }
 
 /// Returns the shared libcudart that this component gets. The file contains its release (13.0 to 13.5) in no text or
