@@ -17,13 +17,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::knowledge::crates::Crate;
-use crate::knowledge::crates::table::table;
+use crate::knowledge::crates::recognition::{cuda_evidence, is_cuda_name};
+use crate::knowledge::crates::table::{find_row, table};
 use cargo_metadata::semver::{Version, VersionReq};
 use cargo_metadata::{DependencyKind, Metadata, Node, Package, PackageId, TargetKind};
 use cudaguard::internal::digest::Digest;
 use cudaguard::internal::files;
 use cudaguard::internal::files::write_where_new;
-use cudaguard::internal::vendor::CUDNN;
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
@@ -32,13 +32,6 @@ use crate::cargo::project::Project;
 use crate::cli::arguments::Call;
 use query::{Apart, GraphQuery};
 pub(crate) use stale::{StaleCheck, stale_by_messages, stale_crates};
-
-/// Parts of package names. If a name in `Cargo.lock` contains one of them, cargo's metadata is read; otherwise no crate
-/// uses CUDA.
-const HINTS: [&str; 16] = [
-    "cuda", CUDNN.key, "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvrtc",
-    "nvml", "nccl", "nvjpeg", "nvtx", "npp",
-];
 
 /// The crates of each package, for each target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +52,9 @@ impl CrateGraph {
     /// during the build.
     pub(crate) fn from_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
         let lock = files::read_text(&project.top.join("Cargo.lock"));
-        if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
+        let named = !lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text));
+        // Without a build, the crates are listed, and a build script may link CUDA whatever its package is called.
+        if builds && !named {
             return Self::default();
         }
         let asked = GraphQuery {
@@ -69,6 +64,7 @@ impl CrateGraph {
             top: &project.top,
             apart: None,
             locked: lock.is_ok(),
+            named,
             builds,
         };
         if lock.is_err() && !builds {
@@ -87,7 +83,11 @@ impl CrateGraph {
             let Some(metadata) = asked.resolve_metadata(target) else { return Self::default() };
             // Path dependencies may be outside of the workspace.
             let by_path = metadata.packages.iter().filter(|package| package.source.is_none());
-            inputs.extend(by_path.map(|package| package.manifest_path.clone().into_std_path_buf()));
+            for package in by_path {
+                inputs.insert(package.manifest_path.clone().into_std_path_buf());
+                let scripts = package.targets.iter().filter(|target| target.kind.contains(&TargetKind::CustomBuild));
+                inputs.extend(scripts.map(|target| target.src_path.clone().into_std_path_buf()));
+            }
             graph.crates.insert(target.clone(), crates_by_package(&metadata, project, call));
         }
         let inputs: Vec<Value> = inputs.into_iter().map(|path| json!([path, digest_of(&path)])).collect();
@@ -158,6 +158,7 @@ fn crate_to_json(one: &Crate) -> Value {
         "path": one.path,
         "tool": one.tool,
         "named_in": one.named_in,
+        "assumed": one.assumed,
     })
 }
 
@@ -173,6 +174,7 @@ fn crate_of(value: &Value) -> Option<Crate> {
         path: texts(&value["path"])?,
         tool: value["tool"].as_bool()?,
         named_in: texts(&value["named_in"])?,
+        assumed: text(&value["assumed"]),
     })
 }
 
@@ -191,7 +193,7 @@ fn read_cached(file: &Path) -> Option<CrateGraph> {
 fn speaks_of_cuda(lock: &str) -> bool {
     lock.lines().filter_map(|line| line.strip_prefix("name = ")).any(|name| {
         let name = name.trim_matches('"');
-        HINTS.iter().any(|hint| name.contains(hint)) || table().crates.iter().any(|row| row.name == name)
+        is_cuda_name(name) || table().crates.iter().any(|row| row.name == name)
     })
 }
 
@@ -377,10 +379,13 @@ impl<'a> GraphWalk<'a> {
         let mut seen: BTreeSet<&PackageId> = BTreeSet::from([&root.id]);
         let mut open: VecDeque<(&Package, Vec<String>)> = VecDeque::from([(root, vec![root.name.to_string()])]);
         while let Some((package, path)) = open.pop_front() {
-            let concerns = |one: &Package| Crate::is_relevant(&one.name, one.links.as_deref());
-            if concerns(package) {
-                let on = self.on.get(&package.id).cloned().unwrap_or_default();
+            let is_relevant = |one: &Package| Crate::is_relevant(&one.name, one.links.as_deref());
+            let on = self.on.get(&package.id).cloned().unwrap_or_default();
+            if is_relevant(package) {
                 found.push(crate_from_package(package, on.features, path.clone(), false, manifests));
+            } else if let Some(evidence) = package_evidence(package, &on.features).filter(|_| package.id != root.id) {
+                let found_crate = crate_from_package(package, on.features, path.clone(), false, manifests);
+                found.push(Crate { assumed: Some(evidence), ..found_crate });
             }
             for edge in self.linked_edges(&package.id).iter().filter(|edge| self.is_on(&package.id, edge)) {
                 if seen.insert(&edge.to.id) {
@@ -390,22 +395,27 @@ impl<'a> GraphWalk<'a> {
             // Crates that the build script of this package uses: they are not linked, but they compile or search for
             // it.
             for edge in self.dependency_edges(&package.id, DependencyKind::Build) {
-                let runs = edge.to.name != package.name && concerns(edge.to) && self.is_on(&package.id, &edge);
-                let row = crate::knowledge::crates::table::find_row(&edge.to.name, &edge.to.version.to_string());
-                if runs && row.is_some_and(|row| row.works_for(&package.name)) {
-                    found.push(crate_from_package(
-                        edge.to,
-                        BTreeSet::new(),
-                        extend_path(&path, edge.to),
-                        true,
-                        manifests,
-                    ));
+                let runs = edge.to.name != package.name && self.is_on(&package.id, &edge);
+                let row = find_row(&edge.to.name, &edge.to.version.to_string());
+                let by_name = || (is_cuda_name(&edge.to.name) && row.is_none()).then(|| "its name".to_owned());
+                let assumed = if is_relevant(edge.to) { None } else { by_name() };
+                if runs && (assumed.is_some() || row.is_some_and(|row| row.works_for(&package.name))) {
+                    let path = extend_path(&path, edge.to);
+                    let found_crate = crate_from_package(edge.to, BTreeSet::new(), path, true, manifests);
+                    found.push(Crate { assumed, ..found_crate });
                 }
             }
         }
         found.sort_by(|a, b| (&a.name, &a.version, &a.path).cmp(&(&b.name, &b.version, &b.path)));
         found
     }
+}
+
+/// Returns the reason to assume that a package uses CUDA.
+fn package_evidence(package: &Package, features: &BTreeSet<String>) -> Option<String> {
+    let script = package.targets.iter().find(|target| target.kind.contains(&TargetKind::CustomBuild));
+    let script = script.and_then(|target| files::read_text(target.src_path.as_std_path()).ok());
+    cuda_evidence(&package.name, script.as_deref(), features, package.features.keys())
 }
 
 fn merge_conditions(one: Option<&On>, other: On) -> On {
@@ -454,6 +464,7 @@ fn crate_from_package(
         path,
         tool,
         named_in,
+        assumed: None,
     }
 }
 

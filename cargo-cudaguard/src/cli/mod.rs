@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod counts;
+pub(crate) mod crates_report;
 pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod report;

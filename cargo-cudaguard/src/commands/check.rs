@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::cli::toolchain_report;
+use crate::cli::{crates_report, toolchain_report};
 use crate::knowledge::crates::Crate;
 use crate::pipeline::CheckedBuild;
 use cudaguard::internal::env::Env;
@@ -19,6 +19,7 @@ use crate::cargo::guards;
 use crate::cargo::project::{Project, repository_root};
 use crate::cli::report::{self, CliError, REFUSED};
 use crate::cli::sarif;
+use crate::commands::verify::put_not_judged;
 
 pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let (call, config, project) = Project::from_args(env, arguments)?;
@@ -39,11 +40,13 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
             };
             let judged = guards::check_package(env, &facts, crates, &variables).map_err(CliError::operational)?;
             let (line, mut value) = describe_toolchain(&facts, &judged);
-            let mut listing = toolchain_report::render(&judged.toolchain);
+            let mut listing = toolchain_report::render(&judged.toolchain) + &crates_report::render(&judged.uses);
             if let Some(why) = graph.untold {
                 listing = listing + "crates    not judged       " + why + "\n";
             }
+            value.insert_some("crates", Some(crates_report::to_json(&judged.uses)));
             value.insert_some("crates_not_judged", graph.untold);
+            put_not_judged(&mut value, &crates_report::not_judged(&judged.uses));
             packages.push(CheckedPackage { line, value, listing });
             let manifest = facts.folder.join("Cargo.toml");
             let uri = manifest

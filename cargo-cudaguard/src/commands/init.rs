@@ -67,7 +67,7 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     for at in &project.selected {
         let package = &project.members[*at];
         let policy = Policy::for_package(&package.dir, &project.top, &package.name);
-        let crates = !graph.crates_of(target, &package.name).is_empty();
+        let crates = graph.crates_of(target, &package.name).iter().any(|one| one.assumed.is_none());
         let named = call.packages.contains(&package.name);
         if named
             || package.embeds

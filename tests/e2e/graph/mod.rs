@@ -3,6 +3,7 @@
 mod dlopened;
 mod fixture;
 mod kernels;
+mod listing;
 mod mismatches;
 mod pages;
 mod real_crates;
@@ -15,6 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(real_crates::tests());
     tests.extend(dlopened::tests());
     tests.extend(kernels::tests());
+    tests.extend(listing::tests());
     tests.extend(sources::tests());
     tests.extend(pages::tests());
     tests

@@ -35,7 +35,9 @@ A finding names the path to the crate and the line or variable to change. The mo
 
 - Crates that are linked into the program. Crates of build scripts count only if they compile kernels or search for libraries.
 - Features of the packages that you build, with your `--features`. `resolver = \"1\"` is not supported.
-- Crates without a row below are ignored. A `links` key such as `cudnn` is recognised.
+- `check` lists each crate that reaches CUDA: the CUDA version of its bindings and its source, its libraries, and how it links them.
+- If a crate has no row below, `check` reports it as not known: only the linked file is judged. It recognises such a crate by its `links` key
+  (`cudnn`), by the libraries in its `build.rs`, or by its name.
 - Without `Cargo.lock`, `check` uses the versions that cargo would select, and writes no lock file.
 - Crates of a package that `cargo cudaguard install` downloads are not checked.
 - `cargo cudaguard run` does not report stale build scripts (CG155). `build` and `test` do.

@@ -76,6 +76,8 @@ pub(super) struct GraphQuery<'a> {
     pub(super) apart: Option<&'a Path>,
     /// Set if a `Cargo.lock` exists.
     pub(super) locked: bool,
+    /// Set if the lock names a package that could use CUDA, or does not exist. Otherwise nothing is downloaded.
+    named: bool,
     /// Set if cargo may write `Cargo.lock`.
     pub(super) builds: bool,
 }
@@ -116,7 +118,7 @@ impl GraphQuery<'_> {
         if self.locked {
             // Offline without `--frozen`, cargo could select other versions than with a network.
             let frozen = choices.iter().find_map(|features| self.query_cargo(target, features, &["--frozen"]));
-            if frozen.is_some() {
+            if frozen.is_some() || !self.named {
                 return frozen;
             }
         }

@@ -22,6 +22,7 @@ fn cached_graph_is_reused_until_change() {
         path: vec!["app".into(), "cudarc 0.19.10".into()],
         tool: true,
         named_in: vec!["Cargo.toml:7".into()],
+        assumed: Some("its name".into()),
     };
     let crates = BTreeMap::from([("t".to_owned(), BTreeMap::from([("app".to_owned(), vec![one])]))]);
     let graph = CrateGraph { crates, untold: None };

@@ -4,6 +4,7 @@
 //! - [`Crate`]: one crate of a dependency graph
 //! - [`detect_crates()`]: detects what each crate would do in this environment; reads variables and files
 //! - [`check_crates()`]: pure: (policy, toolchain, behaviour of the crates) → findings
+//! - [`recognition`]: recognises crates that use CUDA and are not in the table
 //! - [`dlopen`]: the libraries that they open by name, as a note that other tools read too
 
 use std::collections::BTreeSet;
@@ -11,6 +12,7 @@ use std::collections::BTreeSet;
 pub mod dlopen;
 mod judge;
 mod look;
+pub mod recognition;
 pub mod table;
 
 pub use judge::{Ran, check_crates, check_stale_builds, driver_floors};
@@ -40,6 +42,9 @@ pub struct Crate {
     pub tool: bool,
     /// Line in a manifest of the workspace that names it: `app/Cargo.toml:12`, relative to the workspace's root.
     pub named_in: Vec<String>,
+    /// Why it is assumed to use CUDA, if only its name or its build script suggests it ([`recognition`]). Such a crate is
+    /// listed, and changes no check.
+    pub assumed: Option<String>,
 }
 
 impl Crate {
@@ -72,10 +77,16 @@ impl Crate {
     /// Returns true if these features make it reach CUDA by itself. A crate that many programs use without a GPU reaches CUDA
     /// through other crates, which are in the graph then. NVML comes with the driver and needs no toolkit.
     pub fn reaches_cuda(&self) -> bool {
-        let Some(row) = self.table_row() else { return true };
+        let Some(row) = self.table_row() else { return self.assumed.is_none() };
         let linked = self.link_mode() != Mode::None
             && self.library_stems().into_iter().any(|stem| stem != NVML && is_nvidias(stem));
         linked || !row.nvcc.is_empty() || self.features.iter().any(|feature| feature.starts_with("cuda"))
+    }
+
+    /// Returns true if a list of the crates that reach CUDA contains it: also if only NVML, a framework with CUDA in it or
+    /// a build script does.
+    pub fn is_listed(&self) -> bool {
+        self.tool || self.reaches_cuda() || self.assumed.is_some() || self.link_mode() != Mode::None
     }
 
     /// How it reaches its libraries.
