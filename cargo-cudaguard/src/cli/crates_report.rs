@@ -57,7 +57,7 @@ fn describe(one: &CrateUse) -> String {
     let mut parts = Vec::new();
     if let Some(level) = &one.level {
         parts.push(format!("bindings for CUDA {} ({})", level.value, level.by));
-    } else if one.of.table_row().is_some_and(|row| row.level.is_some()) {
+    } else if one.of.table_row().is_some_and(|row| row.level.is_some() || row.header_level.is_some()) {
         parts.push("bindings for an unknown CUDA version".to_owned());
     }
     if let Some(library) = &one.library {

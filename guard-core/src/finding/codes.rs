@@ -712,6 +712,9 @@ words! {
     CrateStopsNoCompilerAtAll CrateStops "{crate}"
         "{crate} asks nvcc for the release, and there is none in PATH.\ncrate:\t{way}"
         "install a toolkit, or set CUDARC_CUDA_VERSION";
+    CrateStopsNoHeaders CrateStops "{crate}"
+        "{crate} needs the headers of CUDA {min} or newer, and its build script finds none and stops.\ncrate:\t{way}\nfound:\t{found_cuda} ({by})\nlooks in:\t{places}\ntoolkit:\t{toolkit}"
+        "set {variable} to the root of a toolkit of CUDA {min} or newer";
     CrateStopsNoLibraries CrateStops "{crate}"
         "{crate} finds no CUDA where it looks, and its build script stops.\ncrate:\t{way}\nlooks in:\t{places}\ntoolkit:\t{toolkit}"
         "set CUDA_LIBRARY_PATH={root}";

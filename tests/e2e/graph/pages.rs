@@ -229,6 +229,15 @@ fn describe(page: &mut String, row: &CrateRow) {
             ),
         );
     }
+    if let Some(rule) = &row.header_level {
+        let text = format!(
+            "cuda.h of the first of {}, CUDA {} or newer; `{}` names the only directory below `targets/`",
+            code(&rule.roots),
+            rule.oldest,
+            rule.target
+        );
+        line("CUDA level", text);
+    }
     match &row.library {
         Some(LibraryRule::Fixed { feature, major, has, lacks, symbol }) => line(
             "cuDNN level",

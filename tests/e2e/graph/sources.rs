@@ -69,6 +69,12 @@ fn check(row: &CrateRow, folder: &Path) {
         let levels: Vec<CudaVersion> = manifest.lines().filter_map(level).collect();
         assert!(levels.contains(&CudaVersion::new(12, 8)), "{} {}: {levels:?}", row.name, row.read);
     }
+    if let Some(rule) = &row.header_level {
+        told("variable", &rule.target);
+        let oldest = format!("MIN_CUDA_VERSION: u32 = {};", rule.oldest.to_int());
+        told("oldest release", &oldest);
+        rule.roots.iter().for_each(|root| told("root", root.trim_start_matches('$')));
+    }
     match &row.library {
         Some(LibraryRule::Fixed { feature: name, symbol, .. }) => {
             feature(name);

@@ -332,6 +332,13 @@ fn check_build_script(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<
         }
         Stopped::NoCompiler if root.is_some() => (MessageTemplate::CrateStopsNoCompiler, values),
         Stopped::NoCompiler => (MessageTemplate::CrateStopsNoCompilerAtAll, values),
+        Stopped::NoHeaders { oldest, found, roots } => {
+            let values = values.with("min", oldest).with("places", roots.join(", "));
+            let values = values.with_known("found_cuda", found.as_ref().map(|(release, _)| release));
+            let by = found.as_ref().map(|(_, by)| by);
+            let variable = roots.first().and_then(|root| root.strip_prefix('$'));
+            (MessageTemplate::CrateStopsNoHeaders, values.with_known("by", by).with_known("variable", variable))
+        }
         Stopped::NoLibraries { places } => {
             let none = MessageTemplate::CrateStopsNoLibrariesAtAll;
             let words = if root.is_some() { MessageTemplate::CrateStopsNoLibraries } else { none };

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Crate;
-use super::table::{LevelRule, LibraryRule, Mode};
+use super::table::{HeaderLevelRule, LevelRule, LibraryRule, Mode};
 use cudaguard::internal::arch::{Arch, Suffix, Target};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::tables::Cc;
@@ -103,6 +103,15 @@ pub enum Stopped {
     },
     /// It reads the release from nvcc, and `PATH` contains none.
     NoCompiler,
+    /// It generates its bindings from `cuda.h`, and no toolkit that it searches has one of an accepted release.
+    NoHeaders {
+        /// The oldest release that it accepts.
+        oldest: CudaVersion,
+        /// The release and the source of the toolkit that a variable names, if that is too old.
+        found: Option<(CudaVersion, String)>,
+        /// The searched roots.
+        roots: Vec<String>,
+    },
     /// Its library search finds nothing.
     NoLibraries {
         /// The searched places.
@@ -170,6 +179,12 @@ impl CrateDetector<'_> {
                 Err(stopped) => found.stopped = Some(stopped),
             }
         }
+        if let Some(rule) = &row.header_level {
+            match self.detect_header_level(rule) {
+                Ok(level) => found.level = Some(level),
+                Err(stopped) => found.stopped = Some(stopped),
+            }
+        }
         if let Some(rule) = &row.library {
             match self.detect_library_level(of, rule) {
                 Ok(library) => found.library = library,
@@ -228,6 +243,41 @@ impl CrateDetector<'_> {
                 }
             }
         }
+    }
+
+    /// Searches for `cuda.h` as `cuda-bindings` does (`build.rs:144-277` of 0.5.0).
+    fn detect_header_level(&self, rule: &HeaderLevelRule) -> Result<Level, Stopped> {
+        let tree = self.env.var(&rule.target).filter(|tree| !tree.trim().is_empty());
+        let trees: &[&str] = if self.toolchain.target.starts_with("aarch64") {
+            &["sbsa-linux", "aarch64-linux"]
+        } else {
+            &["x86_64-linux"]
+        };
+        let folders: Vec<String> = match tree {
+            Some(tree) => vec![format!("targets/{tree}/include")],
+            None => {
+                let below = trees.iter().map(|tree| format!("targets/{tree}/include"));
+                std::iter::once("include".to_owned()).chain(below).collect()
+            }
+        };
+        let mut too_old = None;
+        for root in &rule.roots {
+            let Some(path) = self.expand_place(root) else { continue };
+            let file = folders.iter().map(|folder| path.join(folder).join("cuda.h")).find(|file| file.is_file());
+            let release = file.as_deref().and_then(cudaguard::internal::toolchain::cuda_h_release);
+            let by = format!("cuda.h of {} ({})", path.display(), place_source(root));
+            match release {
+                Some(value) if value >= rule.oldest => {
+                    return Ok(DetectedLevel { value, by, chosen: Chosen::Found });
+                }
+                Some(value) if root.starts_with('$') => too_old = Some((value, by)),
+                _ => {}
+            }
+            if root.starts_with('$') {
+                break;
+            }
+        }
+        Err(Stopped::NoHeaders { oldest: rule.oldest, found: too_old, roots: rule.roots.clone() })
     }
 
     fn detect_library_level(&self, of: &Crate, rule: &LibraryRule) -> Result<Option<LibraryLevel>, Stopped> {
@@ -501,6 +551,31 @@ mod tests {
         let features = ["cuda-13000", "cudnn-version-from-build-system", "fallback-latest"];
         let found = at(one("cudarc", "0.19.10", &features), folder.0.path(), &variables);
         assert_eq!(found.library.unwrap().value, (9, Some(21)));
+    }
+
+    #[test]
+    fn header_level_follows_crate_order() {
+        let folder = CrateDir::new();
+        for (place, number) in
+            [("a/include", "13020"), ("b/include", "12080"), ("c/targets/x86_64-linux/include", "13050")]
+        {
+            folder.file(&format!("{place}/cuda.h"), &format!("#define CUDA_VERSION {number}\n"));
+        }
+        folder.file("usr/local/cuda/include/cuda.h", "#define CUDA_VERSION 12040\n");
+        folder.file("opt/cuda/include/cuda.h", "#define CUDA_VERSION 13000\n");
+        let [a, b, c] = ["a", "b", "c"].map(|name| folder.0.path().join(name).display().to_string());
+        let found = |variables: &[(&str, &str)]| at(one("cuda-bindings", "0.5.0", &[]), folder.0.path(), variables);
+        let level = |variables: &[(&str, &str)]| found(variables).level.map(|level| level.value.to_string());
+        assert_eq!(level(&[("CUDA_TOOLKIT_PATH", &a), ("CUDA_HOME", &c)]).as_deref(), Some("13.2"));
+        assert_eq!(level(&[("CUDA_HOME", &c)]).as_deref(), Some("13.5"));
+        let tree = ("CUDA_TOOLKIT_TARGET_DIR", "x86_64-linux");
+        assert_eq!(level(&[("CUDA_HOME", &c), tree]).as_deref(), Some("13.5"));
+        // The directory below targets/ is the only candidate then, and a variable ends the search.
+        assert_eq!(level(&[("CUDA_HOME", &a), tree]), None);
+        // A usual directory with an older toolkit is skipped.
+        assert_eq!(level(&[]).as_deref(), Some("13.0"));
+        let Some(Stopped::NoHeaders { found, .. }) = found(&[("CUDA_TOOLKIT_PATH", &b)]).stopped else { panic!() };
+        assert_eq!(found.map(|(release, _)| release), Some(CudaVersion::new(12, 8)));
     }
 
     #[test]

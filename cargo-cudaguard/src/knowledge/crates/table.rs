@@ -25,6 +25,8 @@ pub struct CrateRow {
     pub about: String,
     /// How it selects the CUDA release of its bindings.
     pub level: Option<LevelRule>,
+    /// Where it reads the CUDA release of its bindings from, if it generates them.
+    pub header_level: Option<HeaderLevelRule>,
     /// How it selects the cuDNN release of its bindings.
     pub library: Option<LibraryRule>,
     /// How it reaches libraries, by feature (empty: without any). The first enabled feature decides.
@@ -66,6 +68,17 @@ pub struct LevelRule {
     pub nvcc: String,
     /// The feature that selects the newest known release if there is no nvcc.
     pub newest: Option<String>,
+}
+
+/// How a crate selects the `cuda.h` from which it generates its bindings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderLevelRule {
+    /// The roots of toolkits, in order. A variable that is set ends the search.
+    pub roots: Vec<String>,
+    /// The variable that names the only directory below `targets/` with headers.
+    pub target: String,
+    /// The oldest release that it accepts.
+    pub oldest: CudaVersion,
 }
 
 /// How a crate selects its cuDNN level.
@@ -287,6 +300,7 @@ pub fn parse_table(text: &str) -> Result<CrateTable, String> {
 }
 
 const KEYS: [&str; 21] = [
+    "header_level",
     "name",
     "versions",
     "read",
@@ -307,7 +321,6 @@ const KEYS: [&str; 21] = [
     "reruns",
     "tells",
     "source",
-    "",
 ];
 
 fn crate_row(row: &DataEntry<'_>) -> Result<CrateRow, String> {
@@ -319,6 +332,14 @@ fn crate_row(row: &DataEntry<'_>) -> Result<CrateRow, String> {
             features: rule.string_of("features")?,
             nvcc: rule.string_of("nvcc")?,
             newest: rule.optional_text("newest")?,
+        })
+    });
+    let header_level = row.inner_table("header_level")?.map(|rule| {
+        rule.check_known_keys(&["roots", "target", "oldest"])?;
+        Ok::<_, String>(HeaderLevelRule {
+            roots: rule.strings_of("roots")?,
+            target: rule.string_of("target")?,
+            oldest: rule.parsed_value("oldest")?,
         })
     });
     let library = row.inner_table("cudnn")?.map(|rule| {
@@ -375,6 +396,7 @@ fn crate_row(row: &DataEntry<'_>) -> Result<CrateRow, String> {
         date: row.string_of("date")?,
         about: row.string_of("about")?,
         level: level.transpose()?,
+        header_level: header_level.transpose()?,
         library: library.transpose()?,
         modes: modes.collect::<Result<_, _>>()?,
         libraries: row.pairs_of("libraries")?,
@@ -433,6 +455,18 @@ mod tests {
             ("nonsense", None),
         ] {
             assert_eq!(find_row("cudarc", version).map(|row| row.read.as_str()), read, "{version}");
+        }
+        for (name, version, read) in [
+            ("torch-sys", "0.17.0", "0.17.0"),
+            ("torch-sys", "0.22.0", "0.26.0"),
+            ("ort", "2.0.0-rc.15", "2.0.0-rc.15"),
+            ("ort-sys", "2.0.0-rc.12", "2.0.0-rc.12"),
+            ("ort-sys", "2.0.0-rc.14", "2.0.0-rc.15"),
+            ("whisper-rs-sys", "0.13.1", "0.15.0"),
+            ("llama-cpp-sys-2", "0.1.122", "0.1.161"),
+            ("cuda-bindings", "0.5.0", "0.5.0"),
+        ] {
+            assert_eq!(find_row(name, version).map(|row| row.read.as_str()), Some(read), "{name} {version}");
         }
         assert!(find_row("ort", "2.0.0-rc.10").is_some() && find_row("ort", "2.0.0-rc.9").is_none());
         assert!(find_row("cuda-runtime-sys", "0.3.0-alpha.1").is_some());
