@@ -156,7 +156,7 @@ codes! {
         "Without CUDA_COMPUTE_CAP, cudaforge and bindgen_cuda query nvidia-smi for the first GPU of the building machine and compile for it alone. [gpu] fleet in cudaguard.toml lists GPUs that this does not support.\nWhat to do: set CUDA_COMPUTE_CAP, and build once for each generation of the fleet.";
     159 CrateStops Warning Informs 255
         "a crate's build script would stop"
-        "The crate does not know the toolkit or cuDNN in use (`Unsupported cuda toolkit version`), or does not search its directory. Its build script would panic.\nWhat to do: update the crate, select a version that it knows (CUDARC_CUDA_VERSION), or set the variable that it reads.";
+        "The crate does not know the toolkit or cuDNN in use (`Unsupported cuda toolkit version`), or does not search its directory. Or it compiles for the GPU of the building machine, and nvidia-smi reports none. Its build script would fail.\nWhat to do: update the crate, select a version that it knows (CUDARC_CUDA_VERSION), or set the variable that it reads (CUDA_COMPUTE_CAP).";
     170 GuardNotLinked Error Refuses 255
         "the linked file does not contain its guard"
         "CMake linked the two objects of the guard into this file, and the linker discarded them, or a later step removed the note. The program would start on any machine, and its build facts are lost.\nWhat to do: check whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy). Link the objects unchanged.";
@@ -715,6 +715,9 @@ words! {
     CrateStopsNoHeaders CrateStops "{crate}"
         "{crate} needs the headers of CUDA {min} or newer, and its build script finds none and stops.\ncrate:\t{way}\nfound:\t{found_cuda} ({by})\nlooks in:\t{places}\ntoolkit:\t{toolkit}"
         "set {variable} to the root of a toolkit of CUDA {min} or newer";
+    CrateStopsNoGpu CrateStops "{crate}"
+        "the build script of {package} compiles for the GPU that nvidia-smi reports, and stops: {why}.\ncrate:\t{way}"
+        "set {variable} to the compute capability of the GPUs that run the program, for example {variable}=90";
     CrateStopsNoLibraries CrateStops "{crate}"
         "{crate} finds no CUDA where it looks, and its build script stops.\ncrate:\t{way}\nlooks in:\t{places}\ntoolkit:\t{toolkit}"
         "set CUDA_LIBRARY_PATH={root}";

@@ -11,6 +11,7 @@ pub(crate) fn tests() -> Vec<Test> {
         single_arch_for_fleet_is_refused,
         narrowed_arch_is_refused,
         builder_gpu_for_fleet_is_refused,
+        builder_without_gpu_is_reported,
         arch_suffix_change_is_reported,
         nvcc_and_headers_mismatch_is_refused,
         unused_nvcc_is_refused,
@@ -27,17 +28,13 @@ fn candle_as_documented_has_no_findings() {
     for graph in ["candle-0.11", "candle-0.9"] {
         let tree = Tree::recorded("candle", graph);
         let cudnn = tree.beside("cudnn-9.15");
-        for (release, cap) in [("13.0", Some("80")), ("12.8", Some("86")), ("12.4", Some("90a")), ("13.0", None)] {
+        for (release, cap) in [("13.0", "80"), ("12.8", "86"), ("12.4", "90a")] {
             let said = tree.passes(|arguments| {
                 let call = tree.call(release, arguments).env("CUDNN_PATH", &cudnn);
-                let call = call.env("CUDA_PATH", tree.beside(&format!("cuda-{release}")));
-                match cap {
-                    Some(cap) => call.env("CUDA_COMPUTE_CAP", cap),
-                    None => call,
-                }
+                call.env("CUDA_PATH", tree.beside(&format!("cuda-{release}"))).env("CUDA_COMPUTE_CAP", cap)
             });
             // Findings of `check` about the toolchain (an arch without PTX) do not concern crates.
-            assert!(!said.contains("[CG15"), "{graph} with {release} and {cap:?}:\n{said}");
+            assert!(!said.contains("[CG15"), "{graph} with {release} and {cap}:\n{said}");
         }
     }
 }
@@ -74,6 +71,21 @@ fn builder_gpu_for_fleet_is_refused() {
         "#!/bin/sh\ncase \"$*\" in *noheader*) ;; *) echo compute_cap ;; esac\necho 8.9\n",
     );
     tree.refused("builders-gpu", |_, arguments| tree.call("13.0", arguments));
+}
+
+/// The build script of candle-kernels fails without CUDA_COMPUTE_CAP if nvidia-smi reports no GPU.
+fn builder_without_gpu_is_reported() {
+    let said = ["candle-0.11", "candle-0.9"].map(|graph| {
+        let tree = Tree::recorded("no-gpu", graph);
+        tree.write("cudaguard.toml", FLEET);
+        program(&tree.beside("cuda-13.0/bin/nvidia-smi"), "#!/bin/sh\necho 'No devices were found' >&2\nexit 6\n");
+        let said = tree.passes(|arguments| tree.call("13.0", arguments));
+        let named = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "75"));
+        assert!(!named.contains("CG159"), "{named}");
+        let ours = said.split_inclusive('\n').skip_while(|line| !line.contains("CG159")).take(3).collect::<String>();
+        format!("# {graph}\n{ours}")
+    });
+    snapshot::check("graph/builder-without-gpu", &said.concat());
 }
 
 fn arch_suffix_change_is_reported() {

@@ -339,6 +339,12 @@ fn check_build_script(toolchain: &Toolchain, one: &CrateUse, findings: &mut Vec<
             let variable = roots.first().and_then(|root| root.strip_prefix('$'));
             (MessageTemplate::CrateStopsNoHeaders, values.with_known("by", by).with_known("variable", variable))
         }
+        Stopped::NoGpu { variable, why } => {
+            // The crate whose kernels are compiled.
+            let package = if one.of.tool { one.of.calling_crate() } else { &one.of.name };
+            let values = values.with("package", package).with("variable", variable).with("why", why);
+            (MessageTemplate::CrateStopsNoGpu, values)
+        }
         Stopped::NoLibraries { places } => {
             let none = MessageTemplate::CrateStopsNoLibrariesAtAll;
             let words = if root.is_some() { MessageTemplate::CrateStopsNoLibraries } else { none };

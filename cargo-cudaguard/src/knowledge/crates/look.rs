@@ -112,6 +112,13 @@ pub enum Stopped {
         /// The searched roots.
         roots: Vec<String>,
     },
+    /// It compiles for the GPU that nvidia-smi reports, and nvidia-smi reports none.
+    NoGpu {
+        /// The variable that would name one.
+        variable: String,
+        /// Why nvidia-smi reports none.
+        why: String,
+    },
     /// Its library search finds nothing.
     NoLibraries {
         /// The searched places.
@@ -194,7 +201,10 @@ impl CrateDetector<'_> {
         found.compiler = self.detect_compiler(&row.nvcc);
         found.headers = self.detect_headers(&row.headers, row.headers_for.iter().any(|one| one == of.calling_crate()));
         if let Some(rule) = &row.arch {
-            found.arch = self.detect_arch(&rule.variable, rule.suffix);
+            match self.detect_arch(&rule.variable, rule.suffix) {
+                Ok(arch) => found.arch = arch,
+                Err(why) => found.stopped = Some(Stopped::NoGpu { variable: rule.variable.clone(), why }),
+            }
         }
         if !row.stops_without_link.is_empty() && !self.has_libraries(&row.link) {
             found.stopped = Some(Stopped::NoLibraries { places: row.link.clone() });
@@ -356,17 +366,21 @@ impl CrateDetector<'_> {
         })
     }
 
-    fn detect_arch(&self, variable: &str, suffix: bool) -> Option<ArchUse> {
+    /// Returns the architecture, or the reason why nvidia-smi reports no GPU.
+    fn detect_arch(&self, variable: &str, suffix: bool) -> Result<Option<ArchUse>, String> {
         let Some(text) = self.env.var(variable) else {
-            let gpus = if self.ask_gpu { Some(Toolchain::gpus_here(self.env)) } else { None };
-            let gpus = gpus.and_then(|gpus| match gpus {
-                Native::Gpus(gpus) => Some(gpus.value),
-                Native::Unknown(_) => None,
-            });
-            return Some(ArchUse::BuildSystem { variable: variable.to_owned(), gpus, suffix });
+            if Toolchain::in_path(self.env, "nvidia-smi").is_none() {
+                return Err("there is no nvidia-smi in PATH".to_owned());
+            }
+            let gpus = match self.ask_gpu.then(|| Toolchain::gpus_here(self.env)) {
+                Some(Native::Gpus(gpus)) => Some(gpus.value),
+                Some(Native::Unknown(why)) => return Err(why),
+                None => None,
+            };
+            return Ok(Some(ArchUse::BuildSystem { variable: variable.to_owned(), gpus, suffix }));
         };
-        let arch = if suffix { with_suffix(&text)? } else { Arch::without_suffix(text.parse().ok()?) };
-        Some(ArchUse::Named { arch, variable: variable.to_owned(), text })
+        let arch = if suffix { with_suffix(&text) } else { text.parse().ok().map(Arch::without_suffix) };
+        Ok(arch.map(|arch| ArchUse::Named { arch, variable: variable.to_owned(), text }))
     }
 
     /// Returns true if any of these places has the libraries of a toolkit, as `find_cuda_helper` searches for them.
@@ -643,6 +657,23 @@ mod tests {
             assert_eq!(arch("bindgen_cuda", text).as_deref(), by_bindgen, "{text}");
         }
         assert_eq!(with_suffix("é"), None);
+    }
+
+    #[test]
+    fn builder_without_gpu_stops_the_script() {
+        let folder = CrateDir::new();
+        let stopped = |name: &str, version: &str, variables: &[(&str, &str)]| {
+            at(one(name, version, &[]), folder.0.path(), variables).stopped
+        };
+        let nowhere = ("PATH", "/nowhere");
+        for (name, version) in [("cudaforge", "0.1.6"), ("bindgen_cuda", "0.1.6")] {
+            let Some(Stopped::NoGpu { variable, .. }) = stopped(name, version, &[nowhere]) else { panic!("{name}") };
+            assert_eq!(variable, "CUDA_COMPUTE_CAP");
+            assert_eq!(stopped(name, version, &[nowhere, ("CUDA_COMPUTE_CAP", "90")]), None);
+        }
+        folder.nvcc("bin/nvidia-smi", "none");
+        let path = folder.0.path().join("bin").display().to_string();
+        assert_eq!(stopped("cudaforge", "0.1.6", &[("PATH", &path)]), None);
     }
 
     #[test]

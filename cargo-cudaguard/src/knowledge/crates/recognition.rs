@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use cudaguard::internal::vendor::{CUDNN, is_nvidias};
 
+/// The name of cudaguard's own packages contains this.
+const OWN_NAME: &str = "cudaguard";
+
 /// Returns true if the name of a package suggests that it uses CUDA. cudaguard itself does not count.
 pub fn is_cuda_name(name: &str) -> bool {
-    let named = || name.contains("cuda") || name.contains(CUDNN.key) || name.split(['-', '_']).any(is_nvidias);
-    !name.contains("cudaguard") && named()
+    !name.contains(OWN_NAME)
+        && (name.contains("cuda") || name.contains(CUDNN.key) || name.split(['-', '_']).any(is_nvidias))
 }
 
 /// Returns the reason to assume that a crate uses CUDA: its build script links libraries of NVIDIA, or its name.
@@ -20,6 +23,9 @@ pub fn cuda_evidence(
     declared: impl IntoIterator<Item = impl AsRef<str>>,
 ) -> Option<String> {
     let is_cuda_feature = |feature: &str| is_nvidias(feature) || feature.split(['-', '_']).any(is_nvidias);
+    if name.contains(OWN_NAME) {
+        return None;
+    }
     let optional = declared.into_iter().any(|feature| is_cuda_feature(feature.as_ref()));
     if optional && !features.iter().any(|feature| is_cuda_feature(feature)) {
         return None;
@@ -89,6 +95,7 @@ mod tests {
     #[test]
     fn crate_names_are_recognized() {
         assert_eq!(evidence("my-cudnn-bindings", None, &[], &["std"]), Some("its name".to_owned()));
+        assert_eq!(evidence("cudaguard", Some("Command::new(\"nvcc\")"), &[], &[]), None);
         for name in ["serde", "cudaguard", "cudaguard-build", "curl", "zstd-sys"] {
             assert_eq!(evidence(name, None, &[], &[]), None, "{name}");
         }
