@@ -77,6 +77,7 @@ pub fn check_linked(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -
     driver_fleet(policy, manifest, linked, &mut findings);
     check_cudart(manifest, linked, &mut findings);
     check_library(policy, manifest, linked, &mut findings);
+    check_torch(linked, &mut findings);
     findings.sort_by_key(|finding| finding.code);
     findings
 }
@@ -467,6 +468,18 @@ fn check_library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, find
         );
         findings.push(linked.by.choose(words.0, words.1, words.2).to_finding(&values.with("built", recorded.version)));
     }
+}
+
+/// Reports a libtorch whose CUDA part the linker dropped.
+fn check_torch(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    let Some(torch) = &linked.seen.torch_cuda else { return };
+    let values = Values::default().with("file", linked.name).with("library", &torch.library);
+    let words = linked.by.choose(
+        MessageTemplate::TorchWithoutCuda,
+        MessageTemplate::TorchWithoutCudaCMake,
+        MessageTemplate::TorchWithoutCudaOptions,
+    );
+    findings.push(words.to_finding(&values.with("path", torch.path.display())));
 }
 
 /// Checks a program that links this library, which contains a cudart, against the oldest driver of the fleet.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::binary::file::Binary;
+use crate::linked::torch;
 use cudaguard::internal::vendor::{CUDART, CUDNN, NVML, is_nvidias};
 
 /// Directories in the order of the linker.
@@ -63,11 +64,12 @@ pub(crate) fn names_cuda(argument: &str) -> bool {
     argument.split(',').any(names)
 }
 
-/// Returns true if a directory that a build script names contains the libraries of a CUDA toolkit, driver or cuDNN.
+/// Returns true if a directory that a build script names contains the libraries of a CUDA toolkit, driver, cuDNN or
+/// libtorch with CUDA.
 /// System directories are not evidence, because programs without CUDA name them, too.
 pub(crate) fn has_cuda(dir: &Path) -> bool {
     let files = ["libcudart.so", "libcudart_static.a", "libcuda.so", "libcudnn.so"];
-    !is_of_system(dir) && files.iter().any(|file| dir.join(file).exists())
+    !is_of_system(dir) && (files.iter().any(|file| dir.join(file).exists()) || torch::cuda_part(dir).is_some())
 }
 
 fn is_of_system(dir: &Path) -> bool {

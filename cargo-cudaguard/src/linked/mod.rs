@@ -6,3 +6,4 @@ pub(crate) mod kernel_ownership;
 pub(crate) mod linker;
 pub mod lock;
 pub mod seal;
+pub mod torch;

@@ -35,6 +35,7 @@ use crate::cli::report::{self, Level};
 use crate::cli::signals;
 use crate::commands::inspect;
 use crate::linked::linker;
+use crate::linked::torch::UnloadedTorchCuda;
 use arguments::{RustcArgs, expand_arg_files};
 
 /// A call by cargo: the compiler and its arguments.
@@ -374,7 +375,8 @@ impl<'a> CrateBuild<'a> {
     /// declares that it does.
     fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
         let has_nothing = pipeline::has_nothing(&self.of.build_inputs(), policy, binary, kernels)?;
-        Ok(has_nothing && !linker::need_cuda(&binary.needed, &self.unit.searched))
+        let (needed, searched) = (&binary.needed, &self.unit.searched);
+        Ok(has_nothing && !linker::need_cuda(needed, searched) && UnloadedTorchCuda::detect(needed, searched).is_none())
     }
 
     /// Records a target that does not use CUDA.

@@ -127,6 +127,9 @@ codes! {
     146 CudnnHeadersUnknown Warning Informs 255
         "the linked file needs cuDNN, but its headers are not known"
         "A program needs the cuDNN of the headers that it was compiled with. No usual directory contains them; a build script may name the directory with -I, which no object records. cudaguard also reads compiler dependency lists (-MD), debug info, headers that the script announces to cargo, and bindgen's bindings. None of them names the headers here. Headers and library come in one package, so the manifest records the release of the linked library (known = \"linked\"). If this is unknown too, it records the first release with all bound functions (known = \"symbols\").\nWhat to do: set CUDNN_INCLUDE_DIR to the directory of the headers, or CPATH if the compiler uses it to find them. Or name their version in cudaguard.toml: [cudnn] built = \"9.1\".";
+    147 TorchWithoutCuda Warning Informs 255
+        "the linked file loads libtorch without its CUDA part"
+        "The directory of libtorch contains libtorch_cuda.so. It registers PyTorch's CUDA functions when it is loaded, and no other code calls a function in it. The linker therefore drops it (--as-needed, the default of rustc and of many distributions). The program starts, and torch::cuda::is_available() returns false on every machine.\nWhat to do: link with -Wl,--no-as-needed and -ltorch_cuda. If the program is meant for the CPU, link a libtorch without CUDA, or allow the finding.";
     150 CrateForOtherCuda Error Refuses 255
         "a crate has bindings for another CUDA than the toolkit in use"
         "A feature, a variable or the nvcc in PATH determines the CUDA version of the bindings in crates such as cudarc. If libraries of another major are linked, structs and functions do not match: calls fail, or results are wrong. For libraries that a crate opens by name at run time this is a warning, because the machine may have other ones.\nWhat to do: set the crate to the toolkit's version (the message names the line or variable), or build with the matching toolkit.";
@@ -643,6 +646,15 @@ words! {
     CudnnHeadersUnknownOptions CudnnHeadersUnknown "{file}"
         "{file} is linked to {library}, but nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
         "name the folder of the headers with --include";
+    TorchWithoutCuda TorchWithoutCuda "{file}"
+        "{file} needs {library}, but nothing that it loads needs libtorch_cuda: its PyTorch code runs on the CPU only.\nhas CUDA:\t{path}"
+        "keep the library: in the build script of the program, print cargo:rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda";
+    TorchWithoutCudaCMake TorchWithoutCuda "{file}"
+        "{file} needs {library}, but nothing that it loads needs libtorch_cuda: its PyTorch code runs on the CPU only.\nhas CUDA:\t{path}"
+        "keep the library: add -Wl,--no-as-needed to target_link_options of the target and link torch_cuda, or link TORCH_LIBRARIES of find_package(Torch)";
+    TorchWithoutCudaOptions TorchWithoutCuda "{file}"
+        "{file} needs {library}, but nothing that it loads needs libtorch_cuda: its PyTorch code runs on the CPU only.\nhas CUDA:\t{path}"
+        "keep the library: add -Wl,--no-as-needed -ltorch_cuda to the linker's options";
     CrateForOtherCuda CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "{crate} knows no CUDA {toolkit_cuda}: update it ({named_in})";

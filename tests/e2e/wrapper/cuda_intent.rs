@@ -20,6 +20,8 @@ pub(crate) fn tests() -> Vec<Test> {
         tests_linking_cuda_are_checked,
         #[slow]
         declared_cuda_warns_of_variables,
+        #[slow]
+        dropped_torch_cuda_is_reported,
     ]
 }
 
@@ -186,4 +188,63 @@ fn declared_cuda_warns_of_variables() {
     project.touch("build.rs");
     let refused = call(project.cargo(["build", "--release"])).run().expect(101);
     assert!(refused.stderr.contains("error[CG126]: "), "{refused}");
+}
+
+/// Returns a program that links libraries with the names of libtorch's, as torch-sys does: libtorch needs both parts, and
+/// the program calls a function of the CPU part only. `more` is added to the build script.
+fn linking_torch(name: &str, parts: &[&str], more: &str) -> Fixture {
+    let count = parts.len();
+    let script = format!(
+        r#"fn main() {{
+    let out = std::env::var("OUT_DIR").unwrap();
+    let library = |name: &str, source: &str, needs: &[&str]| {{
+        let file = format!("{{out}}/lib{{name}}.so");
+        std::fs::write(format!("{{out}}/{{name}}.c"), source).unwrap();
+        let mut call = std::process::Command::new("cc");
+        call.args(["-shared", "-fPIC", "-Wl,--no-as-needed", "-o", &file, &format!("{{out}}/{{name}}.c"), "-L", &out]);
+        call.arg(format!("-Wl,-soname,lib{{name}}.so")).args(needs);
+        assert!(call.status().unwrap().success());
+    }};
+    library("torch_cpu", "int add(int a, int b) {{ return a + b; }}", &[]);
+    for name in {parts:?} as [&str; {count}] {{
+        library(name, "", &["-ltorch_cpu"]);
+    }}
+    let needs: Vec<String> = ({parts:?} as [&str; {count}]).iter().map(|name| format!("-l{{name}}")).collect();
+    let needs: Vec<&str> = needs.iter().map(String::as_str).chain(["-ltorch_cpu"]).collect();
+    library("torch", "", &needs);
+    println!("cargo:rustc-link-search=native={{out}}");
+    for name in ({parts:?} as [&str; {count}]).iter().chain(&["torch_cpu", "torch"]) {{
+        println!("cargo:rustc-link-lib={{name}}");
+    }}
+    {more}
+}}
+"#
+    );
+    let main = "extern \"C\" {\n    fn add(a: i32, b: i32) -> i32;\n}\nfn main() {\n    println!(\"{}\", unsafe { add(1, 2) });\n}\n";
+    Fixture::without_policy(
+        name,
+        &[
+            ("Cargo.toml", &package("app", "build = \"script.rs\"\n[workspace]\n")),
+            ("script.rs", &script),
+            ("src/main.rs", main),
+        ],
+    )
+}
+
+fn dropped_torch_cuda_is_reported() {
+    let build = |fixture: &Fixture| fixture.guard(["build", "--release"]).run().success().stderr;
+    let dropped = linking_torch("torch-dropped", &["torch_cuda"], "");
+    for _ in 0..2 {
+        let said = build(&dropped);
+        assert!(said.contains("warning[CG147]: app needs libtorch_cpu.so, but"), "{said}");
+    }
+    let keep = |name: &str| format!("println!(\"cargo:rustc-link-arg=-Wl,--no-as-needed,-l{name}\");");
+    // Directly, and through libtorch.so.
+    for name in ["torch_cuda", "torch"] {
+        let said = build(&linking_torch("torch-kept", &["torch_cuda"], &keep(name)));
+        assert!(!said.contains("CG147"), "{name}: {said}");
+    }
+    // A libtorch for the CPU has no CUDA part.
+    let said = build(&linking_torch("torch-cpu", &[], ""));
+    assert!(!said.contains("CG147"), "{said}");
 }

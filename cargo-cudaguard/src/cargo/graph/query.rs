@@ -77,7 +77,7 @@ pub(super) struct GraphQuery<'a> {
     /// Set if a `Cargo.lock` exists.
     pub(super) locked: bool,
     /// Set if the lock names a package that could use CUDA, or does not exist. Otherwise nothing is downloaded.
-    named: bool,
+    pub(super) named: bool,
     /// Set if cargo may write `Cargo.lock`.
     pub(super) builds: bool,
 }

@@ -52,6 +52,7 @@ static NOTHING: LinkEvidence = LinkEvidence {
     cudart_named: None,
     cudart_taken: None,
     library_taken: None,
+    torch_cuda: None,
     host: None,
 };
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::{Evidence, HostCode};
 use crate::binary::file::Binary;
 use crate::binary::kernels::{ImageForm, Kernels, Known};
+use crate::linked::torch::UnloadedTorchCuda;
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::toolchain::{LibraryFile, Toolchain};
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
@@ -24,6 +25,8 @@ pub struct LinkEvidence {
     pub cudart_taken: Option<(CudaVersion, PathBuf)>,
     /// The cuDNN that the linker resolved.
     pub library_taken: Option<LibraryFile>,
+    /// The CUDA part of the linked libtorch, if the file does not load it.
+    pub torch_cuda: Option<UnloadedTorchCuda>,
     /// Compilers of the host code in this build's outputs; `None` if they were not examined.
     pub host: Option<HostCode>,
 }
@@ -65,6 +68,7 @@ impl LinkEvidence {
         }
         let library = binary.needed.iter().find(|name| CUDNN.is_named(name));
         seen.library_taken = library.and_then(|soname| Toolchain::library_taken(soname, searched));
+        seen.torch_cuda = UnloadedTorchCuda::detect(&binary.needed, searched);
         // Kernels and cudart may be from different toolkits, because objects were reused after the toolkit was changed.
         if !recorded.is_some_and(|release| seen.shows_only(release)) && !seen.kernels.is_empty() {
             let own = own(binary.data());
