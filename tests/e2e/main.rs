@@ -18,6 +18,7 @@ mod readme;
 mod rebuilds;
 mod recipes;
 mod record;
+mod release;
 mod requirements;
 mod scenes;
 mod symptoms;
@@ -50,6 +51,7 @@ fn main() {
         ("rebuilds", rebuilds::tests()),
         ("recipes", recipes::tests()),
         ("record", record::tests()),
+        ("release", release::tests()),
         ("requirements", requirements::tests()),
         ("scenes", scenes::tests()),
         ("symptoms", symptoms::tests()),

@@ -368,7 +368,44 @@ pub(crate) struct VerifyOptions {
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
+    gate: GateOptions,
+    #[command(flatten)]
     format: Format<Output>,
+}
+
+/// Requirements of a release.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Requirements of a release")]
+pub(crate) struct GateOptions {
+    /// Require this code in each file with kernels: 80,90,120+ptx
+    #[arg(long, value_name = "ARCHS", conflicts_with = "fleet")]
+    pub(crate) archs: Vec<String>,
+    /// Reject files that need a newer driver than this branch or release: 525
+    #[arg(long, value_name = "RELEASE", conflicts_with = "fleet")]
+    pub(crate) driver_floor: Option<String>,
+    /// Reject files that need a newer cuDNN than this one: 9.1
+    #[arg(long, value_name = "VERSION", conflicts_with = "fleet")]
+    pub(crate) cudnn_floor: Option<String>,
+    /// Reject files that use CUDA and are not guarded
+    #[arg(long, conflicts_with = "fleet")]
+    pub(crate) guarded: bool,
+    /// Reject partial coverage, unknown facts and parts that were not examined
+    #[arg(long, conflicts_with = "fleet")]
+    pub(crate) strict: bool,
+    /// Exclude files that match this glob from --archs and --guarded
+    #[arg(long, value_name = "GLOB", conflicts_with = "fleet")]
+    pub(crate) except: Vec<String>,
+    /// Read the requirements from this cudaguard.toml or pyproject.toml
+    #[arg(long, value_name = "FILE", conflicts_with = "fleet")]
+    pub(crate) policy: Option<PathBuf>,
+}
+
+impl GateOptions {
+    /// Returns true if any option was given.
+    pub(crate) fn is_any_set(&self) -> bool {
+        let given = [self.driver_floor.is_some(), self.cudnn_floor.is_some(), self.policy.is_some()];
+        !self.archs.is_empty() || !self.except.is_empty() || self.guarded || self.strict || given.contains(&true)
+    }
 }
 
 /// Options that describe a machine.
@@ -404,6 +441,8 @@ pub(crate) struct VerifyArgs {
     pub(crate) files: Vec<PathBuf>,
     /// The machine to check for.
     pub(crate) place: Where,
+    /// Requirements of a release.
+    pub(crate) gate: GateOptions,
     /// The output format.
     pub(crate) form: Output,
 }
@@ -428,14 +467,14 @@ pub(crate) enum VerifyTarget {
 
 impl VerifyOptions {
     pub(crate) fn target(self) -> VerifyTarget {
-        let Self { files, host, fleet, flags, format } = self;
+        let Self { files, host, fleet, flags, gate, format } = self;
         let place = match (host, fleet) {
             (Some(host), _) => Where::Host(host),
             (None, Some(list)) => return VerifyTarget::Fleet { files, list, json: format.get() == Output::Json },
             (None, None) if flags.is_any_set() => Where::Flags(flags),
             (None, None) => Where::Here,
         };
-        VerifyTarget::Machine(VerifyArgs { files, place, form: format.get() })
+        VerifyTarget::Machine(VerifyArgs { files, place, gate, form: format.get() })
     }
 }
 

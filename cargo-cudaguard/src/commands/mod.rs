@@ -13,6 +13,7 @@ pub(crate) mod inspect;
 pub(crate) mod lock;
 pub(crate) mod map;
 pub(crate) mod probe;
+pub(crate) mod release;
 pub(crate) mod requirements;
 pub(crate) mod verify;
 pub(crate) mod whole;

@@ -27,7 +27,8 @@ use cudaguard::internal::version::{DriverRelease, Version};
 
 use crate::artifact::{self, Archive, Opened};
 use crate::cli::arguments::{Flags, Output, VerifyArgs, Where};
-use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
+use crate::cli::release::Gate;
+use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::cli::{counts, sarif};
 use crate::commands::inspect::{built_with, by_reason, is_cuda};
 use crate::commands::whole;
@@ -48,20 +49,42 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
             Some((described_by(flags).map_err(CliError::operational)?, "what the flags say".to_owned()))
         }
     };
+    let gate = Gate::from_options(env, &question.gate, machines.is_some())?;
     let (mut refused, mut not_examined, mut found) = (false, false, Vec::new());
+    let mut gate_reports = Vec::new();
     for file in &question.files {
-        let (findings, judged) = match &machines {
+        let (mut findings, mut judged) = match &machines {
+            None if gate.is_some() => Default::default(),
             None => verify_here(env, file)?,
             Some((machines, place)) => verify_on(env, file, machines, place)?,
         };
+        let on_machine = (examined::verdict(&findings, &judged.not_examined), findings.clone());
+        if let Some(gate) = gate.as_ref().filter(|gate| gate.has_requirements()) {
+            let report = gate.check(file)?;
+            findings.extend(report.findings.iter().cloned());
+            finding::sort_findings(&mut findings);
+            for part in &report.not_examined {
+                if !judged.not_examined.contains(part) {
+                    judged.not_examined.push(part.clone());
+                    judged.open.push(part.to_string());
+                }
+            }
+            gate_reports.push((file.clone(), report));
+        }
         let verdict = examined::verdict(&findings, &judged.not_examined);
-        refused |= verdict == Verdict::Refused;
-        not_examined |= !judged.not_examined.is_empty();
+        let unknown = verdict == Verdict::Unknown && gate.is_some();
+        let partial = judged.gpus.iter().any(|answer| answer.service == Service::Partial);
+        let strict = gate.as_ref().is_some_and(|gate| gate.requirements.strict);
+        refused |= verdict == Verdict::Refused || strict && (unknown || partial);
+        not_examined |= !judged.not_examined.is_empty() || unknown;
+        let gate_report =
+            gate.as_ref().filter(|gate| gate.has_requirements()).zip(gate_reports.last().map(|(_, report)| report));
         if question.form == Output::Sarif {
             found.push((file.clone(), findings));
         } else if question.form == Output::Json {
             let value = to_json(file, verdict, &findings);
-            let value = with_judged(value, &judged);
+            let mut value = with_judged(value, &judged);
+            value.insert_some("release", gate_report.map(|(gate, report)| report.to_json(gate)));
             // Several files get one line each, so that readers can separate them.
             let text = if question.files.len() > 1 { value.to_string() } else { value.to_pretty_string() };
             report::print_result(&format!("{text}\n"))?;
@@ -71,8 +94,21 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
                 name.unwrap_or(place).as_str()
             });
             report::print_findings(&findings);
-            report::print_result(&to_text(file, place, verdict, &findings, &judged))?;
+            match gate_report {
+                Some((gate, report)) => {
+                    if machines.is_some() {
+                        let (verdict, findings) = &on_machine;
+                        report::print_result(&to_text(file, place, *verdict, findings, &judged))?;
+                    }
+                    let open = if machines.is_none() { not_judged_in_words(&judged.open) } else { String::new() };
+                    report::print_result(&(report.to_text(file, gate) + &open))?;
+                }
+                None => report::print_result(&to_text(file, place, verdict, &findings, &judged))?,
+            }
         }
+    }
+    if let Some(gate) = gate.as_ref().filter(|gate| gate.has_requirements()) {
+        report::print_findings(&gate.stale_exceptions(&gate_reports));
     }
     if question.form == Output::Sarif {
         report::print_result(&sarif::files_to_sarif(&found))?;
@@ -130,6 +166,7 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
 }
 
 /// The subject of a check.
+#[derive(Default)]
 struct VerifyResult {
     /// Descriptions of the components.
     components: Vec<String>,

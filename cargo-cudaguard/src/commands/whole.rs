@@ -37,13 +37,13 @@ use packages::{ArtifactPackage, Wants};
 const TOLD: usize = 24;
 const EXIT_NOT_FOUND: &str = "version not known";
 
-/// The contents of an archive or a directory.
-struct ArtifactReport {
-    archive: PathBuf,
+/// An archive or a folder that has been read.
+pub(crate) struct ArtifactReport {
+    pub(crate) archive: PathBuf,
     walked: Walked,
-    /// The relevant members, sorted by name: those that contain GPU code, need an NVIDIA library or are one.
-    parts: Vec<ArtifactMember>,
-    /// All ELF files; together with `links`, the places where a library may be found.
+    /// Those that hold GPU code or need a library of NVIDIA's, or are one; by name.
+    pub(crate) parts: Vec<ArtifactMember>,
+    /// Every ELF file, and every link: where a library may be found.
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
     /// Members whose RPATH also applies to the libraries that they load.
@@ -52,8 +52,8 @@ struct ArtifactReport {
     needed: BTreeSet<String>,
     /// The metadata of the packages in it, and of an image.
     packages: Vec<ArtifactPackage>,
-    /// The parts that were not examined.
-    not_examined: Vec<NotExamined>,
+    /// What of it was not examined.
+    pub(crate) not_examined: Vec<NotExamined>,
 }
 
 /// The data that was collected so far.
@@ -86,24 +86,27 @@ impl MemberLoader {
     }
 }
 
-/// A member that is relevant for CUDA.
-struct ArtifactMember {
-    name: String,
-    binary: Binary,
-    kernels: Kernels,
-    components: Components,
-    /// The NVIDIA libraries that the member contains or is, with the version if it is known.
-    holds: Vec<(&'static Library, Option<String>)>,
+/// A member that matters.
+pub(crate) struct ArtifactMember {
+    pub(crate) name: String,
+    pub(crate) binary: Binary,
+    pub(crate) kernels: Kernels,
+    pub(crate) components: Components,
+    /// The libraries of NVIDIA's that stand in it, linked in or themselves, with the version where that can be told.
+    pub(crate) holds: Vec<(&'static Library, Option<String>)>,
 }
 
 impl ArtifactMember {
-    /// Reads a member. Returns it if it is relevant, together with its search path for the libraries that it loads and
-    /// the parts that were not examined.
+    /// What matters of a member, and what it does for those that it loads.
     fn from_file(name: &str, file: File) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
+        let contents = Contents::from_file(file, Path::new(name));
+        Self::from_contents(name, Arc::new(contents.map_err(|error| without_name(name, &error))?))
+    }
+
+    fn from_contents(name: &str, contents: Arc<Contents>) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
         let path = Path::new(name);
-        let plain = |error: String| error.strip_prefix(&format!("{name}: ")).map_or(error.clone(), str::to_owned);
-        let contents = Contents::from_file(file, path).map_err(plain)?;
-        let mut binary = Binary::with_kernels(path, Arc::new(contents)).map_err(plain)?;
+        let plain = |error: String| without_name(name, &error);
+        let mut binary = Binary::with_kernels(path, contents).map_err(plain)?;
         let kernels = binary.kernels().map_err(plain)?.clone();
         let evidence = Evidence::from_binary(&binary, &kernels);
         let not_examined = binary.not_examined.clone();
@@ -138,6 +141,7 @@ impl ArtifactMember {
         value.insert_some("kind", Some(self.binary.kind.to_string()));
         value.insert_some("machine", inspect::processor_name(&self.binary));
         let manifests = self.binary.manifests().filter_map(Result::ok).map(|note| note.manifest.to_json());
+        value.insert_some("guarded", Some(self.is_guarded()));
         value.insert_some("components", Some(array(manifests)));
         value.insert_some("kernels", Some(self.kernels.to_json()));
         value.insert_some("needed", Some(array(self.binary.needed.iter().map(String::as_str))));
@@ -149,13 +153,23 @@ impl ArtifactMember {
         value
     }
 
-    /// Returns the CUDA version that the driver must support for this member, if it does not depend on the GPU.
+    /// Returns true if it contains a readable manifest.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.binary.manifests().any(|note| note.is_ok())
+    }
+
+    /// Returns true for a library that NVIDIA publishes, which no project compiles.
+    pub(crate) fn is_of_vendor(&self) -> bool {
+        self.kernels.is_published() || !self.kernels.has_kernels() && self.is_nvidias()
+    }
+
+    /// Which CUDA a driver must support for it, where that does not depend on the GPU.
     fn least_driver(&self) -> Option<CudaVersion> {
         self.components.manifests.iter().filter_map(answer::least_driver).map(|(cuda, _)| cuda).max()
     }
 
-    /// Returns true if its name is that of an NVIDIA library.
-    fn is_nvidias(&self) -> bool {
+    /// Whether it is a library of NVIDIA's, by its name.
+    pub(crate) fn is_nvidias(&self) -> bool {
         is_cuda(&&*plain_name(file_name(&self.name)))
     }
 
@@ -177,8 +191,18 @@ impl ArtifactMember {
         if packages::bundled_driver_finding(&self.name, file_name(&self.name)).is_some() {
             reported.push("part of the driver".to_owned());
         }
+        if self.is_guarded() {
+            reported.push("guarded".to_owned());
+        } else if !self.components.manifests.is_empty() && !self.is_of_vendor() {
+            reported.push("not guarded".to_owned());
+        }
         if reported.is_empty() { self.binary.kind.to_string() } else { reported.join("; ") }
     }
+}
+
+/// An error without the name of the file that it begins with.
+fn without_name(name: &str, error: &str) -> String {
+    error.strip_prefix(&format!("{name}: ")).unwrap_or(error).to_owned()
 }
 
 fn file_name(name: &str) -> &str {
@@ -248,6 +272,41 @@ enum Lies {
 }
 
 impl ArtifactReport {
+    /// Reads a file, an archive or a directory; a file is its own only member.
+    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+        let contents = match artefact::open(path).map_err(CliError::operational)? {
+            Opened::Archive(archive) => return Self::read(path, archive),
+            Opened::File(contents) => contents,
+        };
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let (part, loader, reasons) = ArtifactMember::from_contents(&name, contents)
+            .map_err(|why| CliError::operational(format_args!("{}: {why}", path.display())))?;
+        Ok(Self {
+            archive: path.to_owned(),
+            walked: Walked { kind: "file", members: 1 },
+            parts: part.into_iter().collect(),
+            files: BTreeSet::from([name.clone().into_owned()]),
+            links: BTreeMap::new(),
+            needed: loader.needed.iter().cloned().collect(),
+            loaders: Vec::new(),
+            packages: Vec::new(),
+            not_examined: reasons.into_iter().map(|reason| NotExamined::new(&*name, reason)).collect(),
+        })
+    }
+
+    /// Returns true if a member finds this library inside of the same package.
+    pub(crate) fn is_bundled(&self, part: &ArtifactMember, soname: &str) -> bool {
+        matches!(self.find_library(part, soname), Lies::Inside(_))
+    }
+
+    /// What the packages require of cuDNN: the package, the requirement and the oldest release that it accepts.
+    pub(crate) fn cudnn_promises(&self) -> impl Iterator<Item = (String, &str, Version)> {
+        self.packages.iter().filter(|package| package.is_one()).flat_map(|package| {
+            let least = package.oldest_of(CUDNN.key);
+            least.map(|(text, least)| (package.name_and_version(), text, least))
+        })
+    }
+
     fn read(path: &Path, archive: Archive) -> Result<Self, CliError> {
         let read = Mutex::new(Read::default());
         let lock = || read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -63,6 +63,8 @@ pub struct Policy {
     pub unguarded: Option<BuildAction>,
     /// `[runtime]`.
     pub runtime: Runtime,
+    /// `[release]`, if there is one.
+    pub release_gate: Option<ReleaseRequirements>,
     /// `[allow]`: code → reason.
     pub allow: BTreeMap<Code, String>,
     /// The `[package.NAME]` that overrides the other keys, if any.

@@ -310,6 +310,27 @@ codes! {
     518 PackageUnfit Warning Informs 250
         "the package contains or promises something that does not fit"
         "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the building machine works there and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or has another CUDA in its version than in its code. `depends` and `run_exports` of a conda package make such promises, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: pack the named files in another way, or correct the requirements.";
+    601 ReleaseArchMissing Error Refuses 90
+        "a file of the release lacks a required architecture"
+        "--archs, or archs in [release], lists the code that each file with kernels must contain. sm_90 is machine code for compute capability 9.0, and code of the same number counts if it runs on the same GPUs (sm_90a). compute_90 is PTX of exactly this number. For a library of NVIDIA, which the project does not compile, code that runs on the GPU is enough.\nWhat to do: correct the list of architectures in the build of that file, or exclude the file.";
+    602 ReleaseArchPartial Error Refuses 91
+        "some kernels of a file lack a required architecture"
+        "A container is the GPU code of one source file. The file contains the required architecture, but other containers in it have nothing for that GPU. Kernels of those containers fail there. This is an error with --strict, and otherwise a warning.\nWhat to do: compile all sources for the same architectures, or exclude the file.";
+    603 ReleaseDriverFloor Error Refuses 92
+        "a file of the release needs a newer driver than the release allows"
+        "--driver-floor, or driver-floor in [release], is the oldest driver that must be sufficient. The file itself causes a newer requirement: through its CUDA runtime, PTX that the driver must compile, the compression of its code, or a function of the driver that it binds. The first driver of a GPU does not count: sm_100 code does not raise the floor.\nWhat to do: read the reason in the message. PTX of a new toolkit is the most common one; machine code for the GPU avoids it.";
+    604 ReleaseCudnnFloor Error Refuses 93
+        "a file of the release needs another cuDNN than the release allows"
+        "--cudnn-floor, or cudnn-floor in [release], is the oldest cuDNN that must be sufficient. The file binds a function of a newer release, was built with a newer minor and guarded, or its package requires a newer one. A cuDNN that the package contains does not count.\nWhat to do: build with the oldest cuDNN that you support.";
+    605 ReleaseUnguarded Error Refuses 94
+        "a file of the release is not guarded"
+        "--guarded, or guarded in [release], requires that each program and library that uses CUDA contains the guard. A plain `cargo build` or an IDE may have replaced a guarded file. Libraries of NVIDIA need no guard.\nWhat to do: build the file again with the guard, and package it without a further build.";
+    606 ReleaseCannotTell Info Open 95
+        "it is unknown whether a file meets the requirements of the release"
+        "Part of the GPU code cannot be read, or no document says whether a driver accepts it. The gate does not report success then: the status is 2, and 1 with --strict.\nWhat to do: read the reason in the message.";
+    607 ReleaseStaleException Warning Informs 96
+        "an exception of the release matches no file"
+        "--except, or except in [release], excludes files from the required architectures and from the guard. This glob matches none of the examined files. It may be misspelt, or hide a later file by accident.\nWhat to do: correct the glob, or remove the exception.";
 }
 
 words! {
@@ -1033,6 +1054,33 @@ words! {
     PackageUnfitPath PackageUnfit "package"
         "libraries are looked for outside of the package, in {folder}, by {path}"
         "link without that RPATH, or with one that begins with $ORIGIN: what lies there on another machine, nobody knows";
+    ReleaseArchMissing ReleaseArchMissing "{file}"
+        "{file} has no code for {targets}, which the release requires\nbuilt for:  {built_for}"
+        "build it for {targets}; if the file needs no such code, exclude it with --except";
+    ReleaseArchMissingEverywhere ReleaseArchMissing "{file}"
+        "{file} contains no GPU code, and the release requires {targets}"
+        "check whether the build has compiled its kernels; if the file needs none, exclude it with --except";
+    ReleaseArchPartial ReleaseArchPartial "{file}"
+        "{file} has code for compute capability {gpus} in some of its containers only\nwithout:    {without}"
+        "build all of its sources for {targets}; if they are for other GPUs by intention, exclude the file with --except";
+    ReleaseDriverFloor ReleaseDriverFloor "{file}"
+        "{file} needs a newer driver than {floor}, the driver floor of the release\nneeds:      a driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nbecause:    {why}\nGPUs:       compute capability {gpus}"
+        "build it with an older toolkit, or without what raises the requirement; or raise the driver floor and announce it";
+    ReleaseCudnnFloor ReleaseCudnnFloor "{file}"
+        "{file} needs cuDNN {min} or newer, and the cuDNN floor of the release is {floor}\nbecause:    {why}"
+        "build it with cuDNN {floor}, or raise the cuDNN floor and announce it";
+    ReleaseCudnnFloorMajor ReleaseCudnnFloor "{file}"
+        "{file} needs a cuDNN below {built}, and the cuDNN floor of the release is {floor}\nbecause:    {why}"
+        "build it with cuDNN {floor}";
+    ReleaseUnguarded ReleaseUnguarded "{file}"
+        "{file} uses CUDA and contains no guard"
+        "build it with `cargo cudaguard build` or the CMake package; if this is intended, exclude the file with --except";
+    ReleaseCannotTell ReleaseCannotTell "{file}"
+        "{file}: it cannot be determined whether it meets the requirements of the release: {why}"
+        "check that the file is complete, and exclude it with --except if it does not belong to the release";
+    ReleaseStaleException ReleaseStaleException "release"
+        "the exception {value} matches no file of the release that has GPU code"
+        "correct the glob, or remove the exception";
 }
 
 phrases! {
@@ -1093,4 +1141,4 @@ phrases! {
 }
 
 /// What may stand in words as a placeholder.
-const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "library_fleet", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];
+const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "floor", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "library_fleet", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];

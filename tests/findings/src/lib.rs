@@ -26,6 +26,7 @@ same text. To allow a finding of a build, add its code and a reason to [`[allow]
 | CG3xx | GPU and driver |
 | CG4xx | kernels |
 | CG5xx | facts that could not be determined |
+| CG6xx | [requirements of a release](../guides/release-gate.md) |
 
 A finding that *leaves the verdict open* makes the verdict `unknown`, unless another finding refuses.
 

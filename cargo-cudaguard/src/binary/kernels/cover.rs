@@ -230,6 +230,11 @@ impl Kernels {
         !self.units.distinct.is_empty()
     }
 
+    /// Returns true for the code of a library that NVIDIA publishes.
+    pub const fn is_published(&self) -> bool {
+        self.published
+    }
+
     /// Returns true if there is machine code for GPUs of this compute capability, at least for some kernels.
     pub fn has_machine_code(&self, cc: (u8, u8)) -> bool {
         let is_machine_code =

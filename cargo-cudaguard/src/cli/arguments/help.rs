@@ -146,16 +146,19 @@ Exit status: 0, also if parts could not be examined, which the output counts; 2 
 pub(crate) const VERIFY: &str = "\
 Without --host, --fleet and the options that describe a machine, `verify` checks for this machine.
 Facts that no option describes are not part of the question.
+The requirements of a release need no machine. They may also be in [release] of a cudaguard.toml or in
+[tool.cudaguard] of a pyproject.toml, which apply if no option describes a machine.
 
 Examples:
   cargo cudaguard verify ./my-model
   cargo cudaguard verify ./my-model --driver 535.261.03 --gpu A100
   cargo cudaguard verify dist/my_model.whl --host t4.json
   cargo cudaguard verify ./my-model --fleet hosts.jsonl --json
+  cargo cudaguard verify dist/my_model.whl --archs 80,90,120+ptx --driver-floor 525 --guarded --strict
 
 Exit status:
   0  compatible, and everything was examined
-  1  incompatible
+  1  incompatible; with --strict also unknown, partial or not examined
   2  unknown, something was not examined, or a usage or I/O error";
 
 pub(crate) const REQUIREMENTS: &str = "\

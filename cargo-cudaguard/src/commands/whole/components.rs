@@ -16,62 +16,8 @@ use cudaguard::internal::vendor::CUDNN;
 /// Returns the requirements of all members together. Requirements that the archive itself satisfies are checked against
 /// the archive.
 pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Components, CliError> {
-    let mut whole = ArtifactReport::read(file, archive)?;
-    let not_examined = std::mem::take(&mut whole.not_examined);
-    let mut all = Components { file: file.display().to_string(), not_examined, ..Components::default() };
-    let processors: BTreeSet<&str> =
-        whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
-    if processors.len() == 1 {
-        all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
-    }
-    let majors = whole.cuda_majors();
-    let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
-    for part in &whole.parts {
-        let mut own = part.components.clone();
-        let inside = |soname: &str| match whole.find_library(part, soname) {
-            Lies::Inside(name) => Some(name),
-            _ => None,
-        };
-        let at_hand = |soname: &str| inside(soname).is_some() || whole.required_package(part, soname).is_some();
-        own.needed.retain(|needed| !at_hand(&needed.soname));
-        own.bound.retain(|bound| !at_hand(&bound.soname));
-        if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
-            if let Some(name) = inside(soname) {
-                own.findings.extend(whole.check_bundled_cudnn(&own, soname, &name));
-            }
-            if at_hand(soname) {
-                for manifest in &mut own.manifests {
-                    manifest.requires.retain(|row| !is_cudnn_row(row));
-                }
-            }
-        }
-        let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
-        // If a member was built with a guard, its manifest records the optional GPUs.
-        let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
-        if is_package && unrecorded && whole.does_without(part) {
-            all.enough.in_part.extend(places.clone());
-        }
-        if !part.is_nvidias() {
-            all.enough.serving.extend(places.clone());
-        }
-        if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
-            one_of.entry(*major).or_default().extend(places);
-            // The running program determines which of them is loaded and finds its libraries.
-            own.needed.clear();
-            own.bound.clear();
-        }
-        all.manifests.extend(own.manifests);
-        all.findings.extend(own.findings);
-        for needed in own.needed {
-            if !all.needed.contains(&needed) {
-                all.needed.push(needed);
-            }
-        }
-        all.bound.extend(own.bound);
-    }
-    all.enough.one_of = one_of.into_values().collect();
-    all.findings.extend(whole.package_findings());
+    let whole = ArtifactReport::read(file, archive)?;
+    let all = whole.components();
     if all.manifests.is_empty() && all.findings.is_empty() && all.not_examined.is_empty() {
         let of_driver =
             |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
@@ -89,7 +35,68 @@ fn is_cudnn_row(row: &Requirement) -> bool {
 }
 
 impl ArtifactReport {
-    /// Checks the cuDNN that a member finds within the archive.
+    /// What all members together require. What a member finds in the artifact is not required of a machine.
+    pub(crate) fn components(&self) -> Components {
+        let whole = self;
+        let not_examined = whole.not_examined.clone();
+        let mut all = Components { file: whole.archive.display().to_string(), not_examined, ..Components::default() };
+        let processors: BTreeSet<&str> =
+            whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
+        if processors.len() == 1 {
+            all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
+        }
+        let majors = whole.cuda_majors();
+        let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
+        for part in &whole.parts {
+            let mut own = part.components.clone();
+            let inside = |soname: &str| match whole.find_library(part, soname) {
+                Lies::Inside(name) => Some(name),
+                _ => None,
+            };
+            let at_hand = |soname: &str| inside(soname).is_some() || whole.required_package(part, soname).is_some();
+            own.needed.retain(|needed| !at_hand(&needed.soname));
+            own.bound.retain(|bound| !at_hand(&bound.soname));
+            if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
+                if let Some(name) = inside(soname) {
+                    own.findings.extend(whole.check_bundled_cudnn(&own, soname, &name));
+                }
+                if at_hand(soname) {
+                    for manifest in &mut own.manifests {
+                        manifest.requires.retain(|row| !is_cudnn_row(row));
+                    }
+                }
+            }
+            let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
+            // One that was built with a guard has its owner's word for what it does without.
+            let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
+            if is_package && unrecorded && whole.does_without(part) {
+                all.enough.in_part.extend(places.clone());
+            }
+            if !part.is_nvidias() {
+                all.enough.serving.extend(places.clone());
+            }
+            if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
+                one_of.entry(*major).or_default().extend(places);
+                // Which of them is loaded, and finds its libraries, is settled when the program runs.
+                own.needed.clear();
+                own.bound.clear();
+            }
+            all.manifests.extend(own.manifests);
+            all.findings.extend(own.findings);
+            for needed in own.needed {
+                if !all.needed.contains(&needed) {
+                    all.needed.push(needed);
+                }
+            }
+            all.bound.extend(own.bound);
+        }
+        all.enough.one_of = one_of.into_values().collect();
+        all.findings.extend(whole.package_findings());
+        all
+    }
+
+    /// What is wrong with the guarded library that a member finds within the archive.
     fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
         let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
         let beside = |part: &&ArtifactMember| folder(&part.name) == folder(name);

@@ -226,6 +226,12 @@ impl ArtifactPackage {
             .map(|one| one.text)
     }
 
+    /// What it requires of the library with this key: each text with the oldest release that it accepts. Extras do not count.
+    pub(super) fn oldest_of(&self, key: &str) -> impl Iterator<Item = (&str, Version)> {
+        let of_library = move |one: &Promise<'_>| one.stems == [key] && !one.text.contains("extra ==");
+        self.promises().filter(of_library).filter_map(|one| Some((one.text, one.least?)))
+    }
+
     fn promise_text(&self, text: &str) -> String {
         let who = if self.kind == PackageKind::Image { "the image says" } else { "the package requires" };
         format!("{who} {text}")

@@ -35,6 +35,7 @@ pub(super) const SECTIONS: &[(&str, &[&str])] = &[
     ("driver", &["fleet"]),
     ("build", &["release", "dev", "unguarded"]),
     ("runtime", &["mismatch", "gpu", "library"]),
+    ("release", release::KEYS),
     ("allow", &[]),
 ];
 
@@ -134,9 +135,11 @@ impl PolicyReader<'_> {
         for (name, value) in table {
             let (section, at): (&str, usize) = (name.get_ref(), name.span().start);
             let key = format!("{prefix}{section}");
-            let Some((_, keys)) = SECTIONS.iter().find(|(known, _)| *known == section) else {
+            // A release consists of files, not of packages.
+            let sections = || SECTIONS.iter().filter(|(known, _)| prefix.is_empty() || *known != "release");
+            let Some((_, keys)) = sections().find(|(known, _)| *known == section) else {
                 if section != "package" || !prefix.is_empty() {
-                    let names = SECTIONS.iter().map(|(name, _)| *name);
+                    let names = sections().map(|(name, _)| *name);
                     self.unknown_key(&key, at, names.chain(prefix.is_empty().then_some("package")));
                 }
                 continue;
@@ -222,6 +225,7 @@ impl PolicyReader<'_> {
                 policy.runtime.library_enforces =
                     self.read_choice(entry, &[("check", false), ("enforce", true)]).unwrap_or_default();
             }
+            ("release", key) => self.read_release_key(key, entry, policy),
             _ => unreachable!("a key of SECTIONS that nothing reads: {section}.{key}"),
         }
     }

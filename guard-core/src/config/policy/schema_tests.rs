@@ -98,9 +98,9 @@ fn schema_and_parser_keys_match() {
     let sections: BTreeSet<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
     assert_eq!(schema_keys(&schema), sections.iter().copied().chain(["package"]).collect());
     let over = resolve_reference(&schema, &schema["properties"]["package"]["additionalProperties"]);
-    assert_eq!(schema_keys(over), sections);
+    assert_eq!(schema_keys(over), sections.iter().copied().filter(|name| *name != "release").collect());
     for (section, known) in SECTIONS {
-        for level in [&schema, over] {
+        for level in [&schema, over].into_iter().take(if *section == "release" { 1 } else { 2 }) {
             let table = resolve_reference(&schema, &level["properties"][*section]);
             assert_eq!(schema_keys(table), known.iter().copied().collect(), "[{section}]");
             assert!(table["description"].is_string(), "[{section}]");

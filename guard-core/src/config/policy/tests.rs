@@ -104,7 +104,7 @@ fn errors_name_line_key_and_expectation() {
     for (text, message) in [
         ("[toolkits]\n", ":1: `toolkits`: no such key; did you mean `toolkit`?"),
         ("[gpu]\narch = []\n", ":2: `gpu.arch`: no such key; did you mean `archs`?"),
-        ("[toolkit]\narchs = []\n", ":2: `toolkit.archs`: no such key; it belongs to [gpu]"),
+        ("[toolkit]\narchs = []\n", ":2: `toolkit.archs`: no such key; it belongs to [gpu] or [release]"),
         ("fleet = [\"T4\"]\n", ":1: `fleet`: no such key; it belongs to [cudnn] or [gpu] or [driver]"),
         (
             "[build]\ndebug_assertions = 1\n",
@@ -112,7 +112,7 @@ fn errors_name_line_key_and_expectation() {
         ),
         (
             "speed = 1\n",
-            ":1: `speed`: no such key; expected one of toolkit, cudnn, gpu, driver, build, runtime, allow, package",
+            ":1: `speed`: no such key; expected one of toolkit, cudnn, gpu, driver, build, runtime, release, allow, package",
         ),
         ("toolkit = \">=12\"\n", ":1: `toolkit`: expected a table: [toolkit], found \">=12\""),
         (
@@ -379,6 +379,7 @@ proptest! {
         let mut typed = key.to_owned();
         typed.replace_range(at..=at, &letter);
         prop_assume!(!keys.contains(&typed.as_str()));
+        let in_package = in_package && *section != "release";
         let section = if in_package { format!("package.demo.{section}") } else { (*section).to_owned() };
         let error = read(&format!("{}[{section}]\n{typed} = \"x\"\n", "\n".repeat(lines))).unwrap_err();
         let error_line = format!("cudaguard.toml:{}: `{section}.{typed}`: no such key", lines + 2);

@@ -1,0 +1,610 @@
+//! The release gate of `verify`: what files must contain, and the newest driver and cuDNN that they may require.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use cudaguard::arch::Target;
+use cudaguard::env::Env;
+use cudaguard::examined::{self, NotExamined};
+use cudaguard::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::json::{Value, array, object};
+use cudaguard::kernels::{Coverage, Kernels, Role};
+use cudaguard::machine::{Components, Driver, Gpu, Machine};
+use cudaguard::manifest::{GpuCoverage, Manifest, Requirement};
+use cudaguard::policy::{ReleaseRequirements, parse_archs, parse_driver_floor};
+use cudaguard::sanitize;
+use cudaguard::serves::Compatibility;
+use cudaguard::tables;
+use cudaguard::vendor::CUDNN;
+use cudaguard::version::{CudaVersion, DriverRelease, Version};
+
+use crate::arguments::GateOptions;
+use crate::counts::join_some;
+use crate::report::{self, CliError, Level};
+use crate::whole::{ArtifactMember, ArtifactReport};
+
+/// So many files have a line each; the others are counted.
+const LISTED: usize = 24;
+
+/// The requirements, and where they come from.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    pub(crate) requirements: ReleaseRequirements,
+    /// The file of the project, if it has any.
+    source: Option<PathBuf>,
+}
+
+/// The answer for one file, package or image.
+pub(crate) struct GateReport {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) not_examined: Vec<NotExamined>,
+    files: Vec<GateFile>,
+}
+
+/// A file of a release that uses CUDA.
+struct GateFile {
+    name: String,
+    /// Each required arch, and how much of the file has it; empty if the file has no kernels.
+    archs: Vec<(Target, ArchPresence)>,
+    guarded: bool,
+    /// NVIDIA publishes it; it needs no guard.
+    vendor: bool,
+    excepted: bool,
+}
+
+/// How much of a file has the code of an arch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ArchPresence {
+    All,
+    Partial,
+    Missing,
+    Unknown,
+}
+
+impl ArchPresence {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Partial => "partial",
+            Self::Missing => "missing",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Gate {
+    /// Combines the options with the requirements of the project. Options win. `None` if there is nothing to check:
+    /// without gate options the project counts only if no option describes a machine.
+    pub(crate) fn from_options(
+        env: &Env,
+        options: &GateOptions,
+        machine_described: bool,
+    ) -> Result<Option<Self>, CliError> {
+        let own = options.is_any_set();
+        if !own && machine_described {
+            return Ok(None);
+        }
+        let found = match &options.policy {
+            Some(path) => {
+                let found = ReleaseRequirements::from_file(path).map_err(CliError::operational)?;
+                Some((path.clone(), found.ok_or_else(|| no_requirements(path))?))
+            }
+            None => ReleaseRequirements::for_project(env.current_dir()).map_err(CliError::operational)?,
+        };
+        let (source, mut requirements) = match found {
+            Some((path, requirements)) => (Some(path), requirements),
+            None if own => (None, ReleaseRequirements::default()),
+            None => return Ok(None),
+        };
+        if !options.archs.is_empty() {
+            let parsed = parse_archs(&options.archs.join(","))
+                .map_err(|error| CliError::operational(format_args!("--archs: {error}")))?;
+            if parsed.is_empty() {
+                return Err(CliError::operational("--archs: expected architectures such as 80,90,120+ptx"));
+            }
+            requirements.archs = parsed;
+            requirements.archs.sort_unstable();
+            requirements.archs.dedup();
+        }
+        if let Some(text) = &options.driver_floor {
+            let expected = "expected a driver branch or release such as 525 or 525.60.13";
+            let parsed = parse_driver_floor(text)
+                .ok_or_else(|| CliError::operational(format_args!("--driver-floor {text}: {expected}")))?;
+            requirements.driver_floor = Some(parsed);
+        }
+        if let Some(text) = &options.cudnn_floor {
+            let parsed = text.parse().map_err(|_| {
+                CliError::operational(format_args!("--cudnn-floor {text}: expected a version such as 9.1"))
+            })?;
+            requirements.cudnn_floor = Some(parsed);
+        }
+        requirements.guarded |= options.guarded;
+        requirements.strict |= options.strict;
+        requirements.except.extend(options.except.iter().cloned());
+        let gate = Self { requirements, source };
+        if !gate.has_requirements() && !machine_described {
+            let expected = "expected --archs, --driver-floor, --cudnn-floor, --guarded or a machine";
+            return Err(CliError::operational(format_args!("nothing is required of the release: {expected}")));
+        }
+        Ok(Some(gate))
+    }
+
+    /// Returns false if only `strict` is set, which applies to a machine, too.
+    pub(crate) fn has_requirements(&self) -> bool {
+        let ReleaseRequirements { archs, driver_floor, cudnn_floor, guarded, .. } = &self.requirements;
+        !archs.is_empty() || driver_floor.is_some() || cudnn_floor.is_some() || *guarded
+    }
+
+    /// Checks one file, package, directory or image.
+    pub(crate) fn check(&self, path: &Path) -> Result<GateReport, CliError> {
+        let artifact = ArtifactReport::open(path)?;
+        Ok(self.check_artifact(&artifact))
+    }
+
+    /// Reports exceptions that matched none of these files.
+    pub(crate) fn stale_exceptions(&self, reports: &[(PathBuf, GateReport)]) -> Vec<Finding> {
+        let all = || reports.iter().flat_map(|(path, report)| report.files.iter().map(move |file| (path, file)));
+        let is_used = |glob: &&String| {
+            all().any(|(path, file)| matches_glob(glob, path, &file.name))
+                || reports.iter().any(|(path, _)| matches_glob(glob, path, ""))
+        };
+        let stale = self.requirements.except.iter().filter(|glob| !is_used(glob));
+        stale
+            .map(|glob| {
+                let values = Values::default().with("value", glob);
+                MessageTemplate::ReleaseStaleException.to_finding(&values)
+            })
+            .collect()
+    }
+
+    fn check_artifact(&self, artifact: &ArtifactReport) -> GateReport {
+        let wanted = &self.requirements;
+        let components = artifact.components();
+        let mut findings = Vec::new();
+        let mut files = Vec::new();
+        let is_excepted = |name: &str| wanted.except.iter().any(|glob| matches_glob(glob, &artifact.archive, name));
+        for part in artifact.parts.iter().filter(|part| uses_cuda(part)) {
+            let excepted = is_excepted(&part.name);
+            let guarded = part.is_guarded();
+            let archs: Vec<(Target, ArchPresence)> = if part.kernels.has_kernels() {
+                wanted.archs.iter().map(|target| (*target, presence_of(&part.kernels, *target))).collect()
+            } else {
+                Vec::new()
+            };
+            if excepted {
+                report::log(Level::Info, || format!("{} is excluded from archs and guard by --except", part.name));
+            } else {
+                findings.extend(arch_findings(part, &archs, wanted.strict));
+                if wanted.guarded && !guarded && !part.is_of_vendor() {
+                    findings.push(MessageTemplate::ReleaseUnguarded.to_finding(&file_values(&part.name)));
+                }
+            }
+            let vendor = part.is_of_vendor();
+            files.push(GateFile { name: part.name.clone(), archs, guarded, vendor, excepted });
+        }
+        if !wanted.archs.is_empty() && !is_excepted("") {
+            findings.extend(findings_without_kernels(artifact, &wanted.archs));
+        }
+        if let Some(floor) = wanted.driver_floor {
+            findings.extend(driver_findings(artifact, &components, floor));
+        }
+        if let Some(floor) = wanted.cudnn_floor {
+            findings.extend(cudnn_findings(artifact, floor));
+        }
+        let asks_kernels = !wanted.archs.is_empty() || wanted.driver_floor.is_some();
+        let is_relevant = |finding: &&Finding| match finding.code {
+            Code::CudartInsideUnknown => wanted.driver_floor.is_some(),
+            Code::KernelsCannotTell => asks_kernels,
+            code => code.effect() == Effect::Open,
+        };
+        findings.extend(components.findings.iter().filter(is_relevant).cloned());
+        for part in artifact.parts.iter().filter(|_| asks_kernels) {
+            for why in part.kernels.warnings() {
+                let known = |finding: &Finding| finding.subject.contains(&part.name) && finding.message.contains(why);
+                if !findings.iter().any(known) {
+                    let values = file_values(&part.name).with("why", why);
+                    findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&values));
+                }
+            }
+        }
+        finding::sort_findings(&mut findings);
+        GateReport { findings, not_examined: artifact.not_examined.clone(), files }
+    }
+}
+
+fn no_requirements(path: &Path) -> CliError {
+    CliError::operational(format_args!("{}: has no requirements of a release: expected [release]", path.display()))
+}
+
+fn file_values(name: &str) -> Values {
+    Values::default().with("file", name)
+}
+
+/// Returns true for what a release is checked for: kernels, a guard, or anything that requires a driver or a library.
+fn uses_cuda(part: &ArtifactMember) -> bool {
+    part.kernels.has_kernels() || !part.components.manifests.is_empty() || !part.binary.notes.is_empty()
+}
+
+/// Matches a glob: `*` and `?` match any characters, also `/`. A glob without `/` is compared with file names.
+fn matches_glob(glob: &str, artifact: &Path, member: &str) -> bool {
+    let own = member.rsplit(['/', '!']).next().unwrap_or_default();
+    let artifact_name = artifact.file_name().unwrap_or(artifact.as_os_str()).to_string_lossy();
+    let names = [member, own, &artifact_name, &artifact.to_string_lossy()];
+    names.iter().filter(|name| !name.is_empty()).any(|name| is_match(glob.as_bytes(), name.as_bytes()))
+}
+
+fn is_match(glob: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    // The last `*`, and where the text after it begins.
+    let mut star: Option<(usize, usize)> = None;
+    while from < text.len() {
+        match glob.get(at) {
+            Some(b'*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == text[from] => {
+                at += 1;
+                from += 1;
+            }
+            _ => {
+                let Some((place, begun)) = star else { return false };
+                star = Some((place, begun + 1));
+                (at, from) = (place + 1, begun + 1);
+            }
+        }
+    }
+    glob[at..].iter().all(|byte| *byte == b'*')
+}
+
+/// Code of the same number that runs on every known GPU that the required code runs on.
+fn fulfils(found: Target, required: Target) -> bool {
+    let same_kind = matches!(found, Target::Cubin(_)) == matches!(required, Target::Cubin(_));
+    let number = required.base_arch().number;
+    if !same_kind || found.base_arch().number != number {
+        return false;
+    }
+    let runs = |target: Target, cc| target.compatibility_with(cc) == Compatibility::Yes;
+    let ccs = tables::arch_rows().iter().map(|row| row.cc).chain([required.base_arch().cc()]);
+    found == required || ccs.into_iter().all(|cc| !runs(required, cc) || runs(found, cc))
+}
+
+/// What a file contains: the code that counts, and relocatable code that no device linker has linked yet.
+fn targets_of(kernels: &Kernels) -> Vec<Target> {
+    let mut targets = kernels.built_targets();
+    if !kernels.containers().iter().any(|container| container.role == Role::Linked) {
+        let inputs = kernels.containers().iter().filter(|container| container.role == Role::Input);
+        targets.extend(inputs.flat_map(|input| kernels.entries_of(input)).filter_map(|entry| entry.runnable_target()));
+    }
+    targets.sort_unstable();
+    targets.dedup();
+    targets
+}
+
+fn presence_of(kernels: &Kernels, required: Target) -> ArchPresence {
+    let coverage = kernels.gpu_support(required.base_arch().cc()).by;
+    let carried = if kernels.is_published() {
+        coverage != Coverage::Nothing
+    } else {
+        targets_of(kernels).into_iter().any(|found| fulfils(found, required))
+    };
+    match coverage {
+        Coverage::Unknown => ArchPresence::Unknown,
+        _ if !carried => ArchPresence::Missing,
+        Coverage::Partial if !kernels.is_published() => ArchPresence::Partial,
+        _ => ArchPresence::All,
+    }
+}
+
+fn join_targets(targets: impl IntoIterator<Item = Target>) -> String {
+    targets.into_iter().map(|target| target.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn arch_findings(part: &ArtifactMember, archs: &[(Target, ArchPresence)], strict: bool) -> Vec<Finding> {
+    let with = |wanted: ArchPresence| {
+        archs.iter().filter(move |(_, presence)| *presence == wanted).map(|(target, _)| *target).collect::<Vec<_>>()
+    };
+    let mut findings = Vec::new();
+    let missing = with(ArchPresence::Missing);
+    if !missing.is_empty() {
+        let built = join_targets(targets_of(&part.kernels));
+        let built = if built.is_empty() { "nothing that a GPU runs without a further link".to_owned() } else { built };
+        let values = file_values(&part.name).with("targets", join_targets(missing)).with("built_for", built);
+        findings.push(MessageTemplate::ReleaseArchMissing.to_finding(&values));
+    }
+    // One finding for machine code and PTX of one number.
+    let mut partial: BTreeMap<(u8, u8), Vec<Target>> = BTreeMap::new();
+    for target in with(ArchPresence::Partial) {
+        partial.entry(target.base_arch().cc()).or_default().push(target);
+    }
+    for ((major, minor), targets) in partial {
+        let without: Vec<_> = part.kernels.containers_without((major, minor)).collect();
+        let origins: BTreeSet<&str> = without.iter().filter_map(|container| container.origin.as_deref()).collect();
+        let count = format!("{} of {} containers", without.len(), container_count(&part.kernels));
+        let named = join_some(&origins.into_iter().collect::<Vec<_>>());
+        let text = if named.is_empty() { count } else { format!("{count}: {named}") };
+        let values = file_values(&part.name).with("gpus", format!("{major}.{minor}")).with("without", text);
+        let finding = MessageTemplate::ReleaseArchPartial.to_finding(&values.with("targets", join_targets(targets)));
+        findings.push(if strict { finding } else { finding.with_severity(Severity::Warning) });
+    }
+    let unknown = with(ArchPresence::Unknown);
+    if !unknown.is_empty() {
+        let why = format!("part of its GPU code has no form that tells whether it runs on {}", join_targets(unknown));
+        findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(&part.name).with("why", why)));
+    }
+    findings
+}
+
+fn container_count(kernels: &Kernels) -> usize {
+    kernels.container_groups().iter().map(|group| group.containers.len()).sum()
+}
+
+/// Archs are required, and no file has kernels.
+fn findings_without_kernels(artifact: &ArtifactReport, archs: &[Target]) -> Option<Finding> {
+    if artifact.parts.iter().any(|part| part.kernels.has_kernels()) {
+        return None;
+    }
+    let name = artifact.archive.to_string_lossy();
+    let at_link_time =
+        |part: &&ArtifactMember| part.kernels.containers().iter().any(|container| container.role == Role::LinkTime);
+    if let Some(part) = artifact.parts.iter().find(at_link_time) {
+        let why = "its GPU code is LTO-IR, which the program compiles when it runs";
+        return Some(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(&part.name).with("why", why)));
+    }
+    // The rest may be what was not examined.
+    let values = file_values(&name).with("targets", join_targets(archs.iter().copied()));
+    artifact.not_examined.is_empty().then(|| MessageTemplate::ReleaseArchMissingEverywhere.to_finding(&values))
+}
+
+/// What needs a newer driver than the floor, or than the first driver of the GPU if that is newer.
+fn driver_findings(artifact: &ArtifactReport, components: &Components, floor: DriverRelease) -> Vec<Finding> {
+    let mut ccs: Vec<Option<(u8, u8)>> = vec![None];
+    if components.manifests.iter().any(|manifest| manifest.requires.iter().any(is_gpu_row)) {
+        let known = tables::arch_rows().iter().map(|row| row.cc);
+        ccs = known.filter(|cc| !tables::is_tegra(*cc)).map(Some).collect();
+        ccs.sort_unstable();
+        ccs.dedup();
+    }
+    let mut too_old: BTreeMap<String, Vec<(u8, u8)>> = BTreeMap::new();
+    let mut unknown: BTreeMap<String, Vec<(u8, u8)>> = BTreeMap::new();
+    for cc in ccs {
+        let first = cc.and_then(tables::first_driver).and_then(|first| first.release);
+        let release = first.map_or(floor, |first| first.max(floor));
+        let driver = Driver { user: Some(release), ..Driver::default() };
+        let gpus = cc.map(|cc| vec![Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() }]);
+        let machine = Machine { driver: Some(driver), gpus, ..Machine::default() };
+        for finding in components.check_on(&machine, "a machine with the oldest driver") {
+            let refuses = finding.severity == Severity::Error;
+            let place = match finding.code {
+                Code::DriverTooOld | Code::DriverTooOldForCode if refuses => &mut too_old,
+                Code::DriverCannotTell => &mut unknown,
+                _ => continue,
+            };
+            place.entry(finding.component).or_default().extend(cc);
+        }
+    }
+    let owner = |component: &str| {
+        let owns = |part: &&ArtifactMember| {
+            part.components.manifests.iter().any(|manifest| manifest.component.to_string() == component)
+        };
+        artifact.parts.iter().find(owns)
+    };
+    let mut findings = Vec::new();
+    for (component, ccs) in &too_old {
+        let part = owner(component);
+        let values = file_values(part.map_or(component, |part| &part.name)).with("floor", floor_text(floor));
+        let manifests = part.map_or(&components.manifests, |part| &part.components.manifests);
+        let causes: Vec<Cause> = manifests.iter().flat_map(|manifest| driver_causes(manifest, ccs)).collect();
+        let Some((cuda, release)) = causes.iter().map(|cause| (cause.cuda, cause.release)).max() else { continue };
+        let mut reasons: Vec<&Cause> = causes.iter().filter(|cause| cause.cuda == cuda).collect();
+        reasons.sort_by_key(|cause| (cause.of_gpu, &cause.why));
+        reasons.dedup_by_key(|cause| &cause.why);
+        let of_gpus = reasons.iter().all(|cause| cause.of_gpu);
+        let why = reasons.iter().map(|cause| cause.why.as_str()).collect::<Vec<_>>().join(", ");
+        let values = values.with("needs_cuda", cuda).with_known("needs_release", release).with("why", why);
+        let values = if of_gpus { values.with("gpus", join_ccs(ccs)) } else { values };
+        findings.push(MessageTemplate::ReleaseDriverFloor.to_finding(&values));
+    }
+    for (component, ccs) in unknown.iter().filter(|(component, _)| !too_old.contains_key(*component)) {
+        let name = owner(component).map_or(component.as_str(), |part| &part.name);
+        let gpus = if ccs.is_empty() { String::new() } else { format!(" on GPUs {}", join_ccs(ccs)) };
+        let why = format!("no document says whether driver {} loads its code{gpus}", floor_text(floor));
+        findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(name).with("why", why)));
+    }
+    findings
+}
+
+fn is_gpu_row(row: &Requirement) -> bool {
+    matches!(row, Requirement::Gpu { .. })
+}
+
+fn join_ccs(ccs: &[(u8, u8)]) -> String {
+    ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
+}
+
+/// A branch is written without the zeros.
+fn floor_text(floor: DriverRelease) -> String {
+    if (floor.minor, floor.patch) == (0, 0) { floor.branch.to_string() } else { floor.to_string() }
+}
+
+/// A driver requirement of a component, and its reason.
+struct Cause {
+    cuda: CudaVersion,
+    release: Option<DriverRelease>,
+    why: String,
+    /// It depends on the GPU.
+    of_gpu: bool,
+}
+
+/// The driver requirements of a component on these GPUs.
+fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<Cause> {
+    let cause = |row: &Requirement| match row {
+        Requirement::Driver { cuda, release, because } => {
+            let release = Some(*release).filter(|release| release.branch != 0);
+            Some(Cause { cuda: *cuda, release, why: because.clone(), of_gpu: false })
+        }
+        Requirement::Gpu { from, to, by, code, cuda: Some(cuda), release, .. } if *by != GpuCoverage::Nothing => {
+            let concerned = |cc: &(u8, u8)| *cc >= *from && to.is_none_or(|to| *cc <= to);
+            let why = if code.starts_with("compute_") {
+                format!("PTX ({code}) that the driver compiles")
+            } else {
+                format!("the compression of its code ({code})")
+            };
+            ccs.iter().any(concerned).then_some(Cause { cuda: *cuda, release: *release, why, of_gpu: true })
+        }
+        _ => None,
+    };
+    manifest.requires.iter().filter_map(cause).collect()
+}
+
+/// What needs another cuDNN than the floor: by its code, or by the requirements of its package.
+fn cudnn_findings(artifact: &ArtifactReport, floor: Version) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for part in &artifact.parts {
+        let values = file_values(&part.name).with("floor", floor);
+        for manifest in &part.components.manifests {
+            for row in &manifest.requires {
+                let Requirement::Library { min, below, soname, .. } = row else { continue };
+                if artifact.is_bundled(part, soname) {
+                    continue;
+                }
+                if *below <= floor {
+                    let values = values.clone().with("built", below);
+                    findings.push(MessageTemplate::ReleaseCudnnFloorMajor.to_finding(&values));
+                } else if *min > floor {
+                    let bound = part.binary.bound.iter().find(|bound| bound.soname == *soname && bound.first == *min);
+                    let why = match bound {
+                        Some(bound) => format!("it calls {}", bound.name),
+                        None => format!("it was built with {} {min}", CUDNN.name),
+                    };
+                    let values = values.clone().with("min", min).with("why", why);
+                    findings.push(MessageTemplate::ReleaseCudnnFloor.to_finding(&values));
+                }
+            }
+        }
+    }
+    for (name, text, least) in artifact.cudnn_promises().filter(|(.., least)| *least > floor) {
+        let values = file_values(&name).with("floor", floor).with("min", least);
+        let values = values.with("why", format!("the package requires {text}"));
+        findings.push(MessageTemplate::ReleaseCudnnFloor.to_finding(&values));
+    }
+    findings
+}
+
+impl GateReport {
+    pub(crate) fn to_json(&self, gate: &Gate) -> Value {
+        let wanted = &gate.requirements;
+        let mut value = object::<&str>([]);
+        value.insert_some("source", gate.source.as_ref().map(|path| path.to_string_lossy().into_owned()));
+        value.insert_some("archs", Some(array(wanted.archs.iter().map(Target::to_string))));
+        value.insert_some("driver_floor", wanted.driver_floor.map(floor_text));
+        value.insert_some("cudnn_floor", wanted.cudnn_floor.map(|version| version.to_string()));
+        value.insert_some("guarded", Some(wanted.guarded));
+        value.insert_some("strict", Some(wanted.strict));
+        let file = |file: &GateFile| {
+            let mut value = object([("name", Value::from(file.name.as_str()))]);
+            let archs = file.archs.iter().map(|(target, presence)| (target.to_string(), presence.name().into()));
+            value.insert_some("archs", Some(object(archs)));
+            value.insert_some("guarded", Some(file.guarded));
+            value.insert_some("vendor", Some(file.vendor));
+            value.insert_some("excepted", Some(file.excepted));
+            value
+        };
+        value.insert_some("files", Some(array(self.files.iter().map(file))));
+        value
+    }
+
+    pub(crate) fn to_text(&self, file: &Path, gate: &Gate) -> String {
+        let answer = match self.verdict() {
+            Verdict::Runs => "meets the requirements of the release",
+            Verdict::Unknown => "cannot tell whether it meets the requirements of the release",
+            Verdict::Refused => "does not meet the requirements of the release",
+        };
+        let source = gate.source.as_ref().map(|path| format!(" ({})", path.display())).unwrap_or_default();
+        let line = |text: String| sanitize::sanitize_line(&text).into_owned() + "\n";
+        let mut text = line(format!("{}: {answer}{source}", file.display()));
+        for file in self.files.iter().take(LISTED) {
+            let mut facts: Vec<String> = Vec::new();
+            for (presence, label) in [
+                (ArchPresence::All, "has"),
+                (ArchPresence::Partial, "in part"),
+                (ArchPresence::Missing, "lacks"),
+                (ArchPresence::Unknown, "unknown"),
+            ] {
+                let targets = file.archs.iter().filter(|(_, own)| *own == presence).map(|(target, _)| *target);
+                let targets = join_targets(targets);
+                if !targets.is_empty() {
+                    facts.push(format!("{label} {targets}"));
+                }
+            }
+            let guard = match (file.guarded, file.vendor) {
+                (true, _) => "guarded",
+                (false, true) => "a library of NVIDIA",
+                (false, false) => "not guarded",
+            };
+            facts.push(guard.to_owned());
+            if file.excepted {
+                facts.push("excluded from archs and guard".to_owned());
+            }
+            text += &line(format!("  {}: {}", file.name, facts.join("; ")));
+        }
+        if self.files.len() > LISTED {
+            let _ = writeln!(text, "  and {} more (--json has all)", self.files.len() - LISTED);
+        }
+        if self.files.is_empty() {
+            text += "  no file that was examined uses CUDA\n";
+        }
+        text
+    }
+
+    fn verdict(&self) -> Verdict {
+        examined::verdict(&self.findings, &self.not_examined)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(text: &str) -> Target {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn suffixed_code_counts_on_the_same_gpus() {
+        for (found, required, expected) in [
+            ("sm_90", "sm_90", true),
+            ("sm_90a", "sm_90", true),
+            ("sm_90", "sm_90a", false),
+            ("sm_100a", "sm_100", false),
+            ("sm_100f", "sm_100", true),
+            ("sm_80", "sm_86", false),
+            ("compute_90", "sm_90", false),
+            ("compute_80", "compute_90", false),
+            ("compute_90", "compute_90", true),
+            ("compute_90a", "compute_90", false),
+        ] {
+            assert_eq!(fulfils(target(found), target(required)), expected, "{found} for {required}");
+        }
+    }
+
+    #[test]
+    fn globs_match_members_and_artifacts() {
+        let artifact = Path::new("dist/app-1.0.tar.gz");
+        for (glob, member, expected) in [
+            ("*.so", "app/lib/a.so", true),
+            ("lib/*.so", "app/lib/a.so", false),
+            ("app/*/a.so", "app/lib/a.so", true),
+            ("a.so", "app/lib/a.so", true),
+            ("?.so", "app/lib/a.so", true),
+            ("b.so", "app/lib/a.so", false),
+            ("*.tar.gz", "", true),
+            ("*", "app/lib/a.so", true),
+            ("a*b*c", "axbxbc", true),
+            ("a*b*c", "axbxb", false),
+        ] {
+            assert_eq!(matches_glob(glob, artifact, member), expected, "{glob} {member}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `verify` with the requirements of a release.
+
+use std::fs;
+
+use cudaguard_tests::{Call, Scratch, Test, command, parts, snapshot, tests};
+use serde_json::Value;
+
+use super::{compile, link, verify, wheel};
+
+pub(super) fn tests() -> Vec<Test> {
+    tests![
+        false_claim_is_refused,
+        #[slow]
+        newer_driver_is_refused,
+        newer_cudnn_is_refused,
+        unguarded_file_is_refused,
+        settings_of_a_project_apply,
+        unexamined_parts_are_not_fine
+    ]
+}
+
+/// A wheel that claims sm_80 and sm_90: one library has both, one has sm_90 in one of its sources only, one lacks it.
+fn false_claim_is_refused() {
+    let scratch = Scratch::without_blanks("release-claim");
+    let (both, old) = (
+        compile(&scratch, "both", &["arch=compute_80,code=sm_80", "arch=compute_90,code=[sm_90a,compute_90]"]),
+        compile(&scratch, "old", &["arch=compute_80,code=sm_80"]),
+    );
+    link(&scratch, "tree/app/lib/libboth.so", &[&both]);
+    link(&scratch, "tree/app/lib/libpart.so", &[&both, &old]);
+    link(&scratch, "tree/app/extra/libold.so", &[&old]);
+    wheel(&scratch, "app.whl");
+    let outcome = verify(&scratch, &["app.whl", "--archs", "80,90"]).expect(1);
+    snapshot::check("release/claim", &format!("{}---\n{}", outcome.stdout, outcome.stderr));
+    for (words, status, code) in [
+        (&["--archs", "80"][..], 0, ""),
+        (&["--archs", "sm_80", "--strict"], 0, ""),
+        (&["--archs", "80,90", "--except", "app/extra/*"], 0, "warning[CG602]"),
+        (&["--archs", "80,90", "--except", "libold.so", "--strict"], 1, "error[CG602]"),
+        (&["--archs", "80,90", "--except", "libold.so", "--except", "*/libpart.so", "--strict"], 0, ""),
+        (&["--archs", "90+ptx", "--except", "libold.so"], 0, "warning[CG602]"),
+        (&["--archs", "100", "--except", "*old*"], 1, "error[CG601]"),
+        (&["--archs", "86"], 1, "error[CG601]"),
+        (&["--archs", "80", "--except", "libnone.so"], 0, "warning[CG607]"),
+        (&["--archs", "native"], 2, "names no architecture"),
+        (&["--archs", ","], 2, "expected architectures"),
+        (&["--strict"], 2, "nothing is required"),
+        (&["--archs", "80", "--fleet", "-"], 2, "cannot be used with"),
+        // Both questions in one call.
+        (&["--archs", "80", "--gpu", "A100", "--driver", "580"], 0, ""),
+        (&["--archs", "80", "--gpu", "A100", "--driver", "550"], 1, "error[CG301]"),
+        (&["--archs", "100", "--gpu", "A100", "--driver", "580"], 1, "error[CG601]"),
+        (&["--gpu", "H100", "--driver", "580", "--except", "libold.so", "--strict"], 1, "error[CG303]"),
+    ] {
+        let outcome = verify(&scratch, &[&["app.whl"], words].concat());
+        assert!(outcome.status() == Some(status) && outcome.stderr.contains(code), "{outcome}");
+        assert!(!code.is_empty() || !outcome.stderr.contains("error"), "{outcome}");
+    }
+    let outcome = verify(&scratch, &["app.whl", "--archs", "80,90", "--json"]).expect(1);
+    let value: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(value["verdict"], "refused", "{outcome}");
+    let of = |name: &str| {
+        let files = value["release"]["files"].as_array().expect("files");
+        files.iter().find(|file| file["name"].as_str().is_some_and(|own| own.ends_with(name))).expect(name)["archs"]["sm_90"].clone()
+    };
+    assert_eq!(
+        (of("libboth.so"), of("libpart.so"), of("libold.so")),
+        ("all".into(), "partial".into(), "missing".into())
+    );
+    // A package whose build has forgotten its kernels.
+    fs::remove_dir_all(scratch.join("tree")).expect("it is there");
+    scratch.file("tree/app/__init__.py", "");
+    wheel(&scratch, "empty.whl");
+    let outcome = verify(&scratch, &["empty.whl", "--archs", "80"]).expect(1);
+    assert!(outcome.stderr.contains("contains no GPU code"), "{outcome}");
+    let _ = verify(&scratch, &["empty.whl", "--archs", "80", "--except", "empty.whl"]).success();
+    let _ = verify(&scratch, &["empty.whl", "--driver-floor", "525"]).success();
+}
+
+fn newer_driver_is_refused() {
+    let scratch = Scratch::without_blanks("release-driver");
+    let native = compile(&scratch, "native", &["arch=compute_80,code=sm_80", "arch=compute_120,code=sm_120"]);
+    let ptx = compile(&scratch, "ptx", &["arch=compute_80,code=compute_80"]);
+    link(&scratch, "libnative.so", &[&native]);
+    link(&scratch, "libptx.so", &[&ptx]);
+    // No libcudart, so only the code counts.
+    let code = Call::new(parts::cuda("13.0").join("bin/nvcc"))
+        .args(["-cubin", "-arch=sm_120", "native.cu", "-o", "native.cubin"])
+        .dir(scratch.path());
+    let _ = code.run().success();
+    for (file, floor, status, reason) in [
+        ("libnative.so", "580", 0, ""),
+        ("libnative.so", "570", 1, "error[CG603]: libnative.so needs a newer driver than 570"),
+        ("libnative.so", "570", 1, "because:    libcudart 13"),
+        ("libptx.so", "580", 0, ""),
+        ("libptx.so", "570", 1, "PTX (compute_80) that the driver compiles"),
+        // The first driver for sm_120 is newer than the floor, and not the fault of the file.
+        ("native.cubin", "580", 0, ""),
+        ("libnative.so", "12.4", 2, "expected a driver branch or release"),
+    ] {
+        let outcome = verify(&scratch, &[file, "--driver-floor", floor]);
+        assert!(outcome.status() == Some(status) && outcome.stderr.contains(reason), "{file} {floor}: {outcome}");
+    }
+}
+
+fn newer_cudnn_is_refused() {
+    let scratch = Scratch::without_blanks("release-cudnn");
+    scratch.file(
+        "ext.c",
+        "int cudnnBackendPopulateCudaGraph(void);\nint g(void) { return cudnnBackendPopulateCudaGraph(); }\n",
+    );
+    fs::create_dir_all(scratch.join("tree/app")).expect("a directory");
+    let cudnn = parts::cudnn("9.15.1").join("lib");
+    let _ = Call::new("gcc")
+        .args(["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN/../libs", "ext.c", "-o", "tree/app/ext.so"])
+        .args([cudnn.join("libcudnn.so.9"), cudnn.join("libcudnn_graph.so.9")])
+        .dir(scratch.path())
+        .run()
+        .success();
+    let metadata = |requires: &str| {
+        let text = format!("Metadata-Version: 2.1\nName: app\nVersion: 1.0\nRequires-Dist: {requires}\n");
+        scratch.file("tree/app-1.0.dist-info/METADATA", text);
+        wheel(&scratch, "app.whl");
+    };
+    metadata("nvidia-cudnn-cu13==9.15.1.9");
+    let outcome = verify(&scratch, &["app.whl", "--cudnn-floor", "9.1"]).expect(1);
+    assert!(outcome.stderr.contains("it calls cudnnBackendPopulateCudaGraph"), "{outcome}");
+    assert!(outcome.stderr.contains("error[CG604]: app 1.0 needs cuDNN 9.15.1 or newer"), "{outcome}");
+    assert!(outcome.stderr.contains("the package requires nvidia-cudnn-cu13==9.15.1.9"), "{outcome}");
+    let outcome = verify(&scratch, &["app.whl", "--cudnn-floor", "10.0"]).expect(1);
+    assert!(outcome.stderr.contains("app/ext.so needs a cuDNN below 10.0.0"), "{outcome}");
+    metadata("nvidia-cudnn-cu13>=9.5");
+    let _ = verify(&scratch, &["app.whl", "--cudnn-floor", "9.5"]).success();
+    // A cuDNN that the package contains is not required of a machine.
+    metadata("numpy");
+    for file in ["libcudnn.so.9", "libcudnn_graph.so.9"] {
+        fs::create_dir_all(scratch.join("tree/libs")).expect("a directory");
+        fs::copy(cudnn.join(file), scratch.join("tree/libs").join(file)).expect("a copy");
+    }
+    wheel(&scratch, "app.whl");
+    let _ = verify(&scratch, &["app.whl", "--cudnn-floor", "9.1"]).success();
+}
+
+fn unguarded_file_is_refused() {
+    let scratch = Scratch::without_blanks("release-guarded");
+    let kernels = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);
+    let guard = scratch.join("guard.o");
+    let _ = command::call(["embed", "--name", "app", "--toolkit"])
+        .arg(parts::cuda("13.0"))
+        .args(["--compiler", "gcc -fPIC", "-o"])
+        .arg(&guard)
+        .dir(scratch.path())
+        .run()
+        .success();
+    link(&scratch, "tree/libplain.so", &[&kernels]);
+    link(&scratch, "tree/libguarded.so", &[&kernels, &guard]);
+    let cudart = parts::cuda("13.0").join("lib/libcudart.so.13");
+    fs::copy(cudart, scratch.join("tree/libcudart.so.13")).expect("a copy");
+    wheel(&scratch, "app.whl");
+    let outcome = verify(&scratch, &["app.whl", "--guarded"]).expect(1);
+    assert!(outcome.stderr.contains("error[CG605]: libplain.so uses CUDA and contains no guard"), "{outcome}");
+    assert_eq!(outcome.stderr.matches("CG605").count(), 1, "{outcome}");
+    for file in ["tree/libguarded.so", "tree/libcudart.so.13"] {
+        let _ = verify(&scratch, &[file, "--guarded"]).success();
+    }
+    let _ = verify(&scratch, &["tree/libplain.so", "--guarded"]).expect(1);
+    let outcome = command::call(["inspect", "app.whl"]).dir(scratch.path()).run().success();
+    for line in ["sm_80; needs libcudart.so.13; guarded\n", "sm_80; needs libcudart.so.13; not guarded\n"] {
+        assert!(outcome.stdout.contains(line), "{line}: {outcome}");
+    }
+    let outcome = command::call(["inspect", "app.whl", "--json"]).dir(scratch.path()).run().success();
+    let value: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let guarded: Vec<&Value> =
+        value["members"].as_array().expect("members").iter().map(|one| &one["guarded"]).collect();
+    assert_eq!(guarded, [false, true, false], "{outcome}");
+}
+
+fn settings_of_a_project_apply() {
+    let scratch = Scratch::without_blanks("release-settings");
+    let kernels = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);
+    link(&scratch, "dist/lib.so", &[&kernels]);
+    let policy = "[release]\narchs = [\"80\", \"90\"]\ndriver-floor = \"580\"\n";
+    for (file, text) in [
+        ("cudaguard.toml", policy.to_owned()),
+        ("pyproject.toml", policy.replace("[release]", "[tool.cudaguard.release]")),
+        ("pyproject.toml", policy.replace("[release]", "[project]\nname = \"app\"\n[tool.cudaguard]")),
+    ] {
+        let path = scratch.file(file, text);
+        let outcome = verify(&scratch, &["dist/lib.so"]).expect(1);
+        assert!(outcome.stderr.contains("has no code for sm_90") && outcome.stdout.contains(file), "{outcome}");
+        // An option replaces the value of the file.
+        let _ = verify(&scratch, &["dist/lib.so", "--archs", "80"]).success();
+        let _ = verify(&scratch, &["dist/lib.so", "--archs", "80", "--driver-floor", "570"]).expect(1);
+        // The question is about a machine.
+        let _ = verify(&scratch, &["dist/lib.so", "--gpu", "A100", "--driver", "580"]).success();
+        let named = scratch.file("other/pyproject.toml", "[tool.cudaguard]\narchs = [\"80\"]\n");
+        let _ = verify(&scratch, &["dist/lib.so", "--policy", &named.to_string_lossy()]).success();
+        fs::remove_file(path).expect("it is there");
+    }
+    scratch.file("pyproject.toml", "[tool.cudaguard]\narch = [\"80\"]\n");
+    let outcome = verify(&scratch, &["dist/lib.so", "--archs", "80"]).expect(2);
+    assert!(outcome.stderr.contains("pyproject.toml:2: `arch`: no such key"), "{outcome}");
+}
+
+fn unexamined_parts_are_not_fine() {
+    let scratch = Scratch::without_blanks("release-unexamined");
+    let kernels = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);
+    link(&scratch, "tree/lib.so", &[&kernels]);
+    scratch.file("tree/gpu.co", b"__CLANG_OFFLOAD_BUNDLE__\x02\0\0\0\0\0\0\0");
+    wheel(&scratch, "app.whl");
+    let outcome = verify(&scratch, &["app.whl", "--archs", "80"]).expect(2);
+    assert!(outcome.stdout.contains("cannot tell") && outcome.stdout.contains("gpu.co"), "{outcome}");
+    let _ = verify(&scratch, &["app.whl", "--archs", "80", "--strict"]).expect(1);
+    // Code that is compiled when the program runs.
+    let lto = Call::new(parts::cuda("13.0").join("bin/nvcc"))
+        .args(["-fatbin", "-gencode", "arch=compute_80,code=lto_80", "kernels.cu", "-o", "lto.fatbin"])
+        .dir(scratch.path());
+    let _ = lto.run().success();
+    let outcome = verify(&scratch, &["lto.fatbin", "--archs", "80"]).expect(2);
+    assert!(outcome.stderr.contains("info[CG606]") && outcome.stderr.contains("LTO-IR"), "{outcome}");
+    // A file that is cut off.
+    let whole = fs::read(scratch.join("tree/lib.so")).expect("the library");
+    scratch.file("cut.so", &whole[..whole.len() / 2]);
+    let outcome = verify(&scratch, &["cut.so", "--archs", "80"]);
+    assert!(matches!(outcome.status(), Some(1 | 2)), "{outcome}");
+}
