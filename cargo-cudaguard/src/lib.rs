@@ -46,8 +46,10 @@ pub fn run() -> ExitCode {
     if let Some(activity) = command.activity() {
         report::progress(activity);
     }
-    let reads_artifacts =
-        matches!(command, Verb::Inspect { .. } | Verb::Verify(_) | Verb::Map { .. } | Verb::Requirements { .. });
+    let reads_artifacts = matches!(
+        command,
+        Verb::Inspect { .. } | Verb::Verify(_) | Verb::Diff(_) | Verb::Map { .. } | Verb::Requirements { .. }
+    );
     if reads_artifacts {
         memory::limit();
     }
@@ -62,6 +64,7 @@ pub fn run() -> ExitCode {
             VerifyTarget::Machine(question) => verify::run_verify(&env, &question),
             VerifyTarget::Fleet { files, list, json } => fleet::run_fleet(&env, &files, &list, json),
         },
+        Verb::Diff(options) => diff::run_diff(&env, &options),
         Verb::Requirements { files, format } => requirements::run_requirements(&env, &files, format.get()),
         Verb::Map { files, format, output } => map::run_map(&env, &files, format, output.as_deref()),
         Verb::Probe { line: true, name, .. } => probe::run_probe(&env, ProbeFormat::Line, name),

@@ -9,6 +9,7 @@ use clap::{
     ValueEnum, ValueHint,
 };
 use clap_complete::Shell;
+use cudaguard::policy::LossKind;
 use cudaguard::internal::tables::gpu_typed;
 
 mod cargo_call;
@@ -141,6 +142,9 @@ pub(crate) enum Verb {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Compare two releases: GPUs, drivers, libraries and guards that are gained or lost
+    #[command(after_long_help = help::DIFF)]
+    Diff(DiffOptions),
     /// Describe this machine: driver, GPUs, cuDNN and cudart
     #[command(after_long_help = help::PROBE)]
     Probe {
@@ -217,6 +221,7 @@ impl Verb {
             Self::Verify(VerifyOptions { files, .. }) | Self::Requirements { files, .. } | Self::Map { files, .. } => {
                 Some(reading(files))
             }
+            Self::Diff(DiffOptions { old, new, .. }) => Some(reading(&[old.clone(), new.clone()])),
             Self::Doctor { .. } | Self::Probe { .. } => Some("querying the driver".to_owned()),
             _ => None,
         }
@@ -260,6 +265,39 @@ pub(crate) enum Output {
 
 impl OutputFormat for Output {
     const JSON: Self = Self::Json;
+}
+
+/// Format of `diff`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// Text for people
+    #[default]
+    Text,
+    /// Markdown for a pull request or release notes
+    Markdown,
+    /// JSON
+    Json,
+}
+
+impl OutputFormat for DiffFormat {
+    const JSON: Self = Self::Json;
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub(crate) struct DiffOptions {
+    /// Old file, wheel, package, directory or image
+    pub(crate) old: PathBuf,
+    /// New file, wheel, package, directory or image
+    pub(crate) new: PathBuf,
+    /// Accept this loss: gpu, driver, cudnn, guard
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(crate) allow_loss: Vec<LossKind>,
+    /// Read [release] from this cudaguard.toml or pyproject.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: Format<DiffFormat>,
 }
 
 /// Format of `doctor` and `explain`.

@@ -1,5 +1,6 @@
 //! One module for each subcommand.
 
+pub(crate) mod diff;
 pub(crate) mod cargo;
 pub(crate) mod check;
 pub(crate) mod cmake;

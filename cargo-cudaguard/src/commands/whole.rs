@@ -299,6 +299,24 @@ impl ArtifactReport {
         matches!(self.find_library(part, soname), Lies::Inside(_))
     }
 
+    /// Returns the name and version of the only package, or the name of the file.
+    pub(crate) fn title(&self) -> String {
+        match &self.packages[..] {
+            [package] if package.is_one() => package.name_and_version(),
+            _ => self.archive.file_name().unwrap_or(self.archive.as_os_str()).to_string_lossy().into_owned(),
+        }
+    }
+
+    /// Returns the libraries of NVIDIA that must come from elsewhere, by soname.
+    pub(crate) fn sonames_from_elsewhere(&self) -> Vec<String> {
+        self.wanted_from_elsewhere().into_keys().map(str::to_owned).collect()
+    }
+
+    /// Returns what the packages require of NVIDIA's packages: name and range.
+    pub(crate) fn package_requirements(&self) -> impl Iterator<Item = (String, String)> {
+        self.packages.iter().flat_map(ArtifactPackage::split_requirements)
+    }
+
     /// What the packages require of cuDNN: the package, the requirement and the oldest release that it accepts.
     pub(crate) fn cudnn_promises(&self) -> impl Iterator<Item = (String, &str, Version)> {
         self.packages.iter().filter(|package| package.is_one()).flat_map(|package| {

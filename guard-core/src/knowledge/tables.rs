@@ -328,7 +328,7 @@ pub fn ptx_floor(isa: (u32, u32)) -> Floor {
         // Every driver in use supports the oldest ISA of the table.
         let cuda = table.older_ptx.iter().find(|(known, _)| *known >= isa).map(|&(_, cuda)| cuda);
         if let Some(cuda) = cuda {
-            return Floor { cuda, release: release_for(cuda), exact: true };
+            return Floor { cuda, release: first_release(cuda), exact: true };
         }
     }
     if let Some(row) = table.rows.iter().find(|row| row.ptx >= isa) {
@@ -355,11 +355,11 @@ pub const NO_DRIVER_KNOWN: (CudaVersion, DriverRelease) = (CudaVersion::new(99, 
 /// Returns the driver that supports the complete version of a toolkit: the minimum for its PTX if the ISA is unknown.
 pub fn toolkit_floor(toolkit: Version) -> Floor {
     let cuda = toolkit.into();
-    Floor { cuda, release: release_for(cuda), exact: true }
+    Floor { cuda, release: first_release(cuda), exact: true }
 }
 
-/// Returns the oldest release that is known to support a CUDA version.
-fn release_for(cuda: CudaVersion) -> Option<DriverRelease> {
+/// The oldest release that is known to support a CUDA version.
+pub fn first_release(cuda: CudaVersion) -> Option<DriverRelease> {
     if let Some(row) = toolkit_row(cuda) {
         return row.driver;
     }
@@ -376,7 +376,7 @@ pub fn cudart_floor(cudart: CudaVersion) -> Floor {
         let own = toolkit_row(cudart).and_then(|row| row.driver);
         Floor { release: own.into_iter().chain(floor.release).min(), ..floor }
     } else if cudart.major < 11 {
-        Floor { cuda: cudart, release: release_for(cudart), exact: true }
+        Floor { cuda: cudart, release: first_release(cudart), exact: true }
     } else {
         Floor { cuda: CudaVersion::new(cudart.major, 0), release: None, exact: true }
     }
@@ -416,9 +416,9 @@ pub fn last_branch(gpu: Cc) -> Option<u32> {
 /// the cc is not in the table, or for a Tegra.
 pub fn first_driver(gpu: Cc) -> Option<Floor> {
     let first = arch_rows().iter().filter(|row| row.cc == gpu && !row.tegra).map(|row| row.first).min()?;
-    // The first version of the table means "or older".
+    // The table begins there: "or older".
     let begin = arch_rows().iter().map(|row| row.first).min();
-    (Some(first) > begin).then(|| Floor { cuda: first, release: release_for(first), exact: true })
+    (Some(first) > begin).then(|| Floor { cuda: first, release: first_release(first), exact: true })
 }
 
 /// Returns the first drivers that support any GPU of this one's generation. Within a generation, updates of a branch

@@ -1,5 +1,6 @@
 //! What is checked before a release: `verify` with requirements, and `diff` of two releases.
 
+mod diff;
 mod gate;
 
 use std::fs;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cudaguard_tests::{Call, Outcome, Scratch, Test, command, parts, tools};
 
 pub(crate) fn tests() -> Vec<Test> {
-    gate::tests()
+    [gate::tests(), diff::tests()].into_iter().flatten().collect()
 }
 
 /// Compiles kernels of one source for these `-gencode` values.

@@ -3,7 +3,7 @@
 /// Subcommands grouped by subject, as `--help` lists them.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Build with cargo", &["build", "run", "test", "install", "check", "lock", "init", "env"]),
-    ("Examine files", &["inspect", "verify", "requirements", "map"]),
+    ("Examine files", &["inspect", "verify", "diff", "requirements", "map"]),
     ("Examine this machine", &["doctor", "probe", "exec"]),
     ("Build with other tools", &["cmake", "embed", "seal"]),
     ("Help", &["explain", "completions", "man"]),
@@ -160,6 +160,21 @@ Exit status:
   0  compatible, and everything was examined
   1  incompatible; with --strict also unknown, partial or not examined
   2  unknown, something was not examined, or a usage or I/O error";
+
+pub(crate) const DIFF: &str = "\
+Support is lost if a GPU no longer runs the release or only parts of it, if a GPU needs a newer driver, if a newer
+cuDNN is needed, or if a file is no longer guarded. [release] of cudaguard.toml decides what counts: with archs, only
+the GPUs of these archs; with driver-floor, only drivers from there on; allow-loss accepts a kind of loss.
+
+Examples:
+  cargo cudaguard diff my_model-1.0.whl my_model-1.1.whl
+  cargo cudaguard diff my_model-1.0.whl my_model-1.1.whl --format markdown
+  cargo cudaguard diff my_model-1.0.whl my_model-1.1.whl --allow-loss driver --json
+
+Exit status:
+  0  no support is lost
+  1  support is lost
+  2  something is unknown or was not examined, or a usage or I/O error";
 
 pub(crate) const REQUIREMENTS: &str = "\
 Examples:

@@ -226,6 +226,18 @@ impl ArtifactPackage {
             .map(|one| one.text)
     }
 
+    /// What it requires, as name and range. Variables of an image are names and values.
+    pub(super) fn split_requirements(&self) -> impl Iterator<Item = (String, String)> {
+        self.requires.iter().map(|text| {
+            let (name, range) = text.split_at(name_of(text).len());
+            let range = range.split(';').next().unwrap_or_default();
+            let range = range.replace(['(', ')', ' '], "");
+            let range = if self.kind == PackageKind::Image { range.replacen('=', "", 1) } else { range };
+            let name = if self.kind == PackageKind::Image { name.to_owned() } else { normalize_name(name) };
+            (name, if range.is_empty() { "any".to_owned() } else { range })
+        })
+    }
+
     /// What it requires of the library with this key: each text with the oldest release that it accepts. Extras do not count.
     pub(super) fn oldest_of(&self, key: &str) -> impl Iterator<Item = (&str, Version)> {
         let of_library = move |one: &Promise<'_>| one.stems == [key] && !one.text.contains("extra ==");

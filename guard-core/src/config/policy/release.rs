@@ -15,10 +15,10 @@ use crate::version::{DriverRelease, Version};
 
 mod release;
 
-pub use release::{PYPROJECT, ReleaseRequirements, parse_archs, parse_driver_floor};
+pub use release::{LossKind, PYPROJECT, ReleaseRequirements, parse_archs, parse_driver_floor};
 
 /// The keys of `[release]`.
-pub(super) const KEYS: &[&str] = &["archs", "driver-floor", "cudnn-floor", "guarded", "strict", "except"];
+pub(super) const KEYS: &[&str] = &["archs", "driver-floor", "cudnn-floor", "guarded", "strict", "except", "allow-loss"];
 
 /// The name of the file of a Python project that may contain the same keys in `[tool.cudaguard]`.
 pub const PYPROJECT: &str = "pyproject.toml";
@@ -38,6 +38,45 @@ pub struct ReleaseRequirements {
     pub strict: bool,
     /// Globs of files that need neither `archs` nor the guard.
     pub except: Vec<String>,
+    /// Support that a new release may lack, compared with the old one.
+    pub allow_loss: Vec<LossKind>,
+}
+
+/// Support that a release may lose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// A GPU that ran it.
+    Gpu,
+    /// Drivers that were sufficient.
+    Driver,
+    /// Releases of cuDNN that were sufficient.
+    Cudnn,
+    /// The guard of a file.
+    Guard,
+}
+
+impl LossKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Gpu, Self::Driver, Self::Cudnn, Self::Guard];
+
+    /// `gpu`, `driver`, `cudnn`, `guard`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gpu => "gpu",
+            Self::Driver => "driver",
+            Self::Cudnn => "cudnn",
+            Self::Guard => "guard",
+        }
+    }
+}
+
+impl std::str::FromStr for LossKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        known.ok_or_else(|| "expected gpu, driver, cudnn or guard".to_owned())
+    }
 }
 
 /// Parses required archs: a plain number or `9.0` is machine code, `+PTX` in any case adds PTX.
@@ -147,6 +186,15 @@ impl PolicyReader<'_> {
                 self.read_strings(entry, "strings such as \"lib/*.so\"", |_, _, text| globs.push(text.to_owned()));
                 release.except = globs;
             }
+            "allow-loss" => {
+                let mut kinds = Vec::new();
+                let expected = "\"gpu\", \"driver\", \"cudnn\" and \"guard\"";
+                self.read_strings(entry, expected, |reader, entry, text| match text.parse() {
+                    Ok(kind) => kinds.push(kind),
+                    Err(_) => reader.push_error(entry, &format!("one of {expected}")),
+                });
+                release.allow_loss = kinds;
+            }
             "archs" => {
                 let mut archs: Vec<Target> = Vec::new();
                 self.read_strings(entry, "strings such as \"80\" or \"120+ptx\"", |reader, entry, text| {
@@ -240,6 +288,7 @@ mod tests {
             ("[release]\nstrict = 1\n", "cudaguard.toml:2: `release.strict`: expected true or false"),
             ("[release]\narchs = [\"x\"]\n", "cudaguard.toml:2: `release.archs[0]`: `x` is not an architecture"),
             ("[release]\ndriver-floor = 525\n", "expected the oldest driver as a string"),
+            ("[release]\nallow-loss = [\"gpus\"]\n", "`release.allow-loss[0]`: expected one of \"gpu\""),
             ("[package.demo.release]\nstrict = true\n", "`package.demo.release`: no such key"),
         ] {
             let error = read(text).unwrap_err();
