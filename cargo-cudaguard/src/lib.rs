@@ -66,7 +66,7 @@ pub fn run() -> ExitCode {
         },
         Verb::Diff(options) => diff::run_diff(&env, &options),
         Verb::Requirements { files, format } => requirements::run_requirements(&env, &files, format.get()),
-        Verb::Map { files, format, output } => map::run_map(&env, &files, format, output.as_deref()),
+        Verb::Map { files, format, output } => map::run_map(&env, &files, format.get(), output.as_deref()),
         Verb::Probe { line: true, name, .. } => probe::run_probe(&env, ProbeFormat::Line, name),
         Verb::Probe { format, name, .. } => probe::run_probe(&env, format.get(), name),
         Verb::Doctor { program, format } => doctor::run_doctor(&env, program.as_deref(), format.get()),

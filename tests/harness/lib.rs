@@ -15,6 +15,7 @@ mod documents;
 #[cfg(test)]
 mod environment;
 pub mod face;
+mod json_schema;
 pub mod layout;
 pub mod modules;
 mod once;

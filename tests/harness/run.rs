@@ -9,6 +9,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::json_schema;
+
 /// The variables that a child inherits: those that programs, cargo and the network need. Variables of CUDA, of the
 /// dynamic linker and of the cargo that runs the tests are removed; a test sets the ones that it needs.
 const INHERITED: &[&str] = &[
@@ -131,6 +133,8 @@ impl Call {
     /// Runs the process to its end.
     pub fn run(mut self) -> Outcome {
         let what = self.spelled();
+        let program = self.command.get_program().to_owned();
+        let arguments: Vec<_> = self.command.get_args().map(OsStr::to_owned).collect();
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child =
             unless_busy(|| self.command.spawn()).unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
@@ -154,6 +158,9 @@ impl Call {
         };
         let outcome = Outcome { what, status, stdout: text(stdout), stderr: text(stderr) };
         assert!(!late, "stopped after {:?}: {outcome}", self.limit);
+        let checked =
+            json_schema::check_output(&program, arguments.iter().map(|word| word.as_os_str()), &outcome.stdout);
+        assert!(checked.is_ok(), "{}: {outcome}", checked.unwrap_err());
         outcome
     }
 }

@@ -135,9 +135,8 @@ pub(crate) enum Verb {
         /// Files, as for `verify`; a GPU counts if it runs all of them
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Output format
-        #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-        format: MapFormat,
+        #[command(flatten)]
+        format: Format<MapFormat>,
         /// Write to this file instead of stdout
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -324,6 +323,14 @@ pub(crate) enum MapFormat {
     Svg,
     /// HTML page
     Html,
+    /// Markdown table for release notes
+    Markdown,
+    /// JSON
+    Json,
+}
+
+impl OutputFormat for MapFormat {
+    const JSON: Self = Self::Json;
 }
 
 /// Format of `probe`.

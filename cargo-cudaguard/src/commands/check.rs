@@ -79,7 +79,7 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
                 ("packages", array(packages.iter().map(|one| one.value.clone()))),
                 ("findings", array(findings.iter().map(Finding::to_json))),
             ]);
-            report::print_result(&format!("{}\n", value.to_pretty_string()))?;
+            report::print_result(&json_output::render(value))?;
         }
         "sarif" => report::print_result(&format!("{}\n", sarif::to_sarif(&results).to_pretty_string()))?,
         "github" => {

@@ -16,12 +16,14 @@ use crate::cli::arguments::TextOrJson;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::probe;
 
+use crate::{json_output, probe};
+
 pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
     let checkup =
         diagnosis::examine_host(program, env, &DriverProbe::with_current_exe()).map_err(CliError::operational)?;
     let findings = finding::sorted_unique(&checkup.findings);
     report::print_result(&match format {
-        TextOrJson::Json => format!("{}\n", to_json(program, &checkup, &findings).to_pretty_string()),
+        TextOrJson::Json => json_output::render(to_json(program, &checkup, &findings)),
         TextOrJson::Text => to_text(program, &checkup, &findings),
     })?;
     Ok(match checkup.status {

@@ -8,6 +8,7 @@ use crate::knowledge::symptoms::{self, Cause, Symptom, SymptomMatches};
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::json::{Value, array, object};
 
+use crate::json_output;
 use crate::cli::report::{self, CliError};
 
 /// Width of a page, in characters.
@@ -123,7 +124,7 @@ fn answer_as_json(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) ->
         ])
     };
     value.insert_some("symptoms", Some(array(symptoms.iter().map(symptom))));
-    format!("{}\n", value.to_pretty_string())
+    json_output::render(value)
 }
 
 /// Prints all codes and all symptoms.

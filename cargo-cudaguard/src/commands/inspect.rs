@@ -26,7 +26,7 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
 use crate::cli::arguments::Output;
 use crate::cli::report::{self, CliError, EXIT_ERROR};
-use crate::cli::{counts, sarif};
+use crate::cli::{counts, json_output, sarif};
 
 /// Inspects one file that is not an archive.
 pub(crate) fn inspect_file(file: &Path, contents: Arc<Contents>, form: Output) -> Result<ExitCode, CliError> {
@@ -192,7 +192,7 @@ impl InspectedFile<'_> {
         let detected: Vec<_> = vendor::ALL.iter().filter_map(detected).collect();
         value.insert_some("inside", (!detected.is_empty()).then(|| object(detected)));
         put_not_judged(&mut value, &self.not_examined());
-        format!("{}\n", value.to_pretty_string())
+        json_output::render(value)
     }
 
     fn to_text(&self) -> String {

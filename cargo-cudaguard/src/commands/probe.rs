@@ -15,8 +15,8 @@ pub(crate) fn run_probe(env: &Env, form: ProbeFormat, name: Option<String>) -> R
     let machine = Machine { name, ..machine::detect_machine(env, Some(&DriverProbe::with_current_exe())) };
     report::print_result(&match form {
         ProbeFormat::Text => to_text(&machine),
-        ProbeFormat::Json => format!("{}\n", machine.to_json().to_pretty_string()),
-        ProbeFormat::Line => format!("{}\n", machine.to_json()),
+        ProbeFormat::Json => json_output::render(machine.to_json()),
+        ProbeFormat::Line => format!("{}\n", json_output::versioned(machine.to_json())),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -458,6 +458,7 @@ fn parse_gpu(text: &str) -> Result<Gpu, String> {
 /// Returns the verdict as JSON, with the documented keys.
 pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Value {
     object([
+        ("schema", json_output::SCHEMA.into()),
         ("file", file.to_string_lossy().as_ref().into()),
         ("verdict", verdict.name().into()),
         ("findings", array(finding::sorted_unique(findings).into_iter().map(Finding::to_json))),

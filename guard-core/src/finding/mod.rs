@@ -10,9 +10,7 @@ pub use crate::check::Severity;
 use crate::text::sanitize;
 
 /// A problem, or a fact that cannot be determined.
-#[derive(Clone, Debug, PartialEq, Eq)]
-// `non_exhaustive` would still let code in this crate construct a finding directly.
-#[allow(clippy::manual_non_exhaustive)]
+#[derive(Clone, Debug)]
 pub struct Finding {
     /// The stable code.
     pub code: Code,
@@ -24,16 +22,28 @@ pub struct Finding {
     pub subject: String,
     /// The problem in one sentence, then one fact per line, such as the built and the found version.
     pub message: String,
-    /// The action to take.
+    /// What to do.
     pub hint: String,
-    /// Private, so that findings are only created from the texts in the table.
-    by_the_table: (),
+    /// The facts in the message, by name, as programs read them. Private, so that every finding is made from the table.
+    facts: Vec<(&'static str, String)>,
+}
+
+impl Eq for Finding {}
+
+/// Two findings are the same if they read the same.
+impl PartialEq for Finding {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |one: &Self| (one.code, one.severity);
+        key(self) == key(other)
+            && (&self.component, &self.subject) == (&other.component, &other.subject)
+            && (&self.message, &self.hint) == (&other.message, &other.hint)
+    }
 }
 
 impl Finding {
-    /// Restores a recorded finding that [`Self::to_json`] wrote.
+    /// One that was said before, as [`Self::to_json`] wrote it down.
     pub fn from_record(code: Code, severity: Severity, [component, subject, message, hint]: [String; 4]) -> Self {
-        Self { code, severity, component, subject, message, hint, by_the_table: () }
+        Self { code, severity, component, subject, message, hint, facts: Vec::new() }
     }
 
     /// Sets the component.
@@ -91,7 +101,11 @@ impl Finding {
             ("subject", self.subject.as_str().into()),
             ("message", self.message.as_str().into()),
             ("hint", self.hint.as_str().into()),
-        ])
+        ]);
+        for (name, fact) in &self.facts {
+            value.insert_some(name, Some(fact.as_str()));
+        }
+        value
     }
 }
 

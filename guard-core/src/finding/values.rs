@@ -34,6 +34,12 @@ impl Values {
         }
     }
 
+    /// The known values, without what every finding has as a key.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let own = ["code", "component", "subject", "severity", "message", "hint"];
+        self.0.iter().filter(|(name, value)| !value.is_empty() && !own.contains(name)).cloned().collect()
+    }
+
     /// Returns a value; empty if it is unknown.
     pub fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
@@ -54,7 +60,7 @@ impl MessageTemplate {
             subject: text(self.subject()),
             message: in_columns(&message),
             hint: text(self.hint()),
-            by_the_table: (),
+            facts: values.facts(),
         }
     }
 }

@@ -21,6 +21,7 @@ use cudaguard::vendor::plain_name;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 
 use crate::arguments::{DiffFormat, DiffOptions};
+use crate::json_output;
 use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::whole::{self, ArtifactReport};
 
@@ -120,7 +121,7 @@ pub(crate) fn run_diff(env: &Env, options: &DiffOptions) -> Result<ExitCode, Cli
     report::print_result(&match options.format.get() {
         DiffFormat::Text => text::render_text(&diff),
         DiffFormat::Markdown => markdown::render_markdown(&diff),
-        DiffFormat::Json => format!("{}\n", diff.to_json().to_pretty_string()),
+        DiffFormat::Json => json_output::render(diff.to_json()),
     })?;
     Ok(if diff.losses.iter().any(|loss| !loss.allowed) {
         ExitCode::from(REFUSED)

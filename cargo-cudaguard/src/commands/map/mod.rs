@@ -1,6 +1,8 @@
 //! `map`: GPU generations by driver branches, as text, SVG or HTML.
 
 mod html;
+mod json;
+mod markdown;
 mod svg;
 mod text;
 
@@ -30,6 +32,12 @@ pub(crate) fn run_map(
         MapFormat::Text => text::render_text(&title, &map),
         MapFormat::Svg => svg::render_svg(&title, &map),
         MapFormat::Html => html::render_html(&title, &map),
+        MapFormat::Markdown => markdown::render_markdown(&title, &map),
+        MapFormat::Json => {
+            let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
+            let open: Vec<String> = all.iter().flat_map(|file| &file.not_examined).map(ToString::to_string).collect();
+            json::render_json(&files, &map, &open)
+        }
     };
     match output {
         None => report::print_result(&drawn)?,

@@ -6,6 +6,7 @@ use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor::CUDNN;
 
 use super::{RequirementsQuery, dotted_cc, unfit_reason};
+use crate::json_output;
 use crate::commands::verify::put_not_judged;
 
 pub(super) fn write_json(asked: &RequirementsQuery<'_>) -> String {
@@ -20,7 +21,7 @@ pub(super) fn write_json(asked: &RequirementsQuery<'_>) -> String {
     let not_examined: Vec<String> =
         asked.components.iter().flat_map(|file| &file.not_examined).map(ToString::to_string).collect();
     put_not_judged(&mut value, &not_examined);
-    format!("{}\n", value.to_pretty_string())
+    json_output::render(value)
 }
 
 /// Returns an interval as JSON. If the last minor version of a major version is unknown, only the major version is

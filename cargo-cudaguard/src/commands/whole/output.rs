@@ -51,7 +51,7 @@ impl ArtifactReport {
         let findings = self.package_findings();
         value.insert_some("findings", (!findings.is_empty()).then(|| array(findings.iter().map(Finding::to_json))));
         inspect::put_not_judged(&mut value, &self.not_examined);
-        format!("{}\n", value.to_pretty_string())
+        json_output::render(value)
     }
 
     pub(super) fn to_text(&self) -> String {
