@@ -24,7 +24,8 @@ use cli::arguments::{self, ProbeFormat, TextOrJson, Verb, VerifyTarget};
 use cli::report::{self, CliError};
 use cli::{memory, shells, signals};
 use commands::{
-    check, cmake, doctor, exec, explain, fleet, generic_build, init, lock, map, probe, requirements, verify, whole,
+    check, cmake, diff, doctor, exec, explain, fleet, generic_build, init, lock, map, probe, requirements, verify,
+    whole,
 };
 
 pub use cli::memory::CountingAllocator;
@@ -65,7 +66,9 @@ pub fn run() -> ExitCode {
             VerifyTarget::Fleet { files, list, json } => fleet::run_fleet(&env, &files, &list, json),
         },
         Verb::Diff(options) => diff::run_diff(&env, &options),
-        Verb::Requirements { files, format } => requirements::run_requirements(&env, &files, format.get()),
+        Verb::Requirements { files, name, format } => {
+            requirements::run_requirements(&env, &files, name.as_deref(), format.get())
+        }
         Verb::Map { files, format, output } => map::run_map(&env, &files, format.get(), output.as_deref()),
         Verb::Probe { line: true, name, .. } => probe::run_probe(&env, ProbeFormat::Line, name),
         Verb::Probe { format, name, .. } => probe::run_probe(&env, format.get(), name),

@@ -9,7 +9,7 @@ use clap::{
     ValueEnum, ValueHint,
 };
 use clap_complete::Shell;
-use cudaguard::policy::LossKind;
+use cudaguard::internal::policy::LossKind;
 use cudaguard::internal::tables::gpu_typed;
 
 mod cargo_call;
@@ -126,6 +126,9 @@ pub(crate) enum Verb {
         /// Files, as for `verify`; the machine must be able to run all of them
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// Name of the program or image for Kubernetes: my-model, registry.example/team/my-model
+        #[arg(long)]
+        name: Option<String>,
         #[command(flatten)]
         format: Format<RequirementsFormat>,
     },

@@ -1,6 +1,6 @@
 //! JSON on stdout. Each object begins with `schema`, the number of its published JSON schema.
 
-use cudaguard::json::{Value, object};
+use cudaguard::internal::json::{Value, object};
 
 /// The number of the JSON schemas. It changes if a key is removed or gets another meaning; new keys do not change it.
 pub(crate) const SCHEMA: u32 = 1;

@@ -1,6 +1,6 @@
 //! Markdown as GitHub renders it: tables, and text without markup.
 
-use cudaguard::sanitize;
+use cudaguard::internal::sanitize;
 
 /// Writes a table, unless it has no rows.
 pub(crate) fn push_table(text: &mut String, head: &[String], rows: impl Iterator<Item = Vec<String>>) {

@@ -3,6 +3,8 @@
 pub(crate) mod arguments;
 pub(crate) mod counts;
 pub(crate) mod crates_report;
+pub(crate) mod json_output;
+pub(crate) mod markdown;
 pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod report;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use crate::cli::json_output;
 use crate::cli::{crates_report, toolchain_report};
 use crate::knowledge::crates::Crate;
 use crate::pipeline::CheckedBuild;

@@ -16,7 +16,7 @@ use crate::cli::arguments::TextOrJson;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::probe;
 
-use crate::{json_output, probe};
+use crate::cli::json_output;
 
 pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
     let checkup =

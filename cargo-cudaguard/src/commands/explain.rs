@@ -8,7 +8,7 @@ use crate::knowledge::symptoms::{self, Cause, Symptom, SymptomMatches};
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::json::{Value, array, object};
 
-use crate::json_output;
+use crate::cli::json_output;
 use crate::cli::report::{self, CliError};
 
 /// Width of a page, in characters.

@@ -1,9 +1,9 @@
 //! One module for each subcommand.
 
-pub(crate) mod diff;
 pub(crate) mod cargo;
 pub(crate) mod check;
 pub(crate) mod cmake;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod explain;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use crate::cli::json_output;
 use crate::host::machine::{self, Driver, DriverProbe, Gpu, HostLibrary, Machine, MachineKind};
 use cudaguard::internal::env::Env;
 use cudaguard::internal::sanitize;

@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use cudaguard::arch::Target;
-use cudaguard::env::Env;
-use cudaguard::examined::{self, NotExamined};
-use cudaguard::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
-use cudaguard::json::{Value, array, object};
-use cudaguard::kernels::{Coverage, Kernels, Role};
-use cudaguard::machine::{Components, Driver, Gpu, Machine};
-use cudaguard::manifest::{GpuCoverage, Manifest, Requirement};
-use cudaguard::policy::{ReleaseRequirements, parse_archs, parse_driver_floor};
-use cudaguard::sanitize;
-use cudaguard::serves::Compatibility;
-use cudaguard::tables;
-use cudaguard::vendor::CUDNN;
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use crate::binary::examined::{self, NotExamined};
+use crate::binary::kernels::{Coverage, Kernels, Role};
+use crate::host::machine::{Components, Driver, Gpu, Machine};
+use cudaguard::internal::arch::Target;
+use cudaguard::internal::coverage::compatibility::Compatibility;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::manifest::{GpuCoverage, Manifest, Requirement};
+use cudaguard::internal::policy::{ReleaseRequirements, parse_archs, parse_driver_floor};
+use cudaguard::internal::sanitize;
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
-use crate::arguments::GateOptions;
-use crate::counts::join_some;
-use crate::report::{self, CliError, Level};
-use crate::whole::{ArtifactMember, ArtifactReport};
+use crate::cli::arguments::GateOptions;
+use crate::cli::counts::join_some;
+use crate::cli::report::{self, CliError, Level};
+use crate::commands::whole::{ArtifactMember, ArtifactReport};
 
 /// So many files have a line each; the others are counted.
 const LISTED: usize = 24;

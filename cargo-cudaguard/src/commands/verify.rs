@@ -27,12 +27,13 @@ use cudaguard::internal::version::{DriverRelease, Version};
 
 use crate::artifact::{self, Archive, Opened};
 use crate::cli::arguments::{Flags, Output, VerifyArgs, Where};
-use crate::cli::release::Gate;
-use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
+use crate::cli::json_output;
 use crate::cli::{counts, sarif};
 use crate::commands::inspect::{built_with, by_reason, is_cuda};
+use crate::commands::release::Gate;
 use crate::commands::whole;
 use crate::host::formats;
+use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
 
 /// Maximum size of a host file, in bytes. A typical file has a few thousand bytes; with very many GPUs and libraries,
 /// it has a few hundred thousand.

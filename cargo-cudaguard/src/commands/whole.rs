@@ -7,9 +7,12 @@ mod packages;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
+
+use sha2::{Digest as _, Sha256};
 
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{Binary, BinaryKind};
@@ -22,7 +25,7 @@ use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
-use cudaguard::internal::version::CudaVersion;
+use cudaguard::internal::version::{CudaVersion, Version};
 
 use crate::artifact::{self, Archive, ArchiveMember, Content, Opened, Walked};
 use crate::cli::arguments::Output;
@@ -32,6 +35,7 @@ use crate::commands::inspect::{self, is_cuda};
 
 pub(crate) use components::{artifact_components, together_on};
 use packages::{ArtifactPackage, Wants};
+pub(crate) use packages::{BilledPackage, BilledRequirement};
 
 /// Maximum number of members that are listed one by one; the others are counted.
 const TOLD: usize = 24;
@@ -94,13 +98,22 @@ pub(crate) struct ArtifactMember {
     pub(crate) components: Components,
     /// The libraries of NVIDIA's that stand in it, linked in or themselves, with the version where that can be told.
     pub(crate) holds: Vec<(&'static Library, Option<String>)>,
+    /// The SHA-256 of the file, if it was requested.
+    pub(crate) sha256: Option<String>,
 }
 
 impl ArtifactMember {
     /// What matters of a member, and what it does for those that it loads.
-    fn from_file(name: &str, file: File) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
+    fn from_file(
+        name: &str,
+        mut file: File,
+        digests: bool,
+    ) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
+        let sha256 = if digests { Some(sha256_of(&mut file).map_err(|error| error.to_string())?) } else { None };
         let contents = Contents::from_file(file, Path::new(name));
-        Self::from_contents(name, Arc::new(contents.map_err(|error| without_name(name, &error))?))
+        let (part, loader, reasons) =
+            Self::from_contents(name, Arc::new(contents.map_err(|error| without_name(name, &error))?))?;
+        Ok((part.map(|part| Self { sha256, ..part }), loader, reasons))
     }
 
     fn from_contents(name: &str, contents: Arc<Contents>) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
@@ -133,7 +146,11 @@ impl ArtifactMember {
         let holds =
             vendor::ALL.into_iter().filter_map(|library| held_library(library, name, &binary, &evidence)).collect();
         binary.close();
-        Ok((Some(Self { name: name.to_owned(), binary, kernels, components, holds }), loader, not_examined))
+        Ok((
+            Some(Self { name: name.to_owned(), binary, kernels, components, holds, sha256: None }),
+            loader,
+            not_examined,
+        ))
     }
 
     fn to_json(&self) -> Value {
@@ -198,6 +215,21 @@ impl ArtifactMember {
         }
         if reported.is_empty() { self.binary.kind.to_string() } else { reported.join("; ") }
     }
+}
+
+/// Returns the SHA-256 of a whole file in hexadecimal, and rewinds it.
+pub(crate) fn sha256_of(file: &mut File) -> std::io::Result<String> {
+    let mut digest = Sha256::new();
+    let mut piece = vec![0; 1 << 18];
+    file.rewind()?;
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            length => digest.update(&piece[..length]),
+        }
+    }
+    file.rewind()?;
+    Ok(digest.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
 }
 
 /// An error without the name of the file that it begins with.
@@ -274,10 +306,22 @@ enum Lies {
 impl ArtifactReport {
     /// Reads a file, an archive or a directory; a file is its own only member.
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
-        let contents = match artefact::open(path).map_err(CliError::operational)? {
-            Opened::Archive(archive) => return Self::read(path, archive),
+        let contents = match artifact::open(path).map_err(CliError::operational)? {
+            Opened::Archive(archive) => return Self::read(path, archive, false),
             Opened::File(contents) => contents,
         };
+        Self::of_file(path, contents)
+    }
+
+    /// Reads a file, an archive or a directory, with the SHA-256 of each member.
+    pub(crate) fn with_digests(path: &Path) -> Result<Self, CliError> {
+        match artifact::open(path).map_err(CliError::operational)? {
+            Opened::Archive(archive) => Self::read(path, archive, true),
+            Opened::File(contents) => Self::of_file(path, contents),
+        }
+    }
+
+    fn of_file(path: &Path, contents: Arc<Contents>) -> Result<Self, CliError> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let (part, loader, reasons) = ArtifactMember::from_contents(&name, contents)
             .map_err(|why| CliError::operational(format_args!("{}: {why}", path.display())))?;
@@ -307,6 +351,17 @@ impl ArtifactReport {
         }
     }
 
+    /// Returns the packages that it contains, as bills of materials name them.
+    pub(crate) fn packages_in_bill(&self) -> Vec<BilledPackage> {
+        self.packages.iter().filter_map(ArtifactPackage::to_billed).collect()
+    }
+
+    /// Returns the package URL of the package that contains a member, if several packages are in one directory.
+    pub(crate) fn owner_purl(&self, part: &ArtifactMember) -> Option<String> {
+        let owner = self.packages.iter().find(|package| package.owns_member(&part.name));
+        owner.filter(|_| self.packages.len() > 1).and_then(ArtifactPackage::to_billed).map(|billed| billed.purl)
+    }
+
     /// Returns the libraries of NVIDIA that must come from elsewhere, by soname.
     pub(crate) fn sonames_from_elsewhere(&self) -> Vec<String> {
         self.wanted_from_elsewhere().into_keys().map(str::to_owned).collect()
@@ -325,13 +380,13 @@ impl ArtifactReport {
         })
     }
 
-    fn read(path: &Path, archive: Archive) -> Result<Self, CliError> {
+    fn read(path: &Path, archive: Archive, digests: bool) -> Result<Self, CliError> {
         let read = Mutex::new(Read::default());
         let lock = || read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let take = |ArchiveMember { name, content }: ArchiveMember| {
             match content {
                 Content::Code(file) => {
-                    let part = ArtifactMember::from_file(&name, file);
+                    let part = ArtifactMember::from_file(&name, file, digests);
                     let mut read = lock();
                     match part {
                         Ok((part, loader, reasons)) => {
@@ -586,7 +641,7 @@ pub(crate) fn run_inspect(file: &Path, form: Output) -> Result<ExitCode, CliErro
 }
 
 fn inspect_artifact(file: &Path, archive: Archive, form: Output) -> Result<ExitCode, CliError> {
-    let whole = ArtifactReport::read(file, archive)?;
+    let whole = ArtifactReport::read(file, archive, false)?;
     report::print_result(&match form {
         Output::Text => whole.to_text(),
         Output::Json => whole.to_json(),

@@ -4,6 +4,7 @@
 //! reports all mistakes at once.
 
 mod parser;
+mod release;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,6 +19,8 @@ use crate::knowledge::tables::{self, Cc};
 use crate::model::arch::{ArchRequest, Target};
 use crate::model::linkage::Linkage;
 use crate::model::version::{DriverRelease, Version};
+pub use release::{LossKind, PYPROJECT, ReleaseRequirements, parse_archs, parse_driver_floor};
+
 use parser::{PolicyReader, count_lines};
 
 /// The name of the file.

@@ -94,7 +94,7 @@ impl Finding {
 
     /// The finding as a JSON object.
     pub fn to_json(&self) -> crate::text::json::Value {
-        crate::text::json::object([
+        let mut value = crate::text::json::object([
             ("code", self.code.to_string().into()),
             ("severity", self.severity.name().into()),
             ("component", self.component.as_str().into()),

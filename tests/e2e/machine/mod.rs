@@ -8,7 +8,6 @@ mod fleet;
 mod hostile_text;
 mod local_host;
 mod map;
-mod markdown;
 mod nccl;
 mod random_fleet;
 mod unguarded_programs;

@@ -10,6 +10,7 @@ pub(crate) fn tests() -> Vec<Test> {
         #[slow]
         github_action_verifies,
         pre_commit_hook_checks,
+        installed_version_is_current,
         container_verifies
     ]
 }
@@ -33,25 +34,28 @@ fn scene(name: &str) -> (Scratch, String) {
 fn github_action_verifies() {
     let action = template("templates/action/action.yml");
     let (_, step) = action.split_once("- name: Verify\n").expect("the step");
+    let step = step.split_once("    - name: Upload").map_or(step, |(step, _)| step);
     let (variables, script) = step.split_once("      run: |\n").expect("its script");
     let script: String =
         script.lines().map(|line| line.strip_prefix("        ").unwrap_or(line).to_owned() + "\n").collect();
     let inputs: Vec<(&str, &str)> =
         variables.lines().filter_map(|line| line.trim().strip_suffix(" }}")?.split_once(": ${{ inputs.")).collect();
-    assert_eq!(inputs.len(), action.matches("    description: ").count(), "{inputs:?}");
+    // All inputs but the version, which another step reads.
+    assert_eq!(inputs.len() + 1, action.matches("    description: ").count(), "{inputs:?}");
     let (scratch, path) = scene("action");
     let run = |given: &[(&str, &str)]| -> Outcome {
         let call =
             Call::new("bash").args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]).dir(scratch.path());
         let value = |input: &str| given.iter().find(|(name, _)| *name == input).map_or("", |(_, value)| value);
         let call = inputs.iter().fold(call, |call, (variable, input)| call.env(variable, value(input)));
-        call.env("PATH", &path).env("GITHUB_ACTIONS", "true").run()
+        let call = call.env("PATH", &path).env("GITHUB_ACTIONS", "true");
+        call.env("GITHUB_STEP_SUMMARY", scratch.join("summary.md")).run()
     };
     let new = [("files", "a program\n"), ("driver", "580.95.05"), ("gpu", "A100,H100")];
     let _ = run(&new).success();
     let old = run(&[new[0], ("driver", "535.261.03"), new[2]]).expect(1);
-    assert!(old.stdout.contains("::error file=a program::does not run on all of those machines (status 1)"), "{old}");
-    // Checks all files, even after a failure.
+    assert!(old.stdout.contains("::error file=a program::does not meet the requirements (status 1)"), "{old}");
+    // Each file is looked at, whatever becomes of those before.
     let both = run(&[("files", "a program\nnone\n"), ("driver", "535.261.03"), new[2]]).expect(2);
     assert!(both.stdout.contains("::error file=a program::") && both.stdout.contains("::error file=none::"), "{both}");
     let fleet = r#"{"driver":{"user":"580.95.05"},"gpus":[{"name":"A100"}]}"#;
@@ -59,6 +63,32 @@ fn github_action_verifies() {
     let _ = run(&[new[0], ("fleet", "fleet.jsonl")]).expect(1);
     let nowhere = run(&[new[0]]).expect(2);
     assert!(nowhere.stdout.contains("::error::set fleet, or driver and gpu"), "{nowhere}");
+
+    // The requirements of a release, the summary and the findings for code scanning.
+    let summary = || std::fs::read_to_string(scratch.join("summary.md")).unwrap_or_default();
+    let _ = std::fs::remove_file(scratch.join("summary.md"));
+    let on = [("summary", "true"), ("sarif", "true"), ("guarded", "true"), ("compare", "a program\n")];
+    let _ = run(&[&[new[0], ("driver-floor", "580")], &on[..]].concat()).success();
+    for title in ["### a program: GPU × driver", "### a program → a program", "No support is lost."] {
+        assert!(summary().contains(title), "{title}: {}", summary());
+    }
+    let sarif = std::fs::read_to_string(scratch.join("cudaguard.sarif")).expect("findings");
+    assert!(sarif.contains("sarif-2.1.0"), "{sarif}");
+    let _ = run(&[new[0], ("driver-floor", "570")]).expect(1);
+    scratch.file("cudaguard.toml", "[release]\ndriver-floor = \"570\"\n");
+    let _ = run(&[new[0]]).expect(1);
+}
+
+/// The version that pre-commit and the action install is this one.
+fn installed_version_is_current() {
+    let version = env!("CARGO_PKG_VERSION");
+    let project = template("pyproject.toml");
+    assert!(
+        project.contains(&format!("version = \"{version}\"")) && project.contains(&format!("cudaguard=={version}"))
+    );
+    let action = template("templates/action/action.yml");
+    let (_, input) = action.split_once("\n  version:\n").expect("an input");
+    assert!(input.lines().nth(1).is_some_and(|line| line.contains(&format!("\"{version}\""))), "{input}");
 }
 
 /// The hook passes in a package without CUDA, and fails if the policy is invalid.

@@ -191,7 +191,28 @@ fn admission_selects_pods() {
         assert_eq!(consumers::admits(&policy, &pod), !has_the_program, "{image} and no node affinity");
         pod["spec"].as_object_mut().expect("an object").remove("affinity");
         assert_eq!(consumers::admits(&policy, &pod), !has_the_program, "{image} and no affinity");
+        // The program may run in an init container alone.
+        pod["spec"]["initContainers"] = pod["spec"]["containers"].clone();
+        pod["spec"]["containers"] = serde_json::json!([{"name": "other", "image": "nginx"}]);
+        assert_eq!(consumers::admits(&policy, &pod), !has_the_program, "{image} in an init container");
     }
+    // The image has another name than the file.
+    let named =
+        call("k8s-admission", &[example()]).args(["--name", "registry.example/team/app:1.2"]).run().success().stdout;
+    assert!(named.contains("\n  name: app-gpus\n"), "{named}");
+    for (image, has_the_program) in [
+        ("registry.example/team/app:2.0", true),
+        ("registry.example/team/app@sha256:00", true),
+        ("registryXexample/team/app", false),
+        ("other.example/team/app", false),
+        ("my-model", false),
+    ] {
+        let mut pod = consumers::pod(image, &affinity);
+        pod["spec"].as_object_mut().expect("an object").remove("affinity");
+        assert_eq!(consumers::admits(&named, &pod), !has_the_program, "{image}");
+    }
+    let outcome = call("k8s-dra", &[example()]).args(["--name", "a b"]).run().expect(2);
+    assert!(outcome.stderr.contains("--name a b: expected a name"), "{outcome}");
 }
 
 /// nix evaluates the output: a build for supported GPUs passes, and any other fails with the name of the GPU.

@@ -180,6 +180,7 @@ pub(crate) const REQUIREMENTS: &str = "\
 Examples:
   cargo cudaguard requirements ./my-model
   cargo cudaguard requirements dist/my_model.whl --format k8s-affinity
+  cargo cudaguard requirements ./my-model --format k8s-admission --name registry.example/team/my-model
 
 Exit status: 0, or 2 if a file cannot be read or the format cannot express the requirements.";
 

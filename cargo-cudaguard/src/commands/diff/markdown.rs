@@ -6,7 +6,7 @@ use super::{
     ReleaseDiff, ValueChange, describe_driver, describe_guard, describe_state, group_changes, labels, or_dash,
     size_rows, summary,
 };
-use crate::markdown::{escape, push_table};
+use crate::cli::markdown::{escape, push_table};
 
 pub(super) fn render_markdown(diff: &ReleaseDiff) -> String {
     let mut text = format!("### {} → {}\n\n", escape(&diff.old.title), escape(&diff.new.title));

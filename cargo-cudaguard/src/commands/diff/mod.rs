@@ -7,23 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
-use cudaguard::env::Env;
-use cudaguard::finding::Verdict;
-use cudaguard::host::HostGpu;
-use cudaguard::json::{Value, array, object};
-use cudaguard::judge::run::answer::{self, Service, answers};
-use cudaguard::machine::{Components, Driver, Gpu, Machine};
-use cudaguard::manifest::Requirement;
-use cudaguard::policy::{LossKind, ReleaseRequirements};
-use cudaguard::serves::Compatibility;
-use cudaguard::tables;
-use cudaguard::vendor::plain_name;
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use crate::host::facts::HostGpu;
+use crate::host::judge::answer::{self, Service, answers};
+use crate::host::machine::{Components, Driver, Gpu, Machine};
+use cudaguard::internal::coverage::compatibility::Compatibility;
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::Verdict;
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::manifest::Requirement;
+use cudaguard::internal::policy::{LossKind, ReleaseRequirements};
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::plain_name;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
-use crate::arguments::{DiffFormat, DiffOptions};
-use crate::json_output;
-use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
-use crate::whole::{self, ArtifactReport};
+use crate::cli::arguments::{DiffFormat, DiffOptions};
+use crate::cli::json_output;
+use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
+use crate::commands::whole::{self, ArtifactReport};
 
 const UNKNOWN_VERSION: &str = "version not known";
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::sanitize;
+use cudaguard::internal::sanitize;
 
 use super::{
     ReleaseDiff, ValueChange, describe_driver, describe_guard, describe_state, group_changes, labels, or_dash,

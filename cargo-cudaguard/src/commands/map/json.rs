@@ -1,10 +1,10 @@
 //! The map for programs.
 
-use cudaguard::json::{Value, array, object};
-use cudaguard::machine::map::{Branch, Map, MapRow};
+use crate::host::machine::map::{Branch, Map, MapRow};
+use cudaguard::internal::json::{Value, array, object};
 
 use super::state_class;
-use crate::json_output;
+use crate::cli::json_output;
 
 pub(super) fn render_json(files: &[String], map: &Map, not_judged: &[String]) -> String {
     let mut value = object([("files", array(files.iter().map(String::as_str)))]);

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::machine::map::{Map, State};
+use crate::host::machine::map::{Map, State};
 
 use super::{legend_states, row_label, state_meaning};
-use crate::markdown::{escape, push_table};
+use crate::cli::markdown::{escape, push_table};
 
 pub(super) fn render_markdown(title: &str, map: &Map) -> String {
     let mut text = format!("### {}\n", escape(&format!("{title}: GPU × driver")));

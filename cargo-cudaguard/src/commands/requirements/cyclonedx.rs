@@ -6,12 +6,22 @@
 use cudaguard::internal::json::{Value, array, object};
 
 use super::RequirementsQuery;
+use super::bill::BilledFile;
 use super::family::{self, FamilyPart, FamilyReport};
 
-pub(super) fn write_cyclonedx(asked: &RequirementsQuery<'_>) -> Result<String, String> {
-    let FamilyReport { parts, needs } = family::family_of(asked)?;
-    let files = needs.iter().enumerate().map(|(at, (name, _))| {
-        object([("type", "file".into()), ("bom-ref", format!("file-{at}").into()), ("name", name.as_str().into())])
+pub(super) fn write_cyclonedx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, String> {
+    let FamilyReport { parts, needs } = family::family_of(asked, bill)?;
+    let files = bill.iter().enumerate().map(|(at, file)| {
+        let kind = if file.package.is_some() { "library" } else { "file" };
+        let name = file.package.as_ref().map_or(&file.name, |(name, ..)| name);
+        let mut value =
+            object([("type", kind.into()), ("bom-ref", format!("file-{at}").into()), ("name", name.as_str().into())]);
+        value.insert_some("version", file.package.as_ref().map(|(_, version, _)| version.as_str()));
+        value.insert_some("hashes", file.sha256.as_deref().map(hashes));
+        value.insert_some("purl", file.package.as_ref().map(|(.., purl)| purl.as_str()));
+        let path = object([("name", "cudaguard:file".into()), ("value", file.name.as_str().into())]);
+        value.insert_some("properties", file.package.as_ref().map(|_| array([path])));
+        value
     });
     let all = files.chain(parts.iter().map(|(reference, part)| to_json(part, reference)));
     let dependencies = needs.iter().enumerate().map(|(at, (_, mine))| {
@@ -31,6 +41,10 @@ pub(super) fn write_cyclonedx(asked: &RequirementsQuery<'_>) -> Result<String, S
     Ok(format!("{}\n", value.to_pretty_string()))
 }
 
+fn hashes(sha256: &str) -> Value {
+    array([object([("alg", "SHA-256".into()), ("content", sha256.into())])])
+}
+
 fn to_json(part: &FamilyPart, reference: &str) -> Value {
     let mut value = object([
         ("type", part.kind.into()),
@@ -39,6 +53,7 @@ fn to_json(part: &FamilyPart, reference: &str) -> Value {
         ("name", part.name.as_str().into()),
     ]);
     value.insert_some("version", part.version.as_deref());
+    value.insert_some("hashes", part.sha256.as_deref().map(hashes));
     value.insert_some("scope", Some(if part.optional { "optional" } else { "required" }));
     value.insert_some("purl", Some(part.purl.as_str()));
     let methods = part.told_by.iter().map(|told_by| {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::vendor::{CUDART, CUDNN};
 
+use super::bill::BilledFile;
 use super::{RequirementsQuery, span_of};
 
 const DRIVER: &str = "nvidia-driver";
@@ -28,6 +29,10 @@ pub(super) struct FamilyPart {
     pub(super) told_by: BTreeSet<&'static str>,
     /// The files that need it, each with the function that needs it.
     pub(super) seen: BTreeSet<(String, Option<String>)>,
+    /// Of a library inside.
+    pub(super) sha256: Option<String>,
+    /// Whether it is a part of a file, and not required of the machine.
+    pub(super) inside: bool,
 }
 
 /// The components by a unique name, and for each file its name and the components that it needs. If there are none,
@@ -37,10 +42,10 @@ pub(super) struct FamilyReport {
     pub(super) needs: Vec<(String, BTreeSet<String>)>,
 }
 
-pub(super) fn family_of(asked: &RequirementsQuery<'_>) -> Result<FamilyReport, String> {
+pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<FamilyReport, String> {
     let mut parts: BTreeMap<String, FamilyPart> = BTreeMap::new();
     let mut needs: Vec<(String, BTreeSet<String>)> = Vec::new();
-    for file in asked.components {
+    for (file, billed) in asked.components.iter().zip(bill) {
         let mut mine = BTreeSet::new();
         let mut put = |reference: &str, told_by: &'static str, symbol: Option<&str>, part: FamilyPart| {
             mine.insert(reference.to_owned());
@@ -50,6 +55,8 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>) -> Result<FamilyReport, S
                 version: part.version,
                 purl: part.purl,
                 optional: true,
+                sha256: part.sha256,
+                inside: part.inside,
                 ..FamilyPart::default()
             });
             entry.optional &= part.optional;
@@ -89,6 +96,25 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>) -> Result<FamilyReport, S
                 }
             }
         }
+        for library in &billed.bundled {
+            let part = FamilyPart {
+                version: library.version.clone(),
+                sha256: library.sha256.clone(),
+                inside: true,
+                ..library_part(&library.name, library.purl.clone())
+            };
+            put(&library.path, "file in the package", None, part);
+        }
+        for required in &billed.requires {
+            let mut part = FamilyPart {
+                version: required.version.clone(),
+                optional: required.optional,
+                ..library_part(&required.name, required.purl.clone())
+            };
+            let range = required.version.is_none().then(|| ("cudaguard:range".to_owned(), required.range.clone()));
+            part.properties.extend(range);
+            put(&required.purl, "requirement of the package", None, part);
+        }
         needs.push((file.file.clone(), mine));
     }
     if parts.is_empty() {
@@ -102,7 +128,7 @@ fn library_part(name: &str, purl: String) -> FamilyPart {
 }
 
 /// Returns the package URL for a soname without prefix and suffix: `pkg:generic/nvidia/cudart`.
-fn generic_purl(soname: &str) -> String {
+pub(super) fn generic_purl(soname: &str) -> String {
     let stem = soname.split(".so").next().unwrap_or(soname);
     format!("pkg:generic/nvidia/{}", stem.strip_prefix("lib").unwrap_or(stem))
 }
@@ -118,6 +144,7 @@ fn add_embedded_parts(manifest: &Manifest, put: &mut impl FnMut(&str, &'static s
     for (stem, version) in all.into_iter().flatten() {
         let part = FamilyPart {
             version: Some(version.clone()),
+            inside: true,
             ..library_part(stem, format!("{}@{version}", generic_purl(stem)))
         };
         put(&format!("{stem}@{version}"), "linked into the file", None, part);

@@ -6,7 +6,7 @@ use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor::CUDNN;
 
 use super::{RequirementsQuery, dotted_cc, unfit_reason};
-use crate::json_output;
+use crate::cli::json_output;
 use crate::commands::verify::put_not_judged;
 
 pub(super) fn write_json(asked: &RequirementsQuery<'_>) -> String {

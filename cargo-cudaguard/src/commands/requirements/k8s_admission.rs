@@ -7,15 +7,15 @@
 use std::fmt::Write as _;
 
 use super::k8s_affinity::{self, Factor};
-use super::{RequirementsQuery, comment_lines, object_name};
+use super::{RequirementsQuery, comment_lines};
 
 pub(super) fn write_admission_policy(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let terms = k8s_affinity::all_terms(asked)?;
-    let name = asked.files.first().map_or_else(String::new, |file| object_name(file));
+    let (name, image, pattern) = (&asked.name.object, &asked.name.image, asked.name.image_pattern());
     let mut heading =
         asked.comment_heading("ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1, Kubernetes 1.30 or newer)");
     heading.push(format!(
-        "Pods with an image called {name} (matchConditions) must have the node affinity of --format k8s-affinity, or"
+        "Pods with an image called {image} (matchConditions) must have the node affinity of --format k8s-affinity, or"
     ));
     heading.push("a narrower one with the same expressions in each term. A pod that names its GPUs in other words (a narrower number, a".to_owned());
     heading
@@ -26,7 +26,8 @@ pub(super) fn write_admission_policy(asked: &RequirementsQuery<'_>) -> Result<St
         "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata:\n  name: {name}-gpus\nspec:\n  \
          failurePolicy: Fail\n  matchConstraints:\n    resourceRules:\n    - apiGroups: [\"\"]\n      apiVersions: [\"v1\"]\n      \
          operations: [\"CREATE\", \"UPDATE\"]\n      resources: [\"pods\"]\n  matchConditions:\n  - name: has-the-program\n    \
-         expression: |-\n      object.spec.containers.exists(c, has(c.image) && c.image.matches(\"(^|/){name}(:|@|$)\"))\n  \
+         expression: |-\n      (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : []))\n      \
+         .exists(c, has(c.image) && c.image.matches(\"{pattern}\"))\n  \
          variables:\n  - name: terms\n    expression: |-\n"
     );
     let path = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use cudaguard::internal::vendor::CUDNN;
 
-use super::{RequirementsQuery, RequirementsRow, comment_lines, object_name, processor_comes_with};
+use super::{RequirementsQuery, RequirementsRow, comment_lines, processor_comes_with};
 
 /// CEL expression for the attributes of a device.
 const ATTRIBUTES: &str = "device.attributes[\"gpu.nvidia.com\"]";
@@ -24,7 +24,7 @@ pub(super) fn write_device_class(asked: &RequirementsQuery<'_>) -> Result<String
         heading.push(format!("No attribute tells of {}: that comes with the image.", CUDNN.name));
     }
     let mut text = comment_lines(&heading);
-    let name = asked.files.first().map_or_else(String::new, |file| object_name(file));
+    let name = &asked.name.object;
     let _ = write!(
         text,
         "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata:\n  name: {name}\nspec:\n  spec:\n    devices:\n      \

@@ -4,6 +4,7 @@
 //! [`Placement`] derives the requirements; this module converts them to the formats. If a format cannot express a
 //! requirement exactly, the output is stricter than necessary, and a comment describes the difference.
 
+mod bill;
 mod conda;
 mod cyclonedx;
 mod family;
@@ -11,6 +12,7 @@ mod json;
 mod k8s_admission;
 mod k8s_affinity;
 mod k8s_dra;
+mod name;
 mod nix;
 mod nvidia_require;
 mod oci;
@@ -21,7 +23,7 @@ mod text;
 mod wheel_variant;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::host::machine::Components;
@@ -35,19 +37,32 @@ use crate::cli::arguments::RequirementsFormat;
 use crate::cli::report::{self, CliError};
 use crate::commands::verify;
 
+use bill::BilledFile;
+use name::ProgramName;
+
 /// The input of a format.
 struct RequirementsQuery<'a> {
     files: &'a [PathBuf],
     components: &'a [Components],
     placement: &'a Placement,
+    name: ProgramName,
 }
 
-pub(crate) fn run_requirements(env: &Env, files: &[PathBuf], form: RequirementsFormat) -> Result<ExitCode, CliError> {
+pub(crate) fn run_requirements(
+    env: &Env,
+    files: &[PathBuf],
+    name: Option<&str>,
+    form: RequirementsFormat,
+) -> Result<ExitCode, CliError> {
+    let name = match name {
+        Some(name) => ProgramName::parse(name).map_err(CliError::operational)?,
+        None => ProgramName::from_file(&files[0]),
+    };
     let all = verify::components_of_all(env, files)?;
     verify::warn_of_not_examined(&all);
     let placement = Placement::from_components(&all)
         .map_err(|why| CliError::operational(format_args!("no requirement can be derived: {why}")))?;
-    let asked = RequirementsQuery { files, components: &all, placement: &placement };
+    let asked = RequirementsQuery { files, components: &all, placement: &placement, name };
     let written = match form {
         RequirementsFormat::Text => Ok(text::write_text(&asked)),
         RequirementsFormat::Json => Ok(json::write_json(&asked)),
@@ -61,13 +76,17 @@ pub(crate) fn run_requirements(env: &Env, files: &[PathBuf], form: RequirementsF
         RequirementsFormat::Spack => spack::write_spack(&asked),
         RequirementsFormat::Nix => nix::write_nix(&asked),
         RequirementsFormat::Slurm => slurm::write_slurm(&asked),
-        RequirementsFormat::CycloneDx => cyclonedx::write_cyclonedx(&asked),
-        RequirementsFormat::Spdx => spdx::write_spdx(&asked),
+        RequirementsFormat::CycloneDx => cyclonedx::write_cyclonedx(&asked, &read_bill(files)?),
+        RequirementsFormat::Spdx => spdx::write_spdx(&asked, &read_bill(files)?),
     };
     let text =
         written.map_err(|why| CliError::operational(format_args!("{}: {}: {why}", asked.file_names(), form.name())))?;
     report::print_result(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn read_bill(files: &[PathBuf]) -> Result<Vec<BilledFile>, CliError> {
+    files.iter().map(|file| BilledFile::read(file)).collect()
 }
 
 /// A range of compute capabilities with the CUDA version that the driver must support, which most formats can express.
@@ -173,13 +192,4 @@ fn unfit_reason(code: Code) -> &'static str {
 /// Formats comment lines: `# …`.
 fn comment_lines(lines: &[String]) -> String {
     lines.iter().fold(String::new(), |text, line| text + "# " + &sanitize::sanitize_line(line) + "\n")
-}
-
-/// Returns a valid name for a Kubernetes object, derived from the name of the first file.
-fn object_name(file: &Path) -> String {
-    let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().to_lowercase();
-    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let name: String = name.trim_matches('-').chars().take(50).collect();
-    let name = name.trim_end_matches('-');
-    if name.is_empty() { "program".to_owned() } else { name.to_owned() }
 }

@@ -7,30 +7,32 @@ use cudaguard::internal::digest::Digest;
 use cudaguard::internal::json::{Value, array, object};
 
 use super::RequirementsQuery;
+use super::bill::BilledFile;
 use super::family::{self, FamilyPart, FamilyReport};
 
 const NAMESPACE: &str = "https://github.com/cudaguard/cudaguard/spdx";
 
-pub(super) fn write_spdx(asked: &RequirementsQuery<'_>) -> Result<String, String> {
-    let FamilyReport { parts, needs } = family::family_of(asked)?;
+pub(super) fn write_spdx(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> Result<String, String> {
+    let FamilyReport { parts, needs } = family::family_of(asked, bill)?;
     let mut packages = Vec::new();
     let mut relations = Vec::new();
-    for (at, (name, mine)) in needs.iter().enumerate() {
+    for (at, ((_, mine), billed)) in needs.iter().zip(bill).enumerate() {
         let file = format!("SPDXRef-file-{at}");
-        packages.push(package_value(&file, name, None, None));
+        packages.push(file_value(&file, billed));
         relations.push(relation_value("SPDXRef-DOCUMENT", "DESCRIBES", &file, None));
         for (number, (_, part)) in parts.iter().enumerate().filter(|(_, (reference, _))| mine.contains(*reference)) {
             let own = format!("SPDXRef-part-{number}");
-            relations.push(match (&part.version, part.optional) {
-                (Some(_), _) => relation_value(&file, "STATIC_LINK", &own, None),
-                (None, true) => relation_value(&own, "OPTIONAL_DEPENDENCY_OF", &file, part_comment(part)),
-                (None, false) => relation_value(&own, "RUNTIME_DEPENDENCY_OF", &file, part_comment(part)),
+            relations.push(match (part.inside, part.optional) {
+                (true, _) if part.sha256.is_some() => relation_value(&file, "CONTAINS", &own, None),
+                (true, _) => relation_value(&file, "STATIC_LINK", &own, None),
+                (false, true) => relation_value(&own, "OPTIONAL_DEPENDENCY_OF", &file, part_comment(part)),
+                (false, false) => relation_value(&own, "RUNTIME_DEPENDENCY_OF", &file, part_comment(part)),
             });
         }
     }
     for (number, part) in parts.values().enumerate() {
         let own = format!("SPDXRef-part-{number}");
-        packages.push(package_value(&own, &part.name, part.version.as_deref(), Some(&part.purl)));
+        packages.push(package_value(&own, part));
     }
     let (packages, relations) = (array(packages), array(relations));
     let mut digest = Digest::new();
@@ -49,21 +51,41 @@ pub(super) fn write_spdx(asked: &RequirementsQuery<'_>) -> Result<String, String
     Ok(format!("{}\n", value.to_pretty_string()))
 }
 
-fn package_value(id: &str, name: &str, version: Option<&str>, purl: Option<&str>) -> Value {
-    let mut value = object([("SPDXID", id.into()), ("name", name.into())]);
-    value.insert_some("versionInfo", version);
-    value.insert_some("supplier", purl.map(|_| "Organization: NVIDIA"));
+/// A file that the bill is about.
+fn file_value(id: &str, file: &BilledFile) -> Value {
+    let name = file.package.as_ref().map_or(&file.name, |(name, ..)| name);
+    let mut value = object([("SPDXID", id.into()), ("name", name.as_str().into())]);
+    value.insert_some("versionInfo", file.package.as_ref().map(|(_, version, _)| version.as_str()));
+    value.insert_some("packageFileName", Some(file.name.as_str()));
     value.insert_some("downloadLocation", Some("NOASSERTION"));
     value.insert_some("filesAnalyzed", Some(false));
-    let reference = |purl: &str| {
-        array([object([
-            ("referenceCategory", "PACKAGE-MANAGER".into()),
-            ("referenceType", "purl".into()),
-            ("referenceLocator", purl.into()),
-        ])])
-    };
-    value.insert_some("externalRefs", purl.map(reference));
+    value.insert_some("checksums", file.sha256.as_deref().map(checksums));
+    value.insert_some("externalRefs", file.package.as_ref().map(|(.., purl)| purl_reference(purl)));
     value
+}
+
+/// A library or driver.
+fn package_value(id: &str, part: &FamilyPart) -> Value {
+    let mut value = object([("SPDXID", id.into()), ("name", part.name.as_str().into())]);
+    value.insert_some("versionInfo", part.version.as_deref());
+    value.insert_some("supplier", Some("Organization: NVIDIA"));
+    value.insert_some("downloadLocation", Some("NOASSERTION"));
+    value.insert_some("filesAnalyzed", Some(false));
+    value.insert_some("checksums", part.sha256.as_deref().map(checksums));
+    value.insert_some("externalRefs", Some(purl_reference(&part.purl)));
+    value
+}
+
+fn checksums(sha256: &str) -> Value {
+    array([object([("algorithm", "SHA256".into()), ("checksumValue", sha256.into())])])
+}
+
+fn purl_reference(purl: &str) -> Value {
+    array([object([
+        ("referenceCategory", "PACKAGE-MANAGER".into()),
+        ("referenceType", "purl".into()),
+        ("referenceLocator", purl.into()),
+    ])])
 }
 
 fn relation_value(from: &str, kind: &str, to: &str, comment: Option<String>) -> Value {

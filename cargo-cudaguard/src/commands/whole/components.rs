@@ -16,7 +16,7 @@ use cudaguard::internal::vendor::CUDNN;
 /// Returns the requirements of all members together. Requirements that the archive itself satisfies are checked against
 /// the archive.
 pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Components, CliError> {
-    let whole = ArtifactReport::read(file, archive)?;
+    let whole = ArtifactReport::read(file, archive, false)?;
     let all = whole.components();
     if all.manifests.is_empty() && all.findings.is_empty() && all.not_examined.is_empty() {
         let of_driver =

@@ -7,6 +7,7 @@ use super::{ArtifactMember, ArtifactReport, EXIT_NOT_FOUND, TOLD};
 use crate::artifact::Walked;
 use crate::binary::kernels::Coverage;
 use crate::cli::counts::{count_of, join_some};
+use crate::cli::json_output;
 use crate::commands::inspect::{self, InspectPage};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::json::{Value, array, object};

@@ -32,6 +32,28 @@ pub(super) struct ArtifactPackage {
     files: BTreeSet<String>,
 }
 
+/// A package in a bill of materials.
+pub(crate) struct BilledPackage {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// `pkg:pypi/torch@2.9.1`
+    pub(crate) purl: String,
+    pub(crate) requires: Vec<BilledRequirement>,
+}
+
+/// A package of NVIDIA that another one requires.
+pub(crate) struct BilledRequirement {
+    pub(crate) name: String,
+    /// The only release that is accepted, if it is one.
+    pub(crate) version: Option<String>,
+    /// The accepted releases, as written.
+    pub(crate) range: String,
+    /// Its package URL, with the version if it is one.
+    pub(crate) purl: String,
+    /// Only an extra requires it.
+    pub(crate) optional: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PackageKind {
     Wheel,
@@ -226,6 +248,36 @@ impl ArtifactPackage {
             .map(|one| one.text)
     }
 
+    /// The package as a bill of materials names it. `None` for an image.
+    pub(super) fn to_billed(&self) -> Option<BilledPackage> {
+        let kind = match self.kind {
+            PackageKind::Wheel => "pypi",
+            PackageKind::Conda => "conda",
+            PackageKind::Image => return None,
+        };
+        let purl = |name: &str, version: Option<&str>| {
+            let name = if self.kind == PackageKind::Wheel { normalize_name(name) } else { name.to_lowercase() };
+            let version = version.map(|version| format!("@{}", escape_purl(version))).unwrap_or_default();
+            format!("pkg:{kind}/{name}{version}")
+        };
+        let requires = self.requires.iter().zip(self.split_requirements()).map(|(text, (name, range))| {
+            let exact = range.strip_prefix("==").filter(|rest| !rest.contains(['*', ',', '=', '|']));
+            BilledRequirement {
+                version: exact.map(str::to_owned),
+                purl: purl(&name, exact),
+                optional: text.contains("extra =="),
+                name,
+                range,
+            }
+        });
+        Some(BilledPackage {
+            name: self.name.clone(),
+            version: self.version.clone(),
+            purl: purl(&self.name, Some(&self.version)),
+            requires: requires.collect(),
+        })
+    }
+
     /// What it requires, as name and range. Variables of an image are names and values.
     pub(super) fn split_requirements(&self) -> impl Iterator<Item = (String, String)> {
         self.requires.iter().map(|text| {
@@ -342,6 +394,14 @@ impl ArtifactPackage {
         let values = Values::default().with("value", description).with("path", name).with("cuda", cuda);
         Some(MessageTemplate::PackageUnfitDriver.to_finding(&values))
     }
+}
+
+/// Characters that a package URL does not contain as they are: `2.9.1+cu128` is `2.9.1%2Bcu128`.
+fn escape_purl(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_~".contains(&byte);
+    text.bytes().fold(String::new(), |url, byte| {
+        if plain(byte) { url + &char::from(byte).to_string() } else { url + &format!("%{byte:02X}") }
+    })
 }
 
 /// Parses `cu128` in the local part of a version as CUDA 12.8.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::{BuildAction, GpuNeed, Policy, PolicyError, VersionRequirement};
+use super::{BuildAction, GpuNeed, Policy, PolicyError, VersionRequirement, release};
 use crate::finding::Code;
 use crate::knowledge::tables;
 use crate::knowledge::vendor::CUDNN;
@@ -41,9 +41,9 @@ pub(super) const SECTIONS: &[(&str, &[&str])] = &[
 
 /// A value and its full key.
 #[derive(Clone, Copy)]
-struct PolicyEntry<'a> {
-    key: &'a str,
-    value: &'a Spanned<DeValue<'a>>,
+pub(super) struct PolicyEntry<'a> {
+    pub(super) key: &'a str,
+    pub(super) value: &'a Spanned<DeValue<'a>>,
 }
 
 pub(super) struct PolicyReader<'a> {
@@ -55,7 +55,7 @@ pub(super) struct PolicyReader<'a> {
 }
 
 impl PolicyReader<'_> {
-    fn line_at(&self, offset: usize) -> usize {
+    pub(super) fn line_at(&self, offset: usize) -> usize {
         1 + self.ends.partition_point(|end| *end < offset)
     }
 
@@ -78,7 +78,7 @@ impl PolicyReader<'_> {
         Err(PolicyError(lines.join("\n")))
     }
 
-    fn push_error(&mut self, entry: PolicyEntry<'_>, expected: &str) {
+    pub(super) fn push_error(&mut self, entry: PolicyEntry<'_>, expected: &str) {
         let found = match entry.value.get_ref() {
             DeValue::String(text) => format!("{text:?}"),
             other => tables::kind_of(other),
@@ -87,7 +87,7 @@ impl PolicyReader<'_> {
     }
 
     /// Reports a key that is not one of `valid`.
-    fn unknown_key<'v>(&mut self, full: &str, at: usize, valid: impl Iterator<Item = &'v str> + Clone) {
+    pub(super) fn unknown_key<'v>(&mut self, full: &str, at: usize, valid: impl Iterator<Item = &'v str> + Clone) {
         if self.errors.len() > MOST {
             return;
         }
@@ -106,7 +106,7 @@ impl PolicyReader<'_> {
         self.errors.push((at, message));
     }
 
-    fn read_table<'v>(&mut self, entry: PolicyEntry<'v>) -> Option<&'v DeTable<'v>> {
+    pub(super) fn read_table<'v>(&mut self, entry: PolicyEntry<'v>) -> Option<&'v DeTable<'v>> {
         let table = entry.value.get_ref().as_table();
         if table.is_none() {
             self.push_error(entry, &format!("a table: [{}]", entry.key));
@@ -131,7 +131,7 @@ impl PolicyReader<'_> {
         }
     }
 
-    fn read_sections(&mut self, prefix: &str, table: &DeTable<'_>, policy: &mut Policy) {
+    pub(super) fn read_sections(&mut self, prefix: &str, table: &DeTable<'_>, policy: &mut Policy) {
         for (name, value) in table {
             let (section, at): (&str, usize) = (name.get_ref(), name.span().start);
             let key = format!("{prefix}{section}");
@@ -163,7 +163,7 @@ impl PolicyReader<'_> {
         }
     }
 
-    fn read_key(&mut self, section: &str, key: &str, entry: PolicyEntry<'_>, policy: &mut Policy) {
+    pub(super) fn read_key(&mut self, section: &str, key: &str, entry: PolicyEntry<'_>, policy: &mut Policy) {
         match (section, key) {
             ("toolkit", "require") => set_if_some(&mut policy.toolkit, self.read_requirement(entry, ">=12.4, <14")),
             (LIBRARY, "require") => set_if_some(&mut policy.library, self.read_requirement(entry, "^9.1")),
@@ -231,7 +231,7 @@ impl PolicyReader<'_> {
     }
 
     /// Checks `require` and `linkage` of one table together. The later layer overrides the earlier one.
-    fn read_library(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
+    pub(super) fn read_library(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
         let none = policy.library_linkage == Some(Linkage::None);
         match (table.get("require"), table.get("linkage")) {
             (Some(require), Some(_)) if none => self.errors.push((
@@ -244,7 +244,7 @@ impl PolicyReader<'_> {
         }
     }
 
-    fn read_string<'v>(&mut self, entry: PolicyEntry<'v>, expected: &str) -> Option<&'v str> {
+    pub(super) fn read_string<'v>(&mut self, entry: PolicyEntry<'v>, expected: &str) -> Option<&'v str> {
         let text = entry.value.get_ref().as_str();
         if text.is_none() {
             self.push_error(entry, expected);
@@ -252,7 +252,7 @@ impl PolicyReader<'_> {
         text
     }
 
-    fn read_requirement(&mut self, entry: PolicyEntry<'_>, example: &str) -> Option<VersionRequirement> {
+    pub(super) fn read_requirement(&mut self, entry: PolicyEntry<'_>, example: &str) -> Option<VersionRequirement> {
         let expected = format!("a version requirement as cargo writes them, such as {example:?}");
         let text = self.read_string(entry, &expected)?;
         match semver::VersionReq::parse(text) {
@@ -266,7 +266,7 @@ impl PolicyReader<'_> {
     }
 
     /// Parses a string as `T` and keeps its text.
-    fn read_parsed<T: FromStr>(
+    pub(super) fn read_parsed<T: FromStr>(
         &mut self,
         entry: PolicyEntry<'_>,
         expected: &str,
@@ -280,7 +280,7 @@ impl PolicyReader<'_> {
         Some(text.to_owned())
     }
 
-    fn read_choice<T: Copy>(&mut self, entry: PolicyEntry<'_>, choices: &[(&str, T)]) -> Option<T> {
+    pub(super) fn read_choice<T: Copy>(&mut self, entry: PolicyEntry<'_>, choices: &[(&str, T)]) -> Option<T> {
         let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
         let expected = match &names[..] {
             [one, other] => format!("{one} or {other}"),
@@ -294,12 +294,12 @@ impl PolicyReader<'_> {
         chosen
     }
 
-    fn build_action(&mut self, entry: PolicyEntry<'_>) -> Option<BuildAction> {
+    pub(super) fn build_action(&mut self, entry: PolicyEntry<'_>) -> Option<BuildAction> {
         self.read_choice(entry, &[("deny", BuildAction::Deny), ("warn", BuildAction::Warn)])
     }
 
     /// Reads each string of an array, with its own key.
-    fn read_strings(
+    pub(super) fn read_strings(
         &mut self,
         entry: PolicyEntry<'_>,
         expected: &str,
@@ -321,7 +321,7 @@ impl PolicyReader<'_> {
         }
     }
 
-    fn read_archs(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
+    pub(super) fn read_archs(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
         policy.archs.clear();
         policy.arch_words.clear();
         self.read_strings(entry, "strings such as \"sm_90a\" or \"compute_90\"", |reader, entry, text| {
@@ -351,7 +351,7 @@ impl PolicyReader<'_> {
         });
     }
 
-    fn read_fleet(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
+    pub(super) fn read_fleet(&mut self, entry: PolicyEntry<'_>, policy: &mut Policy) {
         policy.fleet.clear();
         self.read_strings(entry, "strings such as \"T4\", \"A100\" or \"8.6\"", |reader, entry, text| {
             if tables::gpu_cc(text).is_none() {
@@ -369,7 +369,7 @@ impl PolicyReader<'_> {
         });
     }
 
-    fn read_allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
+    pub(super) fn read_allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
         let mut names: Vec<_> = table.iter().collect();
         names.sort_by_key(|(name, _)| name.span().start);
         let mut lines_of: BTreeMap<Code, (&str, usize)> = BTreeMap::new();

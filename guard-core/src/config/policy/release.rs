@@ -8,14 +8,11 @@ use std::str::FromStr as _;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{LARGEST, Policy, PolicyEntry, PolicyError, PolicyReader, check_regular_file, unreadable_error};
-use crate::arch::{self, ArchError, ArchRequest, Dialect, Target};
-use crate::tables;
-use crate::version::{DriverRelease, Version};
-
-mod release;
-
-pub use release::{LossKind, PYPROJECT, ReleaseRequirements, parse_archs, parse_driver_floor};
+use super::parser::{PolicyEntry, PolicyReader};
+use super::{LARGEST, Policy, PolicyError, check_regular_file, unreadable_error};
+use crate::knowledge::tables;
+use crate::model::arch::{self, ArchError, ArchRequest, Dialect, Target};
+use crate::model::version::{DriverRelease, Version};
 
 /// The keys of `[release]`.
 pub(super) const KEYS: &[&str] = &["archs", "driver-floor", "cudnn-floor", "guarded", "strict", "except", "allow-loss"];
