@@ -166,7 +166,7 @@ impl ReleaseFacts {
             }
             if part.is_nvidias() && part.holds.is_empty() {
                 let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
-                let name = plain_name(part.binary.soname.as_deref().unwrap_or(own)).into_owned();
+                let name = whole::unmarked_name(own);
                 insert(&mut inside, stem(&name), name.clone());
             }
             if !part.components.manifests.is_empty() && !part.is_of_vendor() {

@@ -46,7 +46,7 @@ impl BilledFile {
         let is_whole = |member: &str| member == name;
         let bundled = artifact.parts.iter().filter(|part| part.is_nvidias() && !is_whole(&part.name)).map(|part| {
             let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
-            let library = plain_name(own).into_owned();
+            let library = unmarked_name(own);
             let named =
                 |(library, _): &&(&cudaguard::internal::vendor::Library, Option<String>)| own.starts_with(library.stem);
             let version = part.holds.iter().find(named).and_then(|(_, version)| version.clone());
