@@ -22,6 +22,7 @@ pub(crate) fn tests() -> Vec<Test> {
         nix_capabilities_are_listed,
         program_without_cuda_has_no_requirements,
         underivable_requirements_are_an_error,
+        bill_of_wheel_lists_libraries,
     ]
 }
 
@@ -303,4 +304,65 @@ fn underivable_requirements_are_an_error() {
         "requirements/none",
         &snapshot::paths(&text, &[(&scratch, "<scratch>"), (example().parent().expect("a folder"), "<folder>")]),
     );
+}
+
+/// The bytes of the example depend on the compiler of the machine.
+fn without_digests(text: &str) -> String {
+    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(is_hex) {
+        let (before, from) = rest.split_at(at);
+        let length = from.find(|c| !is_hex(c)).unwrap_or(from.len());
+        kept += before;
+        kept += if matches!(length, 16 | 64) { "<digest>" } else { &from[..length] };
+        rest = &from[length..];
+    }
+    kept + rest
+}
+
+/// A wheel with a library of NVIDIA inside, and one that it requires.
+fn bill_of_wheel_lists_libraries() {
+    tools::need_all(&["g++", "python3"]);
+    let scratch = Scratch::without_blanks("requirements-bill");
+    let cudart = parts::cuda("13.0").join("lib/libcudart.so.13");
+    scratch.file(
+        "app.c",
+        "extern int cudaGetDeviceCount(int *);\nint f(void) { int n; return cudaGetDeviceCount(&n); }\n",
+    );
+    for folder in ["tree/app", "tree/app.libs", "tree/app-1.0.dist-info"] {
+        std::fs::create_dir_all(scratch.join(folder)).expect("a directory");
+    }
+    let call = Call::new("gcc").args(["-shared", "-fPIC", "app.c", "-o", "tree/app/app.so"]).arg(&cudart);
+    let _ = call.dir(scratch.path()).run().success();
+    std::fs::copy(&cudart, scratch.join("tree/app.libs/libcudart.8dd2b5e6.so.13")).expect("a copy");
+    let metadata =
+        "Metadata-Version: 2.1\nName: My_App\nVersion: 1.0+cu130\nRequires-Dist: nvidia-cudnn-cu13==9.15.1.9\n";
+    scratch.file("tree/app-1.0.dist-info/METADATA", metadata);
+    let pack =
+        "import shutil; shutil.move(shutil.make_archive('x', 'zip', 'tree'), 'my_app-1.0+cu130-py3-none-any.whl')";
+    let _ = Call::new("python3").args(["-c", pack]).dir(scratch.path()).run().success();
+    let wheel = scratch.join("my_app-1.0+cu130-py3-none-any.whl");
+    let digest = |path: &Path| {
+        let outcome = Call::new("sha256sum").arg(path).run().success();
+        outcome.stdout.split(' ').next().expect("a digest").to_owned()
+    };
+    let cyclonedx: serde_json::Value = serde_json::from_str(&written("cyclonedx", &[&wheel])).expect("JSON");
+    let components = cyclonedx["components"].as_array().expect("components");
+    let of = |name: &str| {
+        components.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}: {cyclonedx:#}"))
+    };
+    assert_eq!(of("My_App")["purl"], "pkg:pypi/my-app@1.0%2Bcu130");
+    assert_eq!(of("My_App")["hashes"][0]["content"], digest(&wheel).as_str());
+    let inside =
+        components.iter().find(|one| one["bom-ref"] == "app.libs/libcudart.8dd2b5e6.so.13").expect("the library");
+    assert_eq!((&inside["name"], &inside["version"]), (&"libcudart.so.13".into(), &"13.0".into()));
+    assert_eq!(inside["hashes"][0]["content"], digest(&cudart).as_str());
+    assert_eq!(of("nvidia-cudnn-cu13")["purl"], "pkg:pypi/nvidia-cudnn-cu13@9.15.1.9");
+    let spdx: serde_json::Value = serde_json::from_str(&written("spdx", &[&wheel])).expect("JSON");
+    let packages = spdx["packages"].as_array().expect("packages");
+    let checksums: Vec<&str> =
+        packages.iter().filter_map(|one| one["checksums"][0]["checksumValue"].as_str()).collect();
+    assert_eq!(checksums, [digest(&wheel).as_str(), digest(&cudart).as_str()]);
+    assert!(spdx["relationships"].as_array().expect("a list").iter().any(|one| one["relationshipType"] == "CONTAINS"));
 }

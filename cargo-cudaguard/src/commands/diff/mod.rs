@@ -17,7 +17,6 @@ use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::policy::{LossKind, ReleaseRequirements};
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::plain_name;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 use crate::cli::arguments::{DiffFormat, DiffOptions};

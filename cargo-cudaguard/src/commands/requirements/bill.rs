@@ -3,11 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
-use cudaguard::internal::vendor::plain_name;
-
 use super::family::generic_purl;
 use crate::cli::report::CliError;
-use crate::commands::whole::{ArtifactReport, BilledRequirement, sha256_of};
+use crate::commands::whole::{ArtifactReport, BilledRequirement, sha256_of, unmarked_name};
 
 /// A file that the bill is about.
 pub(super) struct BilledFile {
