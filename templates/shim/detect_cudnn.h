@@ -146,7 +146,7 @@ CODE void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n
                        const struct library_row *row, int late) {
   const int opens = (row->flags & LIBRARY_DLOPENED) != 0;
   const struct image of = read_image(&n->file);
-  const char *needed = find_needed(&of, GUARDED_FILE);
+  const char *needed = find_needed(&of, CUDNN_FILE);
   enum lookup is;
   cx->lookup_failed = 0;
   memset(c, 0, sizeof *c); /* UNKNOWN */

@@ -24,7 +24,7 @@ CODE int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
       hit = l->name;
   } else if (im.soname && parse_major_in_name(im.soname)) {
     hit = im.soname;
-  } else if (parse_major_in_name(base) || texts_are_equal(base, GUARDED_FILE)) {
+  } else if (parse_major_in_name(base) || texts_are_equal(base, CUDNN_FILE)) {
     hit = base;
   }
   if (!hit) return 0;

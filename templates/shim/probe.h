@@ -161,7 +161,7 @@ CODE void answer_for_library(struct context *cx, long fd, void *library, const s
     call_driver(cx, fd, library, *path);
     return;
   }
-  get_version = FUNCTION(size_t(*)(void), dlsym(library, GUARDED_ASKS));
+  get_version = FUNCTION(size_t(*)(void), dlsym(library, CUDNN_GETTER));
   if (get_version) send_number(fd, 'V', (uint32_t)get_version());
   for (k = 0; k < c->parts; k++)
     if (is_loaded(c->part[k].file, path, &soname)) send_answer(fd, '0' + k, *path);

@@ -2,10 +2,10 @@
 #ifndef CUDAGUARD_VENDORS_H
 #define CUDAGUARD_VENDORS_H
 
-#define GUARDED_FILE "libcudnn.so"
-#define GUARDED_ASKS "cudnnGetVersion"
+#define CUDNN_FILE "libcudnn.so"
+#define CUDNN_GETTER "cudnnGetVersion"
 
 /* The weight of the major in the answer of that function. */
-#define GUARDED_SCALE(answer) ((answer) >= 90000 ? 10000 : 1000)
+#define CUDNN_VERSION_FROM(answer) ((answer) >= 90000 ? 10000 : 1000)
 
 #endif

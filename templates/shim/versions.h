@@ -45,15 +45,15 @@ CODE uint32_t parse_version_in_name(const char *name) {
 /* Parses the major in libcudnn.so.9. Returns 0 if the name has none. */
 CODE uint32_t parse_major_in_name(const char *name) {
   long a;
-  if (!starts_with(name, GUARDED_FILE ".")) return 0;
-  name += sizeof GUARDED_FILE;
+  if (!starts_with(name, CUDNN_FILE ".")) return 0;
+  name += sizeof CUDNN_FILE;
   a = parse_number(&name, 999);
   return a > 0 ? (uint32_t)a : 0;
 }
 
 /* Decodes the result of the function GUARDED_ASKS. */
 CODE uint32_t decode_version(uint64_t n) {
-  uint32_t v = (uint32_t)n, scale = GUARDED_SCALE(v);
+  uint32_t v = (uint32_t)n, scale = CUDNN_VERSION_FROM(v);
   if (n < 1000 || n > 9999999) return 0;
   return v / scale << 16 | v % scale / 100 << 8 | v % 100;
 }

@@ -162,9 +162,9 @@ fn guarded_library() -> String {
         _ => format!("(answer) >= {from} ? {scale} : "),
     });
     let body = format!(
-        "#define GUARDED_FILE \"{}\"\n#define GUARDED_ASKS \"{}\"\n\n\
+        "#define CUDNN_FILE \"{}\"\n#define CUDNN_GETTER \"{}\"\n\n\
          /* The weight of the major in the answer of that function. */\n\
-         #define GUARDED_SCALE(answer) ({})",
+         #define CUDNN_VERSION_FROM(answer) ({})",
         CUDNN.link_name(),
         asked.function,
         scales.collect::<String>()
