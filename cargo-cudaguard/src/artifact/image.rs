@@ -23,7 +23,7 @@ pub(super) type Files = BTreeMap<String, (u64, u64)>;
 pub(super) fn image_from_tar(file: &mut File) -> Option<Files> {
     file.rewind().ok()?;
     let mut files = Files::new();
-    let header = tape::Header::default();
+    let header = tape::HeaderLimit::default();
     let mut archive = Archive::new(tape::Bounded { reader: &mut *file, header: header.clone() });
     header.allow(0);
     for entry in archive.entries_with_seek().ok()? {

@@ -139,7 +139,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, String> {
     }
     let contents = Contents::from_file(file, path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    match examined::by_head(&name, &start) {
+    match examined::kind_from_head(&name, &start) {
         Some(format) => Err(format!("{}: is {format}, which is not read", path.display())),
         None => Ok(Opened::File(Arc::new(contents))),
     }
@@ -294,7 +294,7 @@ impl ArchivePlace<'_> {
     /// Passes on a file for another operating system or for GPUs of another vendor as not examined. Returns true for
     /// such a file. `rest` reads all of its bytes.
     fn is_foreign(&self, member: &str, head: &[u8], rest: &mut impl Read) -> Result<bool, String> {
-        let Some(format) = examined::by_head(member, head) else { return Ok(false) };
+        let Some(format) = examined::kind_from_head(member, head) else { return Ok(false) };
         // Every Python environment contains launchers for Windows.
         let harmless = examined::is_windows_program(head)
             && !holds_trace_of_cuda(rest).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
@@ -308,8 +308,8 @@ impl ArchivePlace<'_> {
     fn archive(&self, member: &str, file: File, form: ArchiveFormat) -> Result<(), String> {
         if form.is_packed() {
             match tape::packed(&file, form) {
-                Ok(Packed::Other) => return Ok(()),
-                Ok(Packed::Tar | Packed::Code) => {}
+                Ok(PackedContent::Other) => return Ok(()),
+                Ok(PackedContent::Tar | PackedContent::Code) => {}
                 Err(error) => {
                     return self.hand_on(member, Content::NotExamined(format!("it cannot be unpacked: {error}")));
                 }
@@ -321,7 +321,7 @@ impl ArchivePlace<'_> {
 
 /// The content of a compressed stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Packed {
+enum PackedContent {
     Tar,
     /// A file that may contain code.
     Code,
@@ -389,9 +389,9 @@ fn walk_open_file(
         }
         ArchiveFormat::Gzip | ArchiveFormat::Bzip2 | ArchiveFormat::Xz | ArchiveFormat::Zstd => {
             match tape::packed(&file, form) {
-                Ok(Packed::Code | Packed::Other) => tape::walk_single(&file, form, path, of),
+                Ok(PackedContent::Code | PackedContent::Other) => tape::walk_single(&file, form, path, of),
                 // If decompression fails, the reader reports the reason.
-                Ok(Packed::Tar) | Err(_) => tape::walk_tar(&file, form, of),
+                Ok(PackedContent::Tar) | Err(_) => tape::walk_tar(&file, form, of),
             }
         }
     }

@@ -164,7 +164,7 @@ fn window(header: &[u8]) -> u64 {
 }
 
 /// Detects the content of a compressed file. An error contains the reason why it cannot be unpacked.
-pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::Packed> {
+pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::PackedContent> {
     let budget = bounds::Budget::default();
     let of = ArchivePlace {
         archive: String::new(),
@@ -176,10 +176,10 @@ pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::Pack
     };
     let head = super::read_head(&mut decompress(At { file, at: 0 }, form, &of))?;
     Ok(match ArchiveFormat::from_magic(&head) {
-        Some(ArchiveFormat::Tar) => super::Packed::Tar,
-        Some(_) => super::Packed::Code,
-        None if super::is_code(&head) || examined::by_head("", &head).is_some() => super::Packed::Code,
-        None => super::Packed::Other,
+        Some(ArchiveFormat::Tar) => super::PackedContent::Tar,
+        Some(_) => super::PackedContent::Code,
+        None if super::is_code(&head) || examined::kind_from_head("", &head).is_some() => super::PackedContent::Code,
+        None => super::PackedContent::Other,
     })
 }
 
@@ -188,9 +188,9 @@ const LONGEST_HEADER: u64 = 2 << 20;
 
 /// The number of bytes that the tar reader may still read before the next member.
 #[derive(Clone, Default)]
-pub(super) struct Header(Rc<Cell<u64>>);
+pub(super) struct HeaderLimit(Rc<Cell<u64>>);
 
-impl Header {
+impl HeaderLimit {
     /// Allows the header of the next member and this number of remaining bytes of the current member.
     pub(super) fn allow(&self, bytes: u64) {
         self.0.set(LONGEST_HEADER.saturating_add(bytes));
@@ -205,7 +205,7 @@ impl Header {
 /// Reader that limits the tar reader, which reads names and other headers of any length into memory.
 pub(super) struct Bounded<R> {
     pub(super) reader: R,
-    pub(super) header: Header,
+    pub(super) header: HeaderLimit,
 }
 
 impl<R: io::Seek> io::Seek for Bounded<R> {
@@ -232,7 +232,7 @@ pub(super) fn for_each_member(
     wanted: &mut dyn FnMut(&str, bool) -> bool,
 ) -> Result<(), String> {
     let damaged = |error: &io::Error| of.error_for("", format!("is cut off or damaged: {error}"));
-    let header = Header::default();
+    let header = HeaderLimit::default();
     let mut archive = Archive::new(Bounded { reader, header: header.clone() });
     let mut known = Names::default();
     let mut any = false;

@@ -151,18 +151,18 @@ fn read_zip_member(archive: &mut ZipArchive<Source>, index: usize, of: &ArchiveP
         read.map_err(|error| of.error_for(&name, super::describe_io_error(&error)))?;
         return of.add_link(&name, &target);
     }
-    let mut bounded = Bounded { reader: &mut entry, packed, length: 0 };
+    let mut bounded = BoundedEntry { reader: &mut entry, packed, length: 0 };
     of.read_member(&name, &mut bounded, stated)
 }
 
 /// Reader that limits the unpacked length, independently of the stated size.
-struct Bounded<'a, R> {
+struct BoundedEntry<'a, R> {
     reader: &'a mut R,
     packed: u64,
     length: u64,
 }
 
-impl<R: std::io::Read> std::io::Read for Bounded<'_, R> {
+impl<R: std::io::Read> std::io::Read for BoundedEntry<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let length = self.reader.read(buffer)?;
         self.length += length as u64;

@@ -56,7 +56,7 @@ const OFFLOADING: &str = ".llvm.offloading";
 
 /// Returns the reason why this file or member is not examined, from its first bytes and its name. `None` if it can be
 /// examined or cannot contain code.
-pub fn by_head(name: &str, head: &[u8]) -> Option<&'static str> {
+pub fn kind_from_head(name: &str, head: &[u8]) -> Option<&'static str> {
     const MACH_O: [[u8; 4]; 4] =
         [[0xfe, 0xed, 0xfa, 0xce], [0xce, 0xfa, 0xed, 0xfe], [0xfe, 0xed, 0xfa, 0xcf], [0xcf, 0xfa, 0xed, 0xfe]];
     // Java class files start with the same bytes, but have their version where this format has the number of
@@ -106,7 +106,7 @@ pub fn has_trace_of_cuda(bytes: &[u8]) -> bool {
 }
 
 /// Returns the reasons why parts of a linked file or an object are not examined.
-pub(crate) fn of_elf(elf: &Elf<'_>) -> Vec<String> {
+pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     let is_amd = |name: &str| name == ".hip_fatbin" || name.starts_with("__CLANG_OFFLOAD_BUNDLE__");
     if elf.machine() == AMDGPU || elf.sections().any(|section| is_amd(section.name)) {
@@ -148,7 +148,7 @@ fn size(bytes: usize) -> String {
 
 /// Returns the reason for members of a static library that are not examined. The metadata that `rustc` adds does not
 /// count.
-pub(crate) fn of_archive(unread: &[(String, String)]) -> Vec<String> {
+pub(crate) fn unexamined_parts_of_archive(unread: &[(String, String)]) -> Vec<String> {
     let others = unread.iter().filter(|(name, _)| name != "lib.rmeta").collect::<Vec<_>>();
     let Some((name, why)) = others.first() else { return Vec::new() };
     let more = match others.len() - 1 {
@@ -182,7 +182,7 @@ mod tests {
             ("a.co", b"__CLANG_OFFLOAD_BUNDLE__\x02", Some(AMD)),
             ("a", b"", None),
         ] {
-            assert_eq!(by_head(name, head), expected, "{name}");
+            assert_eq!(kind_from_head(name, head), expected, "{name}");
         }
     }
 }

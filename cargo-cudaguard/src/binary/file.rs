@@ -174,7 +174,7 @@ impl Binary {
         let data = &*Arc::clone(&self.data);
         if elf::is_archive(data) {
             self.read_archive(data)?;
-            self.not_examined = examined::of_archive(&self.unread);
+            self.not_examined = examined::unexamined_parts_of_archive(&self.unread);
             return Ok(());
         }
         if kernels::are_bare(data) {
@@ -205,7 +205,7 @@ impl Binary {
         self.notes = find_notes(&elf, 0, None);
         self.reaches = linkages(&elf);
         self.bound = symbols::newest_bound(&elf);
-        self.not_examined = examined::of_elf(&elf);
+        self.not_examined = examined::unexamined_parts_of_elf(&elf);
         Ok(())
     }
 
@@ -273,7 +273,7 @@ impl Binary {
                     continue;
                 }
             };
-            for reason in examined::of_elf(&elf) {
+            for reason in examined::unexamined_parts_of_elf(&elf) {
                 self.unread.push((name.clone(), reason));
             }
             if objects == 0 {

@@ -33,7 +33,7 @@ impl MessageFormat {
 
     /// Returns the format that these arguments select for rustc; `None` unless rustc reports diagnostics as JSON. Cargo
     /// always requests JSON and prints the rendered text.
-    pub(crate) fn of_rustc(words: &[String]) -> Option<Self> {
+    pub(crate) fn from_rustc_args(words: &[String]) -> Option<Self> {
         let value = |option: &str| {
             let glued = words.iter().find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
             glued.or_else(|| words.windows(2).find(|pair| pair[0] == option).map(|pair| pair[1].as_str()))

@@ -44,7 +44,7 @@ pub(crate) fn run_fleet(env: &Env, files: &[PathBuf], list: &Path, json: bool) -
     let read = files.iter().map(|file| read_components(env, file)).collect::<Result<Vec<_>, _>>()?;
     let open: Vec<_> =
         read.iter().map(|components| not_judged(&components.manifests, &components.not_examined)).collect();
-    let fleet_report = |outcomes: Outcomes| FleetReport::of(&outcomes, files, &open, json);
+    let fleet_report = |outcomes: Outcomes| FleetReport::from_outcomes(&outcomes, files, &open, json);
     let not_examined = read.iter().any(|components| !components.not_examined.is_empty());
     let mut run = Run {
         files,
@@ -100,7 +100,7 @@ fn in_order(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
 enum InputPlace {
     Line(usize),
     Item(usize),
-    ArtifactReport,
+    WholeInput,
 }
 
 /// State of the check of one fleet.
@@ -151,9 +151,9 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                     Ok(text) => self.fleet.judge_line(text).map_err(|error| verify::position_text(&error)),
                     Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
                 };
-                self.take(name, label, InputPlace::ArtifactReport, judged);
+                self.take(name, label, InputPlace::WholeInput, judged);
             }
-            InputKind::Other(what) => drop(self.take(name, label, InputPlace::ArtifactReport, Err(what.to_owned()))),
+            InputKind::Other(what) => drop(self.take(name, label, InputPlace::WholeInput, Err(what.to_owned()))),
             InputKind::Xml => self.xml(name, label, input, line),
             InputKind::Csv => inputs::read_csv(input, &mut |line, machine| {
                 let judged = machine.map(|machine| self.judged(machine));
@@ -180,7 +180,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                     }
                 });
                 if let Err(why) = whole {
-                    self.take(name, label, InputPlace::ArtifactReport, Err(why));
+                    self.take(name, label, InputPlace::WholeInput, Err(why));
                 }
             }
         }
@@ -203,7 +203,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             self.log(name, label, None, log);
         }
         if let Err((line, why)) = read {
-            let place = if line == 0 { InputPlace::ArtifactReport } else { InputPlace::Line(line) };
+            let place = if line == 0 { InputPlace::WholeInput } else { InputPlace::Line(line) };
             self.take(name, label, place, Err(why));
         }
     }
@@ -218,12 +218,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         }
         let judged = Ok(self.judged(log.machine));
         let numbered = label.zip(number).map(|(label, number)| format!("{label} ({number})"));
-        self.take(
-            name,
-            numbered.as_deref().or(label),
-            number.map_or(InputPlace::ArtifactReport, InputPlace::Item),
-            judged,
-        )
+        self.take(name, numbered.as_deref().or(label), number.map_or(InputPlace::WholeInput, InputPlace::Item), judged)
     }
 
     fn judged(&mut self, machine: Machine) -> Judged<'static> {
@@ -235,7 +230,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
     fn lines(&mut self, name: &str, input: &mut dyn BufRead) -> std::io::Result<()> {
         let (mut line, mut number) = (Vec::new(), 0_usize);
         loop {
-            let Line { length, is_whole } = read_line(input, LONGEST, &mut line)?;
+            let ReadLine { length, is_whole } = read_line(input, LONGEST, &mut line)?;
             if length == 0 {
                 return Ok(());
             }
@@ -266,7 +261,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                     report::note(&match place {
                         InputPlace::Line(number) => format!("warning: {name}:{number}: {why}"),
                         InputPlace::Item(number) => format!("warning: {name}: item {number}: {why}"),
-                        InputPlace::ArtifactReport => format!("warning: {name}: {why}"),
+                        InputPlace::WholeInput => format!("warning: {name}: {why}"),
                     });
                 }
                 return true;
@@ -354,21 +349,21 @@ fn peek_opening(input: &mut dyn BufRead) -> std::io::Result<Vec<u8>> {
 }
 
 /// Result of reading a line.
-struct Line {
+struct ReadLine {
     /// Length in bytes including the end of line; 0 at the end of the input.
     length: usize,
     /// False if the line is longer than the limit and its rest was skipped.
     is_whole: bool,
 }
 
-fn read_line(input: &mut dyn BufRead, longest: u64, line: &mut Vec<u8>) -> std::io::Result<Line> {
+fn read_line(input: &mut dyn BufRead, longest: u64, line: &mut Vec<u8>) -> std::io::Result<ReadLine> {
     line.clear();
     let length = (&mut *input).take(longest).read_until(b'\n', line)?;
     let is_whole = line.last() == Some(&b'\n') || (length as u64) < longest;
     if !is_whole {
         let _ = input.skip_until(b'\n')?;
     }
-    Ok(Line { length, is_whole })
+    Ok(ReadLine { length, is_whole })
 }
 
 fn shorten(text: &str, most: usize) -> Cow<'_, str> {
@@ -395,7 +390,7 @@ fn write_verdict(
     match place {
         InputPlace::Line(number) => write!(out, ",\"line\":{number}")?,
         InputPlace::Item(number) => write!(out, ",\"item\":{number}")?,
-        InputPlace::ArtifactReport => {}
+        InputPlace::WholeInput => {}
     }
     out.write_all(b"}\n")
 }
@@ -417,7 +412,7 @@ struct OfFile {
 }
 
 impl FleetReport {
-    fn of(outcomes: &Outcomes, files: &[PathBuf], open: &[Vec<String>], json: bool) -> Self {
+    fn from_outcomes(outcomes: &Outcomes, files: &[PathBuf], open: &[Vec<String>], json: bool) -> Self {
         let all = outcomes.each.iter().zip(files).zip(open);
         let each: Vec<OfFile> = all
             .map(|((outcome, file), open)| OfFile {
@@ -564,7 +559,7 @@ impl InputPlace {
         match self {
             Self::Line(number) => format!("line {number}"),
             Self::Item(number) => format!("item {number}"),
-            Self::ArtifactReport => "the machine".to_owned(),
+            Self::WholeInput => "the machine".to_owned(),
         }
     }
 }

@@ -123,7 +123,7 @@ fn uses_cuda(package: &Path) -> bool {
 }
 
 /// The `cudaguard` library that packages will depend on.
-enum Source {
+enum DependencySource {
     /// A directory; `because` explains it if the user did not name it.
     Directory { directory: PathBuf, because: &'static str },
     /// A repository.
@@ -132,7 +132,7 @@ enum Source {
     Registry,
 }
 
-impl Source {
+impl DependencySource {
     /// Returns the value of `cudaguard =` in the manifest of a package. A path is relative to the package.
     fn dependency(&self, package: &Path) -> String {
         // A path or a repository also needs the version: without it, `cargo package` fails. TOML and JSON strings have
@@ -190,7 +190,7 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
 
 /// Returns the library that the user specified, or else the one that this command was built with, because packages
 /// depend on that release. A path to another directory would break the build, so it is an error.
-fn dependency_source(call: &Call) -> Result<Source, CliError> {
+fn dependency_source(call: &Call) -> Result<DependencySource, CliError> {
     if let Some(directory) = &call.path {
         let directory = absolute_path(directory);
         if !holds_the_library(&directory) {
@@ -199,20 +199,23 @@ fn dependency_source(call: &Call) -> Result<Source, CliError> {
                 directory.display()
             )));
         }
-        return Ok(Source::Directory { directory, because: "" });
+        return Ok(DependencySource::Directory { directory, because: "" });
     }
     if let Some(url) = &call.git {
-        return Ok(Source::Repository { url: url.clone(), revision: String::new(), because: "" });
+        return Ok(DependencySource::Repository { url: url.clone(), revision: String::new(), because: "" });
     }
     let exe = std::env::current_exe().unwrap_or_default();
     Ok(match came_from(&exe) {
-        Some(Origin::Folder(directory)) => {
-            Source::Directory { directory, because: ", by the path of the checkout that this command comes from" }
-        }
-        Some(Origin::Repository { url, revision }) => {
-            Source::Repository { url, revision, because: ", from the repository that this command comes from" }
-        }
-        None => Source::Registry,
+        Some(Origin::Folder(directory)) => DependencySource::Directory {
+            directory,
+            because: ", by the path of the checkout that this command comes from",
+        },
+        Some(Origin::Repository { url, revision }) => DependencySource::Repository {
+            url,
+            revision,
+            because: ", from the repository that this command comes from",
+        },
+        None => DependencySource::Registry,
     })
 }
 
@@ -280,7 +283,7 @@ fn percent_decode(path: &str) -> Option<String> {
 
 /// Writes build.rs and adds the dependency that it needs. If there is a build script already, reports what to add to
 /// it.
-fn add_embed(changes: &mut Changes, package: &Package, source: &Source) -> Result<(), CliError> {
+fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource) -> Result<(), CliError> {
     let manifest = package.dir.join("Cargo.toml");
     let fail = |error: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {error}", manifest.display()));
     let text = files::read_text(&manifest).map_err(|error| fail(&error))?;
@@ -305,7 +308,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &Source) -> Resul
         Err(error) => return Err(CliError::operational(format_args!("{}: {error}", script.display()))),
     };
     // `cargo add` would write no version next to a repository, and `cargo package` would then fail.
-    let by_version = matches!(source, Source::Registry);
+    let by_version = matches!(source, DependencySource::Registry);
     let dependency = source.dependency(&package.dir);
     let add = if by_version {
         format!("run `cargo add --build --package {} cudaguard`", package.name)
@@ -402,7 +405,7 @@ fn write_workflow(
     top: &Path,
     template: &str,
     requires_toolkit: bool,
-    source: &Source,
+    source: &DependencySource,
 ) -> Result<(), CliError> {
     let repository = repository_root(top);
     let below = top.strip_prefix(repository).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
@@ -424,7 +427,7 @@ fn write_workflow(
         text = text.replacen(TEMPLATE_INSTALL, &value, 1);
     }
     let path = repository.join(".github/workflows").join(format!("{name}.yml"));
-    let outside = matches!(source, Source::Directory { directory, .. } if !directory.starts_with(repository));
+    let outside = matches!(source, DependencySource::Directory { directory, .. } if !directory.starts_with(repository));
     let reason = if requires_toolkit {
         "the policy requires a CUDA toolkit, which the runners of GitHub do not have: in a job whose image contains it"
     } else if outside {

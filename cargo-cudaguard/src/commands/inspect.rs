@@ -279,7 +279,7 @@ pub(crate) fn processor_name(binary: &Binary) -> Option<String> {
 }
 
 /// Groups the names of parts that were not examined by their reason.
-pub(crate) fn by_reason(parts: &[NotExamined]) -> BTreeMap<&str, Vec<&str>> {
+pub(crate) fn group_by_reason(parts: &[NotExamined]) -> BTreeMap<&str, Vec<&str>> {
     let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for part in parts {
         all.entry(&part.reason).or_default().push(&part.name);
@@ -302,7 +302,7 @@ impl InspectPage {
         if !parts.is_empty() {
             self.push_title(&format!("not examined: {}", counts::count_of(parts.len() as u64, "part")));
         }
-        for (reason, names) in by_reason(parts) {
+        for (reason, names) in group_by_reason(parts) {
             self.push_line(&names.len().to_string(), &format!("{reason}: {}", counts::join_some(&names)));
         }
     }

@@ -29,7 +29,7 @@ use crate::artifact::{self, Archive, Opened};
 use crate::cli::arguments::{Flags, Output, VerifyArgs, Where};
 use crate::cli::json_output;
 use crate::cli::{counts, sarif};
-use crate::commands::inspect::{built_with, by_reason, is_cuda};
+use crate::commands::inspect::{built_with, group_by_reason, is_cuda};
 use crate::commands::release::Gate;
 use crate::commands::whole;
 use crate::host::formats;
@@ -222,7 +222,7 @@ pub(crate) fn not_judged_in_words(names: &[String]) -> String {
 /// Prints how many parts of these files were not examined.
 pub(crate) fn warn_of_not_examined(all: &[Components]) {
     for Components { file, not_examined, .. } in all {
-        for (reason, names) in by_reason(not_examined) {
+        for (reason, names) in group_by_reason(not_examined) {
             let count = counts::count_of(names.len() as u64, "part");
             report::print_line(&format!(
                 "warning: {file}: {count} not examined: {reason}: {}",

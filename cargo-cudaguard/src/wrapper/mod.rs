@@ -88,7 +88,7 @@ pub(crate) fn detect_call(env: &Env) -> Option<WrapperCall> {
     let ours = env.var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
     let means_us = ours || build.outer.is_empty();
     let words: Vec<OsString> = words.into_iter().skip(usize::from(ours)).collect();
-    let form = MessageFormat::of_rustc(&expand_arg_files(&words));
+    let form = MessageFormat::from_rustc_args(&expand_arg_files(&words));
     Some(WrapperCall { build, words, lost, means_us, form, is_reported: Cell::new(false) })
 }
 

@@ -10,7 +10,7 @@ use cudaguard::internal::files;
 use cudaguard::internal::policy::{FILE, Policy};
 use cudaguard::internal::toolchain::{DetectOptions, Toolchain};
 
-use super::{Changes, Source, policy_text, write_new_file, write_workflow};
+use super::{Changes, DependencySource, policy_text, write_new_file, write_workflow};
 use crate::cli::report::CliError;
 
 const LISTS: &str = "CMakeLists.txt";
@@ -35,20 +35,20 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &Source) -> R
     let cuda = calls.as_ref().is_ok_and(|(calls, ..)| calls.iter().any(Command::enables_cuda));
     let outcome = calls.map(|(calls, end, ended)| plan_edits(&calls, end, ended));
     match outcome {
-        Ok(Plan::Done) => changes.line(format_args!("kept {}: it embeds already", lists.display())),
-        Ok(Plan::Append(lines)) => {
+        Ok(EmbedPlan::Done) => changes.line(format_args!("kept {}: it embeds already", lists.display())),
+        Ok(EmbedPlan::Append(lines)) => {
             if !changes.dry_run {
                 let mut file = fs::File::options().append(true).open(&lists).map_err(fail)?;
                 file.write_all(lines.as_bytes()).map_err(fail)?;
             }
             changes.done("added", "add", format_args!("to {}:\n{}", lists.display(), indent_lines(lines.trim())));
         }
-        Ok(Plan::Tell(targets)) => {
+        Ok(EmbedPlan::Tell(targets)) => {
             let lines = lines_for(&targets, "\n");
             let lines = indent_lines(lines.trim());
             changes.line(format_args!("{}: add, behind the targets that you ship:\n{lines}", lists.display()));
         }
-        Ok(Plan::Below) => changes.line(format_args!(
+        Ok(EmbedPlan::Below) => changes.line(format_args!(
             "{}: makes no target itself: add `find_package(CudaGuard REQUIRED)` to it, and `cudaguard_embed(TARGET)` to the \
              {LISTS} that makes TARGET, behind it",
             lists.display()
@@ -94,7 +94,7 @@ fn lines_for(targets: &[String], end: &str) -> String {
 
 /// The edit of a CMakeLists.txt.
 #[derive(Debug, PartialEq, Eq)]
-enum Plan {
+enum EmbedPlan {
     /// The file calls cudaguard already.
     Done,
     /// Append these lines.
@@ -105,13 +105,13 @@ enum Plan {
     Below,
 }
 
-fn plan_edits(commands: &[Command], end: &str, ended: bool) -> Plan {
+fn plan_edits(commands: &[Command], end: &str, ended: bool) -> EmbedPlan {
     let ours = |command: &Command| {
         command.name == "cudaguard_embed"
             || command.arguments.iter().any(|word| word == "CudaGuard" || word.ends_with("CudaGuard.cmake"))
     };
     if commands.iter().any(ours) {
-        return Plan::Done;
+        return EmbedPlan::Done;
     }
     let (mut depth, mut sure, mut targets) = (0_usize, true, Vec::new());
     for command in commands {
@@ -135,12 +135,12 @@ fn plan_edits(commands: &[Command], end: &str, ended: bool) -> Plan {
         }
     }
     match &targets[..] {
-        [] => Plan::Below,
+        [] => EmbedPlan::Below,
         [_] if sure => {
             let gap = if ended { "" } else { end };
-            Plan::Append(format!("{gap}{end}{}", lines_for(&targets, end)))
+            EmbedPlan::Append(format!("{gap}{end}{}", lines_for(&targets, end)))
         }
-        _ => Plan::Tell(targets),
+        _ => EmbedPlan::Tell(targets),
     }
 }
 
@@ -319,7 +319,7 @@ mod tests {
 
     const HEAD: &str = "cmake_minimum_required(VERSION 3.24)\nproject(demo LANGUAGES C)\n";
 
-    fn planned(text: &str) -> Plan {
+    fn planned(text: &str) -> EmbedPlan {
         let end = if text.contains('\r') { "\r\n" } else { "\n" };
         plan_edits(&parse_commands(&format!("{HEAD}{text}")).unwrap(), end, text.ends_with('\n'))
     }
@@ -344,10 +344,10 @@ mod tests {
             "if(UNIX)\n  message(STATUS [[ add_executable(other x.c) ]])\nendif()\nadd_executable(app main.c)\n",
             "#[=[ add_executable(other x.c)\n]=]\nadd_executable(app main.c)\n# add_executable(third x.c)\n",
         ] {
-            assert_eq!(planned(text), Plan::Append(lines.to_owned()), "{text}");
+            assert_eq!(planned(text), EmbedPlan::Append(lines.to_owned()), "{text}");
         }
-        assert_eq!(planned("add_executable(app main.c)"), Plan::Append(format!("\n{lines}")));
-        let Plan::Append(lines) = planned("add_executable(app main.c)\r\n") else { panic!("one target") };
+        assert_eq!(planned("add_executable(app main.c)"), EmbedPlan::Append(format!("\n{lines}")));
+        let EmbedPlan::Append(lines) = planned("add_executable(app main.c)\r\n") else { panic!("one target") };
         assert_eq!(lines.matches('\n').count(), lines.matches("\r\n").count());
     }
 
@@ -360,14 +360,18 @@ mod tests {
             ("add_executable(${PROJECT_NAME} main.c)\n", &["${PROJECT_NAME}"]),
             ("add_executable(app main.c)\nif(NOT TESTS)\n  return()\nendif()\n", &["app"]),
         ] {
-            assert_eq!(planned(text), Plan::Tell(targets.iter().map(|name| (*name).to_owned()).collect()), "{text}");
+            assert_eq!(
+                planned(text),
+                EmbedPlan::Tell(targets.iter().map(|name| (*name).to_owned()).collect()),
+                "{text}"
+            );
         }
         for text in [
             "add_subdirectory(src)\n",
             "add_library(only STATIC a.c)\n",
             "add_executable(tool IMPORTED)\nadd_executable(other ALIAS tool)\n",
         ] {
-            assert_eq!(planned(text), Plan::Below, "{text}");
+            assert_eq!(planned(text), EmbedPlan::Below, "{text}");
         }
     }
 
@@ -379,7 +383,7 @@ mod tests {
             "add_executable(app main.c)\nCUDAGUARD_EMBED(app)\n",
             "FetchContent_MakeAvailable(CudaGuard)\n",
         ] {
-            assert_eq!(planned(text), Plan::Done, "{text}");
+            assert_eq!(planned(text), EmbedPlan::Done, "{text}");
         }
     }
 
@@ -407,7 +411,7 @@ mod tests {
                 // A text that was parsed completely gives the same calls if more text follows it.
                 let more = parse_commands(&format!("{text}\ncudaguard_embed(app)\n")).unwrap();
                 prop_assert_eq!(&more[..read.len()], &read[..]);
-                prop_assert_eq!(plan_edits(&more, "\n", true), Plan::Done);
+                prop_assert_eq!(plan_edits(&more, "\n", true), EmbedPlan::Done);
             }
         }
     }

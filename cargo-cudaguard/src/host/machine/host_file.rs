@@ -57,7 +57,7 @@ impl ParseError {
     }
 
     /// Returns the error for a text that does not begin with an object.
-    fn of_start(text: &str) -> Self {
+    fn not_an_object(text: &str) -> Self {
         let rest = text.trim_start();
         let before = &text[..text.len() - rest.len()];
         let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
@@ -129,9 +129,9 @@ struct List<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        struct Items<T>(PhantomData<T>);
+        struct ItemsVisitor<T>(PhantomData<T>);
 
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ItemsVisitor<T> {
             type Value = List<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -150,7 +150,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
             }
         }
 
-        json.deserialize_seq(Items(PhantomData))
+        json.deserialize_seq(ItemsVisitor(PhantomData))
     }
 }
 
@@ -159,9 +159,9 @@ struct Pairs<'a>(Vec<(Text<'a>, Text<'a>)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        struct Members;
+        struct MembersVisitor;
 
-        impl<'de> Visitor<'de> for Members {
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Pairs<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,7 +185,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
             }
         }
 
-        json.deserialize_map(Members)
+        json.deserialize_map(MembersVisitor)
     }
 }
 
@@ -398,7 +398,7 @@ impl<'a> HostFile<'a> {
         let parsed = Members { shown }.deserialize(&mut json);
         parsed.and_then(|file| json.end().map(|()| file)).map_err(|error| {
             if !text.trim_start().starts_with('{') {
-                return ParseError::of_start(text);
+                return ParseError::not_an_object(text);
             }
             // Tracking the keys takes time, so it is done only for an error message.
             let mut track = serde_path_to_error::Track::new();

@@ -24,17 +24,17 @@ pub fn archive_members(data: &[u8]) -> Result<impl Iterator<Item = Result<ArMemb
     if !is_archive(data) {
         return Err("is not an archive".to_owned());
     }
-    Ok(Archive { data, at: 8, thin: data.starts_with(b"!<thin>\n"), names: &[] })
+    Ok(ArArchive { data, at: 8, thin: data.starts_with(b"!<thin>\n"), names: &[] })
 }
 
-struct Archive<'data> {
+struct ArArchive<'data> {
     data: &'data [u8],
     at: usize,
     thin: bool,
     names: &'data [u8],
 }
 
-impl<'data> Archive<'data> {
+impl<'data> ArArchive<'data> {
     /// Reads the next member. `Ok(None)` if it is one of the archive's own tables.
     fn next_member(&mut self) -> Result<Option<ArMember<'data>>, String> {
         let at = self.at;
@@ -86,7 +86,7 @@ impl<'data> Archive<'data> {
     }
 }
 
-impl<'data> Iterator for Archive<'data> {
+impl<'data> Iterator for ArArchive<'data> {
     type Item = Result<ArMember<'data>, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
