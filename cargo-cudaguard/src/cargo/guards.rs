@@ -243,14 +243,14 @@ pub(crate) fn exists(facts: &BuildInputs<'_>, own: &Path) -> bool {
 /// Writes the file that targets without a guard depend on, and returns its path. Its content changes when the package
 /// must be guarded.
 pub(crate) fn unguarded_key(facts: &BuildInputs<'_>, own: &Path, since: Option<SystemTime>) -> Result<PathBuf, String> {
-    let key = guard_dir(facts, own).join(UNGUARDED);
+    let key = guard_dir(facts, own).join(NO_GUARD);
     write_key(&key, b"unguarded", since)?;
     Ok(key)
 }
 
 /// Makes cargo link the targets of this package again that were linked without a guard.
 pub(crate) fn expire_unguarded(facts: &BuildInputs<'_>, own: &Path) -> Result<(), String> {
-    let key = guard_dir(facts, own).join(UNGUARDED);
+    let key = guard_dir(facts, own).join(NO_GUARD);
     if key.is_file() { write_key(&key, b"guarded", None) } else { Ok(()) }
 }
 
@@ -283,7 +283,7 @@ fn held_against(policy: &Policy) -> String {
 }
 
 const GUARD: &str = "guard";
-const UNGUARDED: &str = "unguarded";
+const NO_GUARD: &str = "unguarded";
 /// The directory of compiled shims. `embed!()` finds it next to the stamps.
 const SHIMS: &str = "shims";
 const NOTE: &str = "cudaguard-note.o";

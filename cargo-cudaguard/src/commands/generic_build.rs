@@ -24,7 +24,7 @@ use crate::commands::cmake::job::{CmakeJob, target_triple};
 use crate::commands::cmake::{make_rule, verify_and_seal};
 
 /// Key of the facts line with the reason why there is no guard.
-const UNGUARDED: &str = "unguarded";
+const NO_GUARD: &str = "unguarded";
 
 pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliError> {
     let output = absolute_path(&options.output)?;
@@ -66,7 +66,7 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
             job.report_findings(
                 &inputs.apply_policy(&judged.policy, vec![MessageTemplate::Unguarded.to_finding(&values)]).findings,
             )?;
-            push_fact(&mut facts, UNGUARDED, &why)?;
+            push_fact(&mut facts, NO_GUARD, &why)?;
             write_if_different(&known, &facts)?;
         }
         Ok(())

@@ -30,7 +30,7 @@ pub(super) fn package_files(root: &Path, out_dir: &Path) -> Own {
         kernels: false,
     };
     let mut announced = match walk.visit_dir(root) {
-        DirState::ArtifactReport => vec![root.to_owned()],
+        DirState::Complete => vec![root.to_owned()],
         DirState::Parts(parts) => parts,
     };
     announced.sort();
@@ -38,7 +38,7 @@ pub(super) fn package_files(root: &Path, out_dir: &Path) -> Own {
 }
 
 enum DirState {
-    ArtifactReport,
+    Complete,
     Parts(Vec<PathBuf>),
 }
 
@@ -66,7 +66,7 @@ impl PackageWalk {
         let mut parts = Vec::new();
         for path in entries.flatten().map(|entry| entry.path()) {
             match self.visit_entry(&path) {
-                Some(DirState::ArtifactReport) => parts.push(path),
+                Some(DirState::Complete) => parts.push(path),
                 Some(DirState::Parts(below)) => {
                     whole = false;
                     parts.extend(below);
@@ -80,7 +80,7 @@ impl PackageWalk {
             }
         }
         self.inside.remove(&real);
-        if whole { DirState::ArtifactReport } else { DirState::Parts(parts) }
+        if whole { DirState::Complete } else { DirState::Parts(parts) }
     }
 
     /// Returns `None` if the path does not belong to the package or must be skipped.
@@ -96,7 +96,7 @@ impl PackageWalk {
         if facts.is_file() {
             self.kernels |=
                 path.extension().is_some_and(|ending| ["cu", "cuh", "ptx"].iter().any(|one| ending == *one));
-            return Some(DirState::ArtifactReport);
+            return Some(DirState::Complete);
         }
         if !facts.is_dir() {
             return None;

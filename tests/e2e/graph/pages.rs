@@ -272,7 +272,7 @@ fn describe(page: &mut String, row: &CrateRow) {
     if row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded) {
         let when = match row.symbols {
             Symbols::Opened => "resolved when the library is opened; the first missing one ends the program",
-            Symbols::WrapperCall => "resolved at the first call; a missing one ends the program",
+            Symbols::ResolvedAtFirstCall => "resolved at the first call; a missing one ends the program",
             Symbols::Checked => "resolved at the first call; a missing one is an error of that call",
         };
         line("functions", when.to_owned());

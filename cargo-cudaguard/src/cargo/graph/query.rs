@@ -134,14 +134,14 @@ impl GraphQuery<'_> {
         let errors = if quiet { Stdio::null() } else { Stdio::piped() };
         let mut child = command.args(features).args(switches).stdout(Stdio::piped()).stderr(errors).spawn().ok()?;
         let passing = child.stderr.take().map(|errors| std::thread::spawn(|| pass_on(errors)));
-        let said = child.wait_with_output().ok()?;
+        let output = child.wait_with_output().ok()?;
         let _ = passing.map(std::thread::JoinHandle::join);
-        if !said.status.success() {
+        if !output.status.success() {
             return None;
         }
-        let Some(apart) = self.apart else { return serde_json::from_slice(&said.stdout).ok() };
+        let Some(apart) = self.apart else { return serde_json::from_slice(&output.stdout).ok() };
         let written = json!(apart.to_str()?).to_string();
-        serde_json::from_str(&String::from_utf8(said.stdout).ok()?.replace(written.trim_matches('"'), "")).ok()
+        serde_json::from_str(&String::from_utf8(output.stdout).ok()?.replace(written.trim_matches('"'), "")).ok()
     }
 }
 

@@ -82,8 +82,9 @@ fn run_build_scripts(build_command: &Command, verb: CargoVerb, arguments: &[OsSt
             command.env(name, value);
         }
     }
-    let said = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok().filter(|said| said.status.success())?;
-    let scripts = Message::parse_stream(said.stdout.as_slice()).filter_map(|message| match message {
+    let output =
+        command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok().filter(|output| output.status.success())?;
+    let scripts = Message::parse_stream(output.stdout.as_slice()).filter_map(|message| match message {
         Ok(Message::BuildScriptExecuted(script)) => Some(script),
         _ => None,
     });

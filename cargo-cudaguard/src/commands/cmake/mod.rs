@@ -55,7 +55,7 @@ use job::{CmakeJob, target_triple};
 const NOTE: &str = "cudaguard-note.o";
 const SHIM: &str = "cudaguard-shim.o";
 /// File with the reason for empty objects, next to them.
-const UNGUARDED: &str = "unguarded";
+const NO_GUARD: &str = "unguarded";
 
 pub(crate) fn run_step(env: &Env, step: CmakeStep) -> Result<ExitCode, CliError> {
     match step {
@@ -121,7 +121,7 @@ fn compile_guard(env: &Env, job: &CmakeJob, folder: &Path, depfile: Option<&Path
     let cannot = |what: &str, path: &Path, error: std::io::Error| {
         CliError::operational(format_args!("cannot {what} {}: {error}", path.display()))
     };
-    let marker = folder.join(UNGUARDED);
+    let marker = folder.join(NO_GUARD);
     let made = if let Some(why) = &job.facts.unguarded {
         GuardObjects::Unguarded(why.clone())
     } else {
@@ -276,7 +276,7 @@ fn same_place(path: &Path) -> PathBuf {
 /// Checks a linked file against the policy and seals it; deletes a refused file.
 fn seal_outputs(env: &Env, job: &CmakeJob, folder: &Path) -> Result<ExitCode, CliError> {
     let file = job.facts.output.as_deref().expect("what is linked is a file");
-    if folder.join(UNGUARDED).exists() {
+    if folder.join(NO_GUARD).exists() {
         return Ok(ExitCode::SUCCESS);
     }
     match verify_and_seal(env, job, file, None) {

@@ -131,7 +131,7 @@ pub enum Symbols {
     /// All when it is opened; the program panics if one is missing.
     Opened,
     /// Each at its first call; a missing one panics then.
-    WrapperCall,
+    ResolvedAtFirstCall,
     /// Each at its first call; a missing one is an error of that call.
     Checked,
 }
@@ -403,7 +403,7 @@ fn crate_row(row: &DataEntry<'_>) -> Result<CrateRow, String> {
         names: row.strings_of("names")?,
         symbols: match row.optional_text("symbols")?.as_deref() {
             Some("opened") => Symbols::Opened,
-            None | Some("called") => Symbols::WrapperCall,
+            None | Some("called") => Symbols::ResolvedAtFirstCall,
             Some("checked") => Symbols::Checked,
             Some(_) => return Err(row.key_error("symbols", "opened, called or checked")),
         },
