@@ -51,7 +51,7 @@ CODE uint32_t parse_major_in_name(const char *name) {
   return a > 0 ? (uint32_t)a : 0;
 }
 
-/* Decodes the result of the function GUARDED_ASKS. */
+/* Decodes the result of the function CUDNN_GETTER. */
 CODE uint32_t decode_version(uint64_t n) {
   uint32_t v = (uint32_t)n, scale = CUDNN_VERSION_FROM(v);
   if (n < 1000 || n > 9999999) return 0;

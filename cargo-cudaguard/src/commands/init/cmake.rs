@@ -16,7 +16,7 @@ use crate::cli::report::CliError;
 const LISTS: &str = "CMakeLists.txt";
 const WORKFLOW: &str = include_str!("../../../templates/cudaguard-cmake.yml");
 
-pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &Source) -> Result<(), CliError> {
+pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySource) -> Result<(), CliError> {
     let folder = env.current_dir();
     let lists = folder.join(LISTS);
     let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", lists.display()));
