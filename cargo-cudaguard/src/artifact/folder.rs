@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
+use crate::binary::examined;
+
 use super::{ArchivePlace, Content, LONGEST_TEXT, bounds, form_of, image, is_code, is_package_metadata, read_head};
 
 pub(super) fn walk_dir(folder: &Path, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
@@ -80,13 +82,12 @@ fn visit_file(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), Stri
     if is_code(&head) {
         return of.hand_on(name, Content::Code(file));
     }
-    let mut rest = io::Read::chain(&head[..], &file);
-    if of.is_foreign(name, &head, &mut rest)? {
-        return Ok(());
+    if let Some(format) = examined::kind_from_head(&head) {
+        return of.hand_on(name, Content::NotExamined(format.to_owned()));
     }
     if is_package_metadata(name) {
         let mut text = Vec::new();
-        rest.take(LONGEST_TEXT).read_to_end(&mut text).map_err(fails)?;
+        io::Read::chain(&head[..], &file).take(LONGEST_TEXT).read_to_end(&mut text).map_err(fails)?;
         return of.text(name, &text);
     }
     let Some(form) = form_of(&file, &head).map_err(fails)? else { return Ok(()) };

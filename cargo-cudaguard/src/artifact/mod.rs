@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::binary::mapped_file::{Contents, open_regular};
+use crate::binary::pe::Pe;
 use crate::binary::{examined, kernels};
 use cudaguard::internal::elf::{self, Elf};
 
@@ -39,7 +40,7 @@ pub(crate) struct ArchiveMember {
 
 /// The content of a member.
 pub(crate) enum Content {
-    /// An ELF file, a static library, or GPU code by itself.
+    /// An ELF or PE file, a static library, or GPU code by itself.
     Code(File),
     /// A text that describes a package: a wheel's METADATA or RECORD, conda's index.
     Text(String),
@@ -138,8 +139,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, String> {
         return archive(Source::File(file, form));
     }
     let contents = Contents::from_file(file, path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    match examined::kind_from_head(&name, &start) {
+    match examined::kind_from_head(&start) {
         Some(format) => Err(format!("{}: is {format}, which is not read", path.display())),
         None => Ok(Opened::File(Arc::new(contents))),
     }
@@ -262,10 +262,10 @@ impl ArchivePlace<'_> {
         let head = read_head(reader).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
         let form = ArchiveFormat::from_magic(&head);
         let rest = &mut io::Read::chain(&head[..], reader);
-        if self.is_foreign(member, &head, rest)? {
-            return Ok(());
+        if let Some(format) = examined::kind_from_head(&head) {
+            return self.hand_on(member, Content::NotExamined(format.to_owned()));
         }
-        // Scripts are small, so reading one to its end is cheap.
+        // Scripts are small, so the end of one is at hand.
         let script = head.starts_with(b"#!") && stated > 22;
         if !is_code(&head) && form.is_none() && !script && !is_package_metadata(member) {
             return Ok(());
@@ -289,19 +289,6 @@ impl ArchivePlace<'_> {
             None if is_code(&head) => self.hand_on(member, Content::Code(file)),
             None => Ok(()),
         }
-    }
-
-    /// Passes on a file for another operating system or for GPUs of another vendor as not examined. Returns true for
-    /// such a file. `rest` reads all of its bytes.
-    fn is_foreign(&self, member: &str, head: &[u8], rest: &mut impl Read) -> Result<bool, String> {
-        let Some(format) = examined::kind_from_head(member, head) else { return Ok(false) };
-        // Every Python environment contains launchers for Windows.
-        let harmless = examined::is_windows_program(head)
-            && !holds_trace_of_cuda(rest).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
-        if !harmless {
-            self.hand_on(member, Content::NotExamined(format.to_owned()))?;
-        }
-        Ok(true)
     }
 
     /// Reads a member that is an archive of this format, or compressed.
@@ -328,27 +315,12 @@ enum PackedContent {
     Other,
 }
 
-/// Returns true if the rest of the stream contains the name of an NVIDIA library, or GPU code.
-fn holds_trace_of_cuda(reader: &mut impl Read) -> io::Result<bool> {
-    let mut piece = vec![0; 1 << 16];
-    let mut kept = 0;
-    loop {
-        let length = reader.read(&mut piece[kept..])?;
-        if length == 0 {
-            return Ok(false);
-        }
-        let end = kept + length;
-        if examined::has_trace_of_cuda(&piece[..end]) {
-            return Ok(true);
-        }
-        kept = end.min(examined::LONGEST_TRACE);
-        piece.copy_within(end - kept..end, 0);
-    }
-}
-
-/// Returns true if a member with this beginning may contain host or GPU code.
+/// Whether a member with this head may hold host or GPU code.
 fn is_code(head: &[u8]) -> bool {
-    Elf::is_elf(head) || kernels::are_bare(head) || elf::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
+    Elf::is_elf(head)
+        || Pe::may_be_pe(head)
+        || kernels::are_bare(head)
+        || elf::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
 }
 
 /// Returns true if a member with this name describes a package.

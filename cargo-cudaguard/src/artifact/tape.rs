@@ -178,7 +178,7 @@ pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::Pack
     Ok(match ArchiveFormat::from_magic(&head) {
         Some(ArchiveFormat::Tar) => super::PackedContent::Tar,
         Some(_) => super::PackedContent::Code,
-        None if super::is_code(&head) || examined::kind_from_head("", &head).is_some() => super::PackedContent::Code,
+        None if super::is_code(&head) || examined::kind_from_head(&head).is_some() => super::PackedContent::Code,
         None => super::PackedContent::Other,
     })
 }

@@ -1,6 +1,7 @@
 //! Parts of an artifact that were not examined. Results such as "runs" or "none" are valid only if there are no such
 //! parts.
 
+use crate::binary::pe::Pe;
 use std::fmt;
 
 use memchr::memmem;
@@ -54,18 +55,16 @@ const COMPRESSED_BUNDLE: &[u8] = b"CCOB";
 /// Section that clang's newer driver writes for any GPU.
 const OFFLOADING: &str = ".llvm.offloading";
 
-/// Returns the reason why this file or member is not examined, from its first bytes and its name. `None` if it can be
-/// examined or cannot contain code.
-pub fn kind_from_head(name: &str, head: &[u8]) -> Option<&'static str> {
+/// Returns the reason why a file or member with these first bytes is not examined. `None` if it can be examined or cannot
+/// contain code.
+pub fn kind_from_head(head: &[u8]) -> Option<&'static str> {
     const MACH_O: [[u8; 4]; 4] =
         [[0xfe, 0xed, 0xfa, 0xce], [0xce, 0xfa, 0xed, 0xfe], [0xfe, 0xed, 0xfa, 0xcf], [0xcf, 0xfa, 0xed, 0xfe]];
     // Java class files start with the same bytes, but have their version where this format has the number of
     // architectures.
     let fat =
         head.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) && head.get(4..8).is_some_and(|count| count < &[0, 0, 0, 20][..]);
-    if is_pe(name, head) {
-        Some("a Windows PE file")
-    } else if fat || MACH_O.iter().any(|magic| head.starts_with(magic)) {
+    if fat || MACH_O.iter().any(|magic| head.starts_with(magic)) {
         Some("a macOS file (Mach-O)")
     } else if head.starts_with(BUNDLE) || head.starts_with(COMPRESSED_BUNDLE) {
         Some(AMD)
@@ -75,28 +74,6 @@ pub fn kind_from_head(name: &str, head: &[u8]) -> Option<&'static str> {
 }
 
 const AMD: &str = "GPU code for AMD";
-
-/// Returns true for a Windows program or library.
-fn is_pe(name: &str, head: &[u8]) -> bool {
-    let offset = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes")) as usize;
-    let header = || head.get(60..64).map(offset);
-    let ending = name.rsplit_once('.').map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase());
-    head.starts_with(b"MZ")
-        && (["dll", "exe", "pyd"].contains(&&*ending)
-            || header().is_some_and(|at| at >= head.len() || head[at..].starts_with(b"PE\0\0")))
-}
-
-/// Returns true for a Windows program, not a library. Every Python environment contains such launchers.
-pub fn is_windows_program(head: &[u8]) -> bool {
-    const DLL: u16 = 0x2000;
-    let offset = head.get(60..64).and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize));
-    let header = offset.and_then(|at| head.get(at..)).filter(|header| header.starts_with(b"PE\0\0"));
-    let flags = header.and_then(|header| Some(u16::from_le_bytes(header.get(22..24)?.try_into().ok()?)));
-    head.starts_with(b"MZ") && flags.is_some_and(|flags| flags & DLL == 0)
-}
-
-/// Number of bytes of one piece that are searched again with the next piece: the maximum length of a trace.
-pub const LONGEST_TRACE: usize = 8;
 
 /// Returns true if these bytes contain the name of an NVIDIA library or a container of its GPU code. A file of any
 /// format without such a trace does not use CUDA.
@@ -123,7 +100,35 @@ pub(crate) fn unexamined_parts_of_elf(elf: &Elf<'_>) -> Vec<String> {
     reasons
 }
 
-/// Describes the data after an ELF image by its magic numbers.
+/// Returns what of a program or DLL for Windows is not examined.
+pub(crate) fn of_pe(image: &Pe<'_>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let has = |start: &str| image.sections().any(|section| section.name.starts_with(start));
+    if has(".hip_fat") {
+        reasons.push(AMD.to_owned());
+    }
+    // Names in an image end after eight characters.
+    if has(&OFFLOADING[..8]) {
+        reasons.push(format!("GPU code in clang's format ({OFFLOADING})"));
+    }
+    if image.is_packed() {
+        reasons.push("code and data that UPX packed: `upx -d` unpacks them".to_owned());
+    }
+    reasons.extend(image.find_damage());
+    let trailing = image.trailing();
+    // Python's launchers are programs with a small zip archive that contains one script.
+    let is_launcher = trailing.len() <= LAUNCHER && kind(trailing) == ZIP && !has_trace_of_cuda(trailing);
+    if !is_launcher && trailing.iter().any(|byte| *byte != 0) {
+        reasons.push(format!("{} after the end of the PE image{}", size(trailing.len()), kind(trailing)));
+    }
+    reasons
+}
+
+const ZIP: &str = " (a zip archive)";
+/// Limit for the script of a launcher.
+const LAUNCHER: usize = 64 << 10;
+
+/// What follows an image, as far as its marks tell.
 fn kind(data: &[u8]) -> &'static str {
     let end = &data[data.len().saturating_sub(4096)..];
     if memmem::find(end, b"MEI\x0c\x0b\x0a\x0b\x0e").is_some() {
@@ -131,7 +136,7 @@ fn kind(data: &[u8]) -> &'static str {
     } else if data.starts_with(b"hsqs") {
         " (a squashfs file system, as in an AppImage)"
     } else if memmem::find(end, b"PK\x05\x06").is_some() {
-        " (a zip archive)"
+        ZIP
     } else {
         ""
     }
@@ -164,25 +169,14 @@ mod tests {
 
     #[test]
     fn formats_are_known_by_magic_bytes() {
-        let mut dll = vec![0; 256];
-        dll[..2].copy_from_slice(b"MZ");
-        dll[60] = 128;
-        dll[128..132].copy_from_slice(b"PE\0\0");
-        dll[151] = 0x20;
-        let mut program = dll.clone();
-        program[151] = 0;
-        assert!(is_windows_program(&program) && !is_windows_program(&dll));
-        for (name, head, expected) in [
-            ("a.dll", &dll[..], Some("a Windows PE file")),
-            ("a", &dll, Some("a Windows PE file")),
-            ("a.PYD", b"MZ", Some("a Windows PE file")),
-            ("a.txt", b"MZ is how it begins", None),
-            ("a.dylib", b"\xcf\xfa\xed\xfe\x07", Some("a macOS file (Mach-O)")),
-            ("a.class", b"\xca\xfe\xba\xbe\0\0\0\x3d", None),
-            ("a.co", b"__CLANG_OFFLOAD_BUNDLE__\x02", Some(AMD)),
-            ("a", b"", None),
+        for (head, expected) in [
+            (&b"MZ\x90"[..], None),
+            (b"\xcf\xfa\xed\xfe\x07", Some("a macOS file (Mach-O)")),
+            (b"\xca\xfe\xba\xbe\0\0\0\x3d", None),
+            (b"__CLANG_OFFLOAD_BUNDLE__\x02", Some(AMD)),
+            (b"", None),
         ] {
-            assert_eq!(kind_from_head(name, head), expected, "{name}");
+            assert_eq!(kind_from_head(head), expected, "{head:?}");
         }
     }
 }

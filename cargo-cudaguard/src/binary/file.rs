@@ -14,6 +14,7 @@ use crate::binary::examined;
 use crate::binary::kernels::{self, Kernels};
 use crate::binary::manifest_decoder;
 use crate::binary::mapped_file::Contents;
+use crate::binary::pe::{CoffObject, ImportedDll, Pe, PeSection, VersionResource};
 use crate::binary::symbols::{self, Bound};
 use cudaguard::internal::elf::{self, Elf, tag};
 use cudaguard::internal::manifest::Linkage;
@@ -38,6 +39,25 @@ const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 const SHT_PROGBITS: u32 = 1;
 const PF_X: u32 = 1;
+
+/// The operating system whose loader takes a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetOs {
+    /// ELF files.
+    Linux,
+    /// PE files.
+    Windows,
+}
+
+impl TargetOs {
+    /// As the platform of a host file ends.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Windows => "windows",
+        }
+    }
+}
 
 /// Kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +115,8 @@ pub struct Binary {
     kernels: OnceCell<Result<Kernels, String>>,
     /// Kind of the file.
     pub kind: BinaryKind,
+    /// For which operating system; `None` for GPU code.
+    pub os: Option<TargetOs>,
     /// Processor of the file ([`elf::machine`]). In an archive, that of its first object; 0 if there is none.
     pub machine: u16,
     /// True for a 64-bit file.
@@ -103,6 +125,10 @@ pub struct Binary {
     pub notes: Vec<FoundNote>,
     /// The libraries in `DT_NEEDED`, in order.
     pub needed: Vec<String>,
+    /// The libraries that a PE file loads at the first call of one of their functions.
+    pub delay_loaded: Vec<String>,
+    /// The version that a PE file's maker recorded in it.
+    pub version_resource: Option<VersionResource>,
     /// Libraries that the file opens by name according to its `.note.dlopen`.
     pub opened: Vec<dlopen_note::DlopenEntry>,
     /// `DT_SONAME` of a shared library.
@@ -153,10 +179,13 @@ impl Binary {
             data,
             kernels: OnceCell::new(),
             kind: BinaryKind::Archive,
+            os: None,
             machine: 0,
             class64: false,
             notes: Vec::new(),
             needed: Vec::new(),
+            delay_loaded: Vec::new(),
+            version_resource: None,
             opened: Vec::new(),
             soname: None,
             rpath: None,
@@ -173,6 +202,7 @@ impl Binary {
     fn parse(&mut self) -> Result<(), String> {
         let data = &*Arc::clone(&self.data);
         if elf::is_archive(data) {
+            self.os = Some(TargetOs::Linux);
             self.read_archive(data)?;
             self.not_examined = examined::unexamined_parts_of_archive(&self.unread);
             return Ok(());
@@ -181,10 +211,15 @@ impl Binary {
             (self.kind, self.machine) = (BinaryKind::GpuCode, elf::machine::CUDA);
             return Ok(());
         }
+        if Pe::is_pe(data) {
+            self.read_pe(&Pe::parse(data)?);
+            return Ok(());
+        }
         if !data.is_empty() && !Elf::is_elf(data) {
             return Err(kernels::NO_KNOWN_FORM.to_owned());
         }
         let elf = Elf::parse(data)?;
+        self.os = Some(TargetOs::Linux);
         self.kind = match elf.kind() {
             elf::kind::EXECUTABLE => BinaryKind::Executable,
             elf::kind::SHARED if is_program(&elf) => BinaryKind::Executable,
@@ -207,6 +242,25 @@ impl Binary {
         self.bound = symbols::newest_bound(&elf);
         self.not_examined = examined::unexamined_parts_of_elf(&elf);
         Ok(())
+    }
+
+    fn read_pe(&mut self, image: &Pe<'_>) {
+        self.kind = if image.is_dll() { BinaryKind::SharedLibrary } else { BinaryKind::Executable };
+        self.os = Some(TargetOs::Windows);
+        (self.machine, self.class64) = (image.machine(), image.is_64_bit());
+        let imports = image.imports();
+        let names = |delayed: bool| {
+            let dlls = imports.iter().filter(move |dll| dll.is_delayed == delayed);
+            dlls.map(|dll| dll.name.to_owned()).collect()
+        };
+        (self.needed, self.delay_loaded) = (names(false), names(true));
+        self.soname = image.dll_name().map(str::to_owned);
+        self.version_resource = image.version();
+        self.damage = image.find_damage();
+        let strings = FileStrings::from_pe(image);
+        self.reaches = vendor::ALL.map(|library| detect_dll_linkage(library, &imports, &strings));
+        self.bound = symbols::newest_imported(&imports);
+        self.not_examined = examined::of_pe(image);
     }
 
     /// Reads only the notes of a linked file or an object, which is faster than [`Binary::read`].
@@ -235,8 +289,7 @@ impl Binary {
     /// Returns true if the constants of this file contain this name, terminated by NUL, as they do for a function that
     /// the file looks up by name.
     pub fn holds_name(&self, name: &str) -> Result<bool, String> {
-        let elf = Elf::parse(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))?;
-        Ok(FileStrings::from_elf(&elf).contains_bytes(format!("{name}\0").as_bytes()))
+        Ok(self.strings()?.contains_bytes(format!("{name}\0").as_bytes()))
     }
 
     /// Returns the packed version that the file exports as this symbol. `None` if the major is not plausible.
@@ -264,6 +317,11 @@ impl Binary {
                 self.unread.push((name, "the archive is thin and only names it".to_owned()));
                 continue;
             };
+            if let Some(object) = CoffObject::parse(bytes) {
+                self.os = Some(TargetOs::Windows);
+                (self.machine, self.class64) = (self.machine.max(object.machine), true);
+                continue;
+            }
             let elf = match Elf::parse(bytes) {
                 Ok(elf) => elf,
                 Err(error) => {
@@ -301,16 +359,20 @@ impl Binary {
     /// The reason why the file cannot be parsed.
     pub fn reaches_cuda(&self) -> Result<bool, String> {
         let named = |name: &str| {
-            let stem = name.split(".so").next().and_then(|stem| stem.strip_prefix("lib")).unwrap_or(name);
+            let name = vendor::plain_name(name);
+            let stem = name.split(".so").next().and_then(|stem| stem.strip_prefix("lib")).unwrap_or(&name);
             stem != NVML && is_nvidias(stem)
         };
         let bound = self.bound.iter().map(|bound| bound.soname.as_str());
-        let mut names = self.needed.iter().map(String::as_str).chain(bound);
+        let mut names = self.needed.iter().chain(&self.delay_loaded).map(String::as_str).chain(bound);
         if names.any(named) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
             return Ok(true);
         }
-        let elf = Elf::parse(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))?;
-        Ok(FileStrings::from_elf(&elf).find_first_of_each(&CALLED).iter().any(Option::is_some))
+        Ok(self.strings()?.find_first_of_each(&CALLED).iter().any(Option::is_some))
+    }
+
+    fn strings(&self) -> Result<FileStrings<'_>, String> {
+        FileStrings::of_file(&self.data).map_err(|error| format!("{}: {error}", self.path.display()))
     }
 
     /// Decodes each note. An item is an error if the note is damaged.
@@ -375,16 +437,31 @@ fn detect_linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Optio
         return Linkage::Unknown;
     }
     let Some(text) = text else { return Linkage::None };
+    detect_in_strings(library, text, &[traces.inside], opens_libraries(elf, wanted))
+}
+
+/// The same for a PE file, which names the DLL of each function that it imports. `Dlopened` if it loads the DLL at the first call.
+fn detect_dll_linkage(library: &Library, imports: &[ImportedDll<'_>], text: &FileStrings<'_>) -> Linkage {
+    if let Some(dll) = imports.iter().find(|dll| library.is_named(dll.name)) {
+        return if dll.is_delayed { Linkage::Dlopened } else { Linkage::Linked };
+    }
+    let opens = imports.iter().flat_map(|dll| &dll.functions).any(|name| name.starts_with("LoadLibrary"));
+    detect_in_strings(library, text, library.traces.inside_pe, opens)
+}
+
+/// Detects a library that a file does not need by what its constants contain. `opens`: the file can load libraries by name.
+fn detect_in_strings(library: &Library, text: &FileStrings<'_>, inside: &[&[CodeMark]], opens: bool) -> Linkage {
+    let traces = &library.traces;
     // Most files contain neither, and their constants may take hundreds of megabytes, so one search for each comes
     // first.
     let answers = traces.answers.is_some_and(|start| text.contains_bytes(start.as_bytes()));
     if !answers && traces.functions.is_some_and(|start| !text.contains_bytes(start.as_bytes())) {
         return Linkage::None;
     }
-    if traces.inside.iter().all(|mark| text.contains_mark(mark)) {
+    if inside.iter().any(|marks| marks.iter().all(|mark| text.contains_mark(mark))) {
         return Linkage::Static;
     }
-    if opens_libraries(elf, wanted) && text.contains_bytes(format!("{}\0", traces.opened_for).as_bytes()) {
+    if opens && text.contains_bytes(format!("{}\0", traces.opened_for).as_bytes()) {
         return Linkage::Dlopened;
     }
     let Some(start) = traces.functions else { return Linkage::None };
@@ -398,7 +475,7 @@ fn detect_linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Optio
 
 /// Returns the version of a library whose code is in this file, from the text that the library contains.
 pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> {
-    let text = FileStrings::from_elf(&Elf::parse(data).ok()?);
+    let text = FileStrings::of_file(data).ok()?;
     let mark_version =
         |mark: &CodeMark| text.occurrences(mark.text.as_bytes()).find_map(|behind| mark.version_after(behind));
     library.traces.inside.iter().find_map(mark_version)
@@ -434,8 +511,9 @@ type Place = (usize, usize);
 /// Returns every text by which [`detect_linkage`] detects a library.
 fn linkage_markers() -> Vec<&'static str> {
     let of_one = |library: &'static Library| {
-        let Traces { functions, answers, opened_for, inside, .. } = &library.traces;
-        functions.iter().chain(answers).chain([opened_for]).copied().chain(inside.iter().map(|mark| mark.text))
+        let Traces { functions, answers, opened_for, inside, inside_pe, .. } = &library.traces;
+        let marks = inside.iter().chain(inside_pe.iter().copied().flatten()).map(|mark| mark.text);
+        functions.iter().chain(answers).chain([opened_for]).copied().chain(marks)
     };
     vendor::ALL.into_iter().flat_map(of_one).collect()
 }
@@ -443,6 +521,31 @@ fn linkage_markers() -> Vec<&'static str> {
 impl<'data> FileStrings<'data> {
     fn new(parts: Vec<&'data [u8]>) -> Self {
         Self { parts, traced: OnceCell::new() }
+    }
+
+    /// # Errors
+    /// If the file is neither an ELF nor a PE file.
+    fn of_file(data: &'data [u8]) -> Result<Self, String> {
+        if Pe::is_pe(data) {
+            Pe::parse(data).map(|image| Self::from_pe(&image))
+        } else {
+            Elf::parse(data).map(|elf| Self::from_elf(&elf))
+        }
+    }
+
+    fn from_pe(image: &Pe<'data>) -> Self {
+        const TABLES: [&str; 4] = [".pdata", ".reloc", ".rsrc", ".xdata"];
+        let is_text = |section: &PeSection<'data>| {
+            !section.is_code
+                && !section.name.starts_with(".nv")
+                && !section.name.starts_with("__nv")
+                && !TABLES.contains(&section.name)
+        };
+        let sections: Vec<_> = image.sections().filter(is_text).collect();
+        let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
+        Self::new(
+            sections.iter().zip(elf::read_before(&places)).map(|(section, known)| &section.data[known..]).collect(),
+        )
     }
 
     fn from_elf(elf: &Elf<'data>) -> Self {

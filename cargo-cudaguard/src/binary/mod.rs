@@ -8,4 +8,5 @@ pub mod kernels;
 pub mod loader;
 pub mod manifest_decoder;
 pub mod mapped_file;
+pub mod pe;
 pub mod symbols;

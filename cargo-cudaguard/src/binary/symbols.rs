@@ -9,6 +9,7 @@ use memchr::memmem;
 use cudaguard::internal::elf::Elf;
 
 use crate::binary::elf_links::dynamic_links;
+use crate::binary::pe::ImportedDll;
 use cudaguard::internal::vendor::plain_name;
 use cudaguard::internal::version::Version;
 
@@ -112,6 +113,24 @@ pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
             }
         }
     }
+    bound_functions(newest)
+}
+
+/// The newest function of each DLL that a PE file imports, delay-loaded or not.
+pub(crate) fn newest_imported(imports: &[ImportedDll<'_>]) -> Vec<Bound> {
+    let mut newest: BTreeMap<&str, (Version, &str)> = BTreeMap::new();
+    for dll in imports.iter().filter(|dll| is_listed(&plain_name(dll.name))) {
+        for name in &dll.functions {
+            if let Some(Releases { first: Some(first), .. }) = releases_with(dll.name, name) {
+                let known = newest.entry(dll.name).or_insert((first, name));
+                *known = (*known).max((first, name));
+            }
+        }
+    }
+    bound_functions(newest)
+}
+
+fn bound_functions(newest: BTreeMap<&str, (Version, &str)>) -> Vec<Bound> {
     let bound = |(soname, (first, name)): (&str, (Version, &str))| Bound {
         soname: soname.to_owned(),
         name: name.to_owned(),

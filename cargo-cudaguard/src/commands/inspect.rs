@@ -524,6 +524,7 @@ pub(crate) fn join_names(names: &[&str], none: &str) -> String {
 }
 
 pub(crate) fn is_cuda(name: &&str) -> bool {
+    let name = vendor::plain_name(name);
     [
         "libcuda.",
         "libcublas",

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use sha2::{Digest as _, Sha256};
 
 use crate::binary::examined::NotExamined;
+use crate::binary::file::TargetOs;
 use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{Coverage, Kernels};
 use crate::binary::mapped_file::Contents;
@@ -64,6 +65,7 @@ pub(crate) struct ArtifactReport {
 #[derive(Default)]
 struct Read {
     parts: Vec<ArtifactMember>,
+    /// Every program and library, and every link: where a library may be found.
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
     loaders: Vec<MemberLoader>,
@@ -262,10 +264,18 @@ fn held_library(
     let own = file_name(name);
     let of_code = || evidence.cudart.first().filter(|_| library.key == CUDART.key).map(ToString::to_string);
     let of_text = || binary.version_inside(library).map(|version| version.to_string());
-    if let Some(part) = library.parts.iter().find(|part| part.file == own && !part.symbol.is_empty()) {
-        return Some((library, Some(binary.exported_version(part.symbol)?.to_string())));
+    let of_resource = || {
+        let version = crate::binary::pe::version_in_resource(library, binary.version_resource.as_ref()?)?;
+        Some(version.to_string())
+    };
+    if let Some(part) = library.parts.iter().find(|part| part.file == plain_name(own) && !part.symbol.is_empty()) {
+        let of_symbol = || Some(binary.exported_version(part.symbol)?.to_string());
+        return Some((library, Some(of_resource().or_else(of_symbol)?)));
     }
     if library.is_named(own) {
+        if let Some(version) = of_resource() {
+            return Some((library, Some(version)));
+        }
         let of_name = library.version_in_name(own).map(|version| version.to_string());
         // If none of its parts has a version, the text of the file itself counts: older major versions consist of one
         // library.
@@ -486,7 +496,14 @@ impl ArtifactReport {
         let mut all: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
         if let [package] = &self.packages[..] {
             for part in self.parts.iter().filter(|part| package.is_one() && part.kernels.has_kernels()) {
-                if let Some(major) = part.binary.needed.iter().find_map(|soname| CUDART.major(&plain_name(soname))) {
+                let needed = part.binary.needed.iter().find_map(|soname| CUDART.major(soname));
+                // The static cudart of CUDA 13 on Windows is the driver's: such packages need no DLL of it.
+                let inside = || {
+                    let held = part.holds.iter().filter(|_| part.binary.os == Some(TargetOs::Windows));
+                    let mut held = held.filter(|(library, _)| library.key == CUDART.key);
+                    held.find_map(|(_, version)| version.as_ref()?.split('.').next()?.parse().ok())
+                };
+                if let Some(major) = needed.or_else(inside) {
                     all.entry(major).or_default().push(&part.name);
                 }
             }
@@ -517,6 +534,9 @@ impl ArtifactReport {
 
     fn find_library(&self, part: &ArtifactMember, soname: &str) -> Lies {
         let binary = &part.binary;
+        if binary.os == Some(TargetOs::Windows) {
+            return self.find_dll(&part.name, soname).map_or(Lies::Elsewhere, Lies::Inside);
+        }
         let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
         if let Some(real) = self.resolve_path(&part.name, path, soname) {
             return Lies::Inside(real);
@@ -538,6 +558,17 @@ impl ArtifactReport {
         }
         let elsewhere = self.files.iter().chain(self.links.keys()).find(|name| file_name(name) == soname);
         elsewhere.map_or(Lies::Elsewhere, |name| Lies::OutOfReach(name.clone()))
+    }
+
+    /// Returns the member that Windows loads under this name: in the directory of the member that needs it, or else in any
+    /// directory. Packages for Python add the other directories with `os.add_dll_directory`, or load the DLLs themselves.
+    fn find_dll(&self, member: &str, name: &str) -> Option<String> {
+        let is_dll = |file: &&String| file_name(file).eq_ignore_ascii_case(name);
+        let folder = |name: &str| name.len() - file_name(name).len();
+        let beside = |file: &&String| file[..folder(file)] == member[..folder(member)];
+        let mut found = self.files.iter().filter(is_dll).peekable();
+        let first = found.peek().copied();
+        found.find(beside).or(first).cloned()
     }
 
     /// Resolves a library on a search path of a member.

@@ -9,11 +9,13 @@ use memchr::memmem;
 
 use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::{Kernels, Known, Provenance};
+use crate::binary::pe::Pe;
 use cudaguard::internal::elf::{self, Elf};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDART;
+use cudaguard::internal::vendor::HYBRID_CUDART;
 use cudaguard::internal::version::CudaVersion;
 
 mod host;
@@ -59,6 +61,8 @@ impl Evidence {
             }
         } else if let Ok(elf) = Elf::parse(data) {
             collect_evidence(&elf, code, &mut cudart, &mut compilers);
+        } else if let (true, Ok(image)) = (code && Pe::is_pe(data), Pe::parse(data)) {
+            collect_cudart_of_pe(&image, &mut cudart);
         }
         Self {
             kernels: kernels.provenance(data),
@@ -139,15 +143,46 @@ fn collect_evidence(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &
     }
 }
 
-/// Counts `movl $13000, (%rdi)`: `cudaRuntimeGetVersion` stores its release this way, in two copies of the code.
-fn on_x86_64(code: &[u8], counts: &mut Counts) {
-    for at in memmem::find_iter(code, b"\xc7\x07") {
-        if let Some(value) = code.get(at + 2..at + 6).and_then(|bytes| bytes.try_into().ok()) {
-            let value = u32::from_le_bytes(value);
-            if CudaVersion::is_plausible(value) {
-                *counts.entry(value).or_default() += 1;
+/// Counts the releases in the machine code of a PE file. Measured in ten DLLs of CUDA 11.8 to 13.3.
+fn collect_cudart_of_pe(image: &Pe<'_>, counts: &mut Counts) {
+    if image.machine() != elf::machine::X86_64 {
+        return;
+    }
+    let sections: Vec<_> = image.sections().collect();
+    let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
+    let pieces: Vec<_> =
+        sections.iter().zip(elf::read_before(&places)).map(|(one, known)| (one, &one.data[known..])).collect();
+    let hybrid = memmem::Finder::new(HYBRID_CUDART.as_bytes());
+    let is_hybrid = pieces.iter().any(|(section, data)| !section.is_code && hybrid.find(data).is_some());
+    for (_, code) in pieces.iter().filter(|(section, _)| section.is_code) {
+        // `movl $12020, (%rcx)` after one `ret` and before `xor %eax, %eax`.
+        for (at, release) in stores(code, b"\xc7\x01") {
+            let is_getter = at.checked_sub(1).is_some_and(|before| code[before] == 0xc3);
+            if is_getter && code.get(at + 6..).is_some_and(|rest| rest.starts_with(b"\x33\xc0")) {
+                *counts.entry(release).or_default() += 2;
             }
         }
+        // `movl $13030, 48(%rsp)`: an argument for the runtime that the driver brings.
+        for (_, release) in stores(code, b"\xc7\x44\x24\x30").filter(|_| is_hybrid) {
+            *counts.entry(release).or_default() += 2;
+        }
+    }
+}
+
+/// Returns the offsets of an instruction that stores what may be a release, and the releases.
+fn stores(code: &[u8], instruction: &'static [u8]) -> impl Iterator<Item = (usize, u32)> {
+    let constant = move |at: usize| {
+        let start = at + instruction.len();
+        let value = u32::from_le_bytes(code.get(start..start + 4)?.try_into().ok()?);
+        CudaVersion::is_plausible(value).then_some((at, value))
+    };
+    memmem::find_iter(code, instruction).filter_map(constant)
+}
+
+/// `movl $13000, (%rdi)`: `cudaRuntimeGetVersion` stores its release, in two copies of the code.
+fn on_x86_64(code: &[u8], counts: &mut Counts) {
+    for (_, release) in stores(code, b"\xc7\x07") {
+        *counts.entry(release).or_default() += 1;
     }
 }
 

@@ -19,7 +19,7 @@ use cudaguard::internal::elf::Elf;
 use cudaguard::internal::manifest::{BuiltWith, KnownBy, Linkage, Manifest, RecordedCudart, Requirement};
 use cudaguard::internal::note;
 use cudaguard::internal::tables;
-use cudaguard::internal::vendor::{CUDART, CUDNN, cudart_named};
+use cudaguard::internal::vendor::{CUDART, CUDNN, cudart_named, plain_name};
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 /// The facts observed in a linked file.
@@ -81,7 +81,7 @@ impl LinkObservation {
             bound: binary
                 .bound
                 .iter()
-                .find(|bound| bound.soname == "libcuda.so.1")
+                .find(|bound| plain_name(&bound.soname) == "libcuda.so.1")
                 .map(|bound| (CudaVersion::from(bound.first), bound.name.clone())),
         }
     }

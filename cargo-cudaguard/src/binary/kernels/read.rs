@@ -3,7 +3,9 @@
 mod attribution;
 mod image;
 mod parallel;
+mod windows;
 
+use crate::binary::pe::{CoffObject, Pe};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +17,7 @@ use super::fatbin;
 use super::{Container, ImageForm, ImageKind, KernelImage, KernelPlace, Kernels, Role, cover, cubin, lto, ptx, scan};
 use cudaguard::internal::elf::{self, Elf};
 use cudaguard::internal::vendor;
-use parallel::{WORTH_THREADS, at_once, section_tasks};
+use parallel::{Task, WORTH_THREADS, at_once, remove_overlaps, section_tasks};
 
 const PROGBITS: u32 = 1;
 const RELA: u32 = 4;
@@ -33,7 +35,8 @@ const RECORD: usize = 24;
 const LINKED: u32 = 2;
 
 /// The error for a file that no reader recognises.
-pub(crate) const NO_KNOWN_FORM: &str = "is no ELF file, no archive of them, no fatbin, no cubin, no PTX and no LTO-IR";
+pub(crate) const NO_KNOWN_FORM: &str =
+    "is no ELF file, no archive of them, no PE file, no fatbin, no cubin, no PTX and no LTO-IR";
 
 /// Section of whole programs and of device linkers' results.
 pub(super) const WHOLE: &str = ".nv_fatbin";
@@ -82,7 +85,10 @@ pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, Stri
     if reader.is_full() {
         return Err(format!("holds more than {MOST_IMAGES} images of GPU code, as no program does"));
     }
-    let soname = Elf::parse(data).ok().and_then(|elf| elf.soname());
+    let soname = match Elf::parse(data) {
+        Ok(elf) => elf.soname(),
+        Err(_) => Pe::parse(data).ok().and_then(|image| image.dll_name()),
+    };
     Ok(Kernels { published: soname.is_some_and(vendor::is_nvidia_soname), ..reader.into_kernels() })
 }
 
@@ -145,6 +151,14 @@ impl<'data> KernelReader<'data> {
             self.add_cubin(piece, 0, &cubin);
             return Ok(());
         }
+        if Pe::is_pe(data) {
+            self.read_pe(&Pe::parse(data)?, base, member);
+            return Ok(());
+        }
+        if let Some(object) = CoffObject::parse(data).filter(|_| member.is_some()) {
+            self.read_coff(object, base, member);
+            return Ok(());
+        }
         if let Some(at) = ptx::find_version(data) {
             let text = ptx::read_module(data, at)
                 .ok_or("begins like PTX, but names no `.target sm_NN` after its `.version`")?;
@@ -182,23 +196,13 @@ impl<'data> KernelReader<'data> {
             self.push_warning(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
         }
         let first = self.containers.len();
-        let tasks = section_tasks(elf, base);
-        let size: usize = tasks.iter().map(|task| task.data.len()).sum();
-        let parts = if size < WORTH_THREADS {
-            tasks.iter().map(|task| task.run_task(self)).collect()
-        } else {
-            at_once(&tasks, self)
-        };
-        let mut has_inputs = false;
-        for (task, part) in tasks.iter().zip(parts) {
-            has_inputs |= task.name == RELOCATABLE && !part.containers.is_empty();
-            self.merge_section(part, member, task.name);
-        }
+        let has_inputs = self.read_sections(&section_tasks(elf, base), member);
         if self.containers.len() == first {
             return;
         }
         if has_inputs {
-            self.module_ids(elf, first);
+            let sections = elf.sections().filter(|section| section.name == MODULE_IDS);
+            self.module_ids(&sections.map(|section| (section.offset, section.data)).collect::<Vec<_>>(), first);
         }
         // In an archive, the result of a device link is in another member than its inputs.
         if has_inputs || elf.kind() == elf::kind::OBJECT {
@@ -210,6 +214,22 @@ impl<'data> KernelReader<'data> {
                 container.origin.get_or_insert_with(|| member.to_owned());
             }
         }
+    }
+
+    /// Reads the sections of a file. Returns true if there is relocatable device code, which a device linker reads.
+    fn read_sections(&mut self, tasks: &[Task<'data>], member: Option<&str>) -> bool {
+        let size: usize = tasks.iter().map(|task| task.data.len()).sum();
+        let parts = if size < WORTH_THREADS {
+            tasks.iter().map(|task| task.run_task(self)).collect()
+        } else {
+            at_once(tasks, self)
+        };
+        let mut has_inputs = false;
+        for (task, part) in tasks.iter().zip(parts) {
+            has_inputs |= task.name == RELOCATABLE && !part.containers.is_empty();
+            self.merge_section(part, member, task.name);
+        }
+        has_inputs
     }
 
     /// Adds the results of a section.
@@ -393,6 +413,9 @@ impl<'data> KernelReader<'data> {
         kernels
     }
 }
+
+/// Section of the names of relocatable objects.
+const MODULE_IDS: &str = "__nv_module_id";
 
 const DEVICE_RUNTIME: &str = "cuda_device_runtime";
 

@@ -45,6 +45,8 @@ impl ArtifactReport {
         if processors.len() == 1 {
             all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
         }
+        let mut systems = whole.parts.iter().filter_map(|part| part.components.os);
+        all.os = systems.next().filter(|os| systems.all(|other| other == *os));
         let majors = whole.cuda_majors();
         let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);

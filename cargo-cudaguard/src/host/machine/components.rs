@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::{HostLibrary, Machine};
 use crate::binary::examined::NotExamined;
+use crate::binary::file::TargetOs;
 use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
 use crate::binary::manifest_decoder::Note;
@@ -37,9 +38,11 @@ pub struct Components {
     pub needed: Vec<Needed>,
     /// Name of the file.
     pub file: String,
-    /// The processor that the file is for, by name; empty if unknown.
+    /// The processor that the file is for, by name; empty where that is not known.
     pub processor: String,
-    /// For several files of one package: the groups of which one member is sufficient.
+    /// The operating system that loads the file; `None` if several do, or it is not known.
+    pub os: Option<TargetOs>,
+    /// Of several files that belong together: what one of them is enough for.
     pub enough: Enough,
     /// The parts of the file that were not examined.
     pub not_examined: Vec<NotExamined>,
@@ -88,7 +91,8 @@ impl Components {
         };
         let (needed, bound) = (needed_libraries(binary), binary.bound.clone());
         let not_examined = binary.not_examined.iter().map(|reason| NotExamined::new(&name, reason)).collect();
-        let mut components = Self { file: name.clone(), processor, needed, bound, not_examined, ..Self::default() };
+        let mut components =
+            Self { file: name.clone(), processor, os: binary.os, needed, bound, not_examined, ..Self::default() };
         for note in binary.manifests() {
             match note {
                 Ok(note) => {
@@ -157,9 +161,9 @@ impl Components {
         {
             return vec![self.wrong_machine(&self.processor, other)];
         }
-        // Files with a processor are ELF files, which neither Windows nor macOS loads.
-        if let Some(other) = machine.foreign_platform().filter(|_| !self.processor.is_empty()) {
-            return vec![self.wrong_machine(&format!("{}-linux", self.processor), other)];
+        let os = self.os.filter(|_| !self.processor.is_empty());
+        if let Some((os, other)) = os.and_then(|os| Some((os, machine.platform_without(os)?))) {
+            return vec![self.wrong_machine(&format!("{}-{}", self.processor, os.name()), other)];
         }
         let mut findings = Vec::new();
         let mut first = None;
@@ -191,14 +195,15 @@ impl Components {
     /// manifest.
     fn missing_libraries(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
         self.needed.iter().filter_map(|Needed { soname, by_own_path }| {
-            let cure = if soname.starts_with(DRIVER) {
+            let cure = if is_driver(soname) {
                 machine.driver.as_ref().filter(|driver| driver.absent)?;
                 MessageFragment::InstallDriver
             } else {
                 let library = vendor::ALL.into_iter().find(|library| library.is_named(soname))?;
+                let plain = vendor::plain_name(soname);
                 let is_it = |found: &&HostLibrary| match &found.soname {
-                    Some(own) => own == soname,
-                    None => found.version.is_none_or(|version| library.soname(version) == *soname),
+                    Some(own) => vendor::plain_name(own) == plain,
+                    None => found.version.is_none_or(|version| library.soname(version) == *plain),
                 };
                 let found = machine.library_files(library)?.iter().filter(|found| found.taken).find(is_it);
                 if found.is_some() || *by_own_path {
@@ -222,7 +227,10 @@ impl Components {
         others.filter_map(|library| {
             let bound = self.bound.iter().find(|bound| library.is_named(&bound.soname))?;
             let taken = machine.library_files(library)?.iter().filter(|found| found.taken);
-            let found = taken.into_iter().find(|found| found.soname.as_ref().is_none_or(|own| *own == bound.soname))?;
+            let wanted = vendor::plain_name(&bound.soname);
+            let is_it =
+                |found: &&HostLibrary| found.soname.as_deref().is_none_or(|own| vendor::plain_name(own) == wanted);
+            let found = taken.into_iter().find(is_it)?;
             let version = found.version.filter(|version| *version < bound.first)?;
             let Bound { soname, name, first } = bound;
             let values = Values::default().with("library", soname).with("found", version).with("first", first);
@@ -301,17 +309,18 @@ impl Enough {
     }
 }
 
-/// Prefix of the names of the driver's library.
-const DRIVER: &str = "libcuda.so";
+/// Returns true for the driver's library, `libcuda.so.1` or `nvcuda.dll`.
+fn is_driver(name: &str) -> bool {
+    vendor::plain_name(name).starts_with("libcuda.so")
+}
 
-/// Returns the needed libraries that are checked. Libraries that wheel repair renamed are skipped: they are in the
-/// package of the file.
+/// What wheel repair renamed lies beside the file that needs it.
 fn needed_libraries(binary: &Binary) -> Vec<Needed> {
     let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
     let known = |name: &&String| {
-        let described =
-            others.clone().any(|library| library.is_named(name)) && vendor::plain_name(name) == name.as_str();
-        described || name.starts_with(DRIVER)
+        // A DLL is found by its name whether or not a tool renamed it.
+        let is_plain = binary.os == Some(TargetOs::Windows) || vendor::plain_name(name) == name.as_str();
+        others.clone().any(|library| library.is_named(name)) && is_plain || is_driver(name)
     };
     let by_own_path = binary.rpath.is_some() || binary.runpath.is_some();
     binary.needed.iter().filter(known).map(|name| Needed { soname: name.clone(), by_own_path }).collect()
@@ -329,7 +338,7 @@ fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
     kernels.is_some_and(Kernels::has_kernels)
         || binary.linkage(&CUDART) != Linkage::None
         || vendor::ALL.iter().any(|library| binary.linkage(library) == Linkage::Linked)
-        || binary.needed.iter().any(|name| name.starts_with(DRIVER))
+        || binary.needed.iter().any(|name| is_driver(name))
 }
 
 /// Returns the manifest of a file without a note, before its code is examined. For a linked library, the soname shows

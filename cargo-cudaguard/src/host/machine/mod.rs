@@ -26,6 +26,7 @@ pub use host_file::{ParseError, parse_release};
 pub(crate) use look::detect_for_graph;
 pub use look::detect_machine;
 
+use crate::binary::file::TargetOs;
 use crate::host::facts::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::json::{Value, array, object};
@@ -308,11 +309,15 @@ impl Machine {
         self.platform.as_deref()?.split('-').next().filter(|name| !name.is_empty())
     }
 
-    /// Returns the platform, if its system is known not to load ELF files.
-    fn foreign_platform(&self) -> Option<&str> {
+    /// Returns the platform if its operating system is known and is another one than this.
+    fn platform_without(&self, os: TargetOs) -> Option<&str> {
         let platform = self.platform.as_deref()?;
         let lower = platform.to_ascii_lowercase();
-        ["windows", "darwin", "macos"].iter().any(|system| lower.contains(system)).then_some(platform)
+        let foreign: &[&str] = match os {
+            TargetOs::Linux => &["windows", "darwin", "macos"],
+            TargetOs::Windows => &["linux", "darwin", "macos"],
+        };
+        foreign.iter().any(|system| lower.contains(system)).then_some(platform)
     }
 
     fn driver_state(&self) -> DriverState {

@@ -3,6 +3,9 @@
 use super::{CodeMark, Library, LibraryNames, Traces};
 use crate::model::version::CudaVersion;
 
+/// The CUDA runtime that a driver for Windows brings, from CUDA 13 on.
+pub const HYBRID: &str = "nvcudart_hybrid64.dll\0";
+
 /// libcudart. No string or note in its file contains its release (13.0 to 13.5), only the code of
 /// `cudaRuntimeGetVersion` does. Therefore the release is read from the file name.
 pub static CUDART: Library = Library {
@@ -27,6 +30,15 @@ pub static CUDART: Library = Library {
             CodeMark { text: "/cudart.shm.", version: None },
             CodeMark { text: "cudaErrorCudartUnloading\0", version: None },
         ],
+        // Measured on 11.8 to 12.9: the table of error names and the name of the driver's DLL; bindings contain one of them. Measured
+        // on 13.0 to 13.3: the static cudart only loads the runtime that comes with the driver.
+        inside_pe: &[
+            &[
+                CodeMark { text: "cudaErrorCudartUnloading\0", version: None },
+                CodeMark { text: "nvcuda.dll\0", version: None },
+            ],
+            &[CodeMark { text: HYBRID, version: None }],
+        ],
     },
     asked: None,
     made_with: None,
@@ -36,6 +48,6 @@ pub static CUDART: Library = Library {
 /// Parses the version in a soname, `libcudart.so.13` or `libcudart.so.11.0`.
 pub fn cudart_named(soname: &str) -> Option<CudaVersion> {
     let number = CUDART.soname_version(soname)?;
-    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
+    let (major, minor) = number.split_once('.').unwrap_or((&number, "0"));
     Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
 }

@@ -60,6 +60,7 @@ pub(super) const CUDNN: Library = Library {
         opened_for: "cudnnCreate",
         answers: Some("CUDNN_STATUS_"),
         inside: &[CodeMark { text: "cudnn_version_", version: Some('_') }],
+        inside_pe: &[&[CodeMark { text: "cudnn_version_", version: Some('_') }]],
     },
     asked: Some(VersionGetter { function: "cudnnGetVersion", scales: &[(90_000, 10_000), (0, 1000)] }),
     // Measured on x86-64: 8.5.0 to 9.28.0, for CUDA 11 to 13; the major and minor in 9.1.0 to 9.28.0.

@@ -8,16 +8,17 @@ mod cudart;
 mod cudnn;
 mod nccl;
 mod table;
+mod windows;
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use crate::model::version::Version;
 pub use cudart::CUDART;
+pub use cudart::HYBRID as HYBRID_CUDART;
 pub use cudart::cudart_named;
 pub use table::LibraryTable;
 pub(crate) use table::serves_later;
-
-use crate::model::version::Version;
 
 /// cuDNN, the library with rows in the manifest, a table in the policy and a pin in the lock.
 pub const CUDNN: &Library = &cudnn::CUDNN;
@@ -179,6 +180,8 @@ pub struct Traces {
     pub answers: Option<&'static str>,
     /// Strings that a file contains, all of them, if the library is linked into it.
     pub inside: &'static [CodeMark],
+    /// The same for a PE file, one set for each way in which the library is linked; empty if it does not exist for Windows.
+    pub inside_pe: &'static [&'static [CodeMark]],
 }
 
 /// A string in the code of a library.
@@ -245,25 +248,29 @@ impl Library {
         format!("{}.so", self.stem)
     }
 
-    /// Returns true if this is a file name of any release of this library: `libcudnn.so`, `libcudnn.so.9`, and
-    /// `libcudnn-1a2b3c4d.so.9` as renamed by wheel repair.
+    /// Returns true if a file of this name is this library, in any release: `libcudnn.so`, `libcudnn.so.9`, `cudnn64_9.dll`, and
+    /// `libcudnn-1a2b3c4d.so.9` as auditwheel renames it.
     pub fn is_named(&self, file: &str) -> bool {
-        file.strip_prefix(self.stem).is_some_and(|rest| strip_mark(rest).starts_with(".so"))
+        plain_name(file).strip_prefix(self.stem).is_some_and(|rest| rest.starts_with(".so"))
     }
 
-    /// Returns the suffix after `.so.` of a file name of this library.
-    pub fn soname_version<'name>(&self, file: &'name str) -> Option<&'name str> {
-        strip_mark(file.strip_prefix(self.stem)?).strip_prefix(".so.")
+    /// Returns what follows `.so.` in the soname of this library's file.
+    pub fn soname_version<'name>(&self, file: &'name str) -> Option<Cow<'name, str>> {
+        match plain_name(file) {
+            Cow::Borrowed(name) => Some(name.strip_prefix(self.stem)?.strip_prefix(".so.")?.into()),
+            Cow::Owned(name) => Some(name.strip_prefix(self.stem)?.strip_prefix(".so.")?.to_owned().into()),
+        }
     }
 
     /// Returns the major in its soname.
     pub fn major(&self, soname: &str) -> Option<u32> {
-        self.soname_version(soname).and_then(|_| major_of(soname))
+        self.soname_version(soname)?.split('.').next()?.parse().ok()
     }
 
     /// Returns the version in a full file name, `libcudnn.so.9.10.2`; `None` if it does not have three numbers.
     pub fn version_in_name(&self, file: &str) -> Option<Version> {
-        let mut numbers = self.soname_version(file)?.split('.').map(|number| match number.len() {
+        let numbers = self.soname_version(file)?;
+        let mut numbers = numbers.split('.').map(|number| match number.len() {
             1..=3 if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok(),
             _ => None,
         });
@@ -294,14 +301,17 @@ pub fn numbers_of(file: &str) -> Vec<u32> {
     suffix.split('.').map_while(|part| part.parse().ok()).collect()
 }
 
-/// Returns the first number after `.so.`.
+/// Returns the first number after `.so.`; of a DLL of NVIDIA's, the first of its soname.
 pub fn major_of(soname: &str) -> Option<u32> {
-    numbers_of(soname).first().copied()
+    numbers_of(&plain_name(soname)).first().copied()
 }
 
-/// Removes the hash that wheel repair inserts into a library's name to avoid conflicts between copies of several
-/// packages: `libcudart-e409450e.so.11.0` is `libcudart.so.11.0`.
+/// Returns the soname of a library without the hash that auditwheel adds so that two packages' copies do not meet:
+/// `libcudart-e409450e.so.11.0` is `libcudart.so.11.0`. For a DLL of NVIDIA's, returns its soname on Linux.
 pub fn plain_name(file: &str) -> Cow<'_, str> {
+    if let Some(soname) = windows::soname_of_dll(file) {
+        return soname.into();
+    }
     match file.find('-').map(|at| file.split_at(at)) {
         Some((stem, rest)) if strip_mark(rest) != rest => format!("{stem}{}", strip_mark(rest)).into(),
         _ => file.into(),

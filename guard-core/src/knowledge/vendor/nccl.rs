@@ -19,6 +19,7 @@ pub(super) static NCCL: Library = Library {
         opened_for: "ncclCommInitRank",
         answers: None,
         inside: &[CodeMark { text: "NCCL version ", version: Some('.') }],
+        inside_pe: &[],
     },
     // `NCCL_VERSION` in nccl.h: up to 2.8 the major is multiplied by 1000.
     asked: Some(VersionGetter { function: "ncclGetVersion", scales: &[(10_000, 10_000), (0, 1000)] }),

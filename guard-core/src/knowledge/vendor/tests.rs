@@ -37,7 +37,7 @@ fn repaired_wheel_names_are_parsed() {
     }
     assert!(CUDART.is_named("libcudart-e409450e.so.11.0") && !CUDART.is_named("libcudart-static.so"));
     assert_eq!(
-        (CUDART.soname_version("libcudart-e409450e.so.11.0"), CUDNN.major("libcudnn-1a2b3c4d.so.9")),
+        (CUDART.soname_version("libcudart-e409450e.so.11.0").as_deref(), CUDNN.major("libcudnn-1a2b3c4d.so.9")),
         (Some("11.0"), Some(9))
     );
 }

@@ -73,7 +73,8 @@ impl<'data> ArArchive<'data> {
         } else if let Some(place) = field.strip_prefix(b"/") {
             let rest = number(place).and_then(|place| self.names.get(place..));
             let rest = rest.ok_or_else(|| damaged("the place of a long name"))?;
-            let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            // Microsoft's librarian ends names with NUL.
+            let line = rest.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default();
             line.strip_suffix(b"/").unwrap_or(line)
         } else {
             field.strip_suffix(b"/").unwrap_or(field)

@@ -9,13 +9,12 @@ use cudaguard::internal::elf::{self, Elf};
 
 impl<'data> KernelReader<'data> {
     /// Assigns a source to each relocatable container: objects carry one name each, in the same order.
-    pub(super) fn module_ids(&mut self, elf: &Elf, first: usize) {
-        let sections: Vec<_> = elf.sections().filter(|section| section.name == "__nv_module_id").collect();
-        let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
+    pub(super) fn module_ids(&mut self, sections: &[(u64, &[u8])], first: usize) {
+        let places: Vec<_> = sections.iter().map(|(offset, data)| (*offset, data.len())).collect();
         let names: Vec<&str> = sections
             .iter()
             .zip(elf::read_before(&places))
-            .flat_map(|(section, known)| section.data[known..].split(|byte| *byte == 0))
+            .flat_map(|((_, data), known)| data[known..].split(|byte| *byte == 0))
             .filter_map(|name| std::str::from_utf8(name).ok())
             .filter_map(source_of_module)
             .collect();
@@ -143,7 +142,7 @@ fn source_of_file(name: &str) -> Option<String> {
 type Address = (u64, u64);
 
 /// Limit of results of device links, above every real file; each has its own container.
-const MOST_LINKS: usize = 1 << 16;
+pub(super) const MOST_LINKS: usize = 1 << 16;
 
 /// Returns the records of device links' results: the address of the pointer to the container, and the stored value.
 fn linked_records(elf: &Elf) -> Vec<(Address, u64)> {

@@ -12,9 +12,9 @@ use cudaguard::internal::elf::{self, Elf};
 pub(super) struct Task<'data> {
     pub(super) name: &'data str,
     pub(super) data: &'data [u8],
-    base: u64,
+    pub(super) base: u64,
     /// The search mode for containers; `None` if the section contains nothing else.
-    marks: Option<scan::Marks>,
+    pub(super) marks: Option<scan::Marks>,
 }
 
 /// Number of bytes from which several threads are faster than one.
@@ -53,7 +53,7 @@ pub(super) fn section_tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'dat
 
 /// Removes the overlap of tasks: in a damaged file, a table of a thousand overlapping sections would turn one image
 /// into a thousand.
-fn remove_overlaps(tasks: &mut [Task]) {
+pub(super) fn remove_overlaps(tasks: &mut [Task]) {
     let places: Vec<_> = tasks.iter().map(|task| (task.base, task.data.len())).collect();
     for (task, known) in tasks.iter_mut().zip(elf::read_before(&places)) {
         task.data = &task.data[known..];

@@ -1,0 +1,88 @@
+//! GPU code in PE files. The containers are those of Linux; the names of their sections are cut off after eight characters.
+
+use super::WRITABLE;
+use super::attribution::MOST_LINKS;
+use super::{
+    KernelReader, LINKED, MODULE_IDS, RECORD, RELOCATABLE, Task, WHOLE, fatbin, marks_to_search, remove_overlaps,
+};
+use crate::binary::pe::{CoffObject, Pe, PeSection};
+
+/// Length of a section's name in an image.
+const NAME: usize = 8;
+/// The magic number of a record in `.nvFatBinSegment`.
+const RECORD_MAGIC: u32 = 0x4662_43b1;
+/// Sections that contain tables of the linker, the loader and nvcc, never a container.
+const TABLES: [&str; 4] = [".pdata", ".reloc", RECORDS, ".xdata"];
+const RECORDS: &str = ".nvFatBi";
+
+/// Returns the name that the section has on Linux, if it is one of nvcc's.
+fn full_name(name: &str) -> &str {
+    [WHOLE, RELOCATABLE, MODULE_IDS].into_iter().find(|full| full[..NAME] == *name).unwrap_or(name)
+}
+
+impl<'data> KernelReader<'data> {
+    /// Reads a program or DLL for Windows.
+    pub(super) fn read_pe(&mut self, image: &Pe<'data>, base: u64, member: Option<&str>) {
+        if let Some(damage) = image.find_damage() {
+            self.push_warning(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
+        }
+        let first = self.containers.len();
+        let has_inputs = self.read_sections(&section_tasks(image.sections(), base), member);
+        if !has_inputs {
+            return;
+        }
+        let sections = image.sections().filter(|section| full_name(section.name) == MODULE_IDS);
+        self.module_ids(&sections.map(|section| (section.offset, section.data)).collect::<Vec<_>>(), first);
+        let links = linked_pointers(image).filter_map(|pointer| base.checked_add(image.offset_of_pointer(pointer)?));
+        self.links.extend(links);
+    }
+
+    /// Reads a member of a static library for Windows.
+    pub(super) fn read_coff(&mut self, object: CoffObject<'data>, base: u64, member: Option<&str>) {
+        let first = self.containers.len();
+        let ids = object.sections.iter().filter(|section| full_name(section.name) == MODULE_IDS);
+        let ids: Vec<_> = ids.map(|section| (section.offset, section.data)).collect();
+        let sections = object.sections.into_iter().filter(|section| !is_left_out(section));
+        if self.read_sections(&section_tasks(sections, base), member) {
+            self.module_ids(&ids, first);
+        }
+        for container in &mut self.containers[first..] {
+            container.origin = container.origin.take().or_else(|| member.map(str::to_owned));
+        }
+    }
+}
+
+/// Returns true for the sections of an object that the linker leaves out: debug information and options.
+fn is_left_out(section: &PeSection) -> bool {
+    section.name.starts_with(".debug$") || section.name == ".drectve"
+}
+
+/// Returns the sections of a PE file or a COFF object that may contain GPU code: those without machine code.
+fn section_tasks<'data>(sections: impl Iterator<Item = PeSection<'data>>, base: u64) -> Vec<Task<'data>> {
+    let is_data = |section: &PeSection| !section.is_code && !section.data.is_empty() && !TABLES.contains(&section.name);
+    let task = |section: PeSection<'data>| {
+        let name = full_name(section.name);
+        let flags = if section.is_writable { WRITABLE } else { 0 };
+        let marks = ![WHOLE, RELOCATABLE].contains(&name);
+        Task {
+            name,
+            data: section.data,
+            base: base.saturating_add(section.offset),
+            marks: marks.then(|| marks_to_search(flags, section.data.len() as u64)),
+        }
+    };
+    let mut tasks: Vec<_> = sections.filter(is_data).map(task).collect();
+    remove_overlaps(&mut tasks);
+    tasks
+}
+
+/// Returns the pointers to containers that a device linker wrote. The linker of Microsoft may leave gaps between records.
+fn linked_pointers<'data>(image: &Pe<'data>) -> impl Iterator<Item = u64> + use<'data> {
+    const STEP: usize = 8;
+    let records = image.sections().filter(|section| section.name == RECORDS);
+    let linked = |record: &[u8]| {
+        let is_linked = fatbin::u32_at(record, 0) == Some(RECORD_MAGIC) && fatbin::u32_at(record, 4) == Some(LINKED);
+        is_linked.then(|| fatbin::u64_at(record, 8))?
+    };
+    records.flat_map(move |section| section.data.windows(RECORD).step_by(STEP).filter_map(linked)).take(MOST_LINKS)
+}

@@ -1,0 +1,81 @@
+//! The version resource of a PE file.
+
+use cudaguard::internal::vendor::{CUDART, Library};
+use cudaguard::internal::version::{CudaVersion, Version};
+use memchr::memmem;
+
+/// The signature of `VS_FIXEDFILEINFO`.
+const FIXED: [u8; 4] = 0xfeef_04bd_u32.to_le_bytes();
+/// Real resources have about a thousand bytes.
+const LONGEST: usize = 1 << 16;
+const LONGEST_TEXT: usize = 256;
+
+/// The version of a file as its maker recorded it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VersionResource {
+    /// The four numbers of the file version.
+    pub numbers: [u16; 4],
+    /// `FileDescription`; empty if absent.
+    pub description: String,
+    /// `ProductName`; empty if absent.
+    pub product: String,
+}
+
+impl VersionResource {
+    /// Parses `VS_VERSIONINFO`; `None` if it has no `VS_FIXEDFILEINFO`.
+    pub(super) fn parse(resource: &[u8]) -> Option<Self> {
+        let resource = &resource[..resource.len().min(LONGEST)];
+        let fixed = resource.get(memmem::find(resource, &FIXED)?..)?;
+        let number = |at: usize| Some(u16::from_le_bytes(fixed.get(at..at + 2)?.try_into().ok()?));
+        // Two words, the more significant half second.
+        let numbers = [number(10)?, number(8)?, number(14)?, number(12)?];
+        let text = |key: &str| text_after(fixed, key).unwrap_or_default();
+        Some(Self { numbers, description: text("FileDescription"), product: text("ProductName") })
+    }
+}
+
+/// Returns the UTF-16 text that follows a key.
+fn text_after(resource: &[u8], key: &str) -> Option<String> {
+    let key: Vec<u8> = key.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+    let rest = &resource[memmem::find(resource, &key)? + key.len()..];
+    let units = rest.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+    // Zeros align the value.
+    let value: Vec<u16> =
+        units.skip_while(|unit| *unit == 0).take_while(|unit| *unit != 0).take(LONGEST_TEXT).collect();
+    Some(String::from_utf16_lossy(&value).trim().to_owned())
+}
+
+/// Returns the version that the resource of a library's own file states. Some count in another way than the release: the last
+/// number of cudart is `CUDART_VERSION`, and its description names the release; cuDNN has its version as it is.
+pub fn version_in_resource(library: &Library, resource: &VersionResource) -> Option<Version> {
+    let [major, minor, patch, last] = resource.numbers.map(u32::from);
+    if library.key == CUDART.key {
+        let described =
+            resource.description.rsplit_once("Version ").and_then(|(_, version)| version.trim().parse().ok());
+        let coded = || CudaVersion::is_plausible(last).then(|| CudaVersion::from_int(last));
+        return described.or_else(|| coded().map(|cuda| Version::new(cuda.major, cuda.minor, 0)));
+    }
+    (library.majors.contains(&major)).then(|| Version::new(major, minor, patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cudaguard::internal::vendor::CUDNN;
+
+    #[test]
+    fn resource_states_the_version() {
+        let resource = |numbers, description: &str| VersionResource {
+            numbers,
+            description: description.to_owned(),
+            ..VersionResource::default()
+        };
+        let cudart = resource([6, 14, 11, 12090], "NVIDIA CUDA Runtime, Version 12.9.79");
+        assert_eq!(version_in_resource(&CUDART, &cudart), Some(Version::new(12, 9, 79)));
+        let undescribed = resource([6, 14, 11, 11080], "NVIDIA CUDA Runtime");
+        assert_eq!(version_in_resource(&CUDART, &undescribed), Some(Version::new(11, 8, 0)));
+        assert_eq!(version_in_resource(CUDNN, &resource([9, 1, 0, 70], "")), Some(Version::new(9, 1, 0)));
+        assert_eq!(version_in_resource(CUDNN, &resource([6, 14, 11, 9010], "")), Some(Version::new(6, 14, 11)));
+        assert_eq!(version_in_resource(CUDNN, &resource([0, 0, 0, 0], "")), None);
+    }
+}
