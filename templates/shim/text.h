@@ -63,14 +63,15 @@ CODE void put_point(struct text *t, uint32_t n, uint32_t two_digits) {
   put_number(t, n);
 }
 
-/* Appends a driver release in the packing of widen_release(): 535.54.03, 590.01; for Tegra 540.4.0.
+/* Appends a driver release in the packing of widen_release(): 535.54.03, 590.01, and 576.02 of Windows. Only drivers of JetPack 6 are called for Tegra 540.4.0.
  */
 CODE void put_release(struct text *t, uint32_t n) {
-  uint32_t second = n >> 8 & 0xfff, third = n & 0xff;
-  put_number(t, n >> 20);
+  enum { JETPACK = 540 };
+  uint32_t branch = n >> 20, second = n >> 8 & 0xfff, third = n & 0xff;
+  put_number(t, branch);
   if (!second && !third) return;
-  put_point(t, second, third);
-  if (third || second < 10) put_point(t, third, third);
+  put_point(t, second, third || branch != JETPACK);
+  if (third || (second < 10 && branch == JETPACK)) put_point(t, third, third);
 }
 
 /* Returns the length of the UTF-8 character at s. Returns 0 if it is invalid or must not be

@@ -269,6 +269,20 @@ impl<'data> Pe<'data> {
         pointers.iter().take(MOST_FUNCTIONS).filter_map(move |pointer| image.name_at(pointer.get(LE)))
     }
 
+    /// Returns the value of an exported variable of four bytes.
+    pub fn exported_u32(&self, name: &str) -> Option<u32> {
+        let table = self.exports()?;
+        let mut names = table.name_iter().take(MOST_FUNCTIONS);
+        let (_, index) = names.find(|(pointer, _)| self.name_at(*pointer) == Some(name))?;
+        let address = table.address_by_index(index).ok().filter(|address| !table.is_forward(*address))?;
+        let contains = |section: &PeSection| {
+            address.checked_sub(section.address).is_some_and(|at| (at as usize) < section.data.len())
+        };
+        let section = self.sections().find(contains).filter(|section| !section.is_code)?;
+        let bytes = section.data.get((address - section.address) as usize..)?.get(..4)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    }
+
     /// Returns the version resource; `None` if there is none.
     pub fn version(&self) -> Option<VersionResource> {
         const ENTRIES: usize = 64;

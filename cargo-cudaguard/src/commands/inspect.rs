@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::binary::dlopen_note::DlopenEntry;
 use crate::binary::examined::NotExamined;
-use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
 use crate::binary::manifest_decoder::Note;
 use crate::binary::mapped_file::Contents;
@@ -69,7 +69,7 @@ fn looked_at<T>(
         report::note(&format!("warning: {}: {doubt}", file.display()));
     }
     let covers: Vec<_> = kernels.coverage_by_cc().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
-    let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence).manifests, &covers);
+    let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence).manifests, &covers, binary.os);
     Ok(tell(&InspectedFile { file, binary: &binary, notes, damaged, kernels, evidence: &evidence, drivers }))
 }
 
@@ -84,7 +84,11 @@ pub(crate) struct Needs {
 
 /// Returns the requirements for the GPUs that the file has code for. Consecutive GPUs with equal requirements share one
 /// entry.
-pub(crate) fn driver_needs(manifests: &[Manifest], covers: &[((u8, u8), Coverage)]) -> Vec<Needs> {
+pub(crate) fn driver_needs(
+    manifests: &[Manifest],
+    covers: &[((u8, u8), Coverage)],
+    os: Option<TargetOs>,
+) -> Vec<Needs> {
     let mut all: Vec<Needs> = Vec::new();
     if covers.is_empty() {
         let driver = manifests.iter().filter_map(answer::least_driver).max();
@@ -101,6 +105,7 @@ pub(crate) fn driver_needs(manifests: &[Manifest], covers: &[((u8, u8), Coverage
         let answers: Vec<_> = manifests
             .iter()
             .flat_map(|manifest| answer::answers(manifest, std::slice::from_ref(&gpu), false))
+            .map(|answer| if os == Some(TargetOs::Windows) { answer.with_windows_releases() } else { answer })
             .collect();
         let driver = answers.iter().filter_map(|answer| Some((answer.cuda?, answer.release))).max();
         let sure_from = answers.iter().filter_map(|answer| answer.sure_from).max();
@@ -178,6 +183,9 @@ impl InspectedFile<'_> {
         value.insert_some("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(Needs::to_json))));
         value.insert_some("evidence", evidence.to_json());
         value.insert_some("needed", Some(array(binary.needed.iter().map(String::as_str))));
+        let delayed = binary.delay_loaded.iter().map(String::as_str);
+        value.insert_some("delay_loaded", (!binary.delay_loaded.is_empty()).then(|| array(delayed)));
+        value.insert_some("version", binary.version_resource.as_ref().map(ToString::to_string));
         value.insert_some(
             "opened",
             (!binary.opened.is_empty()).then(|| array(binary.opened.iter().map(opened_to_json))),
@@ -237,6 +245,13 @@ impl InspectedFile<'_> {
                 }
             }
             page.push_line("others", &join_names(&others, "none needed"));
+            let delayed: Vec<&str> = binary.delay_loaded.iter().map(String::as_str).collect();
+            if !delayed.is_empty() {
+                page.push_line("delayed", &delayed.join(" "));
+            }
+            if let Some(version) = &binary.version_resource {
+                page.push_line("version", &version.to_string());
+            }
             for entry in &binary.opened {
                 page.push_line(
                     "opened",

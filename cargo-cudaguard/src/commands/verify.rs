@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::binary::examined::{self, NotExamined};
-use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::dry_run::{self, Loaded};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
@@ -262,8 +262,9 @@ fn verify_here(env: &Env, file: &Path) -> Result<(Vec<Finding>, VerifyResult), C
         Opened::File(contents) => contents,
     };
     let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
-    if matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode) {
-        // The dynamic linker does not load these files.
+    let is_foreign = binary.os.is_some_and(|os| os != TargetOs::Linux);
+    if is_foreign || matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode) {
+        // The dynamic linker takes none of these.
         return on_file(env, &binary, &here(), "here");
     }
     let predicted = dry_run::simulate_and_check(&binary, env, &OpenFiles::default(), Some(&asker))
@@ -303,9 +304,10 @@ fn on_archive(
     place: &str,
 ) -> Result<(Vec<Finding>, VerifyResult), CliError> {
     let components = whole::artifact_components(file, archive)?;
+    let machines = with_default_os(machines, &components);
     let on = |machine| whole::together_on(&on_each(&components.manifests, Some(machine)), &components.enough);
     let gpus = machines.iter().flat_map(on).collect();
-    Ok(result_on(components, gpus, machines, place))
+    Ok(result_on(components, gpus, &machines, place))
 }
 
 fn on_file(
@@ -315,9 +317,15 @@ fn on_file(
     place: &str,
 ) -> Result<(Vec<Finding>, VerifyResult), CliError> {
     let components = components_of(env, binary)?;
+    let machines = with_default_os(machines, &components);
     let on = |machine| on_each_of(binary, &components.manifests, Some(machine));
     let gpus = machines.iter().flat_map(on).collect();
-    Ok(result_on(components, gpus, machines, place))
+    Ok(result_on(components, gpus, &machines, place))
+}
+
+/// Returns the machines; those whose operating system is not known have that of the file.
+fn with_default_os(machines: &[Machine], components: &Components) -> Vec<Machine> {
+    machines.iter().map(|machine| machine.with_default_os(components.os).into_owned()).collect()
 }
 
 fn result_on(
@@ -340,6 +348,10 @@ fn result_on(
         }
     }
     finding::sort_findings(&mut findings);
+    let gpus = match components.os {
+        Some(TargetOs::Windows) => gpus.into_iter().map(GpuAnswer::with_windows_releases).collect(),
+        _ => gpus,
+    };
     let result = VerifyResult::from_answers(&components.manifests, components.not_examined, gpus);
     (findings, VerifyResult { undriven, ..result })
 }

@@ -164,6 +164,8 @@ impl ArtifactMember {
         value.insert_some("components", Some(array(manifests)));
         value.insert_some("kernels", Some(self.kernels.to_json()));
         value.insert_some("needed", Some(array(self.binary.needed.iter().map(String::as_str))));
+        let delayed = self.binary.delay_loaded.iter().map(String::as_str);
+        value.insert_some("delay_loaded", (!self.binary.delay_loaded.is_empty()).then(|| array(delayed)));
         let listed = self.holds.iter().map(|(library, version)| {
             let version = version.as_deref().unwrap_or_default();
             (library.key, version.into())
@@ -269,8 +271,7 @@ fn held_library(
         Some(version.to_string())
     };
     if let Some(part) = library.parts.iter().find(|part| part.file == plain_name(own) && !part.symbol.is_empty()) {
-        let of_symbol = || Some(binary.exported_version(part.symbol)?.to_string());
-        return Some((library, Some(of_resource().or_else(of_symbol)?)));
+        return Some((library, Some(binary.exported_version(part.symbol)?.to_string())));
     }
     if library.is_named(own) {
         if let Some(version) = of_resource() {
@@ -594,7 +595,7 @@ impl ArtifactReport {
         let of = |parts: &[&ArtifactMember]| {
             let manifests: Vec<Manifest> =
                 parts.iter().flat_map(|part| part.components.manifests.iter().cloned()).collect();
-            inspect::driver_needs(&manifests, &covers_of(parts))
+            inspect::driver_needs(&manifests, &covers_of(parts), common_os(parts.iter().copied()))
         };
         let majors = self.cuda_majors();
         if majors.is_empty() {
@@ -661,7 +662,13 @@ fn covers_of(parts: &[&ArtifactMember]) -> Vec<((u8, u8), Coverage)> {
     ccs.into_iter().map(|cc| (cc, merge_coverage(with.iter().map(|kernels| kernels.gpu_support(cc).by)))).collect()
 }
 
-/// Resolves a path relative to a directory of the archive, as `$ORIGIN` does; `None` if it is outside of the archive.
+/// Returns the operating system that all of these members are for.
+fn common_os<'a>(parts: impl IntoIterator<Item = &'a ArtifactMember>) -> Option<TargetOs> {
+    let mut systems = parts.into_iter().filter_map(|part| part.binary.os);
+    systems.next().filter(|os| systems.all(|other| other == *os))
+}
+
+/// A path from a folder of the archive, as `$ORIGIN` is followed by it; `None` where it leads out.
 fn resolve_within(folder: &str, path: &str) -> Option<String> {
     let mut at: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {

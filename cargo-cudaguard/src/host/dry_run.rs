@@ -10,7 +10,7 @@ mod symbols;
 use std::path::{Path, PathBuf};
 
 use crate::binary::examined::NotExamined;
-use crate::binary::file::{self, Binary};
+use crate::binary::file::{self, Binary, TargetOs};
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph, LoadOutcome, Object};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::facts::{CudartState, CudnnState, Host, Inner, LoaderVersion};
@@ -179,6 +179,9 @@ pub fn simulate_and_check(
     files: &OpenFiles,
     asker: Option<&DriverProbe>,
 ) -> Result<DryRun, String> {
+    if program.os == Some(TargetOs::Windows) {
+        return Err(format!("{}: is for Windows, and this machine does not run it", program.path.display()));
+    }
     files.insert(&program.path, program.data());
     simulate_loading(&program.path, env, files, Some(program), |graph| Some(detect_for_graph(env, graph, asker)))
 }

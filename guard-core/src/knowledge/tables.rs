@@ -125,9 +125,11 @@ pub struct ToolkitRow {
     pub version: CudaVersion,
     /// The PTX ISA that its nvcc writes.
     pub ptx: (u32, u32),
-    /// The driver that was released with it.
+    /// The driver that it came with.
     pub driver: Option<DriverRelease>,
-    /// The default arch of nvcc.
+    /// The driver for Windows that it came with.
+    pub windows: Option<DriverRelease>,
+    /// What nvcc makes where nobody says.
     pub default_arch: Option<Arch>,
     /// The accepted host compilers.
     pub host: HostLimits,
@@ -169,6 +171,8 @@ struct Toolkits {
 
 struct Drivers {
     branches: Vec<BranchRow>,
+    /// The releases of these floors: for Linux, for Windows.
+    cudart_on_windows: Vec<(DriverRelease, DriverRelease)>,
     cudart: Vec<(u32, Floor)>,
     zstandard: Vec<(u32, Floor)>,
     left: Vec<(Cc, u32)>,
@@ -403,6 +407,29 @@ pub fn driver_supports(release: DriverRelease) -> Supports {
     let older = rows.iter().rev().find(|row| row.branch < release.branch);
     let newer = rows.iter().find(|row| row.branch > release.branch && row.exact);
     Supports { least: older.map(|row| row.least), most: newer.map(|row| row.least) }
+}
+
+/// Returns the oldest driver release for Windows that supports a CUDA version; `linux` is that for Linux. If the table has none, the
+/// branch is known.
+pub fn windows_release(cuda: CudaVersion, linux: DriverRelease) -> DriverRelease {
+    let of_cudart =
+        driver_table().cudart_on_windows.iter().find(|(release, windows)| [release, windows].contains(&&linux));
+    let of_toolkit = || toolkit_row(cuda).and_then(|row| row.windows);
+    of_cudart.map(|(_, windows)| *windows).or_else(of_toolkit).unwrap_or(DriverRelease::new(linux.branch, 0, 0))
+}
+
+/// Returns a driver release for Windows as one for Linux of the same branch. The numbers of Windows grow within a branch: 572.83 is of
+/// branch 570, 581.57 of branch 580. A release that may be of a branch after the table remains as it is.
+pub fn branch_of_windows(release: DriverRelease) -> DriverRelease {
+    /// No branch has more numbers (537.99, 553.62, 582.53).
+    const NUMBERS: u32 = 5;
+    let rows = || branch_rows().iter().filter(|row| row.branch != DriverRelease::JETPACK);
+    let own = rows().rev().find(|row| row.branch <= release.branch);
+    let is_last = |row: &BranchRow| rows().all(|other| other.branch <= row.branch);
+    match own {
+        Some(row) if !is_last(row) || release.branch < row.branch + NUMBERS => DriverRelease::new(row.branch, 0, 0),
+        _ => release,
+    }
 }
 
 /// Returns the last branch that supports GPUs of this cc; `None` if the newest does, or for a Tegra.

@@ -144,7 +144,10 @@ pub struct DriverRelease {
 }
 
 impl DriverRelease {
-    /// Creates the release `branch.minor.patch`.
+    /// The branch of JetPack 6, which no other driver has.
+    pub(crate) const JETPACK: u32 = 540;
+
+    /// `branch.minor.patch`.
     pub const fn new(branch: u32, minor: u32, patch: u32) -> Self {
         Self { branch, minor, patch }
     }
@@ -170,10 +173,10 @@ impl DriverRelease {
 impl fmt::Display for DriverRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // Only the branch is known.
+            // A whole branch, where nothing more is known.
             Self { branch, minor: 0, patch: 0 } => write!(f, "{branch}"),
-            // The format of Tegra drivers; the minor of others has at least two digits.
-            Self { branch, minor: minor @ 0..10, patch: 0 } => write!(f, "{branch}.{minor}.0"),
+            // Drivers of JetPack 6 have three numbers; in others the second has two digits at least (`576.02` of Windows).
+            Self { branch: Self::JETPACK, minor: minor @ 0..10, patch: 0 } => write!(f, "{}.{minor}.0", Self::JETPACK),
             Self { branch, minor, patch: 0 } => write!(f, "{branch}.{minor:02}"),
             Self { branch, minor, patch } => write!(f, "{branch}.{minor:02}.{patch:02}"),
         }
@@ -212,7 +215,9 @@ mod tests {
         assert_eq!("12.4".parse(), Ok(CudaVersion::new(12, 4)));
         assert_eq!("535.261.03".parse(), Ok(DriverRelease::new(535, 261, 3)));
         assert_eq!(DriverRelease::new(535, 261, 3).to_string(), "535.261.03");
-        assert_eq!(DriverRelease::new(580, 65, 6).to_string(), "580.65.06");
+        for text in ["580.65.06", "576.02", "540.4.0", "550", "535.54.03"] {
+            assert_eq!(text.parse::<DriverRelease>().unwrap().to_string(), text);
+        }
         for bad in ["", ".", "12.", "v12", "12.x", "1.2.3.4.5", "4294967296.0", "+1.2"] {
             assert!(bad.parse::<Version>().is_err(), "{bad}");
         }

@@ -98,12 +98,16 @@ impl Written<'_> {
             let name = tables.text(self.name);
             let names: Vec<u32> = self.exports.iter().map(|export| tables.text(export)).collect();
             let (count, names) = (u32::try_from(names.len()).unwrap(), tables.words(&names));
-            let ordinals = tables.add(&vec![0; self.exports.len() * 2]);
-            let directory = [0, 0, 0, name, 1, count, count, names, names, ordinals];
+            // Each is a variable with the number of its place.
+            let variables: Vec<u32> = (0..count).map(|number| tables.words(&[number])).collect();
+            let variables = tables.words(&variables);
+            let ordinals: Vec<u8> = (0..count).flat_map(|number| [number.to_le_bytes()[0], 0]).collect();
+            let ordinals = tables.add(&ordinals);
+            let directory = [0, 0, 0, name, 1, count, count, variables, names, ordinals];
             let start = usize::try_from(at - PAGE).unwrap();
             let directory: Vec<u8> = directory.iter().flat_map(|word| word.to_le_bytes()).collect();
             tables.0[start..start + directory.len()].copy_from_slice(&directory);
-            directories[0] = (at, PAGE + u32::try_from(tables.0.len()).unwrap() - at);
+            directories[0] = (at, names + 4 * count - at);
         }
         if let Some((numbers, description)) = self.version {
             let bytes = resource(numbers, description);
@@ -210,6 +214,8 @@ fn image_is_read_completely() {
     assert_eq!(archs(kernels), [".data sm_75", ".nv_fatbin sm_80", ".nv_fatbin compute_90", ".nv_fatbin sm_90"]);
     let bytes = library().bytes();
     assert_eq!(Pe::parse(&bytes).unwrap().exported_names().collect::<Vec<_>>(), ["first", "second"]);
+    let exported = |name| Pe::parse(&bytes).unwrap().exported_u32(name);
+    assert_eq!([exported("first"), exported("second"), exported("third")], [Some(0), Some(1), None]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The version resource of a PE file.
 
+use std::fmt;
+
 use cudaguard::internal::vendor::{CUDART, Library};
 use cudaguard::internal::version::{CudaVersion, Version};
 use memchr::memmem;
@@ -31,6 +33,14 @@ impl VersionResource {
         let numbers = [number(10)?, number(8)?, number(14)?, number(12)?];
         let text = |key: &str| text_after(fixed, key).unwrap_or_default();
         Some(Self { numbers, description: text("FileDescription"), product: text("ProductName") })
+    }
+}
+
+impl fmt::Display for VersionResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [major, minor, build, revision] = self.numbers;
+        write!(f, "{major}.{minor}.{build}.{revision}")?;
+        if self.description.is_empty() { Ok(()) } else { write!(f, " ({})", self.description) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::packages::ArtifactPackage;
-use super::{ArtifactMember, ArtifactReport, Lies, file_name, packages};
+use super::{ArtifactMember, ArtifactReport, Lies, common_os, file_name, packages};
 use crate::artifact::Archive;
 use crate::cli::report::CliError;
 use crate::host::judge::answer::{GpuAnswer, Service};
@@ -45,8 +45,7 @@ impl ArtifactReport {
         if processors.len() == 1 {
             all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
         }
-        let mut systems = whole.parts.iter().filter_map(|part| part.components.os);
-        all.os = systems.next().filter(|os| systems.all(|other| other == *os));
+        all.os = common_os(&whole.parts);
         let majors = whole.cuda_majors();
         let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);

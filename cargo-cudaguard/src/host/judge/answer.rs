@@ -129,6 +129,14 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
 }
 
 impl GpuAnswer {
+    /// Returns the answer with the driver releases of Windows, which have other numbers than those of Linux.
+    #[must_use]
+    pub fn with_windows_releases(mut self) -> Self {
+        self.release = self.cuda.zip(self.release).map(|(cuda, release)| tables::windows_release(cuda, release));
+        self.sure_from = self.sure_from.map(|(cuda, release)| (cuda, tables::windows_release(cuda, release)));
+        self
+    }
+
     /// Returns the candidate as a JSON object.
     pub fn to_json(&self) -> Value {
         let mut value = object([("component", self.component.as_str().into())]);

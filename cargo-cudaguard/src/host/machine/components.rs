@@ -21,6 +21,7 @@ use cudaguard::internal::elf::machine;
 use cudaguard::internal::finding::{self, Code, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
 use cudaguard::internal::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
 use cudaguard::internal::policy::Policy;
+use cudaguard::internal::tables;
 use cudaguard::internal::toolchain::Toolchain;
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::Version;
@@ -116,6 +117,11 @@ impl Components {
                 .findings
                 .push(MessageTemplate::CudartInsideUnknown.to_finding(&Values::default().with("file", &name)));
         }
+        if components.os == Some(TargetOs::Windows) {
+            for row in components.manifests.iter_mut().flat_map(|manifest| &mut manifest.requires) {
+                use_windows_releases(row);
+            }
+        }
         components
     }
 
@@ -148,6 +154,7 @@ impl Components {
     /// Checks the file on this machine, whose loader is not available. `place` names the machine for libraries without
     /// a path.
     pub fn check_on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
+        let machine = &*machine.with_default_os(self.os);
         // It is unknown which GPUs a variable selects. That does not matter if all of them have the same result.
         let mut alone = machine.each_alone().into_iter().map(|machine| self.check_on(&machine, place));
         if let Some(first) = alone.next() {
@@ -306,6 +313,18 @@ impl Enough {
         if !fit.is_empty() {
             out.into_iter().flatten().for_each(|at| findings[*at].iter_mut().for_each(reported));
         }
+    }
+}
+
+/// Replaces the driver releases of a row, which are those of Linux, by those of Windows for the same CUDA version.
+fn use_windows_releases(row: &mut Requirement) {
+    match row {
+        Requirement::Driver { cuda, release, .. } => *release = tables::windows_release(*cuda, *release),
+        Requirement::Gpu { cuda, release, sure_from, .. } => {
+            *release = cuda.zip(*release).map(|(cuda, release)| tables::windows_release(cuda, release));
+            *sure_from = sure_from.map(|(cuda, release)| (cuda, tables::windows_release(cuda, release)));
+        }
+        Requirement::Library { .. } | Requirement::Part { .. } => {}
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod look;
 pub mod map;
 pub mod placement;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -189,6 +190,12 @@ impl Driver {
         (in_folder && user > kernel && branches.contains(&kernel.branch)).then(|| branches.to_vec())
     }
 
+    /// Returns the driver of a Windows machine with the branches of Linux, by which the tables know it.
+    fn with_linux_branches(&self) -> Self {
+        let branch = |release: Option<DriverRelease>| release.map(tables::branch_of_windows);
+        Self { user: branch(self.user), kernel: branch(self.kernel), ..self.clone() }
+    }
+
     /// Returns the CUDA version that libcuda reported, or that of its release if the table has the branch. On WSL, the
     /// release is that of the Windows driver, which is numbered differently.
     pub(crate) fn cuda_version(&self, kind: Option<MachineKind>) -> Option<CudaVersion> {
@@ -309,6 +316,29 @@ impl Machine {
         self.platform.as_deref()?.split('-').next().filter(|name| !name.is_empty())
     }
 
+    /// Returns true for a machine with Windows.
+    fn is_windows(&self) -> bool {
+        self.platform
+            .as_deref()
+            .is_some_and(|platform| platform.to_ascii_lowercase().contains(TargetOs::Windows.name()))
+    }
+
+    /// Returns the machine with this operating system if its description names none.
+    pub fn with_default_os(&self, os: Option<TargetOs>) -> Cow<'_, Self> {
+        match os {
+            Some(TargetOs::Windows) if self.platform.is_none() => {
+                Cow::Owned(Self { platform: Some(format!("-{}", TargetOs::Windows.name())), ..self.clone() })
+            }
+            _ => Cow::Borrowed(self),
+        }
+    }
+
+    /// Returns the driver whose numbers the tables know.
+    fn tabled_driver(&self) -> Option<Cow<'_, Driver>> {
+        let driver = self.driver.as_ref()?;
+        Some(if self.is_windows() { Cow::Owned(driver.with_linux_branches()) } else { Cow::Borrowed(driver) })
+    }
+
     /// Returns the platform if its operating system is known and is another one than this.
     fn platform_without(&self, os: TargetOs) -> Option<&str> {
         let platform = self.platform.as_deref()?;
@@ -326,7 +356,9 @@ impl Machine {
             Some(driver) if driver.absent => DriverState::Absent,
             Some(driver) => {
                 let (user, kernel) = agreed_release(driver.user, driver.kernel);
-                let cuda = driver.cuda_version(self.kind);
+                // Windows has one driver, which includes nvcuda.dll.
+                let kernel = if self.is_windows() { kernel.or(user) } else { kernel };
+                let cuda = self.tabled_driver().and_then(|driver| driver.cuda_version(self.kind));
                 if user.is_none() && kernel.is_none() && cuda.is_none() && driver.init.is_none() {
                     return DriverState::Unknown;
                 }
@@ -353,17 +385,25 @@ impl Machine {
         let gpus = self.gpus.as_ref()?;
         let cc = |gpu: &Gpu| gpu.cc.or_else(|| tables::gpu_cc(gpu.name.as_deref()?));
         // If the driver answered, it has already reported which GPUs it supports.
-        let driver = self.driver.as_ref().filter(|driver| driver.init.is_none());
+        let driver = self.tabled_driver().filter(|driver| driver.init.is_none());
+        let driver = driver.as_deref();
         let release = driver.filter(|_| self.kind.is_none()).and_then(|driver| driver.kernel.or(driver.user));
         let most = driver.and_then(|driver| driver.supports_at_most(self.kind));
         let newer = |first: &Floor| most.is_some_and(|most| most < first.cuda);
+        let of_os = |floor: Floor| match (self.is_windows(), floor.release) {
+            (true, Some(release)) => Floor { release: Some(tables::windows_release(floor.cuda, release)), ..floor },
+            _ => floor,
+        };
         let undriven = |gpu: &Gpu| {
             let cc = cc(gpu).filter(|_| !gpu.listed)?;
             let last = tables::last_branch(cc).filter(|last| release.is_some_and(|release| release.branch > *last));
             let first = tables::first_of_generation(cc).filter(newer);
-            last.map(DriverMismatch::NoLonger).or(first.map(DriverMismatch::NotYet))
+            last.map(DriverMismatch::NoLonger).or(first.map(of_os).map(DriverMismatch::NotYet))
         };
-        let sure_from = |gpu: &Gpu| cc(gpu).filter(|_| !gpu.listed).and_then(tables::first_driver).filter(newer);
+        let sure_from = |gpu: &Gpu| {
+            let first = cc(gpu).filter(|_| !gpu.listed).and_then(tables::first_driver);
+            first.filter(newer).map(of_os)
+        };
         let driven: Vec<&Gpu> = gpus.iter().filter(|gpu| undriven(gpu).is_none()).collect();
         let looked = gpus.iter().any(|gpu| gpu.visible.is_some());
         let shown = match list.filter(|_| !looked) {

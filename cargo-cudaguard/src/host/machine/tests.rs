@@ -582,3 +582,28 @@ fn compat_without_note_uses_directory() {
         assert_eq!(judged(&manifest, &host(user, kernel, folder, gpu)), expected, "{user} on {kernel} in {folder}");
     }
 }
+
+/// Windows has other release numbers, and the GPUs that a branch drives are those of Linux.
+#[test]
+fn windows_driver_is_judged_by_its_branch() {
+    let windows = |release: &str, gpu: &str| {
+        let text = format!(
+            r#"{{"platform": "x86_64-windows", "driver": {{"user": "{release}"}}, "gpus": [{{"name": "{gpu}"}}]}}"#
+        );
+        Machine::read(&text).unwrap().0
+    };
+    let cuda = |machine: &Machine| match machine.driver_state() {
+        DriverState::Found(driver) => driver.cuda.map(|cuda| cuda.to_string()),
+        _ => None,
+    };
+    for (release, supports) in
+        [("527.41", "12.0"), ("566.36", "12.7"), ("572.83", "12.8"), ("576.02", "12.9"), ("581.57", "13.0")]
+    {
+        assert_eq!(cuda(&windows(release, "RTX 4090")).as_deref(), Some(supports), "{release}");
+    }
+    let undriven = |release: &str, gpu: &str| windows(release, gpu).known_gpus()[0].undriven;
+    assert_eq!(undriven("582.28", "GTX 1080"), None);
+    assert_eq!(undriven("591.59", "GTX 1080"), Some(DriverMismatch::NoLonger(580)));
+    let Some(DriverMismatch::NotYet(floor)) = undriven("566.36", "RTX 5090") else { panic!("566 drives no RTX 5090") };
+    assert_eq!(floor.release.unwrap().to_string(), "570.65");
+}

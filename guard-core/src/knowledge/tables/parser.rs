@@ -245,7 +245,7 @@ impl GpuTable {
 
 impl Toolkits {
     pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
-        const KEYS: &[&str] = &["version", "ptx", "driver", "arch", "gcc", "clang", "unreleased"];
+        const KEYS: &[&str] = &["version", "ptx", "driver", "windows", "arch", "gcc", "clang", "unreleased"];
         const AN_ISA: &str = "a PTX ISA such as \"8.5\"";
         const A_MAJOR: &str = "a major number";
         read_file(name, content, |file| {
@@ -255,6 +255,7 @@ impl Toolkits {
                         version: row.read_required("version", A_RELEASE, parse_text)?,
                         ptx: row.read_required("ptx", AN_ISA, parse_pair)?,
                         driver: row.read_optional("driver", "a driver release such as \"550.54.14\"", parse_text)?,
+                        windows: row.read_optional("windows", "a driver release such as \"551.61\"", parse_text)?,
                         default_arch: row.read_optional("arch", "an arch such as \"sm_75\"", parse_arch)?,
                         host: HostLimits {
                             gcc_newest: row.read_optional("gcc", A_MAJOR, parse_number)?,
@@ -277,10 +278,11 @@ impl Toolkits {
 impl Drivers {
     pub(super) fn read(name: &str, content: &str) -> Result<Self, TableError> {
         const BRANCH: &str = "the number before the first dot of a driver release";
+        const A_DRIVER: &str = "a driver release such as \"550.54.14\"";
         let floor = |row: &TableRow<'_>| {
             let floor = Floor {
                 cuda: row.read_required("cuda", A_RELEASE, parse_text)?,
-                release: Some(row.read_required("driver", "a driver release such as \"550.54.14\"", parse_text)?),
+                release: Some(row.read_required("driver", A_DRIVER, parse_text)?),
                 exact: true,
             };
             Ok((row.read_required("major", "a major number", parse_number)?, floor))
@@ -300,7 +302,13 @@ impl Drivers {
                         },
                     })
                 })?,
-                cudart: file.read_rows("cudart", &["major", "cuda", "driver"], floor)?,
+                cudart: file.read_rows("cudart", &["major", "cuda", "driver", "windows"], floor)?,
+                cudart_on_windows: file.read_rows("cudart", &["major", "cuda", "driver", "windows"], |row| {
+                    Ok((
+                        row.read_required("driver", A_DRIVER, parse_text)?,
+                        row.read_required("windows", A_DRIVER, parse_text)?,
+                    ))
+                })?,
                 zstandard: file.read_rows("zstandard", &["major", "cuda", "driver"], floor)?,
                 left: file.read_rows("left", &["below", "last"], |row| {
                     Ok((row.read_required("below", A_CC, parse_cc)?, row.read_required("last", BRANCH, parse_number)?))

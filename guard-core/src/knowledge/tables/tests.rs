@@ -14,6 +14,36 @@ fn cuda(text: &str) -> CudaVersion {
 }
 
 #[test]
+fn windows_driver_has_branch_of_linux() {
+    for (release, branch) in [
+        ("411.31", 410),
+        ("472.50", 470),
+        ("528.33", 525),
+        ("537.13", 535),
+        ("546.12", 545),
+        ("553.62", 550),
+        ("566.36", 565),
+        ("572.61", 570),
+        ("577.00", 575),
+        ("582.28", 580),
+        ("591.59", 590),
+    ] {
+        assert_eq!(branch_of_windows(release.parse().unwrap()).branch, branch, "{release}");
+    }
+    let newest = branch_rows().last().unwrap().branch;
+    let later = DriverRelease::new(newest + 9, 10, 0);
+    assert_eq!(branch_of_windows(later), later);
+    for (version, linux, windows) in [
+        ("11.0", "450.80.02", "452.39"),
+        ("11.0", "450.51.05", "451.48"),
+        ("12.4", "550.54.14", "551.61"),
+        ("13.1", "590.44.01", "590"),
+    ] {
+        assert_eq!(windows_release(cuda(version), linux.parse().unwrap()).to_string(), windows);
+    }
+}
+
+#[test]
 fn toolkit_archs_are_listed() {
     let too_new = |first: &str| CcSupport::TooNew { first: Some(cuda(first)) };
     let dropped = |last: &str| CcSupport::Dropped { last: Some(cuda(last)) };
@@ -269,6 +299,10 @@ fn tables_are_consistent() {
         // This includes the newest: a new toolkit is added together with its driver.
         let driver = row.driver.unwrap_or_else(|| panic!("toolkit {} has no driver", row.version));
         assert_eq!(driver_supports(driver).exact_version(), Some(row.version), "the driver of {}", row.version);
+        if let Some(windows) = row.windows {
+            let supports = driver_supports(branch_of_windows(windows)).exact_version();
+            assert_eq!(supports, Some(row.version), "the driver of {} for Windows", row.version);
+        }
         let default = Target::Cubin(row.default_arch.unwrap());
         assert_eq!(can_make(Version::new(row.version.major, row.version.minor, 0), default), CcSupport::Made);
     }
