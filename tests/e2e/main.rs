@@ -26,6 +26,7 @@ mod tables;
 mod toolchains;
 mod unsealed;
 mod verified;
+mod windows;
 mod worlds;
 mod wrapper;
 
@@ -59,6 +60,7 @@ fn main() {
         ("toolchains", toolchains::tests()),
         ("unsealed", unsealed::tests()),
         ("verified", verified::tests()),
+        ("windows", windows::tests()),
         ("worlds", worlds::tests()),
         ("wrapper", wrapper::tests()),
     ];

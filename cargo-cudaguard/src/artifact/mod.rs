@@ -12,9 +12,9 @@ mod image;
 mod tape;
 mod zipped;
 
+use crate::cli::platform;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -404,7 +404,7 @@ struct At<F> {
 
 impl<F: std::ops::Deref<Target = File>> Read for At<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.file.read_at(buffer, self.at)?;
+        let length = platform::read_at(&self.file, buffer, self.at)?;
         self.at += length as u64;
         Ok(length)
     }

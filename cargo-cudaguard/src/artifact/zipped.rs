@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
+
+use crate::cli::platform::read_exact_at;
 
 use super::bounds::Names;
 use super::{ArchivePlace, At, bounds};
@@ -101,11 +102,11 @@ fn check_names(file: &File, archive: &ZipArchive<Source>, of: &ArchivePlace<'_>)
     let (mut program, mut pex) = (false, false);
     let mut at = archive.central_directory_start();
     let mut header = [0; HEADER];
-    while file.read_exact_at(&mut header, at).is_ok() && header.starts_with(b"PK\x01\x02") {
+    while read_exact_at(file, &mut header, at).is_ok() && header.starts_with(b"PK\x01\x02") {
         let number = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
         let (name, extra, comment) = (number(28), number(30), number(32));
         let mut bytes = vec![0; name];
-        file.read_exact_at(&mut bytes, at + HEADER as u64)
+        read_exact_at(file, &mut bytes, at + HEADER as u64)
             .map_err(|error| of.error_for("", super::describe_io_error(&error)))?;
         if !known.insert(&bytes) {
             return Err(of.error_for(&bounds::shown(&bytes), "stands in the archive twice"));

@@ -1,11 +1,11 @@
 //! The build context: the data that a build passes to the wrapper and the runner. It is stored in a file because cargo
 //! starts them.
 
+use crate::cli::platform;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -180,7 +180,7 @@ impl BuildContext {
             |error: std::io::Error| CliError::operational(format_args!("cannot make {}: {error}", link.display()));
         fs::create_dir_all(&folder).map_err(fail)?;
         let beside = folder.join(format!(".{}", std::process::id()));
-        std::os::unix::fs::symlink(&exe, &beside).and_then(|()| fs::rename(&beside, &link)).map_err(fail)?;
+        platform::symlink(&exe, &beside).and_then(|()| fs::rename(&beside, &link)).map_err(fail)?;
         Ok(link)
     }
 
@@ -298,7 +298,7 @@ pub(crate) fn clear_internal_env(env: &Env, command: &mut Command) {
     command.env_remove("RUSTC_WORKSPACE_WRAPPER");
     for (name, stood) in [("RUSTC_WORKSPACE_WRAPPER", &build.inner), ("RUSTC_WRAPPER", &build.outer)] {
         if let Some(wrapper) = stood.first() {
-            command.env(name, OsStr::from_bytes(wrapper.as_bytes()));
+            command.env(name, wrapper);
         }
     }
 }

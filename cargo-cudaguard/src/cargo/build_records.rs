@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use cudaguard::internal::files::write_where_new;
@@ -43,7 +42,17 @@ impl FileFingerprint {
     /// Returns the fingerprint of the current file at this path.
     pub(crate) fn from_path(path: &Path) -> io::Result<Self> {
         let about = fs::metadata(path)?;
-        Ok(Self { inode: about.ino(), seconds: about.mtime(), nanoseconds: about.mtime_nsec(), size: about.len() })
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            Ok(Self { inode: about.ino(), seconds: about.mtime(), nanoseconds: about.mtime_nsec(), size: about.len() })
+        }
+        #[cfg(not(unix))]
+        {
+            let written = about.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            let seconds = i64::try_from(written.as_secs()).unwrap_or(i64::MAX);
+            Ok(Self { inode: 0, seconds, nanoseconds: written.subsec_nanos().into(), size: about.len() })
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::SystemTime;
@@ -25,6 +24,7 @@ use cudaguard::internal::policy::Policy;
 use cudaguard::internal::rebuild_stamp;
 
 use crate::cargo::project::{Package, Project};
+use crate::cli::platform::symlink;
 use crate::cli::report::{self, Level};
 
 /// Returns the inputs of a package of this project that are known before cargo builds it. Its crates are not resolved

@@ -7,8 +7,15 @@ pub(crate) mod json_output;
 pub(crate) mod markdown;
 pub(crate) mod memory;
 pub(crate) mod message;
+pub(crate) mod platform;
 pub(crate) mod report;
 pub(crate) mod sarif;
 pub(crate) mod shells;
+#[cfg(unix)]
 pub(crate) mod signals;
+#[cfg(windows)]
+pub(crate) mod signals_windows;
 pub(crate) mod toolchain_report;
+
+#[cfg(windows)]
+pub(crate) use signals_windows as signals;

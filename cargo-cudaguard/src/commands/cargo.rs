@@ -1,10 +1,10 @@
 //! `build`, `run`, `test` and `install`: check the toolchain, run cargo with its arguments and cudaguard's wrapper,
 //! then print a summary line.
 
+use crate::cli::platform;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::SystemTime;
@@ -109,7 +109,7 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
         if call.usage && verb != CargoVerb::Any {
             report::print_result(&cargo_help(verb))?;
         }
-        return Err(cannot_run(env, &command.exec()));
+        return Err(cannot_run(env, &platform::replace_process(&mut command)));
     }
     let config = Config::read(env, &call.configs)?;
     let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
@@ -140,9 +140,8 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
     }
     if verb == CargoVerb::Run {
         set_runner(&mut command, &call, &config)?;
-        // The program replaces cargo, which replaces this process, so that signals and exit status are those of the
-        // program.
-        return Err(cannot_run(env, &command.exec()));
+        // The program takes cargo's place, and cargo ours: signals and status are the program's own.
+        return Err(cannot_run(env, &platform::replace_process(&mut command)));
     }
     if form.is_some() {
         command.stdout(Stdio::piped());

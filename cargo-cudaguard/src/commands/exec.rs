@@ -1,7 +1,7 @@
 //! `exec`: reports problems that would stop the dynamic linker, then replaces this process with the program.
 
+use crate::cli::platform;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -34,7 +34,7 @@ pub(crate) fn run_exec(env: &Env, program: &OsStr, arguments: &[OsString]) -> Re
                 "cudaguard: {runner} starts the program, and whether the loader finds all there is not looked at"
             ));
         }
-        return Err(cannot_start(program, &command.exec()));
+        return Err(cannot_start(program, &platform::replace_process(&mut command)));
     }
     start_program(env, program, &mut command)
 }
@@ -50,7 +50,7 @@ fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<Ex
             }
         }
     }
-    Err(cannot_start(program, &command.exec()))
+    Err(cannot_start(program, &platform::replace_process(command)))
 }
 
 fn cannot_start(program: &OsStr, error: &std::io::Error) -> CliError {

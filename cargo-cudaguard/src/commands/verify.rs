@@ -1,11 +1,11 @@
 //! `verify`: checks if files run on this machine, on a machine that a file or options describe, or on each machine of a
 //! fleet.
 
+use crate::cli::platform;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -371,7 +371,7 @@ fn describe_manifests(manifests: &[Manifest]) -> Vec<String> {
 pub(crate) fn open_input(path: &Path, what: &str, largest: u64) -> Result<File, CliError> {
     let fail = |why: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {why}", path.display()));
     let metadata = fs::metadata(path).map_err(|error| fail(&error))?;
-    let nameless = metadata.file_type().is_fifo() && fs::canonicalize(path).is_err();
+    let nameless = platform::is_fifo(metadata.file_type()) && fs::canonicalize(path).is_err();
     match check_regular_file(&metadata, what, largest) {
         Some(why) if !nameless => Err(fail(&why)),
         _ => File::open(path).map_err(|error| fail(&error)),

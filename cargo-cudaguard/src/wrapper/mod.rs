@@ -5,12 +5,12 @@
 mod arguments;
 mod verification;
 
+use crate::cli::platform;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -98,7 +98,7 @@ pub(crate) fn run_wrapper(env: &Env, call: &WrapperCall) -> ExitCode {
     let program = command.get_program().to_owned();
     let mut job = match CrateBuild::from_call(env, call) {
         Ok(Some(job)) => job,
-        Ok(None) => return call.cannot_run(&program, &command.exec()),
+        Ok(None) => return call.cannot_run(&program, &platform::replace_process(&mut command)),
         Err(error) => return call.fail(&error),
     };
     if let Err(error) = job.link_guard(call, &mut command) {

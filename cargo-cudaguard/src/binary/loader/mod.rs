@@ -6,6 +6,7 @@
 //! directly with options.
 
 mod cache;
+mod dll;
 mod graph;
 mod symbols;
 mod system;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::mapped_file::OpenFiles;
 use cudaguard::internal::env::Env;
 
+pub use dll::{DllClosure, DllSearch, DllSource, FoundDll};
 pub use graph::{LibraryRequest, LoadGraph, LoadOutcome, Object};
 pub use symbols::MissingSymbol;
 pub use versions::MissingVersion;

@@ -1,8 +1,8 @@
 //! Runs `cargo metadata` for a build, in a copy of the project if the lock file would change.
 
+use crate::cli::platform::symlink;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::time::Duration;
+use std::time::SystemTime;
 
 use super::line_table;
 use crate::binary::mapped_file::OpenFiles;
@@ -120,7 +122,7 @@ fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Includ
 /// Adds the headers of this directory if they did not change after `by` was written.
 fn add_folder(folder: &Path, by: &Path, add: &mut impl FnMut(Included)) {
     let Some(LibraryHeaders { path, version: Some(version) }) = LibraryHeaders::in_folder(folder) else { return };
-    let written = fs::metadata(by).map(|about| (about.mtime(), about.mtime_nsec()));
+    let written = fs::metadata(by).and_then(|about| about.modified());
     if written.is_ok_and(|written| !changed_since(&path, written)) {
         add(Included { version, path, by: by.to_owned() });
     }
@@ -128,13 +130,26 @@ fn add_folder(folder: &Path, by: &Path, add: &mut impl FnMut(Included)) {
 
 /// Returns true if a file, or a link on its path, was placed there after this time. The modification time of a file may
 /// be older than that, but the change time of its inode is not.
-fn changed_since(path: &Path, written: (i64, i64)) -> bool {
+fn changed_since(path: &Path, written: SystemTime) -> bool {
+    let is_later = |about: &fs::Metadata| change_time(about).is_some_and(|changed| changed > written);
     path.ancestors().any(|part| {
         fs::symlink_metadata(part).is_ok_and(|about| {
             let counts = part == path || about.file_type().is_symlink();
-            counts && (about.ctime(), about.ctime_nsec()) > written
+            counts && is_later(&about)
         })
-    }) || fs::metadata(path).is_ok_and(|about| (about.ctime(), about.ctime_nsec()) > written)
+    }) || fs::metadata(path).is_ok_and(|about| is_later(&about))
+}
+
+/// Returns when the inode changed; on systems without inodes, when the file was created here or written.
+fn change_time(about: &fs::Metadata) -> Option<SystemTime> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let nanoseconds = u32::try_from(about.ctime_nsec()).ok()?;
+        Some(SystemTime::UNIX_EPOCH + Duration::new(u64::try_from(about.ctime()).ok()?, nanoseconds))
+    }
+    #[cfg(not(unix))]
+    about.created().ok().max(about.modified().ok())
 }
 
 fn is_header(name: &str) -> bool {

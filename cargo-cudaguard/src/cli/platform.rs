@@ -1,0 +1,78 @@
+//! What operating systems do differently.
+
+use std::fs::{File, FileType};
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs a program in the place of this process, and returns the error if it cannot start. Where no process can become another one,
+/// this process waits and ends with the status of the program.
+pub(crate) fn replace_process(command: &mut Command) -> io::Error {
+    #[cfg(unix)]
+    {
+        std::os::unix::process::CommandExt::exec(command)
+    }
+    #[cfg(not(unix))]
+    {
+        crate::signals::leave_to_cargo();
+        match command.status() {
+            Ok(status) => std::process::exit(status.code().unwrap_or(1)),
+            Err(error) => error,
+        }
+    }
+}
+
+/// Reads from an offset, whatever the position of the file.
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+    }
+    #[cfg(windows)]
+    {
+        std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+    }
+}
+
+/// Reads a whole buffer from an offset.
+pub(crate) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match read_at(file, buffer, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => {
+                buffer = &mut buffer[length..];
+                offset += length as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Makes a link to a file or a directory.
+pub(crate) fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(target, link)
+    }
+    #[cfg(windows)]
+    if target.as_ref().is_dir() {
+        std::os::windows::fs::symlink_dir(target, link)
+    } else {
+        std::os::windows::fs::symlink_file(target, link)
+    }
+}
+
+/// Returns true for a pipe that has a place in the file system.
+pub(crate) fn is_fifo(kind: FileType) -> bool {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = kind;
+        false
+    }
+}

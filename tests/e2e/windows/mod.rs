@@ -1,0 +1,203 @@
+//! Files for Windows: the DLLs that its loader picks, with Wine as the judge, and the answers about PE files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cargo_cudaguard::binary::loader::DllSearch;
+use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
+
+pub(crate) fn tests() -> Vec<Test> {
+    tests![answers_about_pe_files, wine_picks_the_same_dlls]
+}
+
+const COMPILER: &str = "x86_64-w64-mingw32-gcc";
+const WINE: &str = "/usr/lib/wine/wine64";
+const DLLS: [&str; 3] = ["a", "b", "c"];
+const ARRANGEMENTS: u32 = 12;
+
+/// A program that needs `a.dll`, which needs `b.dll`, which needs `c.dll`, and an extension module that needs `b.dll`. Both print
+/// the DLLs of the process.
+struct Built {
+    scratch: Scratch,
+    files: PathBuf,
+}
+
+impl Built {
+    fn new() -> Self {
+        let scratch = Scratch::without_blanks("windows-dlls");
+        let files = scratch.path().join("files");
+        fs::create_dir(&files).unwrap();
+        for (name, body) in [
+            ("c.c", "__declspec(dllexport) int c(void) { return 1; }"),
+            ("b.c", "__declspec(dllimport) int c(void); __declspec(dllexport) int b(void) { return c(); }"),
+            ("a.c", "__declspec(dllimport) int b(void); __declspec(dllexport) int a(void) { return b(); }"),
+            ("ext.c", "__declspec(dllimport) int b(void); __declspec(dllexport) int ext(void) { return b(); }"),
+            ("plain.c", &format!("__declspec(dllimport) int a(void); {REPORT} int main(void) {{ a(); report(); return 0; }}")),
+            (
+                "host.c",
+                &format!(
+                    "{REPORT} int main(int n, char **arguments) {{ wchar_t path[512];
+                     for (int i = 2; i < n; i++) {{ MultiByteToWideChar(CP_UTF8, 0, arguments[i], -1, path, 512); AddDllDirectory(path); }}
+                     if (!LoadLibraryExA(arguments[1], 0, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR)) return 3;
+                     report(); return 0; }}"
+                ),
+            ),
+        ] {
+            fs::write(files.join(name), body).unwrap();
+        }
+        let build = |arguments: &[&str]| drop(Call::new(COMPILER).args(arguments).dir(&files).run().success());
+        build(&["-shared", "c.c", "-o", "c.dll"]);
+        build(&["-shared", "b.c", "c.dll", "-o", "b.dll"]);
+        build(&["-shared", "a.c", "b.dll", "-o", "a.dll"]);
+        build(&["-shared", "ext.c", "b.dll", "-o", "ext.pyd"]);
+        build(&["plain.c", "a.dll", "-o", "plain.exe"]);
+        build(&["host.c", "-o", "host.exe"]);
+        Self { scratch, files }
+    }
+
+    fn wine(&self, directory: &Path, path: &Path, arguments: &[String]) -> Call {
+        let prefix = self.scratch.path().join("prefix");
+        Call::new(WINE)
+            .args(arguments)
+            .dir(directory)
+            .env("WINEPREFIX", &prefix)
+            .env("WINEDEBUG", "-all")
+            .env("WINEPATH", windows_path(path))
+            .limit(Duration::from_secs(120))
+    }
+}
+
+/// Prints each DLL of the test that the process has, with its file.
+const REPORT: &str = r#"
+    #define _WIN32_WINNT 0x0602
+    #include <windows.h>
+    #include <stdio.h>
+    static void report(void) {
+        const char *names[] = {"a.dll", "b.dll", "c.dll"}; char path[512];
+        for (int i = 0; i < 3; i++) {
+            HMODULE module = GetModuleHandleA(names[i]);
+            if (module) { GetModuleFileNameA(module, path, 512); printf("%s=%s\n", names[i], path); }
+        }
+    }
+"#;
+
+fn windows_path(path: &Path) -> String {
+    format!("Z:{}", path.display()).replace('/', "\\")
+}
+
+/// What the program printed: the file of each DLL, in lower case.
+fn printed(output: &str) -> BTreeMap<String, String> {
+    let pairs = output.lines().filter_map(|line| line.trim().split_once('='));
+    pairs.map(|(name, file)| (name.to_owned(), file.to_ascii_lowercase())).collect()
+}
+
+/// Copies of the DLLs lie in random directories, in names of mixed case. Wine's loader says which it takes.
+fn wine_picks_the_same_dlls() {
+    tools::need_all(&[COMPILER, WINE]);
+    let built = Built::new();
+    let system = built.scratch.path().join("prefix/drive_c/windows/system32");
+    // The first start makes the prefix.
+    let _ = built.wine(built.scratch.path(), built.scratch.path(), &["cmd".into(), "/c".into(), "exit".into()]).run();
+    assert!(system.is_dir(), "Wine made no prefix");
+    let mut state = 1u32;
+    let mut random = move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 16
+    };
+    let (mut found, mut missing) = (0, 0);
+    for number in 0..ARRANGEMENTS {
+        let root = built.scratch.path().join(format!("arrangement{number}"));
+        let at = |name: &str| root.join(name);
+        for directory in ["app", "cwd", "path", "module", "added"] {
+            fs::create_dir_all(at(directory)).unwrap();
+            for dll in DLLS {
+                if random() % 3 != 0 {
+                    continue;
+                }
+                let name = if random() % 2 == 0 { format!("{dll}.dll") } else { format!("{}.DLL", dll.to_uppercase()) };
+                fs::copy(built.files.join(format!("{dll}.dll")), at(directory).join(name)).unwrap();
+            }
+        }
+        for dll in DLLS {
+            let file = system.join(format!("{dll}.dll"));
+            let _ = fs::remove_file(&file);
+            if random() % 6 == 0 {
+                fs::copy(built.files.join(format!("{dll}.dll")), file).unwrap();
+            }
+        }
+        for program in ["plain.exe", "host.exe"] {
+            fs::copy(built.files.join(program), at("app").join(program)).unwrap();
+        }
+        fs::copy(built.files.join("ext.pyd"), at("module/ext.pyd")).unwrap();
+        let search = DllSearch {
+            application: at("app"),
+            system: vec![system.clone()],
+            current: Some(at("cwd")),
+            path: vec![at("path")],
+            added: vec![at("added")],
+            ..DllSearch::default()
+        };
+        let extension = windows_path(&at("module/ext.pyd"));
+        let program = at("app/plain.exe").display().to_string();
+        let host = at("app/host.exe").display().to_string();
+        for (closure, arguments) in [
+            (search.resolve_program(&at("app/plain.exe")), vec![program]),
+            (search.resolve_extension(&at("module/ext.pyd")), vec![host, extension, windows_path(&at("added"))]),
+        ] {
+            let outcome = built.wine(&at("cwd"), &at("path"), &arguments).run();
+            let ours = closure.iter().filter(|(name, _)| DLLS.iter().any(|dll| **name == format!("{dll}.dll")));
+            let ours: BTreeMap<_, _> = ours.collect();
+            if ours.values().any(|dll| dll.is_none()) {
+                missing += 1;
+                assert_ne!(outcome.status(), Some(0), "arrangement {number}: {ours:?}\n{outcome}");
+                continue;
+            }
+            found += 1;
+            let ours = ours.into_iter().filter_map(|(name, dll)| {
+                let path = dll.as_ref()?.path.as_ref()?;
+                let file = match path.strip_prefix(&system) {
+                    Ok(own) => format!("c:\\windows\\system32\\{}", own.display()),
+                    Err(_) => windows_path(path),
+                };
+                Some((name.clone(), file.to_ascii_lowercase()))
+            });
+            assert_eq!(printed(&outcome.stdout), ours.collect::<BTreeMap<_, _>>(), "arrangement {number}\n{outcome}");
+        }
+    }
+    assert!(found > 2 && missing > 2, "{found} loads that succeed, {missing} that fail");
+}
+
+/// A program for Windows has an answer on a Windows machine, and is refused on Linux.
+fn answers_about_pe_files() {
+    tools::need(COMPILER);
+    let scratch = Scratch::new("windows-answers");
+    let source =
+        scratch.file("app.c", "__declspec(dllimport) int cudaFree(void *); int main(void) { return cudaFree(0); }");
+    let library = scratch.file("rt.c", "__declspec(dllexport) int cudaFree(void *p) { return p != 0; }");
+    let (dll, program) = (scratch.path().join("cudart64_12.dll"), scratch.path().join("app.exe"));
+    let _ = Call::new(COMPILER).arg("-shared").arg(&library).arg("-o").arg(&dll).run().success();
+    let _ = Call::new(COMPILER).arg(&source).arg(&dll).arg("-o").arg(&program).run().success();
+    let inspected = command::call(["inspect"]).arg(&program).run().success();
+    for text in ["executable, x86_64", "CUDA       cudart64_12.dll", "cudart     linked", "527.41 or newer"] {
+        assert!(inspected.stdout.contains(text), "{text}: {inspected}");
+    }
+    let host = |name: &str, platform: &str, driver: &str| {
+        scratch.file(name, format!(r#"{{"platform": "{platform}", "driver": {{"user": "{driver}"}}, "cudart": [{{"soname": "cudart64_12.dll"}}], "gpus": [{{"name": "RTX 4090"}}]}}"#))
+    };
+    for (file, status, text) in [
+        (host("new.json", "x86_64-windows", "566.36"), 0, "runs"),
+        (host("old.json", "x86_64-windows", "522.06"), 1, "driver 522.06 that supports CUDA 11.8"),
+        (host("linux.json", "x86_64-linux", "580.65.06"), 1, "is for x86_64-windows, and that machine is x86_64-linux"),
+    ] {
+        let outcome = command::call(["verify", "--host"]).arg(file).arg(&program).run().expect(status);
+        assert!(format!("{}{}", outcome.stdout, outcome.stderr).contains(text), "{text}: {outcome}");
+    }
+    let here = command::call(["verify"]).arg(&program).run().expect(1);
+    assert!(here.stderr.contains("is for x86_64-windows"), "{here}");
+    let folder = command::call(["inspect"]).arg(scratch.path()).run().success();
+    for text in ["app.exe", "cudart64_12.dll", "elsewhere  none needed"] {
+        assert!(folder.stdout.contains(text), "{text}: {folder}");
+    }
+}
