@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::internal::vendor::{CUDART, CUDNN};
+use cudaguard::internal::vendor::{CUDART, CUDNN, plain_name};
 
 use super::bill::BilledFile;
 use super::{RequirementsQuery, span_of};
@@ -66,7 +66,7 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
         };
         for needed in &file.needed {
             let soname = needed.soname.as_str();
-            if soname.starts_with("libcuda.so") {
+            if plain_name(soname).starts_with("libcuda.so") {
                 put(DRIVER, "needed library (DT_NEEDED)", None, driver_part(asked));
                 continue;
             }
@@ -129,7 +129,8 @@ fn library_part(name: &str, purl: String) -> FamilyPart {
 
 /// Returns the package URL for a soname without prefix and suffix: `pkg:generic/nvidia/cudart`.
 pub(super) fn generic_purl(soname: &str) -> String {
-    let stem = soname.split(".so").next().unwrap_or(soname);
+    let plain = plain_name(soname);
+    let stem = plain.split(".so").next().unwrap_or(&plain);
     format!("pkg:generic/nvidia/{}", stem.strip_prefix("lib").unwrap_or(stem))
 }
 
