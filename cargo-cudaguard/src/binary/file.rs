@@ -488,9 +488,10 @@ pub(crate) fn notes_in(data: &[u8]) -> Result<Vec<FoundNote>, String> {
 
 /// Returns the packed version that a file exports as this symbol. `None` if the major is not plausible.
 pub(crate) fn exported_version(data: &[u8], symbol: &str) -> Option<Version> {
-    let word = match Pe::is_pe(data) {
-        true => Pe::parse(data).ok()?.exported_u32(symbol),
-        false => Elf::parse(data).ok()?.exported_u32(symbol),
+    let word = if Pe::is_pe(data) {
+        Pe::parse(data).ok()?.exported_u32(symbol)
+    } else {
+        Elf::parse(data).ok()?.exported_u32(symbol)
     };
     let version = Version::from_packed(word?);
     (1..100).contains(&version.major).then_some(version)

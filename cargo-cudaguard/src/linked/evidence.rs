@@ -143,7 +143,7 @@ fn collect_evidence(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &
     }
 }
 
-/// Counts the releases in the machine code of a PE file. Measured in ten DLLs of CUDA 11.8 to 13.3.
+/// Counts the releases in the machine code of a PE file. Measured in twelve DLLs of CUDA 11.8 to 13.3.
 fn collect_cudart_of_pe(image: &Pe<'_>, counts: &mut Counts) {
     if image.machine() != elf::machine::X86_64 {
         return;

@@ -421,7 +421,7 @@ pub fn windows_release(cuda: CudaVersion, linux: DriverRelease) -> DriverRelease
 /// Returns a driver release for Windows as one for Linux of the same branch. The numbers of Windows grow within a branch: 572.83 is of
 /// branch 570, 581.57 of branch 580. A release that may be of a branch after the table remains as it is.
 pub fn branch_of_windows(release: DriverRelease) -> DriverRelease {
-    /// No branch has more numbers (537.99, 553.62, 582.53).
+    /// From this distance on, a number after the last row may be of a later branch.
     const NUMBERS: u32 = 5;
     let rows = || branch_rows().iter().filter(|row| row.branch != DriverRelease::JETPACK);
     let own = rows().rev().find(|row| row.branch <= release.branch);

@@ -144,7 +144,7 @@ pub struct DriverRelease {
 }
 
 impl DriverRelease {
-    /// The branch of JetPack 6, which no other driver has.
+    /// The branch of Jetson drivers in 2024, which no other driver has.
     pub(crate) const JETPACK: u32 = 540;
 
     /// `branch.minor.patch`.

@@ -69,23 +69,23 @@ impl DllSearch {
         let directories =
             [(DllSource::Application, std::slice::from_ref(&self.application)), (DllSource::System, &self.system)];
         let later = [(DllSource::Current, self.current.as_slice()), (DllSource::Path, &self.path)];
-        self.resolve(program, directories.into_iter().chain(later).collect())
+        self.resolve(program, &directories.into_iter().chain(later).collect::<Vec<_>>())
     }
 
     /// Returns the DLLs of an extension module of Python 3.8 or newer, which searches neither `PATH` nor the current directory.
     pub fn resolve_extension(&self, module: &Path) -> DllClosure {
         let own = module.parent().map(Path::to_path_buf);
-        let directories = vec![
+        let directories = [
             (DllSource::LoadDirectory, own.as_slice()),
             (DllSource::Application, std::slice::from_ref(&self.application)),
             (DllSource::Added, &self.added),
             (DllSource::System, &self.system),
         ];
-        self.resolve(module, directories)
+        self.resolve(module, &directories)
     }
 
     /// One set of directories applies to all modules of a load, so that the order of loading does not matter.
-    fn resolve(&self, file: &Path, directories: Vec<(DllSource, &[PathBuf])>) -> DllClosure {
+    fn resolve(&self, file: &Path, directories: &[(DllSource, &[PathBuf])]) -> DllClosure {
         let listed: Vec<(DllSource, BTreeMap<String, PathBuf>)> =
             directories.iter().flat_map(|(by, all)| all.iter().map(|one| (*by, list_files(one)))).collect();
         let mut closure = DllClosure::new();
@@ -96,8 +96,8 @@ impl DllSearch {
             }
             let find = || listed.iter().find_map(|(by, files)| Some((*by, files.get(&name)?.clone())));
             let found = if self.is_of_windows(&name) {
-                let files = listed.iter().filter(|(by, _)| *by == DllSource::System);
-                let path = files.filter_map(|(_, files)| files.get(&name)).next().cloned();
+                let mut files = listed.iter().filter(|(by, _)| *by == DllSource::System);
+                let path = files.find_map(|(_, files)| files.get(&name)).cloned();
                 Some(FoundDll { path, by: DllSource::Windows })
             } else {
                 find().map(|(by, path)| FoundDll { path: Some(path), by })

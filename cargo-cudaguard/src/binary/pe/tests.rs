@@ -113,7 +113,7 @@ impl Written<'_> {
             let bytes = resource(numbers, description);
             let data = tables.add(&bytes);
             let table = |id: u32, to: u32| [0, 0, 0, 1 << 16, id, to];
-            let mut words = [table(16, 1 << 31 | 24), table(1, 1 << 31 | 48), table(1033, 72)].concat();
+            let mut words = [table(16, (1 << 31) + 24), table(1, (1 << 31) + 48), table(1033, 72)].concat();
             words.extend([data, u32::try_from(bytes.len()).unwrap(), 0, 0]);
             directories[2] = (tables.words(&words), 24);
         }
