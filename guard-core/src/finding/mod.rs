@@ -25,7 +25,7 @@ pub struct Finding {
     /// What to do.
     pub hint: String,
     /// The facts in the message, by name, as programs read them. Private, so that every finding is made from the table.
-    facts: Vec<(&'static str, String)>,
+    facts: Box<[(&'static str, String)]>,
 }
 
 impl Eq for Finding {}
@@ -43,7 +43,7 @@ impl PartialEq for Finding {
 impl Finding {
     /// One that was said before, as [`Self::to_json`] wrote it down.
     pub fn from_record(code: Code, severity: Severity, [component, subject, message, hint]: [String; 4]) -> Self {
-        Self { code, severity, component, subject, message, hint, facts: Vec::new() }
+        Self { code, severity, component, subject, message, hint, facts: Box::default() }
     }
 
     /// Sets the component.
@@ -102,7 +102,7 @@ impl Finding {
             ("message", self.message.as_str().into()),
             ("hint", self.hint.as_str().into()),
         ]);
-        for (name, fact) in &self.facts {
+        for (name, fact) in &*self.facts {
             value.insert_some(name, Some(fact.as_str()));
         }
         value

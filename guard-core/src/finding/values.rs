@@ -35,7 +35,7 @@ impl Values {
     }
 
     /// The known values, without what every finding has as a key.
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    fn facts(&self) -> Box<[(&'static str, String)]> {
         let own = ["code", "component", "subject", "severity", "message", "hint"];
         self.0.iter().filter(|(name, value)| !value.is_empty() && !own.contains(name)).cloned().collect()
     }

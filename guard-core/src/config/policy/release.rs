@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 use super::parser::{PolicyEntry, PolicyReader};
 use super::{LARGEST, Policy, PolicyError, check_regular_file, unreadable_error};
@@ -168,12 +168,12 @@ impl PolicyReader<'_> {
 
     pub(super) fn read_release_key(&mut self, key: &str, entry: PolicyEntry<'_>, policy: &mut Policy) {
         let release = policy.release_gate.get_or_insert_default();
-        let boolean = |reader: &mut Self| match entry.value.get_ref() {
-            DeValue::Boolean(value) => *value,
-            _ => {
+        let boolean = |reader: &mut Self| {
+            let value = entry.value.get_ref().as_bool();
+            if value.is_none() {
                 reader.push_error(entry, "true or false");
-                false
             }
+            value.unwrap_or_default()
         };
         match key {
             "guarded" => release.guarded = boolean(self),
