@@ -63,7 +63,6 @@ fn validate(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
     let fail = |what: &str| Err(format!("{at}: {what}: {value}"));
     for (word, rule) in schema.as_object().expect("a schema is an object") {
         match word.as_str() {
-            "$schema" | "title" | "description" | "definitions" | "examples" | "properties" => {}
             "type" => {
                 let right = match rule.as_str().expect("one type") {
                     "object" => value.is_object(),
@@ -78,11 +77,8 @@ fn validate(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
                 }
             }
             "const" if value != rule => return fail(&format!("expected {rule}")),
-            "const" => {}
             "enum" if !rule.as_array().expect("a list").contains(value) => return fail(&format!("expected {rule}")),
-            "enum" => {}
             "minimum" if value.as_f64() < rule.as_f64() => return fail(&format!("expected at least {rule}")),
-            "minimum" => {}
             "pattern" => {
                 let text = value.as_str().unwrap_or_default();
                 if !matches_pattern(rule.as_str().expect("a pattern"), text) {
@@ -101,18 +97,27 @@ fn validate(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
                     validate(root, rule, item, &format!("{at}[{number}]"))?;
                 }
             }
-            "additionalProperties" => {}
+            "const"
+            | "enum"
+            | "minimum"
+            | "$schema"
+            | "title"
+            | "description"
+            | "definitions"
+            | "examples"
+            | "properties"
+            | "additionalProperties" => {}
             other => panic!("unknown word {other}"),
         }
     }
     let Some(members) = value.as_object().filter(|_| schema["type"] == "object") else { return Ok(()) };
     for (name, member) in members {
         let at = format!("{at}.{name}");
-        match (schema["properties"].get(name), &schema["additionalProperties"]) {
-            (Some(rule), _) => validate(root, rule, member, &at)?,
-            (None, Value::Bool(true)) => {}
-            (None, rule @ Value::Object(_)) => validate(root, rule, member, &at)?,
-            _ => return Err(format!("{at}: the schema does not document this key")),
+        let open = &schema["additionalProperties"];
+        match schema["properties"].get(name).or_else(|| Some(open).filter(|open| open.is_object())) {
+            Some(rule) => validate(root, rule, member, &at)?,
+            None if *open == true => {}
+            None => return Err(format!("{at}: the schema does not document this key")),
         }
     }
     Ok(())

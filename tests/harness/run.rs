@@ -159,7 +159,7 @@ impl Call {
         let outcome = Outcome { what, status, stdout: text(stdout), stderr: text(stderr) };
         assert!(!late, "stopped after {:?}: {outcome}", self.limit);
         let checked =
-            json_schema::check_output(&program, arguments.iter().map(|word| word.as_os_str()), &outcome.stdout);
+            json_schema::check_output(&program, arguments.iter().map(std::ffi::OsString::as_os_str), &outcome.stdout);
         assert!(checked.is_ok(), "{}: {outcome}", checked.unwrap_err());
         outcome
     }

@@ -119,7 +119,7 @@ pub(crate) enum Verb {
     },
     /// Check whether a binary will run on this machine, a described host or a fleet
     #[command(after_long_help = help::VERIFY)]
-    Verify(VerifyOptions),
+    Verify(Box<VerifyOptions>),
     /// Print what a machine must have to run the given files
     #[command(after_long_help = help::REQUIREMENTS)]
     Requirements {
@@ -220,9 +220,8 @@ impl Verb {
         };
         match self {
             Self::Inspect { file, .. } => Some(reading(std::slice::from_ref(file))),
-            Self::Verify(VerifyOptions { files, .. }) | Self::Requirements { files, .. } | Self::Map { files, .. } => {
-                Some(reading(files))
-            }
+            Self::Verify(options) => Some(reading(&options.files)),
+            Self::Requirements { files, .. } | Self::Map { files, .. } => Some(reading(files)),
             Self::Diff(DiffOptions { old, new, .. }) => Some(reading(&[old.clone(), new.clone()])),
             Self::Doctor { .. } | Self::Probe { .. } => Some("querying the driver".to_owned()),
             _ => None,
@@ -509,7 +508,7 @@ pub(crate) enum Where {
 /// The machines that `verify` checks for: one machine or a fleet list.
 #[derive(Debug)]
 pub(crate) enum VerifyTarget {
-    Machine(VerifyArgs),
+    Machine(Box<VerifyArgs>),
     Fleet { files: Vec<PathBuf>, list: PathBuf, json: bool },
 }
 
@@ -522,7 +521,7 @@ impl VerifyOptions {
             (None, None) if flags.is_any_set() => Where::Flags(flags),
             (None, None) => Where::Here,
         };
-        VerifyTarget::Machine(VerifyArgs { files, place, gate, form: format.get() })
+        VerifyTarget::Machine(Box::new(VerifyArgs { files, place, gate, form: format.get() }))
     }
 }
 

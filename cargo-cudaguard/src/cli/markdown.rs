@@ -11,7 +11,7 @@ pub(crate) fn push_table(text: &mut String, head: &[String], rows: impl Iterator
         if at == 0 {
             text.push('\n');
             text.push_str(&row(head));
-            text.push_str(&format!("| {} |\n", vec!["---"; head.len()].join(" | ")));
+            text.push_str(&(String::from("|") + &" --- |".repeat(head.len()) + "\n"));
         }
         text.push_str(&row(&cells));
     }

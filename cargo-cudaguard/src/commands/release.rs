@@ -275,7 +275,7 @@ fn targets_of(kernels: &Kernels) -> Vec<Target> {
     let mut targets = kernels.built_targets();
     if !kernels.containers().iter().any(|container| container.role == Role::Linked) {
         let inputs = kernels.containers().iter().filter(|container| container.role == Role::Input);
-        targets.extend(inputs.flat_map(|input| kernels.entries_of(input)).filter_map(|entry| entry.runnable_target()));
+        targets.extend(inputs.flat_map(|input| kernels.entries_of(input)).filter_map(KernelImage::runnable_target));
     }
     targets.sort_unstable();
     targets.dedup();

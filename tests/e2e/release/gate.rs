@@ -19,7 +19,7 @@ pub(super) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A wheel that claims sm_80 and sm_90: one library has both, one has sm_90 in one of its sources only, one lacks it.
+/// A wheel that claims 8.0 and 9.0: one library has both, one has 9.0 in one of its sources only, one lacks it.
 fn false_claim_is_refused() {
     let scratch = Scratch::without_blanks("release-claim");
     let (both, old) = (

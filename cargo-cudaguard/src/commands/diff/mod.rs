@@ -103,12 +103,11 @@ struct ReleaseDiff {
 }
 
 pub(crate) fn run_diff(env: &Env, options: &DiffOptions) -> Result<ExitCode, CliError> {
-    let policy = match &options.policy {
-        Some(path) => ReleaseRequirements::from_file(path).map_err(CliError::operational)?,
-        None => {
-            let found = ReleaseRequirements::for_project(env.current_dir()).map_err(CliError::operational)?;
-            found.map(|(_, requirements)| requirements)
-        }
+    let policy = if let Some(path) = &options.policy {
+        ReleaseRequirements::from_file(path).map_err(CliError::operational)?
+    } else {
+        let found = ReleaseRequirements::for_project(env.current_dir()).map_err(CliError::operational)?;
+        found.map(|(_, requirements)| requirements)
     };
     let mut policy = policy.unwrap_or_default();
     policy.allow_loss.extend(&options.allow_loss);
