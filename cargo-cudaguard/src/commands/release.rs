@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::binary::examined::{self, NotExamined};
-use crate::binary::kernels::{Coverage, Kernels, Role};
+use crate::binary::kernels::{Coverage, KernelImage, Kernels, Role};
 use crate::host::machine::{Components, Driver, Gpu, Machine};
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::coverage::compatibility::Compatibility;
