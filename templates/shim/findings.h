@@ -19,7 +19,7 @@
     CUDNN_OLDER, \
     "cuDNN {found} is older than cuDNN {built}, which {component} was built with", \
     built_with, found_cudnn, picked_by, CUDNN_OLDER, \
-    "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or " \
+    "update it, or put a directory with cuDNN {min} or newer first in LD_LIBRARY_PATH; or " \
     "rebuild against cuDNN {found}") \
   X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, cudnn, \
     CUDNN_OLDER_PATCH, \
@@ -30,7 +30,7 @@
     CUDNN_INNER_MISSING, \
     "cuDNN lacks {library}: calls that need it fail", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
-    "reinstall cuDNN whole from one package") \
+    "reinstall cuDNN completely from one package") \
   X(CUDNN_INNER_MISSING_NEEDED, 204, ERROR, REFUSES, 42, cudnn, \
     CUDNN_INNER_MISSING_NEEDED, \
     "cuDNN lacks {library}: the first call would abort", \
@@ -38,15 +38,15 @@
     "") \
   X(CUDNN_ABSENT, 205, ERROR, REFUSES, 40, cudnn, \
     CUDNN_ABSENT, \
-    "no cuDNN was found: no folder that the loader looks into has {library}", \
+    "no cuDNN was found: no directory that the loader searches contains {library}", \
     built_with, none, none, CUDNN_ABSENT, \
-    "install cuDNN {min} or newer, or name its folder in LD_LIBRARY_PATH") \
+    "install cuDNN {min} or newer, or add its directory to LD_LIBRARY_PATH") \
   X(CUDNN_INNER_MIXED, 206, ERROR, REFUSES, 43, cudnn, \
     CUDNN_INNER_MIXED, \
     "cuDNN is mixed: {library} is {part}, the rest {found}", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MIXED, \
-    "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one " \
-    "package") \
+    "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN completely from " \
+    "one package") \
   X(CUDNN_OTHER_CUDA, 207, WARNING, INFORMS, 57, cudnn, \
     CUDNN_OTHER_CUDA, \
     "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}", \
@@ -100,7 +100,7 @@
     "", \
     built_for, found_driver, none, NO_CODE_FOR_GPU_NO_LONGER_MADE, \
     "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} no " \
-    "longer makes that") \
+    "longer supports that") \
   X(NO_CODE_FOR_GPU_NOT_YET_MADE, 303, ERROR, REFUSES, 31, driver, \
     NO_CODE_FOR_GPU, \
     "", \
@@ -109,21 +109,21 @@
     "arch added") \
   X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, driver, \
     DRIVER_MISMATCH, \
-    "libcuda and the kernel module do not belong together (803)", \
+    "libcuda and the kernel module are from different releases (803)", \
     found_driver, gpus, none, DRIVER_MISMATCH, \
-    "reboot after a driver update; in a container, remove the libcuda that it brought " \
-    "along[: {libcuda}]") \
+    "reboot after a driver update; in a container, remove the libcuda of the image[: " \
+    "{libcuda}]") \
   X(FORWARD_COMPAT_UNSUPPORTED, 305, ERROR, REFUSES, 24, driver, \
     FORWARD_COMPAT_UNSUPPORTED, \
     "cuda-compat does not work with this GPU (804)", \
     found_driver, gpus, none, FORWARD_COMPAT_UNSUPPORTED, \
-    "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH and " \
-    "update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
+    "remove the directory of cuda-compat[ ({libcuda})] from LD_LIBRARY_PATH and update the " \
+    "driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
   X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, \
     STUB_DRIVER, \
     "the libcuda found is the stub, which is for linking only (34)", \
     found_driver, gpus, none, STUB_DRIVER, \
-    "take the stubs folder[, where {libcuda} lies,] out of LD_LIBRARY_PATH and of RPATH") \
+    "remove the stubs directory[ ({libcuda})] from LD_LIBRARY_PATH and RPATH") \
   X(DRIVER_MISSING, 307, ERROR, REFUSES, 20, driver, \
     DRIVER_MISSING, \
     "there is no libcuda.so.1, and {component} requires a GPU", \
@@ -131,7 +131,7 @@
     "install the NVIDIA driver; start a container with its GPUs (--gpus all)") \
   X(JIT_DISABLED, 308, ERROR, REFUSES, 34, driver, \
     JIT_DISABLED, \
-    "CUDA_DISABLE_PTX_JIT=1 forbids what compute capability {gpus} needs: {code}", \
+    "CUDA_DISABLE_PTX_JIT=1 disables what compute capability {gpus} needs: {code}", \
     needed_by, found_driver, none, JIT_DISABLED, \
     "unset CUDA_DISABLE_PTX_JIT; or rebuild with {archs} added") \
   X(JIT_MISSING, 309, ERROR, REFUSES, 35, driver, \
@@ -139,19 +139,19 @@
     "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for " \
     "{code} (221)", \
     needed_by, found_driver, none, JIT_MISSING, \
-    "install the driver whole; start a container with " \
+    "install the complete driver; start a container with " \
     "NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added") \
   X(GPU_MISSING, 310, ERROR, REFUSES, 21, driver, \
     GPU_MISSING, \
     "there is no GPU, and {component} requires one", \
     found_driver, none, none, GPU_MISSING, \
-    "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with " \
-    "its GPUs (--gpus all)") \
+    "check nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with its GPUs (--gpus " \
+    "all)") \
   X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, driver, \
     PARTIAL_CODE, \
     "only part of the code in {component} is for compute capability {gpus}", \
     built_for, found_driver, none, PARTIAL_CODE, \
-    "rebuild all of it with {archs} added, or drop gpu.partial from cudaguard.toml") \
+    "rebuild all of it with {archs} added, or remove gpu.partial from cudaguard.toml") \
   X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, driver, \
     NO_GPU_FOR_ALL, \
     "no GPU can run both {component} and {other}", \
@@ -161,19 +161,19 @@
     CUDNN_TOO_NEW_FOR_GPU, \
     "cuDNN {found} no longer works on compute capability {gpus}", \
     needed_by, found_driver, none, CUDNN_TOO_NEW_FOR_GPU, \
-    "run it on a newer GPU, or with a cuDNN from {min} on and older than {dropped_in}, if " \
+    "run it on a newer GPU, or with cuDNN {min} or newer, but older than {dropped_in}, if " \
     "there is one") \
   X(CUDART_OLDER, 314, WARNING, INFORMS, 51, cudart, \
     CUDART_OLDER, \
-    "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} " \
+    "{library} is from CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} " \
     "was built with", \
     found_file, none, none, CUDART_OLDER, \
-    "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or " \
+    "put a directory with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or " \
     "link it statically") \
   X(JIT_FORCED, 315, ERROR, REFUSES, 33, driver, \
     JIT_FORCED, \
-    "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 allows " \
-    "nothing else", \
+    "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 " \
+    "disables its machine code", \
     built_for, found_driver, none, JIT_FORCED, \
     "unset CUDA_FORCE_PTX_JIT") \
   X(CUDNN_NEEDS_NEWER_DRIVER, 316, ERROR, REFUSES, 26, driver, \
@@ -184,31 +184,31 @@
     "put a cuDNN for CUDA[ {cuda_major}] first in LD_LIBRARY_PATH; or update the driver") \
   X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, cudnn, \
     CUDNN_CANNOT_TELL, \
-    "cannot tell which cuDNN this is", \
+    "the version of this cuDNN is unknown", \
     built_with, found_cudnn, picked_by, CUDNN_CANNOT_TELL, \
-    "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists " \
-    "every candidate") \
+    "check that cuDNN's inner libraries are next to it: `cargo cudaguard doctor` lists all " \
+    "candidates") \
   X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, cudnn, \
     CUDNN_CANNOT_TELL_NOT_LOADED, \
-    "cannot tell which cuDNN {component} would get", \
+    "it is unknown which cuDNN {component} would load", \
     built_with, none, none, CUDNN_CANNOT_TELL_NOT_LOADED, \
-    "see that cuDNN {min} or newer is installed: `cargo cudaguard doctor` lists every " \
-    "candidate") \
+    "check that cuDNN {min} or newer is installed: `cargo cudaguard doctor` lists all " \
+    "candidates") \
   X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, \
     NOTE_NEWER, \
-    "the manifest of {component} is newer than this cudaguard: what this one knows of it " \
-    "was judged", \
+    "the manifest of {component} is newer than this cudaguard: only the parts that this " \
+    "one knows were checked", \
     none, none, none, NOTE_NEWER, \
     "update cudaguard") \
   X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, manifest, \
     NOTE_NEWER_ROWS, \
-    "the manifest of {component} asks for what this cudaguard does not know: rows of kind " \
-    "{kinds}", \
+    "the manifest of {component} has requirements that this cudaguard does not know: rows " \
+    "of kind {kinds}", \
     none, none, none, NOTE_NEWER, \
     "") \
   X(NOTE_DAMAGED, 503, INFO, OPEN, 62, manifest, \
     NOTE_DAMAGED, \
-    "a manifest in {file} is damaged: it was not judged", \
+    "a manifest in {file} is damaged: it was ignored", \
     because, none, none, NOTE_DAMAGED, \
     "rebuild {file}: something wrote into it after it was linked") \
   X(NOTE_DAMAGED_NOT_FOUND, 503, INFO, OPEN, 62, manifest, \
@@ -218,66 +218,65 @@
     "rebuild {file}, and keep its notes: a tool removed the manifest after it was linked") \
   X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, \
     NOTHING_TO_SEE, \
-    "no GPU is visible: nothing to judge", \
+    "no GPU is visible: nothing to check", \
     none, none, none, NOTHING_TO_SEE, \
     "") \
   X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL, \
-    "cannot tell whether driver and GPU fit: some facts are missing", \
+    "it is unknown whether driver and GPU fit: some facts are missing", \
     found_driver, gpus, none, DRIVER_CANNOT_TELL, \
-    "`cargo cudaguard doctor` says what is missing") \
+    "run `cargo cudaguard doctor` to list the missing facts") \
   X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_ANSWER, \
-    "cannot tell whether driver and GPU fit: cuInit answers {answer}", \
+    "it is unknown whether driver and GPU fit: cuInit returns {answer}", \
     found_driver, gpus, none, DRIVER_CANNOT_TELL_ANSWER, \
-    "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm") \
+    "check nvidia-smi and the kernel log (dmesg | grep -i nvrm)") \
   X(DRIVER_CANNOT_TELL_NOT_LOADED, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_NOT_LOADED, \
-    "cannot tell whether driver and GPU fit: libcuda.so.1 is there, and cannot be loaded: " \
-    "{why}", \
+    "it is unknown whether driver and GPU fit: libcuda.so.1 cannot be loaded: {why}", \
     gpus, none, none, DRIVER_CANNOT_TELL, \
     "") \
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_UNSURE, \
-    "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and " \
-    "NVIDIA promises that for drivers from {needs_release} on", \
+    "it is unknown whether {code} loads on this driver: nvcc {nvcc_major} compiled it, and " \
+    "NVIDIA guarantees that from driver {needs_release} on", \
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
     "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA " \
     "{cuda_major}]") \
   X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_NEWER_PTX, \
-    "cannot tell whether this driver compiles {code}: both are newer than the guard", \
+    "it is unknown whether this driver compiles {code}: both are newer than the guard", \
     needed_by, found_driver, none, NO_CODE_FOR_GPU, \
     "") \
   X(DRIVER_CANNOT_TELL_FORCED, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_FORCED, \
-    "cannot tell whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: " \
+    "it is unknown whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: " \
     "not all in {component} is known to have PTX", \
     built_for, found_driver, none, JIT_FORCED, \
     "") \
   X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, cudart, \
     CUDART_UNKNOWN, \
-    "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was " \
-    "built with: its file's name does not say", \
+    "it is unknown whether {library} is older than CUDA {built_cuda}, which {component} " \
+    "was built with: its file name has no minor version", \
     found_file, none, none, CUDART_OLDER, \
     "") \
   X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, manifest, \
     NOT_ALL_KEPT, \
-    "{left_out} findings are left out: the guard keeps {kept} at most", \
+    "{left_out} findings were dropped: the guard keeps at most {kept}", \
     none, none, none, NOT_ALL_KEPT, \
-    "`cargo cudaguard verify` shows all of them") \
+    "run `cargo cudaguard verify` to see all of them") \
   X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, manifest, \
     NOT_ALL_KEPT_NOTES, \
-    "{left_out} manifests were not judged: the guard keeps {kept} at most", \
+    "{left_out} manifests were not checked: the guard keeps at most {kept}", \
     none, none, none, NOT_ALL_KEPT, \
     "") \
   X(CUDNN_BEFORE_THIS_GPU, 517, INFO, OPEN, 72, driver, \
     CUDNN_BEFORE_THIS_GPU, \
-    "cannot tell whether cuDNN {found} works on compute capability {gpus}: it has code up " \
-    "to {newest_major}.x", \
+    "it is unknown whether cuDNN {found} works on compute capability {gpus}: it has code " \
+    "up to {newest_major}.x", \
     needed_by, found_driver, none, CUDNN_BEFORE_THIS_GPU, \
-    "put a newer cuDNN first in LD_LIBRARY_PATH: from cuDNN 9 for CUDA 12 on it serves " \
-    "GPUs that came after it")
+    "put a newer cuDNN first in LD_LIBRARY_PATH: cuDNN 9 for CUDA 12 and later supports " \
+    "GPUs that are newer than itself")
 
 /* name, subject */
 #define SUBJECTS(X) \
@@ -303,38 +302,38 @@
 
 /* name, kind */
 #define FIELDS(X) \
-  X(answer, NUMBER) /* what cuInit answered */ \
+  X(answer, NUMBER) /* the result of cuInit */ \
   X(archs, TEXT) /* the same GPUs as nvcc's -arch spells them: sm_75, sm_86 */ \
-  X(beside, TEXT) /* a file in another folder that tells the version, or that does not fit */ \
-  X(built, VERSION) /* what was built with */ \
-  X(built_cuda, CUDA) /* the CUDA version that was built with */ \
-  X(built_for, TEXT) /* what the package's code was built for */ \
-  X(built_major, NUMBER) /* the major of what was built with */ \
-  X(code, TEXT) /* the code or library that asks for something: sm_80, libcudart 13.0 */ \
+  X(beside, TEXT) /* another file that shows the version, or that does not fit */ \
+  X(built, VERSION) /* the version that the program was built with */ \
+  X(built_cuda, CUDA) /* the CUDA version that the program was built with */ \
+  X(built_for, TEXT) /* the architectures that the package has code for */ \
+  X(built_major, NUMBER) /* the major version that the program was built with */ \
+  X(code, TEXT) /* the code or library that has the requirement: sm_80, libcudart 13.0 */ \
   X(component, TEXT) /* name and version of the package that the finding is about */ \
   X(cuda, CUDA) /* the CUDA version that libcuda supports */ \
   X(cuda_major, NUMBER) /* the CUDA major that the driver supports */ \
   X(driver, RELEASE) /* the release of libcuda */ \
-  X(dropped_in, VERSION) /* the first that no longer works on the GPU */ \
-  X(file, TEXT) /* the name of the file that carries the manifest */ \
-  X(found, VERSION) /* what was found */ \
+  X(dropped_in, VERSION) /* the first version that no longer supports the GPU */ \
+  X(file, TEXT) /* the name of the file that contains the manifest */ \
+  X(found, VERSION) /* the version that was found */ \
   X(found_cuda, CUDA) /* the CUDA version that was found */ \
   X(gpus, TEXT) /* the GPUs that the finding is about, by compute capability: 7.5, 8.6 */ \
-  X(kept, NUMBER) /* how many there is room for */ \
-  X(kernel, RELEASE) /* the release of the kernel module, where it is another than libcuda's */ \
-  X(kinds, TEXT) /* numbers with commas: kinds of rows */ \
-  X(left_out, NUMBER) /* how many were left out */ \
-  X(libcuda, TEXT) /* the file of libcuda */ \
-  X(library, TEXT) /* a library by the name that is asked for */ \
-  X(made_from, CUDA) /* the first toolkit that makes code for those GPUs */ \
-  X(made_to, CUDA) /* the last toolkit that makes it */ \
-  X(min, VERSION) /* the oldest that the program accepts */ \
+  X(kept, NUMBER) /* the capacity of the list */ \
+  X(kernel, RELEASE) /* the release of the kernel module, if it differs from libcuda's */ \
+  X(kinds, TEXT) /* the kinds of rows: numbers, separated by commas */ \
+  X(left_out, NUMBER) /* the number of dropped entries */ \
+  X(libcuda, TEXT) /* the path of libcuda */ \
+  X(library, TEXT) /* the name of a library */ \
+  X(made_from, CUDA) /* the first toolkit that compiles for those GPUs */ \
+  X(made_to, CUDA) /* the last toolkit that compiles for them */ \
+  X(min, VERSION) /* the oldest version that the program accepts */ \
   X(needs_cuda, CUDA) /* the CUDA version that the driver must support */ \
-  X(needs_release, RELEASE) /* the oldest driver that will do */ \
-  X(newest_major, NUMBER) /* the major of the newest compute capability that it has code for */ \
-  X(nvcc_major, NUMBER) /* the CUDA major of the nvcc that made the code */ \
+  X(needs_release, RELEASE) /* the oldest sufficient driver release */ \
+  X(newest_major, NUMBER) /* the major of the newest compute capability that the library has code for */ \
+  X(nvcc_major, NUMBER) /* the CUDA major of the nvcc that compiled the code */ \
   X(other, TEXT) /* name and version of the second package */ \
-  X(part, VERSION) /* the version of that library, where it is not the one of the rest */ \
+  X(part, VERSION) /* the version of that library, if it differs from the others */ \
   X(path, TEXT) /* the file that was found */ \
   X(picked_by, TEXT) /* why the loader takes that file */ \
   X(symbol, TEXT) /* a function */ \

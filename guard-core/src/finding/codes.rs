@@ -47,19 +47,19 @@ codes! {
         "the version of cuDNN's headers cannot be read"
         "There is a cudnn.h or cudnn_version.h without CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL. The version cannot be recorded, so nothing can be checked at start-up.\nWhat to do: reinstall the headers of cuDNN. cuDNN 8 and newer keep the version in cudnn_version.h next to cudnn.h.";
     120 ArchTooNew Error Refuses 255
-        "the toolkit cannot make this architecture yet"
+        "the toolkit does not support this architecture yet"
         "A later release than the toolkit in use introduced this architecture. nvcc stops with `Unsupported gpu architecture`.\nWhat to do: use the toolkit that introduced it, or declare an older architecture with PTX, which newer GPUs compile.";
     121 ArchDropped Error Refuses 255
-        "the toolkit no longer makes this architecture"
+        "the toolkit no longer supports this architecture"
         "Later releases drop old architectures: CUDA 13 compiles nothing below sm_75.\nWhat to do: drop the architecture and the GPUs that need it, or build with the last toolkit that supports it.";
     122 NoPtx Info Informs 255
-        "no PTX: GPUs newer than the architectures named are not served"
+        "no PTX: the program has no code for newer GPUs"
         "Machine code runs only on GPUs of the same major. Without PTX of the newest architecture, the program has no code for later GPU generations.\nWhat to do: add PTX of the newest architecture (compute_90, 9.0+PTX). If the omission is intended, allow it with a reason.";
     123 ArchsContradict Warning Informs 255
         "two sources name different architectures"
         "Variables, the policy and the builder can each declare the architectures. Here they disagree, and the build script decides which one the compiler uses.\nWhat to do: keep one of them, preferably [gpu] archs in cudaguard.toml, and unset the others.";
     124 NativeUnknown Error Refuses 255
-        "`native` was asked for, and there is no GPU to ask"
+        "`native` was requested, and this machine has no usable GPU"
         "`native` means the architecture of the GPU in the building machine. Without a driver and a GPU, nvcc uses its default without a message.\nWhat to do: name the architectures, for example CUDAARCHS=\"80;90\".";
     125 NativeOutsideFleet Error Refuses 255
         "`native` builds for this machine's GPU, which the fleet does not have"
@@ -68,22 +68,22 @@ codes! {
         "an architecture cannot be read"
         "A variable, the policy or the builder contains an architecture in a spelling that no tool accepts.\nWhat to do: write sm_90, 90a, 9.0+PTX, 90-real or compute_90. Separate lists with commas, semicolons or blanks.";
     127 ArchOnlyByPtx Warning Informs 255
-        "this architecture can only be served by PTX"
+        "only PTX supports this architecture"
         "The toolkit cannot compile machine code for this architecture. The driver would compile its PTX at the first start, which is slow and works only with drivers that support this PTX.\nWhat to do: build with a toolkit that supports the architecture, or accept it with [allow].";
     128 ArchMissing Error Refuses 255
-        "kernels of this package lack an architecture that was asked for"
+        "kernels of this package lack a requested architecture"
         "[gpu] archs in cudaguard.toml lists the architectures of the package's own kernels, and the linked file contains own kernels without one of them. Causes: nvcc's flags lack an architecture, the build script follows another variable, CUDA_COMPUTE_CAP=90 became sm_90a alone, or an object from an earlier build was linked. On such a GPU the first launch of that kernel fails with `no kernel image is available`.\nWhat to do: compile the named sources for every architecture in [gpu] archs and delete stale objects. If a file needs fewer, allow it with a reason. If a variable or a property requests the architecture, and not the policy, this is a warning.";
     129 ArchSurplus Warning Informs 255
-        "kernels of this package are built for an architecture that the policy does not ask for"
+        "kernels of this package are built for an architecture that the policy does not list"
         "[gpu] archs lists the architectures of the package's own kernels, and the linked file contains code for more. This makes files larger and builds longer, and adds an architecture without tests. Most often NVCC_APPEND_FLAGS, a default or a stale object adds it.\nWhat to do: remove the architecture from nvcc's flags, or add it to [gpu] archs.";
     130 FleetUnserved Error Refuses 255
-        "a GPU of the fleet is not served"
+        "the program has no code for a GPU of the fleet"
         "[gpu] fleet lists GPUs that the whole program must run on, and no kernel in the linked file has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The program would fail there with `no kernel image is available`.\nWhat to do: add the architecture (or PTX of an older one) to nvcc's flags, or remove the GPU from [gpu] fleet.";
     131 FleetPartial Warning Informs 255
-        "a GPU is served by some kernels only"
+        "only some kernels have code for a GPU"
         "Code is loaded by container, one for each source. If only some containers have code for a GPU, the program runs there until it launches a kernel of another one. Libraries that select kernels at run time do this intentionally (sm_90a variants). Otherwise a source was compiled with other flags, or an object is stale.\nWhat to do: compile the named sources for the architecture too. If the program selects kernels at run time, allow it with a reason.";
     132 FleetUndeclared Error Refuses 255
-        "no declared architecture serves a GPU of the fleet"
+        "no declared architecture supports a GPU of the fleet"
         "[gpu] fleet lists GPUs that the program must run on, and no declared architecture has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The kernels would fail there with `no kernel image is available`. Plain cargo knows only the declared architectures. If only a variable declares them, this is a warning. `cargo cudaguard build` checks the linked file instead (CG130).\nWhat to do: add the architecture that the message names, or remove the GPU from [gpu] fleet. If the build script compiles for other architectures than it declares, allow it with a reason.";
     133 DriverFleetOlder Error Refuses 255
         "the oldest driver of the fleet is too old for this CUDA"
@@ -92,13 +92,13 @@ codes! {
         "a runtime path contains a directory of the building machine"
         "RPATH and RUNPATH name directories that the dynamic linker searches before the system directories. A directory of the building machine (a home directory, /tmp, cargo's target directory) does not exist on another machine, or contains something else.\nWhat to do: remove the -rpath from the build script or from RUSTFLAGS. Name directories next to the program with $ORIGIN.";
     135 DriverFleetCode Error Refuses 255
-        "the oldest driver of the fleet cannot take the code for a GPU of the fleet"
+        "the oldest driver of the fleet cannot load the code for a GPU of the fleet"
         "The driver compiles PTX, and it reads only PTX that is no newer than itself. Code that is compressed with Zstandard needs a driver that can decompress it. [driver] fleet and [gpu] fleet together name machines on which the program has only such code: 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION.\nWhat to do: add machine code (sm_XY) for that GPU, or raise [driver] fleet after the machines are updated.";
     136 CudnnFleetOlder Error Refuses 255
         "the oldest cuDNN of the fleet is too old for this build"
         "A program works with a cuDNN of the major that it was built with and of the same or a newer minor. With an older one it refuses to start (CG202). [cudnn] fleet names the oldest cuDNN that the program must run with.\nWhat to do: build with that cuDNN or an older one of its major, or raise [cudnn] fleet after the machines are updated.";
     137 CudnnLeftGpu Error Refuses 255
-        "this cuDNN no longer serves a GPU of the fleet"
+        "this cuDNN no longer supports a GPU of the fleet"
         "cuDNN drops old GPUs in minor releases. From 9.11 its builds have no code below compute capability 7.5, so 9.10 is the last for Maxwell, Pascal and Volta (P100, V100). A newer cuDNN at run time supports fewer old GPUs, never more.\nWhat to do: build with the release that the message names, or remove the GPU from [gpu] fleet.";
     138 CudnnBeforeGpu Warning Informs 255
         "this cuDNN is older than a GPU of the fleet"
@@ -149,16 +149,16 @@ codes! {
         "cargo reuses a crate that was built for an earlier toolkit or cuDNN"
         "cargo runs a build script again only if a variable or file changes that the script announces. Most crates do not announce PATH and CUDNN_PATH. The crate therefore still has the bindings or kernels of the earlier toolkit or cuDNN.\nWhat to do: run `cargo clean -p` for the crate and build again.";
     156 CrateArchOutsideFleet Error Refuses 255
-        "a crate compiles its kernels for one arch, which does not serve the fleet"
+        "a crate compiles its kernels for one arch, which does not support the fleet"
         "cudaforge and bindgen_cuda compile all kernels for the one architecture in CUDA_COMPUTE_CAP. [gpu] fleet in cudaguard.toml lists GPUs that this code does not support: the first launch there would fail with `no kernel image is available`. From 90 on cudaforge adds the suffix a, and such code runs on that GPU alone.\nWhat to do: build once for each generation of the fleet, or remove the GPU from [gpu] fleet.";
     157 CrateArchSpecific Info Informs 255
-        "a crate turns a plain arch into code for one GPU alone"
+        "a crate compiles a plain arch to code for one GPU only"
         "cudaforge turns CUDA_COMPUTE_CAP=90 into sm_90a (120 into sm_120a, 121 into sm_121f). Machine code and PTX of such an architecture run on GPUs of exactly that compute capability, or of its family, and on no later GPU.\nWhat to do: nothing if the program runs on that GPU only. Otherwise build for an older architecture too.";
     158 BuilderGpuDecides Error Refuses 255
         "the GPU of the building machine selects the architecture of a crate"
         "Without CUDA_COMPUTE_CAP, cudaforge and bindgen_cuda query nvidia-smi for the first GPU of the building machine and compile for it alone. [gpu] fleet in cudaguard.toml lists GPUs that this does not support.\nWhat to do: set CUDA_COMPUTE_CAP, and build once for each generation of the fleet.";
     159 CrateStops Warning Informs 255
-        "a crate's build script would stop"
+        "a crate's build script would fail"
         "The crate does not know the toolkit or cuDNN in use (`Unsupported cuda toolkit version`), or does not search its directory. Or it compiles for the GPU of the building machine, and nvidia-smi reports none. Its build script would fail.\nWhat to do: update the crate, select a version that it knows (CUDARC_CUDA_VERSION), or set the variable that it reads (CUDA_COMPUTE_CAP).";
     170 GuardNotLinked Error Refuses 255
         "the linked file does not contain its guard"
@@ -209,10 +209,10 @@ codes! {
         "no code for any GPU that the program can see"
         "Machine code runs on GPUs of the same major with an equal or higher minor, PTX on all newer GPUs. The program has neither for these GPUs: every launch returns 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. If the toolkit of the build does not support that architecture, the hint names one that does.";
     304 DriverMismatch Error Refuses 23
-        "libcuda and the kernel module do not belong together"
+        "libcuda and the kernel module are from different releases"
         "cuInit returns 803: the user-mode library is of another release than the loaded kernel module, and forward compatibility does not allow this pair. Most often the driver was updated without a restart of the machine, or an image contains its own libcuda.\nWhat to do: reboot, or reload the nvidia module. In a container, remove the libcuda of the image.";
     305 ForwardCompatUnsupported Error Refuses 24
-        "forward compatibility is not for this GPU"
+        "this GPU does not support forward compatibility"
         "cuInit returns 804: this libcuda comes from cuda-compat, which works on data centre GPUs and few others. One GPU that is not supported fails the whole process.\nWhat to do: remove the compat directory from LD_LIBRARY_PATH and update the driver, or hide that GPU with CUDA_VISIBLE_DEVICES.";
     306 StubDriver Error Refuses 25
         "the libcuda found is the toolkit's stub"
@@ -221,10 +221,10 @@ codes! {
         "there is no driver, and the program requires a GPU"
         "The policy has [runtime] gpu = \"required\", and no directory that the dynamic linker searches contains libcuda.so.1.\nWhat to do: install the NVIDIA driver. Start a container with its GPUs (--gpus all).";
     308 JitDisabled Error Refuses 34
-        "only PTX serves this GPU, and its compilation is switched off"
+        "only PTX supports this GPU, and its compilation is disabled"
         "CUDA_DISABLE_PTX_JIT=1 stops the driver from compiling PTX, and the program has no machine code for the visible GPUs: 223, CUDA_ERROR_JIT_COMPILATION_DISABLED.\nWhat to do: unset CUDA_DISABLE_PTX_JIT, or rebuild with machine code for this GPU.";
     309 JitMissing Error Refuses 35
-        "only PTX serves this GPU, and the driver's PTX compiler is missing"
+        "only PTX supports this GPU, and the driver's PTX compiler is missing"
         "The driver compiles PTX with the separate library libnvidia-ptxjitcompiler.so.1, which is missing here. Causes are a container with only a part of the driver, or a stripped image. The first kernel fails with 221, CUDA_ERROR_JIT_COMPILER_NOT_FOUND.\nWhat to do: install the complete driver (on Debian, libnvidia-ptxjitcompiler1), start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility, or rebuild with machine code for this GPU.";
     310 GpuMissing Error Refuses 21
         "there is no GPU, and the program requires one"
@@ -242,13 +242,13 @@ codes! {
         "the shared libcudart is older than the toolkit that the program was built with"
         "A program may be built with a newer minor release of cudart than it runs with, if it calls no new function. A missing function ends the program at the first call.\nWhat to do: put the libcudart of the toolkit first (LD_LIBRARY_PATH), update it, or link it statically.";
     315 JitForced Error Refuses 33
-        "the program's machine code is switched off, and it has no PTX"
+        "the program's machine code is disabled, and it has no PTX"
         "CUDA_FORCE_PTX_JIT=1 makes the driver ignore machine code and compile PTX, to test if a program has PTX. This program has none for the visible GPUs, so the driver finds no kernel.\nWhat to do: unset CUDA_FORCE_PTX_JIT.";
     316 CudnnNeedsNewerDriver Error Refuses 26
-        "the cuDNN found is made for a newer CUDA than the driver serves"
+        "the cuDNN found is made for a newer CUDA than the driver supports"
         "NVIDIA publishes each release of cuDNN once per CUDA major, with the same soname and a CUDA runtime of that major inside. On a driver of an older major, every call of that runtime returns \"CUDA driver version is insufficient for CUDA runtime version\", and cudnnCreate fails.\nWhat to do: install the cuDNN package for the driver's CUDA (nvidia-cudnn-cu12 for 12), put its directory first in LD_LIBRARY_PATH, or update the driver.";
     317 GpuNotForDriver Error Refuses 27
-        "the driver does not drive this GPU"
+        "the driver does not support this GPU"
         "Driver branches drop old GPU generations: 470 was the last for Kepler, 580 for Maxwell, Pascal and Volta. A new generation needs a minimum branch: 570 was the first for Blackwell. A driver does not see other GPUs. This finding is for machines that a file or options describe. A live driver reports its GPUs itself.\nWhat to do: describe the machine with a driver that supports the GPU, or with another GPU.";
     320 GpuUndriven Warning Informs 52
         "there is a GPU, but no driver for it"
@@ -278,13 +278,13 @@ codes! {
         "a manifest is damaged"
         "The file contains a manifest with inconsistent bytes: an offset points outside, or the magic number is missing. It was ignored, and never refuses by itself. A guarded program with a damaged or missing manifest warns at start-up.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
     504 NothingToSee Info Open 65
-        "no GPU is visible: nothing to judge"
+        "no GPU is visible: nothing to check"
         "There is no driver, or no GPU that this process may use. A program may work without one, so it starts, unless the policy has [runtime] gpu = \"required\".\nWhat to do: nothing.";
     505 DriverCannotTell Info Open 64
-        "cannot tell whether driver and GPU fit"
+        "it is unknown whether driver and GPU fit"
         "A fact about the driver or the GPUs is unknown: no driver could be asked, it did not answer, or its answer does not concern versions. An unknown fact never refuses.\nWhat to do: run `cargo cudaguard doctor` to list the missing facts. The program starts anyway.";
     506 KernelModuleUnknown Info Informs 66
-        "the kernel module's release is not known"
+        "the release of the kernel module is unknown"
         "cudaguard judged the driver by libcuda alone. If the kernel module is of another release that libcuda does not support, cuInit returns 803.\nWhat to do: for a complete answer, pass the release of the kernel module (/proc/driver/nvidia/version) with --kernel.";
     507 CudartUnknown Info Informs 67
         "it is unknown whether the shared libcudart is as new as the toolkit of the build"
@@ -302,7 +302,7 @@ codes! {
         "part of the machine could not be examined"
         "The real libcuda crashed, hung or could not be loaded in a child process, or a kernel file has unexpected contents. This refuses nothing; unknown facts stay unknown.\nWhat to do: check nvidia-smi and the kernel log (dmesg). Describe a machine with --host or --driver.";
     516 CudartInsideUnknown Info Open 71
-        "the release of the cudart inside a file is not known"
+        "the release of the cudart inside a file is unknown"
         "Each CUDA runtime needs a driver of the same major: 525.60.13 for CUDA 12, 580 for CUDA 13. The name of a shared cudart contains its major. The release of a static one follows from the toolkit of the build, which is unknown here.\nWhat to do: build with `cargo cudaguard build` on a machine with the toolkit, or link the shared libcudart.";
     517 CudnnBeforeThisGpu Info Open 72
         "the cuDNN found is older than the GPU"
@@ -335,17 +335,17 @@ codes! {
 
 words! {
     ToolkitMissing ToolkitMissing "toolkit"
-        "the policy asks for a CUDA toolkit, but a build would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
-        "install a toolkit, or set CUDA_HOME to the root of one; drop [toolkit] require where none is needed";
+        "the policy requires a CUDA toolkit, but none was found.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
+        "install a toolkit, or set CUDA_HOME to its root; remove [toolkit] require if none is needed";
     ToolkitMissingUnused ToolkitMissing "toolkit"
-        "the policy asks for a CUDA toolkit, but a build would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
+        "the policy requires a CUDA toolkit, but none was found.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
         "set CUDA_HOME={root}, or install the toolkit";
     ToolkitMissingCMake ToolkitMissing "toolkit"
-        "the policy asks for a CUDA toolkit, but a build would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
-        "enable the language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed; drop [toolkit] require where none is needed";
+        "the policy requires a CUDA toolkit, but none was found.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
+        "enable the language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed; remove [toolkit] require if none is needed";
     ToolkitMissingOptions ToolkitMissing "toolkit"
-        "the policy asks for a CUDA toolkit, but a build would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
-        "name the toolkit with --nvcc or --toolkit; drop [toolkit] require where none is needed";
+        "the policy requires a CUDA toolkit, but none was found.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
+        "name the toolkit with --nvcc or --toolkit; remove [toolkit] require if none is needed";
     ToolkitMixed ToolkitMixed "toolkit"
         "nvcc is from CUDA {nvcc_cuda}, but {variable} names CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
         "for {headers_cuda}, put {bin} first in PATH; for the other, set {variable}={root}";
@@ -354,319 +354,319 @@ words! {
         "set {variable}={root}, or unset it";
     ToolkitMixedOneRoot ToolkitMixed "toolkit"
         "nvcc is from CUDA {nvcc_cuda}, the headers are from CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
-        "reinstall the toolkit: this root holds parts of two releases";
+        "reinstall the toolkit: this root contains parts of two releases";
     ToolkitMixedCMake ToolkitMixed "toolkit"
         "nvcc is from CUDA {nvcc_cuda}, the headers are from CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
-        "take compiler and headers from one toolkit: configure an empty build folder with -DCUDAToolkit_ROOT={root}, or with the other's -DCMAKE_CUDA_COMPILER";
+        "take compiler and headers from one toolkit: configure an empty build directory with -DCUDAToolkit_ROOT={root}, or with the other's -DCMAKE_CUDA_COMPILER";
     ToolkitMixedOptions ToolkitMixed "toolkit"
         "nvcc is from CUDA {nvcc_cuda}, the headers are from CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
-        "let --nvcc, --toolkit and --include name one toolkit, as the compilers' own command lines do";
+        "pass the same toolkit to --nvcc, --toolkit and --include as to the compilers";
     ToolkitMixedAlsoNamed ToolkitMixed "{variable}"
         "{variable} names CUDA {found_cuda}, but the headers in use are from CUDA {headers_cuda}.\n{variable}:\t{found_cuda} in {path}\nin use:\t{headers}"
-        "build scripts differ in which variable they follow: unset {variable}, or let both name one root";
+        "not all build scripts read the same variable: unset {variable}, or set both to one root";
     CudartMixed CudartMixed "libcudart"
-        "by itself the linker would take libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
-        "take that folder out of {source}, or put the toolkit's own library folder before it";
+        "the linker would use libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
+        "remove that directory from {source}, or put the library directory of the toolkit before it";
     CudartMixedOneRoot CudartMixed "libcudart"
-        "by itself the linker would take libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
-        "reinstall the toolkit: this root holds parts of two releases";
+        "the linker would use libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
+        "reinstall the toolkit: this root contains parts of two releases";
     CudartMixedOfSystem CudartMixed "libcudart"
-        "by itself the linker would take libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
-        "the toolkit in use has no libcudart of its own: install its cudart package";
+        "the linker would use libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
+        "the toolkit in use has no libcudart: install its cudart package";
     ToolkitNotAllowed ToolkitNotAllowed "toolkit"
-        "the policy asks for CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
-        "put an allowed toolkit's bin folder first in PATH and set CUDA_HOME to its root, or change [toolkit] require";
+        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
+        "put the bin directory of an allowed toolkit first in PATH and set CUDA_HOME to its root, or change [toolkit] require";
     ToolkitNotAllowedCMake ToolkitNotAllowed "toolkit"
-        "the policy asks for CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
-        "configure an empty build folder with an allowed toolkit: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or change [toolkit] require";
+        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
+        "configure an empty build directory with an allowed toolkit: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or change [toolkit] require";
     ToolkitNotAllowedOptions ToolkitNotAllowed "toolkit"
-        "the policy asks for CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
+        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
         "build with an allowed toolkit, and name it with --nvcc or --toolkit; or change [toolkit] require";
     ToolkitNotAllowedLinked ToolkitNotAllowed "{file}"
-        "the policy asks for CUDA {require}, but {file} holds code from CUDA {found}.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nkernels:\t{kernels}\ncudart:\t{code}"
-        "let the build script call the nvcc of an allowed toolkit, and link its cudart; or change [toolkit] require";
+        "the policy requires CUDA {require}, but {file} contains code from CUDA {found}.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nkernels:\t{kernels}\ncudart:\t{code}"
+        "make the build script use the nvcc and the cudart of an allowed toolkit; or change [toolkit] require";
     ToolkitUnreadable ToolkitUnreadable "{path}"
-        "nvcc does not say which release it is.\n{path} {why}"
-        "run it by hand with --version; reinstall the toolkit where that fails";
+        "the release of nvcc is unknown.\n{path} {why}"
+        "run `nvcc --version`; reinstall the toolkit if that fails";
     ToolkitUnreadableHeaders ToolkitUnreadable "cuda.h"
-        "cuda.h does not say which release it is from.\nfile:\t{path}"
-        "it should hold a line `#define CUDA_VERSION 13000`; reinstall the toolkit's headers";
+        "the release of cuda.h is unknown.\nfile:\t{path}"
+        "reinstall the headers of the toolkit: cuda.h should contain a line `#define CUDA_VERSION 13000`";
     ToolkitUnreadableNotThere ToolkitUnreadable "{variable}"
         "{variable} names a compiler that cannot be found.\n{dangling}"
         "correct {variable}, or unset it to use the nvcc in PATH";
     HostCompilerRejected HostCompilerRejected "{compiler}"
-        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: {newest} is the newest that it takes.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
-        "install {cxx}-{newest} and set CXX={cxx}-{newest} where the cc crate calls nvcc, NVCC_CCBIN={cxx}-{newest} where anything else does, or build with a newer toolkit";
+        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: the newest that it accepts is {newest}.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
+        "install {cxx}-{newest} and set CXX={cxx}-{newest} if the cc crate calls nvcc, otherwise NVCC_CCBIN={cxx}-{newest}; or build with a newer toolkit";
     HostCompilerRejectedCMake HostCompilerRejected "{compiler}"
-        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: {newest} is the newest that it takes.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
+        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: the newest that it accepts is {newest}.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
         "install {cxx}-{newest} and configure with -DCMAKE_CUDA_HOST_COMPILER={cxx}-{newest}, or build with a newer toolkit";
     HostCompilerRejectedOptions HostCompilerRejected "{compiler}"
-        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: {newest} is the newest that it takes.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
-        "install {cxx}-{newest} and let nvcc call it, with -ccbin {cxx}-{newest} also in --nvcc-flags; or build with a newer toolkit";
+        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: the newest that it accepts is {newest}.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
+        "install {cxx}-{newest} and pass -ccbin {cxx}-{newest} to nvcc and in --nvcc-flags; or build with a newer toolkit";
     StubInRuntimePath StubInRuntimePath "{variable}"
-        "{variable} makes programs load the toolkit's empty stub libraries.\nfolder:\t{folder}"
-        "take the stubs folder out of {variable}; the linker needs it in -L or LIBRARY_PATH only";
+        "{variable} makes programs load the toolkit's empty stub libraries.\ndirectory:\t{folder}"
+        "remove the stubs directory from {variable}; only the linker needs it, in -L or LIBRARY_PATH";
     StubInRuntimePathInFile StubInRuntimePath "{file}"
-        "the {variable} of {file} makes it load the toolkit's empty stub libraries.\nfolder:\t{folder}"
-        "take the stubs folder out of -rpath: the linker needs it in -L only";
+        "the {variable} of {file} makes it load the toolkit's empty stub libraries.\ndirectory:\t{folder}"
+        "remove the stubs directory from -rpath; only the linker needs it, in -L";
     LockDrift LockDrift "{what}"
-        "{what} is not the one that is locked: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
-        "go back to what was locked, or accept the new one: `cargo cudaguard lock[ --target {lock_target}]`, and commit cudaguard.lock";
+        "{what} differs from the lock: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
+        "restore the locked version, or accept the new one: run `cargo cudaguard lock[ --target {lock_target}]` and commit cudaguard.lock";
     LockDriftCMake LockDrift "{what}"
-        "{what} is not the one that is locked: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
-        "go back to what was locked, or accept the new one: `cmake --build BUILD --target cudaguard-lock`, and commit cudaguard.lock";
+        "{what} differs from the lock: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
+        "restore the locked version, or accept the new one: run `cmake --build BUILD --target cudaguard-lock` and commit cudaguard.lock";
     LockDriftOptions LockDrift "{what}"
-        "{what} is not the one that is locked: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
-        "put back what was locked, or write the new one into cudaguard.lock, and commit it";
+        "{what} differs from the lock: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
+        "restore the locked version, or write the new one into cudaguard.lock and commit the file";
     LockLacksTarget LockLacksTarget "cudaguard.lock"
-        "cudaguard.lock says nothing about {target}.\nlock:\t{lock}"
-        "`cargo cudaguard lock --target {target}` adds it; commit the file";
+        "cudaguard.lock has no entry for {target}.\nlock:\t{lock}"
+        "run `cargo cudaguard lock --target {target}` and commit the file";
     LockLacksTargetCMake LockLacksTarget "cudaguard.lock"
-        "cudaguard.lock says nothing about {target}.\nlock:\t{lock}"
-        "`cmake --build BUILD --target cudaguard-lock` adds it; commit the file";
+        "cudaguard.lock has no entry for {target}.\nlock:\t{lock}"
+        "run `cmake --build BUILD --target cudaguard-lock` and commit the file";
     LockLacksTargetOptions LockLacksTarget "cudaguard.lock"
-        "cudaguard.lock says nothing about {target}.\nlock:\t{lock}"
-        "give {target} a table in cudaguard.lock; commit the file";
+        "cudaguard.lock has no entry for {target}.\nlock:\t{lock}"
+        "add a table for {target} to cudaguard.lock and commit the file";
     StaleAllow StaleAllow "{finding}"
         "{finding} is allowed, but this build has no such finding.\nallow:\t{why}[ ({policy})]"
         "remove {finding} from [allow], unless a build on another machine or for another target needs it";
     CudnnMixed CudnnMixed "cuDNN"
-        "cuDNN's headers are {built}, its library is {found}.\nheaders:\t{headers}\nlibrary:\t{found} in {path} ({source})\ntold by:\t{told_by}"
-        "make both come from one package: set CUDNN_PATH to its root and unset the other CUDNN_ variables";
+        "cuDNN's headers are {built}, its library is {found}.\nheaders:\t{headers}\nlibrary:\t{found} in {path} ({source})\nevidence:\t{told_by}"
+        "use headers and library of one package: set CUDNN_PATH to its root and unset the other CUDNN_ variables";
     CudnnMixedCMake CudnnMixed "cuDNN"
-        "cuDNN's headers are {built}, its library is {found}.\nheaders:\t{headers}\nlibrary:\t{found} in {path} ({source})\ntold by:\t{told_by}"
-        "make both come from one package: the include directories of the target and the library it links are of two";
+        "cuDNN's headers are {built}, its library is {found}.\nheaders:\t{headers}\nlibrary:\t{found} in {path} ({source})\nevidence:\t{told_by}"
+        "use headers and library of one package: the include directories of the target and its linked library are from two";
     CudnnMixedOptions CudnnMixed "cuDNN"
-        "cuDNN's headers are {built}, its library is {found}.\nheaders:\t{headers}\nlibrary:\t{found} in {path} ({source})\ntold by:\t{told_by}"
-        "make both come from one package: what --include names, and what is linked, are of two";
+        "cuDNN's headers are {built}, its library is {found}.\nheaders:\t{headers}\nlibrary:\t{found} in {path} ({source})\nevidence:\t{told_by}"
+        "use headers and library of one package: --include and the linked library name two";
     CudnnMixedAlsoNamed CudnnMixed "{variable}"
         "{variable} names cuDNN {found}, but the headers in use are {built}.\n{variable}:\t{found} in {path}\nin use:\t{headers}"
-        "build scripts differ in which variable they follow: unset {variable}, or let all name one root";
+        "not all build scripts read the same variable: unset {variable}, or set all to one root";
     CudnnForOtherCuda CudnnForOtherCuda "cuDNN"
-        "cuDNN {found} is built for CUDA {cuda_major}, the toolkit is CUDA {toolkit_cuda}.\ncuDNN:\t{path}\ntold by:\t{told_by}\ntoolkit:\t{toolkit}"
+        "cuDNN {found} is built for CUDA {cuda_major}, the toolkit is CUDA {toolkit_cuda}.\ncuDNN:\t{path}\nevidence:\t{told_by}\ntoolkit:\t{toolkit}"
         "install the cuDNN package for CUDA {toolkit_major}: for example cudnn{built_major}-cuda-{toolkit_major}, or the wheel nvidia-cudnn-cu{toolkit_major}";
     CudnnForOtherCudaNever CudnnForOtherCuda "cuDNN"
-        "cuDNN {found} was never made for CUDA {toolkit_major}.\ncuDNN:\t{path}\ntold by:\t{told_by}\ntoolkit:\t{toolkit}"
+        "no build of cuDNN {found} for CUDA {toolkit_major} exists.\ncuDNN:\t{path}\nevidence:\t{told_by}\ntoolkit:\t{toolkit}"
         "install the cuDNN package for CUDA {toolkit_major}: for example cudnn{built_major}-cuda-{toolkit_major}, or the wheel nvidia-cudnn-cu{toolkit_major}";
     CudnnIncomplete CudnnIncomplete "cuDNN"
-        "cuDNN {found} is incomplete: it lacks {missing}.\nlibrary:\t{path}\nfolder:\t{folder}"
-        "reinstall cuDNN whole: a call that needs the missing part aborts the program";
+        "cuDNN {found} is incomplete: it lacks {missing}.\nlibrary:\t{path}\ndirectory:\t{folder}"
+        "reinstall cuDNN completely: a call that needs the missing part aborts the program";
     CudnnIncompleteMixed CudnnIncomplete "cuDNN"
-        "cuDNN's libraries are mixed: {part} among those of {found}.\nfolder:\t{folder}\nmixed in:\t{parts}\ntold by:\t{told_by}"
-        "remove what an older cuDNN left in that folder, and reinstall cuDNN whole";
+        "cuDNN's libraries are from different releases: {part} among those of {found}.\ndirectory:\t{folder}\nother:\t{parts}\nevidence:\t{told_by}"
+        "remove the files of the older cuDNN from that directory, and reinstall cuDNN completely";
     CudnnNotAllowed CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "the policy requires cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
         "set CUDNN_PATH to the root of an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedCMake CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
-        "let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name an allowed cuDNN, or change [cudnn] require";
+        "the policy requires cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "set the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, to an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedOptions CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
-        "let --include name an allowed cuDNN, or change [cudnn] require";
+        "the policy requires cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "set --include to the headers of an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedAbsent CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN, but a build would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "the policy requires cuDNN, but none was found.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
         "set CUDNN_PATH to the root of an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedAbsentCMake CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN, but a build would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
-        "let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name an allowed cuDNN, or change [cudnn] require";
+        "the policy requires cuDNN, but none was found.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "set the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, to an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedAbsentOptions CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN, but a build would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
-        "let --include name an allowed cuDNN, or change [cudnn] require";
+        "the policy requires cuDNN, but none was found.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "set --include to the headers of an allowed cuDNN, or change [cudnn] require";
     CudnnUnreadable CudnnUnreadable "cuDNN"
-        "cuDNN's headers do not say which version they are.\nfile:\t{path}"
-        "cudnn_version.h should define CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL; reinstall cuDNN's headers";
+        "the version of cuDNN's headers is unknown.\nfile:\t{path}"
+        "reinstall cuDNN's headers: cudnn_version.h should define CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL";
     ArchTooNew ArchTooNew "{targets}"
-        "CUDA {toolkit_cuda} cannot make {targets}: {first} is the first that can.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
-        "build with CUDA {first} or newer[, or declare compute_{ptx}, whose PTX newer GPUs compile at start]";
+        "CUDA {toolkit_cuda} cannot compile for {targets}: the first release that can is {first}.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
+        "build with CUDA {first} or newer[, or declare compute_{ptx}: newer GPUs run its PTX, which the driver compiles at start-up]";
     ArchTooNewUnknown ArchTooNew "{targets}"
-        "CUDA {toolkit_cuda} cannot make {targets}: no known release can.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
-        "correct the arch, or build with a toolkit that makes it[, or declare compute_{ptx}, whose PTX newer GPUs compile at start]";
+        "CUDA {toolkit_cuda} cannot compile for {targets}: no known release can.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
+        "correct the arch, or build with a toolkit that supports it[, or declare compute_{ptx}: newer GPUs run its PTX, which the driver compiles at start-up]";
     ArchDropped ArchDropped "{targets}"
-        "CUDA {toolkit_cuda} no longer makes {targets}[: {last} was the last].\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
-        "drop it together with the GPUs that need it, or build with [CUDA {last} or ]an older toolkit";
+        "CUDA {toolkit_cuda} cannot compile for {targets} any more[: the last release that could is {last}].\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
+        "remove it, if no GPU needs it, or build with [CUDA {last} or ]an older toolkit";
     NoPtx NoPtx "{file}"
         "{file} has no PTX for GPUs newer than those it is built for.\nbuilt for:\t{built_for}\ndeclared:\t{declared}"
-        "add compute_{ptx} to the archs; where that is not wanted, allow it with a reason";
+        "add compute_{ptx} to the archs, or allow the finding with a reason";
     NoPtxDeclared NoPtx "{file}"
         "{file} has no PTX for GPUs newer than those it is built for, although {targets} is declared.\nbuilt for:\t{built_for}\ndeclared:\t{declared}"
-        "make the build script pass what is declared to nvcc, or declare what it makes";
+        "make the build script pass the declared archs to nvcc, or correct the declaration";
     ArchsContradict ArchsContradict "archs"
         "{variable} and {others} name different architectures.\n{sources}"
         "keep one of them, preferably [gpu] archs in cudaguard.toml, and unset the others";
     ArchsContradictCMake ArchsContradict "archs"
         "{variable} and {others} name different architectures.\n{sources}"
-        "let both name the same: [gpu] archs in cudaguard.toml and the target's CUDA_ARCHITECTURES";
+        "set [gpu] archs in cudaguard.toml and the target's CUDA_ARCHITECTURES to the same list";
     ArchsContradictOptions ArchsContradict "archs"
         "{variable} and {others} name different architectures.\n{sources}"
-        "let both name the same: [gpu] archs in cudaguard.toml and nvcc's flags";
+        "make [gpu] archs in cudaguard.toml and nvcc's flags agree";
     NativeUnknown NativeUnknown "native"
-        "`native` was asked for, and there is no GPU to ask.\n{variable}:\t{value}\ndriver:\t{why}"
+        "`native` was requested, and this machine has no usable GPU.\n{variable}:\t{value}\ndriver:\t{why}"
         "name the archs, for example CUDAARCHS=\"80;90\"";
     NativeUnknownCMake NativeUnknown "native"
-        "`native` was asked for, and there is no GPU to ask.\n{variable}:\t{value}\ndriver:\t{why}"
+        "`native` was requested, and this machine has no usable GPU.\n{variable}:\t{value}\ndriver:\t{why}"
         "name the archs, for example CMAKE_CUDA_ARCHITECTURES=\"80;90\"";
     NativeUnknownOptions NativeUnknown "native"
-        "`native` was asked for, and there is no GPU to ask.\n{variable}:\t{value}\ndriver:\t{why}"
+        "`native` was requested, and this machine has no usable GPU.\n{variable}:\t{value}\ndriver:\t{why}"
         "name the archs to nvcc, for example with -arch=sm_80";
     NativeOutsideFleet NativeOutsideFleet "native"
-        "`native` builds for this machine's GPU ({here}), which does not serve the fleet's {gpus}.\n{variable}:\t{value}\nthis machine:\t{here} ({source})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "`native` builds for this machine's GPU ({here}), and that code does not run on the fleet's {gpus}.\n{variable}:\t{value}\nthis machine:\t{here} ({source})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "name the archs of the fleet instead of `native`";
     ArchUnreadable ArchUnreadable "{variable}"
         "{variable} names an architecture that cannot be read: {why}.\n{variable}:\t{value}"
         "correct {variable}, for example to `80;90`";
     ArchOnlyByPtx ArchOnlyByPtx "{gpu}"
-        "CUDA {toolkit_cuda} makes no machine code for {gpus}, only PTX serves it.\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])\nnvcc:\t{nvcc}\ndeclared:\t{declared}"
+        "CUDA {toolkit_cuda} cannot compile machine code for {gpus}, only PTX.\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])\nnvcc:\t{nvcc}\ndeclared:\t{declared}"
         "build with a newer toolkit, or declare compute_{ptx} as well";
     ArchOnlyByPtxDeclared ArchOnlyByPtx "{gpu}"
-        "CUDA {toolkit_cuda} makes no machine code for {gpus}, only PTX serves it.\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])\nnvcc:\t{nvcc}\ndeclared:\t{declared}"
-        "the driver compiles it at the first start; a newer toolkit makes machine code";
+        "CUDA {toolkit_cuda} cannot compile machine code for {gpus}, only PTX.\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])\nnvcc:\t{nvcc}\ndeclared:\t{declared}"
+        "to avoid the compilation at the first start, build with a newer toolkit";
     ArchMissing ArchMissing "{file}"
-        "kernels of this package in {file} are not built for {targets}, which the policy asks for.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
-        "compile them for every arch in [gpu] archs and delete objects of earlier builds; where fewer are meant, allow it with a reason";
+        "kernels of this package in {file} are not built for {targets}, which the policy requires.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
+        "compile them for every arch in [gpu] archs and delete objects of earlier builds; if fewer are intended, allow it with a reason";
     ArchMissingDeclared ArchMissing "{file}"
         "kernels of this package in {file} are not built for {targets}, which {source} names.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared}"
-        "let the build script hand what {source} names to nvcc, or take it out there";
+        "make the build script pass the archs in {source} to nvcc, or remove them there";
     ArchMissingDeclaredCMake ArchMissing "{file}"
         "kernels of this target in {file} are not built for {targets}, which {source} names.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared}"
-        "see what takes it away: flags in CMAKE_CUDA_FLAGS or target_compile_options";
+        "check which flags remove it: CMAKE_CUDA_FLAGS or target_compile_options";
     ArchMissingDeclaredOptions ArchMissing "{file}"
         "kernels of this program in {file} are not built for {targets}, which {source} names.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared}"
-        "let nvcc be called with what {source} says, and the other way round";
+        "pass the same archs to nvcc and in {source}";
     ArchSurplus ArchSurplus "{file}"
-        "kernels of this package in {file} are built for {targets}, which the policy does not ask for.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
-        "see what adds it: nvcc's flags in the build script, NVCC_APPEND_FLAGS, NVCC_PREPEND_FLAGS, or an object of an earlier build; or add it to [gpu] archs";
+        "kernels of this package in {file} are built for {targets}, which the policy does not list.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
+        "find the source of the arch (nvcc's flags in the build script, NVCC_APPEND_FLAGS, NVCC_PREPEND_FLAGS, or an object of an earlier build) and remove it there; or add it to [gpu] archs";
     FleetUnserved FleetUnserved "{file}"
-        "{file} has no code for {gpus}, which it must run on.\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "{cure}, or take {gpus} out of [gpu] fleet";
+        "{file} has no code for {gpus}, which the fleet contains.\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "{cure}, or remove {gpus} from [gpu] fleet";
     FleetPartial FleetPartial "{file}"
         "{file} runs on {gpus} only in part: {left_out} of its containers have no code for it.\nwithout:\t{without}\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "compile them for {archs} as well; where the program chooses such kernels at run time, allow it with a reason";
+        "compile them for {archs} as well; if the program selects kernels at run time, allow it with a reason";
     FleetPartialOne FleetPartial "{file}"
         "{file} runs on {gpus} only in part: 1 of its containers has no code for it.\nwithout:\t{without}\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "compile them for {archs} as well; where the program chooses such kernels at run time, allow it with a reason";
+        "compile them for {archs} as well; if the program selects kernels at run time, allow it with a reason";
     FleetPartialNoFleet FleetPartial "{file}"
         "{file} runs only in part on GPUs of {gpus}.\nwithout:\t{without} (for {gpu})\nbuilt for:\t{built_for}"
-        "`cargo cudaguard inspect` shows all of it; name in [gpu] fleet what it must run on, and that is judged";
+        "run `cargo cudaguard inspect` to see all containers; list the GPUs that it must run on in [gpu] fleet to have them checked";
     FleetUndeclared FleetUndeclared "fleet"
-        "this build will not run on {gpus}: no declared architecture serves it.\ndeclared:\t{declared} ({source})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "{cure}, or take {gpus} out of [gpu] fleet";
+        "this build will not run on {gpus}: no declared architecture supports it.\ndeclared:\t{declared} ({source})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "{cure}, or remove {gpus} from [gpu] fleet";
     DriverFleetOlder DriverFleetOlder "{file}"
         "{file} will not run on driver {driver_fleet}, the oldest of the fleet: CUDA {cuda_major} needs a newer one.\ncudart:\tCUDA {found_cuda}, linked\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
-        "[build with CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] once those machines are updated: on older drivers every call answers 35, cudaErrorInsufficientDriver; without cudart, or with cuda-compat on those machines, allow it with a reason";
+        "[build with CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] after those machines are updated; if the program does not use cudart, or those machines have cuda-compat, allow it with a reason. On older drivers every call returns 35, cudaErrorInsufficientDriver";
     DriverFleetOlderInside DriverFleetOlder "{file}"
         "{file} will not run on driver {driver_fleet}, the oldest of the fleet: CUDA {cuda_major} needs a newer one.\ncudart:\tCUDA {found_cuda}, inside\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
-        "[build with CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] once those machines are updated: on older drivers every call answers 35, cudaErrorInsufficientDriver; without cudart, or with cuda-compat on those machines, allow it with a reason";
+        "[build with CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] after those machines are updated; if the program does not use cudart, or those machines have cuda-compat, allow it with a reason. On older drivers every call returns 35, cudaErrorInsufficientDriver";
     DriverFleetOlderCudnn DriverFleetOlder "{file}"
-        "{file} will not run on driver {driver_fleet}, the oldest of the fleet: the cuDNN that it is linked to is made for CUDA {cuda_major}, which needs a newer one.\ncuDNN:\t{found} in {path}\ntold by:\t{told_by}\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
-        "[link a cuDNN for CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] once those machines are updated; where they have a cuDNN of their own for an older CUDA, or cuda-compat, allow it with a reason";
+        "{file} will not run on driver {driver_fleet}, the oldest of the fleet: its cuDNN is built for CUDA {cuda_major}, which needs a newer one.\ncuDNN:\t{found} in {path}\nevidence:\t{told_by}\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
+        "[link a cuDNN for CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] after those machines are updated; if they have a cuDNN for an older CUDA, or cuda-compat, allow it with a reason";
     DriverFleetOlderDeclared DriverFleetOlder "this build"
-        "this build, if cudart is in it, will not run on driver {driver_fleet}, the oldest of the fleet: CUDA {cuda_major} needs a newer one.\ntoolkit:\t{toolkit}\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
-        "[build with CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] once those machines are updated: on older drivers every call answers 35, cudaErrorInsufficientDriver; without cudart, or with cuda-compat on those machines, allow it with a reason";
+        "if this build contains cudart, it will not run on driver {driver_fleet}, the oldest of the fleet: CUDA {cuda_major} needs a newer one.\ntoolkit:\t{toolkit}\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
+        "[build with CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] after those machines are updated; if the program does not use cudart, or those machines have cuda-compat, allow it with a reason. On older drivers every call returns 35, cudaErrorInsufficientDriver";
     BuildMachinePath BuildMachinePath "{file}"
-        "the {variable} of {file} leads into {what}.\nfolder:\t{folder}"
-        "take that -rpath out of the build script or RUSTFLAGS, or name the folder from the program's own by $ORIGIN";
+        "the {variable} of {file} contains a directory in {what}.\ndirectory:\t{folder}"
+        "remove that -rpath from the build script or RUSTFLAGS, or name the directory relative to the program with $ORIGIN";
     DriverFleetCode DriverFleetCode "{file}"
         "driver {driver_fleet}, the oldest of the fleet, cannot compile the PTX that {file} has for {gpus}.\ncode:\t{code}, PTX {isa}\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])\nGPUs:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "{cure}, or raise [driver] fleet[ to \"{branch}\"] once those machines are updated";
+        "{cure}, or raise [driver] fleet[ to \"{branch}\"] after those machines are updated";
     DriverFleetCodePacked DriverFleetCode "{file}"
-        "driver {driver_fleet}, the oldest of the fleet, cannot unpack the code that {file} has for {gpus}.\ncode:\t{code}, compressed with Zstandard\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])\nGPUs:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "let nvcc leave it uncompressed (-compress-mode=none), or raise [driver] fleet[ to \"{branch}\"] once those machines are updated";
+        "driver {driver_fleet}, the oldest of the fleet, cannot decompress the code that {file} has for {gpus}.\ncode:\t{code}, compressed with Zstandard\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])\nGPUs:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "disable the compression (nvcc -compress-mode=none), or raise [driver] fleet[ to \"{branch}\"] after those machines are updated";
     DriverFleetCodeDeclared DriverFleetCode "this build"
         "driver {driver_fleet}, the oldest of the fleet, cannot compile the PTX of CUDA {toolkit_cuda} that this build has for {gpus}.\ntoolkit:\t{toolkit}\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])\nGPUs:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "{cure}, or raise [driver] fleet[ to \"{branch}\"] once those machines are updated";
+        "{cure}, or raise [driver] fleet[ to \"{branch}\"] after those machines are updated";
     CudnnFleetOlder CudnnFleetOlder "cuDNN"
         "this build will not start with cuDNN {library_fleet}, the oldest of the fleet.\ncuDNN:\t{found} in {path}\nfleet:\t{library_fleet} ([cudnn] fleet[ in {policy}])"
-        "build with cuDNN {instead} or older: set CUDNN_PATH to its root; or raise [cudnn] fleet to \"{min}\" once those machines are updated";
+        "build with cuDNN {instead} or older: set CUDNN_PATH to its root; or raise [cudnn] fleet to \"{min}\" after those machines are updated";
     CudnnFleetOlderCMake CudnnFleetOlder "cuDNN"
         "this build will not start with cuDNN {library_fleet}, the oldest of the fleet.\ncuDNN:\t{found} in {path}\nfleet:\t{library_fleet} ([cudnn] fleet[ in {policy}])"
-        "build with cuDNN {instead} or older: let the target name its headers and its library; or raise [cudnn] fleet to \"{min}\" once those machines are updated";
+        "build with cuDNN {instead} or older: set the target's include directories and its library to it; or raise [cudnn] fleet to \"{min}\" after those machines are updated";
     CudnnFleetOlderOptions CudnnFleetOlder "cuDNN"
         "this build will not start with cuDNN {library_fleet}, the oldest of the fleet.\ncuDNN:\t{found} in {path}\nfleet:\t{library_fleet} ([cudnn] fleet[ in {policy}])"
-        "build with cuDNN {instead} or older: name its headers with --include; or raise [cudnn] fleet to \"{min}\" once those machines are updated";
+        "build with cuDNN {instead} or older: name its headers with --include; or raise [cudnn] fleet to \"{min}\" after those machines are updated";
     CudnnLeftGpu CudnnLeftGpu "cuDNN"
-        "cuDNN {found} no longer serves {gpus}.\ncuDNN:\t{found} in {path}\nserves:\tcompute capability {oldest} and newer, in its build for CUDA {cuda_major}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "build with cuDNN {last} or older, the last that serves it, or take {gpus} out of [gpu] fleet; for a package that uses no cuDNN: [cudnn] linkage = \"none\"";
+        "cuDNN {found} no longer supports {gpus}.\ncuDNN:\t{found} in {path}\nsupports:\tcompute capability {oldest} and newer, in its build for CUDA {cuda_major}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "build with cuDNN {last} or older, the last that supports it, or remove {gpus} from [gpu] fleet; if the package does not use cuDNN, set [cudnn] linkage = \"none\"";
     CudnnLeftGpuNone CudnnLeftGpu "cuDNN"
-        "cuDNN {found} no longer serves {gpus}.\ncuDNN:\t{found} in {path}\nserves:\tcompute capability {oldest} and newer, in its build for CUDA {cuda_major}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "no cuDNN for CUDA {cuda_major} serves it: build for an older CUDA, or take {gpus} out of [gpu] fleet; for a package that uses no cuDNN: [cudnn] linkage = \"none\"";
+        "cuDNN {found} no longer supports {gpus}.\ncuDNN:\t{found} in {path}\nsupports:\tcompute capability {oldest} and newer, in its build for CUDA {cuda_major}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "build for an older CUDA: no cuDNN for CUDA {cuda_major} supports it, or remove {gpus} from [gpu] fleet; if the package does not use cuDNN, set [cudnn] linkage = \"none\"";
     CudnnBeforeGpu CudnnBeforeGpu "cuDNN"
         "cuDNN {found} is older than {gpus}.\ncuDNN:\t{found} in {path}\nhas code:\tup to compute capability {newest}, in its build for CUDA {cuda_major}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "build with a cuDNN that knows that GPU; whether this one works there is in no document";
+        "build with a cuDNN that supports that GPU; it is not documented whether this one works there";
     FleetCannotTell FleetCannotTell "fleet"
-        "whether this build serves the whole fleet cannot be told here.\n{open}"
-        "`cargo cudaguard build` reads the linked file, and judges that";
+        "it is unknown whether this build supports the whole fleet.\n{open}"
+        "build with `cargo cudaguard build`, which reads the linked file";
     Unguarded Unguarded "{component}"
         "{component} is built without the guard: {why}"
-        "where the target lacks a C compiler, install one or name it in CC; targets without ELF or a C library cannot be guarded";
+        "if a C compiler for the target is missing, install one or set CC; targets without ELF or a C library cannot be guarded";
     NoSuchPackage NoSuchPackage "{package}"
-        "the policy names a package {package}, which this workspace does not have.\nfile:\t{policy}:{line}"
+        "the policy has a table for the package {package}, which is not in this workspace.\nfile:\t{policy}:{line}"
         "correct the name in package.{package}, or remove the table";
     NoSuchPackageMeant NoSuchPackage "{package}"
-        "the policy names a package {package}, which this workspace does not have.\nfile:\t{policy}:{line}"
-        "did you mean package.{meant}? Else remove the table";
+        "the policy has a table for the package {package}, which is not in this workspace.\nfile:\t{policy}:{line}"
+        "did you mean package.{meant}? If not, remove the table";
     NotAsRecorded NotAsRecorded "{file}"
         "{file} is built with CUDA {built_cuda}, but linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
-        "link the libcudart of CUDA {built_major}: see -L in the build script, and LIBRARY_PATH";
+        "link the libcudart of CUDA {built_major}: check -L in the build script, and LIBRARY_PATH";
     NotAsRecordedCMake NotAsRecorded "{file}"
         "{file} is built with CUDA {built_cuda}, but linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
-        "link CUDA::cudart of the toolkit that compiles: configure an empty build folder with its root as -DCUDAToolkit_ROOT";
+        "link CUDA::cudart of the toolkit that compiles: configure an empty build directory with its root as -DCUDAToolkit_ROOT";
     NotAsRecordedOptions NotAsRecorded "{file}"
         "{file} is built with CUDA {built_cuda}, but linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
-        "link the libcudart of the toolkit that compiles, and name that one with --nvcc or --toolkit";
+        "link the libcudart of the toolkit that compiles, and pass that toolkit with --nvcc or --toolkit";
     NotAsRecordedLinkage NotAsRecorded "{file}"
         "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
-        "correct [cudnn] linkage, or what the build script links";
+        "correct [cudnn] linkage, or the libraries that the build script links";
     NotAsRecordedLinkageCMake NotAsRecorded "{file}"
         "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
-        "correct [cudnn] linkage, or what target_link_libraries names";
+        "correct [cudnn] linkage, or target_link_libraries";
     NotAsRecordedLinkageOptions NotAsRecorded "{file}"
         "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
-        "correct [cudnn] linkage, or what is linked";
+        "correct [cudnn] linkage, or the linked libraries";
     NotAsRecordedHeaders NotAsRecorded "{file}"
         "the headers found are from cuDNN {built}, but {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
-        "make headers and library come from one package: set CUDNN_PATH to its root";
+        "use headers and library of one package: set CUDNN_PATH to its root";
     NotAsRecordedHeadersCMake NotAsRecorded "{file}"
         "the headers found are from cuDNN {built}, but {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
-        "make headers and library come from one package: let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name the library's own";
+        "use headers and library of one package: set the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, to those of the library";
     NotAsRecordedHeadersOptions NotAsRecorded "{file}"
         "the headers found are from cuDNN {built}, but {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
-        "make headers and library come from one package: what --include names, and what is linked";
+        "use headers and library of one package: set --include to the headers of the linked library";
     OwnKernelsUnknown OwnKernelsUnknown "{file}"
-        "cannot tell which kernels in {file} are this package's: none was compared with [gpu] archs.\nkernels:\t{kernels}\nbuilt for:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
-        "make the build script keep in OUT_DIR what nvcc made; where the package has no kernels of its own, [gpu] fleet says what the whole file must run on";
+        "it is unknown which kernels in {file} belong to this package: [gpu] archs was not checked.\nkernels:\t{kernels}\nbuilt for:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
+        "make the build script keep nvcc's output in OUT_DIR; if the package has no own kernels, use [gpu] fleet, which is about the whole file";
     OtherToolkitUsed OtherToolkitUsed "{file}"
-        "{file} holds code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
-        "let PATH and CUDA_HOME name the toolkit that the build script calls; where objects of an earlier build were kept, run cargo clean and build again";
+        "{file} contains code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "set PATH and CUDA_HOME to the toolkit that the build script calls; if objects of an earlier build were kept, run cargo clean and build again";
     OtherToolkitUsedCMake OtherToolkitUsed "{file}"
-        "{file} holds code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
-        "configure an empty build folder with the toolkit that made the kernels: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or build all objects again";
+        "{file} contains code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "configure an empty build directory with the toolkit that compiled the kernels: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or build all objects again";
     OtherToolkitUsedOptions OtherToolkitUsed "{file}"
-        "{file} holds code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
-        "let --nvcc or --toolkit name the toolkit that made the kernels; or build all objects again";
+        "{file} contains code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "set --nvcc or --toolkit to the toolkit that compiled the kernels; or build all objects again";
     OtherToolkitUsedBesides OtherToolkitUsed "{file}"
-        "{file} also holds kernels from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
-        "build that library with the toolkit in use; where it is meant to be of another, allow it with a reason";
+        "{file} also contains kernels from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "build that library with the toolkit in use; if another is intended, allow it with a reason";
     CudartOfOtherToolkit CudartOfOtherToolkit "{file}"
-        "{file} holds kernels from CUDA {built}, but the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
-        "link the libcudart_static.a of the toolkit that compiled the kernels: see -L in the build script, and LIBRARY_PATH";
+        "{file} contains kernels from CUDA {built}, but its cudart is from CUDA {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "link the libcudart_static.a of the toolkit that compiled the kernels: check -L in the build script, and LIBRARY_PATH";
     CudartOfOtherToolkitCMake CudartOfOtherToolkit "{file}"
-        "{file} holds kernels from CUDA {built}, but the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
-        "let nvcc and cudart come from one toolkit: configure an empty build folder with one -DCMAKE_CUDA_COMPILER and -DCUDAToolkit_ROOT, or build the library with the other kernels anew";
+        "{file} contains kernels from CUDA {built}, but its cudart is from CUDA {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "use nvcc and cudart of one toolkit: configure an empty build directory with one -DCMAKE_CUDA_COMPILER and -DCUDAToolkit_ROOT, or rebuild the library with the other kernels";
     CudartOfOtherToolkitOptions CudartOfOtherToolkit "{file}"
-        "{file} holds kernels from CUDA {built}, but the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
-        "link the libcudart of the toolkit that compiled the kernels, or build the library with the other kernels anew";
+        "{file} contains kernels from CUDA {built}, but its cudart is from CUDA {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "link the libcudart of the toolkit that compiled the kernels, or rebuild the library with the other kernels";
     CudnnHeadersUnknown CudnnHeadersUnknown "{file}"
-        "{file} is linked to {library}, but nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
-        "set CUDNN_INCLUDE_DIR to the folder of the headers that the build script names with -I";
+        "{file} is linked to {library}, but it is unknown which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, from {path}\nuses:\t{symbol}, added in cuDNN {min}"
+        "set CUDNN_INCLUDE_DIR to the directory of the headers that the build script passes with -I";
     CudnnHeadersUnknownNothing CudnnHeadersUnknown "{file}"
-        "{file} is linked to {library}, but nobody can tell from which release: any cuDNN will be accepted where it runs.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
-        "set CUDNN_INCLUDE_DIR to the folder of the headers that the build script names with -I";
+        "{file} is linked to {library} of an unknown release: the guard will accept any cuDNN.\nrecorded:\tcuDNN {found}, from {path}\nuses:\t{symbol}, added in cuDNN {min}"
+        "set CUDNN_INCLUDE_DIR to the directory of the headers that the build script passes with -I";
     CudnnHeadersUnknownCMake CudnnHeadersUnknown "{file}"
-        "{file} is linked to {library}, but nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
-        "name the folder of the headers to cudaguard_embed with CUDNN_INCLUDE_DIR, or to the target with target_include_directories";
+        "{file} is linked to {library}, but it is unknown which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, from {path}\nuses:\t{symbol}, added in cuDNN {min}"
+        "pass the directory of the headers to cudaguard_embed with CUDNN_INCLUDE_DIR, or to the target with target_include_directories";
     CudnnHeadersUnknownOptions CudnnHeadersUnknown "{file}"
-        "{file} is linked to {library}, but nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
-        "name the folder of the headers with --include";
+        "{file} is linked to {library}, but it is unknown which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, from {path}\nuses:\t{symbol}, added in cuDNN {min}"
+        "pass the directory of the headers with --include";
     TorchWithoutCuda TorchWithoutCuda "{file}"
         "{file} needs {library}, but nothing that it loads needs libtorch_cuda: its PyTorch code runs on the CPU only.\nhas CUDA:\t{path}"
         "keep the library: in the build script of the program, print cargo:rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda";
@@ -678,72 +678,72 @@ words! {
         "keep the library: add -Wl,--no-as-needed -ltorch_cuda to the linker's options";
     CrateForOtherCuda CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
-        "{crate} knows no CUDA {toolkit_cuda}: update it ({named_in})";
+        "update {crate} ({named_in}): it has no bindings for CUDA {toolkit_cuda}";
     CrateForOtherCudaUnset CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "unset {variable}, or set it to {value}";
     CrateForOtherCudaFeature CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
-        "{named_in}: take the feature {feature} instead of {now}; or set {variable}={value}";
+        "{named_in}: use the feature {feature} instead of {now}; or set {variable}={value}";
     CrateForOtherCudaSet CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
-        "set {variable}={value}; {now} is asked for by {named_in}";
+        "set {variable}={value}, which overrides {now} of {named_in}";
     CrateForOtherCudaPath CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
-        "put the bin folder of the toolkit in use first in PATH";
+        "put the bin directory of the toolkit in use first in PATH";
     CrateForOtherCudaPathOrSet CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
-        "put the bin folder of the toolkit in use first in PATH, or set {variable}={value}";
+        "put the bin directory of the toolkit in use first in PATH, or set {variable}={value}";
     CrateForOtherCudnn CrateForOtherCudnn "{crate}"
         "{crate} has bindings for cuDNN {level}, but the cuDNN in use is {found}.\ncrate:\t{way}\nlevel:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
-        "install cuDNN {built_major} and set CUDNN_PATH to its root[, or take bindings for cuDNN {major} in {named_in}]";
+        "install cuDNN {built_major} and set CUDNN_PATH to its root[, or select bindings for cuDNN {major} in {named_in}]";
     CrateForOtherCudnnSymbol CrateForOtherCudnn "{crate}"
         "{crate} looks up {code} when it opens cuDNN, but cuDNN {found} does not have it.\ncrate:\t{way}\nlevel:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
-        "use a newer cuDNN (9.15 has it), or a cudarc from 0.19.5 on, which looks up what is called";
+        "use a newer cuDNN (9.15 has it), or cudarc 0.19.5 or newer, which looks up only the functions that are called";
     CratesDisagree CratesDisagree "{library}"
-        "{crate} is for {library} {major}, {other} for {library} {other_major}, and both are in one program.\ncrate:\t{way}\nlevel:\t{level} ({by})\nuses:\t{uses}\nand:\t{other_way}\nlevel:\t{other_level} ({other_by})\nuses:\t{other_uses}"
-        "give both one level: {crate} is named in {named_in}, {other} in {other_named_in}";
+        "one program contains {crate} for {library} {major} and {other} for {library} {other_major}.\ncrate:\t{way}\nlevel:\t{level} ({by})\nuses:\t{uses}\nand:\t{other_way}\nlevel:\t{other_level} ({other_by})\nuses:\t{other_uses}"
+        "select one level for both: {crate} in {named_in}, {other} in {other_named_in}";
     CrateRaisesDriver CrateRaisesDriver "{crate}"
         "{crate} would panic on the oldest driver of the fleet: it looks up {code} when it opens libcuda.\ncrate:\t{way}\nlevel:\t{level} ({by})\nneeds:\ta driver that supports CUDA {needs_cuda}\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
-        "ask for a newer driver in [driver] fleet";
+        "raise [driver] fleet to a newer driver";
     CrateRaisesDriverLevel CrateRaisesDriver "{crate}"
         "{crate} would panic on the oldest driver of the fleet: it looks up {code} when it opens libcuda.\ncrate:\t{way}\nlevel:\t{level} ({by})\nneeds:\ta driver that supports CUDA {needs_cuda}\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
-        "set {variable}={value}[ ({named_in}: or take the feature {feature})]; cudarc from 0.19.5 on looks up only what is called";
+        "set {variable}={value}[ ({named_in}: or use the feature {feature})]; cudarc 0.19.5 and newer look up only the functions that are called";
     CrateToolkitMixed CrateToolkitMixed "{crate}"
         "{crate} compiles with CUDA {nvcc_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ntoolkit:\t{toolkit}"
-        "{package} looks for nvcc in another order: let NVCC, PATH and CUDA_HOME name one toolkit";
+        "set NVCC, PATH and CUDA_HOME to one toolkit: {package} searches for nvcc in another order";
     CrateToolkitMixedHeaders CrateToolkitMixed "{crate}"
         "{crate} runs nvcc from CUDA {nvcc_cuda} with headers from CUDA {headers_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
-        "set CUDA_PATH={root}, or put the other toolkit's bin folder first in PATH";
+        "set CUDA_PATH={root}, or put the bin directory of the other toolkit first in PATH";
     CrateToolkitMixedNoVariable CrateToolkitMixed "{crate}"
         "{crate} runs nvcc from CUDA {nvcc_cuda} with headers from CUDA {headers_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
-        "set CUDA_PATH={root}: no variable that it reads names a toolkit";
+        "set CUDA_PATH={root}: no variable that the crate reads names a toolkit";
     CrateStale CrateStale "{crate}"
-        "{crate} was built for {was}, and cargo uses that build again.\ncrate:\t{way}\nnow:\t{now}\nreruns on:\t{variable}"
-        "cargo clean -p {package}@{value}[ --{profile}], then build again";
+        "{crate} was built for {was}, and cargo reuses that build.\ncrate:\t{way}\nnow:\t{now}\nrebuilt on:\t{variable}"
+        "run `cargo clean -p {package}@{value}[ --{profile}]` and build again";
     CrateArchOutsideFleet CrateArchOutsideFleet "{crate}"
         "{variable}={value} leaves {gpus} of the fleet without kernels.\ncrate:\t{way}\nmakes:\t{targets} ({variable}={value})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "{package} compiles for one arch: build once for each generation of the fleet, with its own {variable}";
+        "build once for each generation of the fleet, each with another {variable}: {package} compiles for one arch";
     CrateArchOutsideFleetSpecific CrateArchOutsideFleet "{crate}"
-        "{variable}={value} leaves {gpus} of the fleet without kernels.\ncrate:\t{way}\nmakes:\t{targets}, which runs on that GPU alone ({variable}={value})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
-        "{package} compiles for one arch: build once for each generation of the fleet, with its own {variable}";
+        "{variable}={value} leaves {gpus} of the fleet without kernels.\ncrate:\t{way}\nmakes:\t{targets}, which runs on that GPU only ({variable}={value})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "build once for each generation of the fleet, each with another {variable}: {package} compiles for one arch";
     CrateArchSpecific CrateArchSpecific "{crate}"
-        "{crate} turns {variable}={value} into {targets}.\ncrate:\t{way}\nserves:\tGPUs of compute capability {gpu} and no others"
-        "leave it where the program runs on that GPU only; otherwise build for an older {variable} as well";
+        "{crate} compiles {variable}={value} as {targets}.\ncrate:\t{way}\nruns on:\tGPUs of compute capability {gpu} and no others"
+        "if the program runs on other GPUs too, build for an older {variable} as well";
     CrateArchSpecificFamily CrateArchSpecific "{crate}"
-        "{crate} turns {variable}={value} into {targets}.\ncrate:\t{way}\nserves:\tthe family of compute capability {gpu} and no others"
-        "leave it where the program runs on that GPU only; otherwise build for an older {variable} as well";
+        "{crate} compiles {variable}={value} as {targets}.\ncrate:\t{way}\nruns on:\tthe family of compute capability {gpu} and no others"
+        "if the program runs on other GPUs too, build for an older {variable} as well";
     BuilderGpuDecides BuilderGpuDecides "{crate}"
-        "{crate} compiles for the GPU of this machine, which leaves {gpus} of the fleet without kernels.\ncrate:\t{way}\nhere:\t{here}, hence {targets} (nvidia-smi)\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "{crate} compiles for the GPU of this machine, which leaves {gpus} of the fleet without kernels.\ncrate:\t{way}\nhere:\t{here}, so it compiles {targets} (nvidia-smi)\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "set {variable}, and build once for each generation of the fleet";
     CrateStops CrateStops "{crate}"
-        "{crate} has no bindings for CUDA {found_cuda}, and its build script stops.\ncrate:\t{way}\nasked:\t{found_cuda} ({by})\nnewest:\tCUDA {newest}"
-        "`cargo update -p {package}`, or set {variable}={value}: bindings for an older release of one major work";
+        "{crate} has no bindings for CUDA {found_cuda}, and its build script fails.\ncrate:\t{way}\nrequested:\t{found_cuda} ({by})\nnewest:\tCUDA {newest}"
+        "run `cargo update -p {package}`, or set {variable}={value}: bindings for an older release of the same major work";
     CrateStopsNoCompiler CrateStops "{crate}"
-        "{crate} asks nvcc for the release, and there is none in PATH.\ncrate:\t{way}\ntoolkit:\t{toolkit}"
+        "{crate} reads the release from nvcc, and PATH contains no nvcc.\ncrate:\t{way}\ntoolkit:\t{toolkit}"
         "add {root}/bin to PATH, or set CUDARC_CUDA_VERSION";
     CrateStopsNoCompilerAtAll CrateStops "{crate}"
-        "{crate} asks nvcc for the release, and there is none in PATH.\ncrate:\t{way}"
+        "{crate} reads the release from nvcc, and PATH contains no nvcc.\ncrate:\t{way}"
         "install a toolkit, or set CUDARC_CUDA_VERSION";
     CrateStopsNoHeaders CrateStops "{crate}"
         "{crate} needs the headers of CUDA {min} or newer, and its build script finds none and stops.\ncrate:\t{way}\nfound:\t{found_cuda} ({by})\nlooks in:\t{places}\ntoolkit:\t{toolkit}"
@@ -752,17 +752,17 @@ words! {
         "the build script of {package} compiles for the GPU that nvidia-smi reports, and stops: {why}.\ncrate:\t{way}"
         "set {variable} to the compute capability of the GPUs that run the program, for example {variable}=90";
     CrateStopsNoLibraries CrateStops "{crate}"
-        "{crate} finds no CUDA where it looks, and its build script stops.\ncrate:\t{way}\nlooks in:\t{places}\ntoolkit:\t{toolkit}"
+        "{crate} finds no CUDA toolkit, and its build script fails.\ncrate:\t{way}\nsearched:\t{places}\ntoolkit:\t{toolkit}"
         "set CUDA_LIBRARY_PATH={root}";
     CrateStopsNoLibrariesAtAll CrateStops "{crate}"
-        "{crate} finds no CUDA where it looks, and its build script stops.\ncrate:\t{way}\nlooks in:\t{places}\ntoolkit:\t{toolkit}"
-        "install a toolkit, and name its root in CUDA_LIBRARY_PATH";
+        "{crate} finds no CUDA toolkit, and its build script fails.\ncrate:\t{way}\nsearched:\t{places}\ntoolkit:\t{toolkit}"
+        "install a toolkit, and set CUDA_LIBRARY_PATH to its root";
     CrateStopsUnknownCudnn CrateStops "{crate}"
-        "{crate} has no bindings for cuDNN {found}, and its build script stops.\ncrate:\t{way}\nheader:\t{path}\nhas:\t{levels}"
-        "in {named_in} name the bindings (feature cudnn-…) instead of asking the headers; those of one major fit";
+        "{crate} has no bindings for cuDNN {found}, and its build script fails.\ncrate:\t{way}\nheader:\t{path}\nhas:\t{levels}"
+        "in {named_in} select the bindings with a feature (cudnn-…), not by the headers; bindings of the same major fit";
     GuardNotLinked GuardNotLinked "{file}"
-        "{file} is linked without its guard: {why}.\nfile:\t{path}\nguard:\tof {component}"
-        "see whether a linker script or a step after linking discards .note.cudaguard (strip --remove-section, objcopy); cudaguard_embed is for the target that makes this file";
+        "{file} is linked without its guard: {why}.\nfile:\t{path}\nguard:\t{component}"
+        "check whether a linker script or a step after linking discards .note.cudaguard (strip --remove-section, objcopy), and whether cudaguard_embed names the target of this file";
     CudnnOtherMajor CudnnOtherMajor "cuDNN"
         "cuDNN[ {found}] is another major version than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found";
@@ -771,28 +771,28 @@ words! {
         "{cure}; or rebuild the program against cuDNN {major}";
     CudnnOlder CudnnOlder "cuDNN"
         "cuDNN {found} is older than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}";
+        "update it, or put a directory with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}";
     CudnnOlderPatch CudnnOlderPatch "cuDNN"
         "cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}";
+        "update it, or put a directory with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}";
     CudnnInnerMissing CudnnInnerMissing "cuDNN"
         "cuDNN lacks {library}: calls that need it fail\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "reinstall cuDNN whole from one package";
+        "reinstall cuDNN completely from one package";
     CudnnInnerMissingNeeded CudnnInnerMissing "cuDNN"
         "cuDNN lacks {library}: the first call would abort\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "reinstall cuDNN whole from one package";
+        "reinstall cuDNN completely from one package";
     CudnnAbsent CudnnAbsent "cuDNN"
-        "no cuDNN was found: no folder that the loader looks into has {library}\nbuilt with: cuDNN {built} ({component})"
-        "install cuDNN {min} or newer, or name its folder in LD_LIBRARY_PATH";
+        "no cuDNN was found: no directory that the loader searches contains {library}\nbuilt with: cuDNN {built} ({component})"
+        "install cuDNN {min} or newer, or add its directory to LD_LIBRARY_PATH";
     CudnnAbsentLinked CudnnAbsent "cuDNN"
         "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}"
         "{cure}";
     CudnnInnerMixed CudnnInnerMixed "cuDNN"
         "cuDNN is mixed: {library} is {part}, the rest {found}\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one package";
+        "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN completely from one package";
     CudnnInnerMixedLoader CudnnInnerMixed "cuDNN"
         "cuDNN is mixed: its loader library is {loader}, the rest {found}\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "reinstall cuDNN whole from one package";
+        "reinstall cuDNN completely from one package";
     CudnnOtherCuda CudnnOtherCuda "cuDNN"
         "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "put a cuDNN for CUDA {built_cuda} first in LD_LIBRARY_PATH";
@@ -801,43 +801,43 @@ words! {
         "{cure}";
     LibraryAbsentInterpreter LibraryAbsent "{library}"
         "the loader that {file} names cannot start it\n{why}"
-        "the program is built for another kind of system (glibc where there is musl, or for other folders, as on NixOS)";
+        "the program is built for another kind of system (glibc where there is musl, or for other directories, as on NixOS)";
     LibraryAbsentMusl LibraryAbsent "{library}"
         "the loader that {file} names cannot start it\n{why}"
         "it is built for musl: install musl, or use the build for glibc";
     WrongMachine WrongMachine "{file}"
-        "{file} is for {processor}, and {place} is {machine}"
+        "{file} is for {processor}, but {place} is {machine}"
         "use the build for {machine}";
     WrongMachineElsewhere WrongMachine "{library}"
-        "{library} is there for another machine only\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}\nfound:\t{path}, which {why}"
+        "{library} was found for another processor only\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}\nfound:\t{path}, which {why}"
         "{cure}";
     LibraryDamaged LibraryDamaged "{library}"
-        "the loader would take {path} and die of it: {why}\nneeded by:\t{needed_by}\npicked by:\t{picked_by}"
+        "the loader would pick {path} and fail: {why}\nneeded by:\t{needed_by}\npicked by:\t{picked_by}"
         "reinstall the package that the file belongs to, or remove the file";
     LibraryTooOld LibraryTooOld "{path}"
         "version `{value}` is not in {path}: the loader would stop the program\nneeded by:\t{needed_by}"
         "run it on a system as new as the one it was built on, or build it on the older one";
     LibraryLacksSymbol LibraryLacksSymbol "{symbol}"
         "{library} lacks {symbols}: the loader would stop the program[ when it first calls {later}]\nneeded by:\t{needed_by}\nfound:\t{path}, picked by: {picked_by}"
-        "use the {library} that the program was linked with, or a newer one; or rebuild against the one that is there";
+        "use the {library} that the program was linked with, or a newer one; or rebuild against the installed one";
     LibraryLacksSymbolBefore LibraryLacksSymbol "{symbol}"
         "{library} lacks {symbols}: the loader would stop the program[ when it first calls {later}]\nneeded by:\t{needed_by}\nfound:\t{path}, picked by: {picked_by}\nfirst in:\t{library} {first}"
-        "use {library} {first} or newer; or rebuild against the one that is there";
+        "use {library} {first} or newer; or rebuild against the installed one";
     LibraryLacksSymbolOutside LibraryLacksSymbol "{symbol}"
         "{library} lacks {symbols}: the loader would stop the program[ when it first calls {later}]\nneeded by:\t{needed_by}\nfound:\t{path}, picked by: {picked_by}\nfirst in:\t{library} {first} up to {last}"
-        "use {library} {first} up to {last}; or rebuild against the one that is there";
+        "use {library} {first} up to {last}; or rebuild against the installed one";
     LibraryLacksSymbolAfter LibraryLacksSymbol "{symbol}"
         "{library} lacks {symbols}: the loader would stop the program[ when it first calls {later}]\nneeded by:\t{needed_by}\nfound:\t{path}, picked by: {picked_by}\nlast in:\t{library} {last}"
-        "use {library} {last} or older; or rebuild against the one that is there";
+        "use {library} {last} or older; or rebuild against the installed one";
     LibraryLacksSymbolNowhere LibraryLacksSymbol "{symbol}"
         "no library has {symbols}: the loader would stop the program[ when it first calls {later}]\nneeded by:\t{needed_by}\nfound:\t{path}, picked by: {picked_by}"
         "one of the libraries is of another release than the program was linked with: use that one, or rebuild the program";
     LibraryLacksSymbolUnversioned LibraryLacksSymbol "{symbol}"
-        "{library} has no versions, and {symbols} is asked of it in version {value}: the loader would stop the program\nneeded by:\t{needed_by}\nfound:\t{path}, picked by: {picked_by}"
+        "{library} has no versions, and the program needs {symbols} in version {value}: the loader would stop it\nneeded by:\t{needed_by}\nfound:\t{path}, picked by: {picked_by}"
         "use the {library} that the program was linked with";
     LibraryLacksSymbolOnMachine LibraryLacksSymbol "{symbol}"
         "{library} {found} lacks {symbols}, which {file} binds: the loader would stop the program\nfound:\t{path}\nfirst in:\t{library} {first}"
-        "use {library} {first} or newer; or rebuild against the one that is there";
+        "use {library} {first} or newer; or rebuild against the installed one";
     LibraryLacksSymbolEmptySlot LibraryLacksSymbol "library"
         "{component} uses {symbol}, which no library has\nfound:      {path}\nfirst in:   {library} {min}"
         "update the library, or rebuild";
@@ -864,196 +864,196 @@ words! {
         "rebuild it with {archs} added";
     NoCodeForGpuNoLongerMade NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} no longer makes that";
+        "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} no longer supports that";
     NoCodeForGpuNotYetMade NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild it with {archs} added and CUDA {made_from} or newer; or with PTX of an older arch added";
     DriverMismatch DriverMismatch "driver"
-        "libcuda and the kernel module do not belong together (803)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
-        "reboot after a driver update; in a container, remove the libcuda that it brought along[: {libcuda}]";
+        "libcuda and the kernel module are from different releases (803)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "reboot after a driver update; in a container, remove the libcuda of the image[: {libcuda}]";
     ForwardCompatUnsupported ForwardCompatUnsupported "driver"
         "cuda-compat does not work with this GPU (804)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
-        "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES";
+        "remove the directory of cuda-compat[ ({libcuda})] from LD_LIBRARY_PATH and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES";
     StubDriver StubDriver "driver"
         "the libcuda found is the stub, which is for linking only (34)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
-        "take the stubs folder[, where {libcuda} lies,] out of LD_LIBRARY_PATH and of RPATH";
+        "remove the stubs directory[ ({libcuda})] from LD_LIBRARY_PATH and RPATH";
     DriverMissing DriverMissing "driver"
         "there is no libcuda.so.1, and {component} requires a GPU"
         "install the NVIDIA driver; start a container with its GPUs (--gpus all)";
     JitDisabled JitDisabled "driver"
-        "CUDA_DISABLE_PTX_JIT=1 forbids what compute capability {gpus} needs: {code}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "CUDA_DISABLE_PTX_JIT=1 disables what compute capability {gpus} needs: {code}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_DISABLE_PTX_JIT; or rebuild with {archs} added";
     JitMissing JitMissing "driver"
         "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221)\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added";
+        "install the complete driver; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added";
     JitMissingAnybody JitMissing "driver"
         "libcuda would not find libnvidia-ptxjitcompiler.so.1: programs that need PTX fail\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "install the driver whole (on Debian, libnvidia-ptxjitcompiler1); start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility";
+        "install the complete driver (on Debian, libnvidia-ptxjitcompiler1); start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility";
     GpuMissing GpuMissing "driver"
         "there is no GPU, and {component} requires one\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with its GPUs (--gpus all)";
+        "check nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with its GPUs (--gpus all)";
     PartialCode PartialCode "driver"
         "only part of the code in {component} is for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "rebuild all of it with {archs} added, or drop gpu.partial from cudaguard.toml";
+        "rebuild all of it with {archs} added, or remove gpu.partial from cudaguard.toml";
     NoGpuForAll NoGpuForAll "driver"
         "no GPU can run both {component} and {other}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "rebuild both for one of {archs}";
     CudnnTooNewForGpu CudnnTooNewForGpu "driver"
         "cuDNN {found} no longer works on compute capability {gpus}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "run it on a newer GPU, or with a cuDNN from {min} on and older than {dropped_in}, if there is one";
+        "run it on a newer GPU, or with cuDNN {min} or newer, but older than {dropped_in}, if there is one";
     CudartOlder CudartOlder "cudart"
-        "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\nfound:      {path}"
-        "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
+        "{library} is from CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\nfound:      {path}"
+        "put a directory with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
     JitForced JitForced "driver"
-        "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 allows nothing else\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 disables its machine code\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT";
     CudnnNeedsNewerDriver CudnnNeedsNewerDriver "driver"
         "cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "put a cuDNN for CUDA[ {cuda_major}] first in LD_LIBRARY_PATH; or update the driver";
     GpuNotForDriver GpuNotForDriver "driver"
-        "the driver no longer drives compute capability {gpus}: branch {branch} was the last\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "use a driver of branch {branch} or older for it; or another GPU";
+        "the driver no longer supports compute capability {gpus}: the last branch that did is {branch}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "use a driver of branch {branch} or older, or another GPU";
     GpuNotForDriverYet GpuNotForDriver "driver"
-        "the driver does not drive compute capability {gpus} yet: the first that does supports CUDA {needs_cuda}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "update the driver[ to {needs_release} or newer]; or take another GPU";
+        "the driver does not support compute capability {gpus} yet: it needs one that supports CUDA {needs_cuda}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "update the driver[ to {needs_release} or newer]; or use another GPU";
     GpuUndriven GpuUndriven "driver"
         "there is an NVIDIA GPU, but neither its kernel module nor libcuda was found\non the bus: {devices}"
         "install the NVIDIA driver, or load its module (modprobe nvidia); in a container, start it with its GPUs (--gpus all)";
     GpuUndrivenNoLibrary GpuUndriven "driver"
-        "there is an NVIDIA GPU with its kernel module, but no libcuda.so.1 where the loader looks\non the bus: {devices}"
+        "there is an NVIDIA GPU with its kernel module, but the loader finds no libcuda.so.1\non the bus: {devices}"
         "install the driver's libraries of the same release; in a container, start it with its GPUs (--gpus all)";
     GpuUndrivenNoModule GpuUndriven "driver"
         "there is an NVIDIA GPU and a libcuda, but the kernel module is not loaded\non the bus: {devices}"
         "load the module (modprobe nvidia), or install the NVIDIA driver; in a container, start it with its GPUs (--gpus all)";
     DeviceDenied DeviceDenied "driver"
         "this user may not open {devices}"
-        "see their owner and mode (ls -l {devices}): most often the user is not in the group video";
+        "check their owner and mode (ls -l {devices}): most often the user is not in the group video";
     CompatOutdated CompatOutdated "driver"
         "cuda-compat is no newer than the driver\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH: the driver itself now does all that it did";
+        "remove the directory of cuda-compat[ ({libcuda})] from LD_LIBRARY_PATH: the driver supports the same CUDA version itself";
     WslShadowed WslShadowed "driver"
-        "a Linux driver's libcuda stands before the one that Windows brings\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "remove the NVIDIA driver's packages inside WSL: Windows' own driver serves it, in /usr/lib/wsl/lib";
+        "the loader finds the libcuda of a Linux driver before that of Windows\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "remove the packages of the NVIDIA driver inside WSL: WSL uses the driver of Windows, in /usr/lib/wsl/lib";
     DriverNotWorking DriverNotWorking "driver"
-        "cuInit answers {answer}: no program can use a GPU here\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm";
+        "cuInit returns {answer}: no program can use a GPU here\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "check nvidia-smi and the kernel log (dmesg | grep -i nvrm)";
     DriverNotWorkingNotReady DriverNotWorking "driver"
-        "cuInit answers {answer}: the system is not ready, and no program can use a GPU here\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "start the fabric manager (systemctl status nvidia-fabricmanager), and see nvidia-smi -q for its state";
+        "cuInit returns {answer}: the system is not ready, and no program can use a GPU here\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "start the fabric manager (systemctl status nvidia-fabricmanager), and check its state with nvidia-smi -q";
     DriverNotWorkingNoGpu DriverNotWorking "driver"
-        "this machine has an NVIDIA GPU, but the driver shows none (cuInit answers 100)\non the bus: {devices}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "in a container, start it with its GPUs (--gpus all); on a host, create the device files (nvidia-modprobe -c 0 -u), and read dmesg | grep -i nvrm";
+        "this machine has an NVIDIA GPU, but the driver shows none (cuInit returns 100)\non the bus: {devices}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "in a container, start it with its GPUs (--gpus all); on a host, create the device files (nvidia-modprobe -c 0 -u), and check the kernel log (dmesg | grep -i nvrm)";
     DriverNotWorkingClosedModule DriverNotWorking "driver"
-        "this GPU needs the open kernel modules, but the proprietary kernel module is loaded (cuInit answers 100)\non the bus: {devices}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "this GPU needs the open kernel modules, but the proprietary kernel module is loaded (cuInit returns 100)\non the bus: {devices}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "install the open kernel modules of this driver: nvidia-driver-<release>-open on Ubuntu, nvidia-open on other systems; then reboot";
     GpusHidden GpusHidden "driver"
         "no GPU is visible: CUDA_VISIBLE_DEVICES is set to \"{value}\""
         "unset CUDA_VISIBLE_DEVICES, or name GPUs that exist: by number, or by UUID as nvidia-smi -L lists it";
     CudnnCannotTell CudnnCannotTell "cuDNN"
-        "cannot tell which cuDNN this is\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every candidate";
+        "the version of this cuDNN is unknown\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
+        "check that cuDNN's inner libraries are next to it: `cargo cudaguard doctor` lists all candidates";
     CudnnCannotTellNotLoaded CudnnCannotTell "cuDNN"
-        "cannot tell which cuDNN {component} would get\nbuilt with: cuDNN {built} ({component})"
-        "see that cuDNN {min} or newer is installed: `cargo cudaguard doctor` lists every candidate";
+        "it is unknown which cuDNN {component} would load\nbuilt with: cuDNN {built} ({component})"
+        "check that cuDNN {min} or newer is installed: `cargo cudaguard doctor` lists all candidates";
     NoteNewer NoteNewer "manifest"
-        "the manifest of {component} is newer than this cudaguard: what this one knows of it was judged"
+        "the manifest of {component} is newer than this cudaguard: only the parts that this one knows were checked"
         "update cudaguard";
     NoteNewerRows NoteNewer "manifest"
-        "the manifest of {component} asks for what this cudaguard does not know: rows of kind {kinds}"
+        "the manifest of {component} has requirements that this cudaguard does not know: rows of kind {kinds}"
         "update cudaguard";
     NoteDamaged NoteDamaged "manifest"
-        "a manifest in {file} is damaged: it was not judged\nbecause:    {why}"
+        "a manifest in {file} is damaged: it was ignored\nbecause:    {why}"
         "rebuild {file}: something wrote into it after it was linked";
     NoteDamagedNotFound NoteDamaged "manifest"
         "{file} has a guard and no manifest: it was not checked"
         "rebuild {file}, and keep its notes: a tool removed the manifest after it was linked";
     NothingToSee NothingToSee "driver"
-        "no GPU is visible: nothing to judge"
+        "no GPU is visible: nothing to check"
         "";
     DriverCannotTell DriverCannotTell "driver"
-        "cannot tell whether driver and GPU fit: some facts are missing\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
-        "`cargo cudaguard doctor` says what is missing";
+        "it is unknown whether driver and GPU fit: some facts are missing\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "run `cargo cudaguard doctor` to list the missing facts";
     DriverCannotTellAnswer DriverCannotTell "driver"
-        "cannot tell whether driver and GPU fit: cuInit answers {answer}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
-        "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm";
+        "it is unknown whether driver and GPU fit: cuInit returns {answer}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "check nvidia-smi and the kernel log (dmesg | grep -i nvrm)";
     DriverCannotTellNotLoaded DriverCannotTell "driver"
-        "cannot tell whether driver and GPU fit: libcuda.so.1 is there, and cannot be loaded: {why}\nGPUs:       compute capability {gpus}"
-        "`cargo cudaguard doctor` says what is missing";
+        "it is unknown whether driver and GPU fit: libcuda.so.1 cannot be loaded: {why}\nGPUs:       compute capability {gpus}"
+        "run `cargo cudaguard doctor` to list the missing facts";
     DriverCannotTellUnsure DriverCannotTell "driver"
-        "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "it is unknown whether {code} loads on this driver: nvcc {nvcc_major} compiled it, and NVIDIA guarantees that from driver {needs_release} on\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA {cuda_major}]";
     DriverCannotTellNewerPtx DriverCannotTell "driver"
-        "cannot tell whether this driver compiles {code}: both are newer than the guard\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "it is unknown whether this driver compiles {code}: both are newer than the guard\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild it with {archs} added";
     DriverCannotTellForced DriverCannotTell "driver"
-        "cannot tell whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: not all in {component} is known to have PTX\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "it is unknown whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: not all in {component} is known to have PTX\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT";
     DriverCannotTellNotNamed DriverCannotTell "driver"
-        "cannot tell whether driver and GPU fit: not known is {missing}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
-        "name it by --driver, --kernel and --gpu, or in a host file: `cargo cudaguard probe --json` on such a machine writes one";
+        "it is unknown whether driver and GPU fit. Unknown: {missing}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "pass the facts with --driver, --kernel and --gpu, or in a host file: run `cargo cudaguard probe --json` on such a machine to write one";
     DriverCannotTellBranch DriverCannotTell "driver"
-        "cannot tell whether driver {driver} serves {code}: that needs CUDA {needs_cuda}, and how much this driver's branch supports is in no table[, but {least} at least][ and {most} at most]\nneeded by:  {component}\nGPUs:       compute capability {gpus}"
-        "the driver itself knows: ask it by `cargo cudaguard verify` on such a machine; nvidia-smi there says it, too, for the key \"cuda\" of \"driver\" in a host file";
+        "it is unknown whether driver {driver} supports {code}: that needs CUDA {needs_cuda}, and no table lists what this driver's branch supports[, but at least {least}][ and at most {most}]\nneeded by:  {component}\nGPUs:       compute capability {gpus}"
+        "run `cargo cudaguard verify` on such a machine, or copy the CUDA version that nvidia-smi prints there to the key \"cuda\" of \"driver\" in the host file";
     DriverCannotTellDrives DriverCannotTell "driver"
-        "cannot tell whether this driver drives compute capability {gpus}: toolkits make code for it from CUDA {needs_cuda} on, and which update of an older driver brought it is in no table\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "update the driver[ to {needs_release} or newer] to be sure; nvidia-smi on such a machine lists the GPUs that its driver drives";
+        "it is unknown whether this driver supports compute capability {gpus}: CUDA {needs_cuda} is the first that does, and no table lists which updates of older drivers added it\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "update the driver[ to {needs_release} or newer] to be sure; nvidia-smi on such a machine lists the GPUs that its driver supports";
     KernelModuleUnknown KernelModuleUnknown "driver"
-        "the kernel module's release is not known: libcuda alone was judged\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "for a complete answer name it with --kernel; /proc/driver/nvidia/version says it";
+        "the release of the kernel module is unknown: only libcuda was checked\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "pass the release that is in /proc/driver/nvidia/version with --kernel";
     CudartUnknown CudartUnknown "cudart"
-        "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say\nfound:      {path}"
-        "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
+        "it is unknown whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file name has no minor version\nfound:      {path}"
+        "put a directory with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
     NotAllKept NotAllKept "manifest"
-        "{left_out} findings are left out: the guard keeps {kept} at most"
-        "`cargo cudaguard verify` shows all of them";
+        "{left_out} findings were dropped: the guard keeps at most {kept}"
+        "run `cargo cudaguard verify` to see all of them";
     NotAllKeptNotes NotAllKept "manifest"
-        "{left_out} manifests were not judged: the guard keeps {kept} at most"
-        "`cargo cudaguard verify` shows all of them";
+        "{left_out} manifests were not checked: the guard keeps at most {kept}"
+        "run `cargo cudaguard verify` to see all of them";
     NoManifest NoManifest "{file}"
-        "{file} carries no manifest: it is judged by its GPU code, the libraries that it needs and their functions"
-        "build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs";
+        "{file} has no manifest: only its GPU code, its libraries and their functions are checked"
+        "build it with `cargo cudaguard build`, or add `cudaguard::embed!()` to its build.rs";
     NoManifestGpuCode NoManifest "{file}"
-        "{file} is GPU code by itself and carries no manifest: it is judged by its code"
-        "guard the program that loads it, and name these archs under [gpu] archs of its cudaguard.toml";
+        "{file} is a file of GPU code without a manifest: only its code is checked"
+        "guard the program that loads it, and list these archs in [gpu] archs of its cudaguard.toml";
     KernelsCannotTell KernelsCannotTell "{file}"
         "the kernels in {file} cannot be read[: {why}]"
-        "see whether {file} is whole; rebuild it";
+        "check that {file} is complete, or rebuild it";
     KernelsCannotTellUnlinked KernelsCannotTell "{file}"
-        "{file} is not linked yet: what its kernels ask of driver and GPU cannot be told"
+        "{file} is not linked yet: the requirements of its kernels are unknown"
         "verify the linked program or library";
     MachineUnreadable MachineUnreadable "machine"
-        "part of this machine could not be looked at: {why}"
-        "see what nvidia-smi says";
+        "part of this machine could not be examined: {why}"
+        "check nvidia-smi";
     CudartInsideUnknown CudartInsideUnknown "{file}"
-        "{file} has a cudart inside, and nobody recorded its release: which driver it needs cannot be told"
-        "name the toolkit to the build (CUDA_HOME), or link the shared libcudart, whose name tells its major";
+        "{file} contains a static cudart of an unknown release: the driver that it needs is unknown"
+        "set CUDA_HOME for the build, or link the shared libcudart, whose name contains its major";
     CudnnBeforeThisGpu CudnnBeforeThisGpu "driver"
-        "cannot tell whether cuDNN {found} works on compute capability {gpus}: it has code up to {newest_major}.x\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "put a newer cuDNN first in LD_LIBRARY_PATH: from cuDNN 9 for CUDA 12 on it serves GPUs that came after it";
+        "it is unknown whether cuDNN {found} works on compute capability {gpus}: it has code up to {newest_major}.x\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "put a newer cuDNN first in LD_LIBRARY_PATH: cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself";
     PackageUnfit PackageUnfit "package"
-        "{path} belongs to the driver, and stands in the package"
-        "leave libcuda out of what is packed (auditwheel repair --exclude libcuda.so.1): a machine's own fits its kernel module, and no other does";
+        "the package contains {path}, which belongs to the driver"
+        "exclude libcuda from the package (auditwheel repair --exclude libcuda.so.1): only the libcuda of a machine fits its kernel module";
     PackageUnfitTwice PackageUnfit "package"
-        "{library} stands in the package more than once: {value}"
-        "pack it once, and let all members find that one: which is loaded first decides for the whole process";
+        "the package contains {library} more than once: {value}"
+        "pack it once, for all members: a process uses the copy that it loads first";
     PackageUnfitPromise PackageUnfit "package"
-        "{value}, and {path} needs {library} {min} or newer[ ({symbol})]"
+        "{value}, but {path} needs {library} {min} or newer[ ({symbol})]"
         "require {min} or newer";
     PackageUnfitPromiseMajor PackageUnfit "package"
-        "{value}, and {path} needs {library}"
+        "{value}, but {path} needs {library}"
         "require the release that {library} comes from";
     PackageUnfitTag PackageUnfit "package"
-        "{value}, and {path} is for CUDA {found_cuda}"
-        "name it after the CUDA that its code is for: people choose by it";
+        "{value}, but {path} is for CUDA {found_cuda}"
+        "name the CUDA version of its code: users select the package by it";
     PackageUnfitDriver PackageUnfit "package"
-        "{value}, and {path} needs a driver that supports CUDA {cuda}"
-        "ask for that one: `cargo cudaguard requirements --format nvidia-require` writes the variable";
+        "{value}, but {path} needs a driver that supports CUDA {cuda}"
+        "require that driver: `cargo cudaguard requirements --format nvidia-require` prints the variable";
     PackageUnfitExport PackageUnfit "package"
-        "{value}, and {path} is {library}"
-        "let run_exports name the release that is in the package: whoever is linked to it looks for that one";
+        "{value}, but {path} is {library}"
+        "set run_exports to the release in the package: dependents link to that one";
     PackageUnfitPath PackageUnfit "package"
-        "libraries are looked for outside of the package, in {folder}, by {path}"
-        "link without that RPATH, or with one that begins with $ORIGIN: what lies there on another machine, nobody knows";
+        "{path} searches for libraries outside of the package, in {folder}"
+        "link without that RPATH, or with one that begins with $ORIGIN: on another machine, that directory contains something else or does not exist";
     ReleaseArchMissing ReleaseArchMissing "{file}"
         "{file} has no code for {targets}, which the release requires\nbuilt for:  {built_for}"
         "build it for {targets}; if the file needs no such code, exclude it with --except";
@@ -1085,33 +1085,33 @@ words! {
 
 phrases! {
     AddMachineCode
-        "add machine code of {archs}";
+        "add machine code for {archs}";
     AddMachineCodeElsewhere
-        "add machine code of {archs}, by a toolkit that makes it";
+        "add machine code for {archs}, with a toolkit that supports it";
     AddToFlags
-        "let nvcc make {archs}";
+        "compile for {archs}";
     AddToList
         "add {archs} to {variable}";
     BuildWithAnOlder
-        "the toolkit in use no longer makes {targets}: build with an older one";
+        "the toolkit in use no longer supports {targets}: build with an older one";
     BuildWithNewer
-        "the toolkit in use does not make {targets} yet: build with CUDA {first} or newer, or let nvcc add PTX of its newest arch";
+        "the toolkit in use does not support {targets} yet: build with CUDA {first} or newer, or let nvcc add PTX of its newest arch";
     BuildWithOlder
-        "the toolkit in use no longer makes {targets}: build with CUDA {last} or older";
+        "the toolkit in use no longer supports {targets}: build with CUDA {last} or older";
     ByName
         "loads cuDNN by name at run time";
     Inside
-        "with cuDNN inside";
+        "contains cuDNN";
     InstallDriver
         "it is a part of the NVIDIA driver: install the driver";
     InstallGuarded
-        "install cuDNN {major}, or name its folder in LD_LIBRARY_PATH";
+        "install cuDNN {major}, or add its directory to LD_LIBRARY_PATH";
     InstallPackage
-        "install the package that holds it, or name its folder in LD_LIBRARY_PATH";
+        "install the package that contains it, or add its directory to LD_LIBRARY_PATH";
     InstallToolkit
-        "it is a part of the CUDA toolkit: install the release that the program was built with, or name its folder in LD_LIBRARY_PATH";
+        "it is a part of the CUDA toolkit: install the release that the program was built with, or add its directory to LD_LIBRARY_PATH";
     LiesElsewhere
-        "it is in {folder}, where the loader does not look: add LD_LIBRARY_PATH={folder}";
+        "it is in {folder}, which the loader does not search: set LD_LIBRARY_PATH={folder}";
     Linked
         "linked to libcudnn";
     NoBindings
@@ -1119,7 +1119,7 @@ phrases! {
     NoBindingsCudnn
         "cuDNN {found} ({path}), for which it has no bindings";
     NotThere
-        "{variable}:\t{path}, which is not there";
+        "{variable}:\t{path} (not found)";
     OfCc
         "{compiler} in {path} (by the cc crate: {source})";
     OfNvcc
@@ -1127,17 +1127,17 @@ phrases! {
     OpenArchs
         "[gpu] fleet:\tno source declares the archs";
     OpenCudnn
-        "[cudnn] fleet:\tno cuDNN is in use whose version can be told";
+        "[cudnn] fleet:\tno cuDNN with a known version is in use";
     OpenDriver
-        "[driver] fleet:\twhat driver {driver_fleet} supports is in no document";
+        "[driver] fleet:\tit is not documented which CUDA version driver {driver_fleet} supports";
     OpenGpus
-        "[gpu] fleet:\tno document says whether {targets} serves {gpus}";
+        "[gpu] fleet:\tit is not documented whether {targets} runs on {gpus}";
     OpenPtx
-        "[gpu] fleet:\twhether PTX stands beside {targets} for {gpus} is up to the crate that compiles";
+        "[gpu] fleet:\tthe crate that compiles {targets} decides whether to add PTX for {gpus}";
     OpenToolkit
-        "[driver] fleet:\tno CUDA toolkit is in use whose release can be told";
+        "[driver] fleet:\tno CUDA toolkit with a known release is in use";
     Unused
-        "without any use of cuDNN";
+        "does not use cuDNN";
 }
 
 /// What may stand in words as a placeholder.
