@@ -57,7 +57,7 @@ impl Budget {
             return Ok(());
         }
         self.exceeded.store(true, Ordering::Relaxed);
-        Err(format!("has names and texts of more than {} MiB", MOST_KEPT >> 20))
+        Err(format!("has more than {} MiB of names and texts", MOST_KEPT >> 20))
     }
 
     pub(super) fn count_unpacked(&self, bytes: u64) -> io::Result<()> {
@@ -74,7 +74,7 @@ pub(super) fn check_ratio(packed: u64, unpacked: u64) -> io::Result<()> {
     if unpacked <= SMALL || unpacked / MOST_TIMES <= packed {
         return Ok(());
     }
-    Err(io::Error::other(format!("unpacks to more than {MOST_TIMES} times its size: a bomb")))
+    Err(io::Error::other(format!("unpacks to more than {MOST_TIMES} times its size: possibly a decompression bomb")))
 }
 
 /// Reader for unpacked data that checks its length against the length of the packed data.
@@ -150,13 +150,13 @@ pub(super) fn shown(name: &[u8]) -> String {
 /// reason why the path is invalid.
 pub(super) fn normalize_member_path(name: &str) -> Result<String, &'static str> {
     if name.contains('\0') {
-        return Err("its path holds a NUL byte");
+        return Err("its path contains a NUL byte");
     }
     if name.starts_with(['/', '\\']) || name.as_bytes().get(1) == Some(&b':') && name[2..].starts_with(['/', '\\']) {
         return Err("its path is absolute");
     }
     if name.split(['/', '\\']).any(|part| part == "..") {
-        return Err("its path leads out of the archive (`..`)");
+        return Err("its path is outside of the archive (`..`)");
     }
     let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     Ok(parts.join("/"))
@@ -165,7 +165,7 @@ pub(super) fn normalize_member_path(name: &str) -> Result<String, &'static str> 
 /// Resolves the target of the link `member`, relative to the root of the archive. If `rooted` is set, this root is the
 /// root of a file system.
 pub(super) fn resolve_link(member: &str, target: &str, rooted: bool) -> Result<String, String> {
-    let out = || format!("is a link that leads out of the archive: {target}");
+    let out = || format!("is a link to a target outside of the archive: {target}");
     let mut at: Vec<&str> = member.split('/').collect();
     at.pop();
     if target.starts_with('/') {

@@ -54,7 +54,7 @@ fn link(path: &Path, name: &str, of: &ArchivePlace<'_>) -> Result<(), String> {
     }
     let reason = match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => return visit_file(path, name, of),
-        Ok(metadata) if metadata.is_dir() => format!("a link to the folder {written}"),
+        Ok(metadata) if metadata.is_dir() => format!("a link to the directory {written}"),
         Ok(_) => return Ok(()),
         Err(error) => format!("a link to {written}: {error}"),
     };

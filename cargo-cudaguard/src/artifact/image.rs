@@ -49,8 +49,7 @@ const MOST_FILES: usize = 10_000;
 pub(super) fn walk_tar(file: &File, files: &Files, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     let file = Arc::new(file.try_clone().map_err(|error| of.error_for("", error))?);
     let open = |name: &str| -> Result<Box<dyn Read>, String> {
-        let (at, size) =
-            files.get(name).ok_or_else(|| of.error_for(name, "is not in the image, and is named there"))?;
+        let (at, size) = files.get(name).ok_or_else(|| of.error_for(name, "is missing: the image refers to it"))?;
         Ok(Box::new(At { file: Arc::clone(&file), at: *at }.take(*size)))
     };
     let image =
@@ -94,12 +93,12 @@ struct ContainerImage {
 }
 
 fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerImage, String> {
-    let missing = |what: &str| of.error_for("index.json", format!("names no {what}"));
+    let missing = |what: &str| of.error_for("index.json", format!("has no {what}"));
     let mut value = read_json("index.json", open, of)?;
     // An index may refer to another index; a manifest lists layers.
     for _ in 0..super::MOST_NESTED {
         if let Some(layers) = value["layers"].as_array() {
-            let layers = layers.iter().map(|layer| blob_path(layer).ok_or_else(|| missing("layer by its digest")));
+            let layers = layers.iter().map(|layer| blob_path(layer).ok_or_else(|| missing("digest of a layer")));
             return Ok(ContainerImage {
                 layers: layers.collect::<Result<_, _>>()?,
                 config: blob_path(&value["config"]),
@@ -110,10 +109,10 @@ fn image_of_layout(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerIma
         let images: Vec<&Value> =
             manifests.iter().filter(|one| one["annotations"]["vnd.docker.reference.type"].is_null()).collect();
         let [one] = images[..] else {
-            let why = format!("names {} images: expected a layout with one", images.len());
+            let why = format!("contains {} images: expected one", images.len());
             return Err(of.error_for("index.json", why));
         };
-        value = read_json(&blob_path(one).ok_or_else(|| missing("manifest by its digest"))?, open, of)?;
+        value = read_json(&blob_path(one).ok_or_else(|| missing("digest of a manifest"))?, open, of)?;
     }
     Err(missing("image"))
 }
@@ -123,12 +122,13 @@ fn image_of_docker(open: Open<'_>, of: &ArchivePlace<'_>) -> Result<ContainerIma
     let value = read_json(FILE, open, of)?;
     let images = value.as_array().map_or(0, Vec::len);
     if images != 1 {
-        return Err(of.error_for(FILE, format!("names {images} images: expected a file with one")));
+        return Err(of.error_for(FILE, format!("contains {images} images: expected one")));
     }
-    let layers = value[0]["Layers"].as_array().ok_or_else(|| of.error_for(FILE, "names no layers"))?;
+    let layers = value[0]["Layers"].as_array().ok_or_else(|| of.error_for(FILE, "has no layers"))?;
     let name = |layer: &Value| layer.as_str().map(str::to_owned);
-    let layers =
-        layers.iter().map(|layer| name(layer).ok_or_else(|| of.error_for(FILE, "names a layer that is no text")));
+    let layers = layers
+        .iter()
+        .map(|layer| name(layer).ok_or_else(|| of.error_for(FILE, "contains a layer that is not a string")));
     Ok(ContainerImage { layers: layers.collect::<Result<_, _>>()?, config: name(&value[0]["Config"]) })
 }
 
@@ -186,7 +186,8 @@ fn walk_image(image: &ContainerImage, open: Open<'_>, of: &ArchivePlace<'_>) -> 
         }
         let form = ArchiveFormat::from_magic(&start)
             .filter(|form| !matches!(form, ArchiveFormat::Zip | ArchiveFormat::Deb | ArchiveFormat::Rpm));
-        let form = form.ok_or_else(|| of.error_for(layer, "is no layer: expected a tar, packed or not"))?;
+        let form =
+            form.ok_or_else(|| of.error_for(layer, "is not a layer: expected a tar archive, compressed or not"))?;
         let mut below = Hidden::default();
         tape::for_each_member(tape::decompress(open(layer)?, form, &inner), &inner, &mut |name, folder| {
             below.add_entry(name, folder) && !hidden.hides(name)

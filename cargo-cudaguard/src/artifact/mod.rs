@@ -140,7 +140,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, String> {
     }
     let contents = Contents::from_file(file, path)?;
     match examined::kind_from_head(&start) {
-        Some(format) => Err(format!("{}: is {format}, which is not read", path.display())),
+        Some(format) => Err(format!("{}: is {format}, which cudaguard does not read", path.display())),
         None => Ok(Opened::File(Arc::new(contents))),
     }
 }
@@ -193,14 +193,14 @@ pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: Each<'_>) -
             let start = read_head(&mut At { file: &file, at: 0 }).map_err(|error| of.error_for("", error))?;
             let form = form_of(&file, &start).map_err(|error| of.error_for("", error))?;
             let form = form
-                .ok_or_else(|| of.error_for("", "is no archive that is known: expected zip, tar, Debian or conda"))?;
+                .ok_or_else(|| of.error_for("", "is not a known archive format: expected zip, tar, Debian or conda"))?;
             walk_open_file(file, form, &path, &of)?
         }
         Source::File(file, form) => walk_open_file(file, form, &path, &of)?,
     };
     let members = budget.member_count();
     if members == 0 {
-        return Err(format!("{archive}: is a {kind} that holds nothing"));
+        return Err(format!("{archive}: is an empty {kind}"));
     }
     Ok(Walked { kind, members })
 }
@@ -235,7 +235,7 @@ impl ArchivePlace<'_> {
     /// Returns the position of the members of the inner archive `member`.
     fn nested_in(&self, member: &str) -> Result<ArchivePlace<'_>, String> {
         if self.nested == MOST_NESTED {
-            let why = format!("is an archive within {MOST_NESTED} others; so deep none is looked into");
+            let why = format!("is nested in {MOST_NESTED} archives: cudaguard does not read deeper ones");
             return Err(self.error_for(member, why));
         }
         // Both tars of a conda package together are the package.
@@ -281,7 +281,7 @@ impl ArchivePlace<'_> {
             spool_to_temp_file(rest, self.budget).map_err(|error| self.error_for(member, describe_io_error(&error)))?;
         let length = file.metadata().map_err(|error| self.error_for(member, error))?.len();
         if length != stated {
-            return Err(self.error_for(member, format!("is said to have {stated} bytes, and has {length}")));
+            return Err(self.error_for(member, format!("has {length} bytes, but the archive specifies {stated}")));
         }
         let form = form_of(&file, &head).map_err(|error| self.error_for(member, error))?;
         match form {
@@ -350,7 +350,7 @@ fn walk_open_file(
         }
         ArchiveFormat::Deb => tape::walk_deb(file, of),
         ArchiveFormat::Rpm => {
-            Err(of.error_for("", "is an RPM package, which is not read: `rpm2archive` makes a tar of it"))
+            Err(of.error_for("", "is an RPM package, which cudaguard does not read: convert it with `rpm2archive`"))
         }
         ArchiveFormat::Tar => {
             if let Some(files) = image::image_from_tar(&mut file) {
@@ -372,7 +372,7 @@ fn walk_open_file(
 /// Writes all bytes of the reader to a temporary file without a name.
 fn spool_to_temp_file(reader: &mut impl Read, budget: &Budget) -> io::Result<File> {
     let mut file = tempfile::tempfile().map_err(|error| {
-        io::Error::other(format!("no temporary file in {}: {error}", std::env::temp_dir().display()))
+        io::Error::other(format!("cannot create a temporary file in {}: {error}", std::env::temp_dir().display()))
     })?;
     let mut piece = vec![0; 1 << 18];
     loop {

@@ -41,10 +41,10 @@ pub(super) fn walk_single(
     let length = spooled.metadata().map_err(|error| of.error_for("", error))?.len();
     of.read_member(&name, &mut spooled, length)?;
     Ok(match form {
-        ArchiveFormat::Bzip2 => "file packed by bzip2",
-        ArchiveFormat::Xz => "file packed by xz",
-        ArchiveFormat::Zstd => "file packed by Zstandard",
-        _ => "file packed by gzip",
+        ArchiveFormat::Bzip2 => "file compressed with bzip2",
+        ArchiveFormat::Xz => "file compressed with xz",
+        ArchiveFormat::Zstd => "file compressed with Zstandard",
+        _ => "file compressed with gzip",
     })
 }
 
@@ -248,7 +248,7 @@ pub(super) fn for_each_member(
         let kind = entry.header().entry_type();
         let skipped = kind == EntryType::XGlobalHeader || !wanted(&name, kind.is_dir()) || kind.is_dir();
         if !skipped && !name.is_empty() && !known.insert(name.as_bytes()) {
-            return Err(of.error_for(&name, "stands in the archive twice"));
+            return Err(of.error_for(&name, "occurs twice in the archive"));
         }
         let target = entry.link_name_bytes().map(|target| bounds::shown(&target));
         // The stored bytes differ from the content of the file, because holes are omitted.
@@ -259,8 +259,9 @@ pub(super) fn for_each_member(
             (EntryType::Symlink, Some(target)) => of.add_link(&name, &target)?,
             // The target is relative to the root of the archive, like the path of a member.
             (EntryType::Link, Some(target)) => {
-                let target = bounds::normalize_member_path(&target)
-                    .map_err(|_| of.error_for(&name, format!("is a link that leads out of the archive: {target}")))?;
+                let target = bounds::normalize_member_path(&target).map_err(|_| {
+                    of.error_for(&name, format!("is a link to a target outside of the archive: {target}"))
+                })?;
                 of.hand_on(&name, super::Content::Link(format!("{}{target}", of.prefix)))?;
             }
             _ => {
@@ -282,7 +283,7 @@ pub(super) fn for_each_member(
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink()).map_err(|error| damaged(&error))?;
     if !any {
-        return Err(of.error_for("", "is a tar archive that holds nothing, or no archive at all"));
+        return Err(of.error_for("", "is an empty tar archive, or not an archive"));
     }
     Ok(())
 }
@@ -298,7 +299,7 @@ pub(super) fn walk_deb(file: File, of: &ArchivePlace<'_>) -> Result<&'static str
         }
         let form = ArchiveFormat::from_magic(&bytes[..bytes.len().min(super::HEAD)]);
         let form = form.filter(|form| !matches!(form, ArchiveFormat::Zip | ArchiveFormat::Deb | ArchiveFormat::Rpm));
-        let form = form.ok_or_else(|| of.error_for(&name, "is no tar that is known"))?;
+        let form = form.ok_or_else(|| of.error_for(&name, "is not a known kind of tar archive"))?;
         let inner = ArchivePlace { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
         for_each_member(decompress(bytes, form, &inner), &inner, &mut |_, _| true)?;
         return Ok("Debian package");

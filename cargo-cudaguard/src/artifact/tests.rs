@@ -98,7 +98,7 @@ fn nested_archives_are_searched() {
     let expected = expected.map(|name| format!("a.whl!{name}"));
     let found = walked_at(folder.path()).unwrap();
     assert_eq!(found[..2], expected);
-    assert_eq!(found[2..], ["out: not examined: a link to the folder /etc"]);
+    assert_eq!(found[2..], ["out: not examined: a link to the directory /etc"]);
 }
 
 #[test]
@@ -133,27 +133,27 @@ fn harmful_members_are_rejected_by_name() {
     let deep = (0..6).fold(zip(&[("a.so", CODE)]), |inner, _| zip(&[("a.zip", &inner)]));
     let whole = gzip(&files(&[("a.so", CODE), ("b.so", &vec![1; 1 << 16])]));
     for (bytes, says) in [
-        (files(&[("../a.so", CODE)]), "ARCHIVE!../a.so: its path leads out of the archive (`..`)"),
-        (zip(&[("x/../../a.so", CODE)]), "ARCHIVE!x/../../a.so: its path leads out of the archive (`..`)"),
+        (files(&[("../a.so", CODE)]), "ARCHIVE!../a.so: its path is outside of the archive (`..`)"),
+        (zip(&[("x/../../a.so", CODE)]), "ARCHIVE!x/../../a.so: its path is outside of the archive (`..`)"),
         (files(&[("/a.so", CODE)]), "ARCHIVE!/a.so: its path is absolute"),
         (
             tar(&[("lib/a", EntryType::Symlink, b"", "../../etc/passwd")]),
-            "ARCHIVE!lib/a: is a link that leads out of the archive: ../../etc/passwd",
+            "ARCHIVE!lib/a: is a link to a target outside of the archive: ../../etc/passwd",
         ),
         (
             tar(&[("lib/a", EntryType::Link, b"", "/etc/passwd")]),
-            "ARCHIVE!lib/a: is a link that leads out of the archive: /etc/passwd",
+            "ARCHIVE!lib/a: is a link to a target outside of the archive: /etc/passwd",
         ),
-        (files(&[("a.so", CODE), ("./a.so", CODE)]), "ARCHIVE!a.so: stands in the archive twice"),
-        (twice, "ARCHIVE!one.so: stands in the archive twice"),
+        (files(&[("a.so", CODE), ("./a.so", CODE)]), "ARCHIVE!a.so: occurs twice in the archive"),
+        (twice, "ARCHIVE!one.so: occurs twice in the archive"),
         (encrypted, "ARCHIVE!a.so: is encrypted"),
-        (unknown, "ARCHIVE!a.so: is packed by"),
+        (unknown, "ARCHIVE!a.so: is compressed with"),
         (longer, "ARCHIVE!a.so: "),
-        (bomb, "unpacks to more than 250 times its size: a bomb"),
-        (deep, "so deep none is looked into"),
+        (bomb, "unpacks to more than 250 times its size: possibly a decompression bomb"),
+        (deep, "cudaguard does not read deeper ones"),
         (whole[..whole.len() - 9].to_vec(), "ARCHIVE"),
         (zip(&[("a.so", CODE)])[..40].to_vec(), "ARCHIVE: is cut off or damaged"),
-        (zip(&[]), "ARCHIVE: is a zip archive that holds nothing"),
+        (zip(&[]), "ARCHIVE: is an empty zip archive"),
         (b"\xed\xab\xee\xdb and more".to_vec(), "ARCHIVE: is an RPM package"),
         (long_name(), "the header of a member is larger than 2 MiB"),
     ] {
@@ -237,7 +237,7 @@ fn image_layers_override_lower_layers() {
     put("blobs/sha256/02", &upper);
     assert_eq!(walked_at(folder.path()).unwrap(), expected);
     put("index.json", br#"{"manifests": [{"digest": "sha256:../../etc"}]}"#);
-    assert!(walked_at(folder.path()).unwrap_err().contains("index.json: names no manifest by its digest"));
+    assert!(walked_at(folder.path()).unwrap_err().contains("index.json: has no digest of a manifest"));
 }
 
 proptest! {

@@ -31,7 +31,7 @@ pub(super) fn walk_zip(file: &Arc<File>, of: &ArchivePlace<'_>) -> Result<&'stat
     let kind = check_names(file, &archive, of)?;
     let mut all = archive.clone();
     if all.has_overlapping_files().map_err(|error| of.error_for("", describe_zip_error(&error)))? {
-        return Err(of.error_for("", "has members that lie in each other: a bomb"));
+        return Err(of.error_for("", "has overlapping members: possibly a decompression bomb"));
     }
     let next = AtomicUsize::new(0);
     // The error of the first unreadable member, so that the same archive always gives the same error.
@@ -109,7 +109,7 @@ fn check_names(file: &File, archive: &ZipArchive<Source>, of: &ArchivePlace<'_>)
         read_exact_at(file, &mut bytes, at + HEADER as u64)
             .map_err(|error| of.error_for("", super::describe_io_error(&error)))?;
         if !known.insert(&bytes) {
-            return Err(of.error_for(&bounds::shown(&bytes), "stands in the archive twice"));
+            return Err(of.error_for(&bounds::shown(&bytes), "occurs twice in the archive"));
         }
         members += 1;
         program |= bytes == b"__main__.py";
@@ -118,7 +118,7 @@ fn check_names(file: &File, archive: &ZipArchive<Source>, of: &ArchivePlace<'_>)
     }
     // If names contain invalid UTF-8, the reader removes it and keeps only one of several equal names.
     if members != archive.len() {
-        return Err(of.error_for("", "has names that are not UTF-8, although it says that they are"));
+        return Err(of.error_for("", "has names that are marked as UTF-8, but are not"));
     }
     Ok(match (pex, program) {
         (true, _) => "PEX file",
@@ -140,7 +140,10 @@ fn read_zip_member(archive: &mut ZipArchive<Source>, index: usize, of: &ArchiveP
             return Err(fails(&"is encrypted"));
         }
         if !matches!(raw.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
-            return Err(fails(&format_args!("is packed by {:?}, which is not read", raw.compression())));
+            return Err(fails(&format_args!(
+                "is compressed with {:?}, which cudaguard does not support",
+                raw.compression()
+            )));
         }
         bounds::check_ratio(raw.compressed_size(), raw.size()).map_err(|error| fails(&error))?;
         (name, raw.size(), raw.compressed_size())

@@ -226,7 +226,7 @@ impl Binary {
             elf::kind::SHARED => BinaryKind::SharedLibrary,
             elf::kind::OBJECT => BinaryKind::Object,
             elf::kind::CORE => return Err("is a core dump".to_owned()),
-            other => return Err(format!("is an ELF file of type {other}: no program, library or object")),
+            other => return Err(format!("is an ELF file of type {other}; expected a program, a library or an object")),
         };
         (self.machine, self.class64) = (elf.machine(), elf.is_64_bit());
         let text = |text: &str| text.to_owned();
@@ -314,7 +314,7 @@ impl Binary {
             };
             let name = member.name.into_owned();
             let Some(bytes) = member.data else {
-                self.unread.push((name, "the archive is thin and only names it".to_owned()));
+                self.unread.push((name, "the archive is thin, so its members are separate files".to_owned()));
                 continue;
             };
             if let Some(object) = CoffObject::parse(bytes) {

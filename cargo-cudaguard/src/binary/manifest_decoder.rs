@@ -85,7 +85,7 @@ impl<'a> Bytes<'a> {
         let bytes = at.checked_add(N).and_then(|end| self.0.get(at..end));
         bytes
             .and_then(|bytes| bytes.try_into().ok())
-            .ok_or_else(|| format!("the manifest is damaged: {N} bytes at {at} stand beyond its end"))
+            .ok_or_else(|| format!("the manifest is damaged: {N} bytes at {at} are after its end"))
     }
 
     fn read_u16(self, at: usize) -> Result<u16, String> {
@@ -100,7 +100,7 @@ impl<'a> Bytes<'a> {
         let text = self.unlimited_text(at, what)?;
         if text.len() > LONGEST_TEXT {
             return Err(format!(
-                "the manifest is damaged: {what} has {} bytes, and {LONGEST_TEXT} is the most",
+                "the manifest is damaged: {what} has {} bytes, but the maximum is {LONGEST_TEXT}",
                 text.len()
             ));
         }
@@ -110,9 +110,9 @@ impl<'a> Bytes<'a> {
     fn unlimited_text(self, at: usize, what: &str) -> Result<&'a str, String> {
         let (start, length) = (usize::from(self.read_u16(at)?), usize::from(self.read_u16(at + 2)?));
         let bytes = self.0.get(start..start + length);
-        bytes
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-            .ok_or_else(|| format!("the manifest is damaged: {what} ({length} bytes at {start}) is no text within it"))
+        bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).ok_or_else(|| {
+            format!("the manifest is damaged: {what} ({length} bytes at {start}) is not a text within it")
+        })
     }
 
     fn read_choice<T: Copy>(self, at: usize, what: &str, choices: &[T]) -> Result<T, String> {
@@ -131,7 +131,9 @@ fn decode_rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> 
         usize::from(note.read_u16(head::ROW_SIZE)?),
     );
     if count > 0 && size < ROW_SIZE {
-        return Err(format!("the manifest is damaged: its rows (at byte 14) are {size} bytes, {ROW_SIZE} at least"));
+        return Err(format!(
+            "the manifest is damaged: its rows (at byte 14) have {size} bytes, but need at least {ROW_SIZE}"
+        ));
     }
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for index in 0..usize::from(count) {
@@ -183,7 +185,7 @@ fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requiremen
         ROW_GPU => {
             let cc = |packed: u32| match packed.to_le_bytes() {
                 [minor, major, 0, 0] => Ok((major, minor)),
-                _ => Err(format!("the manifest is damaged: the row at byte {at} names no compute capability")),
+                _ => Err(format!("the manifest is damaged: the row at byte {at} has no compute capability")),
             };
             let all = [
                 GpuCoverage::PartialPtx,

@@ -83,7 +83,7 @@ pub fn open_regular(path: &Path) -> Result<File, String> {
     let fail = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let regular = |metadata: &Metadata| {
         if metadata.is_dir() {
-            return Err(fail(&"is a folder"));
+            return Err(fail(&"is a directory"));
         }
         if !metadata.is_file() {
             return Err(fail(&"is not a regular file"));

@@ -55,7 +55,7 @@ fn parse_table(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, S
                 let last = last.map(release).transpose()?;
                 let first = Some(first).filter(|first| *first != Version::new(0, 0, 0));
                 if table.entry(soname).or_default().insert(name, Releases { first, last }).is_some() {
-                    return Err(format!("line {number}: {name} stands twice in {soname}"));
+                    return Err(format!("line {number}: {name} occurs twice in {soname}"));
                 }
             }
         }
@@ -197,7 +197,7 @@ mod tests {
             ("name\n", "line 1: a name before any library"),
             ("=lib.so.1\nname\n", "line 2: a name before any library"),
             ("=lib.so.1\n@x\n", "line 2: `x` is not a version"),
-            ("=lib.so.1\n@1.0\na\na 2.0\n", "line 4: a stands twice in lib.so.1"),
+            ("=lib.so.1\n@1.0\na\na 2.0\n", "line 4: a occurs twice in lib.so.1"),
             ("=lib.so.1\n@1.0\na b\n", "line 3: `b` is not a version"),
         ] {
             assert!(parse_table(text).unwrap_err().contains(why), "{text}");

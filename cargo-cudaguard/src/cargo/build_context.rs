@@ -177,7 +177,7 @@ impl BuildContext {
             return Ok(link);
         }
         let fail =
-            |error: std::io::Error| CliError::operational(format_args!("cannot make {}: {error}", link.display()));
+            |error: std::io::Error| CliError::operational(format_args!("cannot create {}: {error}", link.display()));
         fs::create_dir_all(&folder).map_err(fail)?;
         let beside = folder.join(format!(".{}", std::process::id()));
         platform::symlink(&exe, &beside).and_then(|()| fs::rename(&beside, &link)).map_err(fail)?;
@@ -262,14 +262,17 @@ fn summary_line(
         let _ = match names.len().checked_sub(NAMED + 1) {
             Some(_) if why == NO_CUDA && !verbose => {
                 let (named, others) = names.split_at(NAMED);
-                write!(text, "\n  not guarded: {} and {} others (-v names them): {why}", named.join(", "), others.len())
+                write!(text, "\n  not guarded: {} and {} others (-v lists them): {why}", named.join(", "), others.len())
             }
             _ => write!(text, "\n  not guarded: {}: {why}", names.join(", ")),
         };
     }
     for (names, why) in [
-        (rust_libraries, "a dylib is a part of the programs that load it, and those are guarded"),
-        (bare_archives, "a static library is guarded by cudaguard::embed!() in its build.rs, or by what links it"),
+        (rust_libraries, "the programs that load a dylib are guarded instead"),
+        (
+            bare_archives,
+            "to guard a static library, call cudaguard::embed!() in its build.rs, or guard the program that links it",
+        ),
     ] {
         if !names.is_empty() {
             let _ = write!(text, "\n  not guarded: {}: {why}", names.join(", "));
@@ -284,7 +287,7 @@ const fn plural_suffix(number: usize) -> &'static str {
 
 pub(crate) fn current_exe_path() -> Result<PathBuf, CliError> {
     std::env::current_exe()
-        .map_err(|error| CliError::operational(format_args!("cannot find this program's own file: {error}")))
+        .map_err(|error| CliError::operational(format_args!("cannot determine the path of this program: {error}")))
 }
 
 /// Removes the internal variables from the environment of a program that starts at the end of a build.
@@ -350,7 +353,7 @@ mod tests {
         let entries: Vec<BuildRecord> = names.iter().map(|name| entry(name, Some(NO_CUDA), &[])).collect();
         assert_eq!(
             summary_line(&entries, &[], &[], false).unwrap(),
-            "cudaguard: 0 of 6 targets guarded\n  not guarded: p0, p1, p2, p3 and 2 others (-v names them): does not use CUDA"
+            "cudaguard: 0 of 6 targets guarded\n  not guarded: p0, p1, p2, p3 and 2 others (-v lists them): does not use CUDA"
         );
         assert_eq!(
             summary_line(&entries, &[], &[], true).unwrap(),

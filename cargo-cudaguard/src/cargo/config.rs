@@ -39,7 +39,7 @@ impl Config {
     pub(crate) fn read(env: &Env, given: &[String]) -> Result<Self, CliError> {
         let folder = env.current_dir();
         if folder.as_os_str().is_empty() {
-            return Err(CliError::operational("the current folder is gone"));
+            return Err(CliError::operational("the current directory does not exist"));
         }
         let mut config = Self { env: env.clone(), given: Vec::new(), files: Vec::new() };
         for text in given.iter().rev() {

@@ -103,7 +103,7 @@ impl CrateGraph {
     fn resolve_in_copy(asked: &GraphQuery<'_>) -> Self {
         let untold = |why| Self { untold: Some(why), ..Self::default() };
         if asked.call.locked {
-            return untold("there is no Cargo.lock, and --locked allows none to be made");
+            return untold("there is no Cargo.lock, and --locked prevents cargo from creating it");
         }
         let resolved = || {
             let apart = Apart::copy_project(asked.project).ok()?;
@@ -121,9 +121,7 @@ impl CrateGraph {
             Some(graph)
         };
         resolved().unwrap_or_else(|| {
-            untold(
-                "there is no Cargo.lock, and cargo finds no versions without one: `cargo generate-lockfile` says why",
-            )
+            untold("there is no Cargo.lock, and cargo cannot create one: run `cargo generate-lockfile` to see why")
         })
     }
 

@@ -155,7 +155,7 @@ impl Shims {
         };
         let link = dir.join(SHIM);
         let _ = fs::remove_file(&link);
-        symlink(&object, &link).map_err(|error| format!("cannot make {}: {error}", link.display()))?;
+        symlink(&object, &link).map_err(|error| format!("cannot create {}: {error}", link.display()))?;
         Ok(GuardObjects::Objects { note, shim: link })
     }
 }
@@ -207,7 +207,7 @@ impl Plan {
         // The files are written to another directory and moved into place, so that a linker that reads the old files is
         // not disturbed.
         let workshop = folder.join(format!(".{}", std::process::id()));
-        fs::create_dir_all(&workshop).map_err(|error| format!("cannot make {}: {error}", workshop.display()))?;
+        fs::create_dir_all(&workshop).map_err(|error| format!("cannot create {}: {error}", workshop.display()))?;
         let made = shims.guard(facts, &judged.env, &descriptor, &workshop);
         let made = made.and_then(|guarded| {
             if let GuardObjects::Objects { note, shim } = &guarded {
@@ -221,7 +221,7 @@ impl Plan {
         let _ = fs::remove_dir_all(&workshop);
         let guarded = match made? {
             GuardObjects::Objects { .. } => {
-                read_ready_guard(&folder).ok_or("the guard's objects were removed meanwhile")?
+                read_ready_guard(&folder).ok_or("the objects of the guard were removed during the build")?
             }
             unguarded @ GuardObjects::Unguarded(_) => {
                 let _ = fs::remove_file(folder.join(NOTE));

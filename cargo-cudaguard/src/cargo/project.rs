@@ -251,8 +251,8 @@ impl Project {
 }
 
 /// Message for users in the directory of a CMake project.
-const OF_CMAKE: &str = "  here is a CMakeLists.txt: a project of CMake's is judged when it is built, and locked by a target of its \
-                        own, `cmake --build BUILD --target cudaguard-lock`; `cargo cudaguard init --cmake` adds the guard";
+const OF_CMAKE: &str = "  this directory contains a CMakeLists.txt: run `cargo cudaguard init --cmake` to add the guard to the \
+                        CMake project, and `cmake --build BUILD --target cudaguard-lock` to lock its toolchain";
 
 /// Returns the options of this call that cargo needs to read the same project.
 pub(crate) fn asked_too(call: &Call) -> Vec<String> {
@@ -275,7 +275,7 @@ fn cargo_metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Met
                 manifest.is_none() && Path::new("CMakeLists.txt").exists() && !Path::new("Cargo.toml").exists();
             CliError::operational(if of_cmake { format!("{message}\n{OF_CMAKE}") } else { message.to_owned() })
         }
-        other => CliError::operational(format_args!("cannot ask cargo about the project: {other}")),
+        other => CliError::operational(format_args!("cannot read the project with cargo: {other}")),
     })
 }
 
@@ -491,7 +491,7 @@ pub(crate) fn rustc_path(config: &Config) -> OsString {
 /// resolve one from its configuration.
 fn check_target(target: &str, call: &Call, config: &Config) -> Result<(), CliError> {
     if target.ends_with(".json") && !call.targets.is_empty() && !Path::new(target).is_file() {
-        return Err(CliError::operational(format_args!("{target}: no such file, to describe a target")));
+        return Err(CliError::operational(format_args!("{target}: target specification not found")));
     }
     if target == "host-tuple" || target.ends_with(".json") {
         return Ok(());
@@ -533,7 +533,7 @@ impl HostQuery {
 
     fn wait_for_triple(self) -> Result<String, CliError> {
         let fail = |why: &dyn std::fmt::Display| {
-            CliError::operational(format_args!("{} -vV does not name the host: {why}", Path::new(&self.0).display()))
+            CliError::operational(format_args!("{} -vV does not print the host: {why}", Path::new(&self.0).display()))
         };
         let output = self.1.wait_with_output().map_err(|error| fail(&error))?;
         let text = String::from_utf8_lossy(&output.stdout);

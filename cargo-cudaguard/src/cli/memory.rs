@@ -30,7 +30,7 @@ fn count(size: usize) {
         if USED.fetch_add(size, Ordering::Relaxed).saturating_add(size) > LIMIT {
             signals::write_to_stderr(b"error: reading the input needs more than 208 MiB of memory\n");
             signals::write_to_stderr(
-                b"  hint: the input is damaged or made to exhaust memory; examine its parts one by one\n",
+                b"  hint: the input is damaged, or a decompression bomb; examine its parts separately\n",
             );
             signals::exit_now();
         }

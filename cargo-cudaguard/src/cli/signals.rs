@@ -80,7 +80,7 @@ extern "C" fn shortened(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void
     for text in [
         b"error: ",
         name,
-        b": another process shortened it while it was read, or its disk failed\n  hint: run the command again once nothing writes to it\n",
+        b": another process truncated it during the read, or its disk failed\n  hint: run the command again when no process writes to it\n",
     ] {
         write_to_stderr(text);
     }

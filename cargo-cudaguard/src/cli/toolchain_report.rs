@@ -177,7 +177,7 @@ pub(crate) fn render(toolchain: &Toolchain) -> String {
         }
     }
     for dangling in &toolchain.dangling {
-        push_line(&mut text, "nothing", &dangling.source, &format!("{} is not there", dangling.value.display()));
+        push_line(&mut text, "missing", &dangling.source, &format!("{} not found", dangling.value.display()));
     }
     text
 }

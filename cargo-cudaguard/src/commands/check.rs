@@ -43,7 +43,7 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
             let (line, mut value) = describe_toolchain(&facts, &judged);
             let mut listing = toolchain_report::render(&judged.toolchain) + &crates_report::render(&judged.uses);
             if let Some(why) = graph.untold {
-                listing = listing + "crates    not judged       " + why + "\n";
+                listing = listing + "crates    not checked      " + why + "\n";
             }
             value.insert_some("crates", Some(crates_report::to_json(&judged.uses)));
             value.insert_some("crates_not_judged", graph.untold);

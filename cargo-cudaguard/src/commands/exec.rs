@@ -31,7 +31,7 @@ pub(crate) fn run_exec(env: &Env, program: &OsStr, arguments: &[OsString]) -> Re
         if build.is_some_and(|build| !build.quiet) {
             let runner = Path::new(program).display();
             report::note(&format!(
-                "cudaguard: {runner} starts the program, and whether the loader finds all there is not looked at"
+                "cudaguard: {runner} starts the program; cudaguard does not check its libraries there"
             ));
         }
         return Err(cannot_start(program, &platform::replace_process(&mut command)));

@@ -37,7 +37,7 @@ pub(crate) fn run_explain(words: &[String], json: bool) -> Result<ExitCode, CliE
     }
     if is_a_code(text.trim()) {
         return Err(CliError::operational(format_args!(
-            "`{}` is not a finding's code: codes are CG and three digits, and `cargo cudaguard explain` lists them",
+            "`{}` is not a code of a finding (CG and three digits): run `cargo cudaguard explain` to list all",
             text.trim()
         )));
     }
@@ -146,7 +146,7 @@ fn is_a_code(text: &str) -> bool {
 }
 
 fn explain_finding(code: Code) -> String {
-    let mut page = format!("{code}: {} ({} unless the policy says otherwise)\n\n", code.title(), code.severity());
+    let mut page = format!("{code}: {} ({} unless the policy changes it)\n\n", code.title(), code.severity());
     for paragraph in code.explanation().lines() {
         page.push_str(&wrap_paragraph(paragraph, WIDTH));
         page.push('\n');

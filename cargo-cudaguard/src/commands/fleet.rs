@@ -297,18 +297,18 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         if self.machines == 0 {
             let why = match (self.unread, self.without, self.lines) {
                 (0, 0, true) => "is empty: expected a host file on each line",
-                (0, 0, false) => "names no machine",
-                (0, ..) => "no node or slice of it has a GPU of NVIDIA's",
+                (0, 0, false) => "contains no machine",
+                (0, ..) => "contains no node or slice with an NVIDIA GPU",
                 (.., true) => {
-                    "no line of it is a host file; nvidia-smi -q -x, its CSV, and what kubectl writes with -o json are read, too"
+                    "contains no host file: expected host files, or the output of nvidia-smi -q -x, nvidia-smi --format=csv or kubectl get -o json"
                 }
-                (.., false) => "no machine of it can be read",
+                (.., false) => "contains no readable machine",
             };
             return Err(CliError::operational(format_args!("{name}: {why}")));
         }
         if self.without > 0 {
             let what = pluralize(self.without, "node or slice", "nodes and slices");
-            report::note(&format!("info: {name}: {} {what} without a GPU of NVIDIA's", self.without));
+            report::note(&format!("info: {name}: {} {what} without an NVIDIA GPU", self.without));
         }
         if !self.json {
             for ((file, count), open) in self.files.iter().zip(&self.counts).zip(self.open) {
@@ -522,11 +522,9 @@ impl Count {
         let mut text = sanitize::sanitize_line(&head).into_owned() + "\n";
         let width = machines.to_string().len();
         let run = format!("run {it}");
-        for (count, word, unknown) in [
-            (self.runs, &*run, None),
-            (self.refused, "refused", Some(false)),
-            (self.unknown, "cannot tell", Some(true)),
-        ] {
+        for (count, word, unknown) in
+            [(self.runs, &*run, None), (self.refused, "refused", Some(false)), (self.unknown, "unknown", Some(true))]
+        {
             if count > 0 {
                 let _ = writeln!(text, "  {count:>width$}  {word}");
             }
@@ -535,7 +533,7 @@ impl Count {
             }
         }
         if self.refused > 0 {
-            text.push_str("  what would admit the refused\n");
+            text.push_str("  changes that make refused machines compatible\n");
         }
         // Changes that admit more machines come first; among equal ones, the smaller change. Machines without a known
         // change come last.
@@ -544,10 +542,8 @@ impl Count {
             (change.is_none(), std::cmp::Reverse(named.count), change.map(Change::change_count), **change)
         });
         for (change, named) in changes {
-            let words = change.map_or_else(
-                || format!("neither a newer driver nor another {} nor more code", CUDNN.name),
-                Change::describe,
-            );
+            let words = change
+                .map_or_else(|| format!("no newer driver, other {} or additional code", CUDNN.name), Change::describe);
             text.push_str(&named.summary_line(width, &words));
         }
         text

@@ -33,7 +33,7 @@ pub(crate) fn run_embed(env: &Env, options: &Options) -> Result<ExitCode, CliErr
         Some("c") => true,
         _ => {
             return Err(CliError::operational(format_args!(
-                "--output {}: name an object (guard.o), or a file of C (guard.c)",
+                "--output {}: expected an object (guard.o) or a C file (guard.c)",
                 options.output.display()
             )));
         }
@@ -92,7 +92,7 @@ pub(crate) fn run_seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliErr
     let mut guards = sealing.objects.iter().chain(&sealing.guard).filter(|object| facts_of(object).is_file());
     let guard = sealing.guard.as_ref().or_else(|| guards.next()).ok_or_else(|| {
         CliError::operational(format_args!(
-            "{}: none of the objects is a guard that `embed` has made; name it with --guard FILE",
+            "{}: none of the objects is a guard of `embed`; pass the guard with --guard FILE",
             sealing.file.display()
         ))
     })?;
@@ -188,7 +188,7 @@ fn options_as_facts(env: &Env, options: &Options, folder: &Path) -> Result<Strin
 
 fn push_fact(text: &mut String, key: &str, value: &str) -> Result<(), CliError> {
     if value.contains('\n') {
-        return Err(CliError::operational(format_args!("{value:?}: a value of one line is expected")));
+        return Err(CliError::operational(format_args!("{value:?}: expected a value without line breaks")));
     }
     text.extend([key, " ", value, "\n"]);
     Ok(())

@@ -78,15 +78,14 @@ pub(crate) fn run_init(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
             add_embed(&mut changes, package, &source)?;
         } else {
             changes.line(format_args!(
-                "skipped {}: no CUDA source file, build script or known crate: to guard it anyway, run `cargo cudaguard init -p {}`",
+                "skipped {}: it has no CUDA source file, build script or known crate. To guard it anyway, run `cargo cudaguard init -p {}`",
                 package.dir.join("Cargo.toml").display(),
                 package.name
             ));
         }
     }
     let first = project.selected.first().map(|at| &project.members[*at]);
-    let first =
-        first.ok_or_else(|| CliError::operational("no package is selected: name one with -p, or --workspace"))?;
+    let first = first.ok_or_else(|| CliError::operational("no package is selected: pass -p PACKAGE or --workspace"))?;
     let found = Policy::candidate_paths(&first.dir, &project.top).into_iter().find(|place| place.exists());
     let requires_toolkit = if let Some(found) = found {
         changes.line(format_args!("kept {}", found.display()));
@@ -195,7 +194,7 @@ fn dependency_source(call: &Call) -> Result<DependencySource, CliError> {
         let directory = absolute_path(directory);
         if !holds_the_library(&directory) {
             return Err(CliError::operational(format_args!(
-                "--path {}: holds no package `cudaguard`; in a checkout it is the folder guard-core",
+                "--path {}: does not contain the package `cudaguard`; in a checkout it is in the directory guard-core",
                 directory.display()
             )));
         }
@@ -208,12 +207,12 @@ fn dependency_source(call: &Call) -> Result<DependencySource, CliError> {
     Ok(match came_from(&exe) {
         Some(Origin::Folder(directory)) => DependencySource::Directory {
             directory,
-            because: ", by the path of the checkout that this command comes from",
+            because: ", with the path of the checkout that this command was built from",
         },
         Some(Origin::Repository { url, revision }) => DependencySource::Repository {
             url,
             revision,
-            because: ", from the repository that this command comes from",
+            because: ", from the repository that this command was built from",
         },
         None => DependencySource::Registry,
     })
@@ -292,13 +291,15 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
     let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
     let library = |key: &str| table.get("lib").and_then(|library| library.get(key)?.as_bool());
     if library("proc-macro").or(library("proc_macro")) == Some(true) {
-        changes.line(format_args!("{}: a procedural macro runs in the compiler: it gets no guard", manifest.display()));
+        changes.line(format_args!("{}: skipped, because a procedural macro runs in the compiler", manifest.display()));
         return Ok(());
     }
     let forbidden = named.and_then(toml::Value::as_bool) == Some(false);
     if forbidden {
-        changes
-            .line(format_args!("{}: has `build = false`: only `cargo cudaguard build` guards it", manifest.display()));
+        changes.line(format_args!(
+            "{}: it has `build = false`: use `cargo cudaguard build` to guard it",
+            manifest.display()
+        ));
         return Ok(());
     }
     let embeds = |text: &str| ["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word));
@@ -319,14 +320,17 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
         // The dependency alone would make `cargo cudaguard` assume that the script runs the check.
         let line = "`cudaguard::embed!();`";
         let first = if package.embeds { String::new() } else { format!("{add} and ") };
-        changes.line(format_args!("{}: is there and embeds nothing: {first}add {line} to its main", script.display()));
+        changes.line(format_args!(
+            "{}: exists, but does not call embed!(): {first}add {line} to its main",
+            script.display()
+        ));
         return Ok(());
     }
     if !package.embeds {
         let Some(text) = add_dependency(&text, &table, &dependency) else {
             // A build.rs without its dependency would break the build.
             changes.line(format_args!(
-                "{}: [build-dependencies] is written in a way that is not edited here: {add}, then run this again",
+                "{}: cannot edit [build-dependencies]: {add}, then run this command again",
                 manifest.display()
             ));
             return Ok(());
@@ -343,8 +347,8 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
         );
         if by_version {
             changes.line(format_args!(
-                "{}: that is a release from a registry; where yours has none, put `cudaguard = {{ path = \"CHECKOUT/guard-core\", \
-                 version = \"{}\" }}` in its place",
+                "{}: this is a release from a registry; if your registry does not have it, use `cudaguard = {{ path = \"CHECKOUT/guard-core\", \
+                 version = \"{}\" }}` instead",
                 manifest.display(),
                 version_series()
             ));
@@ -376,7 +380,8 @@ fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<Strin
 fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
     let pins = Pins::from_toolchain(policy, toolchain, Scope::WHOLE);
     let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
-    let mut text = "# What this project asks of its CUDA builds. `cargo cudaguard check` judges by it.\n".to_owned();
+    let mut text =
+        "# Requirements for the CUDA builds of this project. `cargo cudaguard check` checks them.\n".to_owned();
     match version(&pins.toolkit) {
         Some(Version { major, minor, .. }) => {
             let _ = write!(text, "\n[toolkit]\nrequire = \">={major}.{minor}, <{}\"\n", major + 1);
@@ -394,7 +399,7 @@ fn policy_text(policy: &Policy, toolchain: &Toolchain) -> String {
     } else {
         let _ = write!(text, "\n[gpu]\narchs = [{}]\n", archs.join(", "));
     }
-    text.push_str("\n[build]\nrelease = \"deny\"\ndev = \"warn\"\n# Where no guard can be made, a release would go out without one.\nunguarded = \"deny\"\n");
+    text.push_str("\n[build]\nrelease = \"deny\"\ndev = \"warn\"\n# A release build fails if the guard cannot be built.\nunguarded = \"deny\"\n");
     text
 }
 
@@ -429,7 +434,7 @@ fn write_workflow(
     let path = repository.join(".github/workflows").join(format!("{name}.yml"));
     let outside = matches!(source, DependencySource::Directory { directory, .. } if !directory.starts_with(repository));
     let reason = if requires_toolkit {
-        "the policy requires a CUDA toolkit, which the runners of GitHub do not have: in a job whose image contains it"
+        "the policy requires a CUDA toolkit, which the runners of GitHub do not have. In a job whose image contains it"
     } else if outside {
         "cudaguard is a path outside of this repository: in a job that has it"
     } else if install.is_none() {

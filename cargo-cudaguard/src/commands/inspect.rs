@@ -140,13 +140,13 @@ impl Needs {
 
     pub(crate) fn describe(&self) -> String {
         let needs = match self.driver {
-            None => "any that drives it".to_owned(),
+            None => "any that supports it".to_owned(),
             Some((cuda, None)) => format!("one that supports CUDA {cuda}"),
             Some((cuda, Some(release))) => format!("one that supports CUDA {cuda} ({release} or newer)"),
         };
         let needs = match self.sure_from {
             None => needs,
-            Some((cuda, release)) => format!("{needs}; sure where it supports CUDA {cuda} ({release} or newer)"),
+            Some((cuda, release)) => format!("{needs}; guaranteed from CUDA {cuda} ({release} or newer)"),
         };
         match self.gpus {
             None => needs,
@@ -209,7 +209,7 @@ impl InspectedFile<'_> {
         let what = match (binary.kind, processor_name(binary)) {
             (BinaryKind::GpuCode, _) => "kernels only".to_owned(),
             (kind, Some(processor)) => format!("{kind}, {processor}"),
-            (kind, None) => format!("{kind} without any object"),
+            (kind, None) => format!("{kind} without objects"),
         };
         page.push_title(&format!("{}: {what}", file.display()));
         for note in notes {
@@ -220,7 +220,7 @@ impl InspectedFile<'_> {
             let examined = if binary.not_examined.is_empty() {
                 "no GPU code in this file"
             } else {
-                "no GPU code in what was examined"
+                "no GPU code in the examined parts"
             };
             page.push_line("none", examined);
         } else {
@@ -241,7 +241,7 @@ impl InspectedFile<'_> {
                 if linkage != Linkage::None {
                     let version =
                         version_inside(binary, library).map(|version| format!("{version}, ")).unwrap_or_default();
-                    page.push_line(library.name, &format!("{version}{}", linkage.name().unwrap_or("not known")));
+                    page.push_line(library.name, &format!("{version}{}", linkage.name().unwrap_or("unknown")));
                 }
             }
             page.push_line("others", &join_names(&others, "none needed"));
@@ -338,7 +338,7 @@ fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
     if note.revision > 1 {
         page.push_line(
             "note",
-            &format!("of revision {}, newer than this cudaguard: this is what it can read", note.revision),
+            &format!("revision {}, newer than this cudaguard: unknown parts are not shown", note.revision),
         );
     }
     page.push_line("guarded by", &format!("cudaguard {}", manifest.cudaguard));
@@ -347,7 +347,7 @@ fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
     page.push_line(CUDNN.name, &describe_guard(manifest));
     if let Some(cudart) = manifest.cudart.filter(|cudart| cudart.linkage != Linkage::None) {
         let version = cudart.version.map(|version| format!("{version}, ")).unwrap_or_default();
-        page.push_line("cudart", &format!("{version}{}", cudart.linkage.name().unwrap_or("not known")));
+        page.push_line("cudart", &format!("{version}{}", cudart.linkage.name().unwrap_or("unknown")));
     }
     if let Some(compiler) = &manifest.host_compiler {
         page.push_line("compiler", compiler);
@@ -364,13 +364,20 @@ fn write_component(page: &mut InspectPage, note: &Note, has_kernels: bool) {
     }
     if manifest.observed.is_none() && has_kernels {
         // The note does not contain the requirements of the kernels; they are listed below.
-        page.push_line(name, "what its kernels ask for: nobody sealed it, so it looks when it starts");
+        page.push_line(
+            name,
+            "not recorded for its kernels: the file is not sealed, so the shim reads them at start-up",
+        );
     } else if let Some(what) = manifest.not_judged() {
-        page.push_line(name, &format!("not known of {what}"));
+        page.push_line(name, &format!("unknown for {what}"));
     } else if manifest.requires.is_empty() {
         page.push_line(
             name,
-            if manifest.sealed { "nothing" } else { "nothing on record: nobody sealed it, so it looks when it starts" },
+            if manifest.sealed {
+                "nothing"
+            } else {
+                "nothing recorded: the file is not sealed, so the shim reads the requirements at start-up"
+            },
         );
     }
     for (code, reason) in &manifest.allow {
@@ -382,11 +389,11 @@ fn describe_guard(manifest: &Manifest) -> String {
     match &manifest.library {
         None => "none".to_owned(),
         Some(guarded) if guarded.linkage == Linkage::None => {
-            format!("not used by this file (its headers, {}, were there)", guarded.version)
+            format!("not used by this file (headers of {} were found)", guarded.version)
         }
         Some(guarded) => match guarded.linkage.name() {
             Some(linkage) => format!("{}, {linkage}", guarded.version),
-            None => format!("{}, linkage not known before linking", guarded.version),
+            None => format!("{}, linkage unknown before linking", guarded.version),
         },
     }
 }
@@ -401,7 +408,7 @@ fn describe_requirement(requirement: &Requirement) -> String {
             format!("{} {min} or newer, below {below} ({soname}, built with {built})", CUDNN.name)
         }
         Requirement::Part { file, needed, .. } => {
-            format!("{file} beside it{}", if *needed { "" } else { ", where it is used" })
+            format!("{file} next to it{}", if *needed { "" } else { ", if it is used" })
         }
         Requirement::Driver { cuda, release, because } if release.branch == 0 => {
             format!("driver supports CUDA {cuda}: {because}")
@@ -419,20 +426,20 @@ fn describe_requirement(requirement: &Requirement) -> String {
                 None => format!("GPU {}.{} and newer: ", from.0, from.1),
             };
             text.push_str(match by {
-                GpuCoverage::Cubin => "served by ",
-                GpuCoverage::Ptx => "served by PTX, ",
-                GpuCoverage::Partial => "served in part, by ",
-                GpuCoverage::PartialPtx => "served in part, by PTX, ",
-                GpuCoverage::Nothing => "not served",
-                GpuCoverage::Unknown if code.is_empty() => "cannot be told",
-                GpuCoverage::Unknown => "cannot be told; by what can be read, ",
+                GpuCoverage::Cubin => "supported by ",
+                GpuCoverage::Ptx => "supported by PTX, ",
+                GpuCoverage::Partial => "partly supported by ",
+                GpuCoverage::PartialPtx => "partly supported by PTX, ",
+                GpuCoverage::Nothing => "not supported",
+                GpuCoverage::Unknown if code.is_empty() => "unknown",
+                GpuCoverage::Unknown => "unknown; from the readable parts: ",
             });
             text.push_str(code);
             match (cuda, release) {
                 (Some(cuda), Some(release)) => text + "; " + &driver(cuda, release),
                 (Some(cuda), None) => text + &format!("; driver supports CUDA {cuda}"),
                 _ => match sure_from {
-                    Some((cuda, release)) => text + "; sure where the " + &driver(cuda, release),
+                    Some((cuda, release)) => text + "; guaranteed if the " + &driver(cuda, release),
                     None => text,
                 },
             }
@@ -522,7 +529,7 @@ fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
         origins.extend(container.origin.as_deref());
     }
     let has = if number == 1 { "has" } else { "have" };
-    let mut text = format!("; {number} of {all} containers {has} nothing for it");
+    let mut text = format!("; {number} of {all} containers {has} no code for it");
     if !origins.is_empty() {
         let more = origins.len().saturating_sub(NAMED);
         let named: Vec<&str> = origins.into_iter().take(NAMED).collect();
@@ -589,11 +596,11 @@ mod tests {
             beside: PtxFallback::Nothing,
         };
         for (from, to, says) in [
-            ((0, 0), Some((7, 4)), "GPU up to 7.4: not served"),
-            ((0, 0), Some((7, 255)), "GPU up to 7.x: not served"),
-            ((8, 0), Some((8, 6)), "GPU 8.0 to 8.6: not served"),
-            ((8, 7), Some((8, 7)), "GPU 8.7: not served"),
-            ((9, 1), None, "GPU 9.1 and newer: not served"),
+            ((0, 0), Some((7, 4)), "GPU up to 7.4: not supported"),
+            ((0, 0), Some((7, 255)), "GPU up to 7.x: not supported"),
+            ((8, 0), Some((8, 6)), "GPU 8.0 to 8.6: not supported"),
+            ((8, 7), Some((8, 7)), "GPU 8.7: not supported"),
+            ((9, 1), None, "GPU 9.1 and newer: not supported"),
         ] {
             assert_eq!(describe_requirement(&row(from, to)), says);
         }

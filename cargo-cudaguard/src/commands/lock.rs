@@ -29,7 +29,7 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
     let variables = config.env_table();
     let file = Lock::lock_path(&project.top).ok_or_else(|| {
         CliError::operational(format_args!(
-            "{}: cargo fetched this package, and its lock would never be used",
+            "{}: cargo downloaded this package, so its lock would not be used",
             project.top.display()
         ))
     })?;
@@ -57,8 +57,8 @@ pub(crate) fn run_lock(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Cl
         }
         if pins.toolkit.is_none() {
             return Err(CliError::operational(format_args!(
-                "no CUDA toolkit whose release can be told was found for {target}: there is nothing to lock; `cargo \
-                 cudaguard check` says where it was looked for"
+                "nothing to lock: no CUDA toolkit with a known release was found for {target}; run `cargo cudaguard check` \
+                 to see the searched places"
             )));
         }
         for member in &project.members {
@@ -136,7 +136,7 @@ fn one_of_each(manifests: &[Manifest]) -> Result<(), String> {
         let Some((first, its)) = all.next() else { continue };
         if let Some((other, others)) = all.find(|(_, others)| *others != its) {
             return Err(format!(
-                "the packages of this workspace were last built with different {what}s, and a lock names one: {its} ({first}), \
+                "the packages of this workspace were last built with different {what}s, but a lock can contain only one: {its} ({first}), \
                  {others} ({other})"
             ));
         }
@@ -155,7 +155,7 @@ pub(crate) fn write_lock(
     let same = old == Some(lock);
     let _ = match (same, locked) {
         (true, _) => writeln!(output, "{FILE} is up to date"),
-        (false, true) => writeln!(output, "{FILE} would be changed, and --locked forbids it"),
+        (false, true) => writeln!(output, "{FILE} is not up to date, but --locked was passed"),
         (false, false) => writeln!(output, "wrote {}", file.display()),
     };
     if !same && !locked {
@@ -175,7 +175,7 @@ pub(crate) fn describe_changes(
 ) {
     let _ = writeln!(output, "{target}");
     let found = toolchain.toolkit_version().map(|version| version.to_string());
-    let by_file = || Some("by what was linked".to_owned());
+    let by_file = || Some("from the linked files".to_owned());
     let as_found = same_release(pins.toolkit.as_deref(), found.as_deref());
     let toolkit = if as_found { toolchain.sourced_toolkit_version().map(|fact| fact.source) } else { by_file() };
     let as_found = toolchain.library_version().map(|version| version.to_string()) == pins.library;
@@ -218,7 +218,7 @@ pub(crate) fn describe_changes(
         let means = toolchain.by.choose("a variable", "an include directory of a target", "--include");
         let _ = writeln!(
             output,
-            "  {}: not locked: this machine has one, but neither {means} nor the policy names it",
+            "  {}: not locked: one is installed, but neither {means} nor the policy selects it",
             CUDNN.key
         );
     }

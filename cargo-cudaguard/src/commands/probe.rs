@@ -41,7 +41,7 @@ fn to_text(machine: &Machine) -> String {
 pub(crate) fn driver_and_gpus(machine: &Machine) -> String {
     let mut page = ProbePage::default();
     let kind = match machine.kind {
-        Some(MachineKind::Wsl2) => ", Windows' subsystem for Linux",
+        Some(MachineKind::Wsl2) => ", Windows Subsystem for Linux",
         Some(MachineKind::Jetson) => ", a Jetson",
         None => "",
     };
@@ -78,7 +78,7 @@ fn write_driver(page: &mut ProbePage, machine: &Machine, driver: Option<&Driver>
         found.map_or(String::new(), |(_, place)| format!("  ({place})"))
     };
     if driver.absent {
-        page.push_line("libcuda", "not found where the loader looks: libcuda.so.1");
+        page.push_line("libcuda", "the loader does not find libcuda.so.1");
     } else if let Some(path) = &driver.library {
         page.push_line("libcuda", &format!("{path}{}", source("driver.library")));
     }
@@ -99,7 +99,7 @@ fn write_driver(page: &mut ProbePage, machine: &Machine, driver: Option<&Driver>
         let branches: Vec<String> = compat.branches.iter().map(u32::to_string).collect();
         page.push_line(
             "cuda-compat",
-            &format!("for kernel modules of {}", join_words(&branches, "any branch that it does not name")),
+            &format!("for kernel modules of {}", join_words(&branches, "any branch (it lists none)")),
         );
     }
     if driver.ptx_compiler == Some(false) {
@@ -111,13 +111,13 @@ fn write_driver(page: &mut ProbePage, machine: &Machine, driver: Option<&Driver>
 fn describe_cuda_error(answer: u32) -> &'static str {
     match answer {
         0 => "it works",
-        34 => "it is the stub that is for linking only",
+        34 => "it is the stub for linking",
         100 => "no GPU",
         101 => "no such GPU",
         802 => "the system is not ready: is the fabric manager running?",
-        803 => "libcuda and the kernel module do not belong together",
-        804 => "cuda-compat is not for this GPU",
-        999 => "unknown error: see the kernel's log",
+        803 => "libcuda and the kernel module are from different releases",
+        804 => "cuda-compat does not support this GPU",
+        999 => "unknown error: check the kernel log",
         _ => "see cuda.h",
     }
 }
@@ -130,7 +130,7 @@ fn write_gpus(page: &mut ProbePage, gpus: Option<&[Gpu]>) {
         page.push_line("", "none");
     }
     for gpu in gpus {
-        let cc = gpu.cc.map_or("compute capability not known".to_owned(), |(major, minor)| {
+        let cc = gpu.cc.map_or("compute capability unknown".to_owned(), |(major, minor)| {
             format!("compute capability {major}.{minor}")
         });
         let hidden = if gpu.visible == Some(false) { ", not visible to a program that is started here" } else { "" };
@@ -142,7 +142,7 @@ fn write_gpus(page: &mut ProbePage, gpus: Option<&[Gpu]>) {
 fn write_libraries(page: &mut ProbePage, libraries: Option<&[HostLibrary]>) {
     let libraries = libraries.unwrap_or_default();
     if libraries.is_empty() {
-        page.push_line("none", "not found where the loader looks");
+        page.push_line("none", "not found by the loader");
     }
     for library in libraries {
         let version = library.version.map_or("version not known".to_owned(), |version| version.to_string());

@@ -47,7 +47,7 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
         Where::Here => None,
         Where::Host(file) => Some((vec![read_host(file)?], file.display().to_string())),
         Where::Flags(flags) => {
-            Some((described_by(flags).map_err(CliError::operational)?, "what the flags say".to_owned()))
+            Some((described_by(flags).map_err(CliError::operational)?, "the described machine".to_owned()))
         }
     };
     let gate = Gate::from_options(env, &question.gate, machines.is_some())?;
@@ -154,16 +154,16 @@ fn components_of(env: &Env, binary: &Binary) -> Result<Components, CliError> {
 fn nothing_to_judge(binary: &Binary) -> CliError {
     let file = &binary.path;
     if binary.kernels().is_ok_and(|kernels| !kernels.entries().is_empty()) {
-        let why = "its GPU code holds no kernels: it is to be linked, by the driver or before";
-        return CliError::operational(format_args!("{}: nothing to judge: {why}", file.display()));
+        let why = "its GPU code contains no kernels, only input for the device linker";
+        return CliError::operational(format_args!("{}: nothing to check: {why}", file.display()));
     }
     let needed: Vec<&str> = binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
     let rest = if needed.is_empty() {
-        "holds no GPU code and needs no CUDA library".to_owned()
+        "contains no GPU code and needs no CUDA library".to_owned()
     } else {
-        format!("holds no GPU code, and what it asks of {} it does not say", needed.join(", "))
+        format!("contains no GPU code, and its requirements on {} are unknown", needed.join(", "))
     };
-    CliError::operational(format_args!("{}: nothing to judge: it carries no manifest, {rest}", file.display()))
+    CliError::operational(format_args!("{}: nothing to check: it has no manifest, {rest}", file.display()))
 }
 
 /// The subject of a check.
@@ -211,11 +211,11 @@ pub(crate) fn put_not_judged(value: &mut Value, names: &[String]) {
 
 /// Returns one line for each name; if there are many, their number.
 pub(crate) fn not_judged_in_words(names: &[String]) -> String {
-    let line = |text: String, name: &String| text + "  not judged: " + &sanitize::sanitize_line(name) + "\n";
+    let line = |text: String, name: &String| text + "  not checked: " + &sanitize::sanitize_line(name) + "\n";
     let text = names.iter().take(TOLD).fold(String::new(), line);
     match names.len().saturating_sub(TOLD) {
         0 => text,
-        more => text + &format!("  not judged: {more} more (--json has all)\n"),
+        more => text + &format!("  not checked: {more} more (--json has all)\n"),
     }
 }
 
@@ -398,12 +398,12 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
         return Err(CliError::operational(format_args!("{name}: {what}")));
     }
     let (machine, revision) = Machine::read(text).map_err(|error| {
-        let several = if error.what == "trailing characters" { "; --fleet reads several host files" } else { "" };
+        let several = if error.what == "trailing characters" { "; for several host files use --fleet" } else { "" };
         CliError::operational(format_args!("{name}:{}{several}", position_text(&error)))
     })?;
     if revision > REVISION {
         report::note(&format!(
-            "info: {name} is of revision {revision}, newer than this cudaguard: what this one knows of it is judged"
+            "info: {name} has revision {revision}, which is newer than this cudaguard: unknown parts are ignored"
         ));
     }
     Ok(machine)
@@ -418,8 +418,9 @@ pub(crate) fn position_text(error: &ParseError) -> String {
 /// option are unknown.
 fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
     let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
-        machine::parse_release(text)
-            .ok_or_else(|| format!("{flag} {text}: expected a driver's release such as 535.261.03, or its branch, 535"))
+        machine::parse_release(text).ok_or_else(|| {
+            format!("{flag} {text}: expected a driver release such as 535.261.03, or a branch such as 535")
+        })
     };
     let mut driver = Driver::default();
     match flags.driver.as_deref() {
@@ -487,9 +488,8 @@ fn with_judged(mut value: Value, judged: &VerifyResult) -> Value {
 
 fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], judged: &VerifyResult) -> String {
     let place = place.unwrap_or("here");
-    let mut text = sanitize::sanitize_line(&format!("{}: {} ({place})", file.display(), verdict.display_name()))
-        .into_owned()
-        + "\n";
+    let mut text =
+        sanitize::sanitize_line(&format!("{}: {} ({place})", file.display(), verdict.name())).into_owned() + "\n";
     for component in judged.components.iter().take(TOLD) {
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(component));
     }
@@ -503,14 +503,15 @@ fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Findi
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(&format!("{of}{answer}")));
     }
     for gpu in &judged.undriven {
-        let _ = writeln!(text, "  {}: the driver does not drive it", sanitize::sanitize_line(gpu));
+        let _ = writeln!(text, "  {}: not supported by the driver", sanitize::sanitize_line(gpu));
     }
     for loaded in judged.libraries.iter().flatten() {
         let _ = writeln!(text, "  loads {}", sanitize::sanitize_line(&loaded.describe()));
     }
     if verdict == Verdict::Refused {
         let codes: Vec<String> = error_codes(findings).map(|code| code.to_string()).collect();
-        let _ = writeln!(text, "  cargo cudaguard explain {} says more", codes.first().map_or("", String::as_str));
+        let _ =
+            writeln!(text, "  run `cargo cudaguard explain {}` for details", codes.first().map_or("", String::as_str));
     }
     text
 }

@@ -54,7 +54,7 @@ impl Shim {
         if let Err(why) = check_target(target) {
             return Ok(Err(why));
         }
-        fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
+        fs::create_dir_all(dir).map_err(|error| format!("cannot create {}: {error}", dir.display()))?;
         Ok(GuardCompiler::detect(env, target, dir).map(|compiler| Self { compiler, dir: dir.to_owned() }))
     }
 

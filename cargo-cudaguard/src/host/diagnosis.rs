@@ -109,7 +109,7 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
                 not_judged.push(if names.is_empty() {
                     "the program: it has no manifest, no GPU code and needs no CUDA library".to_owned()
                 } else {
-                    format!("what the program requires of {}: it has no manifest", names.join(", "))
+                    format!("the requirements of the program on {}: it has no manifest", names.join(", "))
                 });
             }
             not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
@@ -152,7 +152,7 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
         findings.extend(machine.unknowns_finding());
     }
     if program.is_none() && !machine.known_gpus().iter().any(|gpu| gpu.visible) {
-        not_judged.push("GPUs: this machine shows none, so that no CUDA program works here".to_owned());
+        not_judged.push("GPUs: this machine has none, so no CUDA program works here".to_owned());
     }
     let open = findings.iter().filter(|finding| finding.code.effect() == Effect::Open);
     not_judged.extend(open.map(|finding| finding.message.replace('\n', "; ")));
@@ -236,7 +236,7 @@ fn driver_candidates(env: &Env, graph: &LoadGraph, name: &str) -> Vec<DriverCand
         if !files.contains(&real) {
             files.push(real);
             let folder = path.parent().unwrap_or(&path).display().to_string();
-            let why = format!("the loader does not look there; LD_LIBRARY_PATH={folder} would make it");
+            let why = format!("the loader does not search it; set LD_LIBRARY_PATH={folder}");
             found.push(inspect_candidate(env, graph.files(), name, &path, Fate::NotSearched, &why));
         }
     }

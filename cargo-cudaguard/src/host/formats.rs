@@ -36,7 +36,7 @@ impl InputKind {
             Some(b'{') if (has("\"metadata\"") || has("\"items\"")) && !has("\"driver\"") => Self::Json,
             Some(b'{') if line.len() == 1 => Self::HostFile,
             Some(b'{') | None => Self::Lines,
-            Some(0xff | 0xfe) => Self::Other("is UTF-16, as a shell of Windows writes it; expected UTF-8"),
+            Some(0xff | 0xfe) => Self::Other("is UTF-16, as Windows shells write it; expected UTF-8"),
             _ if is_header(line) => Self::Csv,
             _ if xml_start(beginning).is_some() => Self::Xml,
             _ => {
@@ -69,39 +69,42 @@ pub(crate) fn xml_start(beginning: &[u8]) -> Option<usize> {
 
 /// Unsupported output: the strings that it contains, and a description with the command to use instead.
 const OTHERS: [(&[&str], &str); 11] = [
-    (&["NVIDIA-SMI has failed"], "says that nvidia-smi failed there: no driver answered it"),
+    (&["NVIDIA-SMI has failed"], "contains an error of nvidia-smi: no driver is running on that machine"),
     (
         &["Failed to initialize NVML"],
-        "says that nvidia-smi failed there: the driver does not work, or its library and its kernel module are of two releases",
+        "contains an error of nvidia-smi: the driver does not work, or its library and its kernel module are of different releases",
     ),
     (
         &["Unable to determine the device handle"],
-        "says that nvidia-smi failed there: a GPU does not answer, and it must be reset or the machine rebooted",
+        "contains an error of nvidia-smi: a GPU does not respond; reset it or reboot that machine",
     ),
-    (&["couldn't communicate with the NVIDIA driver"], "says that nvidia-smi failed there: no driver answered it"),
+    (
+        &["couldn't communicate with the NVIDIA driver"],
+        "contains an error of nvidia-smi: no driver is running on that machine",
+    ),
     (
         &["nvidia-smi", "not found"],
-        "says that there is no nvidia-smi: no driver is installed there, or it is not in PATH",
+        "contains an error of the shell: nvidia-smi was not found; no driver is installed on that machine, or PATH does not contain nvidia-smi",
     ),
-    (&["No devices were found"], "says that nvidia-smi found no GPU there"),
+    (&["No devices were found"], "contains an error of nvidia-smi: that machine has no GPU"),
     (
         &["is not a valid field to query"],
-        "says that nvidia-smi does not know a column: before driver 510 there is no compute_cap, and name tells it",
+        "contains an error of nvidia-smi: it does not know a column; before driver 510 query name instead of compute_cap",
     ),
-    (&["NVSMI LOG"], "is what nvidia-smi -q writes for people; expected that of -q -x"),
+    (&["NVSMI LOG"], "is the output of nvidia-smi -q; expected that of nvidia-smi -q -x"),
     (
         &["NVIDIA-SMI "],
-        "is what nvidia-smi writes for people; expected that of -q -x, or of --query-gpu=name,compute_cap,driver_version --format=csv",
+        "is the output of nvidia-smi; expected that of nvidia-smi -q -x, or of nvidia-smi --query-gpu=name,compute_cap,driver_version --format=csv",
     ),
     (
         &["GPU ", "UUID: "],
-        "is what nvidia-smi -L writes for people; expected that of -q -x, or of --query-gpu=name,compute_cap,driver_version --format=csv",
+        "is the output of nvidia-smi -L; expected that of nvidia-smi -q -x, or of nvidia-smi --query-gpu=name,compute_cap,driver_version --format=csv",
     ),
-    (&["apiVersion:"], "is YAML; expected what kubectl get … -o json writes"),
+    (&["apiVersion:"], "is YAML; expected the output of kubectl get … -o json"),
 ];
 
 const WITHOUT_COLUMNS: &str =
-    "is CSV without the line that names its columns; expected nvidia-smi's --format=csv, without noheader";
+    "is CSV without a header line; expected the output of nvidia-smi --format=csv, without noheader";
 
 /// Supported columns, with all their names.
 const COLUMNS: [(&str, Column); 13] = [
@@ -156,10 +159,10 @@ fn is_row(line: &[u8]) -> bool {
 /// Describes a text that `--fleet` accepts or recognizes and `--host` does not accept.
 pub(crate) fn format_of_fleet(text: &str) -> Option<&'static str> {
     match InputKind::detect(&text.as_bytes()[..text.len().min(OPENING)]) {
-        InputKind::Xml => Some("is what nvidia-smi -q -x writes, which --fleet reads; --host reads one host file"),
-        InputKind::Csv => Some("is CSV of nvidia-smi, which --fleet reads; --host reads one host file"),
+        InputKind::Xml => Some("is the output of nvidia-smi -q -x: pass it with --fleet; --host expects one host file"),
+        InputKind::Csv => Some("is CSV of nvidia-smi: pass it with --fleet; --host expects one host file"),
         InputKind::Json => {
-            Some("is a list of nodes, slices or host files, which --fleet reads; --host reads one host file")
+            Some("is a list of nodes, slices or host files: pass it with --fleet; --host expects one host file")
         }
         InputKind::Other(what) => Some(what),
         InputKind::Lines | InputKind::HostFile => None,

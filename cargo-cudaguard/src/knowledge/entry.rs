@@ -51,7 +51,7 @@ impl<'a> DataEntry<'a> {
         let Some(value) = self.value_of(key) else { return Ok(Vec::new()) };
         let one = |value: &Spanned<DeValue<'_>>| value.get_ref().as_str().map(str::to_owned);
         let read = value.as_array().and_then(|array| array.iter().map(one).collect());
-        read.ok_or_else(|| self.key_error(key, "a list of texts"))
+        read.ok_or_else(|| self.key_error(key, "a list of strings"))
     }
 
     pub(crate) fn pairs_of(&self, key: &str) -> Result<Vec<(String, String)>, String> {
@@ -62,7 +62,7 @@ impl<'a> DataEntry<'a> {
             (array.len() == 2).then(|| Some((text(0)?, text(1)?)))?
         };
         let read = value.as_array().and_then(|array| array.iter().map(pair).collect());
-        read.ok_or_else(|| self.key_error(key, "a list of pairs of texts"))
+        read.ok_or_else(|| self.key_error(key, "a list of pairs of strings"))
     }
 
     pub(crate) fn inner_table(&self, key: &str) -> Result<Option<Self>, String> {

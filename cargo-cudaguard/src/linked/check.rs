@@ -55,7 +55,7 @@ pub struct Linked<'a> {
     pub rpath: Option<&'a str>,
     /// Returns `DT_RUNPATH`, as written.
     pub runpath: Option<&'a str>,
-    /// Directories that exist on the building machine only, each with a description: `cargo's target folder`.
+    /// Directories that exist on the building machine only, each with a description: `cargo's target directory`.
     pub folders: &'a [(PathBuf, &'a str)],
 }
 
@@ -401,8 +401,8 @@ fn build_machine_dir<'a>(linked: &Linked<'a>, path: &Path) -> Option<&'a str> {
     let scratch = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| path.starts_with(folder));
     known
         .map(|(_, what)| *what)
-        .or_else(|| scratch.then_some("a scratch folder"))
-        .or_else(|| (path.starts_with("/home") || path.starts_with("/root")).then_some("somebody's home"))
+        .or_else(|| scratch.then_some("a temporary directory"))
+        .or_else(|| (path.starts_with("/home") || path.starts_with("/root")).then_some("a home directory"))
 }
 
 fn check_cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {

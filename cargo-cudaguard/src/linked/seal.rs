@@ -150,7 +150,7 @@ pub(crate) fn seal_open(
         let known = match found.decode() {
             Ok(known) => known,
             Err(error) => {
-                sealed.left.push(format!("a note that cannot be read: {error}"));
+                sealed.left.push(format!("an unreadable note: {error}"));
                 continue;
             }
         };
@@ -163,7 +163,7 @@ pub(crate) fn seal_open(
         // would be lost.
         if note::encode(&manifest).ok().is_none_or(|again| again[..] != found.descriptor[..]) {
             sealed.left.push(format!(
-                "the note of {}, written by cudaguard {}, which knows more than this one",
+                "the note of {}, written by the newer cudaguard {}",
                 manifest.component.name, manifest.cudaguard
             ));
             manifests.push(manifest);
@@ -171,7 +171,7 @@ pub(crate) fn seal_open(
         }
         if elf.is_some_and(|elf| !elf.maps_note(found.offset)) {
             sealed.left.push(format!(
-                "the note of {}, which no program header leads to: the guard cannot find it at start-up",
+                "the note of {}, because no program header contains it: the guard cannot find it at start-up",
                 manifest.component.name
             ));
             continue;

@@ -257,8 +257,8 @@ impl<'a> CrateBuild<'a> {
         let Some(unit) = RustcArgs::parse(env, &call.words[1..]) else { return Ok(None) };
         if let Some(file) = call.lost.as_ref().filter(|_| unit.kind.is_some()) {
             return Err(format!(
-                "{} is gone, and with it what was prepared for this build: run `cargo cudaguard` again, `cargo cudaguard env` where \
-                 its variables are in use",
+                "{} was removed during the build: run `cargo cudaguard` again, or `cargo cudaguard env` if \
+                 you use its variables",
                 file.display()
             ));
         }
@@ -398,7 +398,7 @@ impl<'a> CrateBuild<'a> {
         findings: Vec<Finding>,
     ) -> Result<(), String> {
         let mark =
-            FileFingerprint::from_path(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
+            FileFingerprint::from_path(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
         let build_records = BuildRecords::for_target(&self.of.build.own, &self.of.target, &self.of.profile);
         build_records.write_entry(&BuildRecord {
             package: self.of.component.name.clone(),
@@ -452,7 +452,7 @@ impl<'a> CrateBuild<'a> {
                         self.check_acceptable(&file, &new_findings)?;
                         findings.extend(new_findings);
                     }
-                    unguarded = Some(format!("the guard was linked, and {why}"));
+                    unguarded = Some(format!("the guard was linked, but {why}"));
                 }
             }
         } else {

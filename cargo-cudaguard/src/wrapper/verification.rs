@@ -101,8 +101,8 @@ impl<'a> CrateBuild<'a> {
             };
             own = kernel_ownership::owned_containers(binary.data(), kernels, &places);
         }
-        let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
-        folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
+        let mut folders = vec![(target_dir.to_owned(), "cargo's target directory")];
+        folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home directory of the building user")));
         let in_use = toolchain.named_releases();
         let linked = Linked {
             name: &self.unit.name,

@@ -51,8 +51,8 @@ fn non_binary_is_rejected_with_reason() {
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for (path, why) in [
         (file("empty", b""), "is empty"),
-        (file("text", b"#!/bin/sh"), "is no ELF file"),
-        (folder.to_owned(), "is a folder"),
+        (file("text", b"#!/bin/sh"), "is not an ELF file"),
+        (folder.to_owned(), "is a directory"),
         (folder.join("absent"), "No such file"),
         (fifo, "is not a regular file"),
         (PathBuf::from("/dev/zero"), "is not a regular file"),

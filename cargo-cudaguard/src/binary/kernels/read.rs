@@ -70,7 +70,7 @@ pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, Stri
                 }
             };
             let Some(bytes) = member.data else {
-                return Err("is a thin archive: it names its objects and holds none of them".to_owned());
+                return Err("is a thin archive, which does not contain its objects".to_owned());
             };
             // Rust libraries contain metadata, and archives other files, next to their objects.
             if let Err(error) = reader.read_image(bytes, member.offset, Some(&member.name)) {
@@ -83,7 +83,7 @@ pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, Stri
         reader.read_image(data, 0, None)?;
     }
     if reader.is_full() {
-        return Err(format!("holds more than {MOST_IMAGES} images of GPU code, as no program does"));
+        return Err(format!("contains more than {MOST_IMAGES} images of GPU code, which no real program does"));
     }
     let soname = match Elf::parse(data) {
         Ok(elf) => elf.soname(),
@@ -132,7 +132,8 @@ impl<'data> KernelReader<'data> {
             };
         }
         if data.starts_with(&lto::MAGIC) {
-            let arch = lto::read_lto_arch(data).ok_or("is damaged or cut off: LTO-IR for no arch that there is")?;
+            let arch =
+                lto::read_lto_arch(data).ok_or("is damaged or cut off: LTO-IR for an arch that does not exist")?;
             let piece = whole(self);
             self.add_lto(piece, arch);
             return Ok(());
@@ -160,8 +161,8 @@ impl<'data> KernelReader<'data> {
             return Ok(());
         }
         if let Some(at) = ptx::find_version(data) {
-            let text = ptx::read_module(data, at)
-                .ok_or("begins like PTX, but names no `.target sm_NN` after its `.version`")?;
+            let text =
+                ptx::read_module(data, at).ok_or("begins like PTX, but has no `.target sm_NN` after `.version`")?;
             let piece = whole(self);
             self.add_ptx(piece, &text);
             return Ok(());
@@ -282,7 +283,7 @@ impl<'data> KernelReader<'data> {
     fn add_damaged(&mut self, piece: SectionPiece, bytes: std::ops::Range<usize>) {
         let offset = piece.base + bytes.start as u64;
         self.push_warning(format!(
-            "{} bytes that are no fatbin, where nothing else stands (at {offset:#x})",
+            "{} bytes at {offset:#x} are not a fatbin, although the section contains only fatbins",
             bytes.len()
         ));
         self.add_container(
@@ -325,7 +326,7 @@ impl<'data> KernelReader<'data> {
                         in_vain = in_vain.saturating_add(headers);
                         if in_vain > piece.data.len() as u64 / LEAST_HEADER {
                             self.push_warning(format!(
-                                "holds damaged GPU code that shares its tables: from byte {:#x} on, cubins were not looked for",
+                                "contains damaged GPU code with shared tables: cubins after byte {:#x} were not searched for",
                                 piece.base.saturating_add(found as u64)
                             ));
                         }
@@ -358,7 +359,7 @@ impl<'data> KernelReader<'data> {
 
     fn into_kernels(mut self) -> Kernels {
         if self.further_doubts > 0 {
-            self.doubts.push(format!("and {} more of the kind", self.further_doubts));
+            self.doubts.push(format!("and {} more of this kind", self.further_doubts));
         }
         self.links.sort_unstable();
         let places = &self.places;

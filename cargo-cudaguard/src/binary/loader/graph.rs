@@ -261,7 +261,7 @@ impl LoadGraph {
         }
         match self.inspect_file(loader) {
             Inspection::Usable => {}
-            Inspection::Missing => self.interpreter_problem = Some(format!("{}: is not there", loader.display())),
+            Inspection::Missing => self.interpreter_problem = Some(format!("{}: does not exist", loader.display())),
             Inspection::Foreign(why) | Inspection::Stopped(why) | Inspection::Broken(why) => {
                 self.interpreter_problem = Some(format!("{}: {why}", loader.display()));
             }
@@ -467,7 +467,7 @@ impl LoadGraph {
             Err(error) => return Inspection::Stopped(error.to_string()),
         };
         if metadata.is_dir() {
-            return Inspection::Broken("is a folder".to_owned());
+            return Inspection::Broken("is a directory".to_owned());
         }
         if !metadata.is_file() {
             return Inspection::Broken("is not a regular file".to_owned());
@@ -542,7 +542,7 @@ impl LibraryCandidate {
     pub fn problem(&self) -> String {
         match &self.look {
             Inspection::Usable => String::new(),
-            Inspection::Missing => "is not there".to_owned(),
+            Inspection::Missing => "does not exist".to_owned(),
             Inspection::Foreign(why) | Inspection::Stopped(why) | Inspection::Broken(why) => why.clone(),
         }
     }

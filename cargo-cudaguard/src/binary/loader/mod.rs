@@ -98,7 +98,7 @@ impl fmt::Display for SearchSource {
             Self::LibraryPath(entry) => write!(f, "LD_LIBRARY_PATH: {entry}"),
             Self::Runpath(of, entry) => write!(f, "DT_RUNPATH of {}: {entry}", of.display()),
             Self::Cache(file) | Self::PathFile(file) => write!(f, "{}", file.display()),
-            Self::System => f.write_str("a folder of the system"),
+            Self::System => f.write_str("a system directory"),
         }
     }
 }

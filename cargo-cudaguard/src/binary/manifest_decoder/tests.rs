@@ -137,7 +137,7 @@ fn oversized_entry_is_named() {
     let mut manifest = rich();
     manifest.allow[0].1 = "because ".repeat(600);
     let error = encode(&manifest).unwrap_err();
-    let expected = format!("shorten the reason of [allow] {}, which takes 4800 bytes", manifest.allow[0].0);
+    let expected = format!("shorten the reason of [allow] {}, which needs 4800 bytes", manifest.allow[0].0);
     assert!(error.starts_with("the manifest of resnet 0.3.1 needs ") && error.ends_with(&expected), "{error}");
 
     manifest = rich();
@@ -163,7 +163,7 @@ fn texts_beyond_shim_limit_are_rejected() {
     assert!(encode(&manifest).is_ok());
     manifest.component.version.push('v');
     let error = encode(&manifest).unwrap_err();
-    assert!(error.ends_with("takes 256 bytes: shorten the package's version to 255 bytes"), "{error}");
+    assert!(error.ends_with("has 256 bytes: shorten the package's version to 255 bytes"), "{error}");
 
     manifest = rich();
     let because = format!("{} and more", vec!["crate"; 100].join(" "));
@@ -230,7 +230,7 @@ fn damaged_note_is_reported() {
     let mut long = good.clone();
     long[head::NAME + 2..head::NAME + 4].copy_from_slice(&256_u16.to_le_bytes());
     let error = decode(&long).unwrap_err();
-    assert_eq!(error, "the manifest is damaged: the component's name has 256 bytes, and 255 is the most");
+    assert_eq!(error, "the manifest is damaged: the component's name has 256 bytes, but the maximum is 255");
     let damaged = |at: usize, value: u8| {
         let mut bytes = good.clone();
         bytes[at] = value;

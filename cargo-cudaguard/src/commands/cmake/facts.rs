@@ -93,7 +93,7 @@ impl TargetDescription {
             all.push((language, Lines::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?));
         }
         if all.is_empty() {
-            return Err(format!("{}: holds no facts of CMake's; run cmake again", folder.display()));
+            return Err(format!("{}: contains no data from CMake; run cmake again", folder.display()));
         }
         let read = Self::from_lines(&all).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self { files: paths, ..read })
@@ -112,7 +112,7 @@ impl TargetDescription {
 
     fn from_lines(all: &[(String, Lines)]) -> Result<Self, String> {
         let lines = Merged(all);
-        let one = |key: &str| lines.single_value(key).ok_or_else(|| format!("a fact is missing: {key}"));
+        let one = |key: &str| lines.single_value(key).ok_or_else(|| format!("`{key}` is missing"));
         let target = one("target")?;
         let configuration = lines.single_value("configuration").unwrap_or_default();
         let debug = lines.all_values("debug-configuration");
@@ -246,7 +246,7 @@ impl Lines {
             Some(HEAD) => {}
             other => {
                 return Err(format!(
-                    "the first line is `{}`, not `{HEAD}`: module and command are from different releases",
+                    "the first line is `{}`, not `{HEAD}`: the CMake package and the command are from different releases",
                     other.unwrap_or_default()
                 ));
             }
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn missing_or_outdated_facts_are_reported() {
-        assert_eq!(facts(&[("C", &LINES.replace("compiler", "other"))]).unwrap_err(), "a fact is missing: compiler");
+        assert_eq!(facts(&[("C", &LINES.replace("compiler", "other"))]).unwrap_err(), "`compiler` is missing");
         let newer = facts(&[("C", "cudaguard-facts 2\n")]).unwrap_err();
         assert!(newer.contains("cudaguard-facts 2") && newer.contains("releases"), "{newer}");
         assert!(facts(&[("C", "cudaguard-facts 1\nkey\n")]).unwrap_err().contains("line 2"));

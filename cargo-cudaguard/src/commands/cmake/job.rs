@@ -24,7 +24,7 @@ pub(crate) fn target_triple(tool: &Tool) -> Result<String, String> {
     let text = String::from_utf8_lossy(&compiler_output.stdout).trim().to_owned();
     if !compiler_output.status.success() || text.is_empty() {
         return Err(format!(
-            "the compiler {shown} does not say what it compiles for (-dumpmachine): {}",
+            "the compiler {shown} does not print its target (-dumpmachine): {}",
             compiler_output.status
         ));
     }

@@ -75,7 +75,7 @@ impl Common {
                 }
                 (Some(known), Some(its)) => {
                     return Err(format!(
-                        "the targets of this project are built with different {what}, and a lock names one: {known} ({by}), \
+                        "the targets of this project use different {what}, but a lock can contain only one: {known} ({by}), \
                          {its} ({target})"
                     ));
                 }
@@ -87,8 +87,8 @@ impl Common {
             match self.archs.get(name) {
                 Some((other, archs)) if *archs != own.archs => {
                     return Err(format!(
-                        "{other} and {target} are both of the component {name}, and are compiled for different archs: give \
-                         each a COMPONENT of its own"
+                        "{other} and {target} belong to the component {name}, but are compiled for different archs: set \
+                         another COMPONENT for one of them"
                     ));
                 }
                 Some(_) => {}
@@ -181,9 +181,8 @@ pub(super) fn run_lock(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
         let (pins, toolchain) = common.into_pins();
         if pins.toolkit.is_none() {
             return Err(CliError::operational(format_args!(
-                "CMake knows no CUDA toolkit whose release can be told for {triple}, and nothing that is built shows one: there \
-                 is nothing to lock; build the project first, enable the language CUDA, or call find_package(CUDAToolkit) \
-                 before cudaguard_embed"
+                "nothing to lock: CMake has no CUDA toolkit with a known release for {triple}, and no built file shows one; build \
+                 the project first, enable the language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed"
             )));
         }
         let before = old.as_ref().and_then(|old| old.targets.get(&triple));

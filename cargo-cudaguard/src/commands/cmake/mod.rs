@@ -79,7 +79,7 @@ fn begin_configure(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
     let own = env!("CARGO_PKG_VERSION");
     if module != own {
         return Err(CliError::operational(format_args!(
-            "the CMake module is from cudaguard {module}, the command is from {own}: install both from one release"
+            "the CMake package is from cudaguard {module}, but the command is from {own}: install both from one release"
         )));
     }
     let triple = target_triple(tool).map_err(CliError::operational)?;
@@ -218,7 +218,7 @@ fn run_link_step(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Re
     if judge {
         let (folder, job) = of_target.as_ref().ok_or_else(|| {
             CliError::operational(format_args!(
-                "{}: CMake links {}, and knew nothing of it when it configured: run cmake again",
+                "{}: CMake links {}, which it did not know at configuration: run cmake again",
                 facts.display(),
                 made.unwrap_or(Path::new("a file without a name")).display()
             ))
@@ -374,7 +374,8 @@ fn verify_linked_file(
         Some(release) if seen.shows_only(release.into()) => vec![Sourced::new(release, "CMake")],
         Some(_) => looked_up(job, env, policy),
     };
-    let folders = [(facts.binary.clone(), "the build folder"), (facts.top.clone(), "the project's own folder")];
+    let folders =
+        [(facts.binary.clone(), "the build directory"), (facts.top.clone(), "the source directory of the project")];
     let path =
         |written: &Option<String>| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed));
     let (rpath, runpath) = (path(&binary.rpath), path(&binary.runpath));
@@ -475,7 +476,7 @@ fn linked_from(job: &CmakeJob, binary: &Binary) -> Vec<Sourced<PathBuf>> {
     let asked = binary.needed.iter().any(|name| CUDNN.is_named(name) || CUDART.is_named(name));
     let target = &job.facts.target;
     let by_linker = if asked { linking::library_dirs(&job.facts) } else { Vec::new() };
-    let by_linker = by_linker.into_iter().map(|folder| Sourced::new(folder, format!("what {target} is linked with")));
+    let by_linker = by_linker.into_iter().map(|folder| Sourced::new(folder, format!("the link line of {target}")));
     let loaded =
         runtime_path(binary).map(|entry| Sourced::new(PathBuf::from(entry), format!("the runtime path of {target}")));
     by_linker.chain(loaded).collect()

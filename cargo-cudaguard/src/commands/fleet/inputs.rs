@@ -148,8 +148,8 @@ pub(super) fn read_csv(
             Some(Ok(next)) => match &mut machine {
                 Some(facts) if facts.release != next.release || facts.cuda != next.cuda => {
                     let why = match &facts.name {
-                        Some(host) => format!("driver_version: another than the other GPUs of {host} have"),
-                        None => "driver_version: another than the machine's other GPUs have; name the machines in a column `host`".to_owned(),
+                        Some(host) => format!("driver_version: differs from the other GPUs of {host}"),
+                        None => "driver_version: differs from the other GPUs of the machine; add a column `host` if these are several machines".to_owned(),
                     };
                     if !take(number, Err(why)) {
                         return Ok(());
@@ -172,7 +172,11 @@ pub(super) fn read_csv(
 fn parse_row(columns: &[Option<Column>], line: &str) -> Result<HostFacts, String> {
     let values: Vec<&str> = line.split(',').map(str::trim).collect();
     if values.len() != columns.len() {
-        return Err(format!("expected {} values, as the first line names them, found {}", columns.len(), values.len()));
+        return Err(format!(
+            "expected {} values, one for each column of the first line, found {}",
+            columns.len(),
+            values.len()
+        ));
     }
     let (mut facts, mut gpu) = (HostFacts::default(), Gpu::default());
     for (column, value) in columns.iter().zip(values) {

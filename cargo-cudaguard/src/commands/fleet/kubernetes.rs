@@ -38,7 +38,7 @@ pub(super) fn read(input: &mut dyn BufRead, take: &mut dyn FnMut(usize, Item) ->
             _ if items.stopped => return Ok(()),
             Err(error) => return Err(error.to_string()),
             Ok(()) if !items.seen => {
-                return Err("has no items: expected what kubectl get nodes -o json writes".to_owned());
+                return Err("has no items: expected the output of kubectl get nodes -o json".to_owned());
             }
             // Another value may follow. The next iteration reports invalid text.
             Ok(()) => {
@@ -101,7 +101,7 @@ impl<'de> Visitor<'de> for TopLevel<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what kubectl get nodes -o json, or resourceslices, writes")
+        f.write_str("the output of kubectl get nodes -o json, or of kubectl get resourceslices -o json")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
@@ -178,7 +178,7 @@ fn parse_item(value: &Value) -> Item {
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> Result<&'a str, String> {
-    value.as_str().ok_or_else(|| format!("{field}: expected a text in quotes, found {value}"))
+    value.as_str().ok_or_else(|| format!("{field}: expected a string, found {value}"))
 }
 
 /// The labels of a node.

@@ -42,7 +42,7 @@ impl BufRead for LogInput<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let buffer = self.input.fill_buf()?;
         if self.left == 0 && !buffer.is_empty() {
-            let why = "is larger than 16 MiB for one machine: expected what nvidia-smi -q -x writes";
+            let why = "is larger than 16 MiB for one machine: expected the output of nvidia-smi -q -x";
             return Err(io::Error::other(why));
         }
         Ok(&buffer[..buffer.len().min(self.left)])
@@ -125,11 +125,11 @@ pub(super) fn read(
                 if path.is_empty() && name != ROOT {
                     return Err((
                         line,
-                        format!("expected {ROOT}, as nvidia-smi -q -x writes it, found {}", short(&name)),
+                        format!("expected {ROOT}, as in the output of nvidia-smi -q -x, found {}", short(&name)),
                     ));
                 }
                 if path.len() == DEEPEST {
-                    return Err((line, "is nested too deeply: not of nvidia-smi".to_owned()));
+                    return Err((line, "is nested too deeply for the output of nvidia-smi".to_owned()));
                 }
                 if path.len() == 1 && name == "gpu" {
                     (gpu, gpus) = (Some(SmiGpu::default()), gpus + 1);

@@ -23,7 +23,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
     let bytes = match files::read_bytes(&lists) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(CliError::operational(format_args!(
-                "{}: is not there: run this in the folder of the project's {LISTS}",
+                "{}: was not found: run this command in the directory of the project's {LISTS}",
                 lists.display()
             )));
         }
@@ -35,7 +35,7 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
     let cuda = calls.as_ref().is_ok_and(|(calls, ..)| calls.iter().any(Command::enables_cuda));
     let outcome = calls.map(|(calls, end, ended)| plan_edits(&calls, end, ended));
     match outcome {
-        Ok(EmbedPlan::Done) => changes.line(format_args!("kept {}: it embeds already", lists.display())),
+        Ok(EmbedPlan::Done) => changes.line(format_args!("kept {}: it already calls cudaguard_embed", lists.display())),
         Ok(EmbedPlan::Append(lines)) => {
             if !changes.dry_run {
                 let mut file = fs::File::options().append(true).open(&lists).map_err(fail)?;
@@ -46,15 +46,15 @@ pub(super) fn init_cmake(env: &Env, changes: &mut Changes, source: &DependencySo
         Ok(EmbedPlan::Tell(targets)) => {
             let lines = lines_for(&targets, "\n");
             let lines = indent_lines(lines.trim());
-            changes.line(format_args!("{}: add, behind the targets that you ship:\n{lines}", lists.display()));
+            changes.line(format_args!("{}: add these lines after the targets that you ship:\n{lines}", lists.display()));
         }
         Ok(EmbedPlan::Below) => changes.line(format_args!(
-            "{}: makes no target itself: add `find_package(CudaGuard REQUIRED)` to it, and `cudaguard_embed(TARGET)` to the \
-             {LISTS} that makes TARGET, behind it",
+            "{}: it defines no target: add `find_package(CudaGuard REQUIRED)` to it, and `cudaguard_embed(TARGET)` to the \
+             {LISTS} that defines TARGET, after the definition",
             lists.display()
         )),
         Err(why) => changes.line(format_args!(
-            "{}: {why}: add `find_package(CudaGuard REQUIRED)` to it, and `cudaguard_embed(TARGET)` behind each target that \
+            "{}: {why}: add `find_package(CudaGuard REQUIRED)` to it, and `cudaguard_embed(TARGET)` after each target that \
              you ship",
             lists.display()
         )),
@@ -172,12 +172,12 @@ fn parse_commands(text: &str) -> Result<Vec<Command>, String> {
         rest.skip_blank()?;
         let Some(letter) = rest.peek() else { return Ok(commands) };
         if !(letter.is_ascii_alphabetic() || letter == '_') {
-            return Err(rest.error_at("a call is expected"));
+            return Err(rest.error_at("expected a call"));
         }
         let name = rest.take_while(|letter| letter.is_ascii_alphanumeric() || letter == '_').to_ascii_lowercase();
         rest.skip_blank()?;
         if !rest.skip_word("(") {
-            return Err(rest.error_at("`(` is expected"));
+            return Err(rest.error_at("expected `(`"));
         }
         commands.push(Command { name, arguments: rest.parse_arguments()? });
     }
@@ -212,7 +212,7 @@ impl<'a> Rest<'a> {
 
     fn error_at(&self, what: &str) -> String {
         let line = 1 + self.text[..self.at].matches('\n').count();
-        format!("line {line} cannot be read ({what})")
+        format!("cannot parse line {line} ({what})")
     }
 
     /// Parses a bracket argument `[==[ … ]==]`; `None` if none begins here.
@@ -224,7 +224,7 @@ impl<'a> Rest<'a> {
         }
         let inner = &here[marks + 2..];
         let close = format!("]{}]", "=".repeat(marks));
-        let end = inner.find(&close).ok_or_else(|| self.error_at("a bracket that is never closed"))?;
+        let end = inner.find(&close).ok_or_else(|| self.error_at("unclosed bracket"))?;
         self.at += marks + 2 + end + close.len();
         Ok(Some(&inner[..end]))
     }
@@ -252,7 +252,7 @@ impl<'a> Rest<'a> {
                 continue;
             }
             match self.peek() {
-                None => return Err(self.error_at("a call that is never closed")),
+                None => return Err(self.error_at("unclosed call")),
                 Some(')') if depth == 0 => {
                     self.at += 1;
                     return Ok(arguments);
@@ -288,7 +288,7 @@ impl<'a> Rest<'a> {
                 _ => {}
             }
         }
-        Err(self.error_at("a quote that is never closed"))
+        Err(self.error_at("unclosed quote"))
     }
 
     fn parse_unquoted(&mut self) -> String {
@@ -398,7 +398,7 @@ mod tests {
             ("#[[ never closed\n", 3),
         ] {
             let why = parse_commands(&format!("{HEAD}{text}")).unwrap_err();
-            assert!(why.starts_with(&format!("line {line} cannot be read (")), "{text}: {why}");
+            assert!(why.starts_with(&format!("cannot parse line {line} (")), "{text}: {why}");
         }
     }
 

@@ -11,8 +11,8 @@ pub(super) fn render_html(title: &str, map: &Map) -> String {
     let title = escape_xml(title);
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>{title}: on which GPU with which driver</title>\n<style>\n{STYLE}</style>\n<main>\n<h1>{title}</h1>\n\
-         <p>On which GPU with which driver it runs. Hover over a square, or go to it by Tab, for what it means and why.</p>\n\
+         <title>{title}: GPUs and drivers</title>\n<style>\n{STYLE}</style>\n<main>\n<h1>{title}</h1>\n\
+         <p>The GPUs and drivers that the program runs on. Hover over a square, or select it with Tab, for its meaning and reason.</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"GPUs by driver branches\">\n<table>\n\
          <thead><tr><th scope=\"col\">GPU</th>"
     );

@@ -25,8 +25,8 @@ pub(crate) fn run_map(
 ) -> Result<ExitCode, CliError> {
     let all = verify::components_of_all(env, files)?;
     verify::warn_of_not_examined(&all);
-    let map =
-        Map::from_components(&all).map_err(|why| CliError::operational(format_args!("no map can be drawn: {why}")))?;
+    let map = Map::from_components(&all)
+        .map_err(|why| CliError::operational(format_args!("cannot create the map: {why}")))?;
     let title = verify::file_names(files);
     let drawn = match form {
         MapFormat::Text => text::render_text(&title, &map),
@@ -77,8 +77,8 @@ const fn state_meaning(state: State) -> &'static str {
         State::Jit => "runs, the driver compiles PTX",
         State::Partial => "runs, some kernels have no code",
         State::Refused => "is refused",
-        State::Unknown => "cannot be told",
-        State::NotDriven => "no driver of that branch drives this GPU",
+        State::Unknown => "unknown",
+        State::NotDriven => "no driver of that branch supports this GPU",
     }
 }
 

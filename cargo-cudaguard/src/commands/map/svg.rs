@@ -16,7 +16,7 @@ pub(super) fn render_svg(title: &str, map: &Map) -> String {
     let width = NAMES + map.branches.len().max(9) * SQUARE + 12;
     let legend = HEAD + map.rows.len() * SQUARE + 14;
     let height = legend + shown.len() * 22 + 8;
-    let label = format!("{}: on which GPU with which driver", escape_xml(title));
+    let label = format!("{}: GPUs and drivers", escape_xml(title));
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\" \
          font-family=\"system-ui, sans-serif\" font-size=\"13\">\n<title>{label}</title>\n<style>\n{STYLE}</style>\n\

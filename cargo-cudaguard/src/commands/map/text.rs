@@ -13,7 +13,7 @@ const COLUMN: usize = 5;
 const COLUMNS: usize = 12;
 
 pub(super) fn render_text(title: &str, map: &Map) -> String {
-    let mut text = sanitize::sanitize_line(&format!("{title}: on which GPU with which driver")).into_owned() + "\n";
+    let mut text = sanitize::sanitize_line(&format!("{title}: GPUs and drivers")).into_owned() + "\n";
     let width = map.rows.iter().map(|row| row_label(row).chars().count()).max().unwrap_or(0);
     for from in (0..map.branches.len()).step_by(COLUMNS) {
         let to = map.branches.len().min(from + COLUMNS);
@@ -44,7 +44,7 @@ pub(super) fn render_text(title: &str, map: &Map) -> String {
         *reasons.entry(format!("{} {}", finding.code, finding.code.title())).or_default() += 1;
     }
     if !reasons.is_empty() {
-        let _ = writeln!(text, "\n  why, by how many of the squares:");
+        let _ = writeln!(text, "\n  reasons, and the number of squares:");
     }
     for (reason, count) in reasons {
         let _ = writeln!(text, "  {count:>5}  {reason}");

@@ -15,15 +15,18 @@ use super::{
 pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
     let mut heading =
-        asked.comment_heading("Pins of a conda recipe (recipe.yaml of rattler-build; the same words in meta.yaml)");
-    heading.push("__cuda as in CEP 30; __cuda_arch as in CEP 46, which is the oldest GPU of the machine that installs: a client that".to_owned());
-    heading.push("does not know it installs nothing that needs it.".to_owned());
+        asked.comment_heading("Pins of a conda recipe (recipe.yaml of rattler-build; meta.yaml uses the same keys)");
+    heading.push(
+        "__cuda as in CEP 30; __cuda_arch as in CEP 46: the oldest GPU of the machine that installs. A client that"
+            .to_owned(),
+    );
+    heading.push("does not support it does not install the package.".to_owned());
     heading.extend(processor_comes_with(asked, "the package's platform"));
     let by_driver = group_by_driver(&rows);
     let several = by_driver.len() > 1;
     if several {
-        heading.push("A package asks for one driver, and these GPUs need different ones: the recipe makes a package for each, of the".to_owned());
-        heading.push("same files. In variants.yaml beside it (in meta.yaml, selectors say the same):".to_owned());
+        heading.push("A package can require one driver, but these GPUs need different ones: the recipe builds one package for each, with the".to_owned());
+        heading.push("same files. In variants.yaml next to it (meta.yaml: use selectors):".to_owned());
         let names: Vec<String> = by_driver.keys().map(|cuda| format!("\"{}\"", variant_name(*cuda))).collect();
         heading.push(format!("  {KEY}: [{}]", names.join(", ")));
     }
@@ -48,7 +51,7 @@ pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     if let Some(library) = asked.placement.library {
         let below = library.leaves_behind.unwrap_or(library.below);
         if library.leaves_behind.is_some() {
-            let _ = writeln!(text, "    # {} {below} and newer leave some of these GPUs behind.", CUDNN.name);
+            let _ = writeln!(text, "    # {} {below} and newer no longer support some of these GPUs.", CUDNN.name);
         }
         if !library.needed {
             text.push_str("  run_constraints:\n");

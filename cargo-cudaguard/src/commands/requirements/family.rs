@@ -90,7 +90,7 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
                             if *linkage == Linkage::Linked { "needed library (DT_NEEDED)" } else { "opened by name" };
                         put(soname, told_by, None, part);
                     }
-                    Requirement::Driver { .. } => put(DRIVER, "what it is linked to", None, driver_part(asked)),
+                    Requirement::Driver { .. } => put(DRIVER, "its linked libraries", None, driver_part(asked)),
                     Requirement::Gpu { .. } => put(DRIVER, "its kernels", None, driver_part(asked)),
                     _ => {}
                 }
@@ -118,7 +118,7 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
         needs.push((file.file.clone(), mine));
     }
     if parts.is_empty() {
-        return Err("nothing of the CUDA family is asked for".to_owned());
+        return Err("no CUDA component is required".to_owned());
     }
     Ok(FamilyReport { parts, needs })
 }

@@ -17,9 +17,8 @@ pub(super) fn write_admission_policy(asked: &RequirementsQuery<'_>) -> Result<St
     heading.push(format!(
         "Pods with an image called {image} (matchConditions) must have the node affinity of --format k8s-affinity, or"
     ));
-    heading.push("a narrower one with the same expressions in each term. A pod that names its GPUs in other words (a narrower number, a".to_owned());
-    heading
-        .push("resource claim, nodeName) is refused: it cannot be told from one that would run elsewhere.".to_owned());
+    heading.push("a narrower one with the same expressions in each term. A pod that selects its GPUs in another way (a narrower number, a".to_owned());
+    heading.push("resource claim, nodeName) is refused too, because this policy cannot check it.".to_owned());
     let mut text = comment_lines(&heading);
     let _ = write!(
         text,
@@ -43,8 +42,8 @@ pub(super) fn write_admission_policy(asked: &RequirementsQuery<'_>) -> Result<St
     let _ = writeln!(text, "{}))", all.join(" ||\n"));
     let _ = writeln!(
         text,
-        "    message: \"{name} does not run on every node that this pod may go to: it needs the node affinity that cudaguard \
-         requirements --format k8s-affinity writes\""
+        "    message: \"{name} does not run on every node that this pod may be scheduled on: add the node affinity that cudaguard \
+         requirements --format k8s-affinity prints\""
     );
     let _ = write!(
         text,

@@ -37,9 +37,9 @@ pub(super) fn write_affinity(asked: &RequirementsQuery<'_>) -> Result<String, St
         "By the labels of GPU feature discovery (k8s-device-plugin 0.17 or newer); cuda.runtime-version is what the"
             .to_owned(),
     );
-    heading.push("driver supports. A node is judged by the labels of one GPU model: of a node with several, the others are not seen.".to_owned());
+    heading.push("driver supports. The labels describe one GPU model of a node: if a node has several, the others are not checked.".to_owned());
     if asked.placement.library.is_some() {
-        heading.push(format!("No label tells of {}: that comes with the image.", CUDNN.name));
+        heading.push(format!("No label describes {}, which the image contains.", CUDNN.name));
     }
     let mut text = comment_lines(&heading);
     text.push_str(

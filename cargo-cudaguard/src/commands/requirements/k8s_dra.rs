@@ -21,7 +21,7 @@ pub(super) fn write_device_class(asked: &RequirementsQuery<'_>) -> Result<String
     heading.push("By the attributes of NVIDIA's DRA driver (dra-driver-nvidia-gpu 25.3 or newer).".to_owned());
     heading.extend(processor_comes_with(asked, "a pod's nodeSelector kubernetes.io/arch"));
     if asked.placement.library.is_some() {
-        heading.push(format!("No attribute tells of {}: that comes with the image.", CUDNN.name));
+        heading.push(format!("No attribute describes {}, which the image contains.", CUDNN.name));
     }
     let mut text = comment_lines(&heading);
     let name = &asked.name.object;

@@ -11,16 +11,18 @@ use super::{RequirementsQuery, comment_lines, dotted_cc, processor_comes_with};
 
 pub(super) fn write_nix(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
-    let mut heading = asked
-        .comment_heading("Check phase of a Nix derivation: a function to call and to merge (//) into its attributes,");
+    let mut heading = asked.comment_heading(
+        "Check phase of a Nix derivation: call this function and merge the result (//) into its attributes,",
+    );
+    heading
+        .push("with cudaCapabilities of nixpkgs' config. The build fails if one of them is not compatible.".to_owned());
+    heading.extend(processor_comes_with(asked, "the derivation's system"));
     heading.push(
-        "with cudaCapabilities of nixpkgs' config. The build fails where one of them is of a GPU that is not fit."
+        "Nix cannot express a driver: needsCuda is the CUDA version that the driver of the machine must support."
             .to_owned(),
     );
-    heading.extend(processor_comes_with(asked, "the derivation's system"));
-    heading.push("Nix has no word for a driver: needsCuda says what the machine's must support.".to_owned());
     if asked.placement.library.is_some() {
-        heading.push(format!("It says nothing of {}: that is a dependency of the derivation.", CUDNN.name));
+        heading.push(format!("It does not include {}, a dependency of the derivation.", CUDNN.name));
     }
     let mut text = comment_lines(&heading);
     text.push_str("{ cudaCapabilities }:\nlet\n  fit = [  # from here on, below there\n");

@@ -10,8 +10,8 @@ use super::{RequirementsQuery, RequirementsRow, comment_lines, dotted_cc, proces
 
 /// Comment lines about the programs that read the variable.
 pub(super) const READERS: [&str; 2] = [
-    "Read by libnvidia-container 1.x (nvidia-container-cli --require), on every visible GPU; from its mode jit-cdi on, which is the",
-    "default of nvidia-container-toolkit, and with CDI, nothing reads it: then it tells, and keeps nothing from starting.",
+    "libnvidia-container 1.x (nvidia-container-cli --require) checks it for every visible GPU. In the mode jit-cdi, the default of",
+    "nvidia-container-toolkit, and with CDI it has no effect.",
 ];
 
 pub(super) fn write_nvidia_require(asked: &RequirementsQuery<'_>) -> Result<String, String> {
@@ -36,11 +36,10 @@ fn require_term(row: &RequirementsRow) -> String {
 
 /// Returns comment lines about the requirements that the variable cannot express.
 pub(super) fn gives_away(asked: &RequirementsQuery<'_>) -> Vec<String> {
-    let mut lines =
-        vec!["A machine with a GPU beside the fit ones that is not is refused: all of them are looked at.".to_owned()];
+    let mut lines = vec!["A machine is refused if one of its GPUs is not compatible.".to_owned()];
     lines.extend(processor_comes_with(asked, "the image's platform"));
     if asked.placement.library.is_some() {
-        lines.push(format!("It has no word for {}: that comes with the image.", CUDNN.name));
+        lines.push(format!("It cannot express {}, which the image contains.", CUDNN.name));
     }
     lines
 }

@@ -13,10 +13,9 @@ use super::{RequirementsQuery, comment_lines, dotted_cc};
 pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
     let mut heading = asked.comment_heading("Check for a Slurm prolog or job script");
-    heading.push("Needs nvidia-smi of driver 510 or newer. Status 0: a GPU of this node is fit; 1: none is; 2: nvidia-smi does not answer.".to_owned());
-    heading.push(
-        "Features are a site's own names. Those that this needs, for --constraint, by compute capability:".to_owned(),
-    );
+    heading.push("Needs nvidia-smi of driver 510 or newer. Status 0: a GPU of this node is compatible; 1: none is; 2: nvidia-smi fails.".to_owned());
+    heading
+        .push("Each site defines its own features. The compute capabilities that --constraint must select:".to_owned());
     let mut ccs: Vec<(u8, u8)> = tables::arch_rows().iter().map(|row| row.cc).collect();
     ccs.dedup();
     for cc in ccs {
@@ -50,7 +49,7 @@ pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, Strin
         lines += 1;
     }
     if lines == 0 {
-        return Err("no driver is known whose release would do".to_owned());
+        return Err("no known driver release is sufficient".to_owned());
     }
     text.push_str("  return 1\n}\n");
     text.push_str("seen=$(nvidia-smi --query-gpu=compute_cap,driver_version --format=csv,noheader) || exit 2\n");
@@ -59,7 +58,7 @@ pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     text.push_str("  fit $((major * 100 + minor)) \"$branch\" && status=0\ndone <<END\n$seen\nEND\n");
     let _ = writeln!(
         text,
-        "[ $status = 0 ] || echo \"{}: no GPU of this node is fit: $seen\" >&2\nexit $status",
+        "[ $status = 0 ] || echo \"{}: no GPU of this node is compatible: $seen\" >&2\nexit $status",
         quote_shell(&asked.file_names())
     );
     Ok(text)

@@ -21,18 +21,16 @@ pub(super) fn write_spack(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     let unfit: Vec<(&str, (u8, u8))> =
         VALUES.split_whitespace().map(|value| (value, parse_capability(value))).filter(|(_, cc)| !fit(*cc)).collect();
     if unfit.is_empty() && placement.library.is_none() {
-        return Err("it runs on the GPUs of all values of cuda_arch: there is nothing to select by".to_owned());
+        return Err("it runs on the GPUs of all values of cuda_arch, so there is no requirement to express".to_owned());
     }
     let mut heading = asked.comment_heading("Directives of a Spack package (package.py, a CudaPackage)");
     heading.push(
-        "By the values of cuda_arch that spack-packages of 2026 has: the GPU of the machine. There is none for 8.8."
+        "Uses the values of cuda_arch in spack-packages of 2026, for the GPU of the machine. There is none for 8.8."
             .to_owned(),
     );
     heading.extend(processor_comes_with(asked, "the target"));
-    heading.push(
-        "Spack has no word for a driver: a site keeps nodes with older ones away by other means. Which is needed:"
-            .to_owned(),
-    );
+    heading
+        .push("Spack cannot express a driver: exclude nodes with older drivers by other means. Required:".to_owned());
     heading.extend(placement.fit.iter().map(|gpus| format!("  {}: {}", span_of(gpus), describe_driver(gpus.driver))));
     let mut text = comment_lines(&heading);
     for (value, cc) in unfit {
@@ -49,7 +47,7 @@ pub(super) fn write_spack(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     if let Some(library) = placement.library {
         let below = library.leaves_behind.unwrap_or(library.below);
         if library.leaves_behind.is_some() {
-            let _ = writeln!(text, "# {} {below} and newer leave some of these GPUs behind.", CUDNN.name);
+            let _ = writeln!(text, "# {} {below} and newer no longer support some of these GPUs.", CUDNN.name);
         }
         let (key, min) = (CUDNN.key, library.min);
         let end = range_end(below);

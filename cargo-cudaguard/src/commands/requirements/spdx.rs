@@ -102,6 +102,6 @@ fn part_comment(part: &FamilyPart) -> Option<String> {
         None => range.clone(),
     };
     let ranges = part.properties.iter().map(range);
-    let evidence = part.told_by.iter().map(|told_by| format!("told by: {told_by}"));
+    let evidence = part.told_by.iter().map(|told_by| format!("evidence: {told_by}"));
     Some(ranges.chain(evidence).collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }

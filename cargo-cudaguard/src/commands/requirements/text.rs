@@ -12,8 +12,7 @@ use super::{RequirementsQuery, describe_span, span_of, unfit_reason};
 
 pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
     let placement = asked.placement;
-    let mut text =
-        sanitize::sanitize_line(&format!("{}: what a machine must have", asked.file_names())).into_owned() + "\n";
+    let mut text = sanitize::sanitize_line(&format!("{}: requirements", asked.file_names())).into_owned() + "\n";
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "  {name:<10} {}", sanitize::sanitize_line(value));
     };
@@ -21,7 +20,7 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
         line("processor", &placement.processor);
     }
     if placement.asks_nothing() {
-        line("GPUs", "no requirement: it asks nothing of driver or GPU");
+        line("GPUs", "no requirement on driver or GPU");
     }
     let mut name = "GPUs";
     for gpus in placement.fit.iter().filter(|_| !placement.asks_nothing()) {
@@ -52,10 +51,10 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
         name = "";
     }
     if let Some(library) = placement.library {
-        let needed = if library.needed { "" } else { ", where it is used" };
+        let needed = if library.needed { "" } else { ", if it is used" };
         line(CUDNN.name, &format!("{} or newer, below {}{needed}", library.min, library.below));
         if let Some(version) = library.leaves_behind {
-            line("", &format!("{version} and newer leave some of these GPUs behind"));
+            line("", &format!("{version} and newer no longer support some of these GPUs"));
         }
     }
     text
@@ -67,13 +66,13 @@ fn describe_support(by: Service) -> &'static str {
         Service::Jit => "JIT",
         Service::Partial => "partial, in some containers only",
         Service::None => "none",
-        Service::Unknown => "cannot be told",
+        Service::Unknown => "unknown",
     }
 }
 
 pub(super) fn describe_driver(driver: Option<OldestDriver>) -> String {
     match driver {
-        None => "any that drives it".to_owned(),
+        None => "any that supports it".to_owned(),
         Some(OldestDriver { cuda, release: None }) => format!("one that supports CUDA {cuda}"),
         Some(OldestDriver { cuda, release: Some(release) }) => {
             format!("one that supports CUDA {cuda} ({release} or newer)")

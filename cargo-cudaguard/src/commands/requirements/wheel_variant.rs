@@ -24,7 +24,7 @@ const MINORS: std::ops::RangeInclusive<u8> = 0..=9;
 pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
     let mut heading = asked.comment_heading("Properties of a wheel variant (PEP 825, a draft)");
-    heading.push("Of the provider nvidia, as of January 2026, which looks at the newest GPU of a machine.".to_owned());
+    heading.push("Uses the provider nvidia of January 2026, which reads the newest GPU of a machine.".to_owned());
     heading.extend(processor_comes_with(asked, "the wheel's platform tag"));
     let any_gpu = rows.iter().any(|row| row.from.is_none() && row.below.is_none());
     let by_driver = group_by_driver(&rows);
@@ -38,24 +38,24 @@ pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<Strin
         }
     }
     if variants.is_empty() {
-        return Err("no value of sm_arch stands for these GPUs alone".to_owned());
+        return Err("no value of sm_arch selects these GPUs only".to_owned());
     }
     if variants.len() > 1 {
         heading.push(format!(
-            "A variant asks for one driver, and these GPUs need different ones: {} wheels of the same files, each with the properties",
+            "A variant can require one driver, but these GPUs need different ones: build {} wheels of the same files, each with the properties",
             variants.len()
         ));
-        heading.push("behind one of the marks.".to_owned());
+        heading.push("after one of the comments.".to_owned());
     }
     if !any_gpu {
         heading.push(
-            "A value stands for all later minors of its major, too; GPUs that it cannot tell apart from unfit ones, and majors"
+            "A value includes all later minors of its major; GPUs that it cannot distinguish from incompatible ones, and majors"
                 .to_owned(),
         );
-        heading.push("that no table knows yet, are given away.".to_owned());
+        heading.push("that no table contains yet, are omitted.".to_owned());
     }
     if asked.placement.library.is_some() {
-        heading.push(format!("No property tells of {}: that is a dependency of the wheel.", CUDNN.name));
+        heading.push(format!("No property describes {}, a dependency of the wheel.", CUDNN.name));
     }
     let mut text = comment_lines(&heading);
     for (cuda, archs) in &variants {

@@ -22,8 +22,8 @@ pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Compo
         let of_driver =
             |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
         let why = match whole.parts.iter().find(of_driver) {
-            Some(part) => format!("nothing to judge: it is a driver, with {}, and no program", part.name),
-            None => "nothing to judge: no member holds GPU code or says what it asks of a CUDA library".to_owned(),
+            Some(part) => format!("nothing to check: it contains a driver ({}) and no program", part.name),
+            None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
         };
         return Err(CliError::operational(format_args!("{}: {why}", file.display())));
     }

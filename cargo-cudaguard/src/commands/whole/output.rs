@@ -141,7 +141,7 @@ impl ArtifactReport {
                 (_, Some(requirement)) => {
                     format!("; the package requires {}", requirement.split(';').next().unwrap_or_default().trim_end())
                 }
-                (Some(inside), None) => format!("; {inside} is not where their RPATH or RUNPATH leads"),
+                (Some(inside), None) => format!("; their RPATH or RUNPATH does not contain {inside}"),
                 (None, None) => String::new(),
             };
             page.push_line(name, &format!("{soname}, needed by {}{out}", join_some(&wanted.by)));
@@ -160,7 +160,7 @@ impl ArtifactReport {
 
     /// Qualifies an answer if it holds only for the examined parts.
     fn limited(&self, answer: &str) -> String {
-        if self.not_examined.is_empty() { answer.to_owned() } else { format!("{answer} that was examined") }
+        if self.not_examined.is_empty() { answer.to_owned() } else { format!("{answer}, as far as examined") }
     }
 
     /// Lists the members without code for GPUs of this compute capability, and those that lack some of their kernels.

@@ -147,7 +147,7 @@ impl ArtifactPackage {
         let first = |key| all(key).next().unwrap_or_default();
         let version = first("Version:");
         let tag = version.split_once('+').and_then(|(_, local)| cuda_of_tag(local));
-        let tag = tag.map(|(tag, cuda)| (format!("the version says {tag}"), cuda));
+        let tag = tag.map(|(tag, cuda)| (format!("the version contains {tag}"), cuda));
         let path = |line: &str| format!("{top}{}", line.split(',').next().unwrap_or_default().trim_matches('"'));
         Self {
             kind: PackageKind::Wheel,
@@ -173,7 +173,7 @@ impl ArtifactPackage {
         // A plain list contains the requirements of packages that link to this one.
         let exported = list(&exports).into_iter().chain(["weak", "strong"].iter().flat_map(|key| list(&exports[*key])));
         let build = text("build").unwrap_or_default();
-        let tag = cuda_of_build(&build).map(|cuda| (format!("the build says {build}"), cuda));
+        let tag = cuda_of_build(&build).map(|cuda| (format!("the build string is {build}"), cuda));
         Some(Self {
             kind: PackageKind::Conda,
             name: text("name")?,
@@ -194,7 +194,7 @@ impl ArtifactPackage {
         let relevant = |text: &&str| [CUDA_VERSION, REQUIRE_CUDA, &guarded].iter().any(|key| text.starts_with(key));
         let requires: Vec<String> = variables.filter(relevant).map(str::to_owned).collect();
         let cuda =
-            |text: &&String| Some((format!("the image says {text}"), cuda_in(text.strip_prefix(CUDA_VERSION)?)?));
+            |text: &&String| Some((format!("the image sets {text}"), cuda_in(text.strip_prefix(CUDA_VERSION)?)?));
         let tag = requires.iter().find_map(|text| cuda(&text));
         (!requires.is_empty()).then(|| Self {
             kind: PackageKind::Image,
@@ -297,7 +297,7 @@ impl ArtifactPackage {
     }
 
     fn promise_text(&self, text: &str) -> String {
-        let who = if self.kind == PackageKind::Image { "the image says" } else { "the package requires" };
+        let who = if self.kind == PackageKind::Image { "the image sets" } else { "the package requires" };
         format!("{who} {text}")
     }
 
@@ -366,7 +366,7 @@ impl ArtifactPackage {
         let exports: Vec<Promise<'_>> = self.exports.iter().flat_map(|text| Promise::all_of(self.kind, text)).collect();
         let unfit = |(name, soname): (&'a str, &'a str)| {
             let one = exports.iter().find(|one| one.provides(soname) && !one.lets_in(soname))?;
-            let description = format!("the package has those that are linked to it require {}", one.text);
+            let description = format!("the run_exports of the package require {}", one.text);
             let values = Values::default().with("value", description).with("path", name).with("library", soname);
             Some(MessageTemplate::PackageUnfitExport.to_finding(&values))
         };
@@ -388,7 +388,7 @@ impl ArtifactPackage {
             text.strip_prefix(REQUIRE_CUDA)?.split(' ').filter_map(|term| term.split(',').find_map(factor)).min()?;
         let (name, cuda) = needs.max_by_key(|(_, cuda)| *cuda).filter(|(_, cuda)| *cuda > promised)?;
         let description = format!(
-            "the image starts where the driver supports CUDA {promised} ({})",
+            "the image requires a driver that supports CUDA {promised} ({})",
             REQUIRE_CUDA.trim_end_matches('=')
         );
         let values = Values::default().with("value", description).with("path", name).with("cuda", cuda);

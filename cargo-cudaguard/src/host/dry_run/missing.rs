@@ -99,7 +99,7 @@ fn looked_in(looked: &[LibraryCandidate]) -> String {
             SearchSource::Cache(file) | SearchSource::PathFile(file) => ("", file.display().to_string()),
             SearchSource::Path => ("", candidate.path.display().to_string()),
             SearchSource::System | SearchSource::Program | SearchSource::Loader | SearchSource::Loaded => {
-                ("the loader's cache and the folders of the system", String::new())
+                ("the loader's cache and the system directories", String::new())
             }
         };
         match places.iter_mut().find(|(known, _)| *known == place) {

@@ -173,8 +173,8 @@ impl fmt::Display for GpuAnswer {
             Service::Native => "native",
             Service::Jit => "JIT",
             Service::Partial => "partial",
-            Service::None => "none: no code serves it",
-            Service::Unknown => "cannot be told",
+            Service::None => "none: no code for it",
+            Service::Unknown => "unknown",
         })?;
         if let Some((served, all)) = self.containers {
             write!(f, ", {served} of {all} containers")?;
@@ -188,7 +188,7 @@ impl fmt::Display for GpuAnswer {
             _ => {}
         }
         match self.sure_from {
-            Some((cuda, release)) => write!(f, "; sure where the driver supports CUDA {cuda} ({release} or newer)"),
+            Some((cuda, release)) => write!(f, "; guaranteed if the driver supports CUDA {cuda} ({release} or newer)"),
             None => Ok(()),
         }
     }
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(
             rendered,
             [
-                "T4 (7.5): none: no code serves it",
+                "T4 (7.5): none: no code for it",
                 "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer)",
                 "H100 (9.0): partial, compute_80; the driver must support CUDA 12.4 (550.54.14 or newer)",
                 // No driver of CUDA 12.4 drives it.
@@ -255,7 +255,7 @@ mod tests {
         };
         assert_eq!(
             under_force(&manifest),
-            ["A100 (8.0): cannot be told", "H100 (9.0): cannot be told", "B200 (10.0): JIT, compute_80"]
+            ["A100 (8.0): unknown", "H100 (9.0): unknown", "B200 (10.0): JIT, compute_80"]
         );
         for (with, expected) in [
             (
@@ -264,11 +264,7 @@ mod tests {
             ),
             (
                 PtxFallback::Nothing,
-                [
-                    "A100 (8.0): none: no code serves it",
-                    "H100 (9.0): none: no code serves it",
-                    "B200 (10.0): cannot be told",
-                ],
+                ["A100 (8.0): none: no code for it", "H100 (9.0): none: no code for it", "B200 (10.0): unknown"],
             ),
         ] {
             let mut manifest = manifest.clone();
@@ -285,7 +281,7 @@ mod tests {
         let newer = answers(&manifest, &gpus[1..2], false).remove(0);
         assert_eq!(
             newer.to_string(),
-            "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer); sure where the driver supports CUDA 13.0 (580.65.06 or newer)"
+            "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer); guaranteed if the driver supports CUDA 13.0 (580.65.06 or newer)"
         );
         let partial = GpuAnswer { containers: Some((196, 197)), ..answers(&manifest, &gpus, false).remove(2) };
         assert!(partial.to_string().contains("partial, 196 of 197 containers, compute_80"), "{partial}");

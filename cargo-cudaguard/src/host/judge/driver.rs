@@ -500,9 +500,12 @@ impl<'a> Judge<'a> {
         let missing = [
             (unknown, "the driver"),
             (!unknown && user.is_none() && cuda.is_none() && init.is_none(), "the release of libcuda"),
-            (self.gpus.is_none(), "which GPUs a program sees"),
+            (self.gpus.is_none(), "the GPUs that a program sees"),
             (self.visible().iter().any(cc), "the compute capability of a GPU"),
-            (self.pair_is_open() && self.is_listed(), "the product's name of a GPU, since cuda-compat is not for all"),
+            (
+                self.pair_is_open() && self.is_listed(),
+                "the product name of a GPU, because cuda-compat does not support all",
+            ),
             (self.pair_is_open() && !self.is_listed(), "whether this libcuda works on that kernel module"),
         ];
         let missing: Vec<&str> = missing.into_iter().filter(|(lacks, _)| *lacks).map(|(_, what)| what).collect();
@@ -725,10 +728,13 @@ mod tests {
         let mut both = manifest(vec![cudart_13()]);
         both.requires.extend(ptx.requires.clone());
         for (manifest, expected) in [
-            (&manifest(vec![cudart_13()]), "driver 540.4.0 serves libcudart 13.0: that needs CUDA 13.0, and how much"),
-            (&both, "driver 540.4.0 serves libcudart 13.0: that needs CUDA 13.0, and how much"),
-            (&ptx, "driver 540.4.0 serves sm_80: that needs CUDA 12.4, and how much"),
-            (&code, "sm_80 loads on this driver: nvcc 13 made it"),
+            (
+                &manifest(vec![cudart_13()]),
+                "driver 540.4.0 supports libcudart 13.0: that needs CUDA 13.0, and no table",
+            ),
+            (&both, "driver 540.4.0 supports libcudart 13.0: that needs CUDA 13.0, and no table"),
+            (&ptx, "driver 540.4.0 supports sm_80: that needs CUDA 12.4, and no table"),
+            (&code, "sm_80 loads on this driver: nvcc 13 compiled it"),
         ] {
             let host = Host { driver: driver.clone(), gpus: Some(gpus(&[(8, 7)])), ..Host::default() };
             let findings = crate::host::judge::judge(manifest, &host);
@@ -756,8 +762,8 @@ mod tests {
                 .join("\n")
         };
         let driver = |branch| releases(Some(branch), Some(branch));
-        let named = "CG505 cannot tell whether sm_80 loads on this driver: nvcc 13 made it, and NVIDIA promises that for drivers \
-                     from 580.65.06 on\n";
+        let named = "CG505 it is unknown whether sm_80 loads on this driver: nvcc 13 compiled it, and NVIDIA guarantees that from driver \
+                     580.65.06 on\n";
         assert!(described_rows(driver(535), &[(8, 0)], Jit::default()).starts_with(named));
         assert_eq!(described_rows(driver(590), &[(8, 0)], Jit::default()), "");
         // If more than that is unknown, this is not the reason.

@@ -80,11 +80,11 @@ impl DriverProbe {
         });
         let answer = match hear.recv_timeout(self.patience + Duration::from_secs(4)) {
             Ok(answer) => answer,
-            Err(_) => Err("did not answer, and cannot be stopped".to_owned()),
+            Err(_) => Err("did not respond, and cannot be stopped".to_owned()),
         };
         match answer {
             Ok(answer) => parse_answer(&answer.out),
-            Err(why) => Said { trouble: Some(format!("the question to libcuda {why}")), ..Said::default() },
+            Err(why) => Said { trouble: Some(format!("the query of libcuda {why}")), ..Said::default() },
         }
     }
 }
@@ -107,7 +107,7 @@ fn parse_answer(text: &str) -> Said {
     }
     if !ended && probe_answer.trouble.is_none() {
         let when = match (probe_answer.cuda, probe_answer.init) {
-            (None, _) => "before it said its version",
+            (None, _) => "before it returned its version",
             (_, None) => "in cuInit",
             _ => "after cuInit",
         };

@@ -48,7 +48,7 @@ fn probe_driver(library: &OsString, seconds: u32) -> Option<()> {
     // cannot affect other processes.
     let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
     if handle.is_null() {
-        say(&format!("trouble libcuda.so.1 is there, and cannot be loaded: {}", last_error()))?;
+        say(&format!("trouble libcuda.so.1 cannot be loaded: {}", last_error()))?;
         return say("end");
     }
     let driver = OpenDriver { handle };
@@ -103,7 +103,7 @@ impl OpenDriver {
             self.load_symbol(c"cuDeviceGetCount"),
             self.load_symbol(c"cuDeviceGet"),
         ) else {
-            return say("trouble the libcuda that was found lacks functions that every libcuda has");
+            return say("trouble the libcuda found lacks functions that every libcuda has");
         };
         // SAFETY: cuda.h declares these four functions with these types, unchanged since CUDA 2.0; the addresses are
         // those that the library exports under their names.

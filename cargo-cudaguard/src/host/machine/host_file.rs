@@ -63,7 +63,7 @@ impl ParseError {
         let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
         let found = match rest.lines().next() {
             Some(line) => format!("found `{}`", shorten(line, 24)),
-            None => "the text ends".to_owned(),
+            None => "unexpected end of the text".to_owned(),
         };
         let line = before.matches('\n').count() + 1;
         Self { line, column, key: String::new(), what: format!("expected {A_HOST_FILE}; {found}") }

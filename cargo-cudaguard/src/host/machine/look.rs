@@ -40,7 +40,9 @@ pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Op
     let root = Root::default();
     machine.platform = Some(format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS));
     let Some(mut graph) = graph else {
-        machine.doubts.push("no program with a loader was found here, so nobody knows where one would look".to_owned());
+        machine
+            .doubts
+            .push("no dynamically linked program was found, so the search path of the loader is unknown".to_owned());
         root.detect_hardware(&mut machine);
         return (machine, None);
     };
@@ -68,7 +70,7 @@ fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut L
     let mut driver = machine.driver.take().unwrap_or_default();
     match graph.resolve_file(0, LIBCUDA) {
         None if graph.is_shut(0, LIBCUDA) => {
-            machine.doubts.push(format!("{LIBCUDA} was not found, and not every folder could be looked into"));
+            machine.doubts.push(format!("{LIBCUDA} was not found, and not all directories could be read"));
         }
         None => driver.absent = true,
         Some(LibraryCandidate { path, place, look: Inspection::Usable }) => {
@@ -84,14 +86,16 @@ fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut L
             match asker.filter(|_| native) {
                 Some(asker) => apply_probe(env, machine, &mut driver, asker.probe_library(env, &path)),
                 None if asker.is_some() => {
-                    machine.doubts.push("the program is for another processor: its driver cannot be asked".to_owned());
+                    machine
+                        .doubts
+                        .push("the program is for another processor, so its driver cannot be queried".to_owned());
                 }
                 None => {}
             }
         }
         Some(broken) => {
             let path = redact_home(env, &broken.path.display());
-            machine.doubts.push(format!("the loader would take {path} and die of it: {}", broken.problem()));
+            machine.doubts.push(format!("the loader would pick {path} and fail: {}", broken.problem()));
         }
     }
     machine.driver = Some(driver);
@@ -165,7 +169,7 @@ fn parse_compat_note(note: &[u8]) -> Option<CompatPackage> {
 /// Applies the answer of the real driver, which has precedence over the files: it honours every variable, and supports
 /// MIG, WSL, Jetson and cuda-compat.
 fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Said) {
-    const ASKED: &str = "libcuda, asked in a child process";
+    const ASKED: &str = "libcuda, queried in a child process";
     driver.cuda = answer.cuda;
     if driver.cuda.is_some() {
         push_note(machine, "driver.cuda", format!("{ASKED}: cuDriverGetVersion"));
@@ -289,7 +293,7 @@ impl Root {
             driver.kernel = kernel_module(&text);
             match driver.kernel {
                 Some(_) => push_note(machine, "driver.kernel", "/proc/driver/nvidia/version"),
-                None => machine.doubts.push("/proc/driver/nvidia/version names no release".to_owned()),
+                None => machine.doubts.push("/proc/driver/nvidia/version contains no release".to_owned()),
             }
         }
         machine.gpus = self.detect_gpus();

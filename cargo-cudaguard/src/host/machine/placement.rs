@@ -112,8 +112,8 @@ impl Placement {
         }
         if fit.is_empty() {
             let why = unfit.iter().find(|row| row.why.code != Code::NoCodeForGpu).map(|row| first_line(&row.why));
-            let why = why.unwrap_or("it has no code that serves one");
-            return Err(format!("no GPU of the tables runs it with any driver of the tables: {why}"));
+            let why = why.unwrap_or("it has no code for any of them");
+            return Err(format!("no known GPU runs it with any known driver: {why}"));
         }
         let needs_driver = asked
             .verdict_on(&Machine { driver: Some(absent_driver()), ..asked.sample_machine(None, None) })
@@ -311,7 +311,7 @@ fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
     let runs: Vec<(Version, bool)> =
         points.into_iter().map(|version| (version, verdict(library_map(version)) == Verdict::Runs)).collect();
     let Some(first) = runs.iter().position(|(_, runs)| *runs) else {
-        return Err(format!("no release of {} serves all of it", CUDNN.name));
+        return Err(format!("no release of {} fits all files", CUDNN.name));
     };
     let needed = verdict(BTreeMap::from([(CUDNN.key, Vec::new())])) != Verdict::Runs;
     // Every release is suitable, and so is a machine without cuDNN: the library is linked into the file.

@@ -129,7 +129,10 @@ fn unknown_keys_are_ignored() {
 #[test]
 fn errors_name_key_and_expectation() {
     for (text, expected) in [
-        ("", "expected a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it; the text ends"),
+        (
+            "",
+            "expected a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it; unexpected end of the text",
+        ),
         ("[]", "expected a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it; found `[]`"),
         (r#"{"driver": "535"}"#, "`driver`: invalid type: string \"535\", expected a driver: an object, `{ … }`"),
         (

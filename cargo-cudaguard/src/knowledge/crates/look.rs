@@ -87,7 +87,7 @@ pub enum ArchUse {
     },
 }
 
-/// Why a crate's build script would stop.
+/// Why a crate's build script would fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// It has no bindings for the selected release.
@@ -246,7 +246,7 @@ impl CrateDetector<'_> {
                 match newest.filter(|_| assumes) {
                     Some(value) => Ok(Some(DetectedLevel {
                         value,
-                        by: "no nvcc in PATH: the newest it knows".to_owned(),
+                        by: "no nvcc in PATH: the newest known".to_owned(),
                         chosen: Chosen::Assumed,
                     })),
                     None => Err(Stopped::NoCompiler),
@@ -328,7 +328,7 @@ impl CrateDetector<'_> {
             (header, version) => match (newest, header, version) {
                 (Some((major, minor)), ..) => Ok(Some(DetectedLevel {
                     value: (major, Some(minor)),
-                    by: "the newest it knows".to_owned(),
+                    by: "the newest known".to_owned(),
                     chosen: Chosen::Assumed,
                 })),
                 (None, Some(header), Some(asked)) => Err(Stopped::UnknownLibrary { asked, header, known }),

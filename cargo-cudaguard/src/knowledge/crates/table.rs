@@ -173,7 +173,7 @@ const TEXT: &str = include_str!("../../../data/crates.toml");
 /// Returns the compiled-in table.
 pub fn table() -> &'static CrateTable {
     static TABLE: OnceLock<CrateTable> = OnceLock::new();
-    TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
+    TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("built-in table: {error}")))
 }
 
 /// Returns the row for this version of a crate.

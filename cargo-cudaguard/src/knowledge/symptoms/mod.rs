@@ -94,7 +94,7 @@ pub fn all_symptoms() -> &'static [Symptom] {
 
 fn compiled_in() -> &'static SymptomTable {
     static TABLE: OnceLock<SymptomTable> = OnceLock::new();
-    TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
+    TABLE.get_or_init(|| parse_table(TEXT).unwrap_or_else(|error| unreachable!("built-in table: {error}")))
 }
 
 /// Finds the symptoms that this text shows.

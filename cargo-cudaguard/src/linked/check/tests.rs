@@ -70,8 +70,8 @@ fn package_kernels_are_checked_against_archs() {
     assert_eq!(
         expected_findings(&check_linked(&archs, &manifest(), &linked(&kernels, &[true, true]))),
         [
-            "error[CG128]: kernels of this package in demo are not built for sm_90, which the policy asks for.",
-            "warning[CG129]: kernels of this package in demo are built for sm_75, which the policy does not ask for.",
+            "error[CG128]: kernels of this package in demo are not built for sm_90, which the policy requires.",
+            "warning[CG129]: kernels of this package in demo are built for sm_75, which the policy does not list.",
         ]
     );
     // Containers of other packages, or ownership that was not determined.
@@ -167,7 +167,7 @@ fn complete_file_is_checked_against_fleet() {
     assert_eq!(
         expected_findings(&judged("[gpu]\nfleet = [\"T4\", \"A100\", \"H100\"]\n")),
         [
-            "error[CG130]: demo has no code for T4 (7.5), which it must run on.",
+            "error[CG130]: demo has no code for T4 (7.5), which the fleet contains.",
             "warning[CG131]: demo runs on H100 (9.0) only in part: 1 of its containers has no code for it.",
         ]
     );
@@ -230,7 +230,7 @@ fn future_gpus_need_ptx() {
 #[test]
 fn build_machine_directories_are_reported() {
     let kernels = Kernels::default();
-    let folders = [(PathBuf::from("/srv/ci/target"), "cargo's target folder")];
+    let folders = [(PathBuf::from("/srv/ci/target"), "cargo's target directory")];
     let codes = |path: &str, release: bool| {
         let file = Linked { runpath: Some(path), release, folders: &folders, ..linked(&kernels, &[]) };
         check_linked(&Policy::default(), &manifest(), &file).iter().map(|finding| finding.code).collect::<Vec<_>>()

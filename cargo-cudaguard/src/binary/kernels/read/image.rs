@@ -37,7 +37,7 @@ impl<'data> KernelReader<'data> {
                     }
                 }
                 Err(at) => {
-                    damaged.get_or_insert_with(|| format!("no entry's header at byte {at} of a fatbin"));
+                    damaged.get_or_insert_with(|| format!("no header of an entry at byte {at} of a fatbin"));
                 }
             }
             if self.is_full() {
@@ -129,7 +129,7 @@ impl<'data> KernelReader<'data> {
         }
         for image in entry.images() {
             push(
-                &image.map_err(|at| format!("no image's header at byte {at} of a fatbin's table"))?,
+                &image.map_err(|at| format!("no header of an image at byte {at} of a fatbin's table"))?,
                 entry.compression(),
             )?;
         }

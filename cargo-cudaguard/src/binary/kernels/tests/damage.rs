@@ -87,7 +87,7 @@ fn images_sharing_tables_are_abandoned() {
     let kernels = read_bytes(&program(&[data(".rodata", false, &rodata)])).unwrap();
     assert_eq!(kernels.entries(), []);
     let [doubt] = kernels.warnings() else { panic!("{:?}", kernels.warnings()) };
-    assert!(doubt.contains("cubins were not looked for"), "{doubt}");
+    assert!(doubt.contains("were not searched for"), "{doubt}");
     // A single damaged image does not prevent the reader from finding the next one.
     let mut broken = image.clone();
     broken.truncate(image.len() - 70);
@@ -149,7 +149,7 @@ fn image_count_is_limited() {
     ] {
         let many = if bytes.len() > 1 << 20 { bytes } else { bytes.repeat(300_000) };
         let error = read_bytes(&program(&[data(section, false, &many)])).unwrap_err();
-        assert!(error.contains("holds more than 262144 images"), "{error}");
+        assert!(error.contains("contains more than 262144 images"), "{error}");
     }
     // Text about PTX is not PTX.
     let many = ".version 8.0 .target sm_80 ".repeat(300_000);
@@ -159,7 +159,7 @@ fn image_count_is_limited() {
     let damaged = [&writer::program(&[])[..4], &[0x50, 0xed, 0x55, 0xba, 2, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     let kernels = read_bytes(&program(&[data(".nv_fatbin", false, &damaged.repeat(1000))])).unwrap();
     assert_eq!(kernels.warnings().len(), 65);
-    assert_eq!(kernels.warnings()[64], "and 1936 more of the kind");
+    assert_eq!(kernels.warnings()[64], "and 1936 more of this kind");
 }
 
 /// nvcc's section contains fatbins and zeros: other bytes may have been a fatbin.
@@ -185,10 +185,10 @@ fn invalid_fatbin_is_unknown() {
     for section in [".nv_fatbin", "__nv_relfatbin"] {
         let kernels = read_bytes(&program(&[data(section, false, &flipped)])).unwrap();
         assert_eq!((kernels.has_kernels(), by(&kernels, (8, 0))), (true, Coverage::Unknown));
-        assert!(kernels.warnings()[0].contains("bytes that are no fatbin"), "{:?}", kernels.warnings());
+        assert!(kernels.warnings()[0].contains("are not a fatbin"), "{:?}", kernels.warnings());
     }
     let tail = plain(&[[&one[..], b"x"].concat()]);
-    assert!(tail.warnings()[0].starts_with("1 bytes that are no fatbin"), "{:?}", tail.warnings());
+    assert!(tail.warnings()[0].starts_with("1 bytes at "), "{:?}", tail.warnings());
     // Sections of other names may contain anything, and an intact cubin in a damaged fatbin is found by itself.
     let elsewhere = read_bytes(&program(&[data(".rodata", false, &flipped)])).unwrap();
     assert_eq!((elsewhere.warnings().len(), elsewhere.containers()[0].form), (0, ImageForm::Cubin));

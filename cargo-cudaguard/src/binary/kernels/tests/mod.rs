@@ -293,9 +293,9 @@ fn archives_and_bare_files_are_read() {
     }
     for (bytes, expected_error) in [
         (&b""[..], "is empty"),
-        (b"hello", "is no ELF file, no"),
+        (b"hello", "is not an ELF file, an"),
         (b"\x7fELF", "is cut off"),
-        (b".version 8.0 // and no more", "names no `.target"),
+        (b".version 8.0 // and no more", "has no `.target"),
     ] {
         let error = read_bytes(bytes).unwrap_err();
         assert!(error.contains(expected_error), "{error}");

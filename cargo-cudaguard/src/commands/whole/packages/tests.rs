@@ -201,8 +201,8 @@ fn version_names_are_parsed() {
         ("2.9.1+cu1", None),
         ("2.9.1+custom", None),
     ] {
-        let expected =
-            expected.map(|(tag, (major, minor))| (format!("the version says {tag}"), CudaVersion::new(major, minor)));
+        let expected = expected
+            .map(|(tag, (major, minor))| (format!("the version contains {tag}"), CudaVersion::new(major, minor)));
         assert_eq!(package(version, "").tag, expected, "{version}");
     }
 }

@@ -85,7 +85,7 @@ fn host_kinds_are_detected() {
     assert_eq!(Fake::new(&[("proc/device-tree/compatible", tree)]).look().kind, Some(MachineKind::Jetson));
     // In a container the directory can exist and be empty.
     let masked = Fake::new(&[("proc/driver/nvidia/version", "what?\n"), ("proc/driver/nvidia/gpus/x/information", "")]);
-    assert_eq!(masked.look().doubts, ["/proc/driver/nvidia/version names no release"]);
+    assert_eq!(masked.look().doubts, ["/proc/driver/nvidia/version contains no release"]);
     assert_eq!(masked.look().gpus.unwrap()[0].cc, None);
 }
 

@@ -99,7 +99,7 @@ fn level_fix_names_the_setting() {
     let hint = |one: CrateUse| check_crates(&Policy::default(), &toolchain("13.0.88", None), &[one])[0].hint.clone();
     assert_eq!(
         hint(cudarc("0.19.10", LINKED, Some(("12.8", "feature cuda-12080", Chosen::Fixed)))),
-        "Cargo.toml:9: take the feature cuda-13000 instead of cuda-12080; or set CUDARC_CUDA_VERSION=13000"
+        "Cargo.toml:9: use the feature cuda-13000 instead of cuda-12080; or set CUDARC_CUDA_VERSION=13000"
     );
     assert_eq!(
         hint(cudarc("0.19.10", LINKED, Some(("12.8", "CUDARC_CUDA_VERSION=12080", Chosen::Fixed)))),
@@ -107,17 +107,17 @@ fn level_fix_names_the_setting() {
     );
     assert_eq!(
         hint(cudarc("0.19.10", LINKED, Some(("12.8", "/b/nvcc, the first in PATH", Chosen::Found)))),
-        "put the bin folder of the toolkit in use first in PATH"
+        "put the bin directory of the toolkit in use first in PATH"
     );
     let mut below = cudarc("0.19.10", LINKED, Some(("12.8", "feature cuda-12080", Chosen::Fixed)));
     below.of.path = ["app", "engine 1.0.0", "cudarc 0.19.10"].map(str::to_owned).to_vec();
     below.of.named_in.clear();
     assert_eq!(
         hint(below.clone()),
-        "set CUDARC_CUDA_VERSION=13000; cuda-12080 is asked for by the manifest of engine 1.0.0"
+        "set CUDARC_CUDA_VERSION=13000, which overrides cuda-12080 of the manifest of engine 1.0.0"
     );
     below.of.known.clear();
-    assert_eq!(hint(below), "cudarc 0.19.10 knows no CUDA 13.0: update it (the manifest of engine 1.0.0)");
+    assert_eq!(hint(below), "update cudarc 0.19.10 (the manifest of engine 1.0.0): it has no bindings for CUDA 13.0");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn level_is_checked_against_driver() {
     let found = check_crates(
         &policy("[driver]\nfleet = \"535\"\n"),
         &Toolchain::default(),
-        &[cudarc("0.17.8", DRIVER, Some(("13.0", "no nvcc in PATH: the newest it knows", Chosen::Assumed)))],
+        &[cudarc("0.17.8", DRIVER, Some(("13.0", "no nvcc in PATH: the newest known", Chosen::Assumed)))],
     );
     assert!(found[0].message.contains("cuCtxGetDevice_v2"), "{found:?}");
     assert!(found[0].hint.starts_with("set CUDARC_CUDA_VERSION=12020 (Cargo.toml:9: or"), "{found:?}");
@@ -349,7 +349,7 @@ fn stale_build_output_is_reported() {
     // The script ran for the host and for the target: only facts of both runs are certain.
     assert!(check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", ""), ran("11", "8", "")], true).is_empty());
     let found = check_stale_builds(std::slice::from_ref(&one), &[ran("13", "0", "")], true);
-    assert_eq!(found[0].hint, "cargo clean -p cudarc@0.19.10 --release, then build again");
+    assert_eq!(found[0].hint, "run `cargo clean -p cudarc@0.19.10 --release` and build again");
     // A fresh build would stop, because the crate does not know this toolkit.
     one.level = None;
     one.stopped = Some(Stopped::UnknownRelease {
