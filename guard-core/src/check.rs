@@ -101,7 +101,7 @@ impl fmt::Display for CheckReport {
         match &self.finding {
             Some(finding) => write!(f, "{finding}"),
             None if self.not_judged.is_empty() => write!(f, "{}", self.status),
-            None => write!(f, "{}; not judged: {}", self.status, self.not_judged.join("; ")),
+            None => write!(f, "{}; not checked: {}", self.status, self.not_judged.join("; ")),
         }
     }
 }

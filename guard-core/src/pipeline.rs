@@ -214,7 +214,7 @@ impl BuildInputs<'_> {
             return Ok(());
         }
         let key = CUDNN.key;
-        Err(format!("{by} names {}, where there is no {key}_version.h or {key}.h", folder.display()))
+        Err(format!("{by} names {}, which contains no {key}_version.h or {key}.h", folder.display()))
     }
 
     /// Returns the parts of the lock that apply to this build.

@@ -143,7 +143,7 @@ fn unreadable_nvcc(nvcc: &Nvcc, trouble: &str) -> Finding {
 fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, dangling: &str) {
     let mut silent = false;
     if let Some(nvcc) = toolchain.compiling_toolkit().and_then(|toolkit| toolkit.nvcc.as_ref()) {
-        findings.push(unreadable_nvcc(nvcc, nvcc.trouble.as_deref().unwrap_or("does not say which release it is")));
+        findings.push(unreadable_nvcc(nvcc, nvcc.trouble.as_deref().unwrap_or("prints no release")));
         silent = true;
     }
     if let Some(headers) = toolchain.including_toolkit().and_then(|toolkit| toolkit.headers.as_ref()) {
@@ -220,14 +220,14 @@ fn check_cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>)
         return;
     }
     let words = match cudart.source.as_str() {
-        "the toolkit's own folder" => MessageTemplate::CudartMixedOneRoot,
-        "the system's folder" => MessageTemplate::CudartMixedOfSystem,
+        "the directory of the toolkit" => MessageTemplate::CudartMixedOneRoot,
+        "the system directory" => MessageTemplate::CudartMixedOfSystem,
         _ => MessageTemplate::CudartMixed,
     };
     let values = Values::default().with("found", cudart.version_text()).with("path", cudart.path.display());
     let values = values.with("source", &cudart.source).with("nvcc_cuda", CudaVersion::from(toolkit.value));
     let mut finding = words.to_finding(&values.with("toolkit", describe(&toolkit)));
-    if ["the system's folder", "LIBRARY_PATH", "CUDA_LIBRARY_PATH"].contains(&cudart.source.as_str()) {
+    if ["the system directory", "LIBRARY_PATH", "CUDA_LIBRARY_PATH"].contains(&cudart.source.as_str()) {
         // Directories of a build script come before these. After linking, the linked library is checked.
         finding.severity = Severity::Warning;
     }

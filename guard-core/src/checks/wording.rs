@@ -14,7 +14,7 @@ pub fn policy_args(policy: &Policy) -> Values {
 
 /// Returns the policy's file, and the package's own table that overrides it.
 pub fn policy_file(policy: &Policy) -> Option<String> {
-    let over = policy.over.as_ref().map(|package| format!(", [package.{package}] laid over it")).unwrap_or_default();
+    let over = policy.over.as_ref().map(|package| format!(", merged with [package.{package}]")).unwrap_or_default();
     policy.path.as_ref().map(|path| format!("{}{over}", path.display()))
 }
 

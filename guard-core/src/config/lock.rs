@@ -41,7 +41,7 @@ const FORMAT: i64 = 1;
 pub const HOST: &str = "x86_64-unknown-linux-gnu";
 
 /// Header comment of the file.
-const HEAD: &str = "# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.\n";
+const HEAD: &str = "# The toolchain of this project. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes this file; commit it.\n";
 
 /// The contents of a lock file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,8 +158,8 @@ impl Lock {
         if let Some(line) = text.lines().position(marked) {
             return Err(at(
                 line + 1,
-                "holds the marks of a merge conflict; keep one side of each, or take the file of one branch and have \
-                 `cargo cudaguard lock`, or CMake's target cudaguard-lock, write it",
+                "contains merge conflict markers; keep one side of each, or restore the file of one branch and run \
+                 `cargo cudaguard lock`, or build CMake's target cudaguard-lock",
             ));
         }
         let mut reader = LockReader { text, errors: Vec::new() };
@@ -261,10 +261,7 @@ impl LockReader<'_> {
         let format = table.get("version").map(|item| (item, item.get_ref().as_integer().and_then(whole_number)));
         match format {
             None => {
-                self.push_error(
-                    0,
-                    format!("has no `version`; a lock of this cudaguard begins with `version = {FORMAT}`"),
-                );
+                self.push_error(0, format!("has no `version`; expected `version = {FORMAT}` in the first line"));
             }
             Some((_, Some(FORMAT))) => {}
             Some((item, Some(newer))) if newer > FORMAT => {
@@ -272,7 +269,7 @@ impl LockReader<'_> {
                 self.push_error(
                     item.span().start,
                     format!(
-                        "is of format {newer}, and this cudaguard ({}) reads {FORMAT}: update cudaguard",
+                        "has format {newer}, but this cudaguard ({}) reads {FORMAT}: update cudaguard",
                         env!("CARGO_PKG_VERSION")
                     ),
                 );
@@ -282,7 +279,7 @@ impl LockReader<'_> {
                 self.push_error(
                     item.span().start,
                     format!(
-                        "is of format {older}, which is no longer read; remove the file and run `cargo cudaguard lock`"
+                        "has format {older}, which cudaguard no longer reads; remove the file and run `cargo cudaguard lock`"
                     ),
                 );
                 return lock;

@@ -169,8 +169,8 @@ pub struct PolicyResult {
 pub fn not_built(component: impl fmt::Display, release: bool) -> String {
     let kind = if release { "release" } else { "dev" };
     format!(
-        "{component} is not built; where this is on purpose, cudaguard.toml can say so: [build] {kind} = \"warn\", or [allow] \
-         with the code and a reason"
+        "{component} was not built; to build it anyway, set [build] {kind} = \"warn\" in cudaguard.toml, or add the code and a reason \
+         to [allow]"
     )
 }
 
@@ -342,7 +342,7 @@ fn unreadable_error(path: &Path, error: &io::Error) -> PolicyError {
     let path_text = path.display();
     PolicyError(match fs::read_link(path) {
         Ok(to) if error.kind() == io::ErrorKind::NotFound => {
-            format!("{path_text}: is a link to {}, which is not there", to.display())
+            format!("{path_text}: is a link to {}, which does not exist", to.display())
         }
         _ => format!("{path_text}: cannot be read: {error}"),
     })
@@ -353,11 +353,11 @@ fn unreadable_error(path: &Path, error: &io::Error) -> PolicyError {
 pub fn check_regular_file(metadata: &fs::Metadata, what: &str, largest: u64) -> Option<String> {
     let size = metadata.len();
     if metadata.is_dir() {
-        Some(format!("is a folder; expected a {what} file"))
+        Some(format!("is a directory; expected a {what} file"))
     } else if !metadata.is_file() {
         Some(format!("is not a regular file; expected a {what} file"))
     } else if size > largest {
-        Some(format!("has {size} bytes; a {what} file has at most {largest}, so this is some other file"))
+        Some(format!("has {size} bytes, but a {what} file has at most {largest}: this is another kind of file"))
     } else {
         None
     }

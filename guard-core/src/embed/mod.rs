@@ -121,12 +121,12 @@ impl Embed {
         let package = BuildScriptPackage::from_env(env)?;
         let component = self.component.clone().unwrap_or_else(|| package.component.clone());
         if env.var_os("DOCS_RS").is_some() {
-            return Ok(unguarded_warning(&component, "docs.rs links nothing"));
+            return Ok(unguarded_warning(&component, "docs.rs does not link"));
         }
         if is_proc_macro(&package.folder) {
             return Ok(unguarded_warning(
                 &component,
-                "a procedural macro runs inside the compiler, which a guard would end",
+                "a procedural macro runs inside the compiler, which the guard could end",
             ));
         }
         let own = package::package_files(&package.folder, &package.out_dir);
@@ -157,8 +157,8 @@ impl Embed {
                     push_warning(
                         &mut cargo_lines,
                         &format!(
-                            "{archive} carries the guard, but a linker takes from an archive only what is asked for: link it \
-                             between -Wl,--whole-archive and -Wl,--no-whole-archive, or guard what links it"
+                            "{archive} contains the guard, but a linker omits archive members that no symbol refers to: link it \
+                             between -Wl,--whole-archive and -Wl,--no-whole-archive, or guard the program that links it"
                         ),
                     );
                 }
@@ -267,8 +267,9 @@ struct BuildScriptPackage {
 impl BuildScriptPackage {
     fn from_env(env: &Env) -> Result<Self, String> {
         let given = |name: &str| {
-            env.var_os(name)
-                .ok_or_else(|| format!("cudaguard::embed!() belongs into a build.rs: cargo has not set {name}"))
+            env.var_os(name).ok_or_else(|| {
+                format!("cudaguard::embed!() was called outside of a build.rs: cargo has not set {name}")
+            })
         };
         let text = |name: &str| given(name).map(|value| value.to_string_lossy().into_owned());
         let out_dir = PathBuf::from(given("OUT_DIR")?);
@@ -442,7 +443,7 @@ fn announce_inputs(
 fn utf8_path(path: &Path) -> Result<&str, String> {
     path.to_str()
         .filter(|text| !text.contains('\n'))
-        .ok_or_else(|| format!("cargo can only be told of paths that are UTF-8 text in one line: {}", path.display()))
+        .ok_or_else(|| format!("a path that is passed to cargo must be UTF-8 without line breaks: {}", path.display()))
 }
 
 /// Prints a directive as `cargo:`, not `cargo::`: cargo rejects the newer form if the package's rust-version is older
@@ -492,7 +493,7 @@ mod tests {
     #[test]
     fn missing_build_script_is_an_error() {
         let why = Embed::new().cargo_directives(&Env::without_variables()).unwrap_err();
-        assert_eq!(why, "cudaguard::embed!() belongs into a build.rs: cargo has not set OUT_DIR");
+        assert_eq!(why, "cudaguard::embed!() was called outside of a build.rs: cargo has not set OUT_DIR");
     }
 
     #[test]

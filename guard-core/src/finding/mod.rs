@@ -249,15 +249,7 @@ impl Verdict {
         findings.into_iter().map(one).max().unwrap_or(Self::Runs)
     }
 
-    /// Returns the name for people, which differs from [`Self::name`] for `unknown`.
-    pub const fn display_name(self) -> &'static str {
-        match self {
-            Self::Unknown => "cannot tell",
-            _ => self.name(),
-        }
-    }
-
-    /// Returns the name in reports and in JSON: `runs`, `unknown`, `refused`.
+    /// Returns the name: `runs`, `unknown`, `refused`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Runs => "runs",

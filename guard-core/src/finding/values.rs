@@ -181,7 +181,7 @@ mod tests {
         let finding = MessageTemplate::ToolkitNotAllowed.to_finding(&values.with("source", "PATH"));
         assert_eq!(
             finding.message,
-            "the policy asks for CUDA 13, but 12.4 is in use.\nrequired:  13 ([toolkit] require)\nin use:    12.4 (PATH)\n\
+            "the policy requires CUDA 13, but 12.4 is in use.\nrequired:  13 ([toolkit] require)\nin use:    12.4 (PATH)\n\
              also here: 11.8 in /b\n           c"
         );
     }

@@ -197,14 +197,14 @@ pub fn check_target(target: &str) -> Result<(), String> {
     let parts: Vec<&str> = target.split('-').collect();
     let system = parts.last().copied().unwrap_or_default();
     if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
-        return Err(format!("the guard lives in ELF files that start through Linux's C library; {target} has none"));
+        return Err(format!("the guard needs ELF files that start through a Linux C library; {target} has none"));
     }
     let is_of = |archs: &[&str]| archs.iter().any(|arch| target.starts_with(arch));
     if parts[0].ends_with("_be") || parts[0].ends_with("eb") || is_of(&BIG_ENDIAN) {
-        return Err(format!("there is no CUDA for {target}, a big-endian machine"));
+        return Err(format!("CUDA does not exist for {target}, a big-endian machine"));
     }
     if is_of(&BITS_32) || system.ends_with("x32") || system.ends_with("ilp32") {
-        return Err(format!("there is no CUDA for {target}, a 32-bit machine"));
+        return Err(format!("CUDA does not exist for {target}, a 32-bit machine"));
     }
     Ok(())
 }
@@ -341,7 +341,7 @@ impl GuardCompiler {
             .cargo_warnings(false)
             .cargo_debug(false)
             .try_get_compiler()
-            .map_err(|error| one_line(&format!("there is no C compiler for {target}: {error}")))?;
+            .map_err(|error| one_line(&format!("no C compiler for {target}: {error}")))?;
         let flags = tool.args().iter().filter(|flag| !is_of_others(&flag.to_string_lossy())).cloned().collect();
         let is_clang = tool.is_like_clang();
         Ok(Self { program: tool.path().to_owned(), is_clang, flags, target: target.to_owned() })
@@ -405,7 +405,7 @@ impl GuardCompiler {
         let output = match command.arg(&source).arg("-o").arg(&object).output() {
             Ok(output) => output,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Err(format!("there is no C compiler for {}: `{compiler}` is not found", self.target)));
+                return Ok(Err(format!("no C compiler for {}: `{compiler}` was not found", self.target)));
             }
             Err(error) => {
                 return Ok(Err(format!("the C compiler `{compiler}` cannot be started: {error}")));
@@ -417,7 +417,7 @@ impl GuardCompiler {
             let made = if text.is_empty() { object.is_file() } else { is_object(&object, &self.target) };
             let flags = self.flags.iter().map(|flag| flag.to_string_lossy()).collect::<Vec<_>>().join(" ");
             let other =
-                || one_line(&format!("the C compiler `{compiler}` makes no object for {} with {flags}", self.target));
+                || one_line(&format!("the C compiler `{compiler}` creates no object for {} with {flags}", self.target));
             return Ok(if made { Ok(object) } else { Err(other()) });
         }
         let stated = String::from_utf8_lossy(&output.stderr);

@@ -187,7 +187,7 @@ const DRIVERS: (&str, &str) = ("drivers.toml", include_str!("../../data/drivers.
 
 /// Returns a parsed compiled-in table. The tests parse all of them, so an error is a bug in this crate.
 pub(crate) fn compiled_in<T>(read: Result<T, TableError>) -> T {
-    read.unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}"))
+    read.unwrap_or_else(|error| unreachable!("built-in table: {error}"))
 }
 
 macro_rules! kept {

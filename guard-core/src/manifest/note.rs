@@ -75,12 +75,12 @@ fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
             "the list of archs for which there are kernels".to_owned(),
             manifest.observed.as_ref().map_or(0, Vec::len) * "\"compute_90\",".len(),
         ),
-        ("the requirements (fewer archs make fewer)".to_owned(), manifest.requires.len() * ROW_SIZE),
+        ("the requirements (fewer archs need fewer)".to_owned(), manifest.requires.len() * ROW_SIZE),
     ];
     entries.extend(manifest.allow.iter().map(|(code, reason)| (format!("the reason of [allow] {code}"), reason.len())));
     let (entry, size) = entries.into_iter().max_by_key(|(_, size)| *size).unwrap_or_default();
     format!(
-        "the manifest of {component} needs {needed} bytes, and a note holds {SIZE}: shorten {entry}, which takes \
+        "the manifest of {component} needs {needed} bytes, but a note has {SIZE}: shorten {entry}, which needs \
          {size} bytes"
     )
 }
@@ -94,7 +94,7 @@ fn too_long(manifest: &Manifest, text: &str) -> String {
     };
     let start: String = text.chars().take(40).collect();
     format!(
-        "the manifest cannot hold `{start}...`, which takes {} bytes: shorten {entry} to {LONGEST_TEXT} bytes",
+        "the manifest cannot contain `{start}...`, which has {} bytes: shorten {entry} to {LONGEST_TEXT} bytes",
         text.len()
     )
 }
@@ -175,7 +175,7 @@ impl Writer<'_> {
 
     fn write_packed(&mut self, at: usize, what: &str, packed: Option<u32>) -> Result<(), String> {
         let packed = packed.ok_or_else(|| {
-            format!("the manifest of {} cannot hold {what}: a number in it is too large", self.manifest.component)
+            format!("the manifest of {} cannot contain {what}: a number in it is too large", self.manifest.component)
         })?;
         self.write_u32(at, packed);
         Ok(())

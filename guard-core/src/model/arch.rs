@@ -103,7 +103,7 @@ impl ArchError {
     fn lto_only(word: &str) -> Self {
         Self::new(
             word,
-            "is LTO-IR, which serves no GPU until it is linked; name the machine code (sm_…) or PTX (compute_…) that it \
+            "is LTO-IR, which runs on no GPU before it is linked; write the machine code (sm_…) or PTX (compute_…) that it \
              becomes",
         )
     }
@@ -243,7 +243,7 @@ pub fn parse_list(text: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, Arch
     for &word in &words {
         for request in self::parse_word(word, dialect)? {
             if request == ArchRequest::Off && words.len() > 1 {
-                return Err(ArchError::new(word, "stands alone or not at all: beside it the list names architectures"));
+                return Err(ArchError::new(word, "cannot be combined with architectures in one list"));
             }
             push_unique(&mut requests, request);
         }
@@ -298,7 +298,7 @@ fn parse_word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchErro
         }
         return Err(ArchError::new(
             word,
-            format!("is a generation's name, which only TORCH_CUDA_ARCH_LIST knows; it stands for {archs}"),
+            format!("is the name of a GPU generation, which only TORCH_CUDA_ARCH_LIST accepts; write {archs}"),
         ));
     }
     if word.contains('_') {
@@ -439,7 +439,7 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
             attached
                 .or_else(|| words.next())
                 .map(str::to_owned)
-                .ok_or_else(|| ArchError::new(word, "stands at the end of the flags; expected a value behind it"))
+                .ok_or_else(|| ArchError::new(word, "has no value; expected one after it"))
         };
         match name {
             "-arch" | "--gpu-architecture" => arch = Some(value()?),
@@ -477,7 +477,7 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
                 if !matches!(arch.parse(), Ok(Target::Ptx(_))) {
                     return Err(ArchError::new(
                         format!("-arch={arch}"),
-                        "stands beside -code; expected a virtual architecture there, for example -arch=compute_90",
+                        "is combined with -code; expected a virtual architecture, for example -arch=compute_90",
                     ));
                 }
                 for code in &codes {
@@ -514,13 +514,13 @@ fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
                 code.push(',');
                 code.push_str(part);
             }
-            _ => return Err(fail("is not nvcc's form; expected arch=compute_90,code=[sm_90,compute_90]")),
+            _ => return Err(fail("is not a form that nvcc accepts; expected arch=compute_90,code=[sm_90,compute_90]")),
         }
     }
-    let Some(arch) = arch else { return Err(fail("names no arch; expected arch=compute_90,code=sm_90")) };
-    let Some(code) = code else { return Err(fail("names no code; expected arch=compute_90,code=sm_90")) };
+    let Some(arch) = arch else { return Err(fail("has no arch; expected arch=compute_90,code=sm_90")) };
+    let Some(code) = code else { return Err(fail("has no code; expected arch=compute_90,code=sm_90")) };
     if !matches!(arch.parse(), Ok(Target::Ptx(_))) {
-        return Err(fail("does not name a virtual architecture behind arch=; expected arch=compute_90"));
+        return Err(fail("has no virtual architecture after arch=; expected arch=compute_90"));
     }
     for code in code.trim_matches(['[', ']', '"', '\'']).split(',') {
         nvcc_code(code, flags)?;

@@ -207,14 +207,16 @@ impl<'data> Elf<'data> {
             1 => false,
             2 => true,
             other => {
-                return Err(format!("is an ELF file of class {other}, which is neither 32-bit (1) nor 64-bit (2)"));
+                return Err(format!("is an ELF file of the unknown class {other}; expected 1 (32-bit) or 2 (64-bit)"));
             }
         };
         match order {
             1 => {}
             2 => return Err("is a big-endian ELF file, which cudaguard does not read".to_owned()),
             other => {
-                return Err(format!("is an ELF file of byte order {other}, which is neither little (1) nor big (2)"));
+                return Err(format!(
+                    "is an ELF file of the unknown byte order {other}; expected 1 (little) or 2 (big)"
+                ));
             }
         }
         if version != 1 {
@@ -316,10 +318,10 @@ impl<'data> Elf<'data> {
     pub fn find_damage(&self) -> Option<String> {
         let size = self.data.len() as u64;
         if self.sections_lost && self.is_packed() {
-            return Some("is packed by UPX: what is in it can be read once `upx -d` has unpacked it".to_owned());
+            return Some("is packed by UPX: unpack it with `upx -d` first".to_owned());
         }
         if self.sections_lost {
-            return Some(format!("is cut off or damaged: its section headers do not lie within its {size} bytes"));
+            return Some(format!("is cut off or damaged: its section headers are not within its {size} bytes"));
         }
         let beyond = |offset: u64, length: u64| offset.checked_add(length).is_none_or(|end| end > size);
         for segment in self.segments().filter(|segment| segment.file_size != 0) {

@@ -27,7 +27,7 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     // Files in /proc have a length of 0, so the length does not decide.
     open_regular(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(io::Error::other("is larger than 16 MiB: some other file"));
+        return Err(io::Error::other("is larger than 16 MiB: this is another kind of file"));
     }
     Ok(bytes)
 }

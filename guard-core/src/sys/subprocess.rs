@@ -71,7 +71,7 @@ pub fn run_with_timeout<A: AsRef<OsStr>>(
 }
 
 fn timeout_message(patience: Duration) -> String {
-    format!("did not answer within {} s", patience.as_secs_f32())
+    format!("did not respond within {} s", patience.as_secs_f32())
 }
 
 /// Starts the program. Retries on `ETXTBSY`, which passes: if another thread has just written a script, a child that
@@ -170,7 +170,7 @@ mod tests {
     fn hanging_process_group_is_killed() {
         assert_eq!(
             run_shell("sleep 600 & wait", Duration::from_millis(50)).unwrap_err(),
-            "did not answer within 0.05 s"
+            "did not respond within 0.05 s"
         );
         // Closes its streams and continues to run.
         assert!(run_shell("exec >&- 2>&-; sleep 600", Duration::from_millis(50)).is_err());

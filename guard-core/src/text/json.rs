@@ -33,7 +33,7 @@ impl Value {
     /// # Panics
     /// If this is not an object, which is a bug in the caller.
     pub fn insert_some(&mut self, key: &str, value: Option<impl Into<Self>>) {
-        let Self::Object(members) = self else { panic!("put into what is no object") };
+        let Self::Object(members) = self else { panic!("cannot insert a key into a value that is not an object") };
         if let Some(value) = value {
             members.push((key.to_owned(), value.into()));
         }

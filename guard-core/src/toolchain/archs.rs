@@ -236,7 +236,7 @@ pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>
                 let message = format!("{}{}", answer.out, answer.err);
                 let message = message.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim();
                 let message = message.strip_prefix(&format!("{shown} ")).unwrap_or(message);
-                Native::Unknown(format!("{shown} names no GPU, but says: {message}"))
+                Native::Unknown(format!("{shown} lists no GPU, but prints: {message}"))
             } else {
                 let call = [shown.to_string()].into_iter().chain(words.first().map(ToString::to_string));
                 Native::Gpus(Sourced::new(gpus, call.collect::<Vec<_>>().join(" ")))
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!((&gpus.value[..], &*gpus.source), (&[(8, 6), (9, 0)][..], "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
         // nvcc uses its own program, so that one comes first.
         let query = folder.join("bin/__nvcc_device_query");
-        for (script, expected) in [("echo 75", Ok(vec![(7, 5)])), ("echo broken >&2; exit 1", Err("says: broken"))] {
+        for (script, expected) in [("echo 75", Ok(vec![(7, 5)])), ("echo broken >&2; exit 1", Err("prints: broken"))] {
             std::fs::write(&query, format!("#!/bin/sh\n{script}\n")).unwrap();
             std::fs::set_permissions(&query, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
             match (seen(&given), expected) {

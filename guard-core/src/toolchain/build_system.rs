@@ -181,14 +181,14 @@ impl Detector<'_> {
         }
         for choice in [&self.out.headers, &self.out.compiler].into_iter().flatten() {
             let root = &self.out.toolkits[choice.index].root;
-            let source = format!("beside the toolkit ({})", root.display());
+            let source = format!("next to the toolkit ({})", root.display());
             add(self.layout.include_dirs(root), true, &source, Precedence::Usual);
             add(self.layout.library_dirs(root), false, &source, Precedence::Usual);
         }
         for variable in installs::INCLUDE_PATHS {
             add(self.request.env.path_list(variable), true, variable, Precedence::Usual);
         }
-        let source = "the compiler's own folders";
+        let source = "the directories of the compiler";
         add(given.own_includes.clone(), true, source, Precedence::Usual);
         add(self.layout.library_dirs(&path_below(&self.request.system_root, "/usr")), false, source, Precedence::Usual);
         search

@@ -270,7 +270,7 @@ impl Detector<'_> {
             })
             .or_else(|| {
                 let folder = profile_of(&candidate.path)?;
-                Some(Sourced::new(folder.to_string_lossy().into_owned(), "nvcc.profile beside nvcc"))
+                Some(Sourced::new(folder.to_string_lossy().into_owned(), "nvcc.profile next to nvcc"))
             });
         let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, &self.request.env));
         let Some(named) = named else {
@@ -422,8 +422,8 @@ pub(super) fn ask_nvcc(
         nvcc::parse_version(&answer.out).map_err(|trouble| {
             let Some(failed) = &answer.failed else { return trouble };
             let mut lines = answer.err.lines().chain(answer.out.lines()).map(str::trim);
-            let output = lines.find(|line| !line.is_empty()).map_or("it says nothing".to_owned(), nvcc::clip_line);
-            format!("fails when asked for --version, with {failed}: {output}")
+            let output = lines.find(|line| !line.is_empty()).map_or("it prints nothing".to_owned(), nvcc::clip_line);
+            format!("fails with --version: {failed}: {output}")
         })
     });
     match version {

@@ -206,7 +206,7 @@ fn cuda_major_of(image: &mut LibraryImage, file: &Path, own_major: u32) -> Optio
         }
         let folder = text.split(['/', ':']).find(|part| part.starts_with("cu1"));
         if let Some(major) = folder.and_then(|name| name[2..].parse().ok()) {
-            return Some(Sourced { value: major, source: format!("{} looks into ../cu{major}/lib", file.display()) });
+            return Some(Sourced { value: major, source: format!("{} searches ../cu{major}/lib", file.display()) });
         }
     }
     // From 9 on, none of the libraries that are read here contains it.
@@ -348,7 +348,7 @@ pub(super) fn search_installs(
         library(folder.path.clone(), &folder.source, Precedence::Named);
     }
     for place in toolkits {
-        let source = format!("beside the toolkit ({})", place.source);
+        let source = format!("next to the toolkit ({})", place.source);
         for folder in layout.include_dirs(&place.root) {
             include(folder, &source, place.reach);
         }
@@ -469,7 +469,10 @@ pub(super) fn read_installs(search: &InstallSearch, layout: &Layout) -> FoundIns
     found.headers = headers.map(|index| Selection { index, reason: reason(index) });
     found.library = library.map(|index| {
         let with_headers = on_the_way.is_none() && headers == Some(index);
-        Selection { index, reason: if with_headers { "it came with the headers".to_owned() } else { reason(index) } }
+        Selection {
+            index,
+            reason: if with_headers { "from the same package as the headers".to_owned() } else { reason(index) },
+        }
     });
     found
 }

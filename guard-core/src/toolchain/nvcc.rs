@@ -38,9 +38,9 @@ pub(super) fn parse_version(text: &str) -> Result<Version, String> {
     }
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     Err(if first.is_empty() {
-        "prints nothing when asked for --version".to_owned()
+        "prints nothing with --version".to_owned()
     } else {
-        format!("names no release when asked for --version, but says `{}`", clip_line(first))
+        format!("prints no release with --version, but `{}`", clip_line(first))
     })
 }
 
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn unusable_nvcc_output_is_rejected() {
-        assert_eq!(parse_version(""), Err("prints nothing when asked for --version".to_owned()));
+        assert_eq!(parse_version(""), Err("prints nothing with --version".to_owned()));
         let error = parse_version("clang version 14.0.6\n").unwrap_err();
         assert!(error.contains("`clang version 14.0.6`"), "{error}");
         assert!(parse_version("release , V").is_err());

@@ -75,9 +75,10 @@ pub(super) fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>
             })
         })
         .or_else(|| match places::version_in_name(root)[..] {
-            [major, minor] if root.file_name()?.to_str()?.starts_with("cuda-") => {
-                Some(Sourced::new(Version::new(major, minor, 0), format!("the folder's name, {}", root.display())))
-            }
+            [major, minor] if root.file_name()?.to_str()?.starts_with("cuda-") => Some(Sourced::new(
+                Version::new(major, minor, 0),
+                format!("the name of the directory, {}", root.display()),
+            )),
             _ => None,
         })
 }

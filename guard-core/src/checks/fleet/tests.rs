@@ -82,7 +82,7 @@ fn expected_codes(policy_text: &str, toolkit: &str, archs: &str, library: &str) 
 fn gpus_are_checked_against_archs() {
     let t4 = "[gpu]\nfleet = [\"T4\", \"A100\"]\n";
     let unserved = |gpus: &str| {
-        vec![format!("warning[CG132]: this build will not run on {gpus}: no declared architecture serves it.")]
+        vec![format!("warning[CG132]: this build will not run on {gpus}: no declared architecture supports it.")]
     };
     for (policy, archs, expected) in [
         (t4, "75;80", vec![]),
@@ -101,7 +101,7 @@ fn gpus_are_checked_against_archs() {
         (t4, "hopper", vec![]),
         (t4, "native", vec![]),
         // No archs are declared.
-        (t4, "", vec!["info[CG139]: whether this build serves the whole fleet cannot be told here.".to_owned()]),
+        (t4, "", vec!["info[CG139]: it is unknown whether this build supports the whole fleet.".to_owned()]),
         ("[gpu]\nfleet = []\n", "80", vec![]),
         ("", "80", vec![]),
     ] {
@@ -120,12 +120,12 @@ fn fix_names_arch_and_file() {
         findings.first().map(|finding| finding.hint.clone()).unwrap_or_default()
     };
     let t4 = "[gpu]\nfleet = [\"T4\"]\n";
-    assert_eq!(hint(t4, "13.0", "80"), "add sm_75 to CUDAARCHS, or take T4 (7.5) out of [gpu] fleet");
+    assert_eq!(hint(t4, "13.0", "80"), "add sm_75 to CUDAARCHS, or remove T4 (7.5) from [gpu] fleet");
     let both = "[gpu]\narchs = [\"sm_80\"]\nfleet = [\"T4\", \"8.0\", \"7.0\"]\n";
-    assert_eq!(hint(both, "12.4", ""), "add sm_70, sm_75 to [gpu] archs, or take T4 (7.5), 7.0 out of [gpu] fleet");
+    assert_eq!(hint(both, "12.4", ""), "add sm_70, sm_75 to [gpu] archs, or remove T4 (7.5), 7.0 from [gpu] fleet");
     assert_eq!(
         hint("[gpu]\nfleet = [\"P100\"]\n", "13.0", "80"),
-        "the toolkit in use no longer makes sm_60: build with CUDA 12.9 or older, or take P100 (6.0) out of [gpu] fleet"
+        "the toolkit in use no longer supports sm_60: build with CUDA 12.9 or older, or remove P100 (6.0) from [gpu] fleet"
     );
 }
 
@@ -150,18 +150,18 @@ fn only_project_settings_are_errors() {
     assert_eq!(by(set("CUDAARCHS", "80"), None, "").0, Severity::Warning);
     assert_eq!(by(set("CUDA_COMPUTE_CAP", "80"), None, "").0, Severity::Warning);
     let (severity, hint) = by(set("TORCH_CUDA_ARCH_LIST", "8.0;9.0"), None, "");
-    assert_eq!((severity, &*hint), (Severity::Info, "let nvcc make sm_75, or take T4 (7.5) out of [gpu] fleet"));
+    assert_eq!((severity, &*hint), (Severity::Info, "compile for sm_75, or remove T4 (7.5) from [gpu] fleet"));
 }
 
 #[test]
 fn drivers_are_checked_against_toolkit() {
     let older = |branch: &str, cuda: u32| {
         vec![format!(
-            "warning[CG133]: this build, if cudart is in it, will not run on driver {branch}, the oldest of the fleet: CUDA \
+            "warning[CG133]: if this build contains cudart, it will not run on driver {branch}, the oldest of the fleet: CUDA \
              {cuda} needs a newer one."
         )]
     };
-    let open = vec!["info[CG139]: whether this build serves the whole fleet cannot be told here.".to_owned()];
+    let open = vec!["info[CG139]: it is unknown whether this build supports the whole fleet.".to_owned()];
     for (fleet, toolkit, expected) in [
         ("535", "13.0", older("535", 13)),
         ("535.261.03", "13.5", older("535.261.03", 13)),
@@ -230,8 +230,8 @@ fn drivers_are_checked_against_ptx() {
 #[test]
 fn unsupported_machine_code_is_reported() {
     let text = |toolkit| machine_code(&[("B200", (10, 0))], Some(toolkit));
-    assert_eq!(text(Version::new(12, 4, 0)), "add machine code of sm_100, by a toolkit that makes it");
-    assert_eq!(text(Version::new(13, 0, 0)), "add machine code of sm_100");
+    assert_eq!(text(Version::new(12, 4, 0)), "add machine code for sm_100, with a toolkit that supports it");
+    assert_eq!(text(Version::new(13, 0, 0)), "add machine code for sm_100");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn cudnn_is_checked_against_oldest_driver() {
         assert_eq!(expected_codes(&text, "", "", built), expected, "{fleet} {built}");
     }
     let open = expected_codes("[cudnn]\nfleet = \"9.1\"\n", "12.4", "", "");
-    assert_eq!(open, ["info[CG139]: whether this build serves the whole fleet cannot be told here."]);
+    assert_eq!(open, ["info[CG139]: it is unknown whether this build supports the whole fleet."]);
     assert_eq!(expected_codes("[cudnn]\nlinkage = \"none\"\nfleet = \"9.1\"\n", "12.4", "", ""), [""; 0]);
 }
 
@@ -287,8 +287,12 @@ fn cudnn_is_checked_against_gpus() {
         assert_eq!(judged(gpu, built).map(|finding| finding.code), expected, "{gpu} {built}");
     }
     let finding = judged("P100", "9.15.1 for 12").unwrap();
-    assert!(finding.message.starts_with("cuDNN 9.15.1 no longer serves P100 (6.0).\n"), "{}", finding.message);
-    assert!(finding.hint.starts_with("build with cuDNN 9.10.2 or older, the last that serves it"), "{}", finding.hint);
+    assert!(finding.message.starts_with("cuDNN 9.15.1 no longer supports P100 (6.0).\n"), "{}", finding.message);
+    assert!(
+        finding.hint.starts_with("build with cuDNN 9.10.2 or older, the last that supports it"),
+        "{}",
+        finding.hint
+    );
     let finding = judged("P100", "9.15.1 for 13").unwrap();
-    assert!(finding.hint.starts_with("no cuDNN for CUDA 13 serves it: build for an older CUDA"), "{}", finding.hint);
+    assert!(finding.hint.starts_with("build for an older CUDA: no cuDNN for CUDA 13 supports it"), "{}", finding.hint);
 }

@@ -8,7 +8,7 @@ fn read(text: &str) -> Result<Lock, String> {
 }
 
 const WHOLE: &str = "\
-# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.
+# The toolchain of this project. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes this file; commit it.
 version = 1
 
 [target.aarch64-unknown-linux-gnu]
@@ -40,16 +40,16 @@ fn lock_roundtrips() {
 #[test]
 fn errors_name_file_and_line() {
     for (text, expected_error) in [
-        ("", "cudaguard.lock:1: has no `version`; a lock of this cudaguard begins with `version = 1`"),
+        ("", "cudaguard.lock:1: has no `version`; expected `version = 1` in the first line"),
         ("version = \"1\"\n", "cudaguard.lock:1: `version`: expected the number 1, found \"1\""),
         (
             "# x\nversion = 0\n[what]\n",
-            "cudaguard.lock:2: is of format 0, which is no longer read; remove the file and run `cargo cudaguard lock`",
+            "cudaguard.lock:2: has format 0, which cudaguard no longer reads; remove the file and run `cargo cudaguard lock`",
         ),
         (
             "version = 1\n\n[target.t]\n<<<<<<< HEAD\ntoolkit = \"13.0\"\n=======\n",
-            "cudaguard.lock:4: holds the marks of a merge conflict; keep one side of each, or take the file of one \
-                 branch and have `cargo cudaguard lock`, or CMake's target cudaguard-lock, write it",
+            "cudaguard.lock:4: contains merge conflict markers; keep one side of each, or restore the file of one \
+                 branch and run `cargo cudaguard lock`, or build CMake's target cudaguard-lock",
         ),
         (
             "version = 1\n[target.t]\ntoolkit = 13.0\n",
@@ -71,7 +71,7 @@ fn errors_name_file_and_line() {
         assert_eq!(read(text).unwrap_err(), expected_error, "{text}");
     }
     let newer = read("version = 2\n[[news]]\n").unwrap_err();
-    assert!(newer.starts_with("cudaguard.lock:1: is of format 2, ") && newer.ends_with(": update cudaguard"));
+    assert!(newer.starts_with("cudaguard.lock:1: has format 2, ") && newer.ends_with(": update cudaguard"));
     let broken = read("version = 1\n[target\n").unwrap_err();
     assert!(broken.starts_with("cudaguard.lock:2: is not TOML: "), "{broken}");
     assert!(read("version = 1\nversion = 1\n").unwrap_err().ends_with(": is not TOML: duplicate key `version`"));
@@ -115,10 +115,10 @@ fn drift_names_old_new_and_source() {
     let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
     assert_eq!(
         found.iter().map(Finding::render).collect::<Vec<_>>(),
-        ["error[CG107]: the toolkit is not the one that is locked: 12.4.131 → 13.0.88.\n  \
+        ["error[CG107]: the toolkit differs from the lock: 12.4.131 → 13.0.88.\n  \
               locked: 12.4.131 (cudaguard.lock, x86_64-unknown-linux-gnu)\n  \
               in use: 13.0.88 (/cuda/bin/nvcc --version)\n  \
-              hint: go back to what was locked, or accept the new one: `cargo cudaguard lock`, and commit cudaguard.lock"]
+              hint: restore the locked version, or accept the new one: run `cargo cudaguard lock` and commit cudaguard.lock"]
     );
     // Only cuda.h is known on one side, so there is no difference.
     lock.targets.get_mut(HOST).unwrap().toolkit = Some("13.0".to_owned());

@@ -73,7 +73,7 @@ impl PolicyReader<'_> {
             })
             .collect();
         if self.errors.len() > MOST {
-            lines.push(format!("{}: and more mistakes, which are not listed", self.path.display()));
+            lines.push(format!("{}: and more errors, which are not listed", self.path.display()));
         }
         Err(PolicyError(lines.join("\n")))
     }
@@ -236,7 +236,7 @@ impl PolicyReader<'_> {
         match (table.get("require"), table.get("linkage")) {
             (Some(require), Some(_)) if none => self.errors.push((
                 require.span().start,
-                format!("`{key}.require`: contradicts linkage = \"none\" beside it; keep one of them"),
+                format!("`{key}.require`: contradicts linkage = \"none\" in the same table; keep one of them"),
             )),
             (None, Some(_)) if none => policy.library = None,
             (Some(_), None) if none => policy.library_linkage = None,
@@ -253,7 +253,7 @@ impl PolicyReader<'_> {
     }
 
     pub(super) fn read_requirement(&mut self, entry: PolicyEntry<'_>, example: &str) -> Option<VersionRequirement> {
-        let expected = format!("a version requirement as cargo writes them, such as {example:?}");
+        let expected = format!("a version requirement in cargo's syntax, such as {example:?}");
         let text = self.read_string(entry, &expected)?;
         match semver::VersionReq::parse(text) {
             Ok(parsed) => Some(VersionRequirement { text: text.to_owned(), parsed }),
@@ -341,7 +341,7 @@ impl PolicyReader<'_> {
                     ArchRequest::Native | ArchRequest::Off => reader.errors.push((
                         place,
                         format!(
-                            "`{}`: `{request}` means something else on every machine; expected architectures such as \
+                            "`{}`: `{request}` depends on the machine; expected architectures such as \
                              \"sm_90a\"",
                             entry.key
                         ),
@@ -356,7 +356,7 @@ impl PolicyReader<'_> {
         self.read_strings(entry, "strings such as \"T4\", \"A100\" or \"8.6\"", |reader, entry, text| {
             if tables::gpu_cc(text).is_none() {
                 let mut message = format!(
-                    "`{}`: {text:?} is no GPU that cudaguard knows; expected its compute capability, such as \"8.6\"",
+                    "`{}`: {text:?} is not a known GPU; expected its compute capability, such as \"8.6\"",
                     entry.key
                 );
                 if let Some(suggestion) = tables::gpu_meant(text) {
@@ -394,8 +394,10 @@ impl PolicyReader<'_> {
             let at = name.span().start;
             if let Some((first, before)) = lines_of.insert(code, (name.get_ref(), at)) {
                 let line = self.line_at(before);
-                self.errors
-                    .push((at, format!("`{full}`: line {line} has `{key}.{first}`, the same code; keep one of them")));
+                self.errors.push((
+                    at,
+                    format!("`{full}`: line {line} has `{key}.{first}` for the same code; keep one of them"),
+                ));
             }
             match value.get_ref().as_str() {
                 Some(reason) if !reason.trim().is_empty() => {

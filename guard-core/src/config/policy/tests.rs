@@ -117,17 +117,17 @@ fn errors_name_line_key_and_expectation() {
         ("toolkit = \">=12\"\n", ":1: `toolkit`: expected a table: [toolkit], found \">=12\""),
         (
             "[toolkit]\nrequire = 12.4\n",
-            ":2: `toolkit.require`: expected a version requirement as cargo writes them, such as \">=12.4, <14\", found a \
+            ":2: `toolkit.require`: expected a version requirement in cargo's syntax, such as \">=12.4, <14\", found a \
                  float",
         ),
         (
             "[toolkit]\nrequire = \">=twelve\"\n",
-            ":2: `toolkit.require`: expected a version requirement as cargo writes them, such as \">=12.4, <14\", found \
+            ":2: `toolkit.require`: expected a version requirement in cargo's syntax, such as \">=12.4, <14\", found \
                  \">=twelve\": unexpected character 't' while parsing major version number",
         ),
         (
             "[cudnn]\nrequire = \"\"\n",
-            ":2: `cudnn.require`: expected a version requirement as cargo writes them, such as \"^9.1\", found \"\": \
+            ":2: `cudnn.require`: expected a version requirement in cargo's syntax, such as \"^9.1\", found \"\": \
                  unexpected end of input while parsing major version number",
         ),
         (
@@ -142,7 +142,7 @@ fn errors_name_line_key_and_expectation() {
         ),
         (
             "[cudnn]\nlinkage = \"none\"\nrequire = \"^9\"\n",
-            ":3: `cudnn.require`: contradicts linkage = \"none\" beside it; keep one of them",
+            ":3: `cudnn.require`: contradicts linkage = \"none\" in the same table; keep one of them",
         ),
         (
             "[gpu]\narchs = [\"sm_80\",\n  90]\n",
@@ -156,21 +156,21 @@ fn errors_name_line_key_and_expectation() {
         ("[gpu]\narchs = [\"\"]\n", ":2: `gpu.archs[0]`: expected an architecture such as \"sm_90a\", found \"\""),
         (
             "[gpu]\narchs = [\"native\"]\n",
-            ":2: `gpu.archs[0]`: `native` means something else on every machine; expected architectures such as \"sm_90a\"",
+            ":2: `gpu.archs[0]`: `native` depends on the machine; expected architectures such as \"sm_90a\"",
         ),
         (
             "[gpu]\narchs = [\"lto_90\"]\n",
-            ":2: `gpu.archs[0]`: `lto_90` is LTO-IR, which serves no GPU until it is linked; name the machine code (sm_…) \
+            ":2: `gpu.archs[0]`: `lto_90` is LTO-IR, which runs on no GPU before it is linked; write the machine code (sm_…) \
                  or PTX (compute_…) that it becomes",
         ),
         (
             "[gpu]\nfleet = [\"A100\", \"L41\"]\n",
-            ":2: `gpu.fleet[1]`: \"L41\" is no GPU that cudaguard knows; expected its compute capability, such as \"8.6\", \
+            ":2: `gpu.fleet[1]`: \"L41\" is not a known GPU; expected its compute capability, such as \"8.6\", \
                  or did you mean \"L4\"?",
         ),
         (
             "[gpu]\nfleet = [\"Voodoo2 of 1998\"]\n",
-            ":2: `gpu.fleet[0]`: \"Voodoo2 of 1998\" is no GPU that cudaguard knows; expected its compute capability, such \
+            ":2: `gpu.fleet[0]`: \"Voodoo2 of 1998\" is not a known GPU; expected its compute capability, such \
                  as \"8.6\"",
         ),
         (
@@ -200,7 +200,7 @@ fn errors_name_line_key_and_expectation() {
         ("[allow]\nCG999 = \"because\"\n", ":2: `allow.CG999`: no such finding; expected a code such as CG122"),
         (
             "[allow]\ncg101 = \"one\"\n\nCG101 = \"other\"\n",
-            ":4: `allow.CG101`: line 2 has `allow.cg101`, the same code; keep one of them",
+            ":4: `allow.CG101`: line 2 has `allow.cg101` for the same code; keep one of them",
         ),
         ("[allow]\nptx = \"because\"\n", ":2: `allow.ptx`: no such finding; expected a code such as CG122"),
         ("[package]\ndemo = 1\n", ":2: `package.demo`: expected a table: [package.demo], found an integer"),
@@ -282,7 +282,7 @@ fn other_files_are_not_policies() {
     let path = folder.path().join(FILE);
     let error = || Policy::for_package(folder.path(), folder.path(), "demo").unwrap_err().to_string();
     fs::create_dir(&path).unwrap();
-    assert_eq!(error(), format!("{}: is a folder; expected a policy file", path.display()));
+    assert_eq!(error(), format!("{}: is a directory; expected a policy file", path.display()));
     fs::remove_dir(&path).unwrap();
     let file = fs::File::create(&path).unwrap();
     file.set_len(LARGEST + 1).unwrap();
@@ -295,7 +295,7 @@ fn other_files_are_not_policies() {
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(folder.path().join("gone"), &path).unwrap();
         let gone = folder.path().join("gone");
-        assert_eq!(error(), format!("{}: is a link to {}, which is not there", path.display(), gone.display()));
+        assert_eq!(error(), format!("{}: is a link to {}, which does not exist", path.display(), gone.display()));
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(&path, &path).unwrap();
         assert!(error().starts_with(&format!("{}: cannot be read: Too many levels", path.display())), "{}", error());
@@ -350,7 +350,7 @@ fn error_count_is_limited() {
     ] {
         let error = read(&text).unwrap_err();
         assert_eq!(error.lines().count(), MOST + 1, "{}", &error[..200]);
-        assert!(error.ends_with("cudaguard.toml: and more mistakes, which are not listed"));
+        assert!(error.ends_with("cudaguard.toml: and more errors, which are not listed"));
     }
 }
 

@@ -110,7 +110,7 @@ impl<'a> TableFile<'a> {
                 return Err(TableError(format!("{name}: `{key}`: expected a table with text and date")));
             };
             let row = TableRow { file: name, key, table: row };
-            row.read_required("text", "where it was read or measured", |value| {
+            row.read_required("text", "the source of the value", |value| {
                 value.as_str().filter(|text| text.len() > 9).map(drop)
             })?;
             row.read_required("date", "a date such as 2026-11-20", |value| {

@@ -85,8 +85,12 @@ fn invalid_archs_are_rejected() {
     }
     for (dialect, text, message) in [
         (Dialect::Policy, "sm_80 lto_90", "`lto_90` is LTO-IR"),
-        (Dialect::Policy, "Ampere", "`Ampere` is a generation's name, which only TORCH_CUDA_ARCH_LIST knows"),
-        (Dialect::Cmake, "80;OFF", "`OFF` stands alone"),
+        (
+            Dialect::Policy,
+            "Ampere",
+            "`Ampere` is the name of a GPU generation, which only TORCH_CUDA_ARCH_LIST accepts",
+        ),
+        (Dialect::Cmake, "80;OFF", "`OFF` cannot be combined"),
         (Dialect::Policy, "0", "`0` is not an architecture"),
     ] {
         let found = read(text, dialect);
@@ -159,19 +163,19 @@ fn suffixed_arch_depends_on_release() {
 #[test]
 fn flags_that_nvcc_rejects_are_rejected() {
     for (text, message) in [
-        ("-arch", "`-arch` stands at the end of the flags"),
+        ("-arch", "`-arch` has no value"),
         ("-arch=90", "`90` is not an architecture"),
         ("-arch=SM_90", "`SM_90` is not an architecture"),
-        ("-arch=sm_90 -code=sm_90", "`-arch=sm_90` stands beside -code"),
-        ("-gencode arch=compute_90", "`-gencode arch=compute_90` names no code"),
-        ("-gencode code=sm_90", "`-gencode code=sm_90` names no arch"),
-        ("-gencode arch=sm_90,code=sm_90", "`-gencode arch=sm_90,code=sm_90` does not name a virtual architecture"),
+        ("-arch=sm_90 -code=sm_90", "`-arch=sm_90` is combined with -code"),
+        ("-gencode arch=compute_90", "`-gencode arch=compute_90` has no code"),
+        ("-gencode code=sm_90", "`-gencode code=sm_90` has no arch"),
+        ("-gencode arch=sm_90,code=sm_90", "`-gencode arch=sm_90,code=sm_90` has no virtual architecture"),
         (
             "-gencode arch=compute_80,code=sm_80,arch=compute_90",
             "`-gencode arch=compute_80,code=sm_80,arch=compute_90` is not",
         ),
         ("-gencode arch=compute_90,code=", "`` is not an architecture"),
-        ("-gencode", "`-gencode` stands at the end"),
+        ("-gencode", "`-gencode` has no value"),
     ] {
         let found = flags(text);
         assert!(found.starts_with(&format!("error: {message}")), "{text}: {found}");

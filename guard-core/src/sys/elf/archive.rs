@@ -41,7 +41,7 @@ impl<'data> ArArchive<'data> {
         let damaged = |what: &str| format!("is damaged or cut off: {what} at byte {at}");
         let header = self.data.get(at..at + 60).ok_or_else(|| damaged("the header of a member"))?;
         if &header[58..] != b"`\n" {
-            return Err(damaged("no member's header"));
+            return Err(damaged("no header of a member"));
         }
         let number = |field: &[u8]| {
             std::str::from_utf8(field).ok().and_then(|text| text.trim_end_matches([' ', '\0']).parse::<usize>().ok())
@@ -54,7 +54,7 @@ impl<'data> ArArchive<'data> {
         let stored = if self.thin && !table && !names { 0 } else { size };
         let end = start.checked_add(stored).ok_or_else(|| damaged("the size of a member"))?;
         let mut body =
-            self.data.get(start..end).ok_or_else(|| damaged("a member that goes on behind the end of the file"))?;
+            self.data.get(start..end).ok_or_else(|| damaged("a member that ends after the end of the file"))?;
         // Members start at even bytes.
         self.at = end.checked_next_multiple_of(2).unwrap_or(end);
         if names {
@@ -72,7 +72,7 @@ impl<'data> ArArchive<'data> {
             name.split(|byte| *byte == 0).next().unwrap_or_default()
         } else if let Some(place) = field.strip_prefix(b"/") {
             let rest = number(place).and_then(|place| self.names.get(place..));
-            let rest = rest.ok_or_else(|| damaged("the place of a long name"))?;
+            let rest = rest.ok_or_else(|| damaged("the offset of a long name"))?;
             // Microsoft's librarian ends names with NUL.
             let line = rest.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default();
             line.strip_suffix(b"/").unwrap_or(line)

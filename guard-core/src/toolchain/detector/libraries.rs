@@ -61,7 +61,7 @@ impl Detector<'_> {
             self.layout
                 .library_dirs(&root)
                 .iter()
-                .find_map(|folder| cudart_in(&self.layout, folder, "the system's folder"))
+                .find_map(|folder| cudart_in(&self.layout, folder, "the system directory"))
         };
         self.out.cudart = on_the_way.or_else(own).or_else(system);
     }
