@@ -1,4 +1,5 @@
-//! The language of the pages: CONTRIBUTING.md, "Style". Counts sentences with expressions that outsiders do not understand.
+//! The language of pages, comments and messages: CONTRIBUTING.md, "Style". Counts sentences, comments and string literals with
+//! expressions that outsiders do not understand.
 
 use std::fs;
 
@@ -62,6 +63,105 @@ const AVOIDED: &[&str] = &[
     "what they",
 ];
 
+/// Maximum shares of comments and messages in Rust, in percent: comments that begin with a fragment, comments with one of
+/// [`PRIVATE`], string literals with one of them. Well-known projects have up to 4 of each.
+const FRAGMENTS: usize = 4;
+const PRIVATE_IN_COMMENTS: usize = 3;
+const PRIVATE_IN_STRINGS: usize = 1;
+
+/// First words of comments that define nothing.
+const FRAGMENT_STARTS: &[&str] = &[
+    "what",
+    "whether",
+    "those",
+    "these",
+    "the same",
+    "of the",
+    "of this",
+    "of these",
+    "of a",
+    "of which",
+    "of its",
+    "of what",
+    "by the",
+    "by its",
+    "by what",
+    "by a",
+    "by which",
+    "as it",
+    "as the",
+    "as a",
+    "as one",
+    "as what",
+    "as many",
+    "as much",
+    "where",
+    "who",
+    "whose",
+    "which",
+    "so many",
+    "from which",
+    "in which",
+    "in whose",
+    "for people",
+    "for whom",
+    "none",
+    "nothing",
+    "nobody",
+    "before",
+    "behind",
+    "beside",
+    "below",
+    "at once",
+    "at most",
+    "with",
+    "without",
+    "on this",
+    "on the",
+    "a one",
+    "an other",
+    "one",
+    "other",
+];
+
+/// Expressions that name neither the actor nor the action, in comments and in messages of the program.
+const PRIVATE: &[&str] = &[
+    "nobody",
+    "somebody",
+    "whoever",
+    "stand",
+    "stands",
+    "stood",
+    "told",
+    "tell",
+    "tells",
+    "say",
+    "says",
+    "said",
+    "words",
+    "beside",
+    "behind",
+    "besides",
+    "of its own",
+    "taken for",
+    "come of",
+    "comes of",
+    "made of",
+    "left out",
+    "lead to",
+    "leads to",
+    "hand on",
+    "hands on",
+    "hand over",
+    "hands over",
+    "lie",
+    "lies",
+    "ask of",
+    "asks of",
+    "for its own",
+    "for their own",
+];
+
 /// Returns the prose of a page, without code and tables.
 fn prose(page: &str) -> String {
     let outside: String = page.split("```").step_by(2).collect();
@@ -86,10 +186,86 @@ fn sentences(prose: &str) -> Vec<String> {
     sentences.into_iter().filter(|words| words.len() >= 4).map(|words| words.join(" ")).collect()
 }
 
+/// Returns the words of a text in lower case, with a blank before and after each.
+fn words(text: &str) -> String {
+    let words: String = text.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    format!(" {} ", words.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn first_of(phrases: &[&'static str], text: &str) -> Option<&'static str> {
+    let words = words(text);
+    phrases.iter().copied().find(|phrase| words.contains(&format!(" {phrase} ")))
+}
+
 fn avoided(sentence: &str) -> Option<&'static str> {
-    let words: String = sentence.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
-    let words = format!(" {} ", words.split_whitespace().collect::<Vec<_>>().join(" "));
-    AVOIDED.iter().copied().find(|phrase| words.contains(&format!(" {phrase} ")))
+    first_of(AVOIDED, sentence)
+}
+
+/// Comments and string literals of a Rust source.
+#[derive(Default)]
+struct RustTexts {
+    /// Blocks of adjacent comment lines.
+    comments: Vec<String>,
+    /// String literals of at least four words before the unit tests, without placeholders.
+    strings: Vec<String>,
+}
+
+impl RustTexts {
+    fn parse(source: &str) -> Self {
+        let mut texts = Self::default();
+        let mut block = String::new();
+        for line in source.lines().chain([""]) {
+            match line.trim_start().strip_prefix("//") {
+                Some(comment) => block = block + comment.trim_start_matches(['/', '!']) + " ",
+                None if block.is_empty() => {}
+                None => texts.comments.push(std::mem::take(&mut block).trim().to_owned()),
+            }
+        }
+        let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let mut rest = code;
+        while let Some(at) = rest.find(['"', '\'', '/']) {
+            let (before, start) = rest.split_at(at);
+            rest = if start.starts_with("//") {
+                start.split_once('\n').map_or("", |(_, next)| next)
+            } else if start.starts_with('"') {
+                let hashes = before.len() - before.trim_end_matches('#').len();
+                let raw = before[..before.len() - hashes].ends_with('r');
+                let (text, next) = if raw { split_raw(&start[1..], hashes) } else { split_escaped(&start[1..]) };
+                let text = without_placeholders(text);
+                if text.split_whitespace().count() >= 4 {
+                    texts.strings.push(text);
+                }
+                next
+            } else {
+                // A character, which may be a quotation mark, or a lifetime.
+                let character = ["'\"'", "'\\''", "'\\\\'"].into_iter().find(|known| start.starts_with(known));
+                &start[character.map_or(1, str::len)..]
+            };
+        }
+        texts
+    }
+}
+
+/// Splits after the end of a raw string.
+fn split_raw(text: &str, hashes: usize) -> (&str, &str) {
+    text.split_once(&format!("\"{}", "#".repeat(hashes))).unwrap_or((text, ""))
+}
+
+/// Splits after the quotation mark that no backslash escapes.
+fn split_escaped(text: &str) -> (&str, &str) {
+    let mut escaped = false;
+    let end = text.find(|c| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    end.map_or((text, ""), |end| (&text[..end], &text[end + 1..]))
+}
+
+fn without_placeholders(text: &str) -> String {
+    let mut pieces = text.split('{');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| text + piece.split_once('}').map_or(piece, |(_, rest)| rest))
 }
 
 #[test]
@@ -106,6 +282,52 @@ fn pages_use_plain_english() {
     }
     assert!(total > 1000, "{total}");
     assert!(found.len() * 100 <= total * BOUND, "{} of {total} sentences:\n{}", found.len(), found.join("\n"));
+}
+
+/// Fails if more than `bound` percent of `all` texts are in `found`.
+fn check_share(what: &str, found: &[String], all: usize, bound: usize) {
+    assert!(found.len() * 100 <= all * bound, "{} of {all} {what}:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn rust_sources_use_plain_english() {
+    let (mut comments, mut strings) = (0, 0);
+    let (mut fragments, mut private_comments, mut private_strings) = (Vec::new(), Vec::new(), Vec::new());
+    for source in files(&[".rs"]) {
+        let name = source.strip_prefix(places::workspace()).expect("a file of the repository").display().to_string();
+        let shipped = ["guard-core/src/", "cargo-cudaguard/src/", "templates/"].iter().any(|top| name.starts_with(top));
+        if !shipped || name.contains("tests") {
+            continue;
+        }
+        let texts = RustTexts::parse(&fs::read_to_string(&source).expect("a source"));
+        comments += texts.comments.len();
+        strings += texts.strings.len();
+        let starts = |text: &&String| {
+            let words = words(text);
+            FRAGMENT_STARTS.iter().any(|start| words[1..].starts_with(&format!("{start} ")))
+        };
+        fragments.extend(texts.comments.iter().filter(starts).map(|text| format!("{name}: {text}")));
+        let private = |text: &String| Some(format!("{name}: \"{}\": {text}", first_of(PRIVATE, text)?));
+        private_comments.extend(texts.comments.iter().filter_map(private));
+        private_strings.extend(texts.strings.iter().filter_map(private));
+    }
+    assert!(comments > 1000 && strings > 500, "{comments} comments, {strings} string literals");
+    check_share("comments begin with a fragment", &fragments, comments, FRAGMENTS);
+    check_share("comments", &private_comments, comments, PRIVATE_IN_COMMENTS);
+    check_share("string literals", &private_strings, strings, PRIVATE_IN_STRINGS);
+}
+
+#[test]
+fn rust_texts_are_found() {
+    let source = "/// What it is.\n/// Told.\nfn f() {\n    let (c, s) = ('\"', \"the {told} file says \\\"no\\\" here\"); // \"a b c d\"\n    \
+                  g(r#\"it stands \"in\" there\"#, \"short\");\n}\n#[cfg(test)]\nmod tests { const S: &str = \"a test that says so\"; }\n";
+    let texts = RustTexts::parse(source);
+    assert_eq!(texts.comments, ["What it is.  Told."]);
+    assert_eq!(texts.strings, ["the  file says \\\"no\\\" here", "it stands \"in\" there"]);
+    assert_eq!(
+        texts.strings.iter().map(|text| first_of(PRIVATE, text)).collect::<Vec<_>>(),
+        [Some("says"), Some("stands")]
+    );
 }
 
 #[test]
