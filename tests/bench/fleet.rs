@@ -247,7 +247,7 @@ fn probed(number: usize, driver: &str, gpus: usize) -> String {
         })
         .collect();
     format!(
-        r#"{{"revision":1,"name":"node-{number}","platform":"{}-linux","driver":{{"user":"{driver}","kernel":"{driver}","init":0,"library":"/usr/lib/libcuda.so.1","ptx_compiler":true}},"gpus":[{}],"cudnn":[{{"soname":"libcudnn.so.9","version":"{cudnn}","path":"/usr/lib/libcudnn.so.9","by":"/etc/ld.so.cache","parts":[{{"file":"libcudnn_graph.so.9","version":"{cudnn}"}}]}}],"cudart":[],"sources":{{"driver.library":"/etc/ld.so.cache","driver.user":"the name of /usr/lib/libcuda.so.{driver}","driver.kernel":"/proc/driver/nvidia/version","gpus":"libcuda, asked in a child process"}}}}"#,
+        r#"{{"revision":1,"name":"node-{number}","platform":"{}-linux","driver":{{"user":"{driver}","kernel":"{driver}","init":0,"library":"/usr/lib/libcuda.so.1","ptx_compiler":true}},"gpus":[{}],"cudnn":[{{"soname":"libcudnn.so.9","version":"{cudnn}","path":"/usr/lib/libcudnn.so.9","by":"/etc/ld.so.cache","parts":[{{"file":"libcudnn_graph.so.9","version":"{cudnn}"}}]}}],"cudart":[],"sources":{{"driver.library":"/etc/ld.so.cache","driver.user":"the name of /usr/lib/libcuda.so.{driver}","driver.kernel":"/proc/driver/nvidia/version","gpus":"libcuda, queried in a child process"}}}}"#,
         std::env::consts::ARCH,
         gpus.join(",")
     )

@@ -58,7 +58,7 @@ impl Project {
     pub fn in_folder(name: &str, folder: &str) -> Self {
         let scratch = Scratch::new(name);
         let root = scratch.join(folder);
-        fs::create_dir_all(&root).expect("a scratch folder takes folders");
+        fs::create_dir_all(&root).expect("a temporary directory takes folders");
         let seed = seed();
         copy(seed, &root, &["Cargo.lock"]);
         copy(&seed.join("target"), &root.join("target"), &[".rustc_info.json", "CACHEDIR.TAG"]);
@@ -196,7 +196,7 @@ fn seed() -> &'static Path {
 
 /// Copies these files and directories with their times, which cargo compares.
 fn copy(from: &Path, to: &Path, names: &[&str]) {
-    fs::create_dir_all(to).expect("a scratch folder takes folders");
+    fs::create_dir_all(to).expect("a temporary directory takes folders");
     let names = names.iter().map(|name| from.join(name));
     let _ = Call::new("cp").args(["-a", "--reflink=auto", "-t"]).arg(to).args(names).run().success();
 }

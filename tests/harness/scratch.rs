@@ -35,7 +35,7 @@ impl Scratch {
 
     fn below(folder: &Path, name: &str, number: usize) -> Self {
         let folder = folder.join(format!("{name}-{}-{number}", process::id()));
-        fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("cannot make {}: {error}", folder.display()));
+        fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("cannot create {}: {error}", folder.display()));
         Self(folder)
     }
 

@@ -20,12 +20,7 @@ pub fn check(name: &str, text: &str) {
     let kept = fs::read_to_string(&path).unwrap_or_else(|error| {
         panic!("{}: {error}; CUDAGUARD_BLESS=1 writes it. It would be:\n{text}", path.display())
     });
-    assert!(
-        kept == text,
-        "{} says otherwise (CUDAGUARD_BLESS=1 rewrites it):\n{}",
-        path.display(),
-        difference(&kept, &text)
-    );
+    assert!(kept == text, "{} differs (CUDAGUARD_BLESS=1 rewrites it):\n{}", path.display(), difference(&kept, &text));
 }
 
 /// Replaces each of these strings in `text`, the longest first; empty strings are ignored.

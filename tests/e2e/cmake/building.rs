@@ -85,7 +85,7 @@ enable_testing()
 cudaguard_add_test(app HOST hosts/a100.json hosts/t4.json)
 cudaguard_add_test(plain HOST hosts/t4.json NAME "plain on a T4")
 install(TARGETS app sh plain)
-# A library that is handed on leaves the build folder behind.
+# A library that is handed on leaves the build directory behind.
 install(TARGETS st EXPORT kinds)
 install(EXPORT kinds DESTINATION lib/cmake/kinds)
 "#;
@@ -407,7 +407,7 @@ fn other_systems_are_not_guarded() {
     let told: Vec<&str> = configured.stdout.lines().filter(|line| line.starts_with("-- cudaguard")).collect();
     assert_eq!(
         told,
-        ["-- cudaguard: app is built without the guard: the guard lives in ELF files that start through Linux's C \
+        ["-- cudaguard: app is built without the guard: the guard needs ELF files that start through a Linux C \
              library; Windows has none"],
         "once: {configured}"
     );

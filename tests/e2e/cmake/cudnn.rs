@@ -96,6 +96,6 @@ endif()
     assert_ne!(elsewhere.status(), Some(0), "{elsewhere}");
     assert_eq!(
         tree.plain(&said(&elsewhere)),
-        "error: CUDNN_INCLUDE_DIR of elsewhere names <source>/nowhere, where there is no cudnn_version.h or cudnn.h\n"
+        "error: CUDNN_INCLUDE_DIR of elsewhere names <source>/nowhere, which contains no cudnn_version.h or cudnn.h\n"
     );
 }

@@ -30,7 +30,7 @@ const WITHOUT_ELF: [(&str, &str, &str, &[u8]); 2] =
     [(WASM, "app.wasm", "examples/plugin.wasm", b"\0asm"), (WINDOWS, "app.exe", "examples/plugin.dll", b"MZ")];
 
 fn why(target: &str) -> String {
-    format!("the guard lives in ELF files that start through Linux's C library; {target} has none")
+    format!("the guard needs ELF files that start through a Linux C library; {target} has none")
 }
 
 /// Skips the test if a linker for the targets without ELF is missing.

@@ -12,8 +12,8 @@ use super::scenario::{Scene, Stage, codes, scene};
 pub(crate) fn tests() -> Vec<Test> {
     type Row = (&'static str, fn() -> Scene);
     let rows: [Row; 4] = [
-        ("nothing to judge", || scene("real 535 without GPUs", "model", real(&[])).runs(1, "CG504 info")),
-        ("nothing to judge for cudart", || scene("real 535 and cudart", "runtime", real(&[])).runs(1, "CG504 info")),
+        ("nothing to check", || scene("real 535 without GPUs", "model", real(&[])).runs(1, "CG504 info")),
+        ("nothing to check for cudart", || scene("real 535 and cudart", "runtime", real(&[])).runs(1, "CG504 info")),
         ("required", || scene("real 535 and a required GPU", "needy", real(&[])).refused("CG310 error")),
         ("required, as Debian lays it out", || {
             scene("real 535 on Debian and a required GPU", "needy", World { layout: Layout::Debian, ..real(&[]) })

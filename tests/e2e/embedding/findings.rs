@@ -12,14 +12,14 @@ use super::{components, manifests, said};
 fn toolkit(root: &Path, nvcc: (u32, u32), headers: (u32, u32)) {
     let (major, minor) = nvcc;
     let program = root.join("bin/nvcc");
-    fs::create_dir_all(root.join("bin")).expect("a scratch folder takes folders");
-    fs::create_dir_all(root.join("include")).expect("a scratch folder takes folders");
+    fs::create_dir_all(root.join("bin")).expect("a temporary directory takes folders");
+    fs::create_dir_all(root.join("include")).expect("a temporary directory takes folders");
     let script = format!(
         "#!/bin/sh\ncat <<END\nnvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\n\
          Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\
          Build cuda_{major}.{minor}.r{major}.{minor}/compiler.34097967_0\nEND\n"
     );
-    fs::write(&program, script).expect("a scratch folder takes files");
+    fs::write(&program, script).expect("a temporary directory takes files");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
     let (major, minor) = headers;
     let number = major * 1000 + minor * 10;

@@ -109,7 +109,7 @@ fn readable_by_others(tree: &Tree, program: &Path) {
     let dump = format!("--dump-section={}={}", DLOPEN_SECTION, section.display());
     let copy = tree.beside("copy");
     let _ = Call::new("objcopy").arg(dump).args([&stripped, &copy]).run().success();
-    // Python readers parse the note in this way: name and text follow three numbers, and the text ends at its NUL.
+    // Python readers parse the note in this way: name and text follow three numbers, and unexpected end of the text at its NUL.
     let bytes = fs::read(&section).expect("dumped");
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     assert_eq!((number(0), number(8), &bytes[12..16]), (4, DLOPEN_TYPE, b"FDO\0".as_slice()));

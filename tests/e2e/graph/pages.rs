@@ -63,11 +63,11 @@ cuDNN      9.15.1, linked
 archs      sm_90a compute_90a (observed)
 requires   cuDNN 9.15.0 or newer, below 10.0.0 (libcudnn.so.9, built with 9.15.1)
            libcudnn_graph.so.9 beside it
-           libcudnn_ops.so.9 beside it, where it is used
+           libcudnn_ops.so.9 beside it, if it is used
            driver supports CUDA 13.0 (release 580.65.06): libcudart 13.0
-           GPU up to 8.x: not served
-           GPU 9.0: served by PTX, compute_90a; driver supports CUDA 13.0 (release 580.65.06)
-           GPU 9.1 and newer: not served
+           GPU up to 8.x: not supported
+           GPU 9.0: supported by PTX, compute_90a; driver supports CUDA 13.0 (release 580.65.06)
+           GPU 9.1 and newer: not supported
 ```
 
 | change | without cudaguard | with cudaguard |

@@ -101,7 +101,7 @@ fn project_without_lock_is_checked() {
     let untold = |arguments: &[&str]| {
         let call: Vec<&str> = ["check", "--release"].iter().chain(arguments).copied().collect();
         let outcome = tree.call("13.0", &call).run().success();
-        let line = outcome.stdout.lines().find(|line| line.contains("not judged"));
+        let line = outcome.stdout.lines().find(|line| line.contains("not checked"));
         line.unwrap_or_else(|| panic!("{outcome}")).trim().to_owned()
     };
     let locked = untold(&["--locked"]);

@@ -1586,7 +1586,7 @@ fn random_rows_never_crash() {
     }
 }
 
-/// NVIDIA's own libcuda 535 without any GPU: whatever is linked, there is nothing to judge.
+/// NVIDIA's own libcuda 535 without any GPU: nothing can be checked.
 fn real_535() {
     let lib = parts::driver("535");
     let folder = if lib.join("libcuda.so.1").exists() { lib } else { lib.join("lib") };

@@ -162,7 +162,7 @@ fn refusal_message_matches_snapshot() {
              built with: cuDNN 9.15.1 (demo 0.1.0)\n  \
              found:      cuDNN 9.1.0 in {0}/libcudnn.so.9\n  \
              picked by:  LD_LIBRARY_PATH\n  \
-             what to do: update it, or put a folder with cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against \
+             what to do: update it, or put a directory with cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against \
              cuDNN 9.1.0\n  \
              (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n",
             folder.display()
@@ -609,7 +609,7 @@ fn damaged_notes_never_refuse() {
 fn excess_findings_are_counted() {
     for (scene, notes, status, verdict, says) in [
         (Scene::right(), 260, 0, "unknown", "4 manifests were not judged"),
-        (Scene::older(), 60, 78, "refused", "12 findings are left out"),
+        (Scene::older(), 60, 78, "refused", "12 findings were dropped"),
     ] {
         NATIVE.program(&scene.program, &vec![descriptor(&built()); notes], Some(9));
         let outcome = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().expect(status);

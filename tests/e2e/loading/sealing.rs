@@ -188,7 +188,7 @@ fn unsealed_files_are_reported() {
     guarded_programs::link(QUIET, &plain, &[], &[]).unwrap();
     assert_eq!(untouched(&plain), Ok(SealResult::default()), "no note");
     let script = folder.file("script", "#!/bin/sh\n");
-    assert!(untouched(&script).unwrap_err().contains("is no ELF file"));
+    assert!(untouched(&script).unwrap_err().contains("is not an ELF file"));
     assert!(seal_file(&folder.join("absent"), None, &LinkObservation::default()).unwrap_err().contains("absent"));
 
     let file = one(&folder, QUIET);

@@ -235,7 +235,7 @@ fn newer_host_file_is_read() {
         "cudnn": [{"version": "9.15.1"}]}"#,
     );
     let outcome = call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), file.as_os_str()]).run().success();
-    assert!(outcome.stderr.contains("is of revision 9, newer than this cudaguard"), "{outcome}");
+    assert!(outcome.stderr.contains("has revision 9, which is newer than this cudaguard"), "{outcome}");
     assert!(outcome.stdout.contains(": runs ("), "{outcome}");
 }
 

@@ -233,7 +233,7 @@ fn slow_input_is_streamed() {
                   \"$0\" verify \"$1\" --fleet -";
     let call = Call::new("sh").args(["-c", script]).arg(command::path()).arg(fixture::of_driver());
     let outcome = call.run().expect(2);
-    assert!(outcome.stderr.contains("stdin: names no machine"), "{outcome}");
+    assert!(outcome.stderr.contains("stdin: contains no machine"), "{outcome}");
 }
 
 /// Any contents produce an error message, without a panic and without exhausting the memory.

@@ -116,5 +116,5 @@ fn hostile_nvcc_is_sanitized() {
     let nvcc = scratch.file("nvcc", "#!/bin/sh\nprintf 'x\\033[2J\\302\\2332J\\342\\200\\256y\\n' >&2; exit 3\n");
     let _ = Call::new("chmod").arg("+x").arg(&nvcc).run().success();
     let said = harmless(&call(["check"]).dir(scratch.path()).env("NVCC", &nvcc).run());
-    assert!(said.contains("with exit status 3: x\\u001b[2J\\u009b2J\\u202ey"), "{said}");
+    assert!(said.contains("--version: exit status 3: x\\u001b[2J\\u009b2J\\u202ey"), "{said}");
 }

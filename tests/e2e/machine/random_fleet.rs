@@ -268,11 +268,7 @@ fn totals_match_slow_judge() {
             let mut found = lines.filter(|(_, what)| words.contains(what));
             found.next().map_or(0, |(count, _)| count.parse::<usize>().expect("a number"))
         };
-        assert_eq!(
-            [told(&["run it", "run all of them"]), told(&["cannot tell"]), told(&["refused"])],
-            *count,
-            "{said}"
-        );
+        assert_eq!([told(&["run it", "run all of them"]), told(&["unknown"]), told(&["refused"])], *count, "{said}");
     }
 }
 

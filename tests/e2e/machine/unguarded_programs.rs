@@ -232,6 +232,6 @@ fn truncated_file_is_reported() {
     for (file, says) in [(&cut, "is cut off or damaged"), (&program, "needs no CUDA library")] {
         let outcome = call(["verify", "--driver", "580", "--gpu", "A100"]).arg(file).run().expect(2);
         assert!(outcome.stdout.contains(says) || outcome.stderr.contains(says), "{outcome}");
-        assert_eq!(outcome.stderr.contains("nothing to judge"), file == &program, "{outcome}");
+        assert_eq!(outcome.stderr.contains("nothing to check"), file == &program, "{outcome}");
     }
 }

@@ -331,7 +331,7 @@ fn wrong_arguments_are_rejected() {
     };
     seen(&project.embed("-o guard"), 2, &["guard.o", "guard.c"]);
     seen(&project.embed("-o guard.o --compiler no-such-cc"), 2, &["no-such-cc", "cannot be started"]);
-    seen(&project.embed("-o guard.o --compiler 'gcc -fsyntax-only'"), 2, &["makes no object for", "-fsyntax-only"]);
+    seen(&project.embed("-o guard.o --compiler 'gcc -fsyntax-only'"), 2, &["creates no object for", "-fsyntax-only"]);
     seen(
         &project.shell("cargo-cudaguard embed --name a -o guard.o --nvcc no-such-nvcc"),
         2,
@@ -354,7 +354,11 @@ fn wrong_arguments_are_rejected() {
     assert!(!project.path("guard.o").exists(), "what is refused is not there to be linked");
     seen(&project.embed("-o guard.o"), 0, &["warning[CG103]"]);
     project.write("cudaguard.toml", "cudnn.require = \"^9.1\"\n");
-    seen(&project.embed("--release -o guard.o"), 1, &["error[CG113]", "let --include name an allowed cuDNN"]);
+    seen(
+        &project.embed("--release -o guard.o"),
+        1,
+        &["error[CG113]", "set --include to the headers of an allowed cuDNN"],
+    );
     let old = parts::cudnn("8.9.7-loader");
     let with_old = format!("--release -o guard.o -I '{}'", old.join("include").display());
     seen(&project.embed(&with_old), 1, &["error[CG113]", "8.9.7", "--include"]);

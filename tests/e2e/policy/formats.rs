@@ -66,7 +66,7 @@ fn nothing_to_check_is_reported() {
     for verb in ["check", "lock"] {
         for (target, words) in [
             ("nonsense", " cannot build for target `nonsense`: "),
-            ("x.json", "x.json: no such file, to describe a target"),
+            ("x.json", "x.json: target specification not found"),
         ] {
             let said = tree.call("12.4", &[verb, "--target", target]).run().expect(2);
             assert_eq!(said.stdout, "", "{verb}");
@@ -163,7 +163,10 @@ fn unknown_packages_are_reported() {
     let tree = Tree::package("strangers");
     tree.write("cudaguard.toml", "[package.app.build]\ndev = \"deny\"\n[package.ap.build]\nrelease = \"warn\"\n");
     let said = tree.call("12.4", &["check"]).run().success().clean_stderr();
-    assert!(said.starts_with("warning[CG141]: the policy names a package ap, which this workspace"), "{said}");
+    assert!(
+        said.starts_with("warning[CG141]: the policy has a table for the package ap, which is not in this workspace"),
+        "{said}"
+    );
     assert!(said.contains("did you mean package.app?") && said.matches("CG141").count() == 1, "{said}");
     assert!(said.contains("tree/cudaguard.toml:3\n"), "{said}");
 }

@@ -55,7 +55,10 @@ fn init_guards_a_program() {
     assert_eq!(said.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{said}");
     assert_eq!(read(&project, "build.rs"), "fn main() {\n    cudaguard::embed!();\n}\n");
     assert!(read(&project, "Cargo.toml").ends_with("\n[build-dependencies]\ncudaguard = \"0.1\"\n"));
-    assert!(said.contains("where yours has none, put `cudaguard = { path = \"CHECKOUT/guard-core\""), "{said}");
+    assert!(
+        said.contains("if your registry does not have it, use `cudaguard = { path = \"CHECKOUT/guard-core\""),
+        "{said}"
+    );
     assert!(read(&project, "cudaguard.toml").contains("\n[toolkit]\nrequire = \">=12.4, <13\"\n"));
     assert!(said.contains("no workflow: the policy requires a CUDA toolkit"), "{said}");
     assert!(!project.path().join(WORKFLOW).exists(), "a runner of GitHub has no toolkit");
@@ -100,7 +103,7 @@ fn init_works_from_other_directory() {
     let project = bare("init-path");
     let call = |project: &Project, words: &[&str]| with(project.cudaguard(words), project.beside(), "12.4").run();
     let wrong = call(&project, &["init", "--path", "src"]).expect(2);
-    assert!(wrong.stderr.contains("holds no package `cudaguard`"), "{wrong}");
+    assert!(wrong.stderr.contains("does not contain the package `cudaguard`"), "{wrong}");
     assert!(!project.path().join("build.rs").exists());
     let _ = call(&project, &["init", "--path", &guard_core]).success();
     let manifest = read(&project, "Cargo.toml");
@@ -122,7 +125,7 @@ fn init_works_from_other_directory() {
     let checkout = places::workspace().display().to_string().replace(' ', "%20");
     record(&format!("path+file://{checkout}/cargo-cudaguard"));
     let said = installed(&project, &["init"]).run().success().stdout;
-    assert!(said.contains(", by the path of the checkout that this command comes from\n"), "{said}");
+    assert!(said.contains(", with the path of the checkout that this command was built from\n"), "{said}");
     let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
     let notes = cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-record")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
@@ -186,7 +189,7 @@ fn init_works_in_odd_paths() {
             .file("src/main.rs", MAIN),
     );
     let said = call(&by_hand, &["init", "--path", library]).success().stdout;
-    let told = said.lines().find(|line| line.contains("is there and embeds nothing")).expect("what to do");
+    let told = said.lines().find(|line| line.contains("exists, but does not call embed!()")).expect("what to do");
     let quoted: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
     let [dependency, line] = quoted[..] else { panic!("a dependency and a line of the script: {told}") };
     by_hand.write("Cargo.toml", read(&by_hand, "Cargo.toml") + dependency + "\n");
@@ -302,8 +305,8 @@ fn packages_without_cuda_are_skipped() {
     assert_eq!(there(), [false, false, false], "a dry run writes nothing: {planned}");
     let said = tree.call("none", &["init"]).run().success().stdout;
     assert_eq!(there(), [false, true, true], "{said}");
-    assert!(said.contains("plain/Cargo.toml: no CUDA source file") && said.contains("init -p plain`"), "{said}");
-    assert!(said.contains("script/build.rs: is there and embeds nothing"), "{said}");
+    assert!(said.contains("plain/Cargo.toml: it has no CUDA source file") && said.contains("init -p plain`"), "{said}");
+    assert!(said.contains("script/build.rs: exists, but does not call embed!()"), "{said}");
     let _ = tree.call("none", &["init", "-p", "plain"]).run().success();
     assert_eq!(there(), [true, true, true]);
 }
@@ -324,7 +327,7 @@ fn init_skips_proc_macros() {
         ],
     );
     let said = tree.call("12.4", &["init"]).run().success().stdout;
-    assert!(said.contains("macros/Cargo.toml: no CUDA source file, build script or known crate"), "{said}");
+    assert!(said.contains("macros/Cargo.toml: it has no CUDA source file, build script or known crate"), "{said}");
     assert_eq!(tree.read("macros/Cargo.toml"), macros);
     assert!(tree.read("app/Cargo.toml").contains("\ncudaguard = "), "{said}");
     assert!(!tree.beside().join("tree/macros/build.rs").exists());
@@ -334,7 +337,7 @@ fn init_extends_build_script() {
     let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n";
     let project = settled("init-script").file("src/main.rs", MAIN).file("build.rs", script);
     let said = init(&project, &MADE);
-    assert!(said.contains("build.rs: is there and embeds nothing: run `cargo add --build --package "), "{said}");
+    assert!(said.contains("build.rs: exists, but does not call embed!(): run `cargo add --build --package "), "{said}");
     assert!(said.contains(" add `cudaguard::embed!();` to its main\n"), "{said}");
     assert!(!read(&project, "Cargo.toml").contains("cudaguard ="), "nothing is half done");
     assert_eq!(read(&project, "build.rs"), script);
@@ -384,11 +387,17 @@ fn init_asks_for_cmake_target() {
     let lists = "project(demo LANGUAGES C)\nadd_executable(app main.c)\nadd_executable(tool main.c)\n";
     let tree = Tree::new("init-cmake-several", &[("CMakeLists.txt", lists)]);
     let said = tree.call("12.4", &["init", "--cmake"]).run().success().stdout;
-    assert!(said.contains("add, behind the targets that you ship:\n    find_package(CudaGuard REQUIRED)\n"), "{said}");
+    assert!(
+        said.contains("add these lines after the targets that you ship:\n    find_package(CudaGuard REQUIRED)\n"),
+        "{said}"
+    );
     assert!(said.contains("    cudaguard_embed(app)\n    cudaguard_embed(tool)\n"), "{said}");
     assert_eq!(tree.read("CMakeLists.txt"), lists);
     let elsewhere = tree.call("12.4", &["init", "--cmake"]).dir(tree.beside()).run().expect(2);
-    assert!(elsewhere.stderr.contains("CMakeLists.txt: is not there: run this in the folder"), "{elsewhere}");
+    assert!(
+        elsewhere.stderr.contains("CMakeLists.txt: was not found: run this command in the directory"),
+        "{elsewhere}"
+    );
 }
 
 fn init_without_cuda_is_refused() {

@@ -55,7 +55,7 @@ fn lock_is_written_and_updated() {
     let drifted = tree.call("13.0", &["check", "--release"]);
     tree.write("cudaguard.toml", "");
     let drifted = drifted.env("CUDAARCHS", "75").run().expect(1).clean_stderr();
-    assert!(drifted.contains("archs is not the one that is locked: sm_80 compute_90 → "), "{drifted}");
+    assert!(drifted.contains("archs differs from the lock: sm_80 compute_90 → "), "{drifted}");
     assert!(drifted.contains("(CUDAARCHS)"), "by which source: {drifted}");
 
     // A container's arch list for PyTorch does not concern this project.
@@ -68,7 +68,7 @@ fn lock_is_written_and_updated() {
 
 fn lock_keeps_other_targets() {
     let tree = Tree::package("lock-targets");
-    let head = "# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.\nversion = 1\n";
+    let head = "# The toolchain of this project. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes this file; commit it.\nversion = 1\n";
     let other = "\n[target.riscv64gc-unknown-linux-gnu]\ntoolkit = \"11.8.89\"\n";
     tree.write(FILE, &format!("{head}{other}"));
     let lacking = tree.call("12.4", &["check", "--release"]).run().success().clean_stderr();
@@ -109,8 +109,8 @@ fn unreadable_lock_names_its_line() {
     let tree = Tree::package("lock-bad");
     tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n");
     for (text, line, words) in [
-        ("version = 1\n\n<<<<<<< HEAD\n", 3, "marks of a merge conflict"),
-        ("version = 7\n", 1, "is of format 7"),
+        ("version = 1\n\n<<<<<<< HEAD\n", 3, "merge conflict markers"),
+        ("version = 7\n", 1, "has format 7"),
         ("version = 1\n[target.t]\ntoolkit = 13\n", 3, "expected a version"),
         ("version = 1\n[target.t]\ntoolkti = \"13.0\"\n", 3, "no such key"),
     ] {

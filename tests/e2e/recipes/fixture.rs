@@ -44,7 +44,7 @@ impl Machine {
 
     /// Runs a call on this machine. Toolkits in the default locations of the build machine are hidden.
     pub(crate) fn on(&self, call: Call) -> Call {
-        fs::create_dir_all(&self.root).expect("a scratch folder takes folders");
+        fs::create_dir_all(&self.root).expect("a temporary directory takes folders");
         let inherited = std::env::var_os("PATH").unwrap_or_default();
         let path = self.path.iter().cloned().chain(std::env::split_paths(&inherited));
         let call = call
@@ -78,7 +78,8 @@ impl Machine {
 
     fn link(&self, path: &str, to: &Path) {
         let path = self.at(path);
-        fs::create_dir_all(path.parent().expect("a link lies in a folder")).expect("a scratch folder takes folders");
+        fs::create_dir_all(path.parent().expect("a link lies in a folder"))
+            .expect("a temporary directory takes folders");
         symlink(to, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
@@ -122,7 +123,8 @@ impl Machine {
     /// Copies one file of a part, so that its directory is the one of the copy.
     pub(crate) fn copy_of(&self, path: &str, part: &Path) {
         let path = self.at(path);
-        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("a scratch folder takes folders");
+        fs::create_dir_all(path.parent().expect("a file lies in a folder"))
+            .expect("a temporary directory takes folders");
         let _ = fs::copy(part, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 

@@ -65,7 +65,7 @@ fn other_major_than_path_is_recorded() {
         assert_eq!(codes(&outcome), ["error[CG144]"], "{outcome}");
         let said = outcome.clean_stderr();
         for words in [
-            format!("app holds code from CUDA {used}, but the toolkit in use is CUDA {in_path}."),
+            format!("app contains code from CUDA {used}, but the toolkit in use is CUDA {in_path}."),
             format!("cuda-{in_path}/bin/nvcc --version"),
             format!("{used} inside"),
         ] {
@@ -108,9 +108,7 @@ fn other_cudart_major_is_refused() {
         }
         assert_eq!(codes(&outcome), expected, "{outcome}");
         assert!(
-            outcome
-                .stderr
-                .contains("app holds kernels from CUDA 11.8, but the cudart that it was linked with is 13.0."),
+            outcome.stderr.contains("app contains kernels from CUDA 11.8, but its cudart is from CUDA 13.0."),
             "{outcome}"
         );
         let warned = build(&fixture, &[], Some("11.8")).success();
@@ -165,7 +163,10 @@ fn policy_checks_used_toolkit() {
     fixture.write("tools", nvcc("11.8") + &cudart("11.8"));
     let outcome = refused(&fixture, Some("13.0"));
     assert_eq!(codes(&outcome), ["error[CG103]", "error[CG144]"], "{outcome}");
-    assert!(outcome.stderr.contains("the policy asks for CUDA >=13, but app holds code from CUDA 11.8."), "{outcome}");
+    assert!(
+        outcome.stderr.contains("the policy requires CUDA >=13, but app contains code from CUDA 11.8."),
+        "{outcome}"
+    );
 }
 
 fn shared_cudart_is_recorded() {
@@ -291,7 +292,7 @@ fn cudnn_without_headers_is_recorded() {
         let rows = manifest["requires"].as_array().expect("rows");
         assert!(rows.iter().any(|row| row["kind"] == "cudnn" && row["min"] == "9.15.0"), "{manifest:#}");
         if !said.is_empty() {
-            assert!(built.stderr.contains("recorded: cuDNN 9.15.1, the release of "), "{built}");
+            assert!(built.stderr.contains("recorded: cuDNN 9.15.1, from "), "{built}");
         }
     }
     // The configured headers and the linked library do not match.
@@ -384,7 +385,7 @@ fn lock_records_used_toolchain() {
     assert_eq!(lock(None, &[]).status(), Some(2), "nothing tells yet");
     let _ = build(&fixture, &["--release"], None).success();
     let written = lock(None, &[]).success();
-    assert!(written.stdout.contains("  toolkit: 13.0 (by what was linked)\n"), "{written}");
+    assert!(written.stdout.contains("  toolkit: 13.0 (from the linked files)\n"), "{written}");
     let read = || std::fs::read_to_string(fixture.root.join("cudaguard.lock")).expect("it was written");
     let text = read();
     assert!(text.contains("toolkit = \"13.0\"") && text.contains("host-compiler = \"clang "), "{text}");
@@ -409,7 +410,7 @@ fn lock_records_used_toolchain() {
     // The lock is updated from the dev build.
     let _ = build(&fixture, &[], None).success();
     let accepted = lock(None, &[]).success();
-    assert!(accepted.stdout.contains("toolkit: 13.0 → 13.2 (by what was linked)"), "{accepted}");
+    assert!(accepted.stdout.contains("toolkit: 13.0 → 13.2 (from the linked files)"), "{accepted}");
     for words in [&[][..], &["--release", "--locked"]] {
         let right = build(&fixture, words, None).success();
         assert_eq!(codes(&right), [""; 0], "{right}");

@@ -53,7 +53,7 @@ fn oldest_driver_is_checked_against_cudnn() {
         assert_eq!(codes(&refused), ["error[CG133]"], "{cudnn} {fleet}: {refused}");
         let major = if cudnn == "9.15.1" { 13 } else { 12 };
         for words in [
-            &format!("the cuDNN that it is linked to is made for CUDA {major}"),
+            &format!("its cuDNN is built for CUDA {major}"),
             &parts::cudnn(cudnn).join("lib/libcudnn.so").display().to_string(),
         ] {
             assert!(refused.stderr.contains(words), "{words}: {refused}");
@@ -72,7 +72,7 @@ fn lock_records_linked_cudnn() {
     let lock = || call_of(&fixture, &["lock"], Some("13.0")).run().success();
     let text = || std::fs::read_to_string(fixture.root.join("cudaguard.lock")).expect("it was written");
     let written = lock();
-    assert!(written.stdout.contains("  cudnn: 9.15.1 (by what was linked)\n"), "{written}");
+    assert!(written.stdout.contains("  cudnn: 9.15.1 (from the linked files)\n"), "{written}");
     assert!(text().contains("cudnn = \"9.15.1\""), "{written}");
     let right = build(&fixture, &["--release", "--locked"], Some("13.0")).success();
     assert_eq!(codes(&right), ["warning[CG146]"], "{right}");
@@ -80,13 +80,13 @@ fn lock_records_linked_cudnn() {
     fixture.change("tools", &tools("9.17.1"));
     let refused = refused(&fixture, Some("13.0"));
     assert_eq!(codes(&refused), ["error[CG107]", "warning[CG146]"], "{refused}");
-    assert!(refused.stderr.contains("cuDNN is not the one that is locked: 9.15.1 → 9.17.1."), "{refused}");
+    assert!(refused.stderr.contains("cuDNN differs from the lock: 9.15.1 → 9.17.1."), "{refused}");
     let warned = build(&fixture, &[], Some("13.0")).success();
     assert_eq!(codes(&warned), ["warning[CG107]", "warning[CG146]"], "{warned}");
     let linked = json!({"version": "9.17.1", "linkage": "linked", "known": "linked"});
     assert_eq!(manifest(&fixture.built("debug/app"))["cudnn"], linked);
     let accepted = lock();
-    assert!(accepted.stdout.contains("cudnn: 9.15.1 → 9.17.1 (by what was linked)"), "{accepted}");
+    assert!(accepted.stdout.contains("cudnn: 9.15.1 → 9.17.1 (from the linked files)"), "{accepted}");
     let right = build(&fixture, &["--release", "--locked"], Some("13.0")).success();
     assert_eq!(codes(&right), ["warning[CG146]"], "{right}");
     // Mismatched headers are allowed with a reason. The linked library is still locked.

@@ -159,11 +159,11 @@ fn members_may_use_different_toolkits() {
         assert_eq!(manifest(&fixture.built(&format!("release/{member}")))["toolkit"]["version"], version);
     }
     let lock = call_of(&fixture, &["lock"], None).run().expect(2);
-    let words = "were last built with different toolkits, and a lock names one: 13.0 (one), 13.2 (two)";
+    let words = "were last built with different toolkits, but a lock can contain only one: 13.0 (one), 13.2 (two)";
     assert!(lock.stderr.contains(words) && !fixture.root.join("cudaguard.lock").exists(), "{lock}");
     // The toolkit in PATH matches only one member.
     let refused = call(&fixture, &["--release"], Some("13.0")).run();
     assert!(refused.status() != Some(0) && codes(&refused) == ["error[CG144]"], "{refused}");
-    assert!(refused.stderr.contains("two holds code from CUDA 13.2"), "{refused}");
+    assert!(refused.stderr.contains("two contains code from CUDA 13.2"), "{refused}");
     assert!(!fixture.built("release/two").exists(), "{refused}");
 }

@@ -46,7 +46,7 @@ impl Switch {
                 let _ = fs::remove_dir_all(&root);
                 for file in ["bin/nvcc", "include/cuda.h"] {
                     let (from, to) = (real.join(file), root.join(file));
-                    fs::create_dir_all(to.parent().expect("a folder")).expect("a scratch folder takes folders");
+                    fs::create_dir_all(to.parent().expect("a folder")).expect("a temporary directory takes folders");
                     fs::copy(from, &to).expect("a part can be copied");
                     age(&to);
                 }
@@ -144,7 +144,7 @@ fn switched(switch: Switch, way: &str, old: &str, new: &str) {
     let file = project.built("release/app");
     assert!(refused.status() != Some(0) && !file.exists(), "{switch:?} {way}: {refused}");
     assert_eq!(codes(&refused), ["error[CG144]"], "{switch:?} {way}: {refused}");
-    let words = format!("app holds code from CUDA {old}, but the toolkit in use is CUDA {new}.");
+    let words = format!("app contains code from CUDA {old}, but the toolkit in use is CUDA {new}.");
     assert!(refused.stderr.contains(&words), "{refused}");
     let warned = call(&project, &["build"], &root).run().success();
     assert_eq!(codes(&warned), ["warning[CG144]"], "{switch:?} {way}: {warned}");

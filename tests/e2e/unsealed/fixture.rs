@@ -23,7 +23,7 @@ pub(crate) const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n#incl
     int main(int n, char **a) {\n  static char text[4096];\n  \
     if (n > 1) {\n    struct cudaguard_verdict all;\n    int is = cudaguard_check_text(text, sizeof text);\n    \
     printf(\"check %d %s\\n\", is, text);\n    cudaguard_check_verdict(&all);\n    \
-    printf(\"not judged: %s\\n\", all.not_judged);\n  }\n  \
+    printf(\"not checked: %s\\n\", all.not_judged);\n  }\n  \
     puts(\"main ran\");\n  return 0;\n}\n";
 
 /// Returns a call of this toolkit's `nvcc`.
@@ -161,7 +161,7 @@ pub(crate) fn told(
         if program.ends_with("unsealed/program") { &[&[PLAIN_DATA], &[PLAIN_DATA, STATIC_CUDART]] } else { &[&[]] };
     assert!(open.contains(&&*left), "{}: {left:?}", program.display());
     let asked = machine.call(program, &all).arg("check").env("CUDAGUARD", "warn").dir(scratch.path()).run();
-    let named = format!("not judged: {}\n", left.join("; "));
+    let named = format!("not checked: {}\n", left.join("; "));
     assert!(asked.stdout.contains(&named), "{}: {asked}", program.display());
     let asked = asked.stdout.replace(&named, "");
     let text = format!("status {:?}\n{}{}\n{asked}", outcome.status(), outcome.stdout, outcome.stderr);

@@ -203,7 +203,7 @@ fn front_ends_seal_alike() {
         let page = command::call(["inspect"]).arg(program).run().success().stdout;
         let seals = ["cargo cudaguard", "CMake", "Make", "Meson", "embed and seal"].contains(door);
         assert!(!page.contains("requires   nothing"), "{door}: {page}");
-        assert_eq!(page.contains("what its kernels ask for: nobody sealed it"), !seals, "{door}: {page}");
+        assert_eq!(page.contains("not recorded for its kernels: the file is not sealed"), !seals, "{door}: {page}");
     }
     for (place, world, refused) in machines() {
         let scratch = Scratch::new("doors-world");
@@ -332,15 +332,15 @@ fn unreadable_kernels_are_unknown() {
             command::call(options).args(more).arg(&program).run().success().stdout
         };
         let page = verify(&[]);
-        assert_eq!(page.contains(&format!("\n  not judged: {name}\n")), !left.is_empty(), "{page}");
+        assert_eq!(page.contains(&format!("\n  not checked: {name}\n")), !left.is_empty(), "{page}");
         let json: serde_json::Value = serde_json::from_str(&verify(&["--json"])).expect("JSON");
         assert_eq!(json.get("not_judged"), (!left.is_empty()).then(|| serde_json::json!(left)).as_ref(), "{json}");
         let fleet = scratch.file("fleet.jsonl", "{\"revision\": 1, \"gpus\": [{\"cc\": \"8.0\"}]}\n");
         let page = command::call(["verify", "--fleet"]).args([&fleet, &program]).run().success().stdout;
-        assert_eq!(page.contains(&format!("not judged: {name}")), !left.is_empty(), "{page}");
+        assert_eq!(page.contains(&format!("not checked: {name}")), !left.is_empty(), "{page}");
         let page = command::call(["inspect"]).arg(&program).run().success().stdout;
         assert!(!page.contains("requires   nothing"), "{page}");
-        assert_eq!(page.contains(&format!("not known of {name}")), !left.is_empty(), "{page}");
+        assert_eq!(page.contains(&format!("unknown for {name}")), !left.is_empty(), "{page}");
         assert!(page.contains(if left.is_empty() { "sm_80 (observed)" } else { "sm_80 (declared)" }), "{page}");
     }
 }
@@ -359,7 +359,7 @@ fn unintended_archs_are_reported() {
         let project = project.file("src/main.rs", "fn main() {\n    println!(\"{}\", cudaguard::check());\n}\n");
         let _ = parts.with(project.cudaguard(["build"])).env(variable, value).run().success();
         let outcome = machine.call(project.built("debug/tool"), &[]).dir(scratch.path()).run().success();
-        let left = if named { "; not judged: GPU code that was declared and not found" } else { "" };
+        let left = if named { "; not checked: GPU code that was declared and not found" } else { "" };
         assert_eq!(outcome.stdout, format!("compatible{left}\n"), "{variable}");
     }
 }

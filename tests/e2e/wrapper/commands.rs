@@ -164,7 +164,7 @@ fn project_runner_is_used() {
         fixture.write(".cargo/config.toml", &text);
         let outcome = fixture.guard(["run", "x"]).run().success();
         assert_eq!(outcome.stdout, "by runner: ran [\"x\"]\n", "{text}");
-        assert!(outcome.stderr.contains("runner starts the program, and whether the loader finds all"), "{outcome}");
+        assert!(outcome.stderr.contains("runner starts the program; cudaguard does not check"), "{outcome}");
         let quiet = fixture.guard(["run", "--quiet", "x"]).run().success();
         assert!(!quiet.stderr.contains("starts the program"), "{quiet}");
     }

@@ -253,7 +253,7 @@ fn dropped_guard_is_reported() {
         Fixture::new("injection-left", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let built = fixture.guard(["build", "--release"]).env(&variable, &linker).run().success();
     assert!(!built.stderr.contains("CG170"), "{built}");
-    assert!(built.stderr.contains("  not guarded: app: the guard was linked, and it is not in the file"), "{built}");
+    assert!(built.stderr.contains("  not guarded: app: the guard was linked, but it is not in the file"), "{built}");
 }
 
 fn static_pie_is_guarded() {
@@ -285,7 +285,10 @@ fn rust_dylib_is_guarded() {
     assert!(notes(&fixture.built("debug/libpart.so")).is_empty());
     assert!(!outcome.stderr.contains("libpart.so"), "the program that was asked for is guarded: {outcome}");
     let alone = fixture.guard(["build", "-p", "part"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
-    assert!(alone.stderr.contains("  not guarded: libpart.so: a dylib is a part of the programs"), "{alone}");
+    assert!(
+        alone.stderr.contains("  not guarded: libpart.so: the programs that load a dylib are guarded instead"),
+        "{alone}"
+    );
 }
 
 /// If a build only produces a static library, the output states that it has no guard, and how to add one.
@@ -295,7 +298,7 @@ fn static_library_without_guard_is_reported() {
         &[("Cargo.toml", &package("part", "[lib]\ncrate-type = [\"staticlib\"]\n[workspace]\n")), ("src/lib.rs", LIB)],
     );
     let said = fixture.guard(["build"]).run().success();
-    let line = "cudaguard: 0 of 0 targets guarded\n  not guarded: libpart.a: a static library is guarded by cudaguard::embed!()";
+    let line = "cudaguard: 0 of 0 targets guarded\n  not guarded: libpart.a: to guard a static library, call cudaguard::embed!()";
     assert!(said.stderr.contains(line), "{said}");
     let quiet = fixture.guard(["build", "--quiet"]).run().success();
     assert_eq!(quiet.stderr, "");

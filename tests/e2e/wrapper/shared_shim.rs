@@ -181,7 +181,7 @@ fn many_packages_are_summarised() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let fixture = workspace("once-many", &[], &names);
     let built = fixture.guard(["build"]).run().success();
-    let line = "  not guarded: p0, p1, p2, p3 and 3 others (-v names them): does not use CUDA";
+    let line = "  not guarded: p0, p1, p2, p3 and 3 others (-v lists them): does not use CUDA";
     assert!(built.stderr.lines().any(|one| one == line), "{built}");
     let built = fixture.guard(["build", "-v"]).run().success();
     let line = "  not guarded: p0, p1, p2, p3, p4, p5, p6: does not use CUDA";

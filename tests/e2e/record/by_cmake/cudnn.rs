@@ -62,13 +62,13 @@ fn lock_records_linked_cudnn() {
     let refused = build("Release", "9.1.0");
     assert!(refused.status() != Some(0) && !tree.built("app").exists(), "{refused}");
     assert_eq!(codes(&refused), ["error[CG107]", "error[CG110]", "error[CG111]"], "{refused}");
-    assert!(refused.stdout.contains("cuDNN is not the one that is locked: 9.15.1 → 9.1.0."), "{refused}");
+    assert!(refused.stdout.contains("cuDNN differs from the lock: 9.15.1 → 9.1.0."), "{refused}");
     let warned = build("Debug", "9.1.0").success();
     assert_eq!(codes(&warned), ["warning[CG107]", "warning[CG110]", "warning[CG111]"], "{warned}");
     let recorded = json!({"version": "9.15.1", "linkage": "linked", "library": "9.1.0"});
     assert_eq!(manifest(&tree.built("app"))["cudnn"], recorded, "{warned}");
     let accepted = lock();
-    assert!(accepted.stdout.contains("cudnn: 9.15.1 → 9.1.0 (by what was linked)"), "{accepted}");
+    assert!(accepted.stdout.contains("cudnn: 9.15.1 → 9.1.0 (from the linked files)"), "{accepted}");
     // The finding about headers and library is independent of this.
     let warned = build("Debug", "9.1.0").success();
     assert!(!codes(&warned).iter().any(|code| code.contains("CG107")), "{warned}");

@@ -163,7 +163,10 @@ fn policy_checks_linked_toolkit() {
     let refused = build("Release");
     assert!(refused.status() != Some(0) && !tree.built("app").exists(), "{refused}");
     assert_eq!(codes(&refused), ["error[CG103]", "error[CG144]"], "{refused}");
-    assert!(refused.stdout.contains("the policy asks for CUDA >=13, but app holds code from CUDA 11.8."), "{refused}");
+    assert!(
+        refused.stdout.contains("the policy requires CUDA >=13, but app contains code from CUDA 11.8."),
+        "{refused}"
+    );
     let warned = build("Debug").success();
     assert_eq!(codes(&warned), ["warning[CG103]", "warning[CG144]"], "{warned}");
 }
