@@ -148,7 +148,7 @@ fn write_libraries(page: &mut ProbePage, libraries: Option<&[HostLibrary]>) {
         let version = library.version.map_or("version not known".to_owned(), |version| version.to_string());
         let path = library.path.as_deref().unwrap_or_default();
         let by = library.by.as_ref().map(|by| format!("  ({by})")).unwrap_or_default();
-        let behind = if library.taken { "" } else { ", behind another" };
+        let behind = if library.taken { "" } else { ", after another copy" };
         page.push_line(&version, &format!("{path}{by}{behind}"));
     }
 }

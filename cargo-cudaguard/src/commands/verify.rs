@@ -444,7 +444,7 @@ fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
             let version: Version = text
                 .parse()
                 .map_err(|_| format!("--{} {text}: expected a version such as 9.15.1, or `none`", CUDNN.key))?;
-            let path = Some(format!("what --{} says", CUDNN.key));
+            let path = Some(format!("option --{}", CUDNN.key));
             let library = HostLibrary { version: Some(version), path, taken: true, ..HostLibrary::default() };
             libraries.insert(CUDNN.key, vec![library]);
         }
