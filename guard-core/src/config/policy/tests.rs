@@ -286,7 +286,7 @@ fn other_files_are_not_policies() {
     fs::remove_dir(&path).unwrap();
     let file = fs::File::create(&path).unwrap();
     file.set_len(LARGEST + 1).unwrap();
-    assert!(error().contains("has 1048577 bytes; a policy file has at most 1048576"), "{}", error());
+    assert!(error().contains("has 1048577 bytes, but a policy file has at most 1048576"), "{}", error());
     fs::remove_file(&path).unwrap();
     #[cfg(unix)]
     {
