@@ -350,7 +350,7 @@ fn codes(text: &str, begin: &str) -> Vec<String> {
 fn findings(text: &str) -> String {
     let mut ours = false;
     let kept = text.lines().filter(|line| {
-        let starts = ["error[", "warning[", "cudaguard: app 0.1.0 is not built"];
+        let starts = ["error[", "warning[", "cudaguard: app 0.1.0 was not built"];
         // cargo indents its own lines further.
         let goes_on = line.starts_with("  ") && !line.starts_with("   ");
         ours = starts.iter().any(|start| line.starts_with(start)) || ours && goes_on;

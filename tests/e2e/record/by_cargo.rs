@@ -231,7 +231,7 @@ fn plain_cargo_ignores_unused_toolkit() {
             words,
             in_path.join("bin/nvcc").display().to_string(),
             at_home.display().to_string(),
-            "app 0.1.0 is not built".to_owned(),
+            "app 0.1.0 was not built".to_owned(),
         ] {
             assert!(refused.stderr.contains(&words), "{words}: {refused}");
         }

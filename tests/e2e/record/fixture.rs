@@ -135,7 +135,7 @@ pub(crate) fn with_toolkit(call: Call, root: Option<&Path>) -> Call {
 #[track_caller]
 pub(crate) fn refused(fixture: &Fixture, toolkit: Option<&str>) -> Outcome {
     let outcome = build(fixture, &["--release"], toolkit);
-    assert!(outcome.status() != Some(0) && outcome.stderr.contains("app 0.1.0 is not built"), "{outcome}");
+    assert!(outcome.status() != Some(0) && outcome.stderr.contains("app 0.1.0 was not built"), "{outcome}");
     assert!(!fixture.built("release/app").exists(), "nothing is left: {outcome}");
     outcome
 }

@@ -349,7 +349,7 @@ pub(crate) fn spdx(document: &serde_json::Value) -> Parts {
         let relation = own.next().expect("a relationship");
         assert!(own.next().is_none() && relation["relatedSpdxElement"] == "SPDXRef-file-0", "{document:#}");
         let comment = text(&relation["comment"]);
-        let ranges = comment.split("; ").filter(|part| !part.starts_with("told by: "));
+        let ranges = comment.split("; ").filter(|part| !part.starts_with("evidence: "));
         let mut ranges: Vec<String> = ranges.map(|part| part.trim_start_matches("GPU ").to_owned()).collect();
         ranges.sort();
         parts.insert(text(&package["name"]), ranges);

@@ -117,7 +117,7 @@ fn changed_profile_is_detected() {
     let _ = by_a_tool("").success();
     for refused in [by_a_tool("-r"), by_a_tool("--profile dist"), anew(&fixture, &["ship"]).run()] {
         assert!(refused.status() != Some(0) && refused.stderr.contains("error[CG10"), "{refused}");
-        assert!(refused.stderr.contains("app 0.1.0 is not built"), "{refused}");
+        assert!(refused.stderr.contains("app 0.1.0 was not built"), "{refused}");
     }
     assert!(!fixture.built("release/app").exists() && !fixture.built("dist/app").exists());
 }
