@@ -62,8 +62,8 @@ prints for it:
 cuDNN      9.15.1, linked
 archs      sm_90a compute_90a (observed)
 requires   cuDNN 9.15.0 or newer, below 10.0.0 (libcudnn.so.9, built with 9.15.1)
-           libcudnn_graph.so.9 beside it
-           libcudnn_ops.so.9 beside it, if it is used
+           libcudnn_graph.so.9 next to it
+           libcudnn_ops.so.9 next to it, if it is used
            driver supports CUDA 13.0 (release 580.65.06): libcudart 13.0
            GPU up to 8.x: not supported
            GPU 9.0: supported by PTX, compute_90a; driver supports CUDA 13.0 (release 580.65.06)
