@@ -10,7 +10,7 @@ use crate::model::version::{CudaVersion, Version};
 use crate::sys::files;
 
 /// The origin of a libcudart that only its toolkit reaches.
-pub(super) const OWN_FOLDER: &str = "the toolkit's own folder";
+pub(super) const OWN_FOLDER: &str = "the directory of the toolkit";
 
 /// Returns the release in this `cuda.h`.
 pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {

@@ -36,7 +36,7 @@ const LINKED: u32 = 2;
 
 /// The error for a file that no reader recognises.
 pub(crate) const NO_KNOWN_FORM: &str =
-    "is no ELF file, no archive of them, no PE file, no fatbin, no cubin, no PTX and no LTO-IR";
+    "is not an ELF file, an archive of ELF files, a PE file, a fatbin, a cubin, PTX or LTO-IR";
 
 /// Section of whole programs and of device linkers' results.
 pub(super) const WHOLE: &str = ".nv_fatbin";
