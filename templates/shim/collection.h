@@ -22,15 +22,8 @@ CODE struct finding *make_room(struct context *cx, int more) {
   if (all->count < MAX_FINDINGS) return &all->at[all->count++];
   for (k = 1; k < all->count; k++)
     if (weigh_finding(cx, &all->at[k]) <= weigh_finding(cx, &all->at[least])) least = k;
-  if (weigh_finding(cx, &all->at[least]) >= more) {
-    all->left_out_now++;
-    return &all->spare;
-  }
-  if (least >= all->round) all->left_out_now++;
-  else {
-    all->left_out++;
-    all->round--;
-  }
+  all->left_out++;
+  if (weigh_finding(cx, &all->at[least]) >= more) return &all->spare;
   for (k = least + 1; k < all->count; k++) all->at[k - 1] = all->at[k];
   return &all->at[all->count - 1];
 }
@@ -89,31 +82,6 @@ CODE struct finding *add_finding(struct context *cx, enum message words) {
   return add_weighed_finding(cx, words, meanings[words].severity);
 }
 
-/* Findings are added in rounds, so that the findings of level 0 can be discarded before level 1. */
-CODE void begin_round(struct context *cx) {
-  struct findings *all = &cx->findings;
-  BY_REGISTER(all);
-  all->round = all->count;
-  all->left_out += all->left_out_now;
-  all->left_out_now = 0;
-  cx->kept.used_before_round = cx->kept.used;
-}
-
-CALLED void forget_round(struct context *cx) {
-  struct findings *all = &cx->findings;
-  BY_REGISTER(all);
-  all->count = all->round;
-  all->left_out_now = 0;
-  cx->kept.used = cx->kept.used_before_round;
-}
-
-CODE int has_round(struct context *cx, int severity) {
-  int k, n = (int)cx->findings.left_out_now;
-  for (k = cx->findings.round; k < cx->findings.count; k++)
-    n += cx->findings.at[k].severity >= severity;
-  return n;
-}
-
 CODE void add_left_out(struct context *cx, enum message words, uint32_t left_out, uint32_t kept) {
   struct finding *f = &cx->findings.at[cx->findings.count];
   if (!left_out) return;
@@ -128,7 +96,7 @@ CODE void add_all_left_out(struct context *cx) {
   int k;
   cx->now = cx->note;
   for (k = 1; k < cx->notes && !in_scope(cx, cx->now); k++) cx->now++;
-  add_left_out(cx, NOT_ALL_KEPT, cx->findings.left_out + cx->findings.left_out_now, MAX_FINDINGS);
+  add_left_out(cx, NOT_ALL_KEPT, cx->findings.left_out, MAX_FINDINGS);
   add_left_out(cx, NOT_ALL_KEPT_NOTES, cx->notes_left_out, MAX_NOTES);
 }
 

@@ -5,7 +5,7 @@
 #define CUDAGUARD_CONTEXT_H
 
 #include "platform.h"
-#include "note_layout.h"
+#include "judge.h"
 #include "findings.h"
 
 /* The values of a dynamic table by tag, without DT_NEEDED. Index 0 is DT_GNU_HASH. */
@@ -49,27 +49,13 @@ enum { NOTE_WHOLE, NOTE_IS_NEWER, NOTE_IS_DAMAGED, NOTE_IS_ABSENT };
 struct note {
   const unsigned char *descriptor;
   uint32_t size;
-  int state, own;             /* own: the note is in the same file as this guard */
-  const char *damage;         /* why the note is invalid */
-  struct note_head head;      /* zeros if the note is invalid or absent */
-  uint32_t cudnn, cudnn_cuda; /* versions of the detected cuDNN and of its CUDA */
-  uint64_t not_unfit;         /* bit set of the GPUs that can run its kernels */
-  int sees;                   /* rows are made from the kernels in its image (own_kernels.h) */
+  int state, own;        /* own: the note is in the same file as this guard */
+  const char *damage;    /* why the note is invalid */
+  struct note_head head; /* zeros if the note is invalid or absent */
+  uint64_t usable_gpus; /* as bits, if it has kernels */
+  int sees;             /* rows are made from the kernels in its image (own_kernels.h) */
   struct loaded_file file;
 };
-
-/* A row; `kind` selects the member. */
-union row {
-  uint16_t kind;
-  struct library_row cudnn;
-  struct part_row inner;
-  struct driver_row driver;
-  struct gpu_row gpu;
-};
-
-/* No machine with CUDA is big-endian, so the structs have the layout of the bytes in the note. */
-typedef char the_head_is_as_long_as_it_is_written[sizeof(struct note_head) == HEAD_SIZE ? 1 : -1];
-typedef char a_row_is_as_long_as_it_is_written[sizeof(union row) == ROW_SIZE ? 1 : -1];
 
 /* The effect of a finding on the verdict. REFUSES applies to errors only, OPEN to every severity.
  */
@@ -81,9 +67,6 @@ enum message {
   name,
   FINDINGS(NAME)
 #undef NAME
-  /* Results without a finding. */
-  FITS,
-  CANNOT_BE_TOLD
 };
 
 struct finding {
@@ -102,8 +85,8 @@ struct finding {
 };
 
 struct findings {
-  int count, round;                    /* round: index of the first finding of the current round */
-  uint32_t left_out, left_out_now;     /* numbers of dropped findings; now: in the current round */
+  int count;
+  uint32_t left_out;
   struct finding at[MAX_FINDINGS + 2]; /* two more report dropped findings and notes */
   struct finding spare;                /* receives a finding if the table is full */
 };
@@ -111,16 +94,16 @@ struct findings {
 /* NUL-terminated strings of findings, each stored once. The first one is empty; a string that does
  * not fit is replaced by it. */
 struct kept_texts {
-  size_t used, used_before_round;
+  size_t used;
   char at[MAX_KEPT];
 };
 
 /* A sublibrary of cuDNN. */
 struct part {
-  int needed, known, present;
-  uint32_t version, cuda; /* cuda: version of its cudart, in the form of cudaRuntimeGetVersion */
+  struct judge_part is;
+  int needed;
+  uint32_t cuda; /* version of its cudart, in the form of cudaRuntimeGetVersion */
   char file[NOTE_TEXT];
-  uint16_t row; /* index of its row in the note */
   char path[SHOW + 1];
 };
 
@@ -128,12 +111,12 @@ struct part {
  * continues if there is no file. */
 enum lookup { NOT_THERE, IS_THERE, UNREADABLE, IS_LOADED };
 
-enum { UNKNOWN, ABSENT, FOUND, INSIDE };
+enum { INSIDE = FOUND + 1 };
 
 struct cudnn {
-  int state, answered; /* answered: version that the real cuDNN returned in a child */
+  struct judge_cudnn is;
+  int answered; /* version that the real cuDNN returned in a child */
   int parts;
-  uint32_t version, by_name, cuda; /* cuda: from one of its sublibraries */
   const char *from;                /* name of the source of the version */
   const char *by;                  /* the sublibrary that contains the version, or null */
   char names[NOTE_TEXT];           /* names that the program passes to dlopen, one per line */
@@ -149,16 +132,10 @@ struct seen_cudnn {
   uint16_t path, picked_by; /* offsets in struct kept_texts */
 };
 
-/* The driver and GPUs of this process. Unknown numbers are 0; unknown `init` and `gpus` are -1. */
+/* The driver and GPUs of this process. */
 struct driver {
-  int state;
-  int by_files; /* detected from files only; all GPUs must be compatible, as any may be used */
-  int chosen;   /* CUDA_VISIBLE_DEVICES selects GPUs */
-  int init;     /* result of cuInit */
-  int gpus;     /* number of GPUs that the process sees */
-  int jit;      /* whether PTX can be compiled: 1 yes, -1 no */
-  uint32_t user, kernel; /* releases of libcuda and the kernel module, packed by widen_release() */
-  uint32_t cuda;         /* supported CUDA version, in the form of cuDriverGetVersion */
+  struct judge_driver is;
+  int chosen; /* CUDA_VISIBLE_DEVICES selects GPUs */
   uint16_t cc[MAX_GPUS];
   char trouble[SHOW]; /* why an existing libcuda cannot be loaded */
   char path[PATH_MAX];
@@ -169,6 +146,17 @@ struct verdict {
   size_t size;
   int verdict, code, severity, level;
   char subject[16], component[256], built[32], found[32], message[2048], hint[512], not_judged[256];
+};
+
+/* The input and the result of the judge. */
+struct judge_call {
+  struct judge_manifest manifest;
+  struct judge_facts facts;
+  struct judge_cudart cudart;
+  struct judge_result result;
+  uint32_t cudart_row;
+  uint16_t cudart_soname, cudart_path; /* kept texts */
+  struct judge_gpu gpus[MAX_GPUS];
 };
 
 /* GPU code in this file (own_kernels.h). */
@@ -200,7 +188,7 @@ struct context {
   int notes;
   int seen; /* cuDNNs for the report */
   uint32_t notes_left_out;
-  int driver_known, driver_asked;
+  int driver_asked;
   int by_name; /* the libraries of the driver are searched by name, without opening them */
   int outcome, level;
   long patience; /* time limit of all probes in seconds; `left`: remaining time */
@@ -213,16 +201,20 @@ struct context {
   int looks;                   /* the shim searches for kernels, since this file is not sealed */
   int codes;
   const struct record *first_record;
-  const struct note *gpu_rows_of; /* the note that gpu_row belongs to, or null */
-  union row gpu_row[MAX_GPUS];
+  const struct note *gpu_rows_of; /* the note that the rows of GPUs belong to, or null */
+  union row seen_row[1 + MAX_GPUS]; /* of cudart, and of each GPU */
   struct driver driver, probed; /* probed: result of the real driver in a child */
   union {
     struct {
-      struct cudnn cudnn; /* of the row that is being checked */
-      char runpath[4096]; /* RUNPATH or RPATH of its file */
-    } row;
-    char page[16 * 1024]; /* output buffer, used after all rows are checked */
+      struct cudnn cudnn; /* of the note that is being checked */
+      union {
+        char runpath[4096]; /* RUNPATH or RPATH of its file */
+        struct judge_finding findings[MAX_FINDINGS];
+      } room;
+    } note;
+    char page[16 * 1024]; /* output buffer, used after all notes are checked */
   } shared;
+  struct judge_call call;
   struct seen_cudnn seen_cudnn[MAX_SEEN];
   struct note note[MAX_NOTES];
   struct findings findings;

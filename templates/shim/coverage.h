@@ -2,8 +2,10 @@
 #ifndef CUDAGUARD_COVERAGE_H
 #define CUDAGUARD_COVERAGE_H
 
-#include "context.h"
+#include "attributes.h"
 #include "tables.h"
+
+#include <stdint.h>
 
 static const struct floor {
   uint16_t of, cuda;

@@ -27,21 +27,21 @@ CODE uint32_t read_cuda_version(struct context *cx, const struct elf *e, const c
 
 /* Reads the versions from the file of a sublibrary. */
 CODE void read_part(struct context *cx, struct part *p, const struct note *n, const char *path) {
-  const union row row = read_note_row(n, p->row);
+  const union row row = read_note_row(n, p->is.row);
   char symbol[NOTE_TEXT], getter[NOTE_TEXT];
   struct elf *e = &cx->elf;
-  p->known = p->present = 1;
-  p->version = p->cuda = 0;
+  p->is.state = FOUND;
+  p->is.version = p->cuda = 0;
   copy_text(p->path, sizeof p->path, path);
   if (read_note_text(n, row.inner.symbol, &symbol) && *symbol &&
       open_elf(cx, e, path) == IS_THERE) {
-    p->version = check_version(read_elf_word(e, symbol));
+    p->is.version = check_version(read_elf_word(e, symbol));
     if (read_note_text(n, row.inner.made_with, &getter)) p->cuda = read_cuda_version(cx, e, getter);
     close_file(e->fd);
   }
-  if (p->version) return;
+  if (p->is.version) return;
   resolve_links(cx, path, &cx->real);
-  p->version = parse_version_in_name(base_name(cx->real));
+  p->is.version = parse_version_in_name(base_name(cx->real));
 }
 
 /* Finds a sublibrary as cuDNN does: first with the full version in the name, then with shorter
@@ -51,13 +51,13 @@ CALLED int find_part(struct context *cx, const struct cudnn *c, struct part *p,
   char name[NOTE_TEXT + 16];
   const char *ending = find_text(p->file, ".so");
   int numbers;
-  for (numbers = 3; numbers >= 2 && c->by_name && ending; numbers--) {
+  for (numbers = 3; numbers >= 2 && c->is.loader && ending; numbers--) {
     struct text t = start_text(name, sizeof name);
     put(&t, p->file);
     shorten_text(&t, (size_t)(ending - p->file));
     put(&t, ".so.");
-    if (numbers == 3) put_version(&t, c->by_name);
-    else put_capability(&t, c->by_name >> 8); /* 9.1 */
+    if (numbers == 3) put_version(&t, c->is.loader);
+    else put_capability(&t, c->is.loader >> 8); /* 9.1 */
     if (search_library(cx, name, of, to, 0) == IS_THERE) return 1;
   }
   return search_library(cx, p->file, of, to, 0) != NOT_THERE;
@@ -67,21 +67,21 @@ CALLED int find_part(struct context *cx, const struct cudnn *c, struct part *p,
 CODE void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) {
   struct elf *e = &cx->elf;
   struct image of;
-  char own[NOTE_TEXT], *runpath = cx->shared.row.runpath;
+  char own[NOTE_TEXT], *runpath = cx->shared.note.room.runpath;
   uint32_t i;
-  c->state = FOUND;
+  c->is.state = FOUND;
   c->parts = 0;
   resolve_links(cx, c->path, &cx->found);
-  c->by_name = parse_version_in_name(base_name(cx->found));
+  c->is.loader = parse_version_in_name(base_name(cx->found));
   memset(&of, 0, sizeof of);
   of.name = c->path;
   if (open_elf(cx, e, c->path) == IS_THERE) {
     /* The name may be libcudnn.so, or a link with another major than the file. */
     if (read_elf_string(e, DT_SONAME, own, sizeof own) && parse_major_in_name(own))
       copy_text(c->soname, NOTE_TEXT, own);
-    of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.row.runpath);
+    of.runpath = read_elf_string(e, DT_RUNPATH, runpath, sizeof cx->shared.note.room.runpath);
     if (!of.runpath)
-      of.rpath = read_elf_string(e, DT_RPATH, runpath, sizeof cx->shared.row.runpath);
+      of.rpath = read_elf_string(e, DT_RPATH, runpath, sizeof cx->shared.note.room.runpath);
     close_file(e->fd);
   }
   for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {
@@ -94,33 +94,33 @@ CODE void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) 
     if (suffix && find_text(c->soname, ".so.") &&
         !texts_are_equal(suffix, find_text(c->soname, ".so")))
       continue;
-    p->row = (uint16_t)i;
+    p->is.row = i;
     p->needed = row.inner.needed & 1;
     if (is_loaded(p->file, &cx->found, 0) || find_part(cx, c, p, &of, &cx->found))
       read_part(cx, p, n, cx->found);
-    else p->known = !cx->lookup_failed;
+    else p->is.state = cx->lookup_failed ? UNKNOWN : ABSENT;
     c->parts++;
   }
 }
 
 CODE void settle_version(struct cudnn *c) {
   int k;
-  c->version = c->cuda = 0;
+  c->is.version = c->is.made_with = 0;
   c->by = 0;
   for (k = c->parts; k-- > 0;)
-    if (c->part[k].cuda) c->cuda = c->part[k].cuda;
-  for (k = 0; k < c->parts && !c->version; k++)
-    if (c->part[k].known && c->part[k].version) {
-      c->version = c->part[k].version;
+    if (c->part[k].cuda) c->is.made_with = c->part[k].cuda;
+  for (k = 0; k < c->parts && !c->is.version; k++)
+    if (c->part[k].is.version) {
+      c->is.version = c->part[k].is.version;
       c->by = c->part[k].path;
       c->from = "its inner library";
     }
-  if (!c->version && c->by_name) {
-    c->version = c->by_name;
+  if (!c->is.version && c->is.loader) {
+    c->is.version = c->is.loader;
     c->from = "its file's name";
   }
-  if (!c->version && c->answered) {
-    c->version = (uint32_t)c->answered;
+  if (!c->is.version && c->answered) {
+    c->is.version = (uint32_t)c->answered;
     c->from = "its own answer";
   }
 }
@@ -150,20 +150,17 @@ CODE void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n
   enum lookup is;
   cx->lookup_failed = 0;
   memset(c, 0, sizeof *c); /* UNKNOWN */
+  c->is.source = BY_FILES;
   read_note_text(n, row->soname, &c->soname);
   if (!read_note_text(n, row->names, &c->names) || !c->names[0])
     copy_text(c->names, NOTE_TEXT, c->soname);
-  if ((row->flags & LIBRARY_STATIC) && !(row->flags & LIBRARY_LINKED)) {
-    c->state = INSIDE;
-    return;
-  }
   if (needed && is_loaded(needed, &c->path, 0)) {
     is = IS_LOADED;
     copy_text(c->soname, NOTE_TEXT, needed);
   } else {
     is = search_cudnn(cx, c, &of, opens);
   }
-  if (is == NOT_THERE && opens && !cx->lookup_failed) c->state = ABSENT;
+  if (is == NOT_THERE && opens && !cx->lookup_failed) c->is.state = ABSENT;
   /* After the program has started: if none of its names is found, the only loaded cuDNN is the one
    * that the program uses. */
   if (is == NOT_THERE && opens && late && is_loaded(0, &c->path, &c->soname)) {
@@ -184,22 +181,23 @@ CODE void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
                       const struct library_row *row) {
   const char *text;
   int k, outcome, loaded = is_loaded(c->soname, &cx->found, 0);
-  copy_path(&cx->found, !loaded && (n->own || c->state == ABSENT) ? c->names : c->path);
+  copy_path(&cx->found, !loaded && (n->own || c->is.state == ABSENT) ? c->names : c->path);
   outcome = ask_child(cx, cx->found, c);
   cx->level = 1;
+  c->is.source = DETECTED;
   text = get_answer(cx, 'L');
-  if (c->state == ABSENT) {
-    if (!get_answer(cx, 'N')) c->state = UNKNOWN;
+  if (c->is.state == ABSENT) {
+    if (!get_answer(cx, 'N')) c->is.state = UNKNOWN;
     if (!text) return;
   }
   if (get_answer(cx, 'N') && !loaded && (row->flags & LIBRARY_DLOPENED)) {
-    c->state = ABSENT; /* dlopen fails in the program, too */
+    c->is.state = ABSENT; /* dlopen fails in the program, too */
     return;
   }
   if (text && !texts_are_equal(text, c->path)) {
     copy_path(&c->path, text);
     copy_text(c->why, WHY, "the loader");
-    c->state = FOUND;
+    c->is.state = FOUND;
     read_cudnn(cx, c, n);
   }
   if ((text = get_answer(cx, 'V'))) {
@@ -209,9 +207,9 @@ CODE void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
   for (k = 0; k < c->parts; k++) {
     struct part *p = &c->part[k];
     if ((text = get_answer(cx, (char)('0' + k)))) {
-      if (!p->present || !starts_with(text, p->path)) read_part(cx, p, n, text);
-    } else if (!p->present && p->needed && (c->answered || outcome != DIED)) {
-      p->known = 0; /* cuDNN works without this library, or the probe failed */
+      if (p->is.state != FOUND || !starts_with(text, p->path)) read_part(cx, p, n, text);
+    } else if (p->is.state == ABSENT && p->needed && (c->answered || outcome != DIED)) {
+      p->is.state = UNKNOWN; /* cuDNN works without this library, or the probe failed */
     }
   }
   settle_version(c);

@@ -28,10 +28,6 @@ CODE uint16_t get_capability(const char *id) {
   return 0;
 }
 
-/* Converts a release from the packing of the rows to a wider one, because a number of a detected
- * release can exceed 8 bits: 535.261.03. */
-CODE uint32_t widen_release(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
-
 /* Parses the first `535.261.03` or `535.261` in a string. Ignores branches below 100, which no
  * supported CUDA runs on. */
 CODE uint32_t parse_release(const char *s) {
@@ -135,12 +131,12 @@ CODE void detect_gpus(struct context *cx, struct driver *d) {
   const char *list = secure_getenv("CUDA_VISIBLE_DEVICES");
   int n;
   if (list && (!*list || texts_are_equal(list, "-1"))) {
-    d->gpus = 0;
+    d->is.gpu_count = 0;
     return;
   }
   n = list_gpus(cx, d);
   d->chosen = list != 0;
-  if (n > 0 && (!list || names_some_gpus(list, n))) d->gpus = n;
+  if (n > 0 && (!list || names_some_gpus(list, n))) d->is.gpu_count = n;
 }
 
 CODE void detect_driver(struct context *cx, const struct note *n) {
@@ -149,20 +145,20 @@ CODE void detect_driver(struct context *cx, const struct note *n) {
   const char *others = "/dev/dxg\n/dev/nvmap\n/dev/nvhost-ctrl";
   int k, there;
   memset(d, 0, sizeof *d);
-  d->state = ABSENT;
-  d->by_files = 1;
-  d->init = d->gpus = -1;
+  d->is.state = ABSENT;
+  d->is.source = BY_FILES;
+  d->is.init = d->is.gpu_count = -1;
   cx->lookup_failed = 0;
   cx->gpu_rows_of = 0;
   there = read_file_text(cx, "/proc/driver/nvidia/version", cx->text, sizeof cx->text) != 0;
-  if (there) d->kernel = parse_release(cx->text);
+  if (there) d->is.kernel = parse_release(cx->text);
   /* /dev/nvidiactl alone proves nothing, because libcuda creates it if it runs as root. */
   for (k = 0; k < 16 && !there; k++)
     there = is_accessible(cx, format_device_path(&cx->found, (uint32_t)k), F_OK);
   /* WSL2; Jetson. */
   while (!there && (others = read_name(others, cx->found)))
     there = is_accessible(cx, cx->found, F_OK);
-  if (there || cx->lookup_failed) d->state = UNKNOWN;
+  if (there || cx->lookup_failed) d->is.state = UNKNOWN;
   if (!there) return;
   cx->by_name = 1;
   there =
@@ -170,29 +166,37 @@ CODE void detect_driver(struct context *cx, const struct note *n) {
   cx->by_name = 0;
   if (!there) return;
   resolve_links(cx, d->path, &cx->found);
-  d->user = parse_release(base_name(cx->found));
-  d->state = FOUND;
+  d->is.user = parse_release(base_name(cx->found));
+  d->is.state = FOUND;
+  if (is_variable_one("CUDA_FORCE_PTX_JIT")) d->is.forces_ptx = FOUND;
+  if (is_variable_one("CUDA_DISABLE_PTX_JIT")) d->is.disables_ptx = FOUND;
   detect_gpus(cx, d);
+}
+
+/* Detects by files whether PTX can be compiled. */
+CODE void detect_compiler(struct context *cx) {
+  struct judge_driver *d = &cx->driver.is;
+  d->compiler_source = BY_FILES;
+  if (has_driver_library(cx, LIBJIT)) d->compiler = FOUND;
 }
 
 /* Reads the answers of the driver after cuInit. */
 CODE void read_driver_answers(struct context *cx, struct driver *d) {
   const char *text = get_answer(cx, 'V');
-  if (text) d->cuda = (uint32_t)parse_number(&text, 999999);
+  if (text) d->is.cuda = (uint32_t)parse_number(&text, 999999);
   text = get_answer(cx, 'L');
   if (text) {
     copy_path(&d->path, text);
     resolve_links(cx, text, &cx->real);
-    d->user = parse_release(base_name(cx->real));
+    d->is.user = parse_release(base_name(cx->real));
   }
   text = get_answer(cx, 'G');
   if (!text) return;
-  for (d->gpus = 0; *text && d->gpus < MAX_GPUS; text += *text != 0)
-    d->cc[d->gpus++] = (uint16_t)parse_number(&text, 65535);
-  if (d->jit) return;
-  d->jit = get_answer(cx, 'J') || !d->user
-               ? 1
-               : -1; /* on WSL and Jetson, libcuda finds the PTX compiler itself */
+  for (d->is.gpu_count = 0; *text && d->is.gpu_count < MAX_GPUS; text += *text != 0)
+    d->cc[d->is.gpu_count++] = (uint16_t)parse_number(&text, 65535);
+  if (d->is.compiler) return;
+  /* On WSL and Jetson, libcuda finds the PTX compiler itself. */
+  d->is.compiler = get_answer(cx, 'J') || !d->is.user ? FOUND : ABSENT;
 }
 
 /* Level 1: calls the real driver in a child, once per process. It evaluates all variables, MIG,
@@ -204,19 +208,20 @@ CODE void probe_driver(struct context *cx) {
   cx->level = 1;
   if (!cx->driver_asked++) {
     *d = cx->driver;
-    d->by_files = 0;
+    d->is.source = DETECTED;
     d->chosen = 0;
-    d->state = UNKNOWN;
-    d->init = d->gpus = -1;
+    d->is.state = UNKNOWN;
+    d->is.init = d->is.gpu_count = -1;
     if (ask_child(cx, LIBCUDA, 0) == ANSWERED) {
-      if (get_answer(cx, 'N')) d->state = ABSENT;
+      if (get_answer(cx, 'N')) d->is.state = ABSENT;
       text = get_answer(cx, 'T');
       if (text) copy_shown(d->trouble, sizeof d->trouble, text);
       text = get_answer(cx, 'I');
       if (text) {
-        d->state = FOUND;
-        d->init = (int)parse_number(&text, 99999);
-        if (d->init) d->gpus = cx->driver.gpus; /* the GPUs exist whatever cuInit returned */
+        d->is.state = FOUND;
+        d->is.init = (int)parse_number(&text, 99999);
+        /* The GPUs exist whatever cuInit returned. */
+        if (d->is.init) d->is.gpu_count = cx->driver.is.gpu_count;
         read_driver_answers(cx, d);
       }
     }

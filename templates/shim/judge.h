@@ -1,216 +1,271 @@
-/* Judges the notes of this process, as cargo-cudaguard/src/host/judge.rs does: one table of cases keeps
- * them equal. */
+/* The judge of a start: the findings about a program on a host. Its input is what the program's
+ * manifest requires, and facts about the host. It is a pure function: it has no state, and writes
+ * to nothing but `struct judge_result`. The shim calls it with the facts that it detected; the
+ * command compiles the same file (judge_ffi.rs).
+ *
+ * Findings are codes, numbers and indices. The caller writes the text. */
 #ifndef CUDAGUARD_JUDGE_H
 #define CUDAGUARD_JUDGE_H
 
-#include "judge_driver.h"
-#include "weak_symbols.h"
+#include "attributes.h"
+#include "note_layout.h"
 
-/* Where nothing else is wrong already that explains it. */
-CODE void judge_slots(struct context *cx) {
-  const ElfW(Sym) *s = find_empty_slot(cx);
-  struct finding *f;
-  if (!s || !cx->note->own || get_result(cx) == WRONG) return;
-  cx->now = cx->note; /* the program's is the first */
-  f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
-  name_slot(cx, f, s);
-  if (is_loaded(cx->kept.at + f->library, &cx->real, 0)) f->path = keep_shown_text(cx, cx->real);
-  f->min = (uint32_t)s->st_size;
-}
+#include <stddef.h>
+#include <stdint.h>
 
-/* The least kind of a row that is not known and above this one; -1 where there is none. */
-CODE int find_unknown_kind(struct context *cx, const struct note *n, int above) {
-  int next = -1;
-  uint32_t i;
-  for (i = 0; i < n->head.rows; i++) {
-    const union row row = get_row(cx, n, i);
-    if (!is_row_known(&row) && row.kind > above && (next < 0 || row.kind < next)) next = row.kind;
-  }
-  return next;
-}
+/* A row; `kind` selects the member. */
+union row {
+  uint16_t kind;
+  struct library_row cudnn;
+  struct part_row inner;
+  struct driver_row driver;
+  struct gpu_row gpu;
+};
 
-CODE void add_unknown_rows(struct context *cx, const struct note *n) {
-  int kind = find_unknown_kind(cx, n, -1);
-  struct finding *f;
-  struct text kinds;
-  if (kind < 0) return;
-  f = add_finding(cx, NOTE_NEWER_ROWS);
-  for (kinds = start_kept_text(cx); kind >= 0 && kinds.used < 56;
-       kind = find_unknown_kind(cx, n, kind)) {
-    if (kinds.used) put(&kinds, ", ");
-    put_number(&kinds, (uint32_t)kind);
-  }
-  f->kinds = keep_last_text(cx, &kinds);
-}
+/* No CUDA machine is big-endian, so that a struct of these members is what the bytes are. */
+typedef char the_head_is_as_long_as_it_is_written[sizeof(struct note_head) == HEAD_SIZE ? 1 : -1];
+typedef char a_row_is_as_long_as_it_is_written[sizeof(union row) == ROW_SIZE ? 1 : -1];
 
-/* Describes the GPU code of a note's component that was not examined, or returns null. Declared
- * archs count as examined. */
-CODE const char *describe_unjudged_code(struct context *cx, const struct note *n) {
-  uint32_t i;
-  for (i = 0; i < n->head.rows; i++) {
-    const union row row = get_row(cx, n, i);
-    if (row.kind == ROW_GPU) return 0;
-  }
-  if (n->own && cx->looks) return "GPU code that stands as plain data"; /* which has no container */
-  if (n->state != NOTE_WHOLE || n->head.archs_known == ARCHS_OBSERVED) return 0;
-  if (!n->own) return "GPU code of another file"; /* its containers are not read */
-  return n->head.sealed && n->head.archs_known == ARCHS_DECLARED
-             ? "GPU code that was declared and not found"
-             : 0;
-}
+/* Rows, one after the other. They need no alignment. */
+struct judge_rows {
+  const void *at;
+  uint32_t count;
+  uint32_t stride; /* bytes from a row to the next: ROW_SIZE or more */
+};
 
-/* Appends a name to those after `from`. */
-CALLED void put_joined(struct text *t, size_t from, const char *between, const char *name) {
-  if (t->used > from) put(t, between);
-  put(t, name);
-}
+/* What a program requires. */
+struct judge_manifest {
+  struct judge_rows rows[2]; /* counted as one list: those of the note, and those that the shim made
+                                from the kernels of an unsealed file */
+  uint32_t gpu;              /* GPU_AUTO, GPU_REQUIRED, GPU_OPTIONAL */
+  uint32_t partial;          /* PARTIAL_SILENT, PARTIAL_REFUSES */
+  uint32_t built_cuda;       /* the CUDA that it was built with, as 12040; 0: unknown */
+  uint32_t cudart_built;     /* of the shared cudart that it is linked to, packed as in rows;
+                                0: none, or unknown */
+};
 
-/* Names what was not judged of a note, for the report and for check(). Several notes may share an
- * entry. */
-CODE void put_not_judged(struct context *cx, struct text *t, size_t from, const struct note *n,
-                         const char *between) {
-  static const char cudart[] = "what a static cudart asks of the driver";
-  const char *code = describe_unjudged_code(cx, n);
-  int kind = -1;
-  while ((kind = find_unknown_kind(cx, n, kind)) >= 0) {
-    put_joined(t, from, between, "row of kind ");
-    put_number(t, (uint32_t)kind);
-  }
-  if (code && !find_text(t->at + from, code)) put_joined(t, from, between, code);
-  /* A shared cudart is needed by name, and host code of nvcc uses one; no other use is visible. */
-  if (n->own && cx->looks && !n->sees && !find_text(t->at + from, cudart))
-    put_joined(t, from, between, cudart);
-}
+/* Whether facts marked "described" may be known: only the description of a host has them, and the
+ * shim is compiled without the code about them. */
+#ifdef CUDAGUARD_EXPORT_JUDGE
+enum { HAS_DESCRIBED_FACTS = 1 };
+#else
+enum { HAS_DESCRIBED_FACTS = 0 };
+#endif
 
-/* Adds a finding for what cannot be read of a note; returns whether it has rows to judge. */
-CODE int judge_bytes(struct context *cx, const struct note *n) {
-  if (!is_note_readable(n)) {
-    struct finding *f =
-        add_finding(cx, n->state == NOTE_IS_ABSENT ? NOTE_DAMAGED_NOT_FOUND : NOTE_DAMAGED);
-    f->file = keep_shown_text(cx, base_name(get_object_path(cx, n->file.name)));
-    if (n->damage) f->why = keep_text(cx, n->damage);
-    return 0;
-  }
-  if (n->state == NOTE_IS_NEWER) add_finding(cx, NOTE_NEWER);
-  else add_unknown_rows(cx, n);
-  return 1;
-}
+/* How a group of facts was detected. */
+enum judge_source {
+  NOT_DETECTED, /* not yet: the judge returns which groups it needs */
+  BY_FILES,     /* by files alone: the libraries themselves may contradict, and nothing refuses */
+  DETECTED      /* finally: what is unknown remains unknown */
+};
 
-/* Remembers the cuDNN of the row that was judged, for the report. */
-CODE void remember_cudnn(struct context *cx) {
-  const struct cudnn *c = &cx->shared.row.cudnn;
-  struct seen_cudnn *seen = &cx->seen_cudnn[cx->seen];
-  if (cx->seen == MAX_SEEN || (c->state != FOUND && c->state != INSIDE)) return;
-  seen->note = cx->now;
-  seen->from = c->from;
-  seen->version = c->version;
-  seen->cuda = c->cuda;
-  seen->path = keep_text(cx, c->path);
-  seen->picked_by = keep_text(cx, c->why);
-  cx->seen++;
-}
+enum { UNKNOWN, ABSENT, FOUND };
 
-/* Returns whether only the real cuDNN can show what level 0 could not. */
-CODE int needs_probe(struct context *cx, const struct cudnn *c, const struct library_row *row) {
-  const int is_searched = (row->flags & LIBRARY_DLOPENED) && c->state != INSIDE;
-  if (has_round(cx, ERROR) || (c->state == FOUND && !c->version)) return 1;
-  return cx->library_path_is_unknown && is_searched && !is_loaded(c->soname, &cx->found, 0);
-}
+/* A library that the guarded library opens by itself. */
+struct judge_part {
+  uint32_t row;     /* of the manifest that requires it, or NO_ROW */
+  uint32_t state;   /* UNKNOWN, ABSENT, FOUND */
+  uint32_t version; /* its own, packed as in rows; 0: unknown */
+};
 
-/* Judges the cuDNN of a row by files, and if those do not show that it is right, by the real one.
- */
-CALLED void judge_cudnn_row(struct context *cx, struct note *n, const struct library_row *row,
-                            int level, int late) {
-  struct cudnn *c = &cx->shared.row.cudnn;
-  int k;
-  BY_REGISTER(c);
-  begin_round(cx);
-  detect_cudnn(cx, c, n, row, late);
-  judge_cudnn(cx, c, row);
-  if (level && needs_probe(cx, c, row)) {
-    forget_round(cx);
-    probe_cudnn(cx, c, n, row);
-    judge_cudnn(cx, c, row);
-  } else if (!level) { /* what the real one could contradict is not known */
-    for (k = 0; k < c->parts; k++)
-      if (c->part[k].needed && !c->part[k].present) c->part[k].known = 0;
-    if (c->state == ABSENT && (row->flags & LIBRARY_REQUIRED)) c->state = UNKNOWN;
-    forget_round(cx);
-    judge_cudnn(cx, c, row);
-  }
-  if (c->state == INSIDE) {
-    c->version = row->built;
-    c->from = "the build";
-  }
-  n->cudnn = c->state == FOUND && c->version >> 16 == row->built >> 16 ? c->version : 0;
-  n->cudnn_cuda = c->state == FOUND && (!c->version || n->cudnn) ? c->cuda : 0;
-}
+/* The guarded library that the program gets, or would get. */
+struct judge_cudnn {
+  const struct judge_part *parts;
+  uint32_t part_count;
+  uint32_t part_stride; /* bytes from a part to the next */
+  uint32_t source;    /* enum judge_source */
+  uint32_t state;     /* UNKNOWN, ABSENT, FOUND */
+  uint32_t is_guess;  /* by files, where the loader may search other folders than those known */
+  uint32_t has_file;  /* of an UNKNOWN one: there is a file, which cannot be examined */
+  uint32_t major;     /* by its name; 0: unknown */
+  uint32_t version;   /* packed as in rows; 0: unknown */
+  uint32_t loader;    /* the version of the library that opens the parts, by its file; 0: unknown */
+  uint32_t is_minor;  /* described: the patch of `loader` is unknown */
+  uint32_t made_with; /* the CUDA of the cudart inside, as 12040; 0: unknown */
+};
 
-CODE int is_only_nothing_visible(struct context *cx) {
-  const struct findings *all = &cx->findings;
-  return all->count > all->round && all->at[all->count - 1].words == NOTHING_TO_SEE;
-}
+/* The shared cudart that the program gets. */
+struct judge_cudart {
+  uint32_t source;  /* enum judge_source */
+  uint32_t state;   /* UNKNOWN, ABSENT, FOUND */
+  uint32_t version; /* by its file's name, packed as in rows; 0: unknown */
+};
 
-CODE void judge_driver_rows(struct context *cx, struct note *n, int asks, int level, int late) {
-  if (!cx->driver_known++) detect_driver(cx, n);
-  begin_round(cx);
-  judge_driver(cx, n, asks);
-  if (!cx->driver.by_files || !has_round(cx, INFO) || is_only_nothing_visible(cx)) return;
-  forget_round(cx);
-  /* A program that can do without a GPU is not kept waiting: it asks by check(). Who wants a report
-   * waits for it. */
-  if (level && (late || n->head.gpu != GPU_OPTIONAL || *get_variable("CUDAGUARD_REPORT"))) {
-    probe_driver(cx);
-    judge_driver(cx, n, asks);
-  } else if (asks) {
-    add_driver_finding(cx, DRIVER_CANNOT_TELL, INFO);
-  }
-}
+/* Whether a driver drives a GPU. */
+enum judge_driven {
+  IS_DRIVEN,     /* nothing contradicts */
+  MAY_BE_DRIVEN, /* only drivers from `first_cuda`, `first_release` on certainly drive it */
+  NOT_YET_DRIVEN,
+  NO_LONGER_DRIVEN
+};
 
-CALLED void judge_note(struct context *cx, struct note *n, int level, int late) {
-  int asks = n->head.gpu == GPU_REQUIRED, rests_on_cudnn = 0;
-  uint32_t i;
-  begin_round(cx);
-  if (!judge_bytes(cx, n)) return;
-  for (i = 0; i < count_rows(cx, n); i++) {
-    const union row row = get_row(cx, n, i);
-    if (row.kind == ROW_DRIVER) judge_cudart(cx, n, &row.driver);
-    if (row.kind == ROW_DRIVER || row.kind == ROW_GPU) asks = 1;
-    if (row.kind != ROW_LIBRARY) continue;
-    judge_cudnn_row(cx, n, &row.cudnn, level, late);
-    rests_on_cudnn |= n->cudnn_cuda || get_oldest_gpu(cx, &row) || get_newest_gpus(cx, &row);
-    remember_cudnn(cx);
-  }
-  if (asks || rests_on_cudnn) judge_driver_rows(cx, n, asks, level, late);
-}
+enum judge_product { PRODUCT_UNKNOWN, PRODUCT_OF_DATA_CENTERS, PRODUCT_OF_CONSUMERS };
 
-/* Of two components whose fit GPUs are different ones, the warning that names both. */
-CODE void judge_together(struct context *cx) {
-  const struct note *end = cx->note + cx->notes, *other;
-  for (cx->now = cx->note; cx->now < end; cx->now++)
-    for (other = cx->now + 1; other < end; other++) {
-      if (!cx->now->not_unfit || !other->not_unfit || (cx->now->not_unfit & other->not_unfit))
-        continue;
-      add_driver_finding(cx, NO_GPU_FOR_ALL, WARNING)->other = (uint16_t)(other - cx->note + 1);
-      return;
-    }
-}
+/* A GPU that the process sees. */
+struct judge_gpu {
+  uint32_t cc;      /* compute capability, major << 8 | minor; 0: unknown */
+  uint32_t product; /* described, enum judge_product: cuda-compat serves no consumer GPU */
+  uint32_t driven;  /* described, enum judge_driven */
+  uint32_t branch;  /* of NO_LONGER_DRIVEN: the last branch that drives it */
+  uint32_t first_cuda, first_release; /* of NOT_YET_DRIVEN and MAY_BE_DRIVEN; 0: unknown */
+};
 
-CODE void judge(struct context *cx, int level, int late) {
-  int k;
-  cx->findings.count = cx->findings.round = 0;
-  cx->findings.left_out = cx->findings.left_out_now = 0;
-  cx->kept.used = 1;
-  cx->gpu_rows_of = 0;
-  cx->seen = cx->level = cx->driver_known = 0;
-  for (k = 0; k < cx->notes; k++) {
-    struct note *n = cx->now = &cx->note[k];
-    judge_note(cx, n, level && (late ? in_scope(cx, n) : speaks_for(cx, n)), late);
-  }
-  begin_round(cx);
-  judge_together(cx);
-  judge_slots(cx);
-  add_all_left_out(cx);
-}
+/* What the ELF note of libcuda says of older kernel modules. */
+enum judge_compat {
+  COMPAT_UNKNOWN,
+  COMPAT_NONE,     /* it is the libcuda of a driver, and has no such note */
+  COMPAT_LISTED,   /* the note lists the branch of the kernel module */
+  COMPAT_UNLISTED, /* the note lists other branches */
+  COMPAT_ANY       /* the note lists none, as on Jetson */
+};
+
+/* The driver and the GPUs. Releases are wide: branch << 20 | minor << 8 | patch. */
+struct judge_driver {
+  const struct judge_gpu *gpus;
+  int32_t gpu_count;    /* that the process sees; -1: unknown */
+  int32_t init;         /* the result of cuInit; -1: unknown */
+  uint32_t source;      /* enum judge_source */
+  uint32_t state;       /* UNKNOWN, ABSENT, FOUND */
+  uint32_t cannot_load; /* of an UNKNOWN one: libcuda is there, and cannot be loaded */
+  uint32_t user;        /* the release of libcuda; 0: unknown */
+  uint32_t kernel;      /* the release of the kernel module; 0: unknown */
+  uint32_t cuda;        /* the CUDA version that libcuda supports, as 12040; 0: unknown */
+  uint32_t least_cuda;  /* described, if `cuda` is unknown: it supports this version at least */
+  uint32_t most_cuda;   /* described, if `cuda` is unknown: and this one at most; 0: unknown */
+  uint32_t compat;      /* described, enum judge_compat */
+  uint32_t compiler;    /* UNKNOWN, ABSENT, FOUND: the library that compiles PTX. If it is unknown
+                           finally, the driver is complete */
+  uint32_t compiler_source; /* enum judge_source */
+  uint32_t forces_ptx;      /* FOUND: CUDA_FORCE_PTX_JIT=1; unknown is as ABSENT */
+  uint32_t disables_ptx;    /* FOUND: CUDA_DISABLE_PTX_JIT=1; unknown is as ABSENT */
+};
+
+/* The host. Of a group of zeros, with -1 for `gpu_count` and `init`, nothing is known. */
+struct judge_facts {
+  const struct judge_cudnn *cudnn;
+  const struct judge_cudart *cudart;
+  const struct judge_driver *driver;
+};
+
+/* Findings, each named as its message in findings.toml. */
+#define JUDGE_FINDINGS(X) \
+  X(CUDNN_OTHER_MAJOR) \
+  X(CUDNN_OLDER) \
+  X(CUDNN_OLDER_PATCH) \
+  X(CUDNN_INNER_MISSING) \
+  X(CUDNN_INNER_MISSING_NEEDED) \
+  X(CUDNN_ABSENT) \
+  X(CUDNN_INNER_MIXED) \
+  X(CUDNN_OTHER_CUDA) \
+  X(CUDNN_CANNOT_TELL) \
+  X(CUDNN_CANNOT_TELL_NOT_LOADED) \
+  X(CUDART_OLDER) \
+  X(CUDART_UNKNOWN) \
+  X(DRIVER_TOO_OLD) \
+  X(DRIVER_TOO_OLD_NONE_KNOWN) \
+  X(DRIVER_TOO_OLD_FOR_CODE) \
+  X(DRIVER_TOO_OLD_FOR_CODE_NONE_KNOWN) \
+  X(DRIVER_TOO_OLD_FOR_CODE_FORCED) \
+  X(NO_CODE_FOR_GPU) \
+  X(DRIVER_MISMATCH) \
+  X(FORWARD_COMPAT_UNSUPPORTED) \
+  X(STUB_DRIVER) \
+  X(DRIVER_MISSING) \
+  X(JIT_DISABLED) \
+  X(JIT_MISSING) \
+  X(GPU_MISSING) \
+  X(PARTIAL_CODE) \
+  X(CUDNN_TOO_NEW_FOR_GPU) \
+  X(JIT_FORCED) \
+  X(CUDNN_NEEDS_NEWER_DRIVER) \
+  X(NOTHING_TO_SEE) \
+  X(DRIVER_CANNOT_TELL) \
+  X(DRIVER_CANNOT_TELL_ANSWER) \
+  X(DRIVER_CANNOT_TELL_NOT_LOADED) \
+  X(DRIVER_CANNOT_TELL_UNSURE) \
+  X(DRIVER_CANNOT_TELL_NEWER_PTX) \
+  X(DRIVER_CANNOT_TELL_FORCED) \
+  X(CUDNN_BEFORE_THIS_GPU)
+
+/* Those about described facts. */
+#define DESCRIBED_FINDINGS(X) \
+  X(CUDNN_INNER_MIXED_LOADER) \
+  X(DRIVER_CANNOT_TELL_BRANCH) \
+  X(DRIVER_CANNOT_TELL_DRIVES) \
+  X(GPU_NOT_FOR_DRIVER) \
+  X(GPU_NOT_FOR_DRIVER_YET) \
+  X(KERNEL_MODULE_UNKNOWN)
+
+enum judge_code {
+#define JUDGE_NAME(name) JUDGE_##name,
+  JUDGE_FINDINGS(JUDGE_NAME) DESCRIBED_FINDINGS(JUDGE_NAME)
+#undef JUDGE_NAME
+      JUDGE_CODES,
+  /* Results of a row without a finding. */
+  FITS = JUDGE_CODES,
+  IS_UNKNOWN
+};
+
+#define NO_ROW 0xffffffffu
+
+/* Instead of a PTX ISA: not all machine code is known to have PTX. */
+enum { MIXED_ISA = 1 };
+
+struct judge_finding {
+  uint64_t gpus;     /* those that it is about, as bits by their index */
+  uint64_t parts;    /* the same of parts */
+  uint32_t code;     /* enum judge_code */
+  uint32_t severity; /* INFO, WARNING, ERROR */
+  uint32_t row;      /* the row that it is about, or NO_ROW */
+  uint32_t version;  /* CUDNN_INNER_MIXED: that of the part; CUDNN_TOO_NEW_FOR_GPU: the first that
+                        dropped the GPU; CUDNN_BEFORE_THIS_GPU: the newest major of GPUs that cuDNN
+                        has code for */
+  uint32_t needs_cuda, needs_release; /* the driver that would do: 12040, wide; 0: unknown */
+  uint32_t isa; /* if a variable forces PTX: major << 8 | minor, or MIXED_ISA; else 0 */
+  uint32_t unused;
+};
+
+/* Groups of facts that may change the verdict, to be detected in this order. */
+enum judge_need {
+  NEED_CUDNN = 1,
+  NEED_CUDNN_ANSWER = 2, /* the real library must be asked */
+  NEED_CUDART = 4,
+  NEED_DRIVER = 8,
+  NEED_COMPILER = 16,
+  NEED_DRIVER_ANSWER = 32 /* the real driver must be asked */
+};
+
+/* Facts that are unknown, and because of which the driver's verdict is. */
+enum judge_unknown {
+  UNKNOWN_DRIVER = 1,
+  UNKNOWN_RELEASE = 2,
+  UNKNOWN_GPUS = 4,
+  UNKNOWN_CAPABILITY = 8,
+  UNKNOWN_PRODUCT = 16, /* cuda-compat does not serve all */
+  UNKNOWN_PAIR = 32     /* whether libcuda works on the kernel module */
+};
+
+struct judge_result {
+  struct judge_finding *findings; /* of the caller */
+  uint32_t capacity;
+  uint32_t count;
+  uint32_t left_out; /* findings without room; an error takes the room of another finding */
+  uint32_t needs;    /* enum judge_need, as bits */
+  uint32_t unknown;  /* enum judge_unknown, as bits; for described hosts */
+  uint32_t cudnn;     /* the version that the program gets, if of the major built with; or 0 */
+  uint32_t made_with; /* the CUDA of the cudart inside it; or 0 */
+  uint32_t library;   /* the row that requires it, or NO_ROW */
+  uint64_t usable_gpus; /* that have code for them, and nothing against them */
+};
+
+/* Judges a program on a host. Sets everything in `result` but `findings` and `capacity`. GPUs and
+ * parts beyond 64 are ignored. The command exports the function; in the shim it is static. */
+#ifdef CUDAGUARD_EXPORT_JUDGE
+#define JUDGE_LINKAGE
+void cudaguard_judge_start(const struct judge_manifest *manifest, const struct judge_facts *facts,
+                           struct judge_result *result);
+#else
+#define JUDGE_LINKAGE CODE
+#endif
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef CUDAGUARD_OWN_KERNELS_H
 #define CUDAGUARD_OWN_KERNELS_H
 
+#include "context.h"
 #include "coverage.h"
 #include "image.h"
 #include "note.h"
@@ -402,7 +403,7 @@ CODE int widen_row(struct context *cx, const struct note *n, int i, union row *r
   int k, is_later = 0;
   *row = alike;
   row->gpu.lowest = row->gpu.highest = cc;
-  for (k = 0; k < d->gpus; k++) {
+  for (k = 0; k < d->is.gpu_count; k++) {
     const uint32_t other = d->cc[k];
     uint32_t at = cc < other ? cc : other, last = cc < other ? other : cc;
     for (; other && other != cc && at <= last; at = (at & 0xff) < 10 ? at + 1 : (at | 0xff) + 1) {
@@ -421,23 +422,16 @@ CODE int widen_row(struct context *cx, const struct note *n, int i, union row *r
 CODE void read_gpu_rows(struct context *cx, const struct note *n) {
   int i, k;
   cx->gpu_rows_of = n;
-  for (i = 0; i < cx->driver.gpus; i++) {
-    union row *row = &cx->gpu_row[i];
+  for (i = 0; i < cx->driver.is.gpu_count; i++) {
+    union row *row = &cx->seen_row[1 + i];
     for (k = 0; k < i && cx->driver.cc[k] != cx->driver.cc[i];) k++;
     if (k < i || widen_row(cx, n, i, row)) memset(row, 0, sizeof *row);
   }
 }
 
-/* Returns an additional row: the one of cudart, then one per GPU. */
-CODE union row get_seen_row(struct context *cx, const struct note *n, int i) {
-  if (!i) return make_cudart_row(cx, n);
-  if (cx->gpu_rows_of != n) read_gpu_rows(cx, n);
-  return cx->gpu_row[i - 1];
-}
-
-/* Returns a row of a note, or an additional row from the kernels of its file. */
+/* Returns a row of a note, or one that was made from the kernels of its file (make_seen_rows()). */
 CODE union row get_row(struct context *cx, const struct note *n, uint32_t i) {
-  return i < n->head.rows ? read_note_row(n, i) : get_seen_row(cx, n, (int)(i - n->head.rows));
+  return i < n->head.rows ? read_note_row(n, i) : cx->seen_row[i - n->head.rows];
 }
 
 /* Reads a string of a row; returns null if it is invalid. */
@@ -448,9 +442,13 @@ CODE const char *read_row_text(struct context *cx, const struct note *n, struct 
   return *text;
 }
 
-CODE uint32_t count_rows(struct context *cx, const struct note *n) {
-  return n->head.rows +
-         (n->sees ? 1 + (cx->codes && cx->driver.gpus > 0 ? (uint32_t)cx->driver.gpus : 0) : 0);
+/* Returns how many rows behind those of the note there are: of cudart, then of each GPU. */
+CODE uint32_t make_seen_rows(struct context *cx, const struct note *n) {
+  if (!n->sees) return 0;
+  cx->seen_row[0] = make_cudart_row(cx, n);
+  if (!cx->codes || cx->driver.is.gpu_count <= 0) return 1;
+  if (cx->gpu_rows_of != n) read_gpu_rows(cx, n);
+  return 1 + (uint32_t)cx->driver.is.gpu_count;
 }
 
 /* Drops the rows of declared archs, which are the last rows of the note, because the detected

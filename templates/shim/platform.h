@@ -1,4 +1,4 @@
-/* System headers, function attributes and limits. */
+/* The system's headers, and limits. */
 #ifndef CUDAGUARD_PLATFORM_H
 #define CUDAGUARD_PLATFORM_H
 
@@ -8,6 +8,8 @@
 /* _FORTIFY_SOURCE would call the C library, which may not have started. All sizes are checked
  * before a copy. */
 #undef _FORTIFY_SOURCE
+#include "attributes.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -42,36 +44,12 @@
 #pragma weak dlsym
 #pragma weak dlerror
 
-/* MemorySanitizer does not see what system calls write, and CFI does not know functions from dlsym.
- * Both would report errors. */
-#ifdef __clang__
-#define UNWATCHED __attribute__((no_sanitize("memory", "cfi")))
-#else
-#define UNWATCHED
-#endif
-
-/* All C libraries define it, but no header declares it. */
+/* Every C library has it; no header declares it. */
 #ifdef __cplusplus
 extern "C"
 #endif
     int
     __cxa_atexit(void (*)(void *), void *, void *);
-
-#define SHARED(name) cudaguard_r1_##name
-/* One section for all code of a copy: see the head of shim.c. */
-#define CODE_SECTION section(".text.cudaguard_r1")
-#define SHOWN UNWATCHED __attribute__((weak, used, visibility("hidden"), CODE_SECTION))
-#define CODE UNWATCHED static __attribute__((unused, CODE_SECTION))
-/* Keeps clang -Oz from inlining functions if that makes the shim larger. */
-#define CALLED CODE __attribute__((noinline))
-
-/* Makes clang access the members of an object through a register instead of an absolute address for
- * each access, which makes the code smaller. */
-#define BY_REGISTER(pointer) __asm__("" : "+r"(pointer))
-
-/* Verdicts and severities, with the values of cudaguard.h. */
-enum { RIGHT = 0, WRONG = 1, CANNOT_TELL = 2 };
-enum { INFO, WARNING, ERROR };
 
 /* Values of CUDAGUARD. */
 enum { MODE_MANIFEST, MODE_OFF, MODE_WARN, MODE_ENFORCE };

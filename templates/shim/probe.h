@@ -87,8 +87,8 @@ CODE void call_driver(struct context *cx, long to, void *library, const char *pa
     put_char(&t, ',');
   }
   send_answer(to, 'G', line);
-  if (cx->driver.jit) return;
-  /* The driver also searches its own directory. */
+  if (cx->driver.is.compiler) return;
+  /* The driver also searches its own folder. */
   t = start_text(line, sizeof cx->answer);
   while (path < base_name(path)) put_char(&t, *path++);
   put(&t, LIBJIT);

@@ -63,11 +63,11 @@ CODE void report_driver(struct context *cx, struct text *t) {
   int k;
   put(t, ",\"driver\":{");
   put_member(t, "path", d->path);
-  put_version_member(t, "user", put_release, d->user);
-  put_version_member(t, "kernel", put_release, d->kernel);
-  put_version_member(t, "cuda", put_cuda, d->cuda);
+  put_version_member(t, "user", put_release, d->is.user);
+  put_version_member(t, "kernel", put_release, d->is.kernel);
+  put_version_member(t, "cuda", put_cuda, d->is.cuda);
   put(t, "},\"gpus\":[");
-  for (k = 0; k < d->gpus; k++) {
+  for (k = 0; k < d->is.gpu_count; k++) {
     put_next(t, "{");
     if (!d->chosen) put(t, "\"visible\":true");
     put_version_member(t, "cc", put_capability, d->cc[k]);
@@ -133,7 +133,7 @@ CODE void put_report(struct context *cx, struct text *t, const char *action, con
   put(t, ",\"shim\":{\"revision\":1},\"components\":[");
   for (k = 0; k < cx->notes; k++) report_note(cx, t, &cx->note[k]);
   put_char(t, ']');
-  if (cx->driver_known && cx->driver.state == FOUND) report_driver(cx, t);
+  if (cx->driver.is.state == FOUND) report_driver(cx, t);
   put(t, ",\"findings\":[");
   for (k = 0; k < cx->findings.count; k++) {
     compose_verdict(cx, &cx->findings.at[k]);

@@ -2,7 +2,7 @@
 #ifndef CUDAGUARD_REPORT_STDERR_H
 #define CUDAGUARD_REPORT_STDERR_H
 
-#include "judge.h"
+#include "judge_notes.h"
 
 CODE int is_about_driver(const struct finding *f) {
   return get_meaning(f)->subject == TEXT_AT(subject_driver);

@@ -73,10 +73,10 @@ macro_rules! parts {
 }
 
 const PARTS: &[(&str, &str)] = parts!(
-    "platform.h" "kernel.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "findings.h" "context.h" "files.h"
+    "attributes.h" "platform.h" "kernel.h" "c_strings.h" "text.h" "vendors.h" "versions.h" "note_layout.h" "judge.h" "findings.h" "context.h" "files.h"
     "image.h" "elf_file.h" "process.h" "note.h" "message.h" "scope.h" "collection.h" "notes_in_memory.h" "loaded.h"
     "library_search.h" "probe.h" "detect_cudnn.h" "pci.h" "detect_driver.h" "tables.h" "coverage.h" "own_kernels.h"
-    "weak_symbols.h" "judge_cudnn.h" "archs.h" "judge_driver.h" "judge.h" "report_stderr.h" "report_json.h" "entry.h"
+    "weak_symbols.h" "archs.h" "judge.c" "judged_findings.h" "judge_notes.h" "report_stderr.h" "report_json.h" "entry.h"
 );
 
 const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"));
@@ -366,7 +366,16 @@ impl GuardCompiler {
         let mut flags = vec!["-Os", "-g0", "-w", "-fPIC", "-c"];
         let for_size: &[&str] = if self.is_clang {
             // clang's -Os inlines and vectorizes far more than gcc's, which costs ten KiB.
-            &["-Oz", "-fno-plt", "-fno-slp-vectorize"]
+            // Moving constants out of loops takes registers that must be saved, and placing blocks for speed takes jumps: one KiB.
+            &[
+                "-Oz",
+                "-fno-plt",
+                "-fno-slp-vectorize",
+                "-mllvm",
+                "-disable-machine-licm",
+                "-mllvm",
+                "-disable-block-placement",
+            ]
         } else {
             // gcc's -Os applies these optimizations, which cost three quarters of a KiB.
             &[

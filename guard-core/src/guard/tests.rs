@@ -66,7 +66,7 @@ fn shim_source_contains_all_parts() {
     let joined = shim_source();
     for entry in fs::read_dir(&folder).unwrap() {
         let file = entry.unwrap().path();
-        if file.extension().is_none_or(|extension| extension != "h") {
+        if file.extension().is_none_or(|extension| extension != "h" && extension != "c") {
             continue;
         }
         let text = fs::read_to_string(&file).unwrap();

@@ -1,0 +1,290 @@
+/* Judges the notes of this process: calls the judge with the facts that it needs. */
+#ifndef CUDAGUARD_JUDGE_NOTES_H
+#define CUDAGUARD_JUDGE_NOTES_H
+
+#include "judged_findings.h"
+#include "weak_symbols.h"
+
+/* Where nothing else is wrong already that explains it. */
+CODE void judge_slots(struct context *cx) {
+  const ElfW(Sym) *s = find_empty_slot(cx);
+  struct finding *f;
+  if (!s || !cx->note->own || get_result(cx) == WRONG) return;
+  cx->now = cx->note; /* the program's is the first */
+  f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
+  name_slot(cx, f, s);
+  if (is_loaded(cx->kept.at + f->library, &cx->real, 0)) f->path = keep_shown_text(cx, cx->real);
+  f->min = (uint32_t)s->st_size;
+}
+
+/* The least kind of a row that is not known and above this one; -1 where there is none. */
+CODE int find_unknown_kind(struct context *cx, const struct note *n, int above) {
+  int next = -1;
+  uint32_t i;
+  for (i = 0; i < n->head.rows; i++) {
+    const union row row = get_row(cx, n, i);
+    if (!is_row_known(&row) && row.kind > above && (next < 0 || row.kind < next)) next = row.kind;
+  }
+  return next;
+}
+
+CODE void add_unknown_rows(struct context *cx, const struct note *n) {
+  int kind = find_unknown_kind(cx, n, -1);
+  struct finding *f;
+  struct text kinds;
+  if (kind < 0) return;
+  f = add_finding(cx, NOTE_NEWER_ROWS);
+  for (kinds = start_kept_text(cx); kind >= 0 && kinds.used < 56;
+       kind = find_unknown_kind(cx, n, kind)) {
+    if (kinds.used) put(&kinds, ", ");
+    put_number(&kinds, (uint32_t)kind);
+  }
+  f->kinds = keep_last_text(cx, &kinds);
+}
+
+/* Describes the GPU code of a note's component that was not examined, or returns null. Declared
+ * archs count as examined. */
+CODE const char *describe_unjudged_code(struct context *cx, const struct note *n) {
+  uint32_t i;
+  for (i = 0; i < n->head.rows; i++) {
+    const union row row = get_row(cx, n, i);
+    if (row.kind == ROW_GPU) return 0;
+  }
+  if (n->own && cx->looks) return "GPU code that stands as plain data"; /* which has no container */
+  if (n->state != NOTE_WHOLE || n->head.archs_known == ARCHS_OBSERVED) return 0;
+  if (!n->own) return "GPU code of another file"; /* its containers are not read */
+  return n->head.sealed && n->head.archs_known == ARCHS_DECLARED
+             ? "GPU code that was declared and not found"
+             : 0;
+}
+
+/* Appends a name to those after `from`. */
+CALLED void put_joined(struct text *t, size_t from, const char *between, const char *name) {
+  if (t->used > from) put(t, between);
+  put(t, name);
+}
+
+/* Names what was not judged of a note, for the report and for check(). Several notes may share an
+ * entry. */
+CODE void put_not_judged(struct context *cx, struct text *t, size_t from, const struct note *n,
+                         const char *between) {
+  static const char cudart[] = "what a static cudart asks of the driver";
+  const char *code = describe_unjudged_code(cx, n);
+  int kind = -1;
+  while ((kind = find_unknown_kind(cx, n, kind)) >= 0) {
+    put_joined(t, from, between, "row of kind ");
+    put_number(t, (uint32_t)kind);
+  }
+  if (code && !find_text(t->at + from, code)) put_joined(t, from, between, code);
+  /* A shared cudart is needed by name, and host code of nvcc uses one; no other use is visible. */
+  if (n->own && cx->looks && !n->sees && !find_text(t->at + from, cudart))
+    put_joined(t, from, between, cudart);
+}
+
+/* Adds a finding for what cannot be read of a note; returns whether it has rows to judge. */
+CODE int judge_bytes(struct context *cx, const struct note *n) {
+  if (!is_note_readable(n)) {
+    struct finding *f =
+        add_finding(cx, n->state == NOTE_IS_ABSENT ? NOTE_DAMAGED_NOT_FOUND : NOTE_DAMAGED);
+    f->file = keep_shown_text(cx, base_name(get_object_path(cx, n->file.name)));
+    if (n->damage) f->why = keep_text(cx, n->damage);
+    return 0;
+  }
+  if (n->state == NOTE_IS_NEWER) add_finding(cx, NOTE_NEWER);
+  else add_unknown_rows(cx, n);
+  return 1;
+}
+
+/* Remembers the cuDNN of the row that was judged, for the report. */
+CODE void remember_cudnn(struct context *cx) {
+  const struct cudnn *c = &cx->shared.note.cudnn;
+  struct seen_cudnn *seen = &cx->seen_cudnn[cx->seen];
+  BY_REGISTER(c);
+  if (cx->seen == MAX_SEEN || (c->is.state != FOUND && c->is.state != INSIDE)) return;
+  seen->note = cx->now;
+  seen->from = c->from;
+  seen->version = c->is.version;
+  seen->cuda = c->is.made_with;
+  seen->path = keep_text(cx, c->path);
+  seen->picked_by = keep_text(cx, c->why);
+  cx->seen++;
+}
+
+/* Reads what the texts of rows say: the CUDA that the program was built with, if no toolkit is
+ * known, and the row of a shared cudart. */
+CALLED void read_driver_rows(struct context *cx, const struct note *n, uint32_t rows) {
+  struct judge_manifest *m = &cx->call.manifest;
+  char text[NOTE_TEXT];
+  uint32_t i;
+  m->built_cuda = read_toolkit(n);
+  m->cudart_built = 0;
+  for (i = 0; i < rows; i++) {
+    const union row row = get_row(cx, n, i);
+    if (row.kind != ROW_DRIVER) continue;
+    if (!m->built_cuda && read_row_text(cx, n, row.driver.because, &text) &&
+        starts_with(text, "libcudart "))
+      m->built_cuda = row.driver.cuda;
+    if (m->cudart_built || !read_row_text(cx, n, row.driver.cudart, &text) || !*text) continue;
+    m->cudart_built = row.driver.cudart_built;
+    cx->call.cudart_row = i;
+  }
+}
+
+CODE void set_manifest(struct context *cx, const struct note *n) {
+  struct judge_manifest *m = &cx->call.manifest;
+  BY_REGISTER(m);
+  m->rows[0].at = n->descriptor + n->head.rows_at;
+  m->rows[0].count = n->head.rows;
+  m->rows[0].stride = n->head.row_size;
+  m->rows[1].at = cx->seen_row;
+  m->rows[1].count = make_seen_rows(cx, n);
+  m->rows[1].stride = ROW_SIZE;
+  m->gpu = n->head.gpu;
+  m->partial = n->head.partial;
+  read_driver_rows(cx, n, m->rows[0].count + m->rows[1].count);
+}
+
+CODE void set_cudnn_facts(struct cudnn *c) {
+  BY_REGISTER(c);
+  c->is.parts = &c->part[0].is;
+  c->is.part_stride = sizeof *c->part;
+  c->is.part_count = (uint32_t)c->parts;
+  c->is.has_file = c->path[0] != 0;
+  c->is.major = parse_major_in_name(c->soname);
+}
+
+CODE void set_gpu_facts(struct context *cx) {
+  struct driver *d = &cx->driver;
+  struct judge_gpu *gpus = cx->call.gpus;
+  int k;
+  BY_REGISTER(d);
+  BY_REGISTER(gpus);
+  d->is.gpus = gpus;
+  for (k = 0; k < d->is.gpu_count; k++) gpus[k].cc = d->cc[k];
+}
+
+/* Detects the version of the shared cudart of a note, by the name of its file. */
+CODE void detect_cudart(struct context *cx, const struct note *n) {
+  struct judge_call *call = &cx->call;
+  char soname[NOTE_TEXT];
+  BY_REGISTER(call);
+  call->cudart.source = BY_FILES;
+  read_row_text(cx, n, get_row(cx, n, call->cudart_row).driver.cudart, &soname);
+  if (!is_loaded(soname, &cx->found, 0)) return;
+  call->cudart_soname = keep_shown_text(cx, soname);
+  call->cudart_path = keep_shown_text(cx, cx->found);
+  resolve_links(cx, cx->found, &cx->real);
+  call->cudart.state = FOUND;
+  call->cudart.version = parse_version_in_name(base_name(cx->real));
+}
+
+/* Returns the facts that the judge may ask for. A program that can do without a GPU is not kept
+ * waiting for the driver: it asks by check(). Who wants a report waits for it. */
+CODE uint32_t get_allowed_needs(const struct note *n, int level, int late) {
+  uint32_t allowed = NEED_CUDNN | NEED_CUDART | NEED_DRIVER | NEED_COMPILER;
+  if (!level) return allowed;
+  allowed |= NEED_CUDNN_ANSWER;
+  return late || n->head.gpu != GPU_OPTIONAL || *get_variable("CUDAGUARD_REPORT")
+             ? allowed | NEED_DRIVER_ANSWER
+             : allowed;
+}
+
+/* Detects the first group of facts among those that the judge needs. */
+CALLED void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
+  struct cudnn *c = &cx->shared.note.cudnn;
+  union row row;
+  memset(&row, 0, sizeof row);
+  BY_REGISTER(c);
+  if (needs & (NEED_CUDNN | NEED_CUDNN_ANSWER)) row = read_note_row(n, cx->call.result.library);
+  if (needs & NEED_CUDNN) {
+    detect_cudnn(cx, c, n, &row.cudnn, late);
+    c->is.is_guess = cx->library_path_is_unknown && !is_loaded(c->soname, &cx->found, 0);
+  } else if (needs & NEED_CUDNN_ANSWER) {
+    probe_cudnn(cx, c, n, &row.cudnn);
+  } else if (needs & NEED_CUDART) {
+    detect_cudart(cx, n);
+  } else if (needs & NEED_DRIVER) {
+    detect_driver(cx, n);
+  } else if (needs & NEED_COMPILER) {
+    detect_compiler(cx);
+  } else {
+    probe_driver(cx);
+  }
+}
+
+/* Calls the judge until it needs no facts that may be detected. */
+CODE void call_judge(struct context *cx, struct note *n, int level, int late) {
+  const uint32_t allowed = get_allowed_needs(n, level, late);
+  struct judge_call *call = &cx->call;
+  BY_REGISTER(call);
+  memset(&call->cudart, 0, sizeof call->cudart);
+  call->facts.cudnn = &cx->shared.note.cudnn.is;
+  call->facts.cudart = &call->cudart;
+  call->facts.driver = &cx->driver.is;
+  call->result.findings = cx->shared.note.room.findings;
+  call->result.capacity = MAX_FINDINGS;
+  for (;;) {
+    set_manifest(cx, n);
+    set_gpu_facts(cx);
+    set_cudnn_facts(&cx->shared.note.cudnn);
+    cudaguard_judge_start(&call->manifest, &call->facts, &call->result);
+    if (!(call->result.needs & allowed)) return;
+    detect_needed(cx, n, call->result.needs & allowed, late);
+  }
+}
+
+CALLED void judge_note(struct context *cx, struct note *n, int level, int late) {
+  struct cudnn *c = &cx->shared.note.cudnn;
+  uint32_t library;
+  if (!judge_bytes(cx, n)) return;
+  memset(c, 0, sizeof *c);
+  call_judge(cx, n, level, late);
+  n->usable_gpus = cx->call.result.usable_gpus;
+  add_judged_findings(cx);
+  library = cx->call.result.library;
+  if (library == NO_ROW) return;
+  if (c->is.source == NOT_DETECTED) { /* it is inside the program, and nothing depends on it */
+    c->is.state = INSIDE;
+    c->is.version = read_note_row(n, library).cudnn.built;
+    c->from = "the build";
+  }
+  remember_cudnn(cx);
+}
+
+/* Adds the warning about two components that no GPU can run both. */
+CODE void judge_together(struct context *cx) {
+  const struct note *end = cx->note + cx->notes, *other;
+  struct finding *f;
+  for (cx->now = cx->note; cx->now < end; cx->now++)
+    for (other = cx->now + 1; other < end; other++) {
+      if (!cx->now->usable_gpus || !other->usable_gpus ||
+          (cx->now->usable_gpus & other->usable_gpus))
+        continue;
+      f = add_finding(cx, NO_GPU_FOR_ALL);
+      name_gpus(cx, f, ~(uint64_t)0);
+      set_driver_values(cx, f);
+      f->other = (uint16_t)(other - cx->note + 1);
+      return;
+    }
+}
+
+CODE void judge(struct context *cx, int level, int late) {
+  int k;
+  cx->findings.count = 0;
+  cx->findings.left_out = 0;
+  cx->kept.used = 1;
+  cx->gpu_rows_of = 0;
+  cx->seen = cx->level = 0;
+  memset(&cx->driver, 0, sizeof cx->driver);
+  cx->driver.is.init = cx->driver.is.gpu_count = -1;
+  for (k = 0; k < cx->notes; k++) {
+    struct note *n = cx->now = &cx->note[k];
+    n->usable_gpus = 0;
+    judge_note(cx, n, level && (late ? in_scope(cx, n) : speaks_for(cx, n)), late);
+  }
+  judge_together(cx);
+  judge_slots(cx);
+  add_all_left_out(cx);
+}
+
+#endif

@@ -1,0 +1,215 @@
+/* Adds the findings of the judge, with the values of their messages. */
+#ifndef CUDAGUARD_JUDGED_FINDINGS_H
+#define CUDAGUARD_JUDGED_FINDINGS_H
+
+#include "collection.h"
+#include "own_kernels.h"
+#include "detect_driver.h"
+#include "archs.h"
+/* NOLINTNEXTLINE(bugprone-suspicious-include): shim.c is joined of all files */
+#include "judge.c"
+
+/* The messages of the judge's codes. The last is for codes that the shim's facts never lead to. */
+static const uint8_t judged_messages[] = {
+#define MESSAGE(name) name,
+    JUDGE_FINDINGS(MESSAGE)
+#undef MESSAGE
+        DRIVER_CANNOT_TELL};
+
+CODE enum message get_judged_message(const struct judge_finding *f) {
+  const size_t last = sizeof judged_messages - 1;
+  return (enum message)judged_messages[f->code < last ? f->code : last];
+}
+
+/* Converts a packed version to the form of CUDA versions: 12020. */
+CALLED uint32_t convert_to_cuda(uint32_t packed) {
+  return (packed >> 16) * 1000 + (packed >> 8 & 0xff) * 10;
+}
+
+/* ---- cuDNN ---- */
+
+CALLED struct finding *add_judged_finding(struct context *cx, const struct judge_finding *from) {
+  return add_weighed_finding(cx, get_judged_message(from), (int)from->severity);
+}
+
+/* Appends the files of the parts that a finding is about. */
+CODE void put_parts(struct text *t, const struct cudnn *c, uint64_t parts) {
+  int k;
+  for (k = 0; k < c->parts; k++) {
+    if (!(parts >> k & 1)) continue;
+    if (t->used) put(t, ", ");
+    put_outside(t, c->part[k].file);
+  }
+}
+
+CALLED void add_cudnn_finding(struct context *cx, const struct judge_finding *from) {
+  struct finding *f = add_judged_finding(cx, from);
+  const struct cudnn *c = &cx->shared.note.cudnn;
+  const union row row = get_row(cx, cx->now, from->row);
+  const char *by = c->by, *path = c->path;
+  struct text t;
+  int k = 0;
+  BY_REGISTER(c);
+  f->min = (row.cudnn.flags & LIBRARY_PATCH) && row.cudnn.built > row.cudnn.min ? row.cudnn.built
+                                                                               : row.cudnn.min;
+  f->built = row.cudnn.built;
+  f->built_major = f->built >> 16;
+  f->found = c->is.version;
+  f->part = from->version;
+  f->path = keep_shown_text(cx, c->path);
+  f->library = keep_shown_text(cx, c->soname);
+  f->picked_by = keep_text(cx, c->why);
+  /* Names the library that has the version if it is in another folder. */
+  for (; by && *by && *by == *path; path++) by++;
+  if (by && (base_name(by) != by || base_name(path) != path))
+    f->beside = keep_shown_text(cx, c->by);
+  if (from->code == JUDGE_CUDNN_OTHER_CUDA) {
+    f->found_cuda = c->is.made_with;
+    f->built_cuda = cx->call.manifest.built_cuda;
+  }
+  if (!from->parts) return;
+  t = start_kept_text(cx);
+  put_parts(&t, c, from->parts);
+  f->library = keep_last_text(cx, &t);
+  if (from->code != JUDGE_CUDNN_INNER_MIXED) return;
+  while (!(from->parts >> k & 1)) k++;
+  f->beside = keep_shown_text(cx, c->part[k].path);
+}
+
+/* ---- driver and GPUs ---- */
+
+/* Appends each compute capability once, in the order of the GPUs: 7.5, 8.6, or as nvcc's -arch
+ * spells them. */
+CODE void put_gpus(struct context *cx, struct text *t, uint64_t which, int as_archs) {
+  const struct driver *d = &cx->driver;
+  int k, before;
+  BY_REGISTER(d);
+  for (k = 0; k < d->is.gpu_count; k++) {
+    if (!(which >> k & 1) || !d->cc[k]) continue;
+    for (before = 0; before < k; before++)
+      if ((which >> before & 1) && d->cc[before] == d->cc[k]) break;
+    if (before < k) continue;
+    if (t->used) put(t, ", ");
+    if (as_archs) {
+      put(t, "sm_");
+      put_number(t, d->cc[k] >> 8);
+      put_number(t, d->cc[k] & 0xff);
+    } else {
+      put_capability(t, d->cc[k]);
+    }
+  }
+}
+
+CODE void name_gpus(struct context *cx, struct finding *f, uint64_t which) {
+  struct text t = start_kept_text(cx);
+  put_gpus(cx, &t, which, 0);
+  f->gpus = keep_last_text(cx, &t);
+  t = start_kept_text(cx);
+  put_gpus(cx, &t, which, 1);
+  f->archs = keep_last_text(cx, &t);
+}
+
+CODE void set_driver_values(struct context *cx, struct finding *f) {
+  const struct driver *d = &cx->driver;
+  BY_REGISTER(d);
+  f->cuda_major = d->is.cuda / 1000;
+  f->answer = d->is.init > 0 ? (uint32_t)d->is.init : 0;
+  if (d->is.state != FOUND) return;
+  f->driver = d->is.user;
+  f->cuda = d->is.cuda;
+  f->kernel = d->is.kernel == d->is.user ? 0 : d->is.kernel;
+  f->libcuda = keep_shown_text(cx, d->path);
+}
+
+/* A text of the note that is being judged. */
+CODE uint16_t keep_note_text(struct context *cx, struct text_ref ref) {
+  char text[NOTE_TEXT];
+  return read_row_text(cx, cx->now, ref, &text) ? keep_shown_text(cx, text) : 0;
+}
+
+/* Sets the toolkits that compile for all GPUs of a finding without code for them. If the one in use
+ * does not, the message is another one. */
+CALLED void set_makers(struct context *cx, struct finding *f, uint64_t gpus) {
+  static const struct {
+    uint16_t cc, from, to;
+  } archs[] = {
+#define ARCH(cc, from, to) {cc, from, to},
+      ARCH_MAKERS(ARCH)
+#undef ARCH
+  };
+  const uint32_t built = read_toolkit(cx->now);
+  size_t i;
+  int k;
+  for (k = 0; k < cx->driver.is.gpu_count; k++)
+    for (i = 0; i < sizeof archs / sizeof *archs; i++) {
+      if (!(gpus >> k & 1) || cx->driver.cc[k] != archs[i].cc) continue;
+      if (archs[i].from > f->made_from) f->made_from = archs[i].from;
+      if (archs[i].to && (!f->made_to || archs[i].to < f->made_to)) f->made_to = archs[i].to;
+    }
+  f->built_cuda = built;
+  if (built && f->made_to && built > f->made_to) f->words = NO_CODE_FOR_GPU_NO_LONGER_MADE;
+  else if (built && built < f->made_from) f->words = NO_CODE_FOR_GPU_NOT_YET_MADE;
+}
+
+/* Sets the values of a row of GPUs. */
+CODE void set_gpu_row_values(struct context *cx, struct finding *f,
+                             const struct judge_finding *from, const struct gpu_row *row) {
+  if (f->words == NO_CODE_FOR_GPU) set_makers(cx, f, from->gpus);
+  if (f->words == DRIVER_CANNOT_TELL_UNSURE) {
+    f->nvcc_major = from->needs_cuda / 1000;
+    f->needs_cuda = row->cuda;
+  }
+  f->code = keep_note_text(cx, row->code);
+  f->built_for = keep_note_text(cx, row->built_for);
+  if (from->isa) {
+    struct text t = start_kept_text(cx);
+    put(&t, "PTX ");
+    put_capability(&t, from->isa);
+    f->code = keep_last_text(cx, &t);
+  }
+}
+
+CALLED void add_driver_finding(struct context *cx, const struct judge_finding *from) {
+  struct finding *f = add_judged_finding(cx, from);
+  union row row;
+  name_gpus(cx, f, from->gpus);
+  set_driver_values(cx, f);
+  f->needs_cuda = from->needs_cuda;
+  f->needs_release = from->needs_release;
+  f->why = keep_text(cx, cx->driver.trouble);
+  if (from->row == NO_ROW) return;
+  row = get_row(cx, cx->now, from->row);
+  if (row.kind == ROW_DRIVER) f->code = keep_note_text(cx, row.driver.because);
+  if (row.kind == ROW_GPU) set_gpu_row_values(cx, f, from, &row.gpu);
+  if (row.kind == ROW_PART) f->found_cuda = cx->call.result.made_with;
+  if (row.kind == ROW_PART || row.kind == ROW_LIBRARY) f->found = cx->call.result.cudnn;
+  if (row.kind != ROW_LIBRARY) return;
+  f->min = row.cudnn.min;
+  if (from->code == JUDGE_CUDNN_TOO_NEW_FOR_GPU) f->dropped_in = from->version;
+  else f->newest_major = from->version;
+}
+
+/* ---- cudart ---- */
+
+CODE void add_cudart_finding(struct context *cx, const struct judge_finding *from) {
+  struct finding *f = add_judged_finding(cx, from);
+  f->built_cuda = convert_to_cuda(cx->call.manifest.cudart_built);
+  f->found_cuda = convert_to_cuda(cx->call.cudart.version);
+  f->library = cx->call.cudart_soname;
+  f->path = cx->call.cudart_path;
+}
+
+/* Adds the findings of the last call of the judge, about the note that is being judged. */
+CALLED void add_judged_findings(struct context *cx) {
+  const struct judge_result *r = &cx->call.result;
+  uint32_t i;
+  for (i = 0; i < r->count; i++) {
+    const struct judge_finding *f = &r->findings[i];
+    if (f->code <= JUDGE_CUDNN_CANNOT_TELL_NOT_LOADED) add_cudnn_finding(cx, f);
+    else if (f->code <= JUDGE_CUDART_UNKNOWN) add_cudart_finding(cx, f);
+    else add_driver_finding(cx, f);
+  }
+  cx->findings.left_out += r->left_out;
+}
+
+#endif
