@@ -232,7 +232,7 @@ CALLED void judge_library_row(struct judging *j, const struct library_row *row) 
 
 /* Judges a shared cudart of an older minor than built with, by the name of its file; those of pip's
  * packages have no minor. */
-CODE void judge_cudart(struct judging *j, const struct judge_cudart *c) {
+CODE void compare_cudart(struct judging *j, const struct judge_cudart *c) {
   const uint32_t built = j->manifest->cudart_built;
   if (!built) return;
   if (c->source == NOT_DETECTED) j->result->needs |= NEED_CUDART;
@@ -345,7 +345,7 @@ CODE uint32_t judge_service(const struct judging *j, uint32_t by) {
 
 /* Judges a row of GPUs. If some containers serve the GPU (BY_SOME), one of them may do so by PTX.
  */
-CODE uint32_t judge_gpu(struct judging *j, const struct gpu_row *row) {
+CODE uint32_t judge_gpu_code(struct judging *j, const struct gpu_row *row) {
   const uint32_t by = row->served_by;
   uint32_t is = judge_service(j, by);
   if (is != FITS) return is;
@@ -411,7 +411,7 @@ CODE void judge_gpu_row(struct judging *j) {
   j->has_kernels = 1;
   if (!here) return;
   apply_forced_ptx(j, row);
-  is = judge_gpu(j, row);
+  is = judge_gpu_code(j, row);
   if (is == FITS) {
     j->fit |= here;
   } else if (is != IS_UNKNOWN) {
@@ -422,7 +422,7 @@ CODE void judge_gpu_row(struct judging *j) {
   }
 }
 
-CODE void judge_rows(struct judging *j, int adds) {
+CODE void judge_each_row(struct judging *j, int adds) {
   uint32_t i;
   j->adds = adds != 0;
   for (i = 0; i < j->rows; i++) {
@@ -556,10 +556,10 @@ CALLED void judge_all_rows(struct judging *j) {
   uint64_t usable, suits, maybe, dropped;
   int is_covered;
   j->open = is_driver_unknown(j) != 0;
-  judge_rows(j, 0);
+  judge_each_row(j, 0);
   dropped = j->oldest_gpu ? select_gpus(j, 0, j->oldest_gpu - 1) : 0;
   j->unfit |= dropped;
-  judge_rows(j, 1);
+  judge_each_row(j, 1);
   judge_generations(j, dropped);
   usable = j->visible & ~j->unfit;
   suits = j->has_kernels ? j->fit & usable : usable;
@@ -649,7 +649,7 @@ CODE void add_answer(struct judging *j, int32_t init) {
     add_general(j, code, code == JUDGE_DRIVER_CANNOT_TELL_ANSWER ? INFO : ERROR);
 }
 
-CODE void judge_driver(struct judging *j) {
+CODE void judge_known_driver(struct judging *j) {
   const struct judge_driver *d = j->driver;
   const int32_t init = predict_init(j);
   const int sees_none = d->gpu_count >= 0 && !j->visible;
@@ -666,7 +666,7 @@ CODE void judge_driver(struct judging *j) {
 CODE void judge_driver_by_files(struct judging *j) {
   struct judge_result *r = j->result;
   j->is_muted = 1;
-  judge_driver(j);
+  judge_known_driver(j);
   j->is_muted = 0;
   if (j->last == JUDGE_CODES) return;
   if (j->last == JUDGE_NOTHING_TO_SEE) {
@@ -693,7 +693,7 @@ CODE void set_visible(struct judging *j) {
   }
 }
 
-CALLED void judge_manifest(struct judging *j, const struct judge_facts *facts) {
+CALLED void judge_all(struct judging *j, const struct judge_facts *facts) {
   struct judge_result *r = j->result;
   uint32_t i;
   set_visible(j);
@@ -702,7 +702,7 @@ CALLED void judge_manifest(struct judging *j, const struct judge_facts *facts) {
     if (j->row.kind == ROW_DRIVER || j->row.kind == ROW_GPU) j->asks = 1;
     if (j->row.kind == ROW_LIBRARY) judge_library_row(j, &j->row.cudnn);
   }
-  judge_cudart(j, facts->cudart);
+  compare_cudart(j, facts->cudart);
   if (!j->asks && !r->made_with && !j->oldest_gpu && !j->newest_gpus) return;
   if (j->driver->source == NOT_DETECTED) {
     r->needs |= NEED_DRIVER;
@@ -710,7 +710,7 @@ CALLED void judge_manifest(struct judging *j, const struct judge_facts *facts) {
   } else if (j->by_files) {
     judge_driver_by_files(j);
   } else {
-    judge_driver(j);
+    judge_known_driver(j);
   }
 }
 
@@ -734,5 +734,5 @@ JUDGE_LINKAGE void cudaguard_judge_start(const struct judge_manifest *manifest,
   j.by_files = facts->driver->source != DETECTED;
   j.unsure = j.branch = NO_ROW;
   j.last = JUDGE_CODES;
-  judge_manifest(&j, facts);
+  judge_all(&j, facts);
 }
