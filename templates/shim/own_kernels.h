@@ -371,8 +371,9 @@ CODE union row make_gpu_row(struct context *cx, const struct note *n, uint32_t c
   memset(&row, 0, sizeof row);
   memset(&sure, 0, sizeof sure);
   row.kind = ROW_GPU;
-  if (s.served && s.left_out) by = BY_SOME | (by & BY_PTX);
-  else if (s.unknown) by = BY_UNKNOWN;
+  if (s.served && (s.left_out || s.unknown))
+    by = BY_SOME | (by & BY_PTX) | (s.left_out ? 0 : BY_UNKNOWN);
+  else if (s.unknown) by = BY_UNKNOWN | (s.left_out ? BY_NONE : 0);
   else if (!s.served) by = BY_NONE;
   isa = s.bare ? 0 : (int)(find_isa(s.ptx.cuda) * PTX_ISA);
   if (by & (BY_CUBIN | BY_SOME)) by |= s.has_ptx ? isa : NO_PTX;

@@ -188,6 +188,9 @@ fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requiremen
                 _ => Err(format!("the manifest is damaged: the row at byte {at} has no compute capability")),
             };
             let all = [
+                GpuCoverage::AtLeastPartialPtx,
+                GpuCoverage::AtLeastPartial,
+                GpuCoverage::AtMostPartial,
                 GpuCoverage::PartialPtx,
                 GpuCoverage::Cubin,
                 GpuCoverage::Ptx,

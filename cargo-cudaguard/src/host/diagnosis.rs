@@ -9,7 +9,7 @@ use crate::binary::loader::{Inspection, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::dry_run::{self, DryRun};
 use crate::host::facts::LoaderVersion;
-use crate::host::judge::{lacking, older_than};
+use crate::host::judge::missing_parts;
 use crate::host::library_version::{file_version, numbers_in_name};
 use crate::host::machine::{DriverProbe, HostLibrary, HostLibraryPart, Machine, MachineKind, look};
 use cudaguard::Status;
@@ -18,6 +18,7 @@ use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate,
 use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::{Manifest, Requirement};
 use cudaguard::internal::policy::GpuNeed;
+use cudaguard::internal::tables;
 use cudaguard::internal::vendor::{self, CUDNN};
 use cudaguard::internal::version::{CudaVersion, Version};
 
@@ -404,6 +405,25 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     found
 }
 
+/// Returns true if a cuDNN release is older than each of these GPUs. The finding reports it for every user of cuDNN.
+fn older_than(version: Version, made_with: Option<CudaVersion>, gpus: &[(u8, u8)], values: Values) -> Option<Finding> {
+    let newest =
+        CUDNN.release_table().newest_gpus(version.major)?.newest_for(version, made_with.map(|made| made.major))?;
+    let later = |cc: &(u8, u8)| cc.0 > newest && !tables::is_tegra(*cc);
+    if gpus.is_empty() || !gpus.iter().all(later) {
+        return None;
+    }
+    let mut names: Vec<String> = Vec::new();
+    for (major, minor) in gpus {
+        let name = format!("{major}.{minor}");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let values = values.with("found", version).with("newest_major", newest).with("gpus", names.join(", "));
+    Some(MessageTemplate::CudnnBeforeThisGpu.to_finding(&values))
+}
+
 /// Returns a finding if this cuDNN no longer supports any of the GPUs.
 fn too_new_for(version: Version, gpus: &[(u8, u8)], values: &Values) -> Option<Finding> {
     let (dropped_in, oldest) = CUDNN.release_table().gpu_floor(version)?;
@@ -430,7 +450,7 @@ fn incomplete_cudnn_finding(library: &HostLibrary) -> Option<Finding> {
     mixed_parts_finding(library, parts, &values).or_else(|| {
         let others = CUDNN.parts_of_major(library.major()?).map(|part| part.file);
         let others: Vec<&str> = others.filter(|file| !parts.iter().any(|part| part.file == *file)).collect();
-        (!others.is_empty()).then(|| lacking(&values, &others))
+        (!others.is_empty()).then(|| missing_parts(&values, &others))
     })
 }
 

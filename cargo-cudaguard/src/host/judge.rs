@@ -1,189 +1,636 @@
-//! (manifest, host) → findings.
+//! Judges a program on a host: (manifest, host) → findings.
 //!
-//! The shim judges the same intervals in C (`templates/shim/judge.h`) and says the same words; one table of cases drives
-//! both and proves them equal.
+//! The rules are in C (`templates/shim/judge.c`), for started programs and for the command. This module converts the facts, and
+//! writes the findings.
 
 pub mod answer;
-mod driver;
+mod judge_ffi;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
-use crate::host::facts::{CudartState, CudnnState, Host, Inner, LoaderVersion};
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values};
 use cudaguard::internal::linkage::Linkage;
 use cudaguard::internal::manifest::{Manifest, Requirement};
-use cudaguard::internal::version::{CudaVersion, Version};
+use cudaguard::internal::note::layout::{
+    GPU_AUTO, GPU_OPTIONAL, GPU_REQUIRED, LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED,
+    LIBRARY_STATIC, PARTIAL_REFUSES, PARTIAL_SILENT, ROW_DRIVER, ROW_GPU, ROW_LIBRARY, ROW_PART, driver_row, gpu_row,
+    library_row, part_row,
+};
+use cudaguard::internal::note::{NO_END, beside_flags, served_flag};
+use cudaguard::internal::policy::GpuNeed;
+use cudaguard::internal::tables::{self, Floor};
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
-pub(crate) use driver::older_than;
+use crate::host::facts::{
+    CompatState, CudartState, CudnnState, DriverMismatch, DriverState, Host, HostDriver, HostGpu, Inner, LoaderVersion,
+};
+use judge_ffi::{
+    CudartFacts, CudnnFacts, DriverFacts, GpuFacts, Judged, JudgedFinding, PartFacts, Requirements, Row, judge_start,
+};
 
-/// What is wrong with running a program of this manifest on this host, in the order in which it is told. Severities are the
-/// rules' own: `[runtime]` and `CUDAGUARD` change what a program does at its start, never the verdict.
+/// Numbers of `judge.h`.
+mod code {
+    pub(super) const DETECTED: u32 = 2;
+    pub(super) const ABSENT: u32 = 1;
+    pub(super) const FOUND: u32 = 2;
+    pub(super) const NO_ROW: u32 = u32::MAX;
+    pub(super) const MIXED_ISA: u32 = 1;
+
+    pub(super) const MAY_BE_DRIVEN: u32 = 1;
+    pub(super) const NOT_YET_DRIVEN: u32 = 2;
+    pub(super) const NO_LONGER_DRIVEN: u32 = 3;
+
+    pub(super) const PRODUCT_OF_DATA_CENTERS: u32 = 1;
+    pub(super) const PRODUCT_OF_CONSUMERS: u32 = 2;
+
+    pub(super) const COMPAT_NONE: u32 = 1;
+    pub(super) const COMPAT_LISTED: u32 = 2;
+    pub(super) const COMPAT_UNLISTED: u32 = 3;
+    pub(super) const COMPAT_ANY: u32 = 4;
+
+    pub(super) const WARNING: u32 = 1;
+    pub(super) const ERROR: u32 = 2;
+}
+
+/// The messages of the judge's codes, in the order of `judge.h`.
+const MESSAGES: &[MessageTemplate] = &[
+    MessageTemplate::CudnnOtherMajor,
+    MessageTemplate::CudnnOlder,
+    MessageTemplate::CudnnOlderPatch,
+    MessageTemplate::CudnnInnerMissing,
+    MessageTemplate::CudnnInnerMissingNeeded,
+    MessageTemplate::CudnnAbsent,
+    MessageTemplate::CudnnInnerMixed,
+    MessageTemplate::CudnnOtherCuda,
+    MessageTemplate::CudnnCannotTell,
+    MessageTemplate::CudnnCannotTellNotLoaded,
+    MessageTemplate::CudartOlder,
+    MessageTemplate::CudartUnknown,
+    MessageTemplate::DriverTooOld,
+    MessageTemplate::DriverTooOldNoneKnown,
+    MessageTemplate::DriverTooOldForCode,
+    MessageTemplate::DriverTooOldForCodeNoneKnown,
+    MessageTemplate::DriverTooOldForCodeForced,
+    MessageTemplate::NoCodeForGpu,
+    MessageTemplate::DriverMismatch,
+    MessageTemplate::ForwardCompatUnsupported,
+    MessageTemplate::StubDriver,
+    MessageTemplate::DriverMissing,
+    MessageTemplate::JitDisabled,
+    MessageTemplate::JitMissing,
+    MessageTemplate::GpuMissing,
+    MessageTemplate::PartialCode,
+    MessageTemplate::CudnnTooNewForGpu,
+    MessageTemplate::JitForced,
+    MessageTemplate::CudnnNeedsNewerDriver,
+    MessageTemplate::NothingToSee,
+    MessageTemplate::DriverCannotTell,
+    MessageTemplate::DriverCannotTellAnswer,
+    MessageTemplate::DriverCannotTellNotLoaded,
+    MessageTemplate::DriverCannotTellUnsure,
+    MessageTemplate::DriverCannotTellNewerPtx,
+    MessageTemplate::DriverCannotTellForced,
+    MessageTemplate::CudnnBeforeThisGpu,
+    MessageTemplate::CudnnInnerMixedLoader,
+    MessageTemplate::DriverCannotTellBranch,
+    MessageTemplate::DriverCannotTellDrives,
+    MessageTemplate::GpuNotForDriver,
+    MessageTemplate::GpuNotForDriverYet,
+    MessageTemplate::KernelModuleUnknown,
+];
+
+/// Facts because of which the verdict about the driver is unknown, by the bits of `enum judge_unknown`.
+const UNKNOWN_FACTS: [&str; 6] = [
+    "the driver",
+    "the release of libcuda",
+    "which GPUs a program sees",
+    "the compute capability of a GPU",
+    "the product's name of a GPU, since cuda-compat is not for all",
+    "whether this libcuda works on that kernel module",
+];
+
+/// Returns the findings about a program with this manifest on this host, sorted. Severities are the rules' own:
+/// `[runtime]` and `CUDAGUARD` change what a program does at its start, never the verdict.
 pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
-    let component = Values::default().with("component", &manifest.component);
-    let mut findings = Vec::new();
-    for requirement in &manifest.requires {
-        if let Requirement::Library { min, below, built, soname, linkage, patch_refuse, required } = requirement {
-            let min = if *patch_refuse { *min.max(built) } else { *min };
-            let or_newer = if manifest.component.is_unrecorded() { " or newer" } else { "" };
-            let values = component.clone().with("built", format_args!("{built}{or_newer}"));
-            let values = values.with("built_major", built.major).with("min", min);
-            Rule {
-                min,
-                below: *below,
-                built: *built,
-                linkage: *linkage,
-                required: *required,
-                values: values.with("library", soname),
-            }
-            .judge(manifest, &host.library, &mut findings);
-        }
-    }
-    findings.extend(cudart(manifest, host, component.clone()));
-    driver::judge(manifest, host, &component, &mut findings);
+    let call = Call::new(manifest, host);
+    let judged = call.run();
+    let mut findings: Vec<Finding> = judged.findings.iter().map(|found| call.write(found, judged.unknown)).collect();
     finding::sort_findings(&mut findings);
     findings
 }
 
-/// What is wrong with running these components in one program, beyond what is wrong with each: a warning of which the
-/// first component is the owner.
+/// Returns the warning about two components that no GPU can run both. The first of them is its owner.
 pub fn together<'a>(manifests: impl IntoIterator<Item = &'a Manifest>, host: &Host) -> Option<Finding> {
-    let manifests: Vec<&Manifest> = manifests.into_iter().collect();
-    driver::together(&manifests, host)
+    let usable = |manifest: &'a Manifest| (manifest, Call::new(manifest, host).run().usable_gpus);
+    let all: Vec<(&Manifest, u64)> = manifests.into_iter().map(usable).filter(|(_, gpus)| *gpus != 0).collect();
+    let mut pairs = all.iter().enumerate().flat_map(|(at, one)| all[at + 1..].iter().map(move |other| (one, other)));
+    let ((one, _), (other, _)) = pairs.find(|((_, one), (_, other))| one & other == 0)?;
+    let values = Call::new(one, host).driver_values(None).with("other", &other.component);
+    Some(MessageTemplate::NoGpuForAll.to_finding(&values))
 }
 
-/// A shared libcudart may be of an older minor than built with, where the program calls nothing that is new in it.
-fn cudart(manifest: &Manifest, host: &Host, values: Values) -> Option<Finding> {
-    let (Some((soname, built)), CudartState::Found { path, version }) = (manifest.shared_cudart(), &host.cudart) else {
-        return None;
-    };
-    let values = values.with("library", soname).with("built_cuda", built).with("path", path.display());
-    let Some(found) = *version else { return Some(MessageTemplate::CudartUnknown.to_finding(&values)) };
-    let older = CudaVersion::from(found) < built && found.major == built.major;
-    older.then(|| MessageTemplate::CudartOlder.to_finding(&values.with("found_cuda", CudaVersion::from(found))))
-}
-
-/// Without these parts a library answers, and fails whoever calls what is in them.
-pub(crate) fn lacking(values: &Values, files: &[&str]) -> Finding {
+/// Reports parts without which a library answers, and fails programs that call what is in them.
+pub(crate) fn missing_parts(values: &Values, files: &[&str]) -> Finding {
     let values = values.clone().with("library", files.join(", "));
     MessageTemplate::CudnnInnerMissing.to_finding(&values).with_severity(Severity::Warning)
 }
 
-struct Rule {
-    min: Version,
-    below: Version,
-    built: Version,
-    linkage: Linkage,
-    required: bool,
-    /// What is known before anything is found.
-    values: Values,
+/// A release in the wide form.
+fn widen(release: DriverRelease) -> u32 {
+    release.branch.min(0xfff) << 20 | release.minor.min(0xfff) << 8 | release.patch.min(0xff)
 }
 
-impl Rule {
-    fn judge(&self, manifest: &Manifest, found: &CudnnState, findings: &mut Vec<Finding>) {
-        match (self.linkage, found) {
-            (Linkage::Static | Linkage::None, _) => {}
-            (_, found @ CudnnState::Found { path, picked_by, major, version, inner, .. }) => {
-                let this = Rule { values: self.values.clone().with_known("picked_by", picked_by.as_ref()), ..*self };
-                if this.judge_found(manifest, path, *major, *version, inner, findings) {
-                    this.judge_making(manifest, found, findings);
+/// The release of a wide form; `None` if it is unknown.
+fn narrow(wide: u32) -> Option<DriverRelease> {
+    (wide != 0).then(|| DriverRelease::new(wide >> 20, wide >> 8 & 0xfff, wide & 0xff))
+}
+
+/// Packs a version as rows have it. Numbers that are too large count as the largest.
+fn pack(version: Version) -> u32 {
+    version.major.min(0xffff) << 16 | version.minor.min(0xff) << 8 | version.patch.min(0xff)
+}
+
+fn unpack(packed: u32) -> Version {
+    Version::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
+}
+
+fn pack_release(release: DriverRelease) -> u32 {
+    pack(Version::new(release.branch, release.minor, release.patch))
+}
+
+fn pack_cc((major, minor): (u8, u8)) -> u32 {
+    u32::from(major) << 8 | u32::from(minor)
+}
+
+fn known(number: u32) -> Option<u32> {
+    Some(number).filter(|number| *number != 0)
+}
+
+/// Writes a row of this kind with these numbers, each of so many bytes at its offset. Texts stay empty: the judge reads none.
+fn row(kind: u16, numbers: &[(usize, u32, usize)]) -> Row {
+    let mut row = [0; size_of::<Row>()];
+    row[..2].copy_from_slice(&kind.to_ne_bytes());
+    for &(at, number, size) in numbers {
+        let [low, high, ..] = number.to_le_bytes();
+        match size {
+            1 => row[at] = low,
+            2 => row[at..at + 2].copy_from_slice(&u16::from_le_bytes([low, high]).to_ne_bytes()),
+            _ => row[at..at + 4].copy_from_slice(&number.to_ne_bytes()),
+        }
+    }
+    row
+}
+
+/// The row of a requirement, as in a note.
+fn to_row(requirement: &Requirement) -> Row {
+    match requirement {
+        // The program does not use it.
+        Requirement::Library { linkage: Linkage::None, .. } => row(0, &[]),
+        Requirement::Library { min, below, built, linkage, patch_refuse, required, .. } => {
+            let flags = match linkage {
+                Linkage::Linked => LIBRARY_LINKED,
+                Linkage::Dlopened => LIBRARY_DLOPENED,
+                Linkage::Static => LIBRARY_STATIC,
+                Linkage::Unknown | Linkage::None => 0,
+            };
+            let patch = if *patch_refuse { LIBRARY_PATCH } else { 0 };
+            let required = if *required { LIBRARY_REQUIRED } else { 0 };
+            let floors: Vec<_> = CUDNN.release_table().gpu_floors(built.major).collect();
+            let (from, oldest) = floors.last().map_or((0, 0), |(from, cc)| (pack(*from), pack_cc(*cc)));
+            let before = if let [.., (_, cc), _] = floors[..] { pack_cc(cc) } else { 0 };
+            let newest = CUDNN.release_table().newest_gpus(built.major);
+            let [newest, from_minor, newest_before, below_cuda] = newest.map_or([0; 4], |gpus| {
+                [u32::from(gpus.newest), gpus.from_minor.min(255), u32::from(gpus.before), gpus.below_cuda.min(255)]
+            });
+            row(
+                ROW_LIBRARY,
+                &[
+                    (library_row::FLAGS, u32::from(flags | patch | required), 2),
+                    (library_row::MIN, pack(*min), 4),
+                    (library_row::BELOW, pack(*below), 4),
+                    (library_row::BUILT, pack(*built), 4),
+                    (library_row::DROPS_GPUS_FROM, from, 4),
+                    (library_row::OLDEST_GPU, oldest, 2),
+                    (library_row::OLDEST_GPU_BEFORE, before, 2),
+                    (library_row::NEWEST_GPUS, newest, 1),
+                    (library_row::NEWEST_GPUS_FROM, from_minor, 1),
+                    (library_row::NEWEST_GPUS_BEFORE, newest_before, 1),
+                    (library_row::NEWEST_GPUS_BELOW_CUDA, below_cuda, 1),
+                ],
+            )
+        }
+        Requirement::Part { needed, .. } => {
+            let floors = CUDNN.made_with.filter(|_| *needed).map(|_| tables::newest_cudart_floors());
+            let numbers = |floor: Floor| (floor.cuda.to_int(), floor.release.map_or(0, pack_release));
+            let [older, newer] = floors.map_or([(0, 0); 2], |floors| floors.map(numbers));
+            row(
+                ROW_PART,
+                &[
+                    (part_row::NEEDED, u32::from(*needed), 2),
+                    (part_row::OLDER_CUDA, older.0, 4),
+                    (part_row::OLDER_RELEASE, older.1, 4),
+                    (part_row::NEWER_CUDA, newer.0, 4),
+                    (part_row::NEWER_RELEASE, newer.1, 4),
+                ],
+            )
+        }
+        Requirement::Driver { cuda, release, .. } => {
+            row(ROW_DRIVER, &[(driver_row::CUDA, cuda.to_int(), 4), (driver_row::RELEASE, pack_release(*release), 4)])
+        }
+        Requirement::Gpu { from, to, by, cuda, release, sure_from, beside, .. } => row(
+            ROW_GPU,
+            &[
+                (gpu_row::SERVED_BY, u32::from(served_flag(*by) | beside_flags(*beside)), 2),
+                (gpu_row::LOWEST, pack_cc(*from), 4),
+                (gpu_row::HIGHEST, to.map_or(NO_END, pack_cc), 4),
+                (gpu_row::CUDA, cuda.map_or(0, CudaVersion::to_int), 4),
+                (gpu_row::RELEASE, release.map_or(0, pack_release), 4),
+                (gpu_row::SURE_CUDA, sure_from.map_or(0, |(cuda, _)| cuda.to_int()), 4),
+                (gpu_row::SURE_RELEASE, sure_from.map_or(0, |(_, release)| pack_release(release)), 4),
+            ],
+        ),
+    }
+}
+
+/// Returns whether forward compatibility excludes a product (NVIDIA's "CUDA Compatibility"; the brands that cuda-compat's note
+/// omits).
+fn is_consumer(name: &str) -> bool {
+    ["GeForce", "TITAN", "NVS", "GRID"].iter().any(|brand| name.contains(brand))
+}
+
+fn gpu_facts(gpu: &HostGpu) -> GpuFacts {
+    let product = match gpu.name.as_deref() {
+        Some(name) if is_consumer(name) => code::PRODUCT_OF_CONSUMERS,
+        Some(_) => code::PRODUCT_OF_DATA_CENTERS,
+        None => 0,
+    };
+    let facts =
+        GpuFacts { cc: gpu.cc.map_or(0, pack_cc), product, driven: 0, branch: 0, first_cuda: 0, first_release: 0 };
+    let first = |driven, floor: Floor| GpuFacts {
+        driven,
+        first_cuda: floor.cuda.to_int(),
+        first_release: floor.release.map_or(0, widen),
+        ..facts
+    };
+    match (gpu.undriven, gpu.sure_from) {
+        (Some(DriverMismatch::NoLonger(last)), _) => GpuFacts { driven: code::NO_LONGER_DRIVEN, branch: last, ..facts },
+        (Some(DriverMismatch::NotYet(floor)), _) => first(code::NOT_YET_DRIVEN, floor),
+        (None, Some(floor)) => first(code::MAY_BE_DRIVEN, floor),
+        (None, None) => facts,
+    }
+}
+
+fn cudnn_facts(manifest: &Manifest, state: &CudnnState) -> (CudnnFacts, Vec<PartFacts>) {
+    let facts = CudnnFacts { source: code::DETECTED, ..CudnnFacts::default() };
+    let CudnnState::Found { major, version, inner, loader, made_with, .. } = state else {
+        let state = if *state == CudnnState::Absent { code::ABSENT } else { 0 };
+        return (CudnnFacts { state, ..facts }, Vec::new());
+    };
+    let row_of = |part: &Inner| {
+        let is_row = |row: &Requirement| matches!(row, Requirement::Part { file, .. } if *file == part.file);
+        manifest.requires.iter().position(is_row).and_then(|at| u32::try_from(at).ok())
+    };
+    let part = |part: &Inner| PartFacts {
+        row: row_of(part).unwrap_or(code::NO_ROW),
+        state: if part.present { code::FOUND } else { code::ABSENT },
+        version: part.version.map_or(0, pack),
+    };
+    let (loader, is_minor) = match loader {
+        LoaderVersion::Unknown => (0, 0),
+        LoaderVersion::Version(version) => (pack(*version), 0),
+        LoaderVersion::Minor(major, minor) => (pack(Version::new(*major, *minor, 0)), 1),
+    };
+    let facts = CudnnFacts {
+        state: code::FOUND,
+        has_file: 1,
+        major: *major,
+        version: version.map_or(0, pack),
+        loader,
+        is_minor,
+        made_with: made_with.map_or(0, CudaVersion::to_int),
+        ..facts
+    };
+    (facts, inner.iter().map(part).collect())
+}
+
+fn driver_facts(host: &Host) -> DriverFacts {
+    let flag = |set: bool| if set { code::FOUND } else { code::ABSENT };
+    let facts = DriverFacts {
+        source: code::DETECTED,
+        compiler: host.jit.compiler.map_or(0, flag),
+        compiler_source: code::DETECTED,
+        forces_ptx: flag(host.jit.forced),
+        disables_ptx: flag(host.jit.disabled),
+        ..DriverFacts::default()
+    };
+    let driver = match &host.driver {
+        DriverState::Unknown => return facts,
+        DriverState::Absent => return DriverFacts { state: code::ABSENT, ..facts },
+        DriverState::Found(driver) => driver,
+    };
+    let bounds = driver.user.filter(|_| driver.cuda.is_none()).map(tables::driver_supports);
+    let bound = |cuda: Option<CudaVersion>| cuda.map_or(0, CudaVersion::to_int);
+    let compat = match &driver.compat {
+        CompatState::Unknown => 0,
+        CompatState::Ordinary => code::COMPAT_NONE,
+        CompatState::Branches(branches) if branches.is_empty() => code::COMPAT_ANY,
+        CompatState::Branches(branches) => match driver.kernel {
+            Some(kernel) if branches.contains(&kernel.branch) => code::COMPAT_LISTED,
+            _ => code::COMPAT_UNLISTED,
+        },
+    };
+    DriverFacts {
+        state: code::FOUND,
+        init: driver.init.map_or(-1, |init| i32::try_from(init).unwrap_or(i32::MAX)),
+        user: driver.user.map_or(0, widen),
+        kernel: driver.kernel.map_or(0, widen),
+        cuda: driver.cuda.map_or(0, CudaVersion::to_int),
+        least_cuda: bound(bounds.and_then(|bounds| bounds.least)),
+        most_cuda: bound(bounds.and_then(|bounds| bounds.most)),
+        compat,
+        ..facts
+    }
+}
+
+/// A call of the judge.
+struct Call<'a> {
+    manifest: &'a Manifest,
+    host: &'a Host,
+    driver: Option<&'a HostDriver>,
+    /// The GPUs that the process sees, of equal ones the first: the judge numbers them.
+    gpus: Option<Vec<GpuFacts>>,
+}
+
+impl<'a> Call<'a> {
+    fn new(manifest: &'a Manifest, host: &'a Host) -> Self {
+        let gpus = host.gpus.as_ref().map(|gpus| {
+            let mut known: Vec<GpuFacts> = Vec::new();
+            for gpu in gpus.iter().filter(|gpu| gpu.visible).map(gpu_facts) {
+                if !known.contains(&gpu) {
+                    known.push(gpu);
                 }
             }
-            (Linkage::Linked | Linkage::Dlopened, CudnnState::Absent) => {
-                let needed = self.linkage == Linkage::Linked || self.required;
-                let severity = if needed { Severity::Error } else { Severity::Info };
-                findings.push(MessageTemplate::CudnnAbsent.to_finding(&self.values).with_severity(severity));
-            }
-            (Linkage::Unknown, CudnnState::Absent) | (_, CudnnState::Unknown) => {
-                findings.push(MessageTemplate::CudnnCannotTellNotLoaded.to_finding(&self.values));
-            }
-        }
-    }
-
-    /// Whether it is of the major that was built with.
-    fn judge_found(
-        &self,
-        manifest: &Manifest,
-        path: &Path,
-        major: u32,
-        version: Option<Version>,
-        inner: &[Inner],
-        findings: &mut Vec<Finding>,
-    ) -> bool {
-        // The library that says the version is named where it stands in another folder.
-        let says = inner.iter().find(|part| part.version.is_some() && part.version == version);
-        let elsewhere = |own: &&Path| own.parent() != path.parent();
-        let beside = says.and_then(|part| part.path.as_deref()).filter(elsewhere).map(Path::display);
-        let values = self.values.clone().with_known("found", version).with("path", path.display());
-        let with_beside = values.clone().with_known("beside", beside);
-        let found_major = version.map_or(major, |version| version.major);
-        // 0: a name without a number, and nothing else that tells.
-        if (found_major != 0 && found_major != self.built.major) || version.is_some_and(|version| version >= self.below)
-        {
-            findings.push(MessageTemplate::CudnnOtherMajor.to_finding(&with_beside));
-            return false;
-        }
-        let rows = || {
-            manifest.requires.iter().filter_map(|requirement| match requirement {
-                Requirement::Part { file, needed, .. } => Some((file, *needed)),
-                _ => None,
-            })
+            known
+        });
+        let driver = match &host.driver {
+            DriverState::Found(driver) => Some(driver),
+            DriverState::Unknown | DriverState::Absent => None,
         };
-        let missing = |file: &str| inner.iter().any(|part| part.file == file && !part.present);
-        match version {
-            None if rows().any(|(file, needed)| needed && missing(file)) => {}
-            None => findings.push(MessageTemplate::CudnnCannotTell.to_finding(&with_beside)),
-            Some(version) if version < self.min => {
-                let patch = (version.major, version.minor) == (self.built.major, self.built.minor);
-                let words = if patch { MessageTemplate::CudnnOlderPatch } else { MessageTemplate::CudnnOlder };
-                findings.push(words.to_finding(&with_beside));
-            }
-            Some(_) => {}
-        }
-        for (file, _) in rows().filter(|(file, needed)| *needed && missing(file)) {
-            findings.push(MessageTemplate::CudnnInnerMissingNeeded.to_finding(&values.clone().with("library", file)));
-        }
-        let others: Vec<&str> =
-            rows().filter(|(file, needed)| !needed && missing(file)).map(|(file, _)| file.as_str()).collect();
-        if !others.is_empty() {
-            findings.push(lacking(&values, &others));
-        }
-        for (part, whole) in inner.iter().filter(|part| part.present).filter_map(|part| Some((part, version?))) {
-            let Some(own) = part.version.filter(|own| *own != whole) else { continue };
-            // Parts of one minor have been seen to work together.
-            let same_minor = (own.major, own.minor) == (whole.major, whole.minor);
-            let severity = if same_minor { Severity::Warning } else { Severity::Error };
-            let beside = part.path.as_deref().map(Path::display);
-            let values = values.clone().with("library", &part.file).with("part", own).with_known("beside", beside);
-            findings.push(MessageTemplate::CudnnInnerMixed.to_finding(&values).with_severity(severity));
-        }
-        true
+        Self { manifest, host, driver, gpus }
     }
 
-    /// The loader library against its parts, and the CUDA that they were made with against the program's.
-    fn judge_making(&self, manifest: &Manifest, found: &CudnnState, findings: &mut Vec<Finding>) {
-        let CudnnState::Found { path, version, loader, made_with, .. } = found else { return };
-        let values = self.values.clone().with_known("found", *version).with("path", path.display());
-        match (loader, version) {
-            (LoaderVersion::Version(own), Some(whole)) if own != whole => {
-                let same_minor = (own.major, own.minor) == (whole.major, whole.minor);
-                let severity = if same_minor { Severity::Warning } else { Severity::Error };
-                findings.push(
-                    MessageTemplate::CudnnInnerMixed
-                        .to_finding(&values.clone().with("part", own))
-                        .with_severity(severity),
-                );
+    fn run(&self) -> Judged {
+        let manifest = self.manifest;
+        let rows: Vec<Row> = manifest.requires.iter().map(to_row).collect();
+        let requirements = Requirements {
+            gpu: u32::from(match manifest.runtime.gpu {
+                GpuNeed::Auto => GPU_AUTO,
+                GpuNeed::Required => GPU_REQUIRED,
+                GpuNeed::Optional => GPU_OPTIONAL,
+            }),
+            partial: u32::from(if manifest.partial_refuse { PARTIAL_REFUSES } else { PARTIAL_SILENT }),
+            built_cuda: manifest.cuda_version().map_or(0, CudaVersion::to_int),
+            cudart_built: manifest
+                .shared_cudart()
+                .map_or(0, |(_, built)| pack(Version::new(built.major, built.minor, 0))),
+        };
+        let cudart = match &self.host.cudart {
+            CudartState::Unknown => CudartFacts { source: code::DETECTED, state: 0, version: 0 },
+            CudartState::Found { version, .. } => {
+                CudartFacts { source: code::DETECTED, state: code::FOUND, version: version.map_or(0, pack) }
             }
-            (LoaderVersion::Minor(major, minor), Some(whole)) if (*major, *minor) != (whole.major, whole.minor) => {
-                let values = values.clone().with("loader", format!("{major}.{minor}"));
-                findings.push(MessageTemplate::CudnnInnerMixedLoader.to_finding(&values));
+        };
+        let (cudnn, parts) = cudnn_facts(manifest, &self.host.library);
+        let driver = (driver_facts(self.host), self.gpus.as_deref());
+        judge_start(&rows, requirements, (cudnn, &parts), cudart, driver)
+    }
+
+    /// Values about the component.
+    fn component(&self) -> Values {
+        Values::default().with("component", &self.manifest.component)
+    }
+
+    /// The compute capabilities of these GPUs, each once; of all that the driver drives.
+    fn capabilities(&self, which: Option<u64>) -> Vec<(u32, u32)> {
+        let mut found = Vec::new();
+        for (at, gpu) in self.gpus.iter().flatten().enumerate() {
+            let chosen = which.map_or(gpu.driven < code::NOT_YET_DRIVEN, |which| at < 64 && which >> at & 1 == 1);
+            let cc = (gpu.cc >> 8, gpu.cc & 0xff);
+            if chosen && gpu.cc != 0 && !found.contains(&cc) {
+                found.push(cc);
             }
-            _ => {}
         }
-        if let (Some(made), Some(own)) = (made_with, manifest.cuda_version()) {
-            if made.major != own.major {
-                let values = values.with("found_cuda", made).with("built_cuda", own);
-                findings.push(MessageTemplate::CudnnOtherCuda.to_finding(&values));
+        found
+    }
+
+    /// Values about component, driver, and these GPUs, or all that the driver drives.
+    fn driver_values(&self, which: Option<u64>) -> Values {
+        let ccs = self.capabilities(which);
+        let list = |name: &dyn Fn(&(u32, u32)) -> String| ccs.iter().map(name).collect::<Vec<_>>().join(", ");
+        let (user, kernel) = self.driver.map_or((None, None), |driver| (driver.user, driver.kernel));
+        self.component()
+            .with_known("driver", user)
+            .with_known("cuda", self.cuda())
+            .with_known("kernel", kernel.filter(|_| kernel != user))
+            .with_known("libcuda", self.driver.and_then(|driver| driver.library.as_deref()))
+            .with("gpus", list(&|(major, minor)| format!("{major}.{minor}")))
+            .with("archs", list(&|(major, minor)| format!("sm_{major}{minor}")))
+    }
+
+    /// The CUDA version that the driver supports.
+    fn cuda(&self) -> Option<CudaVersion> {
+        self.driver.and_then(|driver| driver.cuda)
+    }
+
+    /// Writes a finding.
+    fn write(&self, found: &JudgedFinding, unknown: u32) -> Finding {
+        let message = usize::try_from(found.code).ok().and_then(|code| MESSAGES.get(code)).copied();
+        let message = message.expect("the judge has no other codes");
+        let requirement = usize::try_from(found.row).ok().and_then(|row| self.manifest.requires.get(row));
+        let finding = match (message, requirement) {
+            (MessageTemplate::CudartOlder | MessageTemplate::CudartUnknown, _) => self.write_cudart(message),
+            (
+                MessageTemplate::CudnnTooNewForGpu | MessageTemplate::CudnnBeforeThisGpu,
+                Some(Requirement::Library { min, .. }),
+            ) => self.write_generation(message, found, *min),
+            (_, Some(row @ Requirement::Library { .. })) => self.write_cudnn(message, found, row),
+            (_, Some(row)) => self.write_row(message, found, row),
+            (_, None) => self.write_driver(message, found, unknown),
+        };
+        let severity = match found.severity {
+            code::ERROR => Severity::Error,
+            code::WARNING => Severity::Warning,
+            _ => Severity::Info,
+        };
+        finding.with_severity(severity)
+    }
+
+    fn write_cudart(&self, message: MessageTemplate) -> Finding {
+        let mut values = self.component();
+        if let Some((soname, built)) = self.manifest.shared_cudart() {
+            values = values.with("library", soname).with("built_cuda", built);
+        }
+        if let CudartState::Found { path, version } = &self.host.cudart {
+            values = values.with("path", path.display()).with_known("found_cuda", version.map(CudaVersion::from));
+        }
+        message.to_finding(&values)
+    }
+
+    fn write_cudnn(&self, message: MessageTemplate, found: &JudgedFinding, row: &Requirement) -> Finding {
+        let Requirement::Library { min, built, soname, patch_refuse, .. } = row else {
+            return message.to_finding(&self.component());
+        };
+        let min = if *patch_refuse { *min.max(built) } else { *min };
+        let or_newer = if self.manifest.component.is_unrecorded() { " or newer" } else { "" };
+        let values = self.component().with("built", format_args!("{built}{or_newer}"));
+        let values = values.with("built_major", built.major).with("min", min).with("library", soname);
+        let CudnnState::Found { path, picked_by, version, inner, loader, made_with, .. } = &self.host.library else {
+            return message.to_finding(&values);
+        };
+        let values = values.with_known("picked_by", picked_by.as_ref());
+        let values = values.with_known("found", *version).with("path", path.display());
+        let parts = inner.iter().take(64).enumerate().filter(|(at, _)| found.parts >> at & 1 == 1);
+        let parts: Vec<&Inner> = parts.map(|(_, part)| part).collect();
+        match (message, &parts[..], loader) {
+            (MessageTemplate::CudnnInnerMissing, ..) => {
+                let files: Vec<&str> = parts.iter().map(|part| part.file.as_str()).collect();
+                missing_parts(&values, &files)
             }
+            (MessageTemplate::CudnnInnerMissingNeeded, [part, ..], _) => {
+                message.to_finding(&values.with("library", &part.file))
+            }
+            (MessageTemplate::CudnnInnerMixed, [part, ..], _) => {
+                let beside = part.path.as_deref().map(Path::display);
+                let values = values.with("library", &part.file).with_known("part", part.version);
+                message.to_finding(&values.with_known("beside", beside))
+            }
+            (MessageTemplate::CudnnInnerMixed, [], LoaderVersion::Version(own)) => {
+                message.to_finding(&values.with("part", own))
+            }
+            (MessageTemplate::CudnnInnerMixedLoader, _, LoaderVersion::Minor(major, minor)) => {
+                message.to_finding(&values.with("loader", format_args!("{major}.{minor}")))
+            }
+            (MessageTemplate::CudnnOtherCuda, ..) => {
+                let values = values.with_known("found_cuda", *made_with);
+                message.to_finding(&values.with_known("built_cuda", self.manifest.cuda_version()))
+            }
+            _ => {
+                // The library that has the version is named if it is in another folder.
+                let has_version = inner.iter().find(|part| part.version.is_some() && part.version == *version);
+                let elsewhere = |own: &&Path| own.parent() != path.parent();
+                let beside = has_version.and_then(|part| part.path.as_deref()).filter(elsewhere).map(Path::display);
+                message.to_finding(&values.with_known("beside", beside))
+            }
+        }
+    }
+
+    /// Writes that the cuDNN library is too new or too old for GPUs.
+    fn write_generation(&self, message: MessageTemplate, found: &JudgedFinding, min: Version) -> Finding {
+        let version = match &self.host.library {
+            CudnnState::Found { version, .. } => *version,
+            CudnnState::Unknown | CudnnState::Absent => None,
+        };
+        let values = self.driver_values(Some(found.gpus)).with_known("found", version);
+        message.to_finding(&match message {
+            MessageTemplate::CudnnTooNewForGpu => values.with("min", min).with("dropped_in", unpack(found.version)),
+            _ => values.with("newest_major", found.version),
+        })
+    }
+
+    /// Writes a finding about a row of the driver or of GPUs.
+    fn write_row(&self, message: MessageTemplate, found: &JudgedFinding, row: &Requirement) -> Finding {
+        let needs_cuda = known(found.needs_cuda).map(CudaVersion::from_int);
+        let needs_release = match row {
+            Requirement::Driver { release, .. } => Some(*release).filter(|release| release.branch != 0),
+            _ => narrow(found.needs_release),
+        };
+        let values = match message {
+            MessageTemplate::DriverCannotTellUnsure => self.driver_values(None),
+            _ => self.driver_values(Some(found.gpus)),
+        };
+        let code = match row {
+            Requirement::Driver { because, .. } => because.clone(),
+            _ if found.isa == code::MIXED_ISA => String::new(),
+            _ if found.isa != 0 => format!("PTX {}.{}", found.isa >> 8, found.isa & 0xff),
+            Requirement::Gpu { code, .. } => code.clone(),
+            Requirement::Library { .. } | Requirement::Part { .. } => String::new(),
+        };
+        let values = values.with("code", code);
+        let major = self.cuda().map(|cuda| cuda.major);
+        match message {
+            MessageTemplate::CudnnNeedsNewerDriver => {
+                let CudnnState::Found { version, made_with, .. } = &self.host.library else {
+                    return message.to_finding(&values);
+                };
+                let values = values.with_known("found", *version).with_known("found_cuda", *made_with);
+                message.to_finding(&values.with_known("needs_cuda", needs_cuda).with_known("cuda_major", major))
+            }
+            MessageTemplate::DriverCannotTellUnsure => {
+                let values = values.with_known("nvcc_major", needs_cuda.map(|cuda| cuda.major));
+                message.to_finding(&values.with_known("needs_release", needs_release).with_known("cuda_major", major))
+            }
+            MessageTemplate::DriverCannotTellBranch => {
+                let bounds = self.driver.and_then(|driver| driver.user).map(tables::driver_supports);
+                let values = values.with_known("needs_cuda", needs_cuda);
+                let values = values.with_known("least", bounds.and_then(|bounds| bounds.least));
+                message.to_finding(&values.with_known("most", bounds.and_then(|bounds| bounds.most)))
+            }
+            MessageTemplate::DriverCannotTellNewerPtx => message.to_finding(&values),
+            MessageTemplate::NoCodeForGpu => self.write_no_code(found, values),
+            _ => {
+                let values = match row {
+                    Requirement::Gpu { .. } => values.with("built_for", self.manifest.built_for()),
+                    _ => values,
+                };
+                let values = values.with_known("needs_cuda", needs_cuda);
+                message.to_finding(&values.with_known("needs_release", needs_release))
+            }
+        }
+    }
+
+    /// Writes that GPUs have no code. The hint differs if the toolkit in use cannot compile for them.
+    fn write_no_code(&self, found: &JudgedFinding, values: Values) -> Finding {
+        let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
+        let ccs = self.capabilities(Some(found.gpus)).into_iter().map(|(major, minor)| (byte(major), byte(minor)));
+        let (first, last) = tables::compiling_toolkits(ccs);
+        let built = self.manifest.toolkit.map(CudaVersion::from);
+        let message = match built {
+            Some(built) if last.is_some_and(|last| built > last) => MessageTemplate::NoCodeForGpuNoLongerMade,
+            Some(built) if first.is_some_and(|first| built < first) => MessageTemplate::NoCodeForGpuNotYetMade,
+            _ => MessageTemplate::NoCodeForGpu,
+        };
+        let values = values.with("built_for", self.manifest.built_for()).with_known("built_cuda", built);
+        message.to_finding(&values.with_known("made_from", first).with_known("made_to", last))
+    }
+
+    /// Writes a finding that is not about a row.
+    fn write_driver(&self, message: MessageTemplate, found: &JudgedFinding, unknown: u32) -> Finding {
+        let values = self.driver_values(None);
+        let of_gpus = || self.driver_values(Some(found.gpus));
+        let needs_cuda = known(found.needs_cuda).map(CudaVersion::from_int);
+        let needs_release = narrow(found.needs_release);
+        match message {
+            MessageTemplate::DriverCannotTell => {
+                let facts = UNKNOWN_FACTS.iter().enumerate();
+                let facts: Vec<&str> =
+                    facts.filter(|(bit, _)| unknown >> bit & 1 == 1).map(|(_, fact)| *fact).collect();
+                if !self.host.described || facts.is_empty() {
+                    return message.to_finding(&values);
+                }
+                MessageTemplate::DriverCannotTellNotNamed.to_finding(&values.with("missing", facts.join(", ")))
+            }
+            MessageTemplate::DriverCannotTellAnswer => {
+                message.to_finding(&values.with_known("answer", self.driver.and_then(|driver| driver.init)))
+            }
+            MessageTemplate::DriverCannotTellDrives | MessageTemplate::GpuNotForDriverYet => {
+                let values = of_gpus().with_known("needs_cuda", needs_cuda);
+                message.to_finding(&values.with_known("needs_release", needs_release))
+            }
+            MessageTemplate::GpuNotForDriver => message.to_finding(&of_gpus().with("branch", found.version)),
+            _ => message.to_finding(&values),
         }
     }
 }

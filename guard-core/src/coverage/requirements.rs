@@ -14,7 +14,7 @@ pub enum Coverage {
     Cubin,
     /// Code in every container, in at least one only PTX that the driver compiles.
     Ptx,
-    /// No container is known to lack code, but at least one is unknown.
+    /// At least one container is unknown, and it is unknown whether another serves it, or lacks code.
     Unknown,
     /// Code in some containers.
     Partial,
@@ -51,6 +51,8 @@ pub struct GpuSupport {
     pub sure_from: Option<Floor>,
     /// The PTX next to the machine code that such a GPU uses.
     pub beside: PtxFallback,
+    /// Of unknown coverage: a container is known to lack code.
+    pub lacks: bool,
 }
 
 /// Code that a GPU may use, with the inputs of its driver requirement.
@@ -153,7 +155,12 @@ pub fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSup
             Coverage::Ptx => GpuCoverage::Ptx,
             Coverage::Partial if matches!(service.code, Some(Target::Ptx(_))) => GpuCoverage::PartialPtx,
             Coverage::Partial => GpuCoverage::Partial,
-            Coverage::Unknown => GpuCoverage::Unknown,
+            Coverage::Unknown => match service.code {
+                Some(Target::Ptx(_)) => GpuCoverage::AtLeastPartialPtx,
+                Some(Target::Cubin(_)) => GpuCoverage::AtLeastPartial,
+                None if service.lacks => GpuCoverage::AtMostPartial,
+                None => GpuCoverage::Unknown,
+            },
             Coverage::Nothing => GpuCoverage::Nothing,
         },
         code: service.code.map(|code| code.to_string()).unwrap_or_default(),
@@ -188,10 +195,11 @@ pub(crate) fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirem
                 Target::Cubin(_) => (Coverage::Cubin, None),
             };
             let beside = PtxFallback::from_codes(&[ptx], by, floor);
-            GpuSupport { by, code: Some(target), isa, floor, sure_from: None, beside }
+            GpuSupport { by, code: Some(target), isa, floor, sure_from: None, beside, lacks: false }
         } else {
             let by = if [cubin, ptx].contains(&BestCode::Unknown) { Coverage::Unknown } else { Coverage::Nothing };
-            GpuSupport { by, code: None, isa: None, floor: None, sure_from: None, beside: PtxFallback::Untold }
+            let beside = PtxFallback::Untold;
+            GpuSupport { by, code: None, isa: None, floor: None, sure_from: None, beside, lacks: false }
         }
     })
 }
@@ -222,9 +230,8 @@ struct Interval {
 
 /// Removes the facts that no row encodes. Intervals are merged by the others.
 fn row_key(service: GpuSupport) -> GpuSupport {
-    let beside =
-        if matches!(service.by, Coverage::Unknown | Coverage::Nothing) { PtxFallback::Untold } else { service.beside };
-    GpuSupport { isa: None, beside, ..service }
+    let beside = if service.code.is_none() { PtxFallback::Untold } else { service.beside };
+    GpuSupport { isa: None, beside, lacks: service.lacks && service.code.is_none(), ..service }
 }
 
 impl PtxFallback {

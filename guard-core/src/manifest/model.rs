@@ -214,6 +214,12 @@ pub enum GpuCoverage {
     Partial,
     /// Code in some containers, in at least one only PTX.
     PartialPtx,
+    /// Some containers serve it, and others cannot be read: partial at worst.
+    AtLeastPartial,
+    /// The same, and one that serves it has nothing but PTX for it.
+    AtLeastPartialPtx,
+    /// Some containers do not serve it, and others cannot be read: partial at best.
+    AtMostPartial,
     /// No code.
     Nothing,
     /// Unknown.
@@ -228,6 +234,9 @@ impl GpuCoverage {
             Self::Ptx => "ptx",
             Self::Partial => "partial",
             Self::PartialPtx => "partial-ptx",
+            Self::AtLeastPartial => "at-least-partial",
+            Self::AtLeastPartialPtx => "at-least-partial-ptx",
+            Self::AtMostPartial => "at-most-partial",
             Self::Nothing => "none",
             Self::Unknown => "unknown",
         }

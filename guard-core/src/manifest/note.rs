@@ -293,7 +293,8 @@ fn truncate_list(list: &[String], separator: &str, rest: &str) -> String {
     if rest.is_empty() { whole[..end].to_owned() } else { format!("{}{separator}{rest}", &whole[..end]) }
 }
 
-const fn beside_flags(beside: PtxFallback) -> u16 {
+/// The flags of the PTX in a GPU row.
+pub const fn beside_flags(beside: PtxFallback) -> u16 {
     match beside {
         PtxFallback::Nothing => NO_PTX,
         PtxFallback::Isa((major, minor)) => u16::from_le_bytes([0, major << 4 | minor]),
@@ -308,6 +309,9 @@ pub const fn served_flag(by: GpuCoverage) -> u16 {
         GpuCoverage::Ptx => BY_PTX,
         GpuCoverage::Partial => BY_SOME,
         GpuCoverage::PartialPtx => BY_SOME | BY_PTX,
+        GpuCoverage::AtLeastPartial => BY_UNKNOWN | BY_SOME,
+        GpuCoverage::AtLeastPartialPtx => BY_UNKNOWN | BY_SOME | BY_PTX,
+        GpuCoverage::AtMostPartial => BY_UNKNOWN | BY_NONE,
         GpuCoverage::Nothing => BY_NONE,
         GpuCoverage::Unknown => BY_UNKNOWN,
     }

@@ -735,7 +735,7 @@ fn drive(arch: &Arch) {
         let (expected, verdict) = judged(case);
         if let Some(by_hand) = case.codes {
             if expected.join(", ") != by_hand {
-                let _ = writeln!(differences, "{}: by hand [{by_hand}], the Rust judge says {expected:?}", case.name);
+                let _ = writeln!(differences, "{}: by hand [{by_hand}], the judge says {expected:?}", case.name);
             }
         }
         // A child that this machine did not let run for two seconds has not answered: asked once more.
@@ -752,7 +752,7 @@ fn drive(arch: &Arch) {
         if (&codes, &*shim_verdict) != (&expected, verdict) {
             let _ = writeln!(
                 differences,
-                "{}: the Rust judge says {verdict} {expected:?}, the shim {shim_verdict} {codes:?}\n{stderr}",
+                "{}: the judge says {verdict} {expected:?}, the shim {shim_verdict} {codes:?}\n{stderr}",
                 case.name
             );
         }

@@ -1,5 +1,5 @@
-//! Many random machines: `verify --fleet` counts the same verdicts as a slow reference implementation, which follows the
-//! documents and knows neither the host file format nor the caches of machines and lines.
+//! Many random machines: `verify --fleet` counts the verdicts that the judge has for the facts of each, without the host file
+//! format and without the caches of machines and lines.
 //!
 //!     CUDAGUARD_HOSTS=1000000 cargo test --release --test e2e machine::random_fleet -- --include-ignored
 
@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use cargo_cudaguard::host::facts::{CudnnState, DriverState, Host, HostDriver, HostGpu, Jit, LoaderVersion};
+use cargo_cudaguard::host::judge::judge;
 use cudaguard::internal::finding::Verdict;
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::version::{CudaVersion, Version};
 use cudaguard_tests::{Scratch, Test, command, tests};
 
 use crate::judge_equal::fixture::{NATIVE, descriptor};
-use crate::judge_equal::{Dice, number, plainly, random_programs};
+use crate::judge_equal::{Dice, number, random_programs};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -143,7 +144,8 @@ impl Facts {
         if self.processor != std::env::consts::ARCH {
             return Verdict::Refused;
         }
-        plainly(manifests.iter().map(|manifest| (manifest, self.host(manifest))))
+        let findings = manifests.iter().flat_map(|manifest| judge(manifest, &self.host(manifest)));
+        Verdict::from_findings(&findings.collect::<Vec<_>>())
     }
 
     /// Returns the host file on one line, in one of several equivalent JSON styles.

@@ -311,7 +311,8 @@ impl Kernels {
             PtxFallback::Nothing if !no_ptx && by != Coverage::Ptx => PtxFallback::Untold,
             beside => beside,
         };
-        GpuSupport { by, code: weakest, isa: newest, floor, sure_from, beside }
+        let lacks = by == Coverage::Unknown && left_out;
+        GpuSupport { by, code: weakest, isa: newest, floor, sure_from, beside, lacks }
     }
 
     /// Iterates over the containers that have no code for GPUs of this compute capability, or none that counts.

@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use super::driver;
 use crate::host::facts::HostGpu;
+use cudaguard::internal::coverage::requirements::higher_floor;
 use cudaguard::internal::json::{Value, object};
 use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
-use cudaguard::internal::tables;
+use cudaguard::internal::tables::{self, Floor};
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
 /// How a GPU is served.
@@ -85,13 +85,16 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
     for gpu in gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()) {
         let Some(cc) = gpu.cc else { continue };
         for row in &manifest.requires {
-            let by_ptx = forced.then(|| driver::forced(row)).flatten();
+            let by_ptx = forced.then(|| apply_forced_ptx(row)).flatten();
             let row = by_ptx.as_ref().unwrap_or(row);
             let Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside } = row else { continue };
             if cc < *from || to.is_some_and(|to| cc > to) {
                 continue;
             }
-            let machine_code = matches!(by, GpuCoverage::Cubin | GpuCoverage::Partial | GpuCoverage::PartialPtx);
+            let machine_code = !matches!(
+                by,
+                GpuCoverage::Ptx | GpuCoverage::Nothing | GpuCoverage::Unknown | GpuCoverage::AtMostPartial
+            );
             let passed_over = forced && machine_code && *beside == PtxFallback::Nothing;
             let (by, code) = if passed_over { (&GpuCoverage::Nothing, "") } else { (by, code.as_str()) };
             let served = *by != GpuCoverage::Nothing;
@@ -106,9 +109,12 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
                 service: match by {
                     GpuCoverage::Cubin => Service::Native,
                     GpuCoverage::Ptx => Service::Jit,
-                    GpuCoverage::Partial | GpuCoverage::PartialPtx => Service::Partial,
+                    GpuCoverage::Partial
+                    | GpuCoverage::PartialPtx
+                    | GpuCoverage::AtLeastPartial
+                    | GpuCoverage::AtLeastPartialPtx => Service::Partial,
                     GpuCoverage::Nothing => Service::None,
-                    GpuCoverage::Unknown => Service::Unknown,
+                    GpuCoverage::AtMostPartial | GpuCoverage::Unknown => Service::Unknown,
                 },
                 code: code.to_owned(),
                 containers: None,
@@ -126,6 +132,38 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
         }
     }
     found
+}
+
+/// Evaluates a row of GPUs if the driver ignores machine code and compiles PTX. `None` if nothing changes: the row is
+/// PTX anyway, or there is none.
+fn apply_forced_ptx(row: &Requirement) -> Option<Requirement> {
+    let Requirement::Gpu { from, to, by, cuda, release, sure_from, beside, .. } = row else { return None };
+    let served = match by {
+        GpuCoverage::Cubin | GpuCoverage::Ptx => GpuCoverage::Ptx,
+        GpuCoverage::Partial | GpuCoverage::PartialPtx => GpuCoverage::PartialPtx,
+        GpuCoverage::AtLeastPartial | GpuCoverage::AtLeastPartialPtx => GpuCoverage::AtLeastPartialPtx,
+        GpuCoverage::AtMostPartial | GpuCoverage::Nothing | GpuCoverage::Unknown => return None,
+    };
+    let isa = match (by, beside) {
+        (GpuCoverage::Ptx, PtxFallback::Untold) => return None,
+        (GpuCoverage::Ptx, PtxFallback::Nothing) | (_, PtxFallback::Untold) => None,
+        (_, PtxFallback::Nothing) => return None,
+        (_, PtxFallback::Isa((major, minor))) => Some((u32::from(*major), u32::from(*minor))),
+    };
+    // Rows that are PTX anyway keep their requirement.
+    let was_ptx = matches!(by, GpuCoverage::Ptx | GpuCoverage::PartialPtx | GpuCoverage::AtLeastPartialPtx);
+    let own = cuda.filter(|_| was_ptx).map(|cuda| Floor { cuda, release: *release, exact: true });
+    let floor = isa.and_then(|isa| higher_floor(own, Some(tables::ptx_floor(isa))));
+    Some(Requirement::Gpu {
+        from: *from,
+        to: *to,
+        by: if isa.is_some() { served } else { GpuCoverage::Unknown },
+        code: isa.map(|(major, minor)| format!("PTX {major}.{minor}")).unwrap_or_default(),
+        cuda: floor.map(|floor| floor.cuda),
+        release: floor.and_then(|floor| floor.release),
+        sure_from: sure_from.filter(|_| was_ptx),
+        beside: *beside,
+    })
 }
 
 impl GpuAnswer {

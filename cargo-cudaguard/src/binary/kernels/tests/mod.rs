@@ -530,7 +530,12 @@ proptest! {
                     Coverage::Nothing => GpuCoverage::Nothing,
                     Coverage::Partial if matches!(service.code, Some(Target::Ptx(_))) => GpuCoverage::PartialPtx,
                     Coverage::Partial => GpuCoverage::Partial,
-                    Coverage::Unknown => GpuCoverage::Unknown,
+                    Coverage::Unknown => match service.code {
+                        Some(Target::Ptx(_)) => GpuCoverage::AtLeastPartialPtx,
+                        Some(Target::Cubin(_)) => GpuCoverage::AtLeastPartial,
+                        None if service.lacks => GpuCoverage::AtMostPartial,
+                        None => GpuCoverage::Unknown,
+                    },
                 };
                 prop_assert_eq!(served, expected);
                 prop_assert_eq!(cuda, service.floor.map(|floor| floor.cuda));
