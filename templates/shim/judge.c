@@ -376,10 +376,7 @@ CALLED struct judge_finding *add_row_finding(struct judging *j, uint32_t code, u
   f = add_judged(j, code, severity);
   f->needs_cuda = row->cuda;
   f->needs_release = widen_release(row->release);
-  if (row->kind == ROW_PART) {
-    f->needs_cuda = j->result->made_with / 1000 * 1000;
-    f->needs_release = 0;
-  }
+  if (row->kind == ROW_PART) f->needs_cuda = j->result->made_with / 1000 * 1000;
   if (row->kind != ROW_GPU) return f;
   f->gpus = select_gpus(j, row->lowest, row->highest);
   f->isa = row->arch;
@@ -389,10 +386,10 @@ CALLED struct judge_finding *add_row_finding(struct judging *j, uint32_t code, u
 /* Judges a row that requires a driver, whatever the GPU is. */
 CODE void judge_driver_row(struct judging *j) {
   const union row *row = &j->row;
-  const uint32_t is =
-      row->kind == ROW_PART
-          ? judge_cudnn_cuda(j, &row->inner)
-          : judge_floor(j, row->driver.cuda, row->driver.release, JUDGE_DRIVER_TOO_OLD);
+  uint32_t is = IS_UNKNOWN; /* zeros: what a static cudart of an unknown release needs */
+  if (row->kind == ROW_PART) is = judge_cudnn_cuda(j, &row->inner);
+  else if (row->driver.cuda | row->driver.release)
+    is = judge_floor(j, row->driver.cuda, row->driver.release, JUDGE_DRIVER_TOO_OLD);
   if (is == FITS) return;
   if (j->by_files) j->doubt = 1;
   if (is != IS_UNKNOWN) {
@@ -718,11 +715,8 @@ JUDGE_LINKAGE void cudaguard_judge_start(const struct judge_manifest *manifest,
                                          const struct judge_facts *facts,
                                          struct judge_result *result) {
   struct judging j;
-  struct judge_finding *const findings = result->findings;
-  const uint32_t capacity = result->capacity;
-  memset(result, 0, sizeof *result);
-  result->findings = findings;
-  result->capacity = capacity;
+  const size_t kept = offsetof(struct judge_result, count);
+  memset((char *)result + kept, 0, sizeof *result - kept);
   result->library = NO_ROW;
   memset(&j, 0, sizeof j);
   j.manifest = manifest;

@@ -50,9 +50,9 @@ CALLED void add_cudnn_finding(struct context *cx, const struct judge_finding *fr
   struct text t;
   int k = 0;
   BY_REGISTER(c);
-  f->min = (row.cudnn.flags & LIBRARY_PATCH) && row.cudnn.built > row.cudnn.min ? row.cudnn.built
-                                                                               : row.cudnn.min;
   f->built = row.cudnn.built;
+  f->min = row.cudnn.min;
+  if ((row.cudnn.flags & LIBRARY_PATCH) && f->built > f->min) f->min = f->built;
   f->built_major = f->built >> 16;
   f->found = c->is.version;
   f->part = from->version;

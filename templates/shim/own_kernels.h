@@ -346,7 +346,6 @@ CODE union row make_cudart_row(struct context *cx, const struct note *n) {
   long major;
   memset(&row, 0, sizeof row);
   memset(&needs, 0, sizeof needs);
-  row.kind = ROW_DRIVER;
   if (needed && needed[sizeof CUDART_FILE - 1]) {
     needed += sizeof CUDART_FILE;
     major = parse_number(&needed, 60);
@@ -356,6 +355,7 @@ CODE union row make_cudart_row(struct context *cx, const struct note *n) {
       row.driver.cudart_built = built / 1000 << 16 | built % 1000 / 10 << 8;
     }
   }
+  if (cudart) row.kind = ROW_DRIVER;
   raise_needs(&needs, cudart);
   row.driver.cuda = needs.cuda || !cudart ? needs.cuda : cudart / 1000 * 1000;
   row.driver.release = needs.release;

@@ -328,6 +328,13 @@ impl Manifest {
         Some((soname, version))
     }
 
+    /// Returns true if a cudart with an unknown minimum driver is linked in.
+    pub fn has_unknown_cudart(&self) -> bool {
+        let is_floor = |row: &Requirement| matches!(row, Requirement::Driver { because, .. } if because.starts_with(vendor::CUDART.stem));
+        self.cudart.as_ref().is_some_and(|cudart| cudart.linkage == Linkage::Static)
+            && !self.requires.iter().any(is_floor)
+    }
+
     /// Returns the CUDA version that the program was built with: that of the toolkit, else that of its cudart.
     pub fn cuda_version(&self) -> Option<CudaVersion> {
         let cudart = |row: &Requirement| match row {

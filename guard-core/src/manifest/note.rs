@@ -104,11 +104,13 @@ fn too_long(manifest: &Manifest, text: &str) -> String {
 /// # Errors
 /// Returns a message if a number or a string does not fit into its field.
 fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
-    let rows_end = head::SIZE + ROW_SIZE * manifest.requires.len();
+    let has_unknown_cudart = manifest.has_unknown_cudart();
+    let rows = manifest.requires.len() + usize::from(has_unknown_cudart);
+    let rows_end = head::SIZE + ROW_SIZE * rows;
     let mut out = Writer { bytes: vec![0; rows_end], manifest };
     out.bytes[..8].copy_from_slice(MAGIC);
     out.write_u16(head::REVISION, REVISION as usize)?;
-    out.write_u16(head::ROWS, manifest.requires.len())?;
+    out.write_u16(head::ROWS, rows)?;
     out.write_u16(head::ROWS_AT, head::SIZE)?;
     out.write_u16(head::ROW_SIZE, ROW_SIZE)?;
     out.bytes[head::MISMATCH] = u8::from(!manifest.runtime.mismatch_warns);
@@ -131,6 +133,10 @@ fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
     out.write_text(head::TOOLKIT, &manifest.toolkit.map(|version| version.to_string()).unwrap_or_default())?;
     for (index, row) in manifest.requires.iter().enumerate() {
         out.write_row(head::SIZE + ROW_SIZE * index, row)?;
+    }
+    if has_unknown_cudart {
+        // The other numbers stay zero: the requirement is unknown.
+        out.write_u16(rows_end - ROW_SIZE, ROW_DRIVER.into())?;
     }
     let start = out.bytes.len();
     out.bytes.extend_from_slice(json.as_bytes());

@@ -112,7 +112,7 @@ impl Components {
             components.add_file(&name, binary, evidence);
         }
         let itself = binary.soname.as_deref().is_some_and(|soname| CUDART.is_named(soname));
-        if !itself && components.manifests.iter().any(has_unknown_cudart) {
+        if !itself && components.manifests.iter().any(Manifest::has_unknown_cudart) {
             components
                 .findings
                 .push(MessageTemplate::CudartInsideUnknown.to_finding(&Values::default().with("file", &name)));
@@ -343,14 +343,6 @@ fn needed_libraries(binary: &Binary) -> Vec<Needed> {
     };
     let by_own_path = binary.rpath.is_some() || binary.runpath.is_some();
     binary.needed.iter().filter(known).map(|name| Needed { soname: name.clone(), by_own_path }).collect()
-}
-
-/// Returns true if a cudart with an unknown minimum driver is linked in.
-fn has_unknown_cudart(manifest: &Manifest) -> bool {
-    let is_floor =
-        |row: &Requirement| matches!(row, Requirement::Driver { because, .. } if because.starts_with(CUDART.stem));
-    manifest.cudart.as_ref().is_some_and(|cudart| cudart.linkage == Linkage::Static)
-        && !manifest.requires.iter().any(is_floor)
 }
 
 fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {
