@@ -141,7 +141,8 @@ fn decode_rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> 
         let kind = note.read_u16(at)?;
         match decode_row(note, at, kind)? {
             // A static cudart of an unknown release, which the JSON text contains.
-            Some(Requirement::Driver { cuda: CudaVersion { major: 0, minor: 0 }, .. }) => {}
+            Some(Requirement::Driver { cuda: CudaVersion { major: 0, minor: 0 }, because, .. })
+                if because.is_empty() => {}
             Some(row) => known.push(row),
             None => unknown.push(kind),
         }

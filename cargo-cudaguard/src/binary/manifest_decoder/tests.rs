@@ -176,6 +176,17 @@ fn texts_beyond_shim_limit_are_rejected() {
 }
 
 #[test]
+fn unknown_static_cudart_has_a_row_of_zeros() {
+    let mut manifest = rich();
+    manifest.requires.retain(|row| !matches!(row, Requirement::Driver { .. }));
+    let rows = |manifest: &Manifest| encode(manifest).unwrap()[head::ROWS];
+    let before = rows(&manifest);
+    manifest.cudart = Some(RecordedCudart { linkage: Linkage::Static, version: None });
+    assert_eq!(rows(&manifest), before + 1);
+    assert_eq!(decode(&encode(&manifest).unwrap()[..]).unwrap().manifest, manifest);
+}
+
+#[test]
 fn many_archs_fit() {
     let mut manifest = rich();
     let all: Vec<_> = (0..24).map(|n| Target::Cubin(Arch { number: 50 + n * 3, suffix: Suffix::None })).collect();

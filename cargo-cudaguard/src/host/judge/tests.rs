@@ -395,3 +395,22 @@ fn component_without_requirements_has_no_findings() {
     assert_eq!(codes(&manifest, DriverState::Absent, None), ["CG307 error"]);
     assert_eq!(codes(&manifest, releases(Some(590), None), Some(gpus(&[]))), ["CG310 error"]);
 }
+
+#[test]
+fn unreadable_containers_leave_coverage_partial() {
+    for (by, refuse, expected) in [
+        (GpuCoverage::AtLeastPartial, false, &[][..]),
+        (GpuCoverage::AtLeastPartial, true, &["CG505 info"]),
+        (GpuCoverage::AtMostPartial, false, &["CG505 info"]),
+        (GpuCoverage::AtMostPartial, true, &["CG311 error"]),
+    ] {
+        let mut manifest = Manifest { partial_refuse: refuse, ..manifest(sm_80()) };
+        for row in &mut manifest.requires {
+            if let Requirement::Gpu { by: served, .. } = row {
+                *served = by;
+            }
+        }
+        let found = codes(&manifest, releases(Some(590), Some(590)), Some(gpus(&[(8, 6)])));
+        assert_eq!(found, expected, "{by:?} {refuse}");
+    }
+}
