@@ -1,4 +1,4 @@
-//! Driver and GPU: rows × a machine → verdict and codes, by the judge in Rust and by the shim. Each machine is a mount
+//! Driver and GPU: rows × a machine → verdict and codes, by the judge and by started programs. Each machine is a mount
 //! namespace with its own `/proc/driver`, `/dev` and `/sys/bus/pci`, and a libcuda that says what it is told: the program
 //! and its guard are those that users get.
 

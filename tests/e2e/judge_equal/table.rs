@@ -1,4 +1,4 @@
-//! The table: rows of a manifest × a machine → verdict and codes, by the judge in Rust and by the shim.
+//! The table: rows of a manifest × a machine → verdict and codes, by the judge, by `verify` and by started programs.
 
 use std::fmt::Write as _;
 use std::fs;
