@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::internal::manifest::Manifest;
-use cudaguard_tests::{Call, Test, skip, skip_machine, tests, tools};
+use cudaguard_tests::{Call, Scratch, Test, places, skip, skip_machine, tests, tools};
 
 use super::fixture::{Arch, MAIN, descriptor, templates};
 use super::harmless::{Scene, built};
@@ -24,7 +24,24 @@ pub(crate) fn tests() -> Vec<Test> {
         sanitizers_find_nothing,
         #[slow]
         texts_of_any_length_work,
+        #[slow]
+        judge_survives_the_fuzzer,
     ]
+}
+
+/// Some executions of `tests/fuzz/judge/run`, from an empty corpus.
+fn judge_survives_the_fuzzer() {
+    let scratch = Scratch::new("judge-fuzzer");
+    let source =
+        scratch.file("none.c", "int LLVMFuzzerTestOneInput(const char *at, long size) { return !at && size; }\n");
+    let probe =
+        Call::new("clang").arg("-fsanitize=fuzzer,address,undefined").arg("-o").arg(scratch.join("none")).arg(source);
+    if tools::find("clang").is_none() || probe.run().status() != Some(0) {
+        skip("clang with libFuzzer", "clang's libraries for it");
+    }
+    let call =
+        Call::new(places::workspace().join("tests/fuzz/judge/run")).args(["-runs=100000", "-max_len=1200", "-seed=1"]);
+    let _ = call.env("CARGO_TARGET_DIR", scratch.path()).run().success();
 }
 
 /// Every way to a verdict: by files, and by asking; and the status of a program that calls `check()`.
