@@ -86,7 +86,7 @@ long kernel(long number, ...) {
 
 /* Resets the state as for a new process, except large arrays whose count is reset. */
 static void forget(void) {
-  cx->notes = cx->codes = cx->looks = cx->driver_known = cx->driver_asked = cx->seen = cx->outcome = cx->level = 0;
+  cx->notes = cx->codes = cx->looks = cx->driver_asked = cx->seen = cx->outcome = cx->level = 0;
   cx->answered = 0, cx->notes_left_out = 0;
   memset(&cx->driver, 0, sizeof cx->driver);
   memset(&cx->probed, 0, sizeof cx->probed);
@@ -101,7 +101,7 @@ static void forget(void) {
   cx->gpu_rows_of = 0;
 }
 
-static void judge_all(void) {
+static void judge_all_notes(void) {
   char text[64];
   struct text t = start_text(text, sizeof text);
   const struct finding *f = 0;
@@ -144,7 +144,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     case NOTE: /* and a file after it */
       add_note(data, half);
       file = data + half, file_size = size - half;
-      judge_all();
+      judge_all_notes();
       break;
     case IMAGE: {
       ElfW(Phdr) ph[3];
@@ -160,7 +160,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       memset(&im, 0, sizeof im);
       im.base = (uintptr_t)copy, im.ph = ph, im.n = 3, im.name = "lib";
       take_notes(cx, &im, 1, 1);
-      if (cx->notes) judge_all();
+      if (cx->notes) judge_all_notes();
       free(copy);
       cx->notes = 0;
       break;
@@ -175,7 +175,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       n = add_note(data, half);
       detect_driver(cx, n);
       get_capability((const char *)(file_size && !data[size - 1] ? data : (const unsigned char *)"0x2330"));
-      judge_all();
+      judge_all_notes();
       break;
     case DRIVER_ANSWERS:
     case CUDNN_ANSWERS: {
@@ -190,21 +190,20 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
         copy_path(&cx->asked, LIBCUDA);
         detect_driver(cx, n);
         probe_driver(cx);
-        cx->driver_known = 1;
-        begin_round(cx);
         cx->now = n;
-        if (is_note_readable(n)) judge_driver(cx, n, 1);
+        judge_note(cx, n, 0, 0);
       } else {
-        struct cudnn *c = &cx->shared.row.cudnn;
+        struct cudnn *c = &cx->shared.note.cudnn;
         struct library_row row;
         memcpy(&row, data, half < sizeof row ? 0 : sizeof row);
         if (half < sizeof row) break;
         detect_cudnn(cx, c, n, &row, 0);
-        copy_path(&cx->asked, c->state == ABSENT || n->own ? c->names : c->path);
+        copy_path(&cx->asked, c->is.state == ABSENT || n->own ? c->names : c->path);
         probe_cudnn(cx, c, n, &row);
         cx->now = n;
-        begin_round(cx);
-        judge_cudnn(cx, c, &row);
+        if (!is_note_readable(n)) break;
+        call_judge(cx, n, 0, 0);
+        add_judged_findings(cx);
       }
       break;
     }
@@ -213,7 +212,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
       char own[NOTE_TEXT];
       if (open_elf(cx, e, "x") != IS_THERE) break;
       read_elf_string(e, DT_SONAME, own, sizeof own);
-      read_elf_string(e, DT_RUNPATH, cx->shared.row.runpath, sizeof cx->shared.row.runpath);
+      read_elf_string(e, DT_RUNPATH, cx->shared.note.room.runpath, sizeof cx->shared.note.room.runpath);
       read_elf_word(e, "cudnn_graph_version");
       read_cuda_version(cx, e, "cudnnGetCudartVersion");
       break;
