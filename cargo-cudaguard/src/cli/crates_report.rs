@@ -78,7 +78,9 @@ fn describe(one: &CrateUse) -> String {
         parts.push(format!("runs nvcc{release}: {} ({})", compiler.path.display(), compiler.by));
     }
     match &one.arch {
-        Some(ArchUse::Named { arch, variable, text }) => parts.push(format!("compiles for {arch} ({variable}={text})")),
+        Some(ArchUse::Named { arch, variable, text }) => {
+            parts.push(format!("compiles for sm_{arch} ({variable}={text})"))
+        }
         Some(ArchUse::BuildSystem { variable, .. }) => {
             parts.push(format!("compiles for the GPU that nvidia-smi reports ({variable} is not set)"));
         }
@@ -143,7 +145,7 @@ fn crate_json(one: &CrateUse) -> Value {
     });
     value.insert_some("nvcc", compiler);
     if let Some(ArchUse::Named { arch, variable, .. }) = &one.arch {
-        value.insert_some("arch", Some(fact(arch.to_string(), variable)));
+        value.insert_some("arch", Some(fact(format!("sm_{arch}"), variable)));
     }
     value.insert_some("not_judged", unknown_because(one).map(|why| format!("{UNKNOWN} ({why})")));
     value
