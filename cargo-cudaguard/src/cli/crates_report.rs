@@ -79,7 +79,7 @@ fn describe(one: &CrateUse) -> String {
     }
     match &one.arch {
         Some(ArchUse::Named { arch, variable, text }) => {
-            parts.push(format!("compiles for sm_{arch} ({variable}={text})"))
+            parts.push(format!("compiles for sm_{arch} ({variable}={text})"));
         }
         Some(ArchUse::BuildSystem { variable, .. }) => {
             parts.push(format!("compiles for the GPU that nvidia-smi reports ({variable} is not set)"));

@@ -1,11 +1,11 @@
-//! Detects a program that loads libtorch without libtorch_cuda, although its libtorch has one.
+//! Detects a program that loads libtorch without its CUDA part, although its libtorch has one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::binary::file::Binary;
 
-/// The file names of libtorch's CUDA part. Before PyTorch 2, it could consist of two libraries.
+/// The file names of libtorch's CUDA part. Before `PyTorch` 2, it could consist of two libraries.
 const CUDA_PARTS: [&str; 2] = ["libtorch_cuda.so", "libtorch_cuda_cu.so"];
 
 /// A libtorch with a CUDA part that a program does not load.
@@ -34,7 +34,7 @@ pub fn cuda_part(folder: &Path) -> Option<PathBuf> {
     CUDA_PARTS.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
-/// Returns true if the dynamic linker loads libtorch's part for CUDA, or that for ROCm, with these libraries: libtorch.so
+/// Returns true if the dynamic linker loads libtorch's part for CUDA, or that for AMD, with these libraries: libtorch.so
 /// may need it. True also if there are more libraries than any build has.
 fn loads_gpu_part(needed: &[String], searched: &[PathBuf]) -> bool {
     const MOST: usize = 1000;

@@ -263,12 +263,11 @@ impl CrateDetector<'_> {
         } else {
             &["x86_64-linux"]
         };
-        let folders: Vec<String> = match tree {
-            Some(tree) => vec![format!("targets/{tree}/include")],
-            None => {
-                let below = trees.iter().map(|tree| format!("targets/{tree}/include"));
-                std::iter::once("include".to_owned()).chain(below).collect()
-            }
+        let folders: Vec<String> = if let Some(tree) = tree {
+            vec![format!("targets/{tree}/include")]
+        } else {
+            let below = trees.iter().map(|tree| format!("targets/{tree}/include"));
+            std::iter::once("include".to_owned()).chain(below).collect()
         };
         let mut too_old = None;
         for root in &rule.roots {
