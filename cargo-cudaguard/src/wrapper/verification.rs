@@ -21,7 +21,7 @@ use cudaguard::internal::pipeline::BuildCheck;
 use cudaguard::internal::toolchain::BuildSystem;
 use cudaguard::internal::vendor::{CUDART, CUDNN};
 
-impl<'a> CrateBuild<'a> {
+impl CrateBuild<'_> {
     /// Returns the objects that the linker is given by name, if this build created them.
     fn linked_objects(&self) -> Vec<PathBuf> {
         self.unit.objects.iter().filter(|object| object.starts_with(self.target_dir())).cloned().collect()

@@ -7,7 +7,7 @@ use super::{ALLOCATED, DEVICE_RUNTIME, KernelReader, LINKED, RECORD, RELA, SYMBO
 use crate::binary::kernels::{Role, fatbin};
 use cudaguard::internal::elf::{self, Elf};
 
-impl<'data> KernelReader<'data> {
+impl KernelReader<'_> {
     /// Assigns a source to each relocatable container: objects carry one name each, in the same order.
     pub(super) fn module_ids(&mut self, sections: &[(u64, &[u8])], first: usize) {
         let places: Vec<_> = sections.iter().map(|(offset, data)| (*offset, data.len())).collect();
