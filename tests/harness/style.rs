@@ -227,10 +227,10 @@ impl RustTexts {
             let (before, start) = rest.split_at(at);
             rest = if start.starts_with("//") {
                 start.split_once('\n').map_or("", |(_, next)| next)
-            } else if start.starts_with('"') {
+            } else if let Some(inside) = start.strip_prefix('"') {
                 let hashes = before.len() - before.trim_end_matches('#').len();
                 let raw = before[..before.len() - hashes].ends_with('r');
-                let (text, next) = if raw { split_raw(&start[1..], hashes) } else { split_escaped(&start[1..]) };
+                let (text, next) = if raw { split_raw(inside, hashes) } else { split_escaped(inside) };
                 let text = without_placeholders(text);
                 if text.split_whitespace().count() >= 4 {
                     texts.strings.push(text);

@@ -73,7 +73,7 @@ fn builder_gpu_for_fleet_is_refused() {
     tree.refused("builders-gpu", |_, arguments| tree.call("13.0", arguments));
 }
 
-/// The build script of candle-kernels fails without CUDA_COMPUTE_CAP if nvidia-smi reports no GPU.
+/// The build script of candle-kernels fails without `CUDA_COMPUTE_CAP` if nvidia-smi reports no GPU.
 fn builder_without_gpu_is_reported() {
     let said = ["candle-0.11", "candle-0.9"].map(|graph| {
         let tree = Tree::recorded("no-gpu", graph);
