@@ -170,14 +170,14 @@ fn long_name() -> Vec<u8> {
 #[test]
 fn unreadable_members_are_not_examined() {
     let archive = zip(&[
-        ("a.dll", b"MZ"),
+        ("a.bundle", b"__CLANG_OFFLOAD_BUNDLE__"),
         ("b.so", CODE),
         ("c.gz", &gzip(CODE)),
         ("d.gz", b"\x1f\x8b and more"),
         ("e", &gzip(b"text")),
     ]);
     let found = walked(&archive).unwrap();
-    assert_eq!(found[0], "a.dll: not examined: a Windows PE file");
+    assert_eq!(found[0], "a.bundle: not examined: GPU code for AMD");
     assert_eq!(found[1..3], ["b.so", "c.gz!c"]);
     assert!(found[3].starts_with("d.gz: not examined: it cannot be unpacked: "), "{found:?}");
     assert_eq!(found.len(), 4, "{found:?}");

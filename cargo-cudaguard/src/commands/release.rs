@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::examined::{self, NotExamined};
 use crate::binary::kernels::{Coverage, KernelImage, Kernels, Role};
 use crate::host::machine::{Components, Driver, Gpu, Machine};
-use cudaguard::internal::arch::Target;
+use cudaguard::internal::arch::{Suffix, Target};
 use cudaguard::internal::coverage::compatibility::Compatibility;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
@@ -264,6 +264,11 @@ fn fulfils(found: Target, required: Target) -> bool {
     let number = required.base_arch().number;
     if !same_kind || found.base_arch().number != number {
         return false;
+    }
+    let (Target::Cubin(arch) | Target::Ptx(arch)) = required;
+    if arch.suffix != Suffix::None {
+        // A suffix allows instructions that other code of the same number does not use.
+        return found == required;
     }
     let runs = |target: Target, cc| target.compatibility_with(cc) == Compatibility::Yes;
     let ccs = tables::arch_rows().iter().map(|row| row.cc).chain([required.base_arch().cc()]);

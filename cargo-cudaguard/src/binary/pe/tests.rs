@@ -94,12 +94,13 @@ impl Written<'_> {
             directories[13] = (tables.words(&descriptors), 32);
         }
         if !self.name.is_empty() {
+            // Each export is a variable with the number of its place, outside of the directory.
+            let count = u32::try_from(self.exports.len()).unwrap();
+            let variables: Vec<u32> = (0..count).map(|number| tables.words(&[number])).collect();
             let at = tables.words(&[0; 10]);
             let name = tables.text(self.name);
             let names: Vec<u32> = self.exports.iter().map(|export| tables.text(export)).collect();
-            let (count, names) = (u32::try_from(names.len()).unwrap(), tables.words(&names));
-            // Each is a variable with the number of its place.
-            let variables: Vec<u32> = (0..count).map(|number| tables.words(&[number])).collect();
+            let names = tables.words(&names);
             let variables = tables.words(&variables);
             let ordinals: Vec<u8> = (0..count).flat_map(|number| [number.to_le_bytes()[0], 0]).collect();
             let ordinals = tables.add(&ordinals);
@@ -107,7 +108,7 @@ impl Written<'_> {
             let start = usize::try_from(at - PAGE).unwrap();
             let directory: Vec<u8> = directory.iter().flat_map(|word| word.to_le_bytes()).collect();
             tables.0[start..start + directory.len()].copy_from_slice(&directory);
-            directories[0] = (at, names + 4 * count - at);
+            directories[0] = (at, ordinals + 2 * count - at);
         }
         if let Some((numbers, description)) = self.version {
             let bytes = resource(numbers, description);
@@ -286,7 +287,7 @@ fn damaged_headers_are_rejected() {
         (image[..0x120].to_vec(), "damaged or truncated"),
         (sections, "at most 96"),
         (magic, "unknown optional header 0x209"),
-        (b"MZ".to_vec(), "is no ELF file"),
+        (b"MZ".to_vec(), "is not an ELF file"),
     ] {
         let error = read(bytes).unwrap_err();
         assert!(error.contains(why), "{error}");

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::family::generic_purl;
+use cudaguard::internal::vendor::plain_name;
+
 use crate::cli::report::CliError;
 use crate::commands::whole::{ArtifactReport, BilledRequirement, sha256_of, unmarked_name};
 
@@ -77,6 +78,13 @@ fn debian_package(file: &str) -> Option<(String, String, String)> {
     let (name, version, arch) = (parts.next()?, parts.next()?, parts.next()?);
     let purl = format!("pkg:deb/debian/{name}@{}?arch={arch}", version.replace('+', "%2B"));
     Some((name.to_owned(), version.replace("%3a", ":"), purl))
+}
+
+/// Returns the package URL for a soname without prefix and suffix: `pkg:generic/nvidia/cudart`.
+pub(super) fn generic_purl(soname: &str) -> String {
+    let plain = plain_name(soname);
+    let stem = plain.split(".so").next().unwrap_or(&plain);
+    format!("pkg:generic/nvidia/{}", stem.strip_prefix("lib").unwrap_or(stem))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::vendor::{CUDART, CUDNN, plain_name};
 
-use super::bill::BilledFile;
+use super::bill::{BilledFile, generic_purl};
 use super::{RequirementsQuery, span_of};
 
 const DRIVER: &str = "nvidia-driver";
@@ -125,13 +125,6 @@ pub(super) fn family_of(asked: &RequirementsQuery<'_>, bill: &[BilledFile]) -> R
 
 fn library_part(name: &str, purl: String) -> FamilyPart {
     FamilyPart { kind: "library", name: name.to_owned(), purl, ..FamilyPart::default() }
-}
-
-/// Returns the package URL for a soname without prefix and suffix: `pkg:generic/nvidia/cudart`.
-pub(super) fn generic_purl(soname: &str) -> String {
-    let plain = plain_name(soname);
-    let stem = plain.split(".so").next().unwrap_or(&plain);
-    format!("pkg:generic/nvidia/{}", stem.strip_prefix("lib").unwrap_or(stem))
 }
 
 /// Adds the components that are linked into the file itself, with their versions.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::{BuildAction, GpuNeed, Policy, PolicyError, VersionRequirement, release};
+use super::{BuildAction, GpuNeed, Policy, PolicyError, VersionRequirement};
 use crate::finding::Code;
 use crate::knowledge::tables;
 use crate::knowledge::vendor::CUDNN;
@@ -27,6 +27,10 @@ pub(super) fn count_lines(bytes: &[u8]) -> usize {
 /// The section of cuDNN.
 const LIBRARY: &str = CUDNN.key;
 
+/// The keys of `[release]`.
+pub(super) const RELEASE_KEYS: &[&str] =
+    &["archs", "driver-floor", "cudnn-floor", "guarded", "strict", "except", "allow-loss"];
+
 /// Every section and its keys. `allow` and `package` have free keys.
 pub(super) const SECTIONS: &[(&str, &[&str])] = &[
     ("toolkit", &["require"]),
@@ -35,7 +39,7 @@ pub(super) const SECTIONS: &[(&str, &[&str])] = &[
     ("driver", &["fleet"]),
     ("build", &["release", "dev", "unguarded"]),
     ("runtime", &["mismatch", "gpu", "library"]),
-    ("release", release::KEYS),
+    ("release", RELEASE_KEYS),
     ("allow", &[]),
 ];
 

@@ -8,14 +8,11 @@ use std::str::FromStr as _;
 
 use toml::de::DeTable;
 
-use super::parser::{PolicyEntry, PolicyReader};
+use super::parser::{PolicyEntry, PolicyReader, RELEASE_KEYS};
 use super::{LARGEST, Policy, PolicyError, check_regular_file, unreadable_error};
 use crate::knowledge::tables;
 use crate::model::arch::{self, ArchError, ArchRequest, Dialect, Target};
 use crate::model::version::{DriverRelease, Version};
-
-/// The keys of `[release]`.
-pub(super) const KEYS: &[&str] = &["archs", "driver-floor", "cudnn-floor", "guarded", "strict", "except", "allow-loss"];
 
 /// The name of the file of a Python project that may contain the same keys in `[tool.cudaguard]`.
 pub const PYPROJECT: &str = "pyproject.toml";
@@ -156,7 +153,7 @@ impl PolicyReader<'_> {
         let mut sections = DeTable::new();
         for (name, value) in table {
             // `strict` is no table, and no table of a policy has the name of one of these keys.
-            if KEYS.contains(&&**name.get_ref()) {
+            if RELEASE_KEYS.contains(&&**name.get_ref()) {
                 let full = format!("tool.cudaguard.{}", name.get_ref());
                 self.read_release_key(name.get_ref(), PolicyEntry { key: &full, value }, policy);
             } else {
