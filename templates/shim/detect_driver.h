@@ -216,6 +216,7 @@ CODE void probe_driver(struct context *cx) {
       if (get_answer(cx, 'N')) d->is.state = ABSENT;
       text = get_answer(cx, 'T');
       if (text) copy_shown(d->trouble, sizeof d->trouble, text);
+      d->is.cannot_load = text != 0;
       text = get_answer(cx, 'I');
       if (text) {
         d->is.state = FOUND;

@@ -268,7 +268,8 @@ fn gpu_facts(gpu: &HostGpu) -> GpuFacts {
         None => 0,
     };
     let facts =
-        GpuFacts { cc: gpu.cc.map_or(0, pack_cc), product, driven: 0, branch: 0, first_cuda: 0, first_release: 0 };
+        // 0 is unknown, and the samples of `requirements` begin below every GPU.
+        GpuFacts { cc: gpu.cc.map_or(0, |cc| pack_cc(cc).max(1)), product, driven: 0, branch: 0, first_cuda: 0, first_release: 0 };
     let first = |driven, floor: Floor| GpuFacts {
         driven,
         first_cuda: floor.cuda.to_int(),

@@ -113,7 +113,7 @@ fn only_listed_calls_are_made() {
     assert_eq!(stage.report()["level"], 0);
 
     let asking = [
-        all(&["start", "files |", "GPUs, if", "messages", "report", "asking a child process", "in that child"]),
+        all(&["start", "files |", "GPUs, if", "messages", "report", "creating the child of level 1", "in that child"]),
         DRIVER.to_vec(),
     ]
     .concat();

@@ -608,7 +608,7 @@ fn damaged_notes_never_refuse() {
 /// What is left out is a finding, and never a refusal that could have been told.
 fn excess_findings_are_counted() {
     for (scene, notes, status, verdict, says) in [
-        (Scene::right(), 260, 0, "unknown", "4 manifests were not judged"),
+        (Scene::right(), 260, 0, "unknown", "4 manifests were not checked"),
         (Scene::older(), 60, 78, "refused", "12 findings were dropped"),
     ] {
         NATIVE.program(&scene.program, &vec![descriptor(&built()); notes], Some(9));

@@ -202,7 +202,7 @@ fn unsealed_files_are_reported() {
         assert_eq!((sealed.written, sealed.same, sealed.left.len()), (0, 0, 1), "{sealed:?}");
         assert!(sealed.left[0].contains(why), "{sealed:?}");
     };
-    damaged(at, b'x', "cannot be read");
+    damaged(at, b'x', "an unreadable note");
     // An entry of a newer cudaguard, which this version would lose: a byte that is zero in revision 1.
     damaged(at + 27, 1, "knows more");
 }

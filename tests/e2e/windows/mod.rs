@@ -189,7 +189,7 @@ fn answers_about_pe_files() {
     for (file, status, text) in [
         (host("new.json", "x86_64-windows", "566.36"), 0, "runs"),
         (host("old.json", "x86_64-windows", "522.06"), 1, "driver 522.06 that supports CUDA 11.8"),
-        (host("linux.json", "x86_64-linux", "580.65.06"), 1, "is for x86_64-windows, and that machine is x86_64-linux"),
+        (host("linux.json", "x86_64-linux", "580.65.06"), 1, "is for x86_64-windows, but that machine is x86_64-linux"),
     ] {
         let outcome = command::call(["verify", "--host"]).arg(file).arg(&program).run().expect(status);
         assert!(format!("{}{}", outcome.stdout, outcome.stderr).contains(text), "{text}: {outcome}");
