@@ -106,9 +106,9 @@ const MESSAGES: &[MessageTemplate] = &[
 const UNKNOWN_FACTS: [&str; 6] = [
     "the driver",
     "the release of libcuda",
-    "which GPUs a program sees",
+    "the GPUs that a program sees",
     "the compute capability of a GPU",
-    "the product's name of a GPU, since cuda-compat is not for all",
+    "the product name of a GPU, because cuda-compat does not support all",
     "whether this libcuda works on that kernel module",
 ];
 
