@@ -204,7 +204,7 @@ fn unsealed_files_are_reported() {
     };
     damaged(at, b'x', "an unreadable note");
     // An entry of a newer cudaguard, which this version would lose: a byte that is zero in revision 1.
-    damaged(at + 27, 1, "knows more");
+    damaged(at + 27, 1, "written by the newer cudaguard");
 }
 
 /// Seals a file again and again in a child process, with alternating contents, until it is killed.

@@ -9,7 +9,11 @@ use cargo_cudaguard::binary::loader::DllSearch;
 use cudaguard_tests::{Call, Scratch, Test, command, tests, tools};
 
 pub(crate) fn tests() -> Vec<Test> {
-    tests![answers_about_pe_files, wine_picks_the_same_dlls]
+    tests![
+        answers_about_pe_files,
+        #[slow]
+        wine_picks_the_same_dlls
+    ]
 }
 
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
