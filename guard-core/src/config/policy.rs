@@ -115,7 +115,7 @@ pub struct Runtime {
     pub mismatch_warns: bool,
     /// `gpu`.
     pub gpu: GpuNeed,
-    /// `library = "enforce"`: a guarded library ends the process too.
+    /// `library = "enforce"`: a library with the guard ends the process too.
     pub library_enforces: bool,
 }
 

@@ -97,7 +97,7 @@ impl ArtifactReport {
         all
     }
 
-    /// What is wrong with the guarded library that a member finds within the archive.
+    /// Returns the findings about the cuDNN that a member finds within the archive.
     fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
         let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
         let beside = |part: &&ArtifactMember| folder(&part.name) == folder(name);
