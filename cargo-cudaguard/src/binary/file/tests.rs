@@ -1,3 +1,4 @@
+use memchr::memmem;
 use proptest::collection;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

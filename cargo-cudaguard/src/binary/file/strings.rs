@@ -1,0 +1,175 @@
+//! The constants of a file, and a search for texts in them.
+
+use std::cell::OnceCell;
+
+use aho_corasick::{AhoCorasick, MatchKind, packed};
+use memchr::memmem;
+
+use crate::binary::pe::{Pe, PeSection};
+use cudaguard::internal::elf::{self, Elf};
+use cudaguard::internal::vendor::{self, CodeMark, Library, Traces};
+
+const SHF_ALLOC: u64 = 2;
+const SHF_EXECINSTR: u64 = 4;
+const SHT_PROGBITS: u32 = 1;
+const PF_X: u32 = 1;
+
+/// The parts of a file that contain its constants: loaded, and neither code, kernels nor notes (notes contain names of
+/// libraries).
+pub(super) struct FileStrings<'data> {
+    parts: Vec<&'data [u8]>,
+    /// First occurrence of each of [`linkage_markers`], computed on first use.
+    traced: OnceCell<Vec<(&'static str, Option<Place>)>>,
+}
+
+/// Position in the file's parts: (index of the part, byte offset in it).
+type Place = (usize, usize);
+
+/// Returns every text by which [`super::detect_linkage`] detects a library.
+fn linkage_markers() -> Vec<&'static str> {
+    let of_one = |library: &'static Library| {
+        let Traces { functions, answers, opened_for, inside, inside_pe, .. } = &library.traces;
+        let marks = inside.iter().chain(inside_pe.iter().copied().flatten()).map(|mark| mark.text);
+        functions.iter().chain(answers).chain([opened_for]).copied().chain(marks)
+    };
+    vendor::ALL.into_iter().flat_map(of_one).collect()
+}
+
+impl<'data> FileStrings<'data> {
+    pub(super) fn new(parts: Vec<&'data [u8]>) -> Self {
+        Self { parts, traced: OnceCell::new() }
+    }
+
+    /// # Errors
+    /// If the file is neither an ELF nor a PE file.
+    pub(super) fn of_file(data: &'data [u8]) -> Result<Self, String> {
+        if Pe::is_pe(data) {
+            Pe::parse(data).map(|image| Self::from_pe(&image))
+        } else {
+            Elf::parse(data).map(|elf| Self::from_elf(&elf))
+        }
+    }
+
+    pub(super) fn from_pe(image: &Pe<'data>) -> Self {
+        const TABLES: [&str; 4] = [".pdata", ".reloc", ".rsrc", ".xdata"];
+        let is_text = |section: &PeSection<'data>| {
+            !section.is_code
+                && !section.name.starts_with(".nv")
+                && !section.name.starts_with("__nv")
+                && !TABLES.contains(&section.name)
+        };
+        let sections: Vec<_> = image.sections().filter(is_text).collect();
+        let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
+        Self::new(
+            sections.iter().zip(elf::read_before(&places)).map(|(section, known)| &section.data[known..]).collect(),
+        )
+    }
+
+    pub(super) fn from_elf(elf: &Elf<'data>) -> Self {
+        let sections: Vec<_> = elf
+            .sections()
+            .filter(|section| {
+                section.kind == SHT_PROGBITS
+                    && section.flags & SHF_ALLOC != 0
+                    && section.flags & SHF_EXECINSTR == 0
+                    && !section.name.starts_with(".nv")
+                    && !section.name.starts_with("__nv")
+                    // In a large library, half of the loaded bytes are in these sections.
+                    && !elf::TABLES.contains(&section.name)
+            })
+            .collect();
+        if !sections.is_empty() {
+            let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
+            let read_before = elf::read_before(&places);
+            let rest = |(section, known): (&elf::Section<'data>, usize)| &section.data[known..];
+            return Self::new(sections.iter().zip(read_before).map(rest).collect());
+        }
+        let mut parts = Vec::new();
+        for segment in elf.segments().filter(|segment| segment.kind == 1 && segment.flags & PF_X == 0) {
+            let mut rest = segment.data;
+            let mut at = segment.offset;
+            let mut notes: Vec<_> = elf.notes().map(|note| (note.offset, note.desc.len())).collect();
+            notes.sort_unstable();
+            for (offset, length) in notes {
+                let Some(before) = offset.checked_sub(at).and_then(|skip| usize::try_from(skip).ok()) else { continue };
+                if before.checked_add(length).is_some_and(|end| end <= rest.len()) {
+                    parts.push(&rest[..before]);
+                    rest = &rest[before + length..];
+                    at = offset + length as u64;
+                }
+            }
+            parts.push(rest);
+        }
+        Self::new(parts)
+    }
+
+    /// Returns the first occurrence of each text. One search covers all texts, because the constants of large libraries
+    /// take hundreds of megabytes.
+    pub(super) fn find_first_of_each(&self, texts: &[&str]) -> Vec<Option<Place>> {
+        let mut firsts = vec![None; texts.len()];
+        let mut from = (0, 0);
+        loop {
+            // Texts that were already found are excluded: a library may contain one of them a million times.
+            let sought: Vec<usize> = (0..texts.len()).filter(|text| firsts[*text].is_none()).collect();
+            let Some((text, place)) = self.first_of(&sought, texts, from) else { return firsts };
+            firsts[text] = Some(place);
+            from = place;
+        }
+    }
+
+    /// Returns the first occurrence of any of these texts at or after this place, and the index of the text.
+    fn first_of(&self, sought: &[usize], texts: &[&str], (part, at): Place) -> Option<(usize, Place)> {
+        let words = || sought.iter().map(|text| texts[*text]);
+        // This searcher is several times as fast as an automaton, but some processors have none.
+        let packed = packed::Searcher::new(words());
+        let automaton = || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(words()).ok();
+        // Fails only for far more texts than there are.
+        let automaton = if packed.is_none() && !sought.is_empty() { automaton() } else { None };
+        let find =
+            |data: &[u8]| packed.as_ref().map_or_else(|| automaton.as_ref()?.find(data), |packed| packed.find(data));
+        self.parts.iter().enumerate().skip(part).find_map(|(number, data)| {
+            let skipped = if number == part { at } else { 0 };
+            let found = find(&data[skipped..])?;
+            Some((sought[found.pattern().as_usize()], (number, skipped + found.start())))
+        })
+    }
+
+    /// Returns the place where the search for a text starts. `None` if the text does not occur.
+    fn find_start(&self, wanted: &[u8]) -> Option<Place> {
+        let traced = self.traced.get_or_init(|| {
+            let texts = linkage_markers();
+            let firsts = self.find_first_of_each(&texts);
+            texts.into_iter().zip(firsts).collect()
+        });
+        // A text cannot occur earlier than any of its prefixes.
+        let mut begins_with = traced.iter().filter(|(text, _)| wanted.starts_with(text.as_bytes()));
+        begins_with.try_fold((0, 0), |from, (_, first)| first.map(|first| from.max(first)))
+    }
+
+    /// Returns the bytes that follow each occurrence of a text.
+    pub(super) fn occurrences<'text>(&'text self, wanted: &'text [u8]) -> impl Iterator<Item = &'data [u8]> + 'text {
+        let finder = memmem::Finder::new(wanted);
+        let parts = self.find_start(wanted).into_iter().flat_map(|(part, at)| {
+            let first = self.parts.get(part).map(|data| &data[at..]);
+            first.into_iter().chain(self.parts.iter().skip(part + 1).copied())
+        });
+        parts.flat_map(move |part| {
+            let (finder, mut rest): (_, &'data [u8]) = (finder.clone(), part);
+            std::iter::from_fn(move || {
+                let at = finder.find(rest)?;
+                rest = &rest[at + wanted.len()..];
+                Some(rest)
+            })
+        })
+    }
+
+    /// Returns true if the file contains this mark of a library's code.
+    pub(super) fn contains_mark(&self, mark: &CodeMark) -> bool {
+        let is_match = |behind: &[u8]| mark.version.is_none() || behind.first().is_some_and(u8::is_ascii_digit);
+        self.occurrences(mark.text.as_bytes()).any(is_match)
+    }
+
+    pub(super) fn contains_bytes(&self, wanted: &[u8]) -> bool {
+        self.occurrences(wanted).next().is_some()
+    }
+}
