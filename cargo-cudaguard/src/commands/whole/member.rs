@@ -1,0 +1,237 @@
+//! A member of an archive or directory: its GPU code, its requirements and the NVIDIA libraries in it.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::packages;
+use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::kernels::Kernels;
+use crate::binary::mapped_file::Contents;
+use crate::commands::inspect::{self, is_cuda};
+use crate::host::judge::answer;
+use crate::host::machine::Components;
+use crate::linked::evidence::Evidence;
+use cudaguard::internal::finding::{Code, MessageTemplate, Values};
+use cudaguard::internal::json::{Value, array, object};
+use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::vendor::{self, CUDART, Library, major_of, plain_name};
+use cudaguard::internal::version::CudaVersion;
+
+/// A member and its needed libraries. If it has a `DT_RPATH` and no `DT_RUNPATH`, the dynamic linker also uses it for
+/// the dependencies of its libraries.
+pub(super) struct MemberLoader {
+    pub(super) name: String,
+    pub(super) rpath: Option<String>,
+    pub(super) needed: Vec<String>,
+}
+
+impl MemberLoader {
+    fn from_binary(name: &str, binary: &Binary) -> Self {
+        let rpath = binary.rpath.clone().filter(|_| binary.runpath.is_none());
+        Self { name: name.to_owned(), rpath, needed: binary.needed.clone() }
+    }
+}
+
+/// A member that matters.
+pub(crate) struct ArtifactMember {
+    pub(crate) name: String,
+    pub(crate) binary: Binary,
+    pub(crate) kernels: Kernels,
+    pub(crate) components: Components,
+    /// The libraries of NVIDIA's that stand in it, linked in or themselves, with the version where that can be told.
+    pub(crate) holds: Vec<(&'static Library, Option<String>)>,
+    /// The SHA-256 of the file, if it was requested.
+    pub(crate) sha256: Option<String>,
+}
+
+impl ArtifactMember {
+    /// What matters of a member, and what it does for those that it loads.
+    pub(super) fn from_file(
+        name: &str,
+        mut file: File,
+        digests: bool,
+    ) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
+        let sha256 = if digests { Some(sha256_of(&mut file).map_err(|error| error.to_string())?) } else { None };
+        let contents = Contents::from_file(file, Path::new(name));
+        let (part, loader, reasons) =
+            Self::from_contents(name, Arc::new(contents.map_err(|error| without_name(name, &error))?))?;
+        Ok((part.map(|part| Self { sha256, ..part }), loader, reasons))
+    }
+
+    pub(super) fn from_contents(
+        name: &str,
+        contents: Arc<Contents>,
+    ) -> Result<(Option<Self>, MemberLoader, Vec<String>), String> {
+        let path = Path::new(name);
+        let plain = |error: String| without_name(name, &error);
+        let mut binary = Binary::with_kernels(path, contents).map_err(plain)?;
+        let kernels = binary.kernels().map_err(plain)?.clone();
+        let evidence = Evidence::from_binary(&binary, &kernels);
+        let not_examined = binary.not_examined.clone();
+        let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
+        let (own, loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
+        let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
+        let matters = !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
+        if !matters && !is_cuda(&&*plain_name(own)) {
+            return Ok((None, loader, not_examined));
+        }
+        let mut components = Components::with_evidence(path, &binary, &evidence);
+        name.clone_into(&mut components.file);
+        components.findings.retain(|finding| finding.code != Code::NoManifest);
+        if let Some(why) = &binary.damage {
+            let values = Values::default().with("file", name).with("why", why);
+            components.findings.push(MessageTemplate::KernelsCannotTell.to_finding(&values));
+        }
+        for manifest in &mut components.manifests {
+            // A component without a manifest is named after its file.
+            if manifest.target.is_empty() && manifest.component.name == own {
+                name.clone_into(&mut manifest.component.name);
+            }
+        }
+        let holds =
+            vendor::ALL.into_iter().filter_map(|library| held_library(library, name, &binary, &evidence)).collect();
+        binary.close();
+        Ok((
+            Some(Self { name: name.to_owned(), binary, kernels, components, holds, sha256: None }),
+            loader,
+            not_examined,
+        ))
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let mut value = object([("name", Value::from(self.name.as_str()))]);
+        value.insert_some("kind", Some(self.binary.kind.to_string()));
+        value.insert_some("machine", inspect::processor_name(&self.binary));
+        let manifests = self.binary.manifests().filter_map(Result::ok).map(|note| note.manifest.to_json());
+        value.insert_some("guarded", Some(self.is_guarded()));
+        value.insert_some("components", Some(array(manifests)));
+        value.insert_some("kernels", Some(self.kernels.to_json()));
+        value.insert_some("needed", Some(array(self.binary.needed.iter().map(String::as_str))));
+        let delayed = self.binary.delay_loaded.iter().map(String::as_str);
+        value.insert_some("delay_loaded", (!self.binary.delay_loaded.is_empty()).then(|| array(delayed)));
+        let listed = self.holds.iter().map(|(library, version)| {
+            let version = version.as_deref().unwrap_or_default();
+            (library.key, version.into())
+        });
+        value.insert_some("holds", (!self.holds.is_empty()).then(|| object(listed)));
+        value
+    }
+
+    /// Returns true if it contains a readable manifest.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.binary.manifests().any(|note| note.is_ok())
+    }
+
+    /// Returns true for a library that NVIDIA publishes, which no project compiles.
+    pub(crate) fn is_of_vendor(&self) -> bool {
+        self.kernels.is_published() || !self.kernels.has_kernels() && self.is_nvidias()
+    }
+
+    /// Which CUDA a driver must support for it, where that does not depend on the GPU.
+    pub(super) fn least_driver(&self) -> Option<CudaVersion> {
+        self.components.manifests.iter().filter_map(answer::least_driver).map(|(cuda, _)| cuda).max()
+    }
+
+    /// Whether it is a library of NVIDIA's, by its name.
+    pub(crate) fn is_nvidias(&self) -> bool {
+        is_cuda(&&*plain_name(file_name(&self.name)))
+    }
+
+    /// Describes the member briefly.
+    pub(super) fn describe(&self) -> String {
+        let mut reported = Vec::new();
+        if !self.kernels.entries().is_empty() {
+            let targets: Vec<String> = self.kernels.built_targets().iter().map(ToString::to_string).collect();
+            reported.push(if targets.is_empty() { "GPU code without kernels".to_owned() } else { targets.join(" ") });
+        }
+        for (library, version) in &self.holds {
+            let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            reported.push(format!("{}{version} inside", library.name));
+        }
+        let needed: Vec<&str> = self.binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
+        if !needed.is_empty() {
+            reported.push(format!("needs {}", needed.join(" ")));
+        }
+        if packages::bundled_driver_finding(&self.name, file_name(&self.name)).is_some() {
+            reported.push("part of the driver".to_owned());
+        }
+        if self.is_guarded() {
+            reported.push("guarded".to_owned());
+        } else if !self.components.manifests.is_empty() && !self.is_of_vendor() {
+            reported.push("not guarded".to_owned());
+        }
+        if reported.is_empty() { self.binary.kind.to_string() } else { reported.join("; ") }
+    }
+}
+
+/// Returns the name of a library without the mark that packers put into it: `libnvjpeg.8dd2b5e6.so.12` is `libnvjpeg.so.12`.
+pub(crate) fn unmarked_name(file: &str) -> String {
+    let plain = plain_name(file);
+    let Some((stem, rest)) = plain.split_once(".so") else { return plain.into_owned() };
+    let is_mark = |mark: &&str| mark.len() == 8 && mark.bytes().all(|b| b.is_ascii_hexdigit());
+    match stem.rsplit_once('.').filter(|(_, mark)| is_mark(mark)) {
+        Some((stem, _)) => format!("{stem}.so{rest}"),
+        None => plain.into_owned(),
+    }
+}
+
+/// Returns the SHA-256 of a whole file in hexadecimal, and rewinds it.
+pub(crate) fn sha256_of(file: &mut File) -> std::io::Result<String> {
+    let mut digest = Sha256::new();
+    let mut piece = vec![0; 1 << 18];
+    file.rewind()?;
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            length => digest.update(&piece[..length]),
+        }
+    }
+    file.rewind()?;
+    Ok(digest.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
+}
+
+/// An error without the name of the file that it begins with.
+fn without_name(name: &str, error: &str) -> String {
+    error.strip_prefix(&format!("{name}: ")).unwrap_or(error).to_owned()
+}
+
+pub(super) fn file_name(name: &str) -> &str {
+    name.rsplit(['/', '!']).next().unwrap_or(name)
+}
+
+/// Returns the library, with its version, if this file is that NVIDIA library or has it linked in.
+fn held_library(
+    library: &'static Library,
+    name: &str,
+    binary: &Binary,
+    evidence: &Evidence,
+) -> Option<(&'static Library, Option<String>)> {
+    let own = file_name(name);
+    let of_code = || evidence.cudart.first().filter(|_| library.key == CUDART.key).map(ToString::to_string);
+    let of_text = || binary.version_inside(library).map(|version| version.to_string());
+    let of_resource = || {
+        let version = crate::binary::pe::version_in_resource(library, binary.version_resource.as_ref()?)?;
+        Some(version.to_string())
+    };
+    if let Some(part) = library.parts.iter().find(|part| part.file == plain_name(own) && !part.symbol.is_empty()) {
+        return Some((library, Some(binary.exported_version(part.symbol)?.to_string())));
+    }
+    if library.is_named(own) {
+        if let Some(version) = of_resource() {
+            return Some((library, Some(version)));
+        }
+        let of_name = library.version_in_name(own).map(|version| version.to_string());
+        // If none of its parts has a version, the text of the file itself counts: older major versions consist of one
+        // library.
+        let by_itself =
+            library.own_text || major_of(own).is_some_and(|major| library.parts_of_major(major).next().is_none());
+        let version = of_name.or_else(|| Some(of_text()?).filter(|_| by_itself)).or_else(of_code);
+        return Some((library, version));
+    }
+    let linked_in = binary.linkage(library) == Linkage::Static && binary.kind != BinaryKind::GpuCode;
+    linked_in.then(|| (library, of_text().or_else(of_code)))
+}
