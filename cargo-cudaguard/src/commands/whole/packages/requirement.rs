@@ -1,0 +1,211 @@
+//! Requirements of NVIDIA packages, as a package or an image writes them: the libraries and the range of releases.
+
+use super::PackageKind;
+use cudaguard::internal::vendor::{CUDNN, major_of};
+use cudaguard::internal::version::Version;
+
+/// A requirement: a range of releases of an NVIDIA package.
+pub(super) struct Promise<'a> {
+    pub(super) text: &'a str,
+    /// The libraries of the package, without `lib` and without the part from `.so` on.
+    pub(super) stems: &'static [&'static str],
+    /// The oldest allowed release.
+    pub(super) least: Option<Version>,
+    /// The first release above the allowed range.
+    pub(super) below: Option<Version>,
+}
+
+/// NVIDIA packages that contain libraries, with the libraries: the pip packages without `nvidia-` and the CUDA major
+/// version, and the conda packages.
+const BRING: &[(&str, &[&str])] = &[
+    ("cublas", &["cublas", "cublasLt"]),
+    ("cuda-cudart", &["cudart"]),
+    ("cuda-cudart-linux-64", &["cudart"]),
+    ("cuda-cupti", &["cupti"]),
+    ("cuda-nvrtc", &["nvrtc"]),
+    ("cuda-runtime", &["cudart"]),
+    // Each of these packages selects the CUDA version of all other conda packages.
+    ("cuda-libraries", &["cudart"]),
+    ("cuda-toolkit", &["cudart"]),
+    ("cuda-version", &["cudart"]),
+    ("cudatoolkit", &["cudart"]),
+    ("pytorch-cuda", &["cudart"]),
+    (CUDNN.key, &[CUDNN.key]),
+    ("cufft", &["cufft"]),
+    ("cufile", &["cufile"]),
+    ("curand", &["curand"]),
+    ("cusolver", &["cusolver"]),
+    ("cusparse", &["cusparse"]),
+    ("cusparselt", &["cusparseLt"]),
+    ("nccl", &["nccl"]),
+    ("npp", &["nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu", "nppitc", "npps"]),
+    ("nvjitlink", &["nvJitLink"]),
+    ("nvjpeg", &["nvjpeg"]),
+    ("nvshmem", &["nvshmem_host"]),
+    ("nvtx", &["nvToolsExt"]),
+];
+/// Packages whose release is unrelated to the sonames of their libraries: cuFile 1.13 is `libcufile.so.0`, NVTX 12.8
+/// `libnvToolsExt.so.1`.
+const NUMBERED_OTHERWISE: [&str; 2] = ["cufile", "nvtx"];
+/// The pip package of an entire toolkit, whose extras select its parts: `cuda-toolkit[cublas,cudart]==13.2.2`.
+const TOOLKIT: &str = "cuda-toolkit";
+
+/// Returns the variable of an image with the version of its cuDNN.
+pub(super) fn guarded_version() -> String {
+    format!("NV_{}_VERSION=", CUDNN.key.to_uppercase())
+}
+
+/// Returns the name at the beginning of a requirement.
+pub(super) fn name_of(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// Returns true if a pip requirement is for an NVIDIA package.
+pub(super) fn is_nvidias(text: &str) -> bool {
+    let name = name_of(text);
+    name.starts_with("nvidia") || normalize_name(name) == TOOLKIT
+}
+
+/// Normalizes a name as PEP 503 does: `nvidia_cublas_cu12` equals the same name with hyphens.
+pub(super) fn normalize_name(name: &str) -> String {
+    name.to_lowercase().replace(['_', '.'], "-")
+}
+
+/// Returns the libraries that a package contains, with its name without the CUDA suffix.
+pub(super) fn bundled_libraries(kind: PackageKind, name: &str) -> Option<(&'static str, &'static [&'static str])> {
+    let name = normalize_name(name);
+    let name = match kind {
+        PackageKind::Wheel => name.strip_prefix("nvidia-")?,
+        _ => name.strip_prefix("lib").unwrap_or(&name),
+    };
+    let name = name
+        .rsplit_once("-cu")
+        .filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(name, |(name, _)| name);
+    // The conda package of NVTX is named `cuda-nvtx`.
+    let name = name.strip_prefix("cuda-").filter(|name| NUMBERED_OTHERWISE.contains(name)).unwrap_or(name);
+    BRING.iter().find(|(known, _)| *known == name).copied()
+}
+
+impl<'a> Promise<'a> {
+    /// Parses a requirement. Each extra of an entire toolkit gives a result. Its release is that of the CUDA runtime
+    /// and does not determine the releases of the other libraries.
+    pub(super) fn all_of(kind: PackageKind, text: &'a str) -> Vec<Self> {
+        let name = name_of(text);
+        if kind != PackageKind::Wheel || normalize_name(name) != TOOLKIT {
+            return Self::parse(kind, text).into_iter().collect();
+        }
+        let (least, below) = version_range(kind, &text[name.len()..]);
+        let extras = text[name.len()..].split(['[', ']']).nth(1).unwrap_or_default();
+        let of_extra = |extra: &str| {
+            let is = |known: &str| known == extra || known.strip_prefix("cuda-") == Some(extra);
+            let (_, stems) = BRING.iter().find(|(known, _)| is(known))?;
+            let (least, below) = if *stems == ["cudart"] { (least, below) } else { (None, None) };
+            Some(Self { text, stems, least, below })
+        };
+        extras.split(',').filter_map(|extra| of_extra(extra.trim())).collect()
+    }
+
+    fn parse(kind: PackageKind, text: &'a str) -> Option<Self> {
+        if let Some(version) = text.strip_prefix(&guarded_version()) {
+            let version = leading_version(version)?;
+            return Some(Self {
+                text,
+                stems: bundled_libraries(PackageKind::Conda, CUDNN.key)?.1,
+                least: Some(version),
+                below: None,
+            });
+        }
+        // The other variables of an image concern CUDA as a whole.
+        if kind == PackageKind::Image {
+            return None;
+        }
+        let name = name_of(text);
+        let (package, stems) = bundled_libraries(kind, name)?;
+        if NUMBERED_OTHERWISE.contains(&package) {
+            return Some(Self { text, stems, least: None, below: None });
+        }
+        let (least, below) = version_range(kind, &text[name.len()..]);
+        Some(Self { text, stems, least, below })
+    }
+
+    pub(super) fn provides(&self, soname: &str) -> bool {
+        let stem = soname.strip_prefix("lib").and_then(|rest| rest.split_once(".so"));
+        stem.is_some_and(|(stem, _)| self.stems.contains(&stem))
+    }
+
+    /// Returns true if the range allows a release whose library has this soname.
+    pub(super) fn lets_in(&self, soname: &str) -> bool {
+        major_of(soname).is_none_or(|major| {
+            self.least.is_none_or(|least| least.major <= major)
+                && self.below.is_none_or(|below| Version::new(major, 0, 0) < below)
+        })
+    }
+
+    /// Returns true if the oldest allowed release has this soname.
+    pub(super) fn is_first(&self, soname: &str) -> bool {
+        self.provides(soname) && self.least.is_some_and(|least| major_of(soname) == Some(least.major))
+    }
+}
+
+/// Parses the text after a name: the oldest allowed release, and the first release above the range.
+fn version_range(kind: PackageKind, rest: &str) -> Range {
+    // Extras are in brackets, and a marker follows `;`. In conda, the build string follows a second blank.
+    let rest = rest.split(';').next().unwrap_or_default();
+    let rest = rest.find(']').map_or(rest, |at| &rest[at + 1..]).trim();
+    let rest = rest.trim_start_matches('(').trim_end_matches(')').trim();
+    let rest = if kind == PackageKind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest };
+    // Alternatives, which conda supports, are merged into one range that includes the releases between them.
+    let all = rest.split('|').map(|one| range_of_clauses(kind, one));
+    let wider = |(least, below): Range, (other, other_below): Range| {
+        (least.min(other), below.zip(other_below).map(|(a, b)| a.max(b)))
+    };
+    all.reduce(wider).unwrap_or_default()
+}
+
+/// The oldest allowed release and the first one above the range; `None` means unbounded.
+type Range = (Option<Version>, Option<Version>);
+
+fn range_of_clauses(kind: PackageKind, all: &str) -> Range {
+    let (mut least, mut below) = (None, None);
+    for clause in all.split(',').map(str::trim).filter(|clause| !clause.is_empty()) {
+        let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
+        let (sign, version) = (clause[..at].trim(), clause[at..].trim());
+        let Some(first) = leading_version(version) else { continue };
+        let count = version.split(['.', '-', '+']).take_while(|one| one.parse::<u32>().is_ok()).count();
+        // `12.4.*`, and in conda `12.4` and `=12.4`, match all versions with this prefix.
+        let begins = version.contains('*') || kind == PackageKind::Conda && matches!(sign, "" | "=");
+        match sign {
+            ">=" => least = least.max(Some(first)),
+            "<" => {
+                // `<11.0.0.21` still allows releases of 11.0.0.
+                let more = version.split('.').nth(3).is_some_and(|fourth| fourth.parse() != Ok(0));
+                let end = if more { next_version(first, 3) } else { first };
+                below = Some(below.map_or(end, |known: Version| known.min(end)));
+            }
+            "~=" => (least, below) = (Some(first), Some(next_version(first, count.saturating_sub(1)))),
+            "" | "=" | "==" | "===" => {
+                (least, below) = (Some(first), Some(next_version(first, if begins { count } else { count.min(3) })));
+            }
+            _ => {}
+        }
+    }
+    (least, below)
+}
+
+/// Parses up to three numbers at the beginning of a version.
+fn leading_version(text: &str) -> Option<Version> {
+    let mut all = text.split(['.', '-', '+']).map_while(|one| one.parse().ok());
+    Some(Version::new(all.next()?, all.next().unwrap_or(0), all.next().unwrap_or(0)))
+}
+
+/// Returns the first version above all versions that share the first `count` numbers with this one.
+fn next_version(version: Version, count: usize) -> Version {
+    let Version { major, minor, patch } = version;
+    match count {
+        0 | 1 => Version::new(major.saturating_add(1), 0, 0),
+        2 => Version::new(major, minor.saturating_add(1), 0),
+        _ => Version::new(major, minor, patch.saturating_add(1)),
+    }
+}
