@@ -109,7 +109,7 @@ fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
         .success();
     assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
     assert_eq!(
-        said(&outcome, &format!("not guarded: plugin: there is no CUDA for {target}, {reason}")),
+        said(&outcome, &format!("not guarded: plugin: CUDA does not exist for {target}, {reason}")),
         1,
         "{outcome}"
     );
