@@ -1,4 +1,4 @@
-//! The child that asks ends with the process that waits for it.
+//! Checks that the child process, which loads cuDNN, ends with its parent.
 
 use std::fs;
 use std::io::Read as _;
@@ -20,8 +20,8 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// The shim, whose child waits a second before it asks to end with its parent. Without an architecture all its calls of the system
-/// go through the C library's function.
+/// The shim, with a child that waits for a second before it requests to be killed with its parent. Without the macro of an
+/// architecture, all system calls of the shim use the function of the C library.
 const SLOWLY: &str = r"
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
@@ -56,7 +56,7 @@ static long slowly(long number, long a, long b, long c, long d, long e, long f) 
 #include <shim.c>
 ";
 
-/// Who is gone before that leaves nobody behind.
+/// Checks that a child ends if its parent was killed before the child requested the signal.
 fn killed_parent_leaves_no_child() {
     let manifest = manifest("demo", version("9.15.1"), Linkage::Dlopened);
     let scene = Scene::new(&manifest, "", Says::Nothing);
@@ -77,7 +77,7 @@ fn killed_parent_leaves_no_child() {
     let _ = call.arg("-ldl").run().success();
     let bytes = fs::read(&program).expect("it was made");
     Arch::patched(&program, bytes, &[descriptor(&manifest)]);
-    // The child lets go of what is 0, 1 and 2, and of nothing else.
+    // The child closes descriptors 0, 1 and 2 only, so descriptor 9 keeps the pipe open while the child runs.
     let mut start = Command::new("sh");
     start.args(["-c", "exec ./slow 9>&1"]).current_dir(scene.scratch.path()).env("LD_LIBRARY_PATH", scene.lib());
     let mut parent = start.stdout(Stdio::piped()).spawn().expect("it starts");

@@ -1,5 +1,5 @@
-//! The same table by every door: what `verify` and `exec` say of a program before it starts, what the started program
-//! reports and prints, and what `cudaguard_check()` (C) and `cudaguard::check()` (Rust) answer in it.
+//! Checks that all front ends agree on one table of cases: `verify` and `exec` before the start, the report and the output of the
+//! started program, and the results of `cudaguard_check()` (C) and `cudaguard::check()` (Rust) in it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// What is held equal of a finding.
+/// The parts of a finding that must be equal in all front ends.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
 pub(super) struct Told {
     pub(super) code: String,
@@ -61,7 +61,7 @@ impl Told {
     }
 }
 
-/// A guarded program in Rust that says what `cudaguard::check()` answers.
+/// A guarded program in Rust that prints the result of `cudaguard::check()`.
 fn rust_program() -> Vec<u8> {
     const MAIN: &str = r#"fn main() {
     let report = cudaguard::check();
@@ -78,7 +78,7 @@ fn rust_program() -> Vec<u8> {
             path
         };
         let check = places::workspace().join("guard-core/src/check.rs");
-        // The door alone, as rustc sees it in the crate `cudaguard`.
+        // Only the module of the API, with the paths that it has in the crate `cudaguard`.
         let library = format!("#[path = \"{}\"]\nmod check;\npub use check::*;\n", check.display());
         let library = write("cudaguard.rs", library);
         let rustc = || Call::new("rustc").args(["--edition", "2024"]).dir(work);
@@ -96,9 +96,9 @@ fn rust_program() -> Vec<u8> {
     })
 }
 
-/// Whether all these refusals stand in what was printed, in their order.
+/// Checks that the text contains all these refusals, in this order.
 pub(super) fn are_printed(refusals: &[&Told], text: &str) -> bool {
-    // Facts stand on lines of their own, indented; those of the first alone.
+    // Facts are on indented lines. Only the first refusal is printed with its facts.
     let printed = |(at, told): (usize, &&Told)| match told.says.split_once('\n') {
         Some((sentence, _)) if at > 0 => sentence.to_owned(),
         _ => told.says.replace('\n', "\n  "),
@@ -113,14 +113,14 @@ pub(super) fn sorted(told: &[Told]) -> Vec<Told> {
     told
 }
 
-/// A program in its world, and what every door must say of it.
+/// A program in its fake host, and the findings that each front end must report about it.
 struct Rehearsal<'a> {
     name: &'a str,
     scene: Scene,
     variables: Vec<(&'static str, &'static str)>,
-    /// Its note, where a program in Rust can stand in for it.
+    /// The note of the program, if a Rust program with this note can replace it.
     rust: Option<Vec<u8>>,
-    /// Whether its start refuses, where it would by the verdict.
+    /// Set if the start refuses when the verdict does.
     refuses: bool,
     expected: Vec<Finding>,
 }
@@ -129,12 +129,12 @@ impl Rehearsal<'_> {
     fn call(&self, program: &Path, arguments: &[&str]) -> Call {
         let call = in_world(self.scene.scratch.path()).arg(program).args(arguments);
         let call = call.env("LD_LIBRARY_PATH", self.scene.scratch.join("lib"));
-        // The command writes the home as `~`, and this clone may lie in it.
+        // The command abbreviates the home directory as `~`, and this clone may be in it.
         let call = call.env("CUDAGUARD_REPORT", self.scene.report_path()).env("HOME", "/nowhere");
         self.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
     }
 
-    /// What differs, by door.
+    /// Returns the differences, with the front end of each.
     fn differences(&self) -> String {
         let mut differences = String::new();
         let verdict = Verdict::from_findings(&self.expected);
@@ -164,7 +164,7 @@ impl Rehearsal<'_> {
             differ("verify", &(&answer["verdict"], heard));
         }
 
-        // It says more: what is wrong with the machine for anybody.
+        // `doctor` reports more: problems of the machine that do not depend on the program.
         let outcome = self.call(command::path(), &["doctor", "--json", &program]).run();
         let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
         let heard = Told::list(&answer["findings"]);
@@ -177,7 +177,8 @@ impl Rehearsal<'_> {
             differ("exec", &(outcome.status(), outcome.stderr));
         }
 
-        // In the program, which a warning lets start: C, and Rust where one note is all.
+        // Calls the API in the program, which starts because of `CUDAGUARD=warn`: in C, and in Rust if the program has a single
+        // note.
         let number = match verdict {
             Verdict::Runs => 0,
             Verdict::Refused => 1,
@@ -202,7 +203,7 @@ impl Rehearsal<'_> {
     }
 }
 
-/// The machine as facts, with the files that stand in this scene.
+/// Returns the machine as facts, with the paths of the files in this scene.
 fn host_of(machine: &Machine, scene: &Scene) -> Host {
     let mut host = machine.host();
     if let DriverState::Found(driver) = &mut host.driver {
@@ -218,15 +219,15 @@ fn host_of(machine: &Machine, scene: &Scene) -> Host {
     host
 }
 
-/// The machines of the other table, but those whose driver does not answer: `verify` and `exec` then say so of the machine,
-/// where the judge has no finding to tell.
+/// The machines of the other table, without those whose driver does not respond: for these, `verify` and `exec` report a failure of
+/// the machine, for which the judge has no finding.
 fn front_ends_agree() {
     need_worlds();
     let mut cases: Vec<Case> = written().into_iter().filter(|case| !case.machine.is_silent()).collect();
     let differences: String = cases
         .iter_mut()
         .map(|case| {
-            // What the file's own code asks is not looked for where a note is sealed.
+            // For a sealed note, the requirements of the code in the file are not read again.
             case.manifests.iter_mut().for_each(|manifest| manifest.sealed = true);
             let scene = Scene::of(&NATIVE, &case.manifests, &case.machine);
             let host = host_of(&case.machine, &scene);
@@ -245,7 +246,7 @@ fn front_ends_agree() {
     assert!(differences.is_empty(), "of {} cases:\n{differences}", cases.len());
 }
 
-/// Words of the start that no row of the table comes to, and the test that shows them.
+/// Messages of the start that no row of the table produces, with the test that covers them.
 const SHOWN_ELSEWHERE: [(&str, &[&str]); 6] = [
     (
         "judges_agree",
@@ -266,7 +267,7 @@ const SHOWN_ELSEWHERE: [(&str, &[&str]); 6] = [
     ("optional_symbols_may_be_missing", &["LibraryLacksSymbolEmptySlot", "LibraryLacksSymbolByTheLoader"]),
 ];
 
-/// Whether a sentence is one of these words: it has all that stands in them outside of placeholders and brackets.
+/// Checks that a sentence was made from this template: it contains all text of the template outside of placeholders and brackets.
 fn is_said_by(words: &str, sentence: &str) -> bool {
     let (mut pieces, mut depth) = (vec![String::new()], 0);
     for letter in words.chars() {
@@ -284,7 +285,7 @@ fn is_said_by(words: &str, sentence: &str) -> bool {
     pieces.iter().all(|piece| rest.find(piece.as_str()).map(|at| rest = &rest[at + piece.len()..]).is_some())
 }
 
-/// Every sentence that a start can say is a row of the table that drives every door.
+/// Checks that each message of a start is produced by a row of the table that all front ends share.
 fn start_findings_are_rows() {
     let judged = |case: &Case| {
         let host = case.machine.host();
@@ -312,11 +313,11 @@ fn start_findings_are_rows() {
     }
 }
 
-/// What is done to a note.
+/// A modification of a note.
 type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
 
-/// Notes that one door once took for another thing than the next: of a later cudaguard, damaged, and with rows that only a
-/// later one knows.
+/// Covers notes that front ends once read in different ways: notes of a later cudaguard, damaged notes, and notes with rows of
+/// unknown kinds.
 fn notes_of_other_writers_are_read() {
     need_worlds();
     let mut manifest = plain();
@@ -359,7 +360,7 @@ fn notes_of_other_writers_are_read() {
     assert!(differences.is_empty(), "{differences}");
 }
 
-/// `gpu = "optional"`: neither the start nor `exec` refuses for the GPU; the verdict stays what it is.
+/// `gpu = "optional"`: neither the start nor `exec` refuses because of the GPU, and the verdict does not change.
 fn programs_with_optional_gpu_start() {
     need_worlds();
     let mut differences = String::new();
@@ -384,7 +385,7 @@ fn programs_with_optional_gpu_start() {
     assert!(differences.is_empty(), "{differences}");
 }
 
-/// A library beside the program goes with it to the machine that flags describe, and its note with it.
+/// A library next to the program, and its note, also count for a machine that options or a fleet file describe.
 fn sibling_library_is_checked_for_hosts() {
     let scratch = Scratch::new("guarded-library");
     let sealed = |manifest: Manifest| Manifest { sealed: true, ..manifest };
@@ -405,7 +406,8 @@ fn sibling_library_is_checked_for_hosts() {
     }
 }
 
-/// More components than the guard keeps: none is dropped without a word, and a refusal among them stands.
+/// A program with more components than the guard can record: CG508 reports the omitted ones, and a refusal among the rest still
+/// refuses.
 fn omitted_findings_are_counted() {
     need_worlds();
     let machine = r535(&[T4]);

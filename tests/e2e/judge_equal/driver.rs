@@ -1,6 +1,6 @@
-//! Driver and GPU: rows × a machine → verdict and codes, by the judge and by started programs. Each machine is a mount
-//! namespace with its own `/proc/driver`, `/dev` and `/sys/bus/pci`, and a libcuda that says what it is told: the program
-//! and its guard are those that users get.
+//! Driver and GPU: checks verdict and codes for requirements on a machine, by the judge and by started programs. Each machine is a
+//! mount namespace with its own `/proc/driver`, `/dev` and `/sys/bus/pci`, and with a fake libcuda whose results are configured.
+//! The program and its guard are the ones that users build.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -64,7 +64,7 @@ enum Manner {
     Talks,
 }
 
-/// A libcuda.
+/// A fake libcuda.
 #[derive(Clone, Debug)]
 struct Lib {
     release: &'static str,
@@ -75,20 +75,20 @@ struct Lib {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
-    /// `None`: `/proc/driver/nvidia` is not to be seen.
+    /// Release of the kernel module; `None` if `/proc/driver/nvidia` is not visible.
     kernel: Option<&'static str>,
     lib: Option<Lib>,
     gpus: Vec<(u8, u8, &'static str)>,
     /// Set if `/dev/nvidia<minor>` exists.
     nodes: bool,
     pub(crate) variables: Vec<(&'static str, &'static str)>,
-    /// Whether the library that compiles PTX is there.
+    /// Set if the library that compiles PTX is installed.
     compiler: bool,
-    /// A cuDNN, by its file's name.
+    /// The version in the file name of a cuDNN.
     cudnn: Option<&'static str>,
-    /// The release of the cudart that it has inside, told by the code of its part.
+    /// The CUDA release of the cudart inside cuDNN, as the code of its sub-library returns it.
     made_with: Option<u32>,
-    /// A shared libcudart 12 that the program is linked to, by its file's name; "12" as pip's packages have it.
+    /// The version in the file name of the shared libcudart 12 that the program is linked to. "12" is the name in pip's packages.
     pub(crate) cudart: Option<&'static str>,
 }
 
@@ -115,7 +115,7 @@ fn r580(gpus: &[(u8, u8, &'static str)]) -> Machine {
     machine("580.95.05", 13000, gpus)
 }
 
-/// No trace of NVIDIA.
+/// Returns a machine without any NVIDIA software or GPU.
 fn bare() -> Machine {
     Machine {
         kernel: None,
@@ -136,7 +136,7 @@ impl Machine {
         self
     }
 
-    /// Another release than the kernel module's.
+    /// Changes the release of libcuda, so that it differs from that of the kernel module.
     pub(crate) fn with_other_libcuda(self) -> Self {
         self.lib(|lib| lib.release = "550.163.01").init(803)
     }
@@ -183,7 +183,7 @@ impl Machine {
         self.variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| *value)
     }
 
-    /// Makes it under this folder.
+    /// Writes the files of the machine to this directory.
     fn build(&self, arch: &Arch, root: &Path) {
         let write = |path: &str, text: &str| {
             let path = root.join(path);
@@ -254,17 +254,17 @@ impl Machine {
         }
     }
 
-    /// Whether its driver answers nobody.
+    /// Returns true if the driver does not respond, because it crashes or hangs.
     pub(crate) fn is_silent(&self) -> bool {
         self.lib.as_ref().is_some_and(|lib| matches!(lib.manner, Manner::Hangs | Manner::Crashes))
     }
 
-    /// The same machine as facts.
+    /// Returns the facts of the machine.
     pub(crate) fn host(&self) -> Host {
         let jit = Jit {
             forced: self.value("CUDA_FORCE_PTX_JIT") == Some("1"),
             disabled: self.value("CUDA_DISABLE_PTX_JIT") == Some("1"),
-            // A libcuda whose name says no release is of a machine where it alone knows where its parts are.
+            // A libcuda with no release in its name belongs to a machine whose other driver files cannot be located from outside.
             compiler: self.lib.as_ref().filter(|lib| lib.release != "1.1").map(|_| self.compiler),
         };
         let cudnn = self.cudnn.map_or(CudnnState::Absent, |found| CudnnState::Found {
@@ -291,14 +291,14 @@ impl Machine {
         };
         let init = if lib.init == 0 && shown.is_empty() { 100 } else { lib.init };
         let driver = HostDriver {
-            // What a stub is called is no release.
+            // A stub has a version in its name that is not a release.
             user: lib.release.parse().ok().filter(|_| lib.release != "1.1"),
             kernel: self.kernel.map(|kernel| kernel.parse().expect("a release")),
             cuda: (init != 34).then(|| CudaVersion::from_int(lib.cuda)),
             init: Some(init),
             ..HostDriver::default()
         };
-        // What can be seen of them without the driver.
+        // GPUs that are visible in files, without the driver.
         let seen = self.kernel.is_some() && self.nodes && !self.gpus.is_empty();
         let gpus = shown.iter().map(|(major, minor, _)| HostGpu {
             cc: (*major != 0).then_some((*major, *minor)),
@@ -309,7 +309,7 @@ impl Machine {
     }
 }
 
-/// The fake libcuda for this kind of machine.
+/// Returns the fake libcuda for this architecture.
 fn fake(arch: &Arch) -> Vec<u8> {
     arch.made("fake-libcuda", |call, _| {
         call.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libcuda.so.1"])
@@ -325,7 +325,7 @@ pub(crate) fn in_world(root: &Path) -> Call {
     Call::new("unshare").args(["-rm", "sh", "-c", WORLD, "sh"]).arg(root)
 }
 
-/// Skips, by name, where this user may make no mount namespace.
+/// Skips the test if the user may not create mount namespaces.
 pub(crate) fn need_worlds() {
     static WORKS: OnceLock<bool> = OnceLock::new();
     tools::need("unshare");
@@ -346,7 +346,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) manifests: Vec<Manifest>,
     pub(crate) machine: Machine,
-    /// By hand: `None` where the case is generated.
+    /// The expected codes, written by hand; `None` if the case is generated.
     codes: Option<&'static str>,
     /// By hand, likewise: how far the shim had to go.
     level: Option<u32>,
@@ -362,7 +362,7 @@ fn release(text: &str) -> DriverRelease {
     text.parse().expect("a release")
 }
 
-/// Linked to a cudart of this major.
+/// Adds the driver requirement of a static cudart with this major version.
 pub(crate) fn cudart(mut manifest: Manifest, major: u32) -> Manifest {
     let floor = if major == 13 { "580.65.06" } else { "525.60.13" };
     manifest.requires.push(Requirement::Driver {
@@ -373,7 +373,8 @@ pub(crate) fn cudart(mut manifest: Manifest, major: u32) -> Manifest {
     manifest
 }
 
-/// Rows for every cc: below 8 nothing, 8.x by cubin, 9.0 by `nine`, from there on PTX of CUDA 12.4.
+/// Returns GPU rows for every compute capability: no code below 8.0, machine code for 8.x, `nine` for 9.x, and PTX of CUDA 12.4 for
+/// later ones.
 pub(crate) fn kernels(nine: GpuCoverage) -> Manifest {
     let mut manifest = plain();
     let ptx = (Some(CudaVersion::new(12, 4)), Some(release("550.54.14")));
@@ -410,28 +411,28 @@ fn unknown_release(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
-/// Linked to the shared cudart of this version.
+/// Links to the shared cudart of this minor version.
 fn shared_cudart(manifest: Manifest, minor: u32) -> Manifest {
     let mut manifest = cudart(manifest, 12);
     manifest.cudart = Some(RecordedCudart { linkage: Linkage::Linked, version: Some(CudaVersion::new(12, minor)) });
     manifest
 }
 
-/// Loads a cuDNN 9.5 by name.
+/// Adds a dlopened cuDNN 9.5.
 fn with_cudnn(mut manifest: Manifest) -> Manifest {
     let own = super::fixture::manifest("demo", version("9.5.0"), Linkage::Dlopened);
     manifest.requires.insert(0, own.requires.into_iter().next().expect("a row"));
     manifest
 }
 
-/// Loads a cuDNN 8.5 by name.
+/// Adds a dlopened cuDNN 8.5.
 fn with_cudnn_8(mut manifest: Manifest) -> Manifest {
     let own = super::fixture::manifest("demo", version("8.5.0"), Linkage::Dlopened);
     manifest.requires.insert(0, own.requires.into_iter().next().expect("a row"));
     manifest
 }
 
-/// Loads a cuDNN 9.5 by name, with the part that tells what it was made with.
+/// Adds a dlopened cuDNN 9.5, with the sub-library that returns the CUDA release it was built with.
 fn with_graph(manifest: Manifest) -> Manifest {
     let mut manifest = with_cudnn(manifest);
     let part = CUDNN.needed_parts(9).next().expect("a part");
@@ -439,7 +440,7 @@ fn with_graph(manifest: Manifest) -> Manifest {
     manifest
 }
 
-/// Its machine code is of CUDA 13: what older drivers make of it is in no document.
+/// Sets CUDA 13 as the release of the machine code. No document describes whether older drivers load it.
 fn of_13(mut manifest: Manifest) -> Manifest {
     for row in &mut manifest.requires {
         if let Requirement::Gpu { sure_from, .. } = row {
@@ -449,7 +450,7 @@ fn of_13(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
-/// Its PTX is of an ISA that no table has.
+/// Sets an ISA of PTX that is in no table.
 fn newer_ptx(mut manifest: Manifest) -> Manifest {
     for row in &mut manifest.requires {
         if let Requirement::Gpu { by: GpuCoverage::Ptx | GpuCoverage::PartialPtx, cuda, release, sure_from, .. } = row {
@@ -460,17 +461,17 @@ fn newer_ptx(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
-/// No PTX stands beside its machine code.
+/// Removes the PTX fallback of machine code.
 fn bare_code(manifest: Manifest) -> Manifest {
     beside(manifest, PtxFallback::Nothing, false)
 }
 
-/// Beside its machine code there is PTX of this ISA.
+/// Sets the ISA of the PTX fallback of machine code.
 fn with_ptx(manifest: Manifest, isa: (u8, u8)) -> Manifest {
     beside(manifest, PtxFallback::Isa(isa), false)
 }
 
-/// Where PTX serves, other containers have machine code, which has this beside it.
+/// Sets the PTX fallback of machine code in other containers, for GPUs that PTX serves.
 fn and_machine_code(manifest: Manifest, beside: PtxFallback) -> Manifest {
     self::beside(manifest, beside, true)
 }
@@ -491,13 +492,13 @@ pub(crate) fn named(mut manifest: Manifest, name: &str) -> Manifest {
     manifest
 }
 
-/// Made by a toolkit of this release.
+/// Sets the release of the toolkit.
 fn by_toolkit(mut manifest: Manifest, release: &str) -> Manifest {
     manifest.toolkit = Some(version(release));
     manifest
 }
 
-/// Code for this generation alone.
+/// Keeps only the code for this GPU generation.
 fn only(major: u8) -> Manifest {
     let mut manifest = kernels(GpuCoverage::Nothing);
     for row in &mut manifest.requires {
@@ -532,7 +533,7 @@ pub(crate) fn written() -> Vec<Case> {
     use GpuCoverage::{Cubin, Nothing, Partial, PartialPtx, Ptx};
     let cvd = "CUDA_VISIBLE_DEVICES";
     let rows = vec![
-        // The ordinary good machine.
+        // A machine without problems.
         ("cubin", kernels(Cubin), r535(&[A100]), "", 0),
         ("cubin, eight of them", kernels(Cubin), r535(&[H100; 8]), "", 0),
         ("unlike, and both fit", kernels(Cubin), r535(&[A100, H100]), "", 0),
@@ -544,7 +545,7 @@ pub(crate) fn written() -> Vec<Case> {
         ("required, without kernels", required(plain()), r535(&[H100]), "", 0),
         ("the second of two", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "1"), "", 0),
         ("both, turned round", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "1,0"), "", 0),
-        // A doubt that turns out fine.
+        // Uncertain by files, but the driver confirms it.
         ("cudart of which no release is known", unknown_release(cudart(kernels(Cubin), 12)), r535(&[H100]), "", 1),
         ("a GPU that no table knows", kernels(Cubin), r580(&[NEWS]), "", 1),
         ("one of two fits", kernels(Cubin), r535(&[T4, H100]), "CG303 info", 1),
@@ -561,7 +562,7 @@ pub(crate) fn written() -> Vec<Case> {
         ("no nodes yet", kernels(Cubin), Machine { nodes: false, ..r535(&[H100]) }, "", 1),
         ("a driver that talks", kernels(Cubin), r580(&[NEWS]).manner(Manner::Talks), "", 1),
         ("names without a release", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1"), "", 1),
-        // Refused, by what the real driver says.
+        // The driver confirms the refusal.
         ("driver too old for cudart", cudart(kernels(Cubin), 13), r535(&[H100]), "CG301 error", 1),
         (
             "driver too old for a cudart that none is known for",
@@ -640,7 +641,7 @@ pub(crate) fn written() -> Vec<Case> {
             "CG306 error",
             1,
         ),
-        // Nothing to see: silent and on.
+        // No driver or GPU is visible: the program starts without output.
         (
             "a stub in a container without GPUs",
             kernels(Cubin),
@@ -655,7 +656,7 @@ pub(crate) fn written() -> Vec<Case> {
         ("hidden by what is no GPU", kernels(Cubin), r535(&[T4]).variable(cvd, "5"), "CG504 info", 1),
         ("a module without GPUs", cudart(kernels(Cubin), 13), r535(&[]), "CG504 info", 1),
         ("no libcuda", kernels(Cubin), Machine { lib: None, ..r535(&[T4]) }, "CG504 info", 1),
-        // Cannot tell: silent and on.
+        // The result is unknown: the program starts without output.
         ("the driver crashes", cudart(kernels(Cubin), 13), r535(&[T4]).manner(Manner::Crashes), "CG505 info", 1),
         (
             "required, the driver crashes",
@@ -743,7 +744,7 @@ pub(crate) fn written() -> Vec<Case> {
         ),
         ("PTX forced, for one of two", bare_code(kernels(Ptx)), forced(r580(&[A100, H100])), "CG315 info", 1),
         ("PTX forced, no code at all", bare_code(kernels(Nothing)), forced(r580(&[H100])), "CG303 error", 1),
-        // Machine code of a newer toolkit than the driver's.
+        // Machine code of a toolkit that is newer than the driver.
         ("code of 13 on 12.2", of_13(kernels(Cubin)), r535(&[H100]), "CG505 info", 1),
         ("code of 13 on 12.2, in part", of_13(kernels(Partial)), r535(&[H100]), "CG505 info", 1),
         (
@@ -772,7 +773,7 @@ pub(crate) fn written() -> Vec<Case> {
             "",
             1,
         ),
-        // PTX and its compiler.
+        // PTX and the library that compiles it.
         ("no compiler, not needed", kernels(Cubin), r580(&[H100]).without_compiler(), "", 0),
         ("no compiler", kernels(Ptx), r580(&[H100]).without_compiler(), "CG309 error", 1),
         ("no compiler, driver too old", kernels(Ptx), r535(&[H100]).without_compiler(), "CG302 error", 1),
@@ -791,7 +792,7 @@ pub(crate) fn written() -> Vec<Case> {
             "",
             1,
         ),
-        // cuDNN leaves GPUs behind.
+        // A newer cuDNN that dropped GPUs.
         (
             "no cuDNN, and a driver whose release nobody names",
             with_graph(kernels(Cubin)),
@@ -905,7 +906,7 @@ pub(crate) fn written() -> Vec<Case> {
         ("cuDNN 9 for 11 on 10.0", with_graph(plain()), r580(&[B200]).cudnn("9.5.1").made_with(11080), "CG517 info", 1),
         ("cuDNN 9 for 12 on 10.0", with_graph(plain()), r580(&[B200]).cudnn("9.5.1").made_with(12060), "", 0),
         ("cuDNN 9 of which it is not known on 10.0", with_cudnn(plain()), r580(&[B200]).cudnn("9.5.1"), "", 0),
-        // cuDNN has a cudart of its own inside.
+        // The cudart inside cuDNN.
         ("cuDNN for 13 on 12.2", with_graph(plain()), r535(&[H100]).cudnn("9.15.1").made_with(13000), "CG316 error", 1),
         ("cuDNN for 13 on 13.0", with_graph(plain()), r580(&[H100]).cudnn("9.15.1").made_with(13010), "", 0),
         ("cuDNN for 12 on 12.2", with_graph(plain()), r535(&[H100]).cudnn("9.15.1").made_with(12090), "", 0),
@@ -980,7 +981,7 @@ pub(crate) fn written() -> Vec<Case> {
             "CG314 warning, CG504 info",
             0,
         ),
-        // Asks nothing.
+        // Programs without requirements.
         ("no rows", plain(), r535(&[T4]), "", 0),
         ("no rows, and a driver that would crash", plain(), r535(&[NEWS]).manner(Manner::Crashes), "", 0),
     ];
@@ -996,7 +997,7 @@ pub(crate) fn written() -> Vec<Case> {
         .collect()
 }
 
-/// Several components in one program.
+/// Returns cases with several components in one program.
 fn components() -> Vec<Case> {
     use GpuCoverage::{Cubin, Ptx};
     let (seven, nine) = (|| named(only(7), "seven"), || named(only(9), "nine"));
@@ -1044,7 +1045,7 @@ fn components() -> Vec<Case> {
         .collect()
 }
 
-/// Everything against everything, of a little each.
+/// Returns combinations of coverage, driver and GPUs.
 fn generated() -> Vec<Case> {
     use GpuCoverage::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
     let drivers = [r535(&[]), machine("550.163.01", 12040, &[]), r580(&[])];
@@ -1071,7 +1072,7 @@ fn table() -> Vec<Case> {
     written().into_iter().chain(generated()).collect()
 }
 
-/// The same numbers each time: whoever finds a difference can find it again.
+/// A random number generator. The numbers are the same in each run, so that each difference can be reproduced.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -1086,7 +1087,7 @@ impl Dice {
         of[self.below(of.len())].clone()
     }
 
-    /// Intervals that cover every cc, each with any code and any floor.
+    /// Returns a manifest with rows that cover every compute capability, each with random code and a random driver requirement.
     fn manifest(&mut self, name: &str) -> Manifest {
         use GpuCoverage::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
         let floors = [(12, 0, "525.60.13"), (12, 4, "550.54.14"), (13, 0, "580.65.06"), (13, 2, "595.10.01")];
@@ -1148,18 +1149,19 @@ impl Dice {
             let gpu = self.of(&[V100, T4, A100, A10, H100, NEWS, (0, 0, "0x3f01")]);
             machine.gpus.push(gpu);
         }
-        // No later branch drives one. It is put beside others: where no file tells of a GPU, nobody asks the driver for its sake.
+        // Later branches do not drive the K80. It is only added to machines whose files show the GPUs, because otherwise the shim
+        // does not call the driver because of it.
         let has_old_gpus = driver.starts_with("470.") && self.below(2) == 0;
         if has_old_gpus {
             machine.gpus.push(K80);
         }
-        // Only who has a doubt asks the driver, and hears what it says.
+        // The shim calls the driver, and uses the result of cuInit, only if the files leave the verdict open.
         if self.below(4) == 0 {
             let init = self.of(&[0, 2, 34, 100, 802, 803, 804]);
             machine = machine.lib(|lib| (lib.release, lib.init) = ("1.1", init));
         }
         match self.below(8) {
-            // With neither a module nor a node there is no trace of NVIDIA.
+            // A machine with neither kernel module nor device nodes would count as a machine without NVIDIA.
             0 if !machine.gpus.is_empty() && !has_old_gpus => machine.kernel = None,
             1 if !has_old_gpus => machine.nodes = false,
             2 => machine.kernel = Some("535.104.05"),
@@ -1167,7 +1169,7 @@ impl Dice {
             4 => machine = machine.manner(Manner::Crashes).lib(|lib| lib.release = "1.1"),
             _ => {}
         }
-        // What hides all of them leaves no doubt, whatever a driver would say.
+        // If the variable hides all GPUs, the verdict is certain without the driver.
         let odd = machine.lib.as_ref().is_some_and(|lib| lib.release == "1.1");
         let mut lists = vec![None, None, None, Some("0"), Some("1"), Some("1,0"), Some("0,9")];
         lists.extend([Some(""), Some("-1")].iter().filter(|_| !odd));
@@ -1194,12 +1196,12 @@ pub(crate) fn random(seed: u64, cases: usize) -> Vec<Case> {
     (0..cases).map(case).collect()
 }
 
-/// Programs alone.
+/// Returns random programs without machines.
 pub(crate) fn random_programs(seed: u64, programs: usize) -> Vec<Vec<Manifest>> {
     random(seed, programs).into_iter().map(|case| case.manifests).collect()
 }
 
-/// The same, so many programs for each machine.
+/// Returns random machines, with this number of programs for each.
 pub(crate) fn random_machines(seed: u64, machines: usize, programs: usize) -> Vec<(Machine, Vec<Vec<Manifest>>)> {
     let mut dice = Dice(seed);
     let program = |dice: &mut Dice| {
@@ -1210,8 +1212,8 @@ pub(crate) fn random_machines(seed: u64, machines: usize, programs: usize) -> Ve
     (0..machines).map(|_| machine(&mut dice)).collect()
 }
 
-/// Starts each of these programs on this machine, which is made once: a start costs some milliseconds. What differs from the judge
-/// in Rust is told, each in a line.
+/// Starts each of these programs on this machine, which is built only once: a start takes some milliseconds. Returns a line for
+/// each difference from the judge.
 pub(crate) fn start_all(machine: &Machine, programs: &[Vec<Manifest>]) -> Vec<String> {
     const EACH: &str =
         "cd \"$0\"; for p in p*; do CUDAGUARD_REPORT=$p.json ./$p >$p.out 2>$p.err; echo $? >$p.status; done";
@@ -1349,7 +1351,7 @@ pub(crate) fn drive(arch: &Arch, cases: &[Case]) {
     assert!(differences.is_empty(), "of {} cases:\n{differences}", cases.len());
 }
 
-/// Two components that need the same driver are one refusal, which names both.
+/// Two components that need the same driver result in one refusal, which names both.
 fn same_cause_is_printed_once() {
     need_worlds();
     let named = |name: &str, major: u32| {
@@ -1376,7 +1378,7 @@ fn repeated_gpu_is_resolved_by_driver() {
     }
 }
 
-/// A libcuda that would crash whoever loads it: level 0 does not.
+/// Uses a libcuda that crashes when it is loaded, and checks that level 0 does not load it.
 fn good_hosts_run_no_nvidia_code() {
     need_worlds();
     let machine = r535(&[A100, H100]).manner(Manner::Crashes);
@@ -1405,7 +1407,8 @@ fn missing_rows_skip_the_probe() {
     if outcome.status() != Some(0) {
         skip("leave to trace (strace)", "a container with the capability SYS_PTRACE");
     }
-    // What the folders are called that all this stands in is nobody's doing; the first line starts the program.
+    // Paths of the test directory are removed, because they may contain the names searched for. The first line, which starts the
+    // program, is skipped.
     let trace = fs::read_to_string(trace).expect("a trace");
     let trace = trace.replace(&scene.scratch.path().display().to_string(), "");
     let trace: String = trace.split_inclusive('\n').skip(1).collect();
@@ -1448,7 +1451,7 @@ fn refusal_message_matches_snapshot() {
     assert_eq!(outcome.stderr, "");
 }
 
-/// `gpu = "optional"`: nothing is said at the start; `check()` and the report tell.
+/// `gpu = "optional"`: the start prints nothing, and `check()` and the report return the finding.
 fn optional_gpu_programs_start() {
     need_worlds();
     for (machine, answer) in
@@ -1457,7 +1460,7 @@ fn optional_gpu_programs_start() {
         let scene = Scene::new(&NATIVE, &needing(kernels(GpuCoverage::Cubin), GpuNeed::Optional), &machine);
         let outcome = scene.start(&NATIVE, &machine, &[]).success();
         assert_eq!(outcome.stderr, "", "{machine:?}");
-        // The report that was asked for tells what check() tells.
+        // The requested report has the verdict of `check()`.
         let verdict = ["runs", "refused", "unknown"].iter().position(|word| scene.report()["verdict"] == *word);
         assert_eq!(verdict, answer["check ".len()..][..1].parse().ok(), "{machine:?}: {}", scene.report());
         let enforced = machine.clone().variable("CUDAGUARD", "enforce");
@@ -1466,7 +1469,7 @@ fn optional_gpu_programs_start() {
     }
 }
 
-/// What the guard asked in a child is not there in the program: a driver that counts its processes sees the first one.
+/// Calls of the driver in the child process have no effect in the program: a driver that counts its processes sees only the first.
 fn later_forks_work() {
     need_worlds();
     let source = MAIN.replace(
@@ -1487,7 +1490,7 @@ fn later_forks_work() {
     assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""));
 }
 
-/// Nobody can be asked: cannot tell, and on.
+/// If no child can be forked, the verdict is unknown and the program starts.
 fn failing_fork_does_not_refuse() {
     need_worlds();
     let machine = r535(&[T4]);
@@ -1519,7 +1522,7 @@ fn valgrind_finds_nothing() {
     under("plain", &["-g"], &valgrind);
 }
 
-/// A machine of each way through the shim, in a program built with these options and started by this tool.
+/// Runs a machine for each path through the shim, with a program built with these options and started by this tool.
 fn under(name: &str, options: &[&str], tool: &[&str]) {
     need_worlds();
     let cvd = "CUDA_VISIBLE_DEVICES";
@@ -1552,7 +1555,7 @@ fn under(name: &str, options: &[&str], tool: &[&str]) {
     }
 }
 
-/// Rows of any bytes are judged or told to be damaged: nothing crashes, and only what the driver says is refused.
+/// Rows with random bytes never crash the start: it succeeds or refuses, and writes a report.
 fn random_rows_never_crash() {
     need_worlds();
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
@@ -1579,7 +1582,7 @@ fn random_rows_never_crash() {
     }
 }
 
-/// NVIDIA's own libcuda 535 without any GPU: nothing can be checked.
+/// NVIDIA's libcuda 535 on a machine without a GPU: nothing can be checked.
 fn real_535() {
     let lib = parts::driver("535");
     let folder = if lib.join("libcuda.so.1").exists() { lib } else { lib.join("lib") };
@@ -1604,7 +1607,7 @@ fn real_535() {
     assert!(report.contains("\"level\":1"), "{report}");
 }
 
-/// The machine that the tests run on, whatever it is: where nothing is wrong, no word.
+/// Starts on the machine that runs the tests, whatever it is: without a finding, nothing is printed.
 fn passing_start_prints_nothing() {
     let mut manifest = plain();
     manifest.requires.push(Requirement::Gpu {

@@ -1,4 +1,5 @@
-//! Guarded programs and stand-in cuDNNs, made by the C compiler once and then patched per case: a case costs no compiler.
+//! Guarded programs and fake cuDNNs. The C compiler builds each once, and each case patches a copy, so that a case needs no
+//! compiler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::Version;
 use cudaguard_tests::{Call, Scratch, places, tools};
 
-/// What is patched: a word that stands nowhere else.
+/// A number that occurs only in the places to patch.
 const WORD: u32 = 0x5a17_c0de;
 const DESCRIPTOR: &[u8; 16] = b"@@descriptor@@\n\n";
 
@@ -29,7 +30,7 @@ pub(crate) static AARCH64: Arch = Arch {
     made: OnceLock::new(),
 };
 
-/// What cuDNN's loader library does when it is asked for its version.
+/// The behavior of `cudnnGetVersion` in a fake cuDNN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Says {
     Number(u32),
@@ -58,12 +59,12 @@ impl Arch {
         tools::need_all(&tools);
     }
 
-    /// What goes before a program built for this machine.
+    /// Returns the command that runs a program built for this machine, such as an emulator.
     pub(crate) fn runner(&self) -> &'static [&'static str] {
         self.runner
     }
 
-    /// A call of a program built for this machine.
+    /// Returns a call of a program built for this machine.
     pub(crate) fn call(&self, program: &Path) -> Call {
         match self.runner {
             [] => Call::new(program),
@@ -71,7 +72,7 @@ impl Arch {
         }
     }
 
-    /// The file of this name, made by this compiler call where it is not there yet.
+    /// Returns the contents of the file with this name. Builds it with this compiler call if it does not exist yet.
     pub(crate) fn made(&self, name: &str, compile: impl FnOnce(Call, &Path) -> Call) -> Vec<u8> {
         let path = self.place(name);
         fs::read(&path).unwrap_or_else(|_| {
@@ -98,20 +99,20 @@ impl Arch {
         self.place("shim.o")
     }
 
-    /// Assembly text of this many notes, each with a descriptor to be patched.
+    /// Returns assembly source with this number of notes, each with a descriptor to be patched.
     pub(crate) fn notes(count: usize) -> String {
         let note = ".section .note.cudaguard,\"a\",%note\n.balign 4\n.long 10, 4096, 1\n.ascii \"cudaguard\\0\\0\\0\"\n\
                     .ascii \"@@descriptor@@\\n\\n\"\n.zero 4080\n";
         format!("{}.section .note.GNU-stack,\"\",%progbits\n", note.repeat(count))
     }
 
-    /// A guarded file with these notes; `name` tells templates apart, `options` are the compiler's.
+    /// Builds a guarded file with these notes. `name` distinguishes templates, and `options` are passed to the compiler.
     pub(crate) fn guarded(&self, name: &str, to: &Path, descriptors: &[Vec<u8>], source: &str, options: &[String]) {
         let shim = self.shim().display().to_string();
         self.bare(name, to, descriptors, source, &[&[shim], options].concat());
     }
 
-    /// The same without the compiled shim.
+    /// Builds a file with these notes, but without the compiled shim.
     pub(crate) fn bare(&self, name: &str, to: &Path, descriptors: &[Vec<u8>], source: &str, options: &[String]) {
         let bytes = self.made(&format!("{name}-{}", descriptors.len()), |call, work| {
             fs::write(work.join("main.c"), source).expect("a file can be written");
@@ -125,7 +126,7 @@ impl Arch {
         Self::patched(to, bytes, descriptors);
     }
 
-    /// A program with these notes in the places of its templates.
+    /// Writes a program, with these notes in place of the descriptors of its template.
     pub(crate) fn patched(to: &Path, mut bytes: Vec<u8>, descriptors: &[Vec<u8>]) {
         for descriptor in descriptors {
             assert!(patch(&mut bytes, DESCRIPTOR, descriptor), "a descriptor to patch in {}", to.display());
@@ -158,12 +159,12 @@ impl Arch {
         self.guarded(&format!("program-{soname}"), to, descriptors, MAIN, &link);
     }
 
-    /// A library of this name that holds nothing.
+    /// Writes an empty library with this name.
     pub(crate) fn library_of(&self, soname: &str, to: &Path) {
         write_executable(to, &self.library(soname, "empty", "", "-Wl,--hash-style=gnu"));
     }
 
-    /// A loader library of this major.
+    /// Writes a loader library of cuDNN with this major version.
     pub(crate) fn loader(&self, to: &Path, major: u32, says: Says) {
         let (kind, body) = match says {
             Says::Number(_) => {
@@ -184,7 +185,7 @@ impl Arch {
         write_executable(to, &bytes);
     }
 
-    /// An inner library, with its word or without.
+    /// Writes a sub-library of cuDNN, with or without an exported version symbol.
     pub(crate) fn part(&self, to: &Path, symbol: &str, version: Option<Version>, hash: &str) {
         let soname = to.file_name().expect("a file has a name").to_string_lossy().into_owned();
         let body = if version.is_some() { format!("const unsigned {symbol} = {WORD:#x};") } else { String::new() };
@@ -192,13 +193,13 @@ impl Arch {
         let mut bytes = self.library(&soname, &kind, &body, hash);
         if let Some(version) = version {
             let word = version.packed().expect("a small version").to_le_bytes();
-            // Once as the word that is exported, once as the `number` that nobody asks for.
+            // Patches the exported symbol, and also the internal `number`, which no code reads.
             while patch(&mut bytes, &WORD.to_le_bytes(), &word) {}
         }
         write_executable(to, &bytes);
     }
 
-    /// An inner library with its word, and with a cudart of this release inside.
+    /// Writes a sub-library with a version symbol, and with the cudart of this release inside.
     pub(crate) fn part_made_with(&self, to: &Path, symbol: &str, version: Version, cuda: u32) {
         let soname = to.file_name().expect("a file has a name").to_string_lossy().into_owned();
         let answer = format!("unsigned long cudnnGetCudartVersion(void) {{ return {cuda}; }}");
@@ -221,7 +222,7 @@ impl Arch {
     }
 }
 
-/// The shim's folder.
+/// Returns the directory of the shim.
 pub(crate) fn templates() -> PathBuf {
     places::workspace().join("templates")
 }
@@ -232,7 +233,7 @@ fn patch(bytes: &mut [u8], mark: &[u8], with: &[u8]) -> bool {
     true
 }
 
-/// Whole, or not there: two tests may make the same file at the same time.
+/// Writes the file under another name and renames it, because two tests may write the same file at the same time.
 fn write_executable(to: &Path, bytes: &[u8]) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::create_dir_all(to.parent().expect("a file lies in a folder")).expect("a folder can be made");
@@ -242,7 +243,7 @@ fn write_executable(to: &Path, bytes: &[u8]) {
     fs::rename(&whole, to).expect("a file can be renamed");
 }
 
-/// The manifest of a package built with this cuDNN.
+/// Returns the manifest of a package built with this cuDNN.
 pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest {
     let mut requires = vec![Requirement::Library {
         min: Version::new(built.major, built.minor, 0),
@@ -278,17 +279,17 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
     }
 }
 
-/// The manifest's note.
+/// Returns the manifest as a note.
 pub(crate) fn descriptor(manifest: &Manifest) -> Vec<u8> {
     note::encode(manifest).expect("a small manifest fits").to_vec()
 }
 
-/// `9.15.1`.
+/// Parses a version such as `9.15.1`.
 pub(crate) fn version(text: &str) -> Version {
     text.parse().expect("a version")
 }
 
-/// One refusal has at most six lines, and each further one three.
+/// Checks the length of the output: one refusal has at most six lines, and each further one three.
 pub(crate) fn is_short(stderr: &str) -> bool {
     let refusals = stderr.matches("cudaguard: error[CG").count();
     stderr.lines().count() <= 3 + 3 * refusals.max(1)

@@ -1,4 +1,4 @@
-//! What a guard must never do to the program that it guards, and what it must be whatever compiles and links it.
+//! Checks that the guard does not harm the program, and that it works with all compilers and linkers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -54,7 +54,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A program built with cuDNN 9.15.1, in a folder with the cuDNN 9.1.0 that it finds.
+/// A guarded program, in a directory with the fake cuDNN that it finds.
 pub(super) struct Scene {
     pub(super) scratch: Scratch,
     pub(super) program: PathBuf,
@@ -94,7 +94,7 @@ impl Scene {
         Self::new(&built(), "", Says::Nothing)
     }
 
-    /// Only the real cuDNN says which it is.
+    /// Creates a scene whose cuDNN has no version symbol, and returns this number when it is called.
     pub(super) fn asked(says: u32) -> Self {
         Self::new(&built(), "", Says::Number(says))
     }
@@ -179,7 +179,7 @@ fn refusal_message_matches_snapshot() {
     for key in ["code", "severity", "component", "subject", "message", "hint"] {
         assert!(finding[key].as_str().is_some_and(|text| !text.is_empty()), "{key}: {report}");
     }
-    // By RUNPATH: the same, and said so.
+    // The message names RUNPATH if it decided.
     let program = scene.scratch.join("by-runpath");
     let options = [
         format!("-L{}", folder.display()),
@@ -189,7 +189,7 @@ fn refusal_message_matches_snapshot() {
     NATIVE.guarded(&format!("by-runpath-{}", std::process::id()), &program, &[descriptor(&built())], MAIN, &options);
     let outcome = Call::new(&program).run().expect(78);
     assert!(outcome.stderr.contains(&format!("picked by:  RUNPATH of {}", program.display())), "{outcome}");
-    // A version that nobody can read into a second line, or into a terminal.
+    // A component name must not add lines or control characters to the output.
     let mut evil = built();
     "two\nlines\u{1b}[2J".clone_into(&mut evil.component.name);
     NATIVE.program(&program, &[descriptor(&evil)], Some(9));
@@ -209,7 +209,7 @@ fn closed_standard_files_stay_closed() {
             assert!(outcome.status() == Some(0), "{redirections}: {outcome}");
         }
         assert_eq!(right.report()["verdict"], "runs", "{redirections}");
-        // The child's pipe had the number of a file that was closed: it still answers.
+        // The pipe of the child reused the number of a closed file, and the child still answers.
         assert_eq!(mute.report()["level"], 1, "{redirections}");
     }
 }
@@ -297,7 +297,7 @@ fn unread_pipe_does_not_kill() {
     assert_eq!((outcome.status(), outcome.signal()), (Some(0), None), "{outcome}");
 }
 
-/// Programs that are refused, and that are warned, with the status that each must have.
+/// Returns scenes of a refused program and of one with a warning, with their exit statuses.
 fn told() -> [(Scene, i32); 2] {
     let mut lenient = built();
     lenient.runtime.mismatch_warns = true;
@@ -326,7 +326,7 @@ fn blocked_report_does_not_hang() {
     }
 }
 
-/// A scene whose cuDNN does this when it is asked.
+/// Returns a scene whose `cudnnGetVersion` has this body.
 fn doing(body: &str) -> Scene {
     let scene = Scene::mute();
     let source = format!(
@@ -339,7 +339,7 @@ fn doing(body: &str) -> Scene {
     scene
 }
 
-/// The daemon keeps the child's pipe open; the shim does not wait for it.
+/// The daemon keeps the pipe of the child open, and the shim does not wait for it.
 fn library_with_daemon_does_not_hang() {
     let scene = doing(
         "if (!fork()) { setsid(); int f = creat(\"daemon\", 0600); dprintf(f, \"%d\", (int)getpid()); close(f); \
@@ -347,7 +347,7 @@ fn library_with_daemon_does_not_hang() {
     );
     let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().success();
     assert_eq!((&scene.report()["verdict"], &scene.report()["level"]), (&"runs".into(), &1.into()));
-    // It ends when its file is gone.
+    // Wait until the daemon has written its process ID. It ends when the file is deleted.
     let file = scene.scratch.join("daemon");
     let pid = (0..6000).find_map(|_| {
         thread::sleep(Duration::from_millis(10));
@@ -357,7 +357,7 @@ fn library_with_daemon_does_not_hang() {
     assert!(Path::new(&process).exists(), "the daemon ended before the program");
 }
 
-/// The program's own end is not the child's.
+/// The exit handlers of the program run once, in the program and not in the child.
 fn library_that_exits_is_survived() {
     let scene = doing("exit(0);");
     let preload = "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nstatic FILE *file;\nstatic void end(void) { \
@@ -405,7 +405,7 @@ fn setuid_programs_ignore_variables() {
         tools::need(tool);
     }
     let scene = Scene::older();
-    // Away from folders that only this user may enter.
+    // Not in the directory of the test, which other users may not enter.
     let folder = std::env::temp_dir().join(format!("cudaguard-setuid-{}", std::process::id()));
     let _remove = Remove(folder.clone());
     fs::create_dir_all(folder.join("lib")).expect("a folder can be made");
@@ -427,12 +427,12 @@ fn setuid_programs_ignore_variables() {
     };
     let more_rights = |mode: u32| fs::set_permissions(&program, fs::Permissions::from_mode(mode)).expect("a mode");
     let is_secure = |words: &[&str]| {
-        // As it is before anything is judged.
+        // Checks that the kernel starts the program in secure mode: otherwise `CUDAGUARD=off` disables the guard.
         let outcome = Call::new(words[0]).args(&words[1..]).arg(&program).env("CUDAGUARD", "off").dir("/").run();
         outcome.status() == Some(78) || outcome.stdout == "secure\n"
     };
     let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    // Root of a namespace may give a file a capability, and it counts in the namespaces below.
+    // Root in a namespace may give a file a capability, which is effective in nested namespaces.
     let capability = format!(
         "python3 -c 'import os, struct, sys; os.setxattr(sys.argv[1], \"security.capability\", struct.pack(\"<5I\", \
          0x02000001, 1 << 10, 0, 0, 0))' '{}' && exec unshare -U \"$@\"",
@@ -478,9 +478,9 @@ fn failing_fork_does_not_refuse() {
     assert!(outcome.status() == Some(0) && outcome.stderr.is_empty(), "{outcome}");
     assert_eq!(mute.report()["findings"][0]["code"], "CG501");
     let _ = launch(&Scene::right(), "no-process").success();
-    // The file says enough by itself.
+    // The file shows the version, so no child is needed.
     let _ = launch(&Scene::older(), "no-process").expect(78);
-    // Whether an inner library is missing is only known where the loader library was asked.
+    // The verdict about a missing sub-library depends on the answer of the loader library.
     let broken = Scene::older();
     for file in ["libcudnn_graph.so.9", "libcudnn_ops.so.9"] {
         fs::remove_file(broken.lib().join(file)).expect("it was there");
@@ -491,10 +491,10 @@ fn failing_fork_does_not_refuse() {
     let _ = launch(&broken, "nothing").expect(78);
 }
 
-/// The child does not know its parent there, and ends before it asks: not for any library's sake.
+/// In the new namespace, the child does not find its parent and ends before it calls the library. The verdict is then unknown.
 fn new_pid_namespace_is_handled() {
     tools::need("unshare");
-    // Its inner libraries are nowhere; it answers all the same, which only a child can tell.
+    // The sub-libraries are missing, but the library answers, which only a child can detect.
     let scene = Scene::right();
     for file in ["libcudnn_graph.so.9", "libcudnn_ops.so.9"] {
         fs::remove_file(scene.lib().join(file)).expect("it was there");
@@ -582,7 +582,7 @@ fn damaged_notes_never_refuse() {
     for round in 0..150 {
         let mut bytes = good.clone();
         for _ in 0..=next(6) {
-            // Where the offsets, the counts and the rows are, mostly.
+            // Mostly in the offsets, the counts and the rows.
             let at = if next(4) == 0 { next(4096) } else { next(200) };
             bytes[at] = u8::try_from(next(256)).expect("a byte");
         }
@@ -605,7 +605,7 @@ fn damaged_notes_never_refuse() {
     }
 }
 
-/// What is left out is a finding, and never a refusal that could have been told.
+/// CG508 reports omitted findings, and the refusals are among those that are printed.
 fn excess_findings_are_counted() {
     for (scene, notes, status, verdict, says) in [
         (Scene::right(), 260, 0, "unknown", "4 manifests were not checked"),
@@ -622,7 +622,7 @@ fn excess_findings_are_counted() {
     }
 }
 
-/// A header may say anything of a place that the loader never reads.
+/// A note header with an address that the loader does not map is ignored.
 fn unmapped_notes_are_not_read() {
     let scene = Scene::right();
     let library = scene.lib().join("libodd.so");
@@ -637,7 +637,7 @@ fn unmapped_notes_are_not_read() {
         bytes[at + field..at + field + 8].copy_from_slice(&value.to_le_bytes());
     }
     fs::write(&library, bytes).expect("a file can be written");
-    // From the folder that it is started in: a blank in a path would end the path there.
+    // A relative path, because a blank would end a path in `LD_PRELOAD`.
     let preload = library.strip_prefix(scene.scratch.path()).expect("it lies in the scene");
     let outcome = scene.call(&scene.program).env("LD_PRELOAD", preload).arg("check").run().success();
     assert!(outcome.stdout.starts_with("check 0 "), "{outcome}");
@@ -662,7 +662,7 @@ fn guard_exports_no_symbols() {
     assert!(exported.stdout.contains("main") && !exported.stdout.contains("guard"), "{exported}");
 }
 
-/// A stripped program of this source and these objects, linked by this one: how many bytes it has.
+/// Links a program from this source and these objects, strips it, and returns its size in bytes.
 fn linked(compiler: &str, linker: &str, scratch: &Scratch, source: &Path, objects: &[&Path], options: &[&str]) -> i64 {
     let program = scratch.join("program");
     let linker = format!("-fuse-ld={linker}");
@@ -673,7 +673,7 @@ fn linked(compiler: &str, linker: &str, scratch: &Scratch, source: &Path, object
     numbers.map(|number| number.parse::<i64>().expect("a number of bytes")).sum()
 }
 
-/// A program that has no more, and a thread that asks, by files alone and by the real cuDNN.
+/// A thread with a stack of 16 KiB calls the API, and a program with such a stack starts, both by files and by calling cuDNN.
 fn small_stack_is_enough() {
     let main = "#include <cudaguard.h>\n#include <pthread.h>\n#include <stdio.h>\nstatic void *ask(void *unused) {\n  \
                 struct cudaguard_verdict all;\n  int is = cudaguard_check();\n  \
@@ -706,7 +706,7 @@ fn small_stack_is_enough() {
     tools::done_without(&missing);
 }
 
-/// There the first object is no program, and who loaded it is not ended.
+/// In a namespace of `dlmopen` the first object is not the program, and the process continues after a refusal.
 fn dlmopened_library_is_checked() {
     let scene = Scene::older();
     let library = scene.scratch.join("libguarded.so");
@@ -727,8 +727,8 @@ fn dlmopened_library_is_checked() {
     assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""), "{outcome}");
 }
 
-/// With every compiler as the guard is compiled for users, and every linker: text and data, less the note. (The length of
-/// the file would count what a linker pads: gold rounds it to whole pages.)
+/// Builds the guard with the options for users, with each compiler and linker, and measures text and data without the note. (The
+/// file size would include padding of the linker: gold rounds it to whole pages.)
 fn shim_is_small() {
     let scratch = Scratch::new("small");
     let source = scratch.file("plain.c", "int main(void) { return 0; }\n");
@@ -770,7 +770,7 @@ fn duplicate_guards_link() {
     let notes = scene.scratch.file("notes.s", Arch::notes(1));
     let mut missing = Vec::new();
     for linker in ["bfd", "gold", "lld", "mold"] {
-        // lld has no plugin for what gcc's -flto leaves.
+        // lld has no plugin for the objects of `gcc -flto`.
         let compiler = if linker == "lld" { "clang" } else { "gcc" };
         let lacking = [&format!("ld.{linker}"), compiler].map(str::to_owned);
         let lacking: Vec<_> = lacking.into_iter().filter(|program| tools::find(program).is_none()).collect();
@@ -831,7 +831,7 @@ fn shim_compiles_with_all_compilers() {
             continue;
         }
         for file in [&shim, &header] {
-            // The last as distributions build: checked copies, canaries, frame pointers.
+            // The last options are those of distributions: checked copies, canaries, frame pointers.
             let hardened = "-O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-omit-frame-pointer";
             let levels: &[_] = if file == &header { &["-O2"] } else { &["-O0", "-O3 -fPIC", hardened] };
             for level in levels {
@@ -851,7 +851,7 @@ fn shim_compiles_with_all_compilers() {
             }
         }
     }
-    // Nothing to guard there: an empty object.
+    // The shim is an empty object on systems other than Linux.
     let made = Call::new("gcc")
         .args(["-U__linux__", "-Wall", "-Wextra", "-Werror", "-c", "-o"])
         .arg(scratch.join("empty.o"))
@@ -874,7 +874,7 @@ fn static_programs_are_guarded() {
         let program = scratch.join("program");
         let made = Call::new(compiler).args(["-static", "-O1", "-I"]).arg(templates()).arg("-o").arg(&program);
         let made = made.args([&source, &notes, &templates().join("shim.c")]).run();
-        // glibc warns of any mention of dlopen; the shim's is weak, and lives without.
+        // glibc warns about each use of `dlopen` in a static program. The reference of the shim is weak.
         let quiet = made.stderr.lines().all(|line| line.contains("in function") || line.contains("Using 'dlopen'"));
         assert!(made.status() == Some(0) && quiet, "{compiler}: {made}");
         for (manifest, answer) in [(manifest("demo", version("9.15.1"), Linkage::Static), "0\n"), (built(), "2\n")] {

@@ -1,4 +1,5 @@
-//! Guards in libraries: they keep still, keep the verdict, and answer when they are asked; in C, from Python, in Rust.
+//! Guards in libraries: they print nothing at load time, keep the verdict, and return it when they are called from C, Python or
+//! Rust.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub(crate) fn tests() -> Vec<Test> {
 const LIBRARY: &str =
     "#include <cudaguard.h>\nint ask(char *text, unsigned long size) { return cudaguard_check_text(text, size); }\n";
 
-/// Loads its arguments, asks each, and says so.
+/// Loads its arguments, calls each, and prints the results.
 const HOST: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A machine with this cuDNN 9.
+    /// Creates a machine with this cuDNN 9.
     fn new(found: &str) -> Self {
         let scratch = Scratch::new("libraries");
         NATIVE.loader(&scratch.join("lib/libcudnn.so.9"), 9, Says::Nothing);
@@ -188,7 +189,7 @@ fn late_cudnn_is_checked_on_request() {
         let scene = Scene::new(found);
         let program = scene.scratch.join("program");
         NATIVE.program(&program, &[descriptor(&built("late", linkage))], None);
-        // No variable names the folder: nothing to see at the start, and the program loads it by its path.
+        // No variable names the directory, so the library is not found at the start. The program loads it by its path.
         let library = scene.scratch.join("lib/libcudnn.so.9");
         let outcome = Call::new(&program).args(["check", library.to_str().expect("UTF-8")]).run().success();
         assert!(outcome.stdout.starts_with(answer) && outcome.stderr.is_empty(), "{found} {linkage:?}: {outcome}");
@@ -200,7 +201,7 @@ fn late_cudnn_is_checked_on_request() {
         };
         assert!(outcome.stdout.starts_with(nothing), "{linkage:?}: {outcome}");
     }
-    // Another major, in a program that had none of its own.
+    // A different major release, in a program that was built with a dlopened cuDNN.
     let scene = Scene::new("9.1.0");
     let program = scene.scratch.join("program");
     NATIVE.program(&program, &[descriptor(&manifest("late", version("8.9.7"), Linkage::Dlopened))], None);
@@ -279,7 +280,7 @@ fn rust_checks_its_own_file() {
     bytes[at..at + 4096].copy_from_slice(&descriptor(&manifest));
     fs::write(&note, bytes).expect("a file can be written");
     let core = places::workspace().join("guard-core/src/check.rs");
-    // The door alone, as rustc sees it in the crate `cudaguard`.
+    // Only the module of the API, with the paths that it has in the crate `cudaguard`.
     let library = scene
         .scratch
         .file("cudaguard.rs", format!("#[path = \"{}\"]\nmod check;\npub use check::*;\n", core.display()));
@@ -297,7 +298,7 @@ fn rust_checks_its_own_file() {
     let mut missing = Vec::new();
     for lto in ["-Clto=off", "-Clto=fat"] {
         rustc(&library, &["--crate-type", "rlib", "--crate-name", "cudaguard"]);
-        // Fat LTO is rustc's work and the same for each linker: one of them will do.
+        // rustc performs fat LTO, with the same result for each linker, so one linker is enough.
         let linkers = if lto == "-Clto=fat" { &["lld"][..] } else { &["bfd", "gold", "lld", "mold"] };
         for linker in linkers {
             let program = format!("ld.{linker}");
@@ -321,7 +322,7 @@ fn rust_checks_its_own_file() {
                 exported.stdout.contains(" ask") && !exported.stdout.contains("guard"),
                 "{linker} {lto}: {exported}"
             );
-            // The same without the guard.
+            // A program without the guard.
             for relocation in ["-Crelocation-model=pie", "-Crelocation-model=static"] {
                 rustc(&main, &[&common[..], &[relocation]].concat());
                 let outcome = scene.call(&scene.scratch.join("main")).run().success();

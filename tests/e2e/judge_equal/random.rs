@@ -16,7 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
 /// Programs on each machine.
 const PROGRAMS: usize = 50;
 
-/// 0 would be thrown forever.
+/// The seed must not be 0: the generator would return 0 forever.
 fn seed() -> u64 {
     number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1)
 }
@@ -33,7 +33,7 @@ fn random_started_programs_agree() {
     assert!(differences.is_empty(), "{} of {pairs} pairs:\n{shown}", differences.len());
 }
 
-/// The value of a variable of the tests.
+/// Returns the value of a variable of the tests.
 pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
     let text = std::env::var(variable).ok().filter(|text| !text.is_empty());
     text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}: expected a number")))

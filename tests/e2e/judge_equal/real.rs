@@ -1,4 +1,4 @@
-//! The same on NVIDIA's own libraries.
+//! Comparisons with NVIDIA's libraries.
 
 use std::fs;
 use std::path::Path;
@@ -79,7 +79,7 @@ fn dlopened_cudnn_is_checked() {
     refused("8.9.7", Linkage::Dlopened, "8.5.0");
 }
 
-/// Opens cuDNN by these names in turn, and says which version answers.
+/// Tries to load cuDNN by these names in turn, and prints the version of the first that loads.
 const TRIES: &str = r#"
 #include <cudaguard.h>
 #include <dlfcn.h>
@@ -99,12 +99,12 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// cudarc's order: the plain name over all folders, and only then the one with a number. What the program opens by itself,
-/// the shim at its start, `check()` and `exec` all speak of the same file.
+/// cudarc tries the plain name in all directories before the name with a number. The program, the shim at its start, `check()` and
+/// `exec` must use the same file.
 fn crate_library_names_are_tried() {
     let scratch = Scratch::new("names");
     let real = |release: &str| parts::cudnn(release).join("lib");
-    // As system packages lay it out: the files carry their version, and a link the plain name.
+    // The layout of system packages: file names with a version, and a link with the plain name.
     let laid_out = |release: &str, link: &str| {
         let folder = scratch.join(format!("{release}-as-{link}"));
         fs::create_dir_all(&folder).expect("a folder can be made");
@@ -131,7 +131,7 @@ fn crate_library_names_are_tried() {
     ] {
         let plain = plain.map(|release| laid_out(release, "libcudnn.so"));
         let numbered = numbered.map(|release| laid_out(release, "libcudnn.so.9"));
-        // Whichever folder is looked into first.
+        // The order of the directories must not matter.
         for folders in [[&numbered, &plain], [&plain, &numbered]] {
             let path = std::env::join_paths(folders.into_iter().flatten()).expect("paths without colons");
             let start = || NATIVE.call(&program).env("LD_LIBRARY_PATH", &path).dir(scratch.path());
@@ -153,7 +153,7 @@ fn crate_library_names_are_tried() {
     }
 }
 
-/// The loader library of the release built with, and an older one's libraries first in the path: the words name both files.
+/// Loads the loader library of the release built with, and the sub-libraries of an older one. The message names both files.
 fn inner_libraries_elsewhere_are_named() {
     let scratch = Scratch::new("another-folder");
     let program = scratch.join("program");
@@ -184,7 +184,7 @@ fn cudnn_loader_alone_is_refused() {
     }
 }
 
-/// Loader and first inner library are enough to start with: what needs more says so itself.
+/// The loader library and the first sub-library are enough for a start. Missing ones are only a warning.
 fn fetched_minimum_runs() {
     let scratch = Scratch::new("minimum");
     for file in ["libcudnn.so.9", "libcudnn_graph.so.9"] {
@@ -196,8 +196,8 @@ fn fetched_minimum_runs() {
     assert_eq!(report["findings"][0]["severity"], "warning", "{report}");
 }
 
-/// The code of engines and of `libcudnn_cnn` tells their release, which no name and no word of theirs does. Engines answer
-/// `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH` to a `libcudnn_graph` of any other.
+/// The code of the engines and of `libcudnn_cnn` contains their release, which neither a file name nor a symbol shows. Engines
+/// return `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH` if `libcudnn_graph` has another release.
 fn mixed_engines_are_refused() {
     const ENGINES: [&str; 2] = ["libcudnn_cnn.so.9", "libcudnn_engines_runtime_compiled.so.9"];
     let scratch = Scratch::new("engines");
@@ -238,13 +238,13 @@ fn mixed_engines_are_refused() {
         }
         let outcome = call(&["doctor"]).run();
         assert_eq!(outcome.stdout.contains("warning[CG206]"), mixed, "{outcome}");
-        // Between its code and a start of microseconds stand megabytes: the guard itself goes by words and names alone.
+        // The guard does not read megabytes of code at the start: it uses only symbols and file names, and does not detect the mix.
         let (outcome, _) = start("9.1.0", Linkage::Linked, &folder);
         let _ = outcome.success();
     }
 }
 
-/// The same by the shim's report, and by `probe`.
+/// Checks the CUDA release that cuDNN was built with, in the report of the shim and in `probe`.
 fn build_versions_are_recorded() {
     for (release, cuda) in [
         ("8.5.0", "11.7"),

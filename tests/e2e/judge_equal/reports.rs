@@ -1,4 +1,4 @@
-//! Reports, where many write them: processes on one file or each on its own, and several guards in one process.
+//! Reports of several processes, in one file or in one file each, and of several guards in one process.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn read(file: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// The names in a scene's folder that begin so.
+/// Returns the file names in the directory of a scene that start with this prefix.
 fn names(scene: &Scene, start: &str) -> Vec<String> {
     let entries = fs::read_dir(scene.scratch.path()).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
@@ -53,7 +53,7 @@ fn at_once(scene: &Scene, report: &str) {
     });
 }
 
-/// Whoever reads it finds a whole one, at any time.
+/// A reader finds a complete report at any time.
 fn concurrent_reports_stay_intact() {
     let scene = Scene::right();
     let (file, over) = (scene.scratch.join("report.json"), AtomicBool::new(false));
@@ -88,7 +88,7 @@ fn process_pattern_creates_one_file() {
     }
 }
 
-/// Loads its arguments, and asks each of them and itself as often as it is told.
+/// Loads its arguments, and calls each of them and itself as often as an argument requests.
 const ASKS: &str = r#"
 #include <cudaguard.h>
 #include <dlfcn.h>
@@ -149,7 +149,7 @@ fn late_library_extends_the_report() {
     }
 }
 
-/// Of a process with the same number, too: the one that was started here by the shell that had it.
+/// A report of an earlier process is replaced, even if that process had the same process ID.
 fn stale_report_is_replaced() {
     let scene = Scene::right();
     let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().success();
@@ -177,14 +177,14 @@ fn longest_report_name_works() {
     assert_eq!(names(&scene, "rrr"), [name]);
 }
 
-/// Cut where a path must end, it would be the name of another file.
+/// If the path were truncated to the maximum length, it would be the path of another file.
 fn overlong_path_is_not_truncated() {
     const LONGEST: usize = 4095; // PATH_MAX, less its NUL
     let scene = Scene::right();
     let other = scene.scratch.file("report", "of somebody else");
     let long = format!("{}/report.json", "./".repeat((LONGEST - "/report".len()) / 2));
     assert_eq!(&long[LONGEST - "/report".len()..LONGEST], "/report");
-    // The second is no longer than a path may be, but what is written beside it would be.
+    // The second path has an allowed length, but the temporary file next to it would have a longer path.
     for report in [&long, &long["./././.".len() + 1..]] {
         let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", report).run().success();
         assert_eq!(fs::read_to_string(&other).expect("it was written here"), "of somebody else");
@@ -193,7 +193,7 @@ fn overlong_path_is_not_truncated() {
     assert_eq!(names(&scene, "report").len(), 2);
 }
 
-/// Whatever name leads to it: what stands in it stays, and what the program says comes behind.
+/// The log keeps its contents under each of these names, and the output of the program follows.
 fn log_is_appended() {
     for (scene, status, said) in [(Scene::right(), 0, "main ran\n"), (Scene::older(), 78, "cudaguard: error[CG202]: ")]
     {
@@ -212,13 +212,13 @@ fn log_is_appended() {
     }
 }
 
-/// The file that is there is written directly; where there is none, the program runs without.
+/// An existing file is written directly. Without one, the program runs without a report.
 fn report_in_read_only_directory() {
     tools::need("setpriv");
     let scene = Scene::right();
     fs::create_dir(scene.scratch.join("closed")).expect("a folder");
     let file = scene.scratch.file("closed/report.json", "x".repeat(100_000));
-    // Nobody forbids root anything, but that it may.
+    // Root may write everywhere, unless this capability is removed.
     let script = "chmod 555 closed; if [ $(id -u) = 0 ]; then set -- setpriv --bounding-set=-dac_override \"$@\"; fi; \"$@\"; \
                   status=$?; chmod 755 closed; exit $status";
     for report in ["closed/report.json", "closed/other.json"] {
@@ -245,7 +245,7 @@ fn full_disk_keeps_old_report() {
     assert_eq!(names(&scene, "report"), ["report.json"]);
 }
 
-/// The next process of that number clears it away.
+/// The next process with the same process ID replaces the file.
 fn killed_process_files_are_replaced() {
     let scene = Scene::right();
     let script = "echo half >report.json.$(uname -n).$$.new; exec ./program";

@@ -30,7 +30,7 @@ fn program(scene: &Scene, name: &str, notes: &[Vec<u8>], source: &str) -> PathBu
     to
 }
 
-/// GNU strip then leaves the segment of the other notes without an address.
+/// After that, GNU strip leaves the segment of the other notes without an address.
 fn stripped_build_id_keeps_the_guard() {
     tools::need("strip");
     let scene = Scene::older();
@@ -108,7 +108,7 @@ fn early_check_does_not_replace_start() {
     }
 }
 
-/// Then the kernel names the loader as the file of the process.
+/// The kernel then reports the loader as the executable of the process.
 fn program_started_by_loader_is_checked() {
     let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
     if !loader.exists() {

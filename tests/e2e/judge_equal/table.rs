@@ -1,4 +1,5 @@
-//! The table: rows of a manifest × a machine → verdict and codes, by the judge, by `verify` and by started programs.
+//! The table of cases: requirements of a manifest on a machine, and the verdict and codes that the judge, `verify` and started
+//! programs must report.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -28,13 +29,13 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// What stands in an inner library's place.
+/// The state of a sub-library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Word(Version),
     OldHash(Version),
     NoWord,
-    /// The name of its file says it, as in system packages.
+    /// A file whose name contains the version, as in system packages.
     Named(Version),
     Broken,
 }
@@ -42,17 +43,17 @@ enum Part {
 #[derive(Clone, Debug)]
 struct Loader {
     major: u32,
-    /// Its real file is `libcudnn.so.8.0.5`.
+    /// Version in the name of the real file, such as `libcudnn.so.8.0.5`.
     name: Option<Version>,
     says: Says,
 }
 
-/// What stands there as `libcudnn.so`.
+/// The state of `libcudnn.so`, the name without a number.
 #[derive(Clone, Debug, Default)]
 enum Plain {
     #[default]
     Nothing,
-    /// Nothing can be loaded by that name.
+    /// A file that cannot be loaded.
     Broken,
     Is(Loader),
 }
@@ -63,7 +64,7 @@ struct Machine {
     plain: Plain,
     broken_loader: bool,
     parts: Vec<(&'static str, Part)>,
-    /// The release of the cudart in the part that tells its version.
+    /// The CUDA release that the sub-library with the version returns.
     made_with: Option<u32>,
 }
 
@@ -73,7 +74,7 @@ struct Case {
     revision: u8,
     linked: bool,
     machine: Machine,
-    /// By hand: `None` where the case is generated.
+    /// The expected codes, written by hand; `None` if the case is generated.
     codes: Option<&'static str>,
 }
 
@@ -81,7 +82,7 @@ fn number(v: Version) -> u32 {
     if v.major < 9 { v.major * 1000 + v.minor * 100 + v.patch } else { v.major * 10000 + v.minor * 100 + v.patch }
 }
 
-/// As NVIDIA ships it: the inner library says the version, the loader answers with it.
+/// A cuDNN as NVIDIA ships it: the sub-library exports the version, and the loader library returns it.
 fn whole(text: &str) -> Machine {
     let v = version(text);
     let part = |part: &vendor::Part| (part.file, if part.symbol.is_empty() { Part::NoWord } else { Part::Word(v) });
@@ -93,7 +94,7 @@ fn whole(text: &str) -> Machine {
     }
 }
 
-/// One library with the exact version in its file's name, as system packages have it, or with nothing but its answer.
+/// A single library, with the version in its file name as in system packages, or with only the result of its function.
 fn single(major: u32, name: Option<&str>, says: Says) -> Machine {
     let parts = CUDNN.parts_of_major(major).filter(|part| !part.needed).map(|part| (part.file, Part::NoWord)).collect();
     Machine { loader: Some(Loader { major, name: name.map(version), says }), parts, ..Machine::default() }
@@ -174,8 +175,8 @@ impl Machine {
         }
     }
 
-    /// The same machine as facts, by the rules of MANIFEST.md and the order of evidence: the inner library's word, the
-    /// file's name, the answer of a child.
+    /// Returns the facts of this machine. The order of evidence is that of MANIFEST.md: the version symbol of a sub-library, the
+    /// file name, the answer of a child.
     fn host(&self, manifest: &Manifest, linked: bool) -> Host {
         let Some(Requirement::Library { built, linkage, .. }) = manifest.requires.first() else {
             return Host::default();
@@ -204,7 +205,7 @@ impl Machine {
                 Some(Part::Word(v) | Part::Named(v)) => Some(*v),
                 _ => None,
             };
-            // A loader that answers without it does not need it; one that cannot be asked tells nothing.
+            // A loader library that answers without the sub-library does not need it. If it aborts, this is unknown.
             if part.is_some() || !needed || loader.says == Says::Aborts {
                 inner.push(Inner { file: file.clone(), present: part.is_some(), version, path: None });
             }
@@ -265,14 +266,14 @@ fn required(manifest: Manifest) -> Manifest {
     change(manifest, |_, required| *required = true)
 }
 
-/// A crate in it tries these names, as cudarc does.
+/// Adds the names that a crate in the program tries, as cudarc does.
 fn trying(mut manifest: Manifest) -> Manifest {
     let endings = [".so", ".so.8", ".so.7"].map(str::to_owned).to_vec();
     manifest.opens.push(Opens { by: "cudarc 0.19.10".to_owned(), libraries: vec!["cudnn".to_owned()], endings });
     manifest
 }
 
-/// By hand: what each must be, in words of code and weight.
+/// Returns cases with expected codes and severities, which are written by hand.
 fn written() -> Vec<Case> {
     use Linkage::{Dlopened, Static, Unknown};
     const GRAPH: &str = "libcudnn_graph.so.9";
@@ -283,7 +284,7 @@ fn written() -> Vec<Case> {
     const OPS8: &str = "libcudnn_ops_infer.so.8";
     let word = |text: &str| Part::Word(version(text));
     let mut cases = vec![
-        // The scene of every forum.
+        // The most common report in forums.
         case(
             "8.1.0 finds 8.0.5, by name",
             linked("8.1.0"),
@@ -294,7 +295,7 @@ fn written() -> Vec<Case> {
         case("8.1.0 finds 8.0.5, by its word", linked("8.1.0"), whole("8.0.5"), "CG202 error"),
         case("8.1.0 finds 8.1.0", linked("8.1.0"), single(8, Some("8.1.0"), Says::Number(8100)), ""),
         case("8.1.0 finds 8.9.7", linked("8.1.0"), whole("8.9.7"), ""),
-        // Patches.
+        // Patch releases.
         case("older patch", linked("9.15.1"), whole("9.15.0"), ""),
         case("newer patch", linked("9.15.1"), whole("9.15.7"), ""),
         case("older patch, strict", strict(linked("9.15.1")), whole("9.15.0"), "CG203 error"),
@@ -308,7 +309,7 @@ fn written() -> Vec<Case> {
             single(7, Some("7.6.4"), Says::Number(7604)),
             "CG203 error",
         ),
-        // Majors.
+        // Major releases.
         case(
             "9 in the place of 8, by its name",
             linked("8.9.7"),
@@ -326,11 +327,11 @@ fn written() -> Vec<Case> {
         case("linked to a mute 7, built for 8", linked("8.9.7"), single(7, None, Says::Nothing), "CG201 error"),
         case("a major that nobody knows yet", linked("10.2.0"), single(10, Some("10.3.0"), Says::Nothing), ""),
         case("that one, older", linked("10.2.0"), single(10, Some("10.1.0"), Says::Nothing), "CG202 error"),
-        // cuDNN 7: one library.
+        // cuDNN 7 is a single library.
         case("7 by name", linked("7.6.5"), single(7, Some("7.6.5"), Says::Nothing), ""),
         case("7 by its answer", linked("7.6.5"), single(7, None, Says::Number(7605)), ""),
         case("older 7 by its answer", linked("7.6.5"), single(7, None, Says::Number(7501)), "CG202 error"),
-        // Inner libraries.
+        // Sub-libraries.
         case("graph missing", linked("9.15.1"), whole("9.15.1").without(GRAPH).saying(Says::Aborts), "CG204 error"),
         case(
             "graph and ops missing",
@@ -423,7 +424,7 @@ fn written() -> Vec<Case> {
             },
             "",
         ),
-        // cuDNN has the GNU hash table: by the old one alone no word is found, and something else tells.
+        // cuDNN has a GNU hash table. With only the old one, the version symbol is not found, and other evidence decides.
         case(
             "the old hash table, and an answer",
             linked("8.9.7"),
@@ -443,7 +444,7 @@ fn written() -> Vec<Case> {
             whole("9.1.0").with(GRAPH, Part::NoWord).saying(Says::Nothing),
             "CG202 error",
         ),
-        // Cannot tell.
+        // The version is unknown.
         case("mute", linked("9.15.1"), single(9, None, Says::Nothing), "CG501 info"),
         case(
             "mute, without a word",
@@ -472,7 +473,7 @@ fn written() -> Vec<Case> {
         case("a broken inner library, and an answer", linked("8.9.7"), whole("8.9.7").with(OPS8, Part::Broken), ""),
         case("an answer that is no version", linked("8.9.7"), single(8, None, Says::Number(7)), "CG501 info"),
         case("7, mute", linked("7.6.5"), single(7, None, Says::Nothing), "CG501 info"),
-        // Loaded at run time.
+        // Libraries loaded at run time.
         case("dlopened, right", by(Dlopened, "9.15.1"), whole("9.15.1"), ""),
         case("dlopened, newer", by(Dlopened, "9.1.0"), whole("9.15.1"), ""),
         case("dlopened, older", by(Dlopened, "9.15.1"), whole("9.1.0"), "CG202 error"),
@@ -508,7 +509,7 @@ fn written() -> Vec<Case> {
             Machine { broken_loader: true, ..Machine::default() },
             "CG501 info",
         ),
-        // Inside the file; not known.
+        // A cuDNN linked statically, or with unknown linkage.
         case("static", by(Static, "9.15.1"), Machine::default(), ""),
         case("static, an older one lies around", by(Static, "9.15.1"), whole("9.1.0"), ""),
         case("not known, not loaded", by(Unknown, "9.15.1"), whole("9.1.0"), "CG501 info"),
@@ -522,7 +523,7 @@ fn written() -> Vec<Case> {
     ] {
         cases.push(Case { linked: true, ..case(name, by(Unknown, "9.15.1"), machine, codes) });
     }
-    // By the names that a crate tries, and in its order.
+    // The names that a crate tries, in its order.
     let plain = |text: &str| {
         let v = version(text);
         Plain::Is(Loader { major: v.major, name: Some(v), says: Says::Number(number(v)) })
@@ -557,13 +558,13 @@ fn written() -> Vec<Case> {
         Machine { plain: plain("8.1.0"), ..single(7, Some("7.6.5"), Says::Nothing) },
         "",
     ));
-    // A newer note: judged as far as it is known.
+    // A newer note is judged by the rows that are known.
     cases.push(Case { revision: 2, ..case("a newer note, right", linked("9.15.1"), whole("9.15.1"), "CG502 info") });
     cases.push(Case {
         revision: 9,
         ..case("a newer note, older cuDNN", linked("9.15.1"), whole("9.1.0"), "CG202 error, CG502 info")
     });
-    // Components.
+    // Several components.
     let two = |a: Manifest, b: Manifest| {
         let mut b = b;
         "other".clone_into(&mut b.component.name);
@@ -588,7 +589,7 @@ fn written() -> Vec<Case> {
     cases
 }
 
-/// cuDNNs whose getter answers with the CUDA release that they were made with.
+/// Returns cases whose cuDNN returns the CUDA release it was built with.
 fn made_for_cuda() -> Vec<Case> {
     use Linkage::{Dlopened, Linked};
     let toolkit = |manifest: Manifest, text: &str| Manifest { toolkit: Some(version(text)), ..manifest };
@@ -616,7 +617,7 @@ fn made_for_cuda() -> Vec<Case> {
     ]
 }
 
-/// Every release of a few against every other, by word, name and answer.
+/// Returns combinations of releases, with the version from a symbol, a file name or an answer.
 fn generated() -> Vec<Case> {
     let releases = ["7.6.5", "8.0.5", "8.1.0", "8.9.7", "9.1.0", "9.15.0", "9.15.1"];
     let mut cases = Vec::new();
@@ -679,7 +680,7 @@ fn by_the_shim(arch: &Arch, case: &Case, folder: &Path) -> (Vec<String>, String,
     (codes, report["verdict"].as_str().expect("verdict").to_owned(), outcome.status(), outcome.stderr)
 }
 
-/// What the doors that do not start the program, and those in it, say other than the start's report did.
+/// Returns the differences between the report of the start and `verify`, `exec` and the API in the program.
 fn other_doors(case: &Case, folder: &Path) -> String {
     let report: Value = serde_json::from_str(&fs::read_to_string(folder.join("report.json")).expect("a report"))
         .expect("what the start wrote can be read");
@@ -694,8 +695,8 @@ fn other_doors(case: &Case, folder: &Path) -> String {
     let outcome = on(command::call(["verify", "--json", &program])).run();
     let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
     let heard = Told::list(&answer["findings"]);
-    // It runs nothing of cuDNN's. What only the answer of the real one tells stays open; and that a part without which no real
-    // cuDNN works is missing, the files say, whatever a stand-in answers without it.
+    // `verify` runs no code of cuDNN. It does not know the version that only cuDNN returns, and it reports a missing sub-library
+    // that every real cuDNN needs, although the fake one answers without it.
     let asked = report["level"] == 1;
     let open = answer["verdict"] == "unknown";
     let missing = |told: &Told| told.is_error() && told.code == "CG204";
@@ -703,7 +704,7 @@ fn other_doors(case: &Case, folder: &Path) -> String {
     if by_files_alone {
         return differences;
     }
-    // The same words, but for a version that only the answer told.
+    // The findings are equal, except for a version that only the answer contains.
     let codes = |list: &[Told]| sorted(list).iter().map(|told| told.code.clone()).collect::<Vec<_>>();
     let same = if asked { codes(&heard) == codes(&told) } else { sorted(&heard) == sorted(&told) };
     if answer["verdict"] != verdict || !same {
@@ -713,7 +714,7 @@ fn other_doors(case: &Case, folder: &Path) -> String {
     let status = if verdict == "refused" { 78 } else { 0 };
     let outcome = on(command::call(["exec", "--", &program])).run();
     let said = |told: &Told| are_printed(&[told], &outcome.stderr);
-    // It says what verify does, and leaves the rest to the program.
+    // `exec` prints the findings of `verify`, and the program reports the rest.
     if outcome.status() != Some(status) || (status == 78 && !heard.iter().filter(|told| told.is_error()).all(said)) {
         differ("exec", &(outcome.status(), outcome.stderr));
     }
@@ -738,7 +739,7 @@ fn drive(arch: &Arch) {
                 let _ = writeln!(differences, "{}: by hand [{by_hand}], the judge says {expected:?}", case.name);
             }
         }
-        // A child that this machine did not let run for two seconds has not answered: asked once more.
+        // A child that did not run for two seconds on a loaded machine has not answered: try again.
         let mut scratch;
         let mut attempts = 0;
         let (codes, shim_verdict, status, stderr) = loop {
@@ -756,7 +757,7 @@ fn drive(arch: &Arch) {
                 case.name
             );
         }
-        // The shim does not read a word by the old hash table, which no cuDNN has alone; the reader of files does.
+        // The shim does not read symbols with the old hash table, which no cuDNN has alone. The file reader does.
         if native && !case.name.starts_with("the old hash table") {
             differences += &other_doors(case, scratch.path());
         }

@@ -1,4 +1,5 @@
-//! Guarded programs under debuggers, tracers and sanitizers behave as unguarded ones do, and are judged as without them.
+//! Guarded programs behave under debuggers, tracers and sanitizers like unguarded ones, and get the same verdict as without these
+//! tools.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -29,7 +30,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// Some executions of `tests/fuzz/judge/run`, from an empty corpus.
+/// Runs some executions of `tests/fuzz/judge/run`, from an empty corpus.
 fn judge_survives_the_fuzzer() {
     let scratch = Scratch::new("judge-fuzzer");
     let source =
@@ -44,7 +45,8 @@ fn judge_survives_the_fuzzer() {
     let _ = call.env("CARGO_TARGET_DIR", scratch.path()).run().success();
 }
 
-/// Every way to a verdict: by files, and by asking; and the status of a program that calls `check()`.
+/// Returns a scene for each way to detect the version, by files or by calling cuDNN, with the exit status of the program and the
+/// level of the report.
 fn scenes() -> [(Scene, i32, u32); 5] {
     [
         (Scene::right(), 0, 0),
@@ -55,12 +57,13 @@ fn scenes() -> [(Scene, i32, u32); 5] {
     ]
 }
 
-/// A guarded program that this compiler makes from source, the shim's included, with these options. Skips where it cannot.
+/// Builds a guarded program from source, including the shim, with this compiler and these options. Skips the test if they do not
+/// work.
 fn made(compiler: &str, options: &str, scene: &Scene) -> PathBuf {
     made_with(compiler, options, scene, &built())
 }
 
-/// The same with this manifest.
+/// Like [`made`], with this manifest.
 fn made_with(compiler: &str, options: &str, scene: &Scene, manifest: &Manifest) -> PathBuf {
     let program = scene.scratch.join("watched");
     let source = scene.scratch.file("main.c", MAIN);
@@ -76,7 +79,7 @@ fn made_with(compiler: &str, options: &str, scene: &Scene, manifest: &Manifest) 
     program
 }
 
-/// Started by this tool in this scene: as it must be, and what came of it.
+/// Runs the program under this tool, checks status, output and report, and returns stdout.
 #[track_caller]
 fn watched(
     tool: &[impl AsRef<OsStr>],
@@ -105,8 +108,8 @@ fn watched(
     outcome.stdout
 }
 
-/// To a debugger, a child that it knows nothing of may look like a thread of the program's; and where the child has the
-/// debugger's breakpoints in its code, it must come past them.
+/// A debugger may take an unknown child for a thread of the program. If the child inherits breakpoints of the debugger in its code,
+/// it must survive them.
 fn debuggers_see_no_child() {
     let everywhere =
         ["set detach-on-fork off", "set follow-fork-mode child", "set breakpoint pending on", "break malloc if 0"];
@@ -143,7 +146,7 @@ fn tracers_change_nothing() {
     let mut missing = Vec::new();
     let all = scenes();
     let program = made("cc", "", &all[0].0);
-    // perf 6.1 loses the status of what ends at once (28 of 200).
+    // perf 6.1 loses the status of processes that end immediately (28 of 200).
     let held = "\"$0\" \"$@\"; status=$?; sleep 0.1; exit $status";
     for tool in [
         &["strace", "-f", "-o", "/dev/null"][..],
@@ -162,8 +165,8 @@ fn tracers_change_nothing() {
     tools::done_without(&missing);
 }
 
-/// rr counts branches: where the kernel shows it no counters of the processor (in most virtual machines, and in containers), or
-/// where it does not know the processor, it records nothing, not even a program of the system's.
+/// rr uses branch counters: if the kernel does not provide the counters of the processor (in most virtual machines and in
+/// containers), or if rr does not know the processor, it cannot record any program.
 fn recording_can_be_replayed() {
     tools::need("rr");
     let all = scenes();
@@ -197,7 +200,7 @@ fn valgrind_finds_nothing() {
     }
 }
 
-/// Compiled over the shim, too.
+/// The shim is compiled with the sanitizer, too.
 fn sanitizers_find_nothing() {
     let undefined = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
     let calls = "-fsanitize=cfi -flto -fvisibility=hidden -fuse-ld=lld";
@@ -224,7 +227,7 @@ fn sanitizers_find_nothing() {
     tools::done_without(&missing);
 }
 
-/// From the note: as long as it can hold them, and with what a terminal would obey.
+/// Component names of the maximum length, with control characters of terminals.
 fn texts_of_any_length_work() {
     let options = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
     let scene = Scene::older();

@@ -62,7 +62,7 @@ fn changes_of_two_wheels() {
     assert!(size("sm_75", "old").flatten() > Some(0) && size("sm_75", "new") == Some(Some(0)), "{sizes:?}");
     let same = diff(&scratch, &["app-1.0.whl", "app-1.0.whl"]).success();
     assert!(same.stdout.contains("app-1.0.whl → app-1.0.whl: no support is lost"), "{same}");
-    // Nothing is lost in the other direction but PTX, which nobody had.
+    // The other direction loses no support.
     let back = diff(&scratch, &["app-1.1.whl", "app-1.0.whl"]).success();
     assert!(back.stdout.contains("gained    7.5 (Tesla T4)"), "{back}");
 }
@@ -85,7 +85,7 @@ fn policy_decides_what_is_lost() {
     }
 }
 
-/// What NVIDIA's release notes say of the difference.
+/// Compares with the differences in NVIDIA's release notes.
 fn real_libraries() {
     let scratch = Scratch::new("diff-parts");
     let path = |part: &str, file: &str| parts::part(part).join(file).to_string_lossy().into_owned();

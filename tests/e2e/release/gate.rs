@@ -46,7 +46,7 @@ fn false_claim_is_refused() {
         (&["--archs", ","], 2, "expected architectures"),
         (&["--strict"], 2, "nothing is required"),
         (&["--archs", "80", "--fleet", "-"], 2, "cannot be used with"),
-        // Both questions in one call.
+        // Archs and a machine in one call.
         (&["--archs", "80", "--gpu", "A100", "--driver", "580"], 0, ""),
         (&["--archs", "80", "--gpu", "A100", "--driver", "550"], 1, "error[CG301]"),
         (&["--archs", "100", "--gpu", "A100", "--driver", "580"], 1, "error[CG601]"),
@@ -67,7 +67,7 @@ fn false_claim_is_refused() {
         (of("libboth.so"), of("libpart.so"), of("libold.so")),
         ("all".into(), "partial".into(), "missing".into())
     );
-    // A package whose build has forgotten its kernels.
+    // A package whose build omitted the kernels.
     fs::remove_dir_all(scratch.join("tree")).expect("it is there");
     scratch.file("tree/app/__init__.py", "");
     wheel(&scratch, "empty.whl");
@@ -191,7 +191,7 @@ fn settings_of_a_project_apply() {
         // An option replaces the value of the file.
         let _ = verify(&scratch, &["dist/lib.so", "--archs", "80"]).success();
         let _ = verify(&scratch, &["dist/lib.so", "--archs", "80", "--driver-floor", "570"]).expect(1);
-        // The question is about a machine.
+        // A call about a machine ignores the release requirements of the file.
         let _ = verify(&scratch, &["dist/lib.so", "--gpu", "A100", "--driver", "580"]).success();
         let named = scratch.file("other/pyproject.toml", "[tool.cudaguard]\narchs = [\"80\"]\n");
         let _ = verify(&scratch, &["dist/lib.so", "--policy", &named.to_string_lossy()]).success();

@@ -1,4 +1,4 @@
-//! What is checked before a release: `verify` with requirements, and `diff` of two releases.
+//! Tests of the checks before a release: `verify` with requirements, and `diff` of two releases.
 
 mod diff;
 mod gate;

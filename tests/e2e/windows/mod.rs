@@ -1,4 +1,4 @@
-//! Files for Windows: the DLLs that its loader picks, with Wine as the judge, and the answers about PE files.
+//! Windows files: the DLLs that the Windows loader picks, compared with Wine, and findings about PE files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -91,18 +91,18 @@ fn windows_path(path: &Path) -> String {
     format!("Z:{}", path.display()).replace('/', "\\")
 }
 
-/// What the program printed: the file of each DLL, in lower case.
+/// Parses the output of the program into the file of each DLL, in lower case.
 fn printed(output: &str) -> BTreeMap<String, String> {
     let pairs = output.lines().filter_map(|line| line.trim().split_once('='));
     pairs.map(|(name, file)| (name.to_owned(), file.to_ascii_lowercase())).collect()
 }
 
-/// Copies of the DLLs lie in random directories, in names of mixed case. Wine's loader says which it takes.
+/// Copies of the DLLs are in random directories, with names in mixed case. Wine's loader is the reference.
 fn wine_picks_the_same_dlls() {
     tools::need_all(&[COMPILER, WINE]);
     let built = Built::new();
     let system = built.scratch.path().join("prefix/drive_c/windows/system32");
-    // The first start makes the prefix.
+    // The first call creates the Wine prefix.
     let _ = built.wine(built.scratch.path(), built.scratch.path(), &["cmd".into(), "/c".into(), "exit".into()]).run();
     assert!(system.is_dir(), "Wine made no prefix");
     let mut state = 1u32;
@@ -173,7 +173,7 @@ fn wine_picks_the_same_dlls() {
     assert!(found > 2 && missing > 2, "{found} loads that succeed, {missing} that fail");
 }
 
-/// A program for Windows has an answer on a Windows machine, and is refused on Linux.
+/// A Windows program gets a verdict for a Windows machine, and is refused on Linux.
 fn answers_about_pe_files() {
     tools::need(COMPILER);
     let scratch = Scratch::new("windows-answers");
