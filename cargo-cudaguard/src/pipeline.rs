@@ -241,9 +241,10 @@ pub fn lock_drift(
     Ok(weighed)
 }
 
-/// Seals its notes in the file, or in `to`, which becomes a copy of it: the manifests that stand in it then. `seen` is what its tools tell; `None` where it has
-/// nothing of CUDA; `judged` is the build, where its crates and variables are its own. The inner error is why the file does not carry this package's guard, though one was given to the
-/// linker: what [`not_guarded`] takes.
+/// Writes the observed facts of the link into the notes of the file, or of its copy `to`, and returns the manifests in it. `seen`
+/// is the evidence of the link step; `None` if it shows no use of CUDA. `judged` is the check of the build, if its crates and
+/// variables apply to this file. The inner error is the reason why the file does not contain the guard of this package, although
+/// the linker received one; [`not_guarded`] reports it.
 ///
 /// # Errors
 /// Why the file cannot be read or written.

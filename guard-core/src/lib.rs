@@ -85,7 +85,7 @@ pub mod internal {
     pub mod checks {
         pub use crate::checks::*;
     }
-    /// Which GPUs the code of a program serves.
+    /// The GPUs that the code of a program serves.
     pub mod coverage {
         pub use crate::coverage::*;
     }

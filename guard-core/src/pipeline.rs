@@ -62,7 +62,7 @@ pub struct BuildInputs<'a> {
     pub headers: Option<PathBuf>,
     /// Facts that the build system has determined.
     pub given: Option<BuildSystemFacts>,
-    /// Whether a crate in it reaches CUDA.
+    /// Set if a crate in the build reaches CUDA.
     pub reaches_cuda: bool,
 }
 
@@ -131,7 +131,8 @@ impl BuildInputs<'_> {
         let of_toolkit = |finding: &Finding| {
             matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed)
         };
-        // A library may be named to the linker alone. Who is told all by options need not name the objects later.
+        // Possibly only the linker call names the library, so the finding waits for it. A build that passes all facts as options
+        // may never pass its objects.
         let open = |finding: &Finding| {
             self.sees_linked && toolchain.by != BuildSystem::Options && is_library_absent(finding, &toolchain)
         };

@@ -132,7 +132,7 @@ fn named(module: &[String], words: &[String], known: &BTreeSet<Vec<String>>) -> 
     named
 }
 
-/// Calls `say` for each path after `start::`: `a::{b, c::*}` gives two. Returns the number of tokens that were read.
+/// Calls `say` for each path after `start::`: two calls for `a::{b, c::*}`. Returns the number of tokens that were read.
 fn paths(words: &[String], mut start: Vec<String>, say: &mut impl FnMut(&[String])) -> usize {
     let mut at = 0;
     loop {

@@ -1,5 +1,5 @@
-//! The language of pages, comments and messages: CONTRIBUTING.md, "Style". Counts sentences, comments and string literals with
-//! expressions that outsiders do not understand.
+//! Checks the language of pages, comments and messages: CONTRIBUTING.md, "Style". Counts sentences, comments and string literals
+//! with expressions that outsiders do not understand.
 
 use std::fs;
 
@@ -69,7 +69,7 @@ const FRAGMENTS: usize = 4;
 const PRIVATE_IN_COMMENTS: usize = 3;
 const PRIVATE_IN_STRINGS: usize = 1;
 
-/// First words of comments that define nothing.
+/// Openings of comments that define nothing.
 const FRAGMENT_STARTS: &[&str] = &[
     "what",
     "whether",
@@ -170,7 +170,7 @@ fn prose(page: &str) -> String {
     text
 }
 
-/// Returns the sentences of at least four words, in lower case, separated by single blanks.
+/// Returns the sentences in lower case, separated by single blanks. Headings and other short ones are omitted.
 fn sentences(prose: &str) -> Vec<String> {
     let mut sentences = Vec::new();
     for paragraph in prose.split("\n\n") {
@@ -186,7 +186,7 @@ fn sentences(prose: &str) -> Vec<String> {
     sentences.into_iter().filter(|words| words.len() >= 4).map(|words| words.join(" ")).collect()
 }
 
-/// Returns the words of a text in lower case, with a blank before and after each.
+/// Returns a text in lower case, with a blank around each run of letters and digits.
 fn words(text: &str) -> String {
     let words: String = text.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
     format!(" {} ", words.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -206,7 +206,7 @@ fn avoided(sentence: &str) -> Option<&'static str> {
 struct RustTexts {
     /// Blocks of adjacent comment lines.
     comments: Vec<String>,
-    /// String literals of at least four words before the unit tests, without placeholders.
+    /// String literals before the unit tests, without placeholders. Short ones are omitted.
     strings: Vec<String>,
 }
 

@@ -315,7 +315,7 @@ enum PackedContent {
     Other,
 }
 
-/// Whether a member with this head may hold host or GPU code.
+/// Returns true if a member that starts with these bytes may contain host or GPU code.
 fn is_code(head: &[u8]) -> bool {
     Elf::is_elf(head)
         || Pe::may_be_pe(head)

@@ -128,7 +128,7 @@ const ZIP: &str = " (a zip archive)";
 /// Limit for the script of a launcher.
 const LAUNCHER: usize = 64 << 10;
 
-/// What follows an image, as far as its marks tell.
+/// Describes the data after an image by its magic numbers; empty if it is unknown.
 fn kind(data: &[u8]) -> &'static str {
     let end = &data[data.len().saturating_sub(4096)..];
     if memmem::find(end, b"MEI\x0c\x0b\x0a\x0b\x0e").is_some() {

@@ -46,7 +46,7 @@ pub enum TargetOs {
 }
 
 impl TargetOs {
-    /// As the platform of a host file ends.
+    /// Returns the name in the platform of a host file: `windows` in `x86_64-windows`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Linux => "linux",
@@ -436,7 +436,8 @@ fn detect_linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Optio
     detect_in_strings(library, text, &[traces.inside], opens_libraries(elf, wanted))
 }
 
-/// The same for a PE file, which names the DLL of each function that it imports. `Dlopened` if it loads the DLL at the first call.
+/// Detects the linkage of a library in a PE file, which names the DLL of each function that it imports. `Dlopened` if it loads the
+/// DLL at the first call.
 fn detect_dll_linkage(library: &Library, imports: &[ImportedDll<'_>], text: &FileStrings<'_>) -> Linkage {
     if let Some(dll) = imports.iter().find(|dll| library.is_named(dll.name)) {
         return if dll.is_delayed { Linkage::Dlopened } else { Linkage::Linked };

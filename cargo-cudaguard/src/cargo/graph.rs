@@ -53,7 +53,8 @@ impl CrateGraph {
     pub(crate) fn from_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
         let lock = files::read_text(&project.top.join("Cargo.lock"));
         let named = !lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text));
-        // Without a build, the crates are listed, and a build script may link CUDA whatever its package is called.
+        // A lock file without CUDA is enough only before a build. Other commands list the crates, and a build script in a package
+        // with any name may link CUDA.
         if builds && !named {
             return Self::default();
         }

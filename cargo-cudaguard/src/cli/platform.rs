@@ -1,4 +1,4 @@
-//! What operating systems do differently.
+//! Operations that differ between operating systems.
 
 use std::fs::{File, FileType};
 use std::io;

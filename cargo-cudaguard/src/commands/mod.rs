@@ -1,4 +1,4 @@
-//! One module for each subcommand.
+//! The subcommands, with a module for each.
 
 pub(crate) mod cargo;
 pub(crate) mod check;

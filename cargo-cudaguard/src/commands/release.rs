@@ -24,7 +24,7 @@ use crate::cli::counts::join_some;
 use crate::cli::report::{self, CliError, Level};
 use crate::commands::whole::{ArtifactMember, ArtifactReport};
 
-/// So many files have a line each; the others are counted.
+/// Maximum number of files with a line each; the others are counted.
 const LISTED: usize = 24;
 
 /// The requirements, and where they come from.
@@ -275,7 +275,7 @@ fn fulfils(found: Target, required: Target) -> bool {
     found == required || ccs.into_iter().all(|cc| !runs(required, cc) || runs(found, cc))
 }
 
-/// What a file contains: the code that counts, and relocatable code that no device linker has linked yet.
+/// Returns the targets in a file: the code that counts, and relocatable code that no device linker has linked yet.
 fn targets_of(kernels: &Kernels) -> Vec<Target> {
     let mut targets = kernels.built_targets();
     if !kernels.containers().iter().any(|container| container.role == Role::Linked) {
@@ -318,7 +318,7 @@ fn arch_findings(part: &ArtifactMember, archs: &[(Target, ArchPresence)], strict
         let values = file_values(&part.name).with("targets", join_targets(missing)).with("built_for", built);
         findings.push(MessageTemplate::ReleaseArchMissing.to_finding(&values));
     }
-    // One finding for machine code and PTX of one number.
+    // Machine code and PTX of the same number share a finding.
     let mut partial: BTreeMap<(u8, u8), Vec<Target>> = BTreeMap::new();
     for target in with(ArchPresence::Partial) {
         partial.entry(target.base_arch().cc()).or_default().push(target);
@@ -362,7 +362,7 @@ fn findings_without_kernels(artifact: &ArtifactReport, archs: &[Target]) -> Opti
     artifact.not_examined.is_empty().then(|| MessageTemplate::ReleaseArchMissingEverywhere.to_finding(&values))
 }
 
-/// What needs a newer driver than the floor, or than the first driver of the GPU if that is newer.
+/// Reports members that need a newer driver than the floor, or than the first driver of the GPU if that is newer.
 fn driver_findings(artifact: &ArtifactReport, components: &Components, floor: DriverRelease) -> Vec<Finding> {
     let mut ccs: Vec<Option<(u8, u8)>> = vec![None];
     if components.manifests.iter().any(|manifest| manifest.requires.iter().any(is_gpu_row)) {
@@ -463,7 +463,7 @@ fn driver_causes(manifest: &Manifest, ccs: &[(u8, u8)]) -> Vec<Cause> {
     manifest.requires.iter().filter_map(cause).collect()
 }
 
-/// What needs another cuDNN than the floor: by its code, or by the requirements of its package.
+/// Reports members that need another cuDNN than the floor, because of their code or of the requirements of their package.
 fn cudnn_findings(artifact: &ArtifactReport, floor: Version) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in &artifact.parts {

@@ -40,7 +40,7 @@ const EXIT_NOT_FOUND: &str = "version not known";
 pub(crate) struct ArtifactReport {
     pub(crate) archive: PathBuf,
     walked: Walked,
-    /// Those that hold GPU code or need a library of NVIDIA's, or are one; by name.
+    /// Members that contain GPU code, need a library of NVIDIA, or are one; by name.
     pub(crate) parts: Vec<ArtifactMember>,
     /// Every ELF file, and every link: where a library may be found.
     files: BTreeSet<String>,
@@ -51,7 +51,7 @@ pub(crate) struct ArtifactReport {
     needed: BTreeSet<String>,
     /// The metadata of the packages in it, and of an image.
     packages: Vec<ArtifactPackage>,
-    /// What of it was not examined.
+    /// Members, or data in them, that were not examined.
     pub(crate) not_examined: Vec<NotExamined>,
 }
 
@@ -176,7 +176,7 @@ impl ArtifactReport {
         self.packages.iter().flat_map(ArtifactPackage::split_requirements)
     }
 
-    /// What the packages require of cuDNN: the package, the requirement and the oldest release that it accepts.
+    /// Returns the requirements of the packages for cuDNN: the package, the requirement and the oldest release that it accepts.
     pub(crate) fn cudnn_promises(&self) -> impl Iterator<Item = (String, &str, Version)> {
         self.packages.iter().filter(|package| package.is_one()).flat_map(|package| {
             let least = package.oldest_of(CUDNN.key);

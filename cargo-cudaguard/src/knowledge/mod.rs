@@ -1,4 +1,4 @@
-//! What is known of crates and of error messages, from the tables in `data/`.
+//! Facts about crates and error messages, from the tables in `data/`.
 
 pub mod crates;
 pub mod entry;

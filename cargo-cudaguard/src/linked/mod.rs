@@ -1,4 +1,4 @@
-//! What a linked file shows of its build, and the note that records it.
+//! Evidence of the build in a linked file, and the note that records it.
 
 pub mod check;
 pub mod evidence;

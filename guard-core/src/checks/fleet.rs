@@ -168,7 +168,7 @@ fn unless_declared(finding: Finding, toolchain: &Toolchain) -> Finding {
 pub struct FleetDriver<'a> {
     /// The text in the policy: `535`.
     text: &'a str,
-    /// What it supports.
+    /// The CUDA versions that it supports.
     pub supports: Supports,
 }
 

@@ -1,4 +1,4 @@
-//! Which GPUs the code of a program serves.
+//! The GPUs that the code of a program serves.
 
 pub mod compatibility;
 pub mod requirements;

@@ -60,7 +60,7 @@ pub struct GpuSupport {
 pub enum DeviceCode {
     /// It runs on some GPUs.
     Run {
-        /// What it was compiled for.
+        /// The target that it was compiled for.
         target: Target,
         /// The ISA of PTX; (0, 0) for a cubin.
         isa: (u16, u16),
@@ -78,7 +78,7 @@ pub enum DeviceCode {
 pub enum BestCode {
     /// This code.
     Run {
-        /// What it was compiled for.
+        /// The target that it was compiled for.
         target: Target,
         /// The ISA of PTX; (0, 0) for a cubin.
         isa: (u16, u16),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::manifest::model::Component;
 
-/// Where the stamp of a component stands in the folder that [`STAMP_DIR_VAR`](crate::sys::env::STAMP_DIR_VAR) names.
+/// Returns the path of the stamp of a component in the directory that [`STAMP_DIR_VAR`](crate::sys::env::STAMP_DIR_VAR) names.
 pub fn digest_file(folder: &Path, component: &Component) -> PathBuf {
     folder.join(format!("{}.stamp", crate::guard::note_group(component)))
 }

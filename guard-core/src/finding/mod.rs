@@ -22,7 +22,7 @@ pub struct Finding {
     pub subject: String,
     /// The problem in one sentence, then one fact per line, such as the built and the found version.
     pub message: String,
-    /// What to do.
+    /// The action to take.
     pub hint: String,
     /// The facts in the message, by name, as programs read them. Private, so that every finding is made from the table.
     facts: Box<[(&'static str, String)]>,
@@ -41,7 +41,7 @@ impl PartialEq for Finding {
 }
 
 impl Finding {
-    /// One that was said before, as [`Self::to_json`] wrote it down.
+    /// Restores a finding that [`Self::to_json`] recorded.
     pub fn from_record(code: Code, severity: Severity, [component, subject, message, hint]: [String; 4]) -> Self {
         Self { code, severity, component, subject, message, hint, facts: Box::default() }
     }

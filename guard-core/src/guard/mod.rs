@@ -310,7 +310,7 @@ pub fn write_archive(members: &[(&str, &[u8])]) -> Vec<u8> {
 pub struct GuardCompiler {
     /// The program.
     pub program: PathBuf,
-    /// Whether it is a clang.
+    /// Set for a clang.
     pub is_clang: bool,
     /// Flags of the project and the target.
     pub flags: Vec<OsString>,

@@ -1,4 +1,4 @@
-//! What is known of NVIDIA's products, from the tables in `data/`.
+//! Facts about NVIDIA's products, from the tables in `data/`.
 
 pub mod tables;
 pub mod vendor;

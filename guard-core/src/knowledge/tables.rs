@@ -129,7 +129,7 @@ pub struct ToolkitRow {
     pub driver: Option<DriverRelease>,
     /// The driver for Windows that it came with.
     pub windows: Option<DriverRelease>,
-    /// What nvcc makes where nobody says.
+    /// The arch that nvcc compiles for by default.
     pub default_arch: Option<Arch>,
     /// The accepted host compilers.
     pub host: HostLimits,

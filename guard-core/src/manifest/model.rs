@@ -216,7 +216,7 @@ pub enum GpuCoverage {
     PartialPtx,
     /// Some containers serve it, and others cannot be read: partial at worst.
     AtLeastPartial,
-    /// The same, and one that serves it has nothing but PTX for it.
+    /// Like [`Self::AtLeastPartial`], but a container that serves it has only PTX for it.
     AtLeastPartialPtx,
     /// Some containers do not serve it, and others cannot be read: partial at best.
     AtMostPartial,

@@ -117,7 +117,7 @@ fn kill_and_wait(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The first file of this name in `PATH` that somebody may execute.
+/// Returns the first executable file with this name in `PATH`.
 pub fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
     env.path_list("PATH")
         .into_iter()

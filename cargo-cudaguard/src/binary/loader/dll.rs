@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::mapped_file::Contents;
 use crate::binary::pe::Pe;
 
-/// Where a process searches for DLLs.
+/// The directories in which a process searches for DLLs.
 #[derive(Clone, Debug, Default)]
 pub struct DllSearch {
     /// The directory of the program: `python.exe` for an extension module.
@@ -84,7 +84,8 @@ impl DllSearch {
         self.resolve(module, &directories)
     }
 
-    /// One set of directories applies to all modules of a load, so that the order of loading does not matter.
+    /// Resolves the DLLs of a file and of the DLLs that it needs. All of them use the same directories, so the order of loading
+    /// does not matter.
     fn resolve(&self, file: &Path, directories: &[(DllSource, &[PathBuf])]) -> DllClosure {
         let listed: Vec<(DllSource, BTreeMap<String, PathBuf>)> =
             directories.iter().flat_map(|(by, all)| all.iter().map(|one| (*by, list_files(one)))).collect();

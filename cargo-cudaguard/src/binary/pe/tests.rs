@@ -31,7 +31,7 @@ struct Written<'a> {
     version: Option<([u16; 4], &'a str)>,
 }
 
-/// Bytes that lie at an address.
+/// Bytes that are mapped at an address.
 struct Tables(Vec<u8>);
 
 impl Tables {
@@ -242,7 +242,7 @@ fn static_cudart_is_detected_with_its_release() {
     }
 }
 
-/// What follows the image is not examined. A signature, and the script of a launcher, are part of every package.
+/// The data after an image is not examined. A signature, and the script of a launcher, are part of every package.
 #[test]
 fn bytes_after_the_image_are_reported() {
     let image = Written { is_program: true, ..Written::default() }.bytes();

@@ -29,7 +29,7 @@ impl VersionResource {
         let resource = &resource[..resource.len().min(LONGEST)];
         let fixed = resource.get(memmem::find(resource, &FIXED)?..)?;
         let number = |at: usize| Some(u16::from_le_bytes(fixed.get(at..at + 2)?.try_into().ok()?));
-        // Two words, the more significant half second.
+        // Each pair of numbers is one integer of 32 bits, so the more significant half is the second.
         let numbers = [number(10)?, number(8)?, number(14)?, number(12)?];
         let text = |key: &str| text_after(fixed, key).unwrap_or_default();
         Some(Self { numbers, description: text("FileDescription"), product: text("ProductName") })

@@ -36,20 +36,20 @@ struct GpuState {
 /// A driver, by the CUDA version that it must support and its first release.
 type DriverNeed = (CudaVersion, Option<DriverRelease>);
 
-/// What is compared of a release.
+/// The facts of a release that are compared.
 struct ReleaseFacts {
     file: String,
     title: String,
     processor: String,
-    /// By compute capability; the last one stands for newer GPUs. Empty without GPU code.
+    /// The state of each GPU generation, by compute capability. The last entry also represents newer GPUs. Empty without GPU code.
     gpus: Vec<((u8, u8), GpuState)>,
-    /// Without GPU code: the driver that it needs on any GPU.
+    /// The driver that it needs on any GPU, if it has no GPU code.
     driver: Option<DriverNeed>,
     /// The oldest cuDNN that a machine must have.
     cudnn: Option<Version>,
     /// NVIDIA's libraries inside, by name, with their versions.
     inside: BTreeMap<String, BTreeSet<String>>,
-    /// Those that must come from elsewhere, by name, with their sonames.
+    /// NVIDIA's libraries that must come from elsewhere, by name, with their sonames.
     elsewhere: BTreeMap<String, BTreeSet<String>>,
     /// Requirements of the package.
     requires: BTreeMap<String, BTreeSet<String>>,
@@ -310,7 +310,7 @@ impl ReleaseDiff {
     fn find_losses(&self, policy: &ReleaseRequirements) -> Vec<Loss> {
         let mut losses = Vec::new();
         let allows = |kind: LossKind| policy.allow_loss.contains(&kind);
-        // Required archs and floors say which machines matter.
+        // Required archs and driver floors select the machines that matter.
         let is_required = |cc: (u8, u8)| {
             policy.archs.is_empty() || policy.archs.iter().any(|arch| arch.compatibility_with(cc) == Compatibility::Yes)
         };
@@ -547,7 +547,7 @@ fn describe_size(bytes: u64) -> String {
     }
 }
 
-/// Whether a file is guarded; `None` if it is absent.
+/// Describes whether a file is guarded; `None` if it is absent.
 const fn describe_guard(guarded: Option<bool>) -> &'static str {
     match guarded {
         None => "absent",

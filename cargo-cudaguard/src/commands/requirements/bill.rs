@@ -1,4 +1,4 @@
-//! What bills of materials say about the files themselves: their SHA-256, their package, and NVIDIA's libraries in them.
+//! The files in a bill of materials: their SHA-256, their package, and NVIDIA's libraries in them.
 
 use std::fs::File;
 use std::path::Path;

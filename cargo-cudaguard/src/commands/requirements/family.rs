@@ -29,9 +29,9 @@ pub(super) struct FamilyPart {
     pub(super) told_by: BTreeSet<&'static str>,
     /// The files that need it, each with the function that needs it.
     pub(super) seen: BTreeSet<(String, Option<String>)>,
-    /// Of a library inside.
+    /// SHA-256 of a library inside a file.
     pub(super) sha256: Option<String>,
-    /// Whether it is a part of a file, and not required of the machine.
+    /// Set if it is inside a file, and not required of the machine.
     pub(super) inside: bool,
 }
 

@@ -35,7 +35,7 @@ fn is_cudnn_row(row: &Requirement) -> bool {
 }
 
 impl ArtifactReport {
-    /// What all members together require. What a member finds in the artifact is not required of a machine.
+    /// Returns the requirements of all members. A library that a member finds in the artifact is not required of a machine.
     pub(crate) fn components(&self) -> Components {
         let whole = self;
         let not_examined = whole.not_examined.clone();
@@ -69,7 +69,7 @@ impl ArtifactReport {
                 }
             }
             let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
-            // One that was built with a guard has its owner's word for what it does without.
+            // In a guarded member, the manifest states which requirements are optional.
             let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
             if is_package && unrecorded && whole.does_without(part) {
                 all.enough.in_part.extend(places.clone());
@@ -79,7 +79,7 @@ impl ArtifactReport {
             }
             if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
                 one_of.entry(*major).or_default().extend(places);
-                // Which of them is loaded, and finds its libraries, is settled when the program runs.
+                // The selected member, and the libraries that it finds, are only known when the program runs.
                 own.needed.clear();
                 own.bound.clear();
             }

@@ -42,13 +42,15 @@ pub(crate) struct ArtifactMember {
     pub(crate) binary: Binary,
     pub(crate) kernels: Kernels,
     pub(crate) components: Components,
-    /// The libraries of NVIDIA's that stand in it, linked in or themselves, with the version where that can be told.
+    /// NVIDIA's libraries in the member, linked in or as the file itself, with the version if it is known.
     pub(crate) holds: Vec<(&'static Library, Option<String>)>,
     /// The SHA-256 of the file, if it was requested.
     pub(crate) sha256: Option<String>,
 }
 
 impl ArtifactMember {
+    /// Reads a member. Returns it if it has kernels, a note or libraries of NVIDIA; its search paths for libraries; and the reasons
+    /// why parts of it were not examined.
     /// What matters of a member, and what it does for those that it loads.
     pub(super) fn from_file(
         name: &str,
@@ -131,12 +133,14 @@ impl ArtifactMember {
         self.kernels.is_published() || !self.kernels.has_kernels() && self.is_nvidias()
     }
 
+    /// Returns the CUDA version that a driver must support for it on any GPU.
+
     /// Which CUDA a driver must support for it, where that does not depend on the GPU.
     pub(super) fn least_driver(&self) -> Option<CudaVersion> {
         self.components.manifests.iter().filter_map(answer::least_driver).map(|(cuda, _)| cuda).max()
     }
 
-    /// Whether it is a library of NVIDIA's, by its name.
+    /// Returns true for a library of NVIDIA, by its name.
     pub(crate) fn is_nvidias(&self) -> bool {
         is_cuda(&&*plain_name(file_name(&self.name)))
     }

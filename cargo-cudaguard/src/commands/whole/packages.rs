@@ -231,7 +231,7 @@ impl ArtifactPackage {
         })
     }
 
-    /// What it requires, as name and range. Variables of an image are names and values.
+    /// Returns the requirements of the package as name and range. For an image, these are names and values of variables.
     pub(super) fn split_requirements(&self) -> impl Iterator<Item = (String, String)> {
         self.requires.iter().map(|text| {
             let (name, range) = text.split_at(name_of(text).len());
@@ -243,7 +243,8 @@ impl ArtifactPackage {
         })
     }
 
-    /// What it requires of the library with this key: each text with the oldest release that it accepts. Extras do not count.
+    /// Returns the requirements of the package for the library with this key, each with the oldest release that it accepts. Extras
+    /// do not count.
     pub(super) fn oldest_of(&self, key: &str) -> impl Iterator<Item = (&str, Version)> {
         let of_library = move |one: &Promise<'_>| one.stems == [key] && !one.text.contains("extra ==");
         self.promises().filter(of_library).filter_map(|one| Some((one.text, one.least?)))

@@ -1,4 +1,4 @@
-//! What becomes of a component on each GPU by itself, and the driver that it needs there: beside the verdict, which is about
+//! The support of each GPU for each component, and the driver that the component needs there. The verdict, in contrast, is about
 //! the machine as a whole.
 
 use std::fmt;
@@ -51,14 +51,14 @@ pub struct GpuAnswer {
     pub service: Service,
     /// The weakest code that it uses; empty where there is none.
     pub code: String,
-    /// Of the containers with kernels, those that serve it, and how many there are; `None` where nobody has counted.
+    /// The number of containers with kernels that serve it, and the number of all; `None` if the containers were not counted.
     pub containers: Option<(usize, usize)>,
     /// The CUDA version that the driver must support for it, whatever asks for that.
     pub cuda: Option<CudaVersion>,
     /// The oldest release that does.
     pub release: Option<DriverRelease>,
-    /// From which driver on it is sure that its code loads, where that is newer than the one that it needs (docs/internals/decisions,
-    /// decision 24).
+    /// The first driver that certainly loads its code, if that is newer than the required one (docs/internals/decisions, decision
+    /// 24).
     pub sure_from: Option<(CudaVersion, DriverRelease)>,
 }
 

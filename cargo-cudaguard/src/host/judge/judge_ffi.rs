@@ -163,7 +163,7 @@ impl Default for DriverFacts {
     }
 }
 
-/// What a program requires, less its rows.
+/// The requirements of a program, without its rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Requirements {
     pub(super) gpu: u32,
@@ -172,7 +172,7 @@ pub(super) struct Requirements {
     pub(super) cudart_built: u32,
 }
 
-/// What the judge returns.
+/// The result of the judge.
 pub(super) struct Judged {
     pub(super) findings: Vec<JudgedFinding>,
     /// Facts because of which the verdict about the driver is unknown, as bits.
@@ -193,7 +193,7 @@ pub(super) fn judge_start(
     cudart: CudartFacts,
     (driver, gpus): (DriverFacts, Option<&[GpuFacts]>),
 ) -> Judged {
-    // Each row leads to one finding, the cuDNN of a row to one for each part and eight more; each GPU to one at most.
+    // Each row results in at most one finding, the cuDNN of a row in one for each part and eight more, each GPU in at most one.
     let known_gpus = gpus.unwrap_or_default();
     let capacity = rows.len() * 2 + 64 + known_gpus.len() + 8 + parts.len() * rows.len().min(4);
     let mut findings: Vec<JudgedFinding> = Vec::with_capacity(capacity);
@@ -220,9 +220,9 @@ pub(super) fn judge_start(
         library: 0,
         usable_gpus: 0,
     };
-    // SAFETY: The structures have the members of `judge.h` (a test compares them). Each pointer is to a live object, or to
-    // the first of as many elements as its count says; only `result` and the `capacity` elements behind `findings` are written,
-    // and nothing else refers to these. The function keeps no pointer.
+    // SAFETY: The structures have the members of `judge.h` (a test compares them). Each pointer is to a live object, or to the
+    // first of as many elements as its count specifies; only `result` and the `capacity` elements after `findings` are written, and
+    // nothing else refers to these. The function keeps no pointer.
     unsafe { cudaguard_judge_start(&raw const manifest, &raw const facts, &raw mut result) };
     let count = usize::try_from(result.count).unwrap_or_default();
     assert!(count <= findings.capacity() && result.left_out == 0, "the judge has room for each finding");

@@ -206,7 +206,7 @@ fn mixed_driver_releases_are_refused() {
         let name = format!("{user} on {kernel}, {compat:?}, {gpus:?}");
         assert_eq!(codes(&manifest, driver(user, kernel, compat), gpus), expected, "{name}");
     }
-    // One consumer GPU next to a supported one fails the process.
+    // A consumer GPU next to a supported one fails the process.
     let two = [named("NVIDIA A10"), named("NVIDIA GeForce RTX 3090")].into_iter().flatten().flatten().collect();
     assert_eq!(codes(&manifest, driver(580, 535, listed()), Some(two)), ["CG305 error"]);
     // The driver's own answer comes before all of that.
@@ -332,7 +332,7 @@ fn components_with_different_gpus_conflict() {
                 })
                 .collect(),
         );
-        // Without the overlap that only this test has.
+        // The overlap is specific to this test, so it is removed here.
         manifest.requires.remove(0);
         for (from, to) in [((0, 0), (from.0 - 1, 255)), ((to.0 + 1, 0), (255, 255))] {
             let (by, code) = (GpuCoverage::Nothing, String::new());

@@ -333,7 +333,8 @@ fn is_driver(name: &str) -> bool {
     vendor::plain_name(name).starts_with("libcuda.so")
 }
 
-/// What wheel repair renamed lies beside the file that needs it.
+/// Returns the libraries of NVIDIA that the file needs, except cuDNN. Libraries that wheel repair renamed are omitted, because they
+/// are next to the file that needs them.
 fn needed_libraries(binary: &Binary) -> Vec<Needed> {
     let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
     let known = |name: &&String| {

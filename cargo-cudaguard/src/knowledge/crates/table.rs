@@ -25,7 +25,7 @@ pub struct CrateRow {
     pub about: String,
     /// How it selects the CUDA release of its bindings.
     pub level: Option<LevelRule>,
-    /// Where it reads the CUDA release of its bindings from, if it generates them.
+    /// The place from which it reads the CUDA release of its bindings, if it generates them.
     pub header_level: Option<HeaderLevelRule>,
     /// How it selects the cuDNN release of its bindings.
     pub library: Option<LibraryRule>,

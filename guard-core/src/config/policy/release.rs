@@ -17,7 +17,7 @@ use crate::model::version::{DriverRelease, Version};
 /// The name of the file of a Python project that may contain the same keys in `[tool.cudaguard]`.
 pub const PYPROJECT: &str = "pyproject.toml";
 
-/// What every released file must meet.
+/// Requirements for every released file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseRequirements {
     /// Code that each file with kernels must contain.
@@ -144,8 +144,7 @@ impl ReleaseRequirements {
 }
 
 impl PolicyReader<'_> {
-    /// Reads `[tool.cudaguard]`: the keys of `[release]`, directly or in a table of that name, beside the other tables of a
-    /// policy.
+    /// Reads `[tool.cudaguard]`: the keys of `[release]`, directly or in a table of that name, and the other tables of a policy.
     fn read_pyproject(&mut self, project: &DeTable<'_>, policy: &mut Policy) {
         let tool = project.get("tool").and_then(|tool| tool.get_ref().as_table());
         let Some(own) = tool.and_then(|tool| tool.get("cudaguard")) else { return };

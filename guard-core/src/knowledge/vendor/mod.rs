@@ -180,7 +180,8 @@ pub struct Traces {
     pub answers: Option<&'static str>,
     /// Strings that a file contains, all of them, if the library is linked into it.
     pub inside: &'static [CodeMark],
-    /// The same for a PE file, one set for each way in which the library is linked; empty if it does not exist for Windows.
+    /// The equivalent for a PE file, with one set for each way in which the library is linked; empty if it does not exist for
+    /// Windows.
     pub inside_pe: &'static [&'static [CodeMark]],
 }
 

@@ -11,7 +11,7 @@ const IRREGULAR: [(&str, &str); 7] = [
     ("cusparselt", "libcusparseLt.so.0"),
 ];
 
-/// What precedes the number in the other names: `cublasLt64_13.dll` is `libcublasLt.so.13`.
+/// Stems of the other DLL names, before the number: `cublasLt64_13.dll` is `libcublasLt.so.13`.
 const STEMS: [&str; 41] = [
     "cublas",
     "cublasLt",
