@@ -12,19 +12,19 @@ struct judging {
   const struct judge_driver *driver;
   struct judge_result *result;
   uint64_t visible;     /* GPUs, without those that the driver does not drive */
-  uint64_t fit, unfit;  /* of those, by the rows of GPUs */
+  uint64_t fit, unfit;  /* visible GPUs, by the rows of GPUs */
   uint32_t rows, i;     /* i: the row that is being judged */
   uint32_t unsure;      /* the first row of GPUs that may fit, or NO_ROW */
-  uint32_t oldest_gpu;  /* that the cuDNN found still serves; 0: all */
-  uint32_t newest_gpus; /* the generation up to which the cuDNN has code, if nothing documents what
-                           it does on later ones; or 0 */
+  uint32_t oldest_gpu;  /* the oldest that the cuDNN found serves; 0: all */
+  uint32_t newest_gpus; /* the newest generation for which the cuDNN has code, if no document
+                           describes it on later ones; or 0 */
   uint32_t last;        /* the code of the last finding that was not added, or JUDGE_CODES */
   uint8_t is_muted;     /* findings are not added */
-  uint8_t by_files;     /* the driver was not asked. Which of the GPUs it shows is unknown, so all
-                           must be fit */
-  uint8_t asks;         /* the manifest requires something of driver or GPU */
-  uint8_t adds;         /* findings are added in a second pass: what a row weighs depends on all
-                           rows */
+  uint8_t by_files;     /* the driver was not called. It is unknown which GPUs it shows, so all
+                           must fit */
+  uint8_t asks;         /* the manifest has a requirement for driver or GPU */
+  uint8_t adds;         /* findings are added in a second pass, because the severity of a row
+                           depends on all rows */
   uint8_t has_kernels, open, doubt;
   uint8_t has_dropped;  /* the cuDNN found has dropped GPUs */
   union row row;
@@ -35,7 +35,7 @@ struct judging {
   struct judge_finding spare;
 };
 
-/* A release as rows have it, in the wide form. */
+/* Converts a release of a row to the wide form. */
 CALLED uint32_t widen_release(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
 
 CALLED void copy_row(const struct judging *j, uint32_t i, union row *to) {
@@ -86,12 +86,12 @@ CALLED struct judge_finding *add_general(struct judging *j, uint32_t code, uint3
 
 CODE int is_same_minor(uint32_t one, uint32_t other) { return one >> 8 == other >> 8; }
 
-/* Returns whether the guarded library is inside the program. */
+/* Returns whether cuDNN is linked into the program. */
 CODE int is_inside(const struct library_row *row) {
   return (row->flags & LIBRARY_STATIC) && !(row->flags & LIBRARY_LINKED);
 }
 
-/* Adds an error by files, which the real cuDNN may contradict. */
+/* Adds an error. If only files were examined, the answer of cuDNN may contradict it. */
 CALLED struct judge_finding *add_cudnn_error(struct judging *j, uint32_t code) {
   if (j->cudnn->source == BY_FILES) j->result->needs |= NEED_CUDNN_ANSWER;
   return add_judged(j, code, ERROR);
@@ -113,8 +113,8 @@ CODE int is_part_needed(const struct judging *j, const struct judge_part *p) {
   return row.kind == ROW_PART && (row.inner.needed & 1);
 }
 
-/* Judges the parts of a cuDNN. One finding is about all missing ones that only some calls need.
- * Returns whether a needed one is missing. */
+/* Judges the parts of a cuDNN. All missing parts that only some calls need share one finding.
+ * Returns whether a needed part is missing. */
 CALLED int judge_parts(struct judging *j) {
   const struct judge_cudnn *c = j->cudnn;
   uint64_t lacking = 0, bit = 1;
@@ -132,7 +132,7 @@ CALLED int judge_parts(struct judging *j) {
       break;
     case 1:
       if (c->source == BY_FILES) {
-        j->result->needs |= NEED_CUDNN_ANSWER; /* the real one may work without it */
+        j->result->needs |= NEED_CUDNN_ANSWER; /* cuDNN may work without it */
         break;
       }
       lacks_needed = 1;
@@ -146,7 +146,7 @@ CALLED int judge_parts(struct judging *j) {
   return lacks_needed;
 }
 
-/* Compares the library that opens the parts with them. */
+/* Compares the loader library with the parts that it opens. */
 CODE void judge_loader(struct judging *j) {
   const struct judge_cudnn *c = j->cudnn;
   if (!c->loader || !c->version || c->loader == c->version) return;
@@ -155,7 +155,7 @@ CODE void judge_loader(struct judging *j) {
     add_judged(j, JUDGE_CUDNN_INNER_MIXED_LOADER, ERROR)->version = c->loader;
 }
 
-/* Judges a cuDNN that was found, of the major that was built with. */
+/* Judges a cuDNN that was found, and whose major version is that of the build. */
 CODE void judge_found_cudnn(struct judging *j, const struct library_row *row) {
   const struct judge_cudnn *c = j->cudnn;
   const uint32_t min =
@@ -185,7 +185,7 @@ CODE int judge_absent_cudnn(struct judging *j, uint32_t flags) {
   return 1;
 }
 
-/* Keeps what the cuDNN of a row means for GPUs. */
+/* Stores the GPU generations that the cuDNN of a row supports. */
 CODE void set_generations(struct judging *j, const struct library_row *row) {
   const uint32_t cudnn = j->result->cudnn, cuda = j->result->made_with / 1000;
   j->library = j->i;
@@ -201,7 +201,8 @@ CODE void set_generations(struct judging *j, const struct library_row *row) {
                                                                 : row->newest_gpus_before;
 }
 
-/* Judges the cuDNN of a row; by files as far as the real one cannot contradict. */
+/* Judges the cuDNN of a row. If only files were examined, requests the answer of cuDNN if it may
+ * change the result. */
 CALLED void judge_library_row(struct judging *j, const struct library_row *row) {
   const struct judge_cudnn *c = j->cudnn;
   struct judge_result *r = j->result;
@@ -230,8 +231,8 @@ CALLED void judge_library_row(struct judging *j, const struct library_row *row) 
   set_generations(j, row);
 }
 
-/* Judges a shared cudart of an older minor than built with, by the name of its file; those of pip's
- * packages have no minor. */
+/* Reports a shared cudart whose minor version is unknown or older than that of the build. The file
+ * name contains the version, except in pip's packages. */
 CODE void compare_cudart(struct judging *j, const struct judge_cudart *c) {
   const uint32_t built = j->manifest->cudart_built;
   if (!built) return;
@@ -244,7 +245,7 @@ CODE void compare_cudart(struct judging *j, const struct judge_cudart *c) {
 
 /* ---- the driver and the GPUs ---- */
 
-/* The visible GPUs whose compute capability is known, and in this interval. */
+/* Returns the visible GPUs whose compute capability is known, and in this interval. */
 CALLED uint64_t select_gpus(const struct judging *j, uint32_t lowest, uint32_t highest) {
   uint64_t gpus = 0;
   int32_t k;
@@ -271,9 +272,9 @@ CODE int is_open_by_branch(const struct judging *j, uint32_t cuda) {
   return d->least_cuda < cuda && (!d->most_cuda || d->most_cuda >= cuda);
 }
 
-/* Judges the driver that something needs. The version that the driver supports decides, else the
- * release of libcuda; that of the kernel module can only accept, because cuda-compat may be newer.
- */
+/* Judges a required driver. The CUDA version that the driver supports decides, otherwise the
+ * release of libcuda. The release of the kernel module can only confirm that the driver fits,
+ * because cuda-compat may be newer. */
 CALLED uint32_t judge_floor(const struct judging *j, uint32_t cuda, uint32_t packed_release,
                             uint32_t too_old) {
   const struct judge_driver *d = j->driver;
@@ -296,7 +297,7 @@ CODE uint32_t judge_compiler(struct judging *j) {
   return IS_UNKNOWN;
 }
 
-/* Judges the cudart inside cuDNN, which starts on drivers of its major alone. */
+/* Judges the cudart inside cuDNN, which needs a driver of its major version or a newer one. */
 CODE uint32_t judge_cudnn_cuda(const struct judging *j, const struct part_row *row) {
   const uint32_t major = j->result->made_with / 1000 * 1000;
   uint32_t release = row->older_release;
@@ -305,8 +306,8 @@ CODE uint32_t judge_cudnn_cuda(const struct judging *j, const struct part_row *r
   return judge_floor(j, major, release, JUDGE_CUDNN_NEEDS_NEWER_DRIVER);
 }
 
-/* Changes a row of GPUs if a variable has machine code ignored, and PTX compiled instead. `arch` is
- * then its ISA, or MIXED_ISA if not all is known to have PTX; else 0. */
+/* Changes a row of GPUs if a variable makes the driver ignore machine code and compile PTX. `arch`
+ * is then the ISA of the PTX, or MIXED_ISA if some code may have no PTX; otherwise 0. */
 CALLED void apply_forced_ptx(const struct judging *j, struct gpu_row *row) {
   const uint32_t by = row->served_by;
   struct needs needs;
@@ -316,7 +317,7 @@ CALLED void apply_forced_ptx(const struct judging *j, struct gpu_row *row) {
   if (j->driver->forces_ptx != FOUND) return;
   row->served_by = BY_UNKNOWN;
   row->arch = MIXED_ISA;
-  if (!(by & BY_PTX)) /* what is PTX anyway keeps what it needs */
+  if (!(by & BY_PTX)) /* a row of PTX keeps its requirements */
     row->cuda = row->release = row->sure_cuda = row->sure_release = 0;
   if (by < PTX_ISA) return;
   row->served_by = (uint16_t)((by & (BY_SOME | BY_UNKNOWN)) | BY_PTX);
@@ -328,8 +329,8 @@ CALLED void apply_forced_ptx(const struct judging *j, struct gpu_row *row) {
   row->release = needs.release;
 }
 
-/* Judges by what GPUs are served. BY_UNKNOWN besides another flag is about containers that cannot
- * be read. */
+/* Judges the code that serves GPUs. BY_UNKNOWN together with another flag means that some
+ * containers cannot be read. */
 CODE uint32_t judge_service(const struct judging *j, uint32_t by) {
   const int is_refused = j->manifest->partial == PARTIAL_REFUSES;
   if (by & (BY_CUBIN | BY_PTX | BY_SOME)) {
@@ -353,15 +354,15 @@ CODE uint32_t judge_gpu_code(struct judging *j, const struct gpu_row *row) {
   is = judge_floor(j, row->cuda, row->release, JUDGE_DRIVER_TOO_OLD_FOR_CODE);
   if (is == FITS && (by & BY_PTX)) is = judge_compiler(j);
   if (is != FITS) return is;
-  /* What older drivers make of newer machine code is in no document, nor what newer ones make of
-   * PTX that no table has. */
+  /* No document describes whether older drivers load newer machine code, or which drivers compile
+   * PTX that is in no table. */
   is = judge_floor(j, row->sure_cuda, row->sure_release, JUDGE_DRIVER_TOO_OLD_FOR_CODE);
   return is == FITS ? FITS : IS_UNKNOWN;
 }
 
 /* Adds a finding about the row, with the values of the row. */
 CALLED struct judge_finding *add_row_finding(struct judging *j, uint32_t code, uint32_t severity) {
-  /* Rows of drivers and of GPUs have the driver that they need at the same offsets. */
+  /* Rows of drivers and of GPUs have the required driver at the same offsets. */
   typedef char are_alike[offsetof(struct driver_row, release) == offsetof(struct gpu_row, release)
                              ? 1
                              : -1];
@@ -372,7 +373,7 @@ CALLED struct judge_finding *add_row_finding(struct judging *j, uint32_t code, u
     code = JUDGE_DRIVER_TOO_OLD_FOR_CODE_FORCED;
   else if ((code == JUDGE_DRIVER_TOO_OLD || code == JUDGE_DRIVER_TOO_OLD_FOR_CODE) &&
            !row->release)
-    code++; /* none known */
+    code++; /* no release is known */
   f = add_judged(j, code, severity);
   f->needs_cuda = row->cuda;
   f->needs_release = widen_release(row->release);
@@ -386,7 +387,7 @@ CALLED struct judge_finding *add_row_finding(struct judging *j, uint32_t code, u
 /* Judges a row that requires a driver, whatever the GPU is. */
 CODE void judge_driver_row(struct judging *j) {
   const union row *row = &j->row;
-  uint32_t is = IS_UNKNOWN; /* zeros: what a static cudart of an unknown release needs */
+  uint32_t is = IS_UNKNOWN; /* zeros: a static cudart of an unknown release */
   if (row->kind == ROW_PART) is = judge_cudnn_cuda(j, &row->inner);
   else if (row->driver.cuda | row->driver.release)
     is = judge_floor(j, row->driver.cuda, row->driver.release, JUDGE_DRIVER_TOO_OLD);
@@ -429,7 +430,8 @@ CODE void judge_each_row(struct judging *j, int adds) {
   }
 }
 
-/* Returns whether all visible GPUs are of later generations than the cuDNN found has code for. */
+/* Returns whether all visible GPUs are newer than the generations for which the cuDNN found has
+ * code. */
 CODE int are_later(const struct judging *j) {
   int32_t k;
   for (k = 0; k < j->driver->gpu_count && k < 64; k++) {
@@ -439,7 +441,7 @@ CODE int are_later(const struct judging *j) {
   return j->newest_gpus && j->visible;
 }
 
-/* Judges whether the cuDNN found works on GPUs of this generation: too old or too new for it. */
+/* Judges whether the cuDNN found is too old or too new for the visible GPUs. */
 CODE void judge_generations(struct judging *j, uint64_t dropped) {
   j->i = j->library;
   if (dropped) {
@@ -451,8 +453,7 @@ CODE void judge_generations(struct judging *j, uint64_t dropped) {
   if (are_later(j)) add_judged(j, JUDGE_CUDNN_BEFORE_THIS_GPU, INFO)->version = j->newest_gpus;
 }
 
-/* Returns the code that explains why it is unknown whether a row of GPUs fits; JUDGE_CODES: none
- * does. */
+/* Returns the code that explains why it is unknown whether a row of GPUs fits, or JUDGE_CODES. */
 CODE uint32_t explain_unsure(const struct judging *j, const struct gpu_row *row) {
   uint32_t is;
   if (row->arch == MIXED_ISA) return JUDGE_DRIVER_CANNOT_TELL_FORCED;
@@ -526,8 +527,8 @@ CODE int is_driver_unknown(const struct judging *j) {
   return is_pair_unknown(j) || (j->by_files && (!d->user || !d->kernel));
 }
 
-/* Adds what is unknown after the driver was asked. `maybe`: GPUs that have code, and may not be
- * driven. */
+/* Adds findings about unknown facts after the driver was called. `maybe`: GPUs that have code, but
+ * that the driver may not drive. */
 CODE void conclude_rows(struct judging *j, int is_covered, uint64_t maybe) {
   int is_explained = is_covered;
   if (!is_covered) {
@@ -576,7 +577,7 @@ CALLED void judge_all_rows(struct judging *j) {
   if (j->open && (j->asks || j->unfit || j->doubt)) add_cannot_tell(j);
 }
 
-/* The GPUs that the driver does not drive for the same reason as this one. */
+/* Returns the GPUs that the driver does not drive for the same reason as this one. */
 CODE uint64_t find_same_reason(const struct judging *j, const struct judge_gpu *gpu) {
   uint64_t gpus = 0;
   int32_t k;
@@ -611,9 +612,9 @@ CODE void add_undriven(struct judging *j) {
 
 enum { STUB = 34, NO_DEVICE = 100, MISMATCH = 803, NOT_FOR_COMPAT = 804 }; /* CUresult */
 
-/* Returns the result of cuInit, as it was or as the releases of libcuda and of the kernel module
- * predict it; -1: unknown. A newer libcuda may be a cuda-compat from before its notes; an older one
- * never works. */
+/* Returns the result of cuInit: the detected one, or the one that the releases of libcuda and of
+ * the kernel module predict; -1: unknown. A newer libcuda may be a cuda-compat without a note; an
+ * older one never works. */
 CODE int32_t predict_init(const struct judging *j) {
   const struct judge_driver *d = j->driver;
   if (d->state != FOUND) return -1;
@@ -626,13 +627,13 @@ CODE int32_t predict_init(const struct judging *j) {
   return MISMATCH;
 }
 
-/* Adds that there is nothing to run on. */
+/* Adds the finding that the driver or the GPU is missing. */
 CODE void add_nothing(struct judging *j, uint32_t code) {
   const int is_required = j->manifest->gpu == GPU_REQUIRED;
   add_general(j, is_required ? code : (uint32_t)JUDGE_NOTHING_TO_SEE, is_required ? ERROR : INFO);
 }
 
-/* Adds the finding about what cuInit returns. */
+/* Adds the finding about the result of cuInit. */
 CODE void add_answer(struct judging *j, int32_t init) {
   uint32_t code = JUDGE_DRIVER_CANNOT_TELL_ANSWER;
   if (init == MISMATCH) code = JUDGE_DRIVER_MISMATCH;
@@ -658,8 +659,7 @@ CODE void judge_known_driver(struct judging *j) {
   else add_answer(j, init);
 }
 
-/* Judges what files show of the driver: nothing but that it fits, or that no GPU is visible, is
- * certain. */
+/* Judges the driver by files. Only two results are certain: it fits, or no GPU is visible. */
 CODE void judge_driver_by_files(struct judging *j) {
   struct judge_result *r = j->result;
   j->is_muted = 1;
@@ -675,7 +675,7 @@ CODE void judge_driver_by_files(struct judging *j) {
   if (j->asks) add_cannot_tell(j);
 }
 
-/* Sets the GPUs that the driver drives, and may drive. */
+/* Sets the GPUs that the driver drives, and those that it may drive. */
 CODE void set_visible(struct judging *j) {
   const struct judge_driver *d = j->driver;
   int32_t k;

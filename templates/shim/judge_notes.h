@@ -5,19 +5,19 @@
 #include "judged_findings.h"
 #include "weak_symbols.h"
 
-/* Where nothing else is wrong already that explains it. */
+/* Reports an empty slot of a function, unless an error already explains it. */
 CODE void judge_slots(struct context *cx) {
   const ElfW(Sym) *s = find_empty_slot(cx);
   struct finding *f;
   if (!s || !cx->note->own || get_result(cx) == WRONG) return;
-  cx->now = cx->note; /* the program's is the first */
+  cx->now = cx->note; /* the note of the program is the first */
   f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
   name_slot(cx, f, s);
   if (is_loaded(cx->kept.at + f->library, &cx->real, 0)) f->path = keep_shown_text(cx, cx->real);
   f->min = (uint32_t)s->st_size;
 }
 
-/* The least kind of a row that is not known and above this one; -1 where there is none. */
+/* Returns the lowest unknown kind of a row that is higher than `above`, or -1. */
 CODE int find_unknown_kind(struct context *cx, const struct note *n, int above) {
   int next = -1;
   uint32_t i;
@@ -58,14 +58,14 @@ CODE const char *describe_unjudged_code(struct context *cx, const struct note *n
              : 0;
 }
 
-/* Appends a name to those after `from`. */
+/* Appends a name, with a separator if there are others after `from`. */
 CALLED void put_joined(struct text *t, size_t from, const char *between, const char *name) {
   if (t->used > from) put(t, between);
   put(t, name);
 }
 
-/* Names what was not judged of a note, for the report and for check(). Several notes may share an
- * entry. */
+/* Appends the requirements of a note that were not judged, for the report and for check(). Several
+ * notes may share an entry. */
 CODE void put_not_judged(struct context *cx, struct text *t, size_t from, const struct note *n,
                          const char *between) {
   static const char cudart[] = "what a static cudart asks of the driver";
@@ -76,12 +76,13 @@ CODE void put_not_judged(struct context *cx, struct text *t, size_t from, const 
     put_number(t, (uint32_t)kind);
   }
   if (code && !find_text(t->at + from, code)) put_joined(t, from, between, code);
-  /* A shared cudart is needed by name, and host code of nvcc uses one; no other use is visible. */
+  /* A shared cudart is a needed library, and host code of nvcc uses a cudart. No other use is
+   * visible. */
   if (n->own && cx->looks && !n->sees && !find_text(t->at + from, cudart))
     put_joined(t, from, between, cudart);
 }
 
-/* Adds a finding for what cannot be read of a note; returns whether it has rows to judge. */
+/* Adds findings about unreadable data of a note. Returns whether it has rows to judge. */
 CODE int judge_bytes(struct context *cx, const struct note *n) {
   if (!is_note_readable(n)) {
     struct finding *f =
@@ -95,7 +96,7 @@ CODE int judge_bytes(struct context *cx, const struct note *n) {
   return 1;
 }
 
-/* Remembers the cuDNN of the row that was judged, for the report. */
+/* Stores the cuDNN of the judged row for the report. */
 CODE void remember_cudnn(struct context *cx) {
   const struct cudnn *c = &cx->shared.note.cudnn;
   struct seen_cudnn *seen = &cx->seen_cudnn[cx->seen];
@@ -110,8 +111,8 @@ CODE void remember_cudnn(struct context *cx) {
   cx->seen++;
 }
 
-/* Reads what the texts of rows say: the CUDA that the program was built with, if no toolkit is
- * known, and the row of a shared cudart. */
+/* Reads the texts of rows: the CUDA that the program was built with, if no toolkit is known, and
+ * the row of a shared cudart. */
 CALLED void read_driver_rows(struct context *cx, const struct note *n, uint32_t rows) {
   struct judge_manifest *m = &cx->call.manifest;
   char text[NOTE_TEXT];
@@ -178,8 +179,8 @@ CODE void detect_cudart(struct context *cx, const struct note *n) {
   call->cudart.version = parse_version_in_name(base_name(cx->real));
 }
 
-/* Returns the facts that the judge may ask for. A program that can do without a GPU is not kept
- * waiting for the driver: it asks by check(). Who wants a report waits for it. */
+/* Returns the facts that the judge may request. If the GPU is optional and no report is requested,
+ * the start does not wait for the driver: only check() calls it. */
 CODE uint32_t get_allowed_needs(const struct note *n, int level, int late) {
   uint32_t allowed = NEED_CUDNN | NEED_CUDART | NEED_DRIVER | NEED_COMPILER;
   if (!level) return allowed;
@@ -243,7 +244,7 @@ CALLED void judge_note(struct context *cx, struct note *n, int level, int late) 
   add_judged_findings(cx);
   library = cx->call.result.library;
   if (library == NO_ROW) return;
-  if (c->is.source == NOT_DETECTED) { /* it is inside the program, and nothing depends on it */
+  if (c->is.source == NOT_DETECTED) { /* it is linked into the program */
     c->is.state = INSIDE;
     c->is.version = read_note_row(n, library).cudnn.built;
     c->from = "the build";
@@ -251,7 +252,7 @@ CALLED void judge_note(struct context *cx, struct note *n, int level, int late) 
   remember_cudnn(cx);
 }
 
-/* Adds the warning about two components that no GPU can run both. */
+/* Adds the warning about two components that no single GPU can run. */
 CODE void judge_together(struct context *cx) {
   const struct note *end = cx->note + cx->notes, *other;
   struct finding *f;

@@ -6,10 +6,11 @@
 #include "own_kernels.h"
 #include "detect_driver.h"
 #include "archs.h"
-/* NOLINTNEXTLINE(bugprone-suspicious-include): shim.c is joined of all files */
+/* NOLINTNEXTLINE(bugprone-suspicious-include): shim.c is joined from all files */
 #include "judge.c"
 
-/* The messages of the judge's codes. The last is for codes that the shim's facts never lead to. */
+/* The messages of the judge's codes. The last is for codes that the facts of the shim never
+ * produce. */
 static const uint8_t judged_messages[] = {
 #define MESSAGE(name) name,
     JUDGE_FINDINGS(MESSAGE)
@@ -78,8 +79,8 @@ CALLED void add_cudnn_finding(struct context *cx, const struct judge_finding *fr
 
 /* ---- driver and GPUs ---- */
 
-/* Appends each compute capability once, in the order of the GPUs: 7.5, 8.6, or as nvcc's -arch
- * spells them. */
+/* Appends each compute capability once, in the order of the GPUs: as 7.5, or as the sm_75 of nvcc's
+ * -arch. */
 CODE void put_gpus(struct context *cx, struct text *t, uint64_t which, int as_archs) {
   const struct driver *d = &cx->driver;
   int k, before;
@@ -121,14 +122,14 @@ CODE void set_driver_values(struct context *cx, struct finding *f) {
   f->libcuda = keep_shown_text(cx, d->path);
 }
 
-/* A text of the note that is being judged. */
+/* Stores a text of the judged note, and returns its index; 0 if there is none. */
 CODE uint16_t keep_note_text(struct context *cx, struct text_ref ref) {
   char text[NOTE_TEXT];
   return read_row_text(cx, cx->now, ref, &text) ? keep_shown_text(cx, text) : 0;
 }
 
-/* Sets the toolkits that compile for all GPUs of a finding without code for them. If the one in use
- * does not, the message is another one. */
+/* Sets the toolkits that compile for all GPUs of a finding about missing code. If the toolkit of
+ * the build does not, the message is another one. */
 CALLED void set_makers(struct context *cx, struct finding *f, uint64_t gpus) {
   static const struct {
     uint16_t cc, from, to;
