@@ -168,8 +168,8 @@ impl BuildInputs<'_> {
         file == Some(self.folder) || policy.packages.contains_key(self.package)
     }
 
-    /// Returns true if the package is guarded whatever its linked files show: it is about CUDA, or its own policy asks
-    /// for a guard.
+    /// Returns true if the package is guarded independently of its linked files: it is about CUDA, or its own policy requires a
+    /// guard.
     pub fn wants_guard(&self, policy: &Policy) -> bool {
         self.cuda_intent(policy) != CudaIntent::Nobody || self.owns(policy) && policy.asks_for_guard()
     }

@@ -620,7 +620,7 @@ CODE int32_t predict_init(const struct judging *j) {
   if (d->state != FOUND) return -1;
   if (!HAS_DESCRIBED_FACTS || d->init >= 0 || !d->user || !d->kernel || d->user == d->kernel)
     return d->init;
-  /* One GPU that is not supported fails the whole process. */
+  /* A single unsupported GPU fails the entire process. */
   if (d->compat == COMPAT_LISTED)
     return has_product(j, PRODUCT_OF_CONSUMERS) ? NOT_FOR_COMPAT : -1;
   if (d->compat == COMPAT_ANY || (d->compat == COMPAT_UNKNOWN && d->user > d->kernel)) return -1;

@@ -252,7 +252,7 @@ struct judge_result {
   uint32_t left_out; /* findings beyond the capacity; an error replaces another finding */
   uint32_t needs;    /* enum judge_need, as bits */
   uint32_t unknown;  /* enum judge_unknown, as bits; for described hosts */
-  uint32_t cudnn;     /* the version that the program loads, if its major is that of the build; or 0 */
+  uint32_t cudnn;     /* the version that the program loads, if of the major built with; or 0 */
   uint32_t made_with; /* the CUDA of the cudart inside it; or 0 */
   uint32_t library;   /* the row that requires it, or NO_ROW */
   uint64_t usable_gpus; /* GPUs with code, and without an error */

@@ -27,7 +27,7 @@ use crate::commands::whole::{ArtifactMember, ArtifactReport};
 /// Maximum number of files with a line each; the others are counted.
 const LISTED: usize = 24;
 
-/// The requirements, and where they come from.
+/// The requirements, with their sources.
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) requirements: ReleaseRequirements,

@@ -36,13 +36,13 @@ pub(crate) use packages::{BilledPackage, BilledRequirement};
 const TOLD: usize = 24;
 const EXIT_NOT_FOUND: &str = "version not known";
 
-/// An archive or a folder that has been read.
+/// An archive or a directory that has been read.
 pub(crate) struct ArtifactReport {
     pub(crate) archive: PathBuf,
     walked: Walked,
     /// Members that contain GPU code, need a library of NVIDIA, or are one; by name.
     pub(crate) parts: Vec<ArtifactMember>,
-    /// Every ELF file, and every link: where a library may be found.
+    /// Every ELF file and every link, in which a library may be found.
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
     /// Members whose RPATH also applies to the libraries that they load.
@@ -59,7 +59,7 @@ pub(crate) struct ArtifactReport {
 #[derive(Default)]
 struct Read {
     parts: Vec<ArtifactMember>,
-    /// Every program and library, and every link: where a library may be found.
+    /// Every program, library and link, in which a library may be found.
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
     loaders: Vec<MemberLoader>,
@@ -450,7 +450,8 @@ fn common_os<'a>(parts: impl IntoIterator<Item = &'a ArtifactMember>) -> Option<
     systems.next().filter(|os| systems.all(|other| other == *os))
 }
 
-/// A path from a folder of the archive, as `$ORIGIN` is followed by it; `None` where it leads out.
+/// Resolves a path in the archive relative to a directory of it, as the loader does for `$ORIGIN`. `None` if the path leaves the
+/// archive.
 fn resolve_within(folder: &str, path: &str) -> Option<String> {
     let mut at: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {

@@ -348,7 +348,8 @@ pub(crate) struct Case {
     pub(crate) machine: Machine,
     /// The expected codes, written by hand; `None` if the case is generated.
     codes: Option<&'static str>,
-    /// By hand, likewise: how far the shim had to go.
+    /// The expected level of the shim, written by hand: 0 for files only, 1 if it called a library. `None` if the case is
+    /// generated.
     level: Option<u32>,
 }
 

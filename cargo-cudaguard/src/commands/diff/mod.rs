@@ -68,7 +68,7 @@ struct GpuChange {
     new: GpuState,
 }
 
-/// A name with its old and new value; empty where it is absent.
+/// A name with its old and new value; empty if it is absent.
 struct ValueChange {
     name: String,
     old: String,

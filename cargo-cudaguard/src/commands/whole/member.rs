@@ -36,7 +36,7 @@ impl MemberLoader {
     }
 }
 
-/// A member that matters.
+/// A member with GPU code, a note or a library of NVIDIA.
 pub(crate) struct ArtifactMember {
     pub(crate) name: String,
     pub(crate) binary: Binary,

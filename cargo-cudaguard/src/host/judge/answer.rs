@@ -10,16 +10,16 @@ use cudaguard::internal::manifest::{GpuCoverage, Manifest, PtxFallback, Requirem
 use cudaguard::internal::tables::{self, Floor};
 use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
-/// How a GPU is served.
+/// The support of a GPU by the code of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// By machine code in every container.
+    /// Machine code in every container.
     Native,
-    /// By every container, in one of them at least by PTX that the driver compiles.
+    /// Code in every container; in at least one of them PTX, which the driver compiles.
     Jit,
-    /// By some containers, not by others.
+    /// Code in some containers.
     Partial,
-    /// By none.
+    /// No code.
     None,
     /// Unknown.
     Unknown,
@@ -43,26 +43,26 @@ impl Service {
 pub struct GpuAnswer {
     /// The component.
     pub component: String,
-    /// The GPU's name, where known.
+    /// The GPU's name, if it is known.
     pub name: Option<String>,
     /// Its compute capability.
     pub cc: (u8, u8),
     /// The support by machine code or PTX.
     pub service: Service,
-    /// The weakest code that it uses; empty where there is none.
+    /// The weakest code that it uses; empty if there is none.
     pub code: String,
     /// The number of containers with kernels that serve it, and the number of all; `None` if the containers were not counted.
     pub containers: Option<(usize, usize)>,
-    /// The CUDA version that the driver must support for it, whatever asks for that.
+    /// The CUDA version that the driver must support, because of the code, the libraries or the GPU.
     pub cuda: Option<CudaVersion>,
-    /// The oldest release that does.
+    /// The first driver release that supports it.
     pub release: Option<DriverRelease>,
     /// The first driver that certainly loads its code, if that is newer than the required one (docs/internals/decisions, decision
     /// 24).
     pub sure_from: Option<(CudaVersion, DriverRelease)>,
 }
 
-/// The driver that a component needs at least on any GPU, in both currencies.
+/// Returns the oldest driver that a component needs on any GPU, as CUDA version and release.
 pub fn least_driver(manifest: &Manifest) -> Option<(CudaVersion, Option<DriverRelease>)> {
     floors(manifest).max()
 }
@@ -77,8 +77,8 @@ fn floors(manifest: &Manifest) -> impl Iterator<Item = (CudaVersion, Option<Driv
     })
 }
 
-/// The answers of a component for each of these GPUs whose compute capability is known: none, where it has no kernels. `forced`:
-/// `CUDA_FORCE_PTX_JIT=1` has machine code passed over.
+/// Returns the answers of a component for each of these GPUs whose compute capability is known. A component without kernels has
+/// none. `forced` is set for `CUDA_FORCE_PTX_JIT=1`, with which the driver ignores machine code.
 pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAnswer> {
     let floors: Vec<_> = floors(manifest).collect();
     let mut found: Vec<GpuAnswer> = Vec::new();
@@ -100,7 +100,7 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
             let served = *by != GpuCoverage::Nothing;
             let own = cuda.map(|cuda| (cuda, *release));
             let of_gpu = tables::first_driver(cc).map(|floor| (floor.cuda, floor.release));
-            // The newest that anything asks for, in either currency.
+            // The newest requirement of the component, its code and the GPU.
             let needs = floors.iter().copied().chain(own).chain(of_gpu).filter(|_| served).max();
             let answer = GpuAnswer {
                 component: manifest.component.to_string(),
@@ -175,7 +175,7 @@ impl GpuAnswer {
         self
     }
 
-    /// Returns the candidate as a JSON object.
+    /// Returns the answer as a JSON object.
     pub fn to_json(&self) -> Value {
         let mut value = object([("component", self.component.as_str().into())]);
         value.insert_some("name", self.name.as_deref());

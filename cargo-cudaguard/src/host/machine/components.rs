@@ -39,11 +39,11 @@ pub struct Components {
     pub needed: Vec<Needed>,
     /// Name of the file.
     pub file: String,
-    /// The processor that the file is for, by name; empty where that is not known.
+    /// The processor that the file is for, by name; empty if it is not known.
     pub processor: String,
     /// The operating system that loads the file; `None` if several do, or it is not known.
     pub os: Option<TargetOs>,
-    /// Of several files that belong together: what one of them is enough for.
+    /// Groups of files of which one is sufficient.
     pub enough: Enough,
     /// The parts of the file that were not examined.
     pub not_examined: Vec<NotExamined>,
