@@ -134,8 +134,6 @@ impl ArtifactMember {
     }
 
     /// Returns the CUDA version that a driver must support for it on any GPU.
-
-    /// Which CUDA a driver must support for it, where that does not depend on the GPU.
     pub(super) fn least_driver(&self) -> Option<CudaVersion> {
         self.components.manifests.iter().filter_map(answer::least_driver).map(|(cuda, _)| cuda).max()
     }
