@@ -215,7 +215,7 @@
     NOTE_DAMAGED_NOT_FOUND, \
     "{file} has a guard and no manifest: it was not checked", \
     none, none, none, NOTE_DAMAGED_NOT_FOUND, \
-    "rebuild {file}, and keep its notes: a tool removed the manifest after it was linked") \
+    "rebuild {file} and keep its notes: a tool removed the manifest") \
   X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, \
     NOTHING_TO_SEE, \
     "no GPU is visible: nothing to check", \

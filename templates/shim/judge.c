@@ -161,10 +161,10 @@ CODE void judge_found_cudnn(struct judging *j, const struct library_row *row) {
   const uint32_t min =
       (row->flags & LIBRARY_PATCH) && row->built > row->min ? row->built : row->min;
   const uint32_t built = j->manifest->built_cuda;
+  if (!judge_parts(j) && !c->version) add_judged(j, JUDGE_CUDNN_CANNOT_TELL, INFO);
   if (c->version && c->version < min)
     add_cudnn_error(j, is_same_minor(c->version, row->built) ? JUDGE_CUDNN_OLDER_PATCH
                                                              : JUDGE_CUDNN_OLDER);
-  if (!judge_parts(j) && !c->version) add_judged(j, JUDGE_CUDNN_CANNOT_TELL, INFO);
   judge_loader(j);
   if (c->made_with && built && c->made_with / 1000 != built / 1000)
     add_judged(j, JUDGE_CUDNN_OTHER_CUDA, WARNING);

@@ -966,7 +966,7 @@ words! {
         "rebuild {file}: something wrote into it after it was linked";
     NoteDamagedNotFound NoteDamaged "manifest"
         "{file} has a guard and no manifest: it was not checked"
-        "rebuild {file}, and keep its notes: a tool removed the manifest after it was linked";
+        "rebuild {file} and keep its notes: a tool removed the manifest";
     NothingToSee NothingToSee "driver"
         "no GPU is visible: nothing to check"
         "";
@@ -1140,5 +1140,5 @@ phrases! {
         "does not use cuDNN";
 }
 
-/// What may stand in words as a placeholder.
+/// Names of the placeholders that a text may contain.
 const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "floor", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "library_fleet", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];

@@ -216,8 +216,10 @@ impl Findings {
             let _ = write!(out, "    {name}\n        {text:?};\n");
         }
         let names: Vec<_> = self.fields.iter().map(|field| &field.name).collect();
-        let _ =
-            write!(out, "}}\n\n/// What may stand in words as a placeholder.\nconst FIELDS: &[&str] = &{names:?};\n");
+        let _ = write!(
+            out,
+            "}}\n\n/// Names of the placeholders that a text may contain.\nconst FIELDS: &[&str] = &{names:?};\n"
+        );
         out
     }
 
