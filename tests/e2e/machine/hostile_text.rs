@@ -102,8 +102,8 @@ fn hostile_policy_is_sanitized() {
     for policy in [format!("[toolkit]\n{quoted} = 1\n"), format!("[toolkit]\nrequire = {quoted}\n")] {
         scratch.file("cudaguard.toml", policy);
         let said = harmless(&call(["check"]).dir(scratch.path()).run().expect(2));
-        // A key is shown verbatim, and a value in TOML syntax.
-        assert!(said.contains("x\\u{1b}[2J") || said.contains("x\\u{1b}[2J"), "{said}");
+        // A key is shown in TOML syntax, and a value with the escapes of Rust.
+        assert!(said.contains("x\\u001b[2J") || said.contains("x\\u{1b}[2J"), "{said}");
     }
 }
 
