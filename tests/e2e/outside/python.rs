@@ -53,7 +53,7 @@ assert "__cuda >=12.3" in cudaguard.requirements(library, format="conda")
 
 for kind in FileNotFoundError, cudaguard.FileMissingError, cudaguard.Error:
     fails(kind, lambda: cudaguard.verify(library + ".gone"), library + ".gone")
-fails(cudaguard.CommandError, lambda: cudaguard.inspect(__file__), "no ELF file")
+fails(cudaguard.CommandError, lambda: cudaguard.inspect(__file__), "not an ELF file")
 fails(cudaguard.CommandError, lambda: cudaguard.requirements(library, format="x"), "conda")
 fails(cudaguard.CommandError, lambda: cudaguard.verify(library, gpus=["no such GPU"]), "no such GPU")
 fails(cudaguard.CommandError, lambda: cudaguard.Host.read(__file__), __file__)

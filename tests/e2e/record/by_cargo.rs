@@ -394,9 +394,10 @@ fn lock_records_used_toolchain() {
     let right = build(&fixture, &["--release", "--locked"], None).success();
     assert_eq!(codes(&right), [""; 0], "{right}");
     // Another compiler or another toolkit is detected from the file, the only evidence.
-    for (version, ccbin, said) in
-        [("13.0", "g++-11", "the host compiler is not the one"), ("13.2", &*clang, "the toolkit is not the one")]
-    {
+    for (version, ccbin, said) in [
+        ("13.0", "g++-11", "the host compiler differs from the lock"),
+        ("13.2", &*clang, "the toolkit differs from the lock"),
+    ] {
         fixture.change("tools", &tools_of(version, ccbin));
         let outcome = refused(&fixture, None);
         assert_eq!(codes(&outcome), ["error[CG107]"], "{outcome}");
