@@ -222,7 +222,7 @@ fn front_ends_seal_alike() {
         let head = said.lines().next().unwrap_or_default().split_once("]: ").map(|(_, text)| text.to_owned());
         assert_eq!(asked.stdout.starts_with("error["), refused, "{place}: {asked}");
         assert!(!refused || head.is_some_and(|head| asked.stdout.contains(&head)), "{place}: {said}\n{asked}");
-        let right = format!("compatible; not judged: {PLAIN_DATA}\n");
+        let right = format!("compatible; not checked: {PLAIN_DATA}\n");
         assert_eq!(asked.stdout == right, place == "A100", "{place}: {asked}");
     }
 }
@@ -316,7 +316,7 @@ fn unreadable_kernels_are_unknown() {
     let machine = World::new("580.95.05", 13000, &[A100]).make(&scratch.join("world"));
     for (program, left, said) in [
         (of_plain.built("debug/my-model"), None, "compatible\n".to_owned()),
-        (of_packed.built("debug/my-model"), Some(name), format!("compatible; not judged: {name}\n")),
+        (of_packed.built("debug/my-model"), Some(name), format!("compatible; not checked: {name}\n")),
         (in_c, Some(name), format!("0 {name}\n")),
     ] {
         let report = scratch.join("report.json");
@@ -371,7 +371,7 @@ fn static_library_linkage_is_recorded() {
         .file("src/lib.rs", "#[no_mangle]\npub extern \"C\" fn seven() -> i32 {\n    7\n}\n");
     let built = static_only.cargo(["build"]).run().success();
     assert!(
-        built.stderr.contains("libcarries.a carries the guard") && built.stderr.contains("--whole-archive"),
+        built.stderr.contains("libcarries.a contains the guard") && built.stderr.contains("--whole-archive"),
         "{built}"
     );
     let with_program = Project::guarded("carries")
