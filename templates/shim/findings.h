@@ -38,7 +38,7 @@
     "") \
   X(CUDNN_ABSENT, 205, ERROR, REFUSES, 40, cudnn, \
     CUDNN_ABSENT, \
-    "no cuDNN was found: no directory that the loader searches contains {library}", \
+    "no cuDNN was found: the loader finds no {library}", \
     built_with, none, none, CUDNN_ABSENT, \
     "install cuDNN {min} or newer, or add its directory to LD_LIBRARY_PATH") \
   X(CUDNN_INNER_MIXED, 206, ERROR, REFUSES, 43, cudnn, \
@@ -186,18 +186,16 @@
     CUDNN_CANNOT_TELL, \
     "the version of this cuDNN is unknown", \
     built_with, found_cudnn, picked_by, CUDNN_CANNOT_TELL, \
-    "check that cuDNN's inner libraries are next to it: `cargo cudaguard doctor` lists all " \
-    "candidates") \
+    "check that cuDNN's inner libraries are next to it: run `cargo cudaguard doctor`") \
   X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, cudnn, \
     CUDNN_CANNOT_TELL_NOT_LOADED, \
     "it is unknown which cuDNN {component} would load", \
     built_with, none, none, CUDNN_CANNOT_TELL_NOT_LOADED, \
-    "check that cuDNN {min} or newer is installed: `cargo cudaguard doctor` lists all " \
-    "candidates") \
+    "check that cuDNN {min} or newer is installed: run `cargo cudaguard doctor`") \
   X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, \
     NOTE_NEWER, \
-    "the manifest of {component} is newer than this cudaguard: only the parts that this " \
-    "one knows were checked", \
+    "the manifest of {component} is newer than this cudaguard: only its known parts were " \
+    "checked", \
     none, none, none, NOTE_NEWER, \
     "update cudaguard") \
   X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, manifest, \
@@ -210,7 +208,7 @@
     NOTE_DAMAGED, \
     "a manifest in {file} is damaged: it was ignored", \
     because, none, none, NOTE_DAMAGED, \
-    "rebuild {file}: something wrote into it after it was linked") \
+    "rebuild {file}: a tool changed it after linking") \
   X(NOTE_DAMAGED_NOT_FOUND, 503, INFO, OPEN, 62, manifest, \
     NOTE_DAMAGED_NOT_FOUND, \
     "{file} has a guard and no manifest: it was not checked", \

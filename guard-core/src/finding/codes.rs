@@ -782,7 +782,7 @@ words! {
         "cuDNN lacks {library}: the first call would abort\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "reinstall cuDNN completely from one package";
     CudnnAbsent CudnnAbsent "cuDNN"
-        "no cuDNN was found: no directory that the loader searches contains {library}\nbuilt with: cuDNN {built} ({component})"
+        "no cuDNN was found: the loader finds no {library}\nbuilt with: cuDNN {built} ({component})"
         "install cuDNN {min} or newer, or add its directory to LD_LIBRARY_PATH";
     CudnnAbsentLinked CudnnAbsent "cuDNN"
         "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}"
@@ -951,19 +951,19 @@ words! {
         "unset CUDA_VISIBLE_DEVICES, or name GPUs that exist: by number, or by UUID as nvidia-smi -L lists it";
     CudnnCannotTell CudnnCannotTell "cuDNN"
         "the version of this cuDNN is unknown\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "check that cuDNN's inner libraries are next to it: `cargo cudaguard doctor` lists all candidates";
+        "check that cuDNN's inner libraries are next to it: run `cargo cudaguard doctor`";
     CudnnCannotTellNotLoaded CudnnCannotTell "cuDNN"
         "it is unknown which cuDNN {component} would load\nbuilt with: cuDNN {built} ({component})"
-        "check that cuDNN {min} or newer is installed: `cargo cudaguard doctor` lists all candidates";
+        "check that cuDNN {min} or newer is installed: run `cargo cudaguard doctor`";
     NoteNewer NoteNewer "manifest"
-        "the manifest of {component} is newer than this cudaguard: only the parts that this one knows were checked"
+        "the manifest of {component} is newer than this cudaguard: only its known parts were checked"
         "update cudaguard";
     NoteNewerRows NoteNewer "manifest"
         "the manifest of {component} has requirements that this cudaguard does not know: rows of kind {kinds}"
         "update cudaguard";
     NoteDamaged NoteDamaged "manifest"
         "a manifest in {file} is damaged: it was ignored\nbecause:    {why}"
-        "rebuild {file}: something wrote into it after it was linked";
+        "rebuild {file}: a tool changed it after linking";
     NoteDamagedNotFound NoteDamaged "manifest"
         "{file} has a guard and no manifest: it was not checked"
         "rebuild {file} and keep its notes: a tool removed the manifest";
