@@ -26,7 +26,7 @@ use strings::FileStrings;
 const OWNER: &str = "cudaguard";
 const NOTE_TYPE: u32 = 1;
 /// Limits far above what real files contain. In a damaged file, notes may overlap, which no linker writes; the limits
-/// keep them from filling the memory. A note that is longer than the format allows is damaged, and [`note::decode`]
+/// keep them from filling the memory. A note that is longer than the format allows is damaged, and `note::decode`
 /// reports this for its truncated bytes too.
 const MOST_NOTES: usize = 4096;
 const LONGEST_NOTE: usize = 2 * note::SIZE;

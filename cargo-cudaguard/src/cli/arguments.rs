@@ -294,7 +294,7 @@ pub(crate) struct DiffOptions {
     /// Accept this loss: gpu, driver, cudnn, guard
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(crate) allow_loss: Vec<LossKind>,
-    /// Read [release] from this cudaguard.toml or pyproject.toml
+    /// Read the table release from this cudaguard.toml or pyproject.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     #[command(flatten)]

@@ -90,7 +90,7 @@ impl Shim {
     }
 }
 
-/// Does the same as [`compile_guard`] with this compiler. No variable selects the compiler or its flags.
+/// Does the same as `compile_guard` with this compiler. No variable selects the compiler or its flags.
 pub fn compile_with(
     tool: &Tool,
     descriptor: &[u8; SIZE],

@@ -159,8 +159,8 @@ struct ArchTable {
 struct GpuTable {
     products: Vec<(Cc, Vec<String>)>,
     chips: Vec<(Cc, Vec<String>)>,
-    /// The compute capability of each product and chip, including those of [`PRODUCTS`], by its normalized name
-    /// ([`gpu_words`]).
+    /// The compute capability of each product and chip, including those of `PRODUCTS`, by its normalized name
+    /// (`gpu_words`).
     by_words: HashMap<String, Cc>,
 }
 
