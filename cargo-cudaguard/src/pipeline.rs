@@ -97,7 +97,7 @@ pub fn has_nothing(
     binary: &Binary,
     kernels: &Kernels,
 ) -> Result<bool, String> {
-    Ok(facts.cuda_intent(policy) == CudaIntent::Nobody && !kernels.has_kernels() && !binary.reaches_cuda()?)
+    Ok(facts.cuda_intent(policy) == CudaIntent::Unstated && !kernels.has_kernels() && !binary.reaches_cuda()?)
 }
 
 /// Determines the cuDNN release of a linked file if the headers that it was compiled with are unknown. Uses the

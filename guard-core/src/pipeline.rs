@@ -24,7 +24,7 @@ use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, To
 pub enum CudaIntent {
     /// No evidence: the installed toolchain is not checked, unless the linked file uses CUDA.
     #[default]
-    Nobody,
+    Unstated,
     /// The user declared that it uses CUDA, but not whether anything is compiled for GPUs.
     Owner,
     /// The build shows it: kernels among the sources, a crate that uses CUDA, or a build system that knows.
@@ -101,7 +101,7 @@ impl BuildInputs<'_> {
             CudaIntent::Build
                 if toolchain.by == BuildSystem::CMake && toolchain.is_empty() && !policy.constrains_cuda() =>
             {
-                CudaIntent::Nobody
+                CudaIntent::Unstated
             }
             intent => intent,
         };
@@ -126,7 +126,7 @@ impl BuildInputs<'_> {
             lock::enforce_locked(&mut weighed.findings, &policy);
         }
         // The linked file may show which of several toolkits the build used.
-        let tells = self.sees_linked && self.intent == CudaIntent::Nobody && intent == CudaIntent::Owner;
+        let tells = self.sees_linked && self.intent == CudaIntent::Unstated && intent == CudaIntent::Owner;
         let tells = tells && toolchain.named_releases().len() > 1;
         let of_toolkit = |finding: &Finding| {
             matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed)
@@ -136,7 +136,7 @@ impl BuildInputs<'_> {
         let open = |finding: &Finding| {
             self.sees_linked && toolchain.by != BuildSystem::Options && is_library_absent(finding, &toolchain)
         };
-        let later = |finding: &Finding| intent == CudaIntent::Nobody || tells && of_toolkit(finding) || open(finding);
+        let later = |finding: &Finding| intent == CudaIntent::Unstated || tells && of_toolkit(finding) || open(finding);
         let (deferred, findings) = weighed.findings.into_iter().partition(later);
         Ok(BuildCheck {
             findings,
@@ -155,7 +155,7 @@ impl BuildInputs<'_> {
         if self.reaches_cuda {
             return CudaIntent::Build;
         }
-        if self.intent == CudaIntent::Nobody && self.owns(policy) && policy.constrains_cuda() {
+        if self.intent == CudaIntent::Unstated && self.owns(policy) && policy.constrains_cuda() {
             CudaIntent::Owner
         } else {
             self.intent
@@ -171,7 +171,7 @@ impl BuildInputs<'_> {
     /// Returns true if the package is guarded independently of its linked files: it is about CUDA, or its own policy requires a
     /// guard.
     pub fn wants_guard(&self, policy: &Policy) -> bool {
-        self.cuda_intent(policy) != CudaIntent::Nobody || self.owns(policy) && policy.asks_for_guard()
+        self.cuda_intent(policy) != CudaIntent::Unstated || self.owns(policy) && policy.asks_for_guard()
     }
 
     /// Reads the policy: the specified file, or the nearest one from the package's directory up to the project's root.

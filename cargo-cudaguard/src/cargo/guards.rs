@@ -41,7 +41,7 @@ pub(crate) fn build_inputs<'a>(project: &'a Project, package: &'a Package, targe
         release: project.release,
         locked: Some(project.locked),
         sees_linked: true,
-        intent: if package.embeds { CudaIntent::Owner } else { CudaIntent::Nobody },
+        intent: if package.embeds { CudaIntent::Owner } else { CudaIntent::Unstated },
         archs: None,
         headers: None,
         given: None,
@@ -65,7 +65,7 @@ pub(crate) fn check_package(
         let reason = match facts.intent {
             CudaIntent::Owner => "its build.rs calls embed!()",
             CudaIntent::Build => "`check` selected it",
-            CudaIntent::Nobody => "the toolchain counts only if the package reaches CUDA",
+            CudaIntent::Unstated => "the toolchain counts only if the package reaches CUDA",
         };
         let toolkit = judged.toolchain.sourced_toolkit_version();
         let toolkit =

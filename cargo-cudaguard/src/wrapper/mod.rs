@@ -239,7 +239,7 @@ impl CratePackage<'_> {
             release: self.release,
             locked: None,
             sees_linked: true,
-            intent: if self.embeds { CudaIntent::Owner } else { CudaIntent::Nobody },
+            intent: if self.embeds { CudaIntent::Owner } else { CudaIntent::Unstated },
             archs: None,
             headers: None,
             given: None,
