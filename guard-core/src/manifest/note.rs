@@ -107,7 +107,7 @@ fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
     let has_unknown_cudart = manifest.has_unknown_cudart();
     let rows = manifest.requires.len() + usize::from(has_unknown_cudart);
     let rows_end = head::SIZE + ROW_SIZE * rows;
-    let mut out = Writer { bytes: vec![0; rows_end], manifest };
+    let mut out = Writer { bytes: vec![0; rows_end], rows_end, manifest };
     out.bytes[..8].copy_from_slice(MAGIC);
     out.write_u16(head::REVISION, REVISION as usize)?;
     out.write_u16(head::ROWS, rows)?;
@@ -147,6 +147,8 @@ fn assemble_note(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
 
 struct Writer<'a> {
     bytes: Vec<u8>,
+    /// Where the string table begins.
+    rows_end: usize,
     manifest: &'a Manifest,
 }
 
@@ -169,9 +171,9 @@ impl Writer<'_> {
         if text.len() > LONGEST_TEXT {
             return Err(too_long(self.manifest, text));
         }
-        let texts = head::SIZE + ROW_SIZE * self.manifest.requires.len();
-        let known = self.bytes[texts..].windows(text.len()).position(|window| window == text.as_bytes());
-        let start = known.map_or(self.bytes.len(), |position| texts + position);
+        let texts = &self.bytes[self.rows_end..];
+        let known = texts.windows(text.len()).position(|window| window == text.as_bytes());
+        let start = self.rows_end + known.unwrap_or(texts.len());
         if known.is_none() {
             self.bytes.extend_from_slice(text.as_bytes());
         }

@@ -185,6 +185,9 @@ fn unknown_static_cudart_has_a_row_of_zeros() {
     manifest.cudart = Some(RecordedCudart { linkage: Linkage::Static, version: None });
     assert_eq!(rows(&manifest), before + 1);
     assert_eq!(decode(&encode(&manifest).unwrap()[..]).unwrap().manifest, manifest);
+    // A string that looks like a row is not taken from the rows.
+    manifest.component.name = "\0".to_owned();
+    assert_eq!(decode(&encode(&manifest).unwrap()[..]).unwrap().manifest, manifest);
 }
 
 #[test]
