@@ -43,7 +43,7 @@ fn need_strace() {
     tools::need("strace");
 }
 
-/// No NVIDIA file is opened.
+/// No NVIDIA file is opened, no process is created, and no network is used.
 fn nvidia_code_is_not_executed() {
     need_strace();
     for world in [r580(&[A100]), r580(&[H100; 8]), World::bare()] {
@@ -56,6 +56,9 @@ fn nvidia_code_is_not_executed() {
             for line in &lines[1..] {
                 for call in ["clone", "fork(", "vfork(", "execve"] {
                     assert!(!line.starts_with(call), "{name} makes a process: {line}");
+                }
+                for call in ["socket", "connect(", "send"] {
+                    assert!(!line.starts_with(call), "{name} uses a network: {line}");
                 }
                 for file in ["/dev/nvidia", "libcuda", "libnvidia", "libcudnn"] {
                     assert!(

@@ -575,7 +575,7 @@ fn foreign_members_are_not_examined() {
     }
 }
 
-/// No subcommand opens the examined file or its libraries twice.
+/// No subcommand opens the examined file or its libraries twice, executes something or uses a network.
 fn files_are_opened_once() {
     tools::need("strace");
     let (scratch, wheel) = package("artefact-opens");
@@ -593,10 +593,12 @@ fn files_are_opened_once() {
     ];
     let trace = scratch.join("trace");
     for (verb, file, flags) in calls {
-        let call = Call::new("strace").args(["-f", "-e", "trace=openat,open", "-o"]).arg(&trace);
+        let call = Call::new("strace").args(["-f", "-e", "trace=openat,open,execve,connect", "-o"]).arg(&trace);
         let outcome = call.arg(command::path()).arg(verb).arg(file).args(flags).run();
         let text = fs::read_to_string(&trace).expect("a trace");
-        let lines = text.lines().filter(|line| !line.contains("ENOENT"));
+        assert_eq!(text.matches("execve(").count(), 1, "{verb}: {outcome}\n{text}");
+        assert!(!text.contains("connect("), "{verb}: {outcome}\n{text}");
+        let lines = text.lines().filter(|line| !line.contains("ENOENT") && !line.contains("execve("));
         let paths: Vec<&str> = lines.filter_map(|line| line.split('"').nth(1)).collect();
         let times = |path: &str| paths.iter().filter(|other| **other == path).count();
         assert_eq!(times(&file.display().to_string()), 1, "{verb}: {outcome}\n{text}");
