@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{
-    ReleaseDiff, ValueChange, describe_driver, describe_guard, describe_state, group_changes, labels, or_dash,
-    size_rows, summary,
+use super::compare::{ReleaseDiff, ValueChange};
+use super::words::{
+    describe_driver, describe_guard, describe_state, group_changes, labels, or_dash, size_rows, summary,
 };
 use crate::cli::markdown::{escape, push_table};
 

@@ -1,0 +1,99 @@
+//! Words of the comparison, for text and Markdown.
+
+use cudaguard::internal::policy::LossKind;
+
+use super::compare::{GpuChange, ReleaseDiff};
+use super::facts::{DriverNeed, GpuState};
+
+pub(super) fn describe_driver((cuda, release): DriverNeed) -> String {
+    match release {
+        Some(release) => format!("{release} (CUDA {cuda})"),
+        None => format!("CUDA {cuda}"),
+    }
+}
+
+pub(super) fn dotted((major, minor): (u8, u8)) -> String {
+    format!("{major}.{minor}")
+}
+
+/// `1.2 MB`.
+pub(super) fn describe_size(bytes: u64) -> String {
+    match bytes {
+        0 => "0".to_owned(),
+        1..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+    }
+}
+
+/// Describes whether a file is guarded; `None` if it is absent.
+pub(super) const fn describe_guard(guarded: Option<bool>) -> &'static str {
+    match guarded {
+        None => "absent",
+        Some(true) => "guarded",
+        Some(false) => "not guarded",
+    }
+}
+
+/// The value of a side, or a dash.
+pub(super) fn or_dash(text: &str) -> &str {
+    if text.is_empty() { "–" } else { text }
+}
+
+/// Neighbours with the same change, as first and last of each group.
+pub(super) fn group_changes(changes: &[GpuChange]) -> Vec<Vec<&GpuChange>> {
+    let mut groups: Vec<Vec<&GpuChange>> = Vec::new();
+    for change in changes {
+        let same = |last: &&GpuChange| (last.old, last.new) == (change.old, change.new);
+        match groups.last_mut() {
+            Some(group) if group.last().is_some_and(same) => group.push(change),
+            _ => groups.push(vec![change]),
+        }
+    }
+    groups
+}
+
+/// `7.0 (Tesla V100), 7.5 (Tesla T4)`.
+pub(super) fn labels(group: &[&GpuChange]) -> String {
+    group.iter().map(|change| change.label()).collect::<Vec<_>>().join(", ")
+}
+
+/// `native, driver 525.60.13 (CUDA 12.0)`.
+pub(super) fn describe_state(state: GpuState) -> String {
+    match state.driver {
+        Some(driver) => format!("{}, driver {}", state.service.name(), describe_driver(driver)),
+        None => state.service.name().to_owned(),
+    }
+}
+
+/// The result in one sentence.
+pub(super) fn summary(diff: &ReleaseDiff) -> String {
+    let count = |allowed: bool| {
+        let counts = LossKind::ALL.into_iter().filter_map(|kind| {
+            let number = diff.losses.iter().filter(|loss| loss.kind == kind && loss.allowed == allowed).count();
+            (number > 0).then(|| format!("{}: {number}", kind.name()))
+        });
+        counts.collect::<Vec<_>>().join(", ")
+    };
+    let (lost, allowed) = (count(false), count(true));
+    let allowed = if allowed.is_empty() { allowed } else { format!("; allowed by the policy: {allowed}") };
+    if !lost.is_empty() {
+        format!("support is lost ({lost}){allowed}")
+    } else if diff.is_known() {
+        format!("no support is lost{allowed}")
+    } else {
+        format!("cannot tell whether support is lost: something is unknown or was not examined{allowed}")
+    }
+}
+
+/// Rows for the size of GPU code: archs whose size differs, and the sum.
+pub(super) fn size_rows(diff: &ReleaseDiff) -> Vec<(String, String, String)> {
+    let sum = |side: fn(&(String, u64, u64)) -> u64| diff.sizes.iter().map(side).sum::<u64>();
+    let all = ("all".to_owned(), sum(|(_, old, _)| *old), sum(|(.., new)| *new));
+    let rows = diff.sizes.iter().chain((!diff.sizes.is_empty()).then_some(&all));
+    let rows = rows.map(|(arch, old, new)| (arch.clone(), describe_size(*old), describe_size(*new)));
+    rows.filter(|(arch, old, new)| old != new || arch == "all").collect()
+}
+
+#[cfg(test)]
+mod tests;
