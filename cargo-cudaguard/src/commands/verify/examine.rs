@@ -1,0 +1,213 @@
+//! Checks one artifact on machines.
+
+use std::path::{Path, PathBuf};
+
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{self, Finding};
+use cudaguard::internal::manifest::Manifest;
+
+use super::output::{describe_manifests, not_judged};
+use crate::artifact::{self, Archive, Opened};
+use crate::binary::examined::NotExamined;
+use crate::binary::file::{Binary, BinaryKind, TargetOs};
+use crate::binary::mapped_file::OpenFiles;
+use crate::cli::report::CliError;
+use crate::commands::inspect::is_cuda;
+use crate::commands::whole;
+use crate::host::dry_run::{self, Loaded};
+use crate::host::judge::answer::{GpuAnswer, Service, answers};
+use crate::host::machine::{self, Components, DriverProbe, Machine};
+
+/// Reads each of these files with [`read_components`].
+pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
+    files.iter().map(|file| read_components(env, file)).collect()
+}
+
+/// Reads the components of a file and of the cuDNN libraries that it contains; returns an error if it contains nothing
+/// to check.
+pub(crate) fn read_components(env: &Env, file: &Path) -> Result<Components, CliError> {
+    match artifact::open(file).map_err(CliError::operational)? {
+        Opened::Archive(archive) => whole::artifact_components(file, archive),
+        Opened::File(contents) => {
+            components_of(env, &Binary::from_contents(file, contents).map_err(CliError::operational)?)
+        }
+    }
+}
+
+fn components_of(env: &Env, binary: &Binary) -> Result<Components, CliError> {
+    let components = dry_run::components_of(binary, env);
+    if components.manifests.is_empty() && components.findings.is_empty() && components.not_examined.is_empty() {
+        return Err(nothing_to_judge(binary));
+    }
+    Ok(components)
+}
+
+fn nothing_to_judge(binary: &Binary) -> CliError {
+    let file = &binary.path;
+    if binary.kernels().is_ok_and(|kernels| !kernels.entries().is_empty()) {
+        let why = "its GPU code contains no kernels, only input for the device linker";
+        return CliError::operational(format_args!("{}: nothing to check: {why}", file.display()));
+    }
+    let needed: Vec<&str> = binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
+    let rest = if needed.is_empty() {
+        "contains no GPU code and needs no CUDA library".to_owned()
+    } else {
+        format!("contains no GPU code, and its requirements on {} are unknown", needed.join(", "))
+    };
+    CliError::operational(format_args!("{}: nothing to check: it has no manifest, {rest}", file.display()))
+}
+
+/// The subject of a check.
+#[derive(Default)]
+pub(super) struct VerifyResult {
+    /// Descriptions of the components.
+    pub(super) components: Vec<String>,
+    /// Descriptions of the parts that no rule has checked, and of the parts that were not examined.
+    pub(super) open: Vec<String>,
+    pub(super) not_examined: Vec<NotExamined>,
+    /// The result for each GPU.
+    pub(super) gpus: Vec<GpuAnswer>,
+    /// GPUs that the driver does not support, by name and compute capability.
+    pub(super) undriven: Vec<String>,
+    /// The NVIDIA libraries that the dynamic linker would load; `None` if the dynamic linker of that machine cannot be
+    /// simulated.
+    pub(super) libraries: Option<Vec<Loaded>>,
+}
+
+impl VerifyResult {
+    fn from_answers(manifests: &[Manifest], not_examined: Vec<NotExamined>, gpus: Vec<GpuAnswer>) -> Self {
+        let open = not_judged(manifests, &not_examined);
+        Self {
+            components: describe_manifests(manifests),
+            open,
+            not_examined,
+            gpus,
+            undriven: Vec::new(),
+            libraries: None,
+        }
+    }
+}
+
+/// Returns the result of each component on each GPU of the machine.
+fn on_each(manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Vec<GpuAnswer>> {
+    let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
+    let forced = machine.is_some_and(Machine::passes_over_machine_code);
+    manifests.iter().map(|manifest| answers(manifest, &gpus, forced)).collect()
+}
+
+/// Returns the results for a single file, with the number of containers if only some of them have code for the GPU.
+fn on_each_of(binary: &Binary, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<GpuAnswer> {
+    let mut all: Vec<GpuAnswer> = on_each(manifests, machine).into_iter().flatten().collect();
+    // The code of a library next to the program is not in this file.
+    if all.iter().any(|answer| answer.service == Service::Partial) && manifests.len() == 1 {
+        if let Ok(kernels) = binary.kernels() {
+            let count = kernels.container_groups().iter().map(|group| group.containers.len()).sum::<usize>();
+            for answer in all.iter_mut().filter(|answer| answer.service == Service::Partial) {
+                answer.containers = Some((count - kernels.containers_without(answer.cc).count().min(count), count));
+            }
+        }
+    }
+    all
+}
+
+pub(super) fn verify_here(env: &Env, file: &Path) -> Result<(Vec<Finding>, VerifyResult), CliError> {
+    let asker = DriverProbe::with_current_exe();
+    let here = || [machine::detect_machine(env, Some(&asker))];
+    let contents = match artifact::open(file).map_err(CliError::operational)? {
+        Opened::Archive(archive) => return on_archive(file, archive, &here(), "here"),
+        Opened::File(contents) => contents,
+    };
+    let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
+    let is_foreign = binary.os.is_some_and(|os| os != TargetOs::Linux);
+    if is_foreign || matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode) {
+        // The dynamic linker takes none of these.
+        return on_file(env, &binary, &here(), "here");
+    }
+    let predicted = dry_run::simulate_and_check(&binary, env, &OpenFiles::default(), Some(&asker))
+        .map_err(CliError::operational)?;
+    let findings = predicted.all_findings();
+    if predicted.manifests.is_empty() && findings.is_empty() && predicted.not_examined.is_empty() {
+        return Err(nothing_to_judge(&binary));
+    }
+    let gpus = on_each_of(&binary, &predicted.manifests, predicted.machine.as_ref());
+    let libraries = Some(predicted.loaded_libraries());
+    Ok((
+        findings,
+        VerifyResult { libraries, ..VerifyResult::from_answers(&predicted.manifests, predicted.not_examined, gpus) },
+    ))
+}
+
+/// Checks a file on each of these machines; it must run on all of them.
+pub(super) fn verify_on(
+    env: &Env,
+    file: &Path,
+    machines: &[Machine],
+    place: &str,
+) -> Result<(Vec<Finding>, VerifyResult), CliError> {
+    match artifact::open(file).map_err(CliError::operational)? {
+        Opened::Archive(archive) => on_archive(file, archive, machines, place),
+        Opened::File(contents) => {
+            let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
+            on_file(env, &binary, machines, place)
+        }
+    }
+}
+
+fn on_archive(
+    file: &Path,
+    archive: Archive,
+    machines: &[Machine],
+    place: &str,
+) -> Result<(Vec<Finding>, VerifyResult), CliError> {
+    let components = whole::artifact_components(file, archive)?;
+    let machines = with_default_os(machines, &components);
+    let on = |machine| whole::together_on(&on_each(&components.manifests, Some(machine)), &components.enough);
+    let gpus = machines.iter().flat_map(on).collect();
+    Ok(result_on(components, gpus, &machines, place))
+}
+
+fn on_file(
+    env: &Env,
+    binary: &Binary,
+    machines: &[Machine],
+    place: &str,
+) -> Result<(Vec<Finding>, VerifyResult), CliError> {
+    let components = components_of(env, binary)?;
+    let machines = with_default_os(machines, &components);
+    let on = |machine| on_each_of(binary, &components.manifests, Some(machine));
+    let gpus = machines.iter().flat_map(on).collect();
+    Ok(result_on(components, gpus, &machines, place))
+}
+
+/// Returns the machines; those whose operating system is not known have that of the file.
+fn with_default_os(machines: &[Machine], components: &Components) -> Vec<Machine> {
+    machines.iter().map(|machine| machine.with_default_os(components.os).into_owned()).collect()
+}
+
+fn result_on(
+    components: Components,
+    gpus: Vec<GpuAnswer>,
+    machines: &[Machine],
+    place: &str,
+) -> (Vec<Finding>, VerifyResult) {
+    let (mut findings, mut undriven) = (Vec::new(), Vec::new());
+    for machine in machines {
+        for finding in components.check_on(machine, place).into_iter().chain(machine.unknowns_finding()) {
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+        for gpu in machine.known_gpus() {
+            if let (true, Some(_), Some((major, minor))) = (gpu.visible, gpu.undriven, gpu.cc) {
+                undriven.push(format!("{} ({major}.{minor})", gpu.name.as_deref().unwrap_or("GPU")));
+            }
+        }
+    }
+    finding::sort_findings(&mut findings);
+    let gpus = match components.os {
+        Some(TargetOs::Windows) => gpus.into_iter().map(GpuAnswer::with_windows_releases).collect(),
+        _ => gpus,
+    };
+    let result = VerifyResult::from_answers(&components.manifests, components.not_examined, gpus);
+    (findings, VerifyResult { undriven, ..result })
+}

@@ -1,0 +1,124 @@
+//! The machines that `verify` checks for: from a host file, or from options.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+
+use cudaguard::internal::policy::check_regular_file;
+use cudaguard::internal::tables;
+use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::{DriverRelease, Version};
+
+use crate::cli::arguments::Flags;
+use crate::cli::platform;
+use crate::cli::report::{self, CliError};
+use crate::host::formats;
+use crate::host::machine::{self, Driver, Gpu, HostLibrary, Machine, ParseError, REVISION};
+
+/// Maximum size of a host file, in bytes. A typical file has a few thousand bytes; with very many GPUs and libraries,
+/// it has a few hundred thousand.
+const ENOUGH: u64 = 16 * 1024 * 1024;
+
+/// Opens a file that describes machines, unless reading it could block or never end. A pipe without a name is one that
+/// the caller holds open, such as `<(…)` in a shell; it is read like stdin.
+pub(crate) fn open_input(path: &Path, what: &str, largest: u64) -> Result<File, CliError> {
+    let fail = |why: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {why}", path.display()));
+    let metadata = fs::metadata(path).map_err(|error| fail(&error))?;
+    let nameless = platform::is_fifo(metadata.file_type()) && fs::canonicalize(path).is_err();
+    match check_regular_file(&metadata, what, largest) {
+        Some(why) if !nameless => Err(fail(&why)),
+        _ => File::open(path).map_err(|error| fail(&error)),
+    }
+}
+
+/// Reads a host file. An error contains the file, the line, the key and the expected value.
+pub(super) fn read_host(file: &Path) -> Result<Machine, CliError> {
+    let name = file.display();
+    let mut bytes = Vec::new();
+    open_input(file, "host", ENOUGH)?
+        .take(ENOUGH + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CliError::operational(format_args!("{name}: {error}")))?;
+    if bytes.len() as u64 > ENOUGH {
+        return Err(CliError::operational(format_args!("{name}: is larger than 16 MiB: not a host file")));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        CliError::operational(format_args!("{name}: byte {at} is not UTF-8: not a host file"))
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if let Some(what) = formats::format_of_fleet(text) {
+        return Err(CliError::operational(format_args!("{name}: {what}")));
+    }
+    let (machine, revision) = Machine::read(text).map_err(|error| {
+        let several = if error.what == "trailing characters" { "; for several host files use --fleet" } else { "" };
+        CliError::operational(format_args!("{name}:{}{several}", position_text(&error)))
+    })?;
+    if revision > REVISION {
+        report::note(&format!(
+            "info: {name} has revision {revision}, which is newer than this cudaguard: unknown parts are ignored"
+        ));
+    }
+    Ok(machine)
+}
+
+/// Returns text such as `3:12: …`, with line and column as editors count them.
+pub(crate) fn position_text(error: &ParseError) -> String {
+    format!("{}:{}: {error}", error.line, error.column)
+}
+
+/// Returns the machines that options describe: one for each GPU, or one machine with all GPUs. Properties without an
+/// option are unknown.
+pub(super) fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
+    let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
+        machine::parse_release(text).ok_or_else(|| {
+            format!("{flag} {text}: expected a driver release such as 535.261.03, or a branch such as 535")
+        })
+    };
+    let mut driver = Driver::default();
+    match flags.driver.as_deref() {
+        Some("none") => driver.absent = true,
+        Some(text) => driver.user = Some(release("--driver", text)?),
+        None => {}
+    }
+    // The regular driver has one release for both parts.
+    let kernel = flags.kernel.as_deref().map(|text| release("--kernel", text)).transpose()?;
+    driver.kernel = kernel.or(driver.user);
+    let gpus = match flags.gpus.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => None,
+        ["none"] => Some(Vec::new()),
+        ref gpus => Some(gpus.iter().map(|text| parse_gpu(text)).collect::<Result<Vec<_>, _>>()?),
+    };
+    let mut libraries = BTreeMap::new();
+    match flags.library.as_deref() {
+        None => {}
+        Some("none") => drop(libraries.insert(CUDNN.key, Vec::new())),
+        Some(text) => {
+            let version: Version = text
+                .parse()
+                .map_err(|_| format!("--{} {text}: expected a version such as 9.15.1, or `none`", CUDNN.key))?;
+            let path = Some(format!("option --{}", CUDNN.key));
+            let library = HostLibrary { version: Some(version), path, taken: true, ..HostLibrary::default() };
+            libraries.insert(CUDNN.key, vec![library]);
+        }
+    }
+    let has_driver = flags.driver.is_some() || flags.kernel.is_some();
+    let machine = Machine { driver: has_driver.then_some(driver), gpus, libraries, ..Machine::default() };
+    Ok(match &machine.gpus {
+        Some(gpus) if gpus.len() > 1 && !flags.together => {
+            let alone = |gpu: &Gpu| Machine { gpus: Some(vec![gpu.clone()]), ..machine.clone() };
+            gpus.iter().map(alone).collect()
+        }
+        _ => vec![machine],
+    })
+}
+
+/// Parses a GPU such as `8.6`, `sm_86` or `A100`.
+fn parse_gpu(text: &str) -> Result<Gpu, String> {
+    let cc = tables::gpu_typed(text).ok_or_else(|| {
+        format!("--gpu {text}: expected a compute capability such as 8.6, sm_86, or a GPU's name such as A100")
+    })?;
+    let name = tables::gpu_cc(text).is_some().then(|| text.to_owned());
+    Ok(Gpu { name, cc: Some(cc), visible: Some(true), ..Gpu::default() })
+}
