@@ -136,14 +136,8 @@ impl Gate {
         !archs.is_empty() || driver_floor.is_some() || cudnn_floor.is_some() || *guarded
     }
 
-    /// Checks one file, package, directory or image.
-    pub(crate) fn check(&self, path: &Path) -> Result<GateReport, CliError> {
-        let artifact = ArtifactReport::open(path)?;
-        Ok(self.check_artifact(&artifact))
-    }
-
     /// Reports exceptions that matched none of these files.
-    pub(crate) fn stale_exceptions(&self, reports: &[(PathBuf, GateReport)]) -> Vec<Finding> {
+    pub(crate) fn stale_exceptions(&self, reports: &[(&Path, &GateReport)]) -> Vec<Finding> {
         let all = || reports.iter().flat_map(|(path, report)| report.files.iter().map(move |file| (path, file)));
         let is_used = |glob: &&String| {
             all().any(|(path, file)| matches_glob(glob, path, &file.name))
@@ -158,7 +152,8 @@ impl Gate {
             .collect()
     }
 
-    fn check_artifact(&self, artifact: &ArtifactReport) -> GateReport {
+    /// Checks one file, package, directory or image.
+    pub(crate) fn check_artifact(&self, artifact: &ArtifactReport) -> GateReport {
         let wanted = &self.requirements;
         let components = artifact.components();
         let mut findings = Vec::new();

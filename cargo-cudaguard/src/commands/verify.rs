@@ -1,104 +1,114 @@
 //! `verify`: checks if files run on this machine, on a machine that a file or options describe, or on each machine of a
 //! fleet.
+//!
+//! The steps for each file: open it once, check it on the machines, check it against the requirements of a release,
+//! combine the answers, print them. [`run_verify`] ends with the exit status of all answers. [`super::fleet`] contains
+//! the steps for a fleet.
 
+mod answer;
 mod examine;
 mod machines;
 mod output;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{self, Verdict};
+use cudaguard::internal::finding::{Finding, Verdict};
 
-use crate::binary::examined;
-use crate::cli::arguments::{Output, VerifyArgs, Where};
+use crate::cli::arguments::{Output, VerifyArgs};
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::cli::sarif;
 use crate::commands::release::Gate;
-use crate::host::judge::answer::Service;
 
+use answer::FileAnswer;
+use examine::OpenArtifact;
 pub(crate) use examine::{components_of_all, read_components};
-use examine::{verify_here, verify_on};
-use machines::{described_by, read_host};
+use machines::Machines;
 pub(crate) use machines::{open_input, position_text};
 pub(crate) use output::{file_names, not_judged, not_judged_in_words, put_not_judged, to_json, warn_of_not_examined};
-use output::{to_text, with_judged};
 
+/// Runs `verify` for this machine or for described machines.
 pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError> {
-    let machines = match &question.place {
-        Where::Here => None,
-        Where::Host(file) => Some((vec![read_host(file)?], file.display().to_string())),
-        Where::Flags(flags) => {
-            Some((described_by(flags).map_err(CliError::operational)?, "the described machine".to_owned()))
-        }
-    };
-    let gate = Gate::from_options(env, &question.gate, machines.is_some())?;
-    let (mut refused, mut not_examined, mut found) = (false, false, Vec::new());
-    let mut gate_reports = Vec::new();
+    let machines = Machines::from_place(&question.place)?;
+    let gate = Gate::from_options(env, &question.gate, machines.are_described())?;
+    let mut answers = Vec::new();
     for file in &question.files {
-        let (mut findings, mut judged) = match &machines {
-            None if gate.is_some() => Default::default(),
-            None => verify_here(env, file)?,
-            Some((machines, place)) => verify_on(env, file, machines, place)?,
-        };
-        let on_machine = (examined::verdict(&findings, &judged.not_examined), findings.clone());
-        if let Some(gate) = gate.as_ref().filter(|gate| gate.has_requirements()) {
-            let report = gate.check(file)?;
-            findings.extend(report.findings.iter().cloned());
-            finding::sort_findings(&mut findings);
-            for part in &report.not_examined {
-                if !judged.not_examined.contains(part) {
-                    judged.not_examined.push(part.clone());
-                    judged.open.push(part.to_string());
-                }
-            }
-            gate_reports.push((file.clone(), report));
-        }
-        let verdict = examined::verdict(&findings, &judged.not_examined);
-        let unknown = verdict == Verdict::Unknown && gate.is_some();
-        let partial = judged.gpus.iter().any(|answer| answer.service == Service::Partial);
-        let strict = gate.as_ref().is_some_and(|gate| gate.requirements.strict);
-        refused |= verdict == Verdict::Refused || strict && (unknown || partial);
-        not_examined |= !judged.not_examined.is_empty() || unknown;
-        let gate_report =
-            gate.as_ref().filter(|gate| gate.has_requirements()).zip(gate_reports.last().map(|(_, report)| report));
-        if question.form == Output::Sarif {
-            found.push((file.clone(), findings));
-        } else if question.form == Output::Json {
-            let value = to_json(file, verdict, &findings);
-            let mut value = with_judged(value, &judged);
-            value.insert_some("release", gate_report.map(|(gate, report)| report.to_json(gate)));
-            // Several files get one line each, so that readers can separate them.
-            let text = if question.files.len() > 1 { value.to_string() } else { value.to_pretty_string() };
-            report::print_result(&format!("{text}\n"))?;
-        } else {
-            let place = machines.as_ref().map(|(machines, place)| {
-                let name = machines.first().and_then(|machine| machine.name.as_ref());
-                name.unwrap_or(place).as_str()
-            });
-            report::print_findings(&findings);
-            match gate_report {
-                Some((gate, report)) => {
-                    if machines.is_some() {
-                        let (verdict, findings) = &on_machine;
-                        report::print_result(&to_text(file, place, *verdict, findings, &judged))?;
-                    }
-                    let open = if machines.is_none() { not_judged_in_words(&judged.open) } else { String::new() };
-                    report::print_result(&(report.to_text(file, gate) + &open))?;
-                }
-                None => report::print_result(&to_text(file, place, verdict, &findings, &judged))?,
-            }
-        }
+        let answer = check_file(env, file, &machines, gate.as_ref())?;
+        print_answer(question, &answer, &machines, gate.as_ref())?;
+        answers.push(answer);
     }
-    if let Some(gate) = gate.as_ref().filter(|gate| gate.has_requirements()) {
-        report::print_findings(&gate.stale_exceptions(&gate_reports));
+    if let Some(gate) = &gate {
+        report::print_findings(&stale_exceptions(gate, &answers));
     }
     if question.form == Output::Sarif {
-        report::print_result(&sarif::files_to_sarif(&found))?;
+        let files: Vec<_> = answers.iter().map(|answer| (answer.file.to_owned(), answer.findings())).collect();
+        report::print_result(&sarif::files_to_sarif(&files))?;
     }
-    Ok(match (refused, not_examined) {
-        (true, _) => ExitCode::from(REFUSED),
-        (false, true) => ExitCode::from(EXIT_ERROR),
-        (false, false) => ExitCode::SUCCESS,
-    })
+    Ok(exit_status(&answers, gate.as_ref()))
+}
+
+/// Opens one file, and checks it on the machines and against the requirements of a release. If a release is checked,
+/// this machine does not matter.
+fn check_file<'a>(
+    env: &Env,
+    file: &'a Path,
+    machines: &Machines,
+    gate: Option<&Gate>,
+) -> Result<FileAnswer<'a>, CliError> {
+    let artifact = OpenArtifact::open(file)?;
+    let on_machine = match machines {
+        Machines::Here if gate.is_some() => None,
+        Machines::Here => Some(artifact.check_here(env)?),
+        Machines::Described { machines, place } => Some(artifact.check_on(env, machines, place)?),
+    };
+    let requirements = gate.filter(|gate| gate.has_requirements());
+    let release = requirements.map(|gate| artifact.check_release(gate)).transpose()?;
+    Ok(FileAnswer { file, on_machine, release })
+}
+
+/// Prints the answer for one file. SARIF has one document for all files, so it is printed at the end.
+fn print_answer(
+    question: &VerifyArgs,
+    answer: &FileAnswer<'_>,
+    machines: &Machines,
+    gate: Option<&Gate>,
+) -> Result<(), CliError> {
+    match question.form {
+        Output::Sarif => Ok(()),
+        Output::Json => {
+            let value = output::answer_to_json(answer, gate);
+            // Several files get one line each, so that readers can separate them.
+            let text = if question.files.len() > 1 { value.to_string() } else { value.to_pretty_string() };
+            report::print_result(&format!("{text}\n"))
+        }
+        Output::Text => {
+            report::print_findings(&answer.findings());
+            report::print_result(&output::answer_to_text(answer, machines.label(), gate))
+        }
+    }
+}
+
+/// Returns findings about exceptions of the release that matched no file.
+fn stale_exceptions(gate: &Gate, answers: &[FileAnswer<'_>]) -> Vec<Finding> {
+    let reports: Vec<_> = answers.iter().filter_map(|answer| Some((answer.file, answer.release.as_ref()?))).collect();
+    if gate.has_requirements() { gate.stale_exceptions(&reports) } else { Vec::new() }
+}
+
+/// Returns the exit status of all answers. With `strict`, an unknown answer refuses the release, and so does code that
+/// serves a GPU only in part.
+fn exit_status(answers: &[FileAnswer<'_>], gate: Option<&Gate>) -> ExitCode {
+    let is_strict = gate.is_some_and(|gate| gate.requirements.strict);
+    let is_unknown = |answer: &FileAnswer<'_>| gate.is_some() && answer.verdict() == Verdict::Unknown;
+    let is_refused = |answer: &FileAnswer<'_>| {
+        answer.verdict() == Verdict::Refused || is_strict && (is_unknown(answer) || answer.is_partial())
+    };
+    let is_open = |answer: &FileAnswer<'_>| is_unknown(answer) || !answer.not_examined().is_empty();
+    if answers.iter().any(is_refused) {
+        ExitCode::from(REFUSED)
+    } else if answers.iter().any(is_open) {
+        ExitCode::from(EXIT_ERROR)
+    } else {
+        ExitCode::SUCCESS
+    }
 }

@@ -26,7 +26,7 @@ use crate::cli::report::{self, CliError};
 use crate::cli::sarif;
 use crate::commands::inspect::{self, is_cuda};
 
-pub(crate) use components::{artifact_components, together_on};
+pub(crate) use components::together_on;
 pub(crate) use member::{ArtifactMember, sha256_of, unmarked_name};
 use member::{MemberLoader, file_name};
 use packages::{ArtifactPackage, Wants};
@@ -114,18 +114,19 @@ impl ArtifactReport {
             Opened::Archive(archive) => return Self::read(path, archive, false),
             Opened::File(contents) => contents,
         };
-        Self::of_file(path, contents)
+        Self::from_contents(path, contents)
     }
 
     /// Reads a file, an archive or a directory, with the SHA-256 of each member.
     pub(crate) fn with_digests(path: &Path) -> Result<Self, CliError> {
         match artifact::open(path).map_err(CliError::operational)? {
             Opened::Archive(archive) => Self::read(path, archive, true),
-            Opened::File(contents) => Self::of_file(path, contents),
+            Opened::File(contents) => Self::from_contents(path, contents),
         }
     }
 
-    fn of_file(path: &Path, contents: Arc<Contents>) -> Result<Self, CliError> {
+    /// Reads a file that is its own only member.
+    pub(crate) fn from_contents(path: &Path, contents: Arc<Contents>) -> Result<Self, CliError> {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let (part, loader, reasons) = ArtifactMember::from_contents(&name, contents)
             .map_err(|why| CliError::operational(format_args!("{}: {why}", path.display())))?;
@@ -184,7 +185,8 @@ impl ArtifactReport {
         })
     }
 
-    fn read(path: &Path, archive: Archive, digests: bool) -> Result<Self, CliError> {
+    /// Reads all members of an archive or a directory.
+    pub(crate) fn read(path: &Path, archive: Archive, digests: bool) -> Result<Self, CliError> {
         let read = Mutex::new(Read::default());
         let lock = || read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let take = |ArchiveMember { name, content }: ArchiveMember| {

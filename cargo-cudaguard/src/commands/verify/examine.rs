@@ -1,19 +1,22 @@
 //! Checks one artifact on machines.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding};
 use cudaguard::internal::manifest::Manifest;
 
+use super::machines::HERE;
 use super::output::{describe_manifests, not_judged};
-use crate::artifact::{self, Archive, Opened};
+use crate::artifact::{self, Opened};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
-use crate::binary::mapped_file::OpenFiles;
+use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::cli::report::CliError;
 use crate::commands::inspect::is_cuda;
-use crate::commands::whole;
+use crate::commands::release::{Gate, GateReport};
+use crate::commands::whole::{self, ArtifactReport};
 use crate::host::dry_run::{self, Loaded};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
 use crate::host::machine::{self, Components, DriverProbe, Machine};
@@ -26,12 +29,73 @@ pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Comp
 /// Reads the components of a file and of the cuDNN libraries that it contains; returns an error if it contains nothing
 /// to check.
 pub(crate) fn read_components(env: &Env, file: &Path) -> Result<Components, CliError> {
-    match artifact::open(file).map_err(CliError::operational)? {
-        Opened::Archive(archive) => whole::artifact_components(file, archive),
-        Opened::File(contents) => {
-            components_of(env, &Binary::from_contents(file, contents).map_err(CliError::operational)?)
+    match OpenArtifact::open(file)? {
+        OpenArtifact::Whole(report) => report.checkable_components(),
+        OpenArtifact::File(path, contents) => {
+            components_of(env, &Binary::from_contents(path, contents).map_err(CliError::operational)?)
         }
     }
+}
+
+/// A file, an archive or a directory that is opened once, although several checks need its contents.
+pub(super) enum OpenArtifact<'a> {
+    /// A single program, library or object.
+    File(&'a Path, Arc<Contents>),
+    /// An archive or a directory, with all its members.
+    Whole(Box<ArtifactReport>),
+}
+
+impl<'a> OpenArtifact<'a> {
+    pub(super) fn open(path: &'a Path) -> Result<Self, CliError> {
+        Ok(match artifact::open(path).map_err(CliError::operational)? {
+            Opened::File(contents) => Self::File(path, contents),
+            Opened::Archive(archive) => Self::Whole(Box::new(ArtifactReport::read(path, archive, false)?)),
+        })
+    }
+
+    /// Checks it on this machine. For a program that the dynamic linker of this machine loads, the start is simulated.
+    pub(super) fn check_here(&self, env: &Env) -> Result<MachineAnswer, CliError> {
+        let asker = DriverProbe::with_current_exe();
+        let here = || [machine::detect_machine(env, Some(&asker))];
+        match self {
+            Self::Whole(report) => check_archive(report, &here(), HERE),
+            Self::File(path, contents) => {
+                let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
+                if is_loaded_here(&binary) {
+                    simulate_start(env, &binary, &asker)
+                } else {
+                    check_binary(env, &binary, &here(), HERE)
+                }
+            }
+        }
+    }
+
+    /// Checks it on each of these machines; it must run on all of them. Findings name `place` as their origin.
+    pub(super) fn check_on(&self, env: &Env, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
+        match self {
+            Self::Whole(report) => check_archive(report, machines, place),
+            Self::File(path, contents) => {
+                let binary = Binary::from_contents(path, contents.clone()).map_err(CliError::operational)?;
+                check_binary(env, &binary, machines, place)
+            }
+        }
+    }
+
+    /// Checks it against the requirements of a release.
+    pub(super) fn check_release(&self, gate: &Gate) -> Result<GateReport, CliError> {
+        match self {
+            Self::Whole(report) => Ok(gate.check_artifact(report)),
+            Self::File(path, contents) => {
+                Ok(gate.check_artifact(&ArtifactReport::from_contents(path, contents.clone())?))
+            }
+        }
+    }
+}
+
+/// Returns true for programs and libraries that the dynamic linker of this machine may load.
+fn is_loaded_here(binary: &Binary) -> bool {
+    let is_foreign = binary.os.is_some_and(|os| os != TargetOs::Linux);
+    !is_foreign && !matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode)
 }
 
 fn components_of(env: &Env, binary: &Binary) -> Result<Components, CliError> {
@@ -57,9 +121,9 @@ fn nothing_to_judge(binary: &Binary) -> CliError {
     CliError::operational(format_args!("{}: nothing to check: it has no manifest, {rest}", file.display()))
 }
 
-/// The subject of a check.
-#[derive(Default)]
-pub(super) struct VerifyResult {
+/// The answer for one artifact on the machines.
+pub(super) struct MachineAnswer {
+    pub(super) findings: Vec<Finding>,
     /// Descriptions of the components.
     pub(super) components: Vec<String>,
     /// Descriptions of the parts that no rule has checked, and of the parts that were not examined.
@@ -74,12 +138,17 @@ pub(super) struct VerifyResult {
     pub(super) libraries: Option<Vec<Loaded>>,
 }
 
-impl VerifyResult {
-    fn from_answers(manifests: &[Manifest], not_examined: Vec<NotExamined>, gpus: Vec<GpuAnswer>) -> Self {
-        let open = not_judged(manifests, &not_examined);
+impl MachineAnswer {
+    fn new(
+        findings: Vec<Finding>,
+        manifests: &[Manifest],
+        not_examined: Vec<NotExamined>,
+        gpus: Vec<GpuAnswer>,
+    ) -> Self {
         Self {
+            findings,
             components: describe_manifests(manifests),
-            open,
+            open: not_judged(manifests, &not_examined),
             not_examined,
             gpus,
             undriven: Vec::new(),
@@ -110,73 +179,33 @@ fn on_each_of(binary: &Binary, manifests: &[Manifest], machine: Option<&Machine>
     all
 }
 
-pub(super) fn verify_here(env: &Env, file: &Path) -> Result<(Vec<Finding>, VerifyResult), CliError> {
-    let asker = DriverProbe::with_current_exe();
-    let here = || [machine::detect_machine(env, Some(&asker))];
-    let contents = match artifact::open(file).map_err(CliError::operational)? {
-        Opened::Archive(archive) => return on_archive(file, archive, &here(), "here"),
-        Opened::File(contents) => contents,
-    };
-    let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
-    let is_foreign = binary.os.is_some_and(|os| os != TargetOs::Linux);
-    if is_foreign || matches!(binary.kind, BinaryKind::Object | BinaryKind::Archive | BinaryKind::GpuCode) {
-        // The dynamic linker takes none of these.
-        return on_file(env, &binary, &here(), "here");
-    }
-    let predicted = dry_run::simulate_and_check(&binary, env, &OpenFiles::default(), Some(&asker))
-        .map_err(CliError::operational)?;
+fn simulate_start(env: &Env, binary: &Binary, asker: &DriverProbe) -> Result<MachineAnswer, CliError> {
+    let predicted =
+        dry_run::simulate_and_check(binary, env, &OpenFiles::default(), Some(asker)).map_err(CliError::operational)?;
     let findings = predicted.all_findings();
     if predicted.manifests.is_empty() && findings.is_empty() && predicted.not_examined.is_empty() {
-        return Err(nothing_to_judge(&binary));
+        return Err(nothing_to_judge(binary));
     }
-    let gpus = on_each_of(&binary, &predicted.manifests, predicted.machine.as_ref());
+    let gpus = on_each_of(binary, &predicted.manifests, predicted.machine.as_ref());
     let libraries = Some(predicted.loaded_libraries());
-    Ok((
-        findings,
-        VerifyResult { libraries, ..VerifyResult::from_answers(&predicted.manifests, predicted.not_examined, gpus) },
-    ))
+    let answer = MachineAnswer::new(findings, &predicted.manifests, predicted.not_examined, gpus);
+    Ok(MachineAnswer { libraries, ..answer })
 }
 
-/// Checks a file on each of these machines; it must run on all of them.
-pub(super) fn verify_on(
-    env: &Env,
-    file: &Path,
-    machines: &[Machine],
-    place: &str,
-) -> Result<(Vec<Finding>, VerifyResult), CliError> {
-    match artifact::open(file).map_err(CliError::operational)? {
-        Opened::Archive(archive) => on_archive(file, archive, machines, place),
-        Opened::File(contents) => {
-            let binary = Binary::from_contents(file, contents).map_err(CliError::operational)?;
-            on_file(env, &binary, machines, place)
-        }
-    }
-}
-
-fn on_archive(
-    file: &Path,
-    archive: Archive,
-    machines: &[Machine],
-    place: &str,
-) -> Result<(Vec<Finding>, VerifyResult), CliError> {
-    let components = whole::artifact_components(file, archive)?;
+fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
+    let components = report.checkable_components()?;
     let machines = with_default_os(machines, &components);
     let on = |machine| whole::together_on(&on_each(&components.manifests, Some(machine)), &components.enough);
     let gpus = machines.iter().flat_map(on).collect();
-    Ok(result_on(components, gpus, &machines, place))
+    Ok(answer_on(components, gpus, &machines, place))
 }
 
-fn on_file(
-    env: &Env,
-    binary: &Binary,
-    machines: &[Machine],
-    place: &str,
-) -> Result<(Vec<Finding>, VerifyResult), CliError> {
+fn check_binary(env: &Env, binary: &Binary, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
     let components = components_of(env, binary)?;
     let machines = with_default_os(machines, &components);
     let on = |machine| on_each_of(binary, &components.manifests, Some(machine));
     let gpus = machines.iter().flat_map(on).collect();
-    Ok(result_on(components, gpus, &machines, place))
+    Ok(answer_on(components, gpus, &machines, place))
 }
 
 /// Returns the machines; those whose operating system is not known have that of the file.
@@ -184,12 +213,7 @@ fn with_default_os(machines: &[Machine], components: &Components) -> Vec<Machine
     machines.iter().map(|machine| machine.with_default_os(components.os).into_owned()).collect()
 }
 
-fn result_on(
-    components: Components,
-    gpus: Vec<GpuAnswer>,
-    machines: &[Machine],
-    place: &str,
-) -> (Vec<Finding>, VerifyResult) {
+fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine], place: &str) -> MachineAnswer {
     let (mut findings, mut undriven) = (Vec::new(), Vec::new());
     for machine in machines {
         for finding in components.check_on(machine, place).into_iter().chain(machine.unknowns_finding()) {
@@ -208,6 +232,6 @@ fn result_on(
         Some(TargetOs::Windows) => gpus.into_iter().map(GpuAnswer::with_windows_releases).collect(),
         _ => gpus,
     };
-    let result = VerifyResult::from_answers(&components.manifests, components.not_examined, gpus);
-    (findings, VerifyResult { undriven, ..result })
+    let answer = MachineAnswer::new(findings, &components.manifests, components.not_examined, gpus);
+    MachineAnswer { undriven, ..answer }
 }

@@ -10,11 +10,55 @@ use cudaguard::internal::tables;
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{DriverRelease, Version};
 
-use crate::cli::arguments::Flags;
+use crate::cli::arguments::{Flags, Where};
 use crate::cli::platform;
 use crate::cli::report::{self, CliError};
 use crate::host::formats;
 use crate::host::machine::{self, Driver, Gpu, HostLibrary, Machine, ParseError, REVISION};
+
+/// The place of a check on this machine, in findings and output.
+pub(super) const HERE: &str = "here";
+
+/// The machines that `verify` checks for.
+pub(super) enum Machines {
+    /// This machine. It is detected only if a check needs it.
+    Here,
+    /// The machines that a host file or options describe. A program must run on each of them.
+    Described {
+        machines: Vec<Machine>,
+        /// The host file, or "the described machine".
+        place: String,
+    },
+}
+
+impl Machines {
+    pub(super) fn from_place(place: &Where) -> Result<Self, CliError> {
+        Ok(match place {
+            Where::Here => Self::Here,
+            Where::Host(file) => {
+                Self::Described { machines: vec![read_host(file)?], place: file.display().to_string() }
+            }
+            Where::Flags(flags) => Self::Described {
+                machines: described_by(flags).map_err(CliError::operational)?,
+                place: "the described machine".to_owned(),
+            },
+        })
+    }
+
+    pub(super) const fn are_described(&self) -> bool {
+        matches!(self, Self::Described { .. })
+    }
+
+    /// Returns the name of the machine for the output.
+    pub(super) fn label(&self) -> &str {
+        match self {
+            Self::Here => HERE,
+            Self::Described { machines, place } => {
+                machines.first().and_then(|machine| machine.name.as_deref()).unwrap_or(place)
+            }
+        }
+    }
+}
 
 /// Maximum size of a host file, in bytes. A typical file has a few thousand bytes; with very many GPUs and libraries,
 /// it has a few hundred thousand.
@@ -33,7 +77,7 @@ pub(crate) fn open_input(path: &Path, what: &str, largest: u64) -> Result<File, 
 }
 
 /// Reads a host file. An error contains the file, the line, the key and the expected value.
-pub(super) fn read_host(file: &Path) -> Result<Machine, CliError> {
+fn read_host(file: &Path) -> Result<Machine, CliError> {
     let name = file.display();
     let mut bytes = Vec::new();
     open_input(file, "host", ENOUGH)?
@@ -70,7 +114,7 @@ pub(crate) fn position_text(error: &ParseError) -> String {
 
 /// Returns the machines that options describe: one for each GPU, or one machine with all GPUs. Properties without an
 /// option are unknown.
-pub(super) fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
+fn described_by(flags: &Flags) -> Result<Vec<Machine>, String> {
     let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
         machine::parse_release(text).ok_or_else(|| {
             format!("{flag} {text}: expected a driver release such as 535.261.03, or a branch such as 535")

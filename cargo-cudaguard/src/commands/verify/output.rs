@@ -8,10 +8,12 @@ use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::sanitize;
 
-use super::examine::VerifyResult;
+use super::answer::FileAnswer;
+use super::examine::MachineAnswer;
 use crate::binary::examined::NotExamined;
 use crate::cli::{counts, json_output, report};
 use crate::commands::inspect::{built_with, group_by_reason};
+use crate::commands::release::Gate;
 use crate::host::dry_run::Loaded;
 use crate::host::judge::answer::GpuAnswer;
 use crate::host::machine::Components;
@@ -80,45 +82,61 @@ pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Va
     ])
 }
 
-pub(super) fn with_judged(mut value: Value, judged: &VerifyResult) -> Value {
-    put_not_judged(&mut value, &judged.open);
-    value.insert_some("gpus", (!judged.gpus.is_empty()).then(|| array(judged.gpus.iter().map(GpuAnswer::to_json))));
-    value.insert_some("libraries", judged.libraries.as_ref().map(|loaded| array(loaded.iter().map(Loaded::to_json))));
+/// Returns the answer for one file as JSON.
+pub(super) fn answer_to_json(answer: &FileAnswer<'_>, gate: Option<&Gate>) -> Value {
+    let mut value = to_json(answer.file, answer.verdict(), &answer.findings());
+    put_not_judged(&mut value, &answer.not_judged());
+    if let Some(machine) = &answer.on_machine {
+        let gpus = || array(machine.gpus.iter().map(GpuAnswer::to_json));
+        value.insert_some("gpus", (!machine.gpus.is_empty()).then(gpus));
+        let libraries = |loaded: &Vec<Loaded>| array(loaded.iter().map(Loaded::to_json));
+        value.insert_some("libraries", machine.libraries.as_ref().map(libraries));
+    }
+    value.insert_some("release", answer.release.as_ref().zip(gate).map(|(report, gate)| report.to_json(gate)));
     value
 }
 
-pub(super) fn to_text(
-    file: &Path,
-    place: Option<&str>,
-    verdict: Verdict,
-    findings: &[Finding],
-    judged: &VerifyResult,
-) -> String {
-    let place = place.unwrap_or("here");
-    let mut text =
-        sanitize::sanitize_line(&format!("{}: {} ({place})", file.display(), verdict.name())).into_owned() + "\n";
-    for component in judged.components.iter().take(TOLD) {
+/// Returns the answer for one file as text, without its findings.
+pub(super) fn answer_to_text(answer: &FileAnswer<'_>, machine_name: &str, gate: Option<&Gate>) -> String {
+    let open = not_judged_in_words(&answer.not_judged());
+    let mut text = String::new();
+    if let Some(machine) = &answer.on_machine {
+        text += &machine_to_text(answer.file, machine_name, machine, &open);
+    }
+    if let Some((report, gate)) = answer.release.as_ref().zip(gate) {
+        text += &report.to_text(answer.file, gate);
+        if answer.on_machine.is_none() {
+            text += &open;
+        }
+    }
+    text
+}
+
+fn machine_to_text(file: &Path, machine_name: &str, machine: &MachineAnswer, open: &str) -> String {
+    let verdict = machine.verdict();
+    let head = format!("{}: {} ({machine_name})", file.display(), verdict.name());
+    let mut text = sanitize::sanitize_line(&head).into_owned() + "\n";
+    for component in machine.components.iter().take(TOLD) {
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(component));
     }
-    if judged.components.len() > TOLD {
-        let _ = writeln!(text, "  and {} more", judged.components.len() - TOLD);
+    if machine.components.len() > TOLD {
+        let _ = writeln!(text, "  and {} more", machine.components.len() - TOLD);
     }
-    text.push_str(&not_judged_in_words(&judged.open));
-    for answer in &judged.gpus {
+    text.push_str(open);
+    for answer in &machine.gpus {
         // If there are several components, each line names its component.
-        let of = if judged.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
+        let of = if machine.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
         let _ = writeln!(text, "  {}", sanitize::sanitize_line(&format!("{of}{answer}")));
     }
-    for gpu in &judged.undriven {
+    for gpu in &machine.undriven {
         let _ = writeln!(text, "  {}: not supported by the driver", sanitize::sanitize_line(gpu));
     }
-    for loaded in judged.libraries.iter().flatten() {
+    for loaded in machine.libraries.iter().flatten() {
         let _ = writeln!(text, "  loads {}", sanitize::sanitize_line(&loaded.describe()));
     }
     if verdict == Verdict::Refused {
-        let codes: Vec<String> = error_codes(findings).map(|code| code.to_string()).collect();
-        let _ =
-            writeln!(text, "  run `cargo cudaguard explain {}` for details", codes.first().map_or("", String::as_str));
+        let code = error_codes(&machine.findings).next().map(|code| code.to_string());
+        let _ = writeln!(text, "  run `cargo cudaguard explain {}` for details", code.unwrap_or_default());
     }
     text
 }

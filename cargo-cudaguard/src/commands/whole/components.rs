@@ -1,11 +1,9 @@
 //! Components of a package or archive, and the combined answer for each GPU.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, Lies, common_os, file_name, packages};
-use crate::artifact::Archive;
 use crate::cli::report::CliError;
 use crate::host::judge::answer::{GpuAnswer, Service};
 use crate::host::machine::{Components, Enough, HostLibrary as Found, Machine};
@@ -13,28 +11,26 @@ use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::CUDNN;
 
-/// Returns the requirements of all members together. Requirements that the archive itself satisfies are checked against
-/// the archive.
-pub(crate) fn artifact_components(file: &Path, archive: Archive) -> Result<Components, CliError> {
-    let whole = ArtifactReport::read(file, archive, false)?;
-    let all = whole.components();
-    if all.manifests.is_empty() && all.findings.is_empty() && all.not_examined.is_empty() {
-        let of_driver =
-            |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
-        let why = match whole.parts.iter().find(of_driver) {
-            Some(part) => format!("nothing to check: it contains a driver ({}) and no program", part.name),
-            None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
-        };
-        return Err(CliError::operational(format_args!("{}: {why}", file.display())));
-    }
-    Ok(all)
-}
-
 fn is_cudnn_row(row: &Requirement) -> bool {
     matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
 }
 
 impl ArtifactReport {
+    /// Does the same as [`Self::components`], but returns an error if the artifact contains nothing to check.
+    pub(crate) fn checkable_components(&self) -> Result<Components, CliError> {
+        let all = self.components();
+        if !all.manifests.is_empty() || !all.findings.is_empty() || !all.not_examined.is_empty() {
+            return Ok(all);
+        }
+        let of_driver =
+            |part: &&ArtifactMember| packages::bundled_driver_finding(&part.name, file_name(&part.name)).is_some();
+        let why = match self.parts.iter().find(of_driver) {
+            Some(part) => format!("nothing to check: it contains a driver ({}) and no program", part.name),
+            None => "nothing to check: no member contains GPU code or requirements on a CUDA library".to_owned(),
+        };
+        Err(CliError::operational(format_args!("{}: {why}", self.archive.display())))
+    }
+
     /// Returns the requirements of all members. A library that a member finds in the artifact is not required of a machine.
     pub(crate) fn components(&self) -> Components {
         let whole = self;

@@ -1,0 +1,65 @@
+//! The answer for one file: on the machines, and against the requirements of a release.
+
+use std::path::Path;
+
+use cudaguard::internal::finding::{self, Finding, Verdict};
+
+use super::examine::MachineAnswer;
+use crate::binary::examined::{self, NotExamined};
+use crate::commands::release::GateReport;
+use crate::host::judge::answer::Service;
+
+/// The answer for one file.
+pub(super) struct FileAnswer<'a> {
+    pub(super) file: &'a Path,
+    /// `None` if only the requirements of a release are checked.
+    pub(super) on_machine: Option<MachineAnswer>,
+    /// `None` if nothing is required of a release.
+    pub(super) release: Option<GateReport>,
+}
+
+impl FileAnswer<'_> {
+    /// Returns the findings of both checks, in report order.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let on_machine = self.on_machine.iter().flat_map(|answer| &answer.findings);
+        let of_release = self.release.iter().flat_map(|report| &report.findings);
+        let mut findings: Vec<Finding> = on_machine.chain(of_release).cloned().collect();
+        finding::sort_findings(&mut findings);
+        findings
+    }
+
+    /// Returns the parts that a check did not examine, each once.
+    pub(super) fn not_examined(&self) -> Vec<NotExamined> {
+        let mut all = self.on_machine.as_ref().map(|answer| answer.not_examined.clone()).unwrap_or_default();
+        all.extend(self.only_release_left_out().cloned());
+        all
+    }
+
+    /// Describes the parts that no rule has checked, and those that were not examined.
+    pub(super) fn not_judged(&self) -> Vec<String> {
+        let mut all = self.on_machine.as_ref().map(|answer| answer.open.clone()).unwrap_or_default();
+        all.extend(self.only_release_left_out().map(ToString::to_string));
+        all
+    }
+
+    fn only_release_left_out(&self) -> impl Iterator<Item = &NotExamined> {
+        let known = self.on_machine.as_ref().map_or(&[][..], |answer| &answer.not_examined);
+        self.release.iter().flat_map(|report| &report.not_examined).filter(|part| !known.contains(part))
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        examined::verdict(&self.findings(), &self.not_examined())
+    }
+
+    /// Returns true if only a part of the code has a form that a GPU runs.
+    pub(super) fn is_partial(&self) -> bool {
+        let mut gpus = self.on_machine.iter().flat_map(|answer| &answer.gpus);
+        gpus.any(|gpu| gpu.service == Service::Partial)
+    }
+}
+
+impl MachineAnswer {
+    pub(super) fn verdict(&self) -> Verdict {
+        examined::verdict(&self.findings, &self.not_examined)
+    }
+}
