@@ -1,0 +1,209 @@
+//! The facts that a front end knows about a build, and the conclusions from them alone.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::lock::{self, Lock, Scope};
+use crate::config::policy::Policy;
+use crate::finding::{Code, Finding};
+use crate::knowledge::vendor::CUDNN;
+use crate::manifest::model::Component;
+use crate::sys::env::Env;
+use crate::toolchain::{BuildSystem, BuildSystemFacts, DetectOptions, Sourced, Toolchain};
+
+/// Evidence that a package uses CUDA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CudaIntent {
+    /// No evidence: the installed toolchain is not checked, unless the linked file uses CUDA.
+    #[default]
+    Unstated,
+    /// The user declared that it uses CUDA, but not whether anything is compiled for GPUs.
+    Owner,
+    /// The build shows it: kernels among the sources, a crate that uses CUDA, or a build system that knows.
+    Build,
+}
+
+/// The facts that a front end knows about a build.
+#[derive(Clone, Debug)]
+pub struct BuildInputs<'a> {
+    /// The component that findings and note refer to.
+    pub component: Component,
+    /// The package's name: policy and lock may have sections for it.
+    pub package: &'a str,
+    /// The package's directory.
+    pub folder: &'a Path,
+    /// The project's root: no policy is searched above it, and the lock is in it.
+    pub top: &'a Path,
+    /// The policy file, if one was specified.
+    pub policy: Option<PathBuf>,
+    /// The target triple.
+    pub target: &'a str,
+    /// The profile or configuration, as recorded in the manifest.
+    pub profile: &'a str,
+    /// True for a release build.
+    pub release: bool,
+    /// True if any drift from the lock is an error; `None`: as [`lock::LOCKED`] specifies.
+    pub locked: Option<bool>,
+    /// True if the linked file will be inspected, which shows more facts than declarations do.
+    pub sees_linked: bool,
+    /// Evidence of the front end that the package uses CUDA.
+    pub intent: CudaIntent,
+    /// Archs that a build script specifies.
+    pub archs: Option<String>,
+    /// The directory of the cuDNN headers that a build script specifies.
+    pub headers: Option<PathBuf>,
+    /// Facts that the build system has determined.
+    pub given: Option<BuildSystemFacts>,
+    /// Set if a crate in the build reaches CUDA.
+    pub reaches_cuda: bool,
+}
+
+/// The lock of a project.
+pub(super) struct ProjectLock {
+    pub(super) lock: Lock,
+    pub(super) path: PathBuf,
+    /// Set if any drift is an error.
+    pub(super) is_enforced: bool,
+}
+
+impl BuildInputs<'_> {
+    /// Returns the evidence that this build uses CUDA: from the front end, a crate of the graph, or the package's own
+    /// policy. A policy for an entire workspace applies to the members that use CUDA.
+    pub fn cuda_intent(&self, policy: &Policy) -> CudaIntent {
+        if self.reaches_cuda {
+            return CudaIntent::Build;
+        }
+        if self.intent == CudaIntent::Unstated && self.owns(policy) && policy.constrains_cuda() {
+            CudaIntent::Owner
+        } else {
+            self.intent
+        }
+    }
+
+    /// Returns true if the policy is this package's own: a file in its directory, or a table with its name.
+    fn owns(&self, policy: &Policy) -> bool {
+        let file = policy.path.as_deref().and_then(Path::parent);
+        file == Some(self.folder) || policy.packages.contains_key(self.package)
+    }
+
+    /// Returns true if the package is guarded independently of its linked files: it is about CUDA, or its own policy requires a
+    /// guard.
+    pub fn wants_guard(&self, policy: &Policy) -> bool {
+        self.cuda_intent(policy) != CudaIntent::Unstated || self.owns(policy) && policy.asks_for_guard()
+    }
+
+    /// Reads the policy: the specified file, or the nearest one from the package's directory up to the project's root.
+    ///
+    /// # Errors
+    /// Returns a message with file and line if it cannot be read.
+    pub fn read_policy(&self) -> Result<Policy, String> {
+        let read = match &self.policy {
+            Some(file) => Policy::from_file(file, self.package),
+            None => Policy::for_package(self.folder, self.top, self.package),
+        };
+        read.map_err(|error| error.to_string())
+    }
+
+    /// Detects the toolchain of the build. `libraries` are directories that the linker searches before all others.
+    pub fn detect_toolchain(&self, env: &Env, policy: &Policy, libraries: &[Sourced<PathBuf>]) -> Toolchain {
+        // A directory from a build script has precedence over those of the machine.
+        let variable = format!("{}_INCLUDE_DIR", CUDNN.key.to_uppercase());
+        let include = self.headers.iter().map(|folder| (variable.clone(), folder.into()));
+        let env = if self.headers.is_some() { env.with_variables(include) } else { env.clone() };
+        let mut given = self.given.clone();
+        if let Some(given) = &mut given {
+            given.libraries.splice(0..0, libraries.iter().cloned());
+        }
+        Toolchain::detect(&DetectOptions {
+            release: self.release,
+            archs: self.archs.clone(),
+            policy_archs: policy.arch_requests(),
+            given,
+            ..DetectOptions::new(&env, self.target)
+        })
+    }
+
+    /// Checks that the build uses the directory of cuDNN headers that a build script or build system names.
+    ///
+    /// # Errors
+    /// Returns a message if that directory contains no header.
+    pub(super) fn check_named_headers(&self, toolchain: &Toolchain) -> Result<(), String> {
+        let by_system = self.given.as_ref().and_then(|given| given.library_include.as_ref());
+        let by_system = by_system.map(|named| (format!("{} of {}", named.source, self.component.name), &named.value));
+        let by_script =
+            self.headers.as_ref().map(|folder| (format!("{}_include of the build script", CUDNN.key), folder));
+        let Some((by, folder)) = by_system.or(by_script) else { return Ok(()) };
+        if toolchain.library_headers_used().is_some_and(|headers| headers.path.starts_with(folder)) {
+            return Ok(());
+        }
+        let key = CUDNN.key;
+        Err(format!("{by} names {}, which contains no {key}_version.h or {key}.h", folder.display()))
+    }
+
+    /// Returns the parts of the lock that apply to this build.
+    pub fn lock_scope(&self) -> Scope {
+        match &self.given {
+            // Only the parts that the target has are compared with the lock: without kernels it has neither archs nor
+            // an nvcc with a host compiler, and without cuDNN there is no release that could differ.
+            Some(given) => Scope {
+                archs: given.compiles || given.archs.is_some(),
+                host_compiler: given.compiles,
+                library: true,
+                only_what_it_has: true,
+            },
+            // The values that a build script specifies are already in the source.
+            None => Scope {
+                archs: self.archs.is_none(),
+                host_compiler: true,
+                library: self.headers.is_none(),
+                only_what_it_has: false,
+            },
+        }
+    }
+
+    /// Reads the lock at this path, if the project has one.
+    ///
+    /// # Errors
+    /// Returns a message if it cannot be read.
+    pub(super) fn read_lock(&self, path: Option<&Path>, env: &Env) -> Result<Option<ProjectLock>, String> {
+        let Some(path) = path else { return Ok(None) };
+        let Some(lock) = Lock::read(path)? else { return Ok(None) };
+        // A build.rs tracks the variable for cargo. Without a lock, it does not matter.
+        let is_enforced = self.locked.unwrap_or_else(|| lock::is_locked(env));
+        Ok(Some(ProjectLock { lock, path: path.to_owned(), is_enforced }))
+    }
+
+    /// Returns the evidence that this build uses CUDA, if the toolchain is known. A build system reports every target,
+    /// whether it uses CUDA or not.
+    pub(super) fn intent_with(&self, policy: &Policy, toolchain: &Toolchain) -> CudaIntent {
+        match self.cuda_intent(policy) {
+            CudaIntent::Build
+                if toolchain.by == BuildSystem::CMake && toolchain.is_empty() && !policy.constrains_cuda() =>
+            {
+                CudaIntent::Unstated
+            }
+            intent => intent,
+        }
+    }
+
+    /// Returns true if only the linked file shows whether this finding applies.
+    pub(super) fn awaits_linked(&self, finding: &Finding, toolchain: &Toolchain, intent: CudaIntent) -> bool {
+        // The linked file may show which of several toolkits the build used.
+        let is_one_of_several = || {
+            let is_declared = self.intent == CudaIntent::Unstated && intent == CudaIntent::Owner;
+            let is_of_toolkit =
+                matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed);
+            self.sees_linked && is_declared && is_of_toolkit && toolchain.named_releases().len() > 1
+        };
+        // Possibly only the linker call names the library, so the finding waits for it. A build that passes all facts
+        // as options may never pass its objects.
+        let is_library_open =
+            || self.sees_linked && toolchain.by != BuildSystem::Options && is_library_absent(finding, toolchain);
+        intent == CudaIntent::Unstated || is_one_of_several() || is_library_open()
+    }
+}
+
+/// Returns true if the finding reports that the policy requires cuDNN and none was found.
+pub fn is_library_absent(finding: &Finding, toolchain: &Toolchain) -> bool {
+    let found = toolchain.library_headers_used().is_some() || toolchain.library_used().is_some();
+    finding.code == Code::CudnnNotAllowed && !found
+}
