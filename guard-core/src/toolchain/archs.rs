@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{BuildSystemFacts, DetectOptions, NvccCandidate, Sourced, nvcc};
+use super::detector::NvccCandidate;
+use super::{BuildSystemFacts, DetectOptions, Sourced, nvcc};
 use crate::knowledge::tables;
 use crate::model::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
 use crate::model::version::Version;
@@ -103,8 +104,13 @@ impl ProjectNvccFlags {
     }
 
     /// Iterates over all flags.
-    pub(super) fn all_flags(&self) -> impl Iterator<Item = String> + '_ {
+    fn all_flags(&self) -> impl Iterator<Item = String> + '_ {
         self.0.iter().flat_map(|(_, flags)| split_words(flags))
+    }
+
+    /// Returns true if the flags contain `-allow-unsupported-compiler`.
+    pub(super) fn allows_any_host(&self) -> bool {
+        self.all_flags().any(|flag| flag.trim_start_matches('-') == "allow-unsupported-compiler")
     }
 
     /// Returns the host compiler in the flags, and its source. The last one wins.
@@ -161,7 +167,7 @@ impl DeclaredArchs {
     }
 
     /// Converts the requests to targets for this toolkit.
-    pub(super) fn resolve(&mut self, toolkit: Option<Version>) {
+    pub(super) fn resolved(mut self, toolkit: Option<Version>) -> Self {
         let native: Vec<Target> = match &self.native {
             Some(Native::Gpus(gpus)) => {
                 gpus.value.iter().filter_map(|cc| Arch::from_cc(*cc)).map(Target::Cubin).collect()
@@ -190,6 +196,7 @@ impl DeclaredArchs {
         in_force.sort();
         in_force.dedup();
         self.in_force = in_force;
+        self
     }
 }
 
@@ -313,9 +320,8 @@ mod tests {
         let mut request = DetectOptions::new(&env, "x86_64-unknown-linux-gnu");
         request.policy_archs = policy.iter().map(|arch| arch.parse::<Target>().unwrap().into()).collect();
         request.archs = builder.map(str::to_owned);
-        let mut archs = DeclaredArchs::read(&request, &ProjectNvccFlags::read(&env, None, None));
-        archs.resolve(Some(Version::new(13, 0, 88)));
-        archs
+        let flags = ProjectNvccFlags::read(&env, None, None);
+        DeclaredArchs::read(&request, &flags).resolved(Some(Version::new(13, 0, 88)))
     }
 
     fn names(targets: &[Target]) -> String {

@@ -6,12 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::detector::{Detector, NvccCandidate, ToolkitChoice, ToolkitList};
 use super::places::{Precedence, ToolkitPlace, path_below};
 use super::toolkit_files::{cudart_in, headers_in, limits_of};
-use super::{
-    CompilerFamily, Detector, HostCompiler, NvccCandidate, SearchDir, Selection, Sourced, Toolkit, ToolkitHeaders,
-    installs,
-};
+use super::{CompilerFamily, HostCompiler, SearchDir, Selection, Sourced, Toolkit, ToolkitHeaders, installs};
 
 /// The tool that builds. It selects the wording of hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,29 +104,33 @@ impl BuildSystemFacts {
 impl Detector<'_> {
     /// Returns the first `cuda.h` on the compiler's search path, otherwise nvcc's own, which it adds after all
     /// others.
-    pub(super) fn choose_given_headers(&mut self, given: &BuildSystemFacts) {
+    pub(super) fn choose_given_headers(
+        &self,
+        list: &mut ToolkitList,
+        compiler: Option<&Selection>,
+        given: &BuildSystemFacts,
+    ) -> Option<Selection> {
         let first = given.includes.iter().find_map(|folder| {
             let headers = headers_in(std::slice::from_ref(&folder.value))?;
             Some((headers, folder))
         });
         if let Some((headers, folder)) = first {
-            let index = self.toolkit_of_headers(&headers, &folder.source);
-            self.out.headers = Some(Selection { index, reason: format!("{} names it", folder.source) });
-            return;
+            let index = self.toolkit_of_headers(list, &headers, &folder.source);
+            return Some(Selection { index, reason: format!("{} names it", folder.source) });
         }
-        let has = |index: &usize| self.out.toolkits[*index].headers.is_some();
-        let own = self.out.compiler.as_ref().map(|choice| choice.index).filter(has);
-        self.out.headers = match (own, (0..self.out.toolkits.len()).find(has)) {
+        let has = |index: &usize| list.toolkits[*index].headers.is_some();
+        let own = compiler.map(|choice| choice.index).filter(has);
+        match (own, (0..list.toolkits.len()).find(has)) {
             (Some(index), _) => Some(Selection { index, reason: "the compiler's own".to_owned() }),
             (None, Some(index)) => {
-                Some(Selection { index, reason: format!("{} names it", self.out.toolkits[index].found[0]) })
+                Some(Selection { index, reason: format!("{} names it", list.toolkits[index].found[0]) })
             }
             (None, None) => None,
-        };
+        }
     }
 
     /// Returns the toolkit of this `cuda.h`: a known one, or a new one with the parent directory as its root.
-    fn toolkit_of_headers(&mut self, headers: &ToolkitHeaders, source: &str) -> usize {
+    fn toolkit_of_headers(&self, list: &mut ToolkitList, headers: &ToolkitHeaders, source: &str) -> usize {
         let folder = headers.path.parent().unwrap_or(Path::new("/"));
         // `include`, `targets/x86_64-linux/include` and `include/x86_64-linux-gnu` are at most three directories
         // below the root.
@@ -137,12 +139,12 @@ impl Detector<'_> {
             headers_there.is_some_and(|there| there.path.canonicalize().ok() == headers.path.canonicalize().ok())
         });
         let root = root.unwrap_or(folder).to_owned();
-        if let Some(index) = self.find_known(&root, Some(headers)) {
+        if let Some(index) = list.find_known(&root, Some(headers)) {
             return index;
         }
         let place = ToolkitPlace { root: root.clone(), source: source.to_owned(), reach: Precedence::Named };
-        self.add_place(&place).unwrap_or_else(|| {
-            self.out.toolkits.push(Toolkit {
+        list.add_place(&place, &self.layout).unwrap_or_else(|| {
+            let toolkit = Toolkit {
                 limits: limits_of(Some(headers), &root),
                 cudart: self
                     .layout
@@ -153,15 +155,14 @@ impl Detector<'_> {
                 found: vec![source.to_owned()],
                 root,
                 ..Toolkit::default()
-            });
-            self.reach.push(Precedence::Named);
-            self.out.toolkits.len() - 1
+            };
+            list.push(toolkit, Precedence::Named)
         })
     }
 
     /// Returns the directories that may contain cuDNN. A directory that also contains `cuda.h` belongs to a toolkit
     /// or a whole system, so a cuDNN in it proves nothing about the build.
-    pub(super) fn given_library(&self, given: &BuildSystemFacts) -> installs::InstallSearch {
+    pub(super) fn given_library(&self, given: &BuildSystemFacts, used: &ToolkitChoice) -> installs::InstallSearch {
         let mut search = installs::InstallSearch::default();
         let mut add = |folders: Vec<PathBuf>, headers: bool, source: &str, reach: Precedence| {
             let folders = folders.into_iter().map(|path| SearchDir { path, source: source.to_owned(), reach });
@@ -179,8 +180,8 @@ impl Detector<'_> {
             let beside = first.value.parent().map(|root| self.layout.library_dirs(root)).unwrap_or_default();
             add(beside, false, &first.source, Precedence::Usual);
         }
-        for choice in [&self.out.headers, &self.out.compiler].into_iter().flatten() {
-            let root = &self.out.toolkits[choice.index].root;
+        for index in used.used() {
+            let root = &used.list.toolkits[index].root;
             let source = format!("next to the toolkit ({})", root.display());
             add(self.layout.include_dirs(root), true, &source, Precedence::Usual);
             add(self.layout.library_dirs(root), false, &source, Precedence::Usual);
@@ -192,14 +193,6 @@ impl Detector<'_> {
         add(given.own_includes.clone(), true, source, Precedence::Usual);
         add(self.layout.library_dirs(&path_below(&self.request.system_root, "/usr")), false, source, Precedence::Usual);
         search
-    }
-
-    /// Sets the compiler of sources that nvcc does not compile. nvcc's limits do not apply to it.
-    pub(super) fn given_host(&mut self, given: &BuildSystemFacts) {
-        if !given.compiles {
-            self.out.host.clone_from(&given.host_known);
-            self.out.any_host = true;
-        }
     }
 }
 

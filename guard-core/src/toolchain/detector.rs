@@ -1,83 +1,105 @@
 //! Detects the toolkits, the compilers and the libraries that a build uses.
 
 mod libraries;
+mod toolkits;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::archs::{DeclaredArchs, ProjectNvccFlags};
-use super::build_system::{BuildSystem, BuildSystemFacts};
+use super::archs::{DeclaredArchs, Native, ProjectNvccFlags};
+use super::build_system::BuildSystem;
 use super::host_compiler::HostCompiler;
 use super::nvcc::Nvcc;
-use super::places::{Layout, Precedence, ROOTS, ToolkitPlace};
-use super::toolkit_files::{cudart_in, headers_in, limits_of, read_lossy, read_start, stated_in};
-use super::{
-    DetectOptions, Detector, NvccCandidate, Selection, Sourced, Toolchain, Toolkit, ToolkitHeaders, archs,
-    host_compiler, nvcc, pkg_config, places,
-};
+use super::places::{Layout, Precedence, ToolkitPlace};
+use super::toolkit_files::{headers_in, read_lossy, read_start};
+use super::{DetectOptions, Sourced, Toolchain, archs, host_compiler, nvcc, pkg_config, places};
 use crate::sys::{files, subprocess};
 
+use toolkits::NvccAnswers;
+pub(super) use toolkits::{ToolkitChoice, ToolkitList};
+
+/// Detects everything. Each step returns a value that later steps get.
 pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
-    let layout = Layout::for_target(&request.target, std::env::consts::ARCH);
-    let out = Toolchain {
+    let given = request.given.as_ref();
+    let detector = Detector { request, layout: Layout::for_target(&request.target, std::env::consts::ARCH) };
+    let places = detector.toolkit_places();
+    let (candidate, dangling) = detector.compiler_in_use(&places);
+    let flags = ProjectNvccFlags::read(&request.env, candidate.as_ref(), given);
+    let declared = DeclaredArchs::read(request, &flags);
+    let toolkits = ToolkitList::at_places(&places, &detector.layout);
+    let answers = detector.run_tools(&toolkits, candidate.as_ref(), &flags, declared.wants_native());
+    let used = detector.choose_toolkits(toolkits, candidate, answers.nvccs);
+    let cudart = detector.find_cudart(&used);
+    let cudnn = detector.find_cudnn(&used);
+    let [host, host_of_cc] = answers.hosts;
+    // nvcc's limits do not apply to the compiler of sources that nvcc does not compile.
+    let other_host = given.filter(|given| !given.compiles);
+    let missing = places.iter().filter(|place| place.reach == Precedence::Named && !place.root.is_dir());
+    let missing = missing.map(|place| Sourced::new(place.root.clone(), place.source.clone()));
+    let toolchain = Toolchain {
         target: request.target.clone(),
         release: request.release,
-        by: request.given.as_ref().map_or(BuildSystem::Cargo, |given| given.by),
-        ..Toolchain::default()
+        by: given.map_or(BuildSystem::Cargo, |given| given.by),
+        toolkits: used.list.toolkits,
+        compiler: used.compiler,
+        headers: used.headers,
+        also_named: used.also_named,
+        cudart,
+        installs: cudnn.all,
+        library_headers: cudnn.headers,
+        library_file: cudnn.library,
+        host: other_host.map_or(host, |given| given.host_known.clone()),
+        host_of_cc,
+        any_host: other_host.is_some() || flags.allows_any_host(),
+        archs: DeclaredArchs { native: answers.native, ..declared },
+        stubs: detector.find_stubs(),
+        dangling: dangling.into_iter().chain(missing).collect(),
+        files: BTreeSet::new(),
     };
-    let mut looking = Detector { request, layout, out, reach: Vec::new(), compiler: None };
-    looking.add_toolkits();
-    looking.detect_cudart();
-    looking.detect_cudnn();
-    looking.detect_stubs();
-    looking.read_files();
-    looking.out
+    let release = toolchain.toolkit_version();
+    Toolchain { files: used_files(&toolchain), archs: toolchain.archs.clone().resolved(release), ..toolchain }
+}
+
+/// The inputs of a detection, for all its steps.
+pub(super) struct Detector<'a> {
+    pub(super) request: &'a DetectOptions,
+    pub(super) layout: Layout,
+}
+
+/// A candidate for the compiler in use.
+pub(super) struct NvccCandidate {
+    pub(super) path: PathBuf,
+    pub(super) flags: Vec<String>,
+    pub(super) source: String,
+    pub(super) reason: String,
+}
+
+/// The answers of the programs that a detection runs.
+struct ToolAnswers {
+    nvccs: NvccAnswers,
+    /// The compiler that nvcc would call, and the one that the `cc` crate passes to it.
+    hosts: [Option<HostCompiler>; 2],
+    native: Option<Native>,
 }
 
 impl Detector<'_> {
     fn toolkit_places(&self) -> Vec<ToolkitPlace> {
+        if let Some(given) = &self.request.given {
+            return given.toolkit_places();
+        }
         let DetectOptions { env, system_root, .. } = self.request;
         let mut places = places::toolkit_places(env, system_root);
         places.extend(pkg_config::toolkit_places(env, system_root, &self.layout));
         places
     }
 
-    fn add_toolkits(&mut self) {
-        let given = self.request.given.as_ref();
-        let places = given.map_or_else(|| self.toolkit_places(), BuildSystemFacts::toolkit_places);
-        let candidate = self.compiler_in_use(&places);
-        for place in &places {
-            if place.reach == Precedence::Named && !place.root.is_dir() {
-                self.out.dangling.push(Sourced::new(place.root.clone(), place.source.clone()));
-            }
-            self.add_place(place);
-        }
-        let flags = ProjectNvccFlags::read(&self.request.env, candidate.as_ref(), given);
-        self.out.any_host = flags.all_flags().any(|flag| flag.trim_start_matches('-') == "allow-unsupported-compiler");
-        self.out.archs = DeclaredArchs::read(self.request, &flags);
-        self.run_tools(candidate.as_ref(), &flags);
-        if let Some(candidate) = candidate {
-            let index = self.assign_compiler(&candidate);
-            self.out.compiler = Some(Selection { index, reason: candidate.reason });
-        }
-        match given {
-            Some(given) => {
-                self.choose_given_headers(given);
-                self.given_host(given);
-            }
-            None => self.choose_headers(),
-        }
-        let release = self.out.toolkit_version();
-        self.out.archs.resolve(release);
-        self.in_use_first();
-    }
-
-    /// Selects the nvcc that a build would run.
-    fn compiler_in_use(&mut self, places: &[ToolkitPlace]) -> Option<NvccCandidate> {
+    /// Selects the nvcc that a build would run. Also returns the variables that name a missing nvcc.
+    fn compiler_in_use(&self, places: &[ToolkitPlace]) -> (Option<NvccCandidate>, Vec<Sourced<PathBuf>>) {
         if let Some(given) = &self.request.given {
-            return given.nvcc_candidate();
+            return (given.nvcc_candidate(), Vec::new());
         }
+        let mut dangling = Vec::new();
         for variable in ["NVCC", "CUDACXX"] {
             let Some(value) = self.request.env.var(variable) else { continue };
             let Some((program, flags)) = nvcc::parse_command(&value, Path::is_file) else { continue };
@@ -93,82 +115,35 @@ impl Detector<'_> {
             match found {
                 Some(path) => {
                     let (source, reason) = (variable.to_owned(), format!("{variable} names it"));
-                    return Some(NvccCandidate { path, flags, source, reason });
+                    return (Some(NvccCandidate { path, flags, source, reason }), dangling);
                 }
-                None => self.out.dangling.push(Sourced::new(program, variable)),
+                None => dangling.push(Sourced::new(program, variable)),
             }
         }
         if let Some(path) = subprocess::in_path("nvcc", &self.request.env) {
             let (source, reason) = ("PATH".to_owned(), "first nvcc in PATH".to_owned());
-            return Some(NvccCandidate { path, flags: Vec::new(), source, reason });
+            return (Some(NvccCandidate { path, flags: Vec::new(), source, reason }), dangling);
         }
-        places.iter().filter(|place| place.reach < Precedence::Listed).find_map(|place| {
+        let usual = places.iter().filter(|place| place.reach < Precedence::Listed).find_map(|place| {
             let path = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::is_executable(path))?;
             let reason = match place.reach {
                 Precedence::Named => format!("{} names it; PATH has no nvcc", place.source),
                 _ => format!("found in {}; no variable names a toolkit, and PATH has no nvcc", place.source),
             };
             Some(NvccCandidate { path, flags: Vec::new(), source: place.source.clone(), reason })
-        })
-    }
-
-    /// Adds the toolkit at a place, or one more origin to a known toolkit.
-    pub(super) fn add_place(&mut self, place: &ToolkitPlace) -> Option<usize> {
-        // Debian splits this toolkit between `/usr` and other directories.
-        let apart = place.source == "/usr/lib/nvidia-cuda-toolkit";
-        if apart && self.out.toolkits.iter().any(|toolkit| toolkit.found.iter().any(|found| found == "/usr")) {
-            return None;
-        }
-        let nvcc = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::is_executable(path));
-        let headers = headers_in(&self.layout.include_dirs(&place.root));
-        let known = self.find_known(&place.root, headers.as_ref());
-        if let Some(index) = known {
-            let toolkit = &mut self.out.toolkits[index];
-            if !toolkit.found.contains(&place.source) {
-                toolkit.found.push(place.source.clone());
-            }
-            toolkit.nvcc = toolkit.nvcc.take().or_else(|| nvcc.map(|path| Nvcc { path, ..Nvcc::default() }));
-            self.reach[index] = self.reach[index].min(place.reach);
-            return Some(index);
-        }
-        let cudart = self
-            .layout
-            .library_dirs(&place.root)
-            .iter()
-            .find_map(|folder| cudart_in(&self.layout, folder, &place.source));
-        // `/usr` is a toolkit only if Debian installed one there.
-        let splayed = place.source == "/usr";
-        if nvcc.is_none() && headers.is_none() && (cudart.is_none() || splayed) {
-            return None;
-        }
-        let limits = limits_of(headers.as_ref(), &place.root);
-        self.out.toolkits.push(Toolkit {
-            root: place.root.clone(),
-            found: vec![place.source.clone()],
-            nvcc: nvcc.map(|path| Nvcc { path, ..Nvcc::default() }),
-            stated: stated_in(&place.root, &self.layout),
-            headers,
-            cudart,
-            limits,
         });
-        self.reach.push(place.reach);
-        Some(self.out.toolkits.len() - 1)
-    }
-
-    /// Finds the toolkit of this root by its real directory or its real `cuda.h`.
-    pub(super) fn find_known(&self, root: &Path, headers: Option<&ToolkitHeaders>) -> Option<usize> {
-        let real = |path: &Path| path.canonicalize().ok();
-        let (root, header) = (real(root), headers.and_then(|headers| real(&headers.path)));
-        self.out.toolkits.iter().position(|known| {
-            let same_root = root.is_some() && real(&known.root) == root;
-            let same_header = header.is_some() && known.headers.as_ref().and_then(|own| real(&own.path)) == header;
-            same_root || same_header
-        })
+        (usual, dangling)
     }
 
     /// Runs all programs at once: the nvcc in use, those of toolkits without a version, the host compiler, and the
     /// driver if `native` requires it.
-    fn run_tools(&mut self, candidate: Option<&NvccCandidate>, flags: &ProjectNvccFlags) {
+    fn run_tools(
+        &self,
+        toolkits: &ToolkitList,
+        candidate: Option<&NvccCandidate>,
+        flags: &ProjectNvccFlags,
+        wants_native: bool,
+    ) -> ToolAnswers {
         let variables = self.request.env.for_child();
         let variables = variables.as_ref();
         let patience = self.request.patience;
@@ -176,7 +151,7 @@ impl Detector<'_> {
         if let Some(candidate) = candidate {
             asked.push((None, candidate.path.clone(), needs_top(&candidate.path, &self.layout)));
         }
-        for (index, toolkit) in self.out.toolkits.iter().enumerate() {
+        for (index, toolkit) in toolkits.toolkits.iter().enumerate() {
             let Some(nvcc) = &toolkit.nvcc else { continue };
             let detected = toolkit.header_version().is_some() || toolkit.stated.is_some();
             if !detected && candidate.is_none_or(|candidate| !same_file(&candidate.path, &nvcc.path)) {
@@ -185,8 +160,7 @@ impl Detector<'_> {
         }
         let host = self.host_candidate(candidate, flags);
         let host_of_cc = host.as_ref().and_then(|(own, _)| self.host_of_cc_candidate(own));
-        let native =
-            self.out.archs.wants_native().then(|| archs::who_knows(&self.request.env, self.request.given.as_ref()));
+        let native = wants_native.then(|| archs::who_knows(&self.request.env, self.request.given.as_ref()));
         let (answers, hosts, gpus) = std::thread::scope(|scope| {
             let running: Vec<_> = asked
                 .iter()
@@ -206,48 +180,14 @@ impl Detector<'_> {
             let hosts = hosts.map(|thread| thread.and_then(|thread| thread.join().ok()));
             (answers, hosts, gpus.and_then(|thread| thread.join().ok()))
         });
-        [self.out.host, self.out.host_of_cc] = hosts;
-        if let Some(gpus) = gpus {
-            self.out.archs.native = Some(gpus);
-        }
+        let mut nvccs = NvccAnswers::default();
         for ((index, ..), nvcc) in asked.into_iter().zip(answers) {
             match index {
-                Some(index) => self.out.toolkits[index].nvcc = Some(nvcc),
-                None => self.compiler = Some(nvcc),
+                Some(index) => nvccs.others.push((index, nvcc)),
+                None => nvccs.in_use = Some(nvcc),
             }
         }
-    }
-
-    /// Adds the compiler in use to its toolkit, which may be new: the root that nvcc uses.
-    fn assign_compiler(&mut self, candidate: &NvccCandidate) -> usize {
-        let mut nvcc = self.compiler.take().unwrap_or_default();
-        nvcc.compiler_bindir = profile_of(&candidate.path);
-        // Debian's nvcc uses a directory without headers as TOP; they are next to the script.
-        let top = nvcc.top.clone();
-        let bare = top.as_ref().is_some_and(|top| headers_in(&self.layout.include_dirs(top)).is_none());
-        let beside = || root_beside(&candidate.path, &self.layout);
-        let root = if bare { beside().or(top) } else { top.or_else(beside) };
-        let root = root.unwrap_or_else(|| {
-            let real = candidate.path.canonicalize().unwrap_or_else(|_| candidate.path.clone());
-            real.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned()
-        });
-        let place = ToolkitPlace { root, source: candidate.source.clone(), reach: Precedence::Named };
-        let index = self.add_place(&place).unwrap_or_else(|| {
-            self.out.toolkits.push(Toolkit {
-                root: place.root.clone(),
-                found: vec![candidate.source.clone()],
-                stated: stated_in(&place.root, &self.layout),
-                ..Toolkit::default()
-            });
-            self.reach.push(Precedence::Named);
-            self.out.toolkits.len() - 1
-        });
-        let toolkit = &mut self.out.toolkits[index];
-        // The origin of the compiler comes first.
-        toolkit.found.retain(|source| *source != candidate.source);
-        toolkit.found.insert(0, candidate.source.clone());
-        toolkit.nvcc = Some(nvcc);
-        index
+        ToolAnswers { nvccs, hosts, native: gpus }
     }
 
     /// Selects the host compiler that this nvcc would call, and its source.
@@ -315,69 +255,28 @@ impl Detector<'_> {
         };
         (!host_compiler::is_same_compiler(&program, own)).then_some((program, source))
     }
+}
 
-    /// Selects the headers; see the module.
-    fn choose_headers(&mut self) {
-        let has = |index: &usize| self.out.toolkits[*index].headers.is_some();
-        let of =
-            |variable: &str| self.out.toolkits.iter().position(|toolkit| toolkit.found.iter().any(|f| f == variable));
-        let mut named: Vec<(usize, String)> =
-            ROOTS.iter().filter_map(|name| Some((of(name).filter(has)?, (*name).to_owned()))).collect();
-        let chosen = if named.is_empty() {
-            let own = self.out.compiler.as_ref().map(|choice| choice.index).filter(has);
-            own.map(|index| (index, "the compiler's own".to_owned())).or_else(|| {
-                let usual =
-                    (0..self.reach.len()).find(|index| self.reach[*index] < Precedence::Listed && has(index))?;
-                let place = &self.out.toolkits[usual].found[0];
-                Some((usual, format!("found in {place}; no variable names a toolkit")))
-            })
-        } else {
-            let (index, variable) = named.remove(0);
-            Some((index, format!("{variable} names it")))
-        };
-        let Some((index, reason)) = chosen else { return };
-        named.retain(|(other, _)| *other != index);
-        self.out.also_named = named;
-        self.out.headers = Some(Selection { index, reason });
+/// Returns the files that were read for the parts in use.
+fn used_files(toolchain: &Toolchain) -> BTreeSet<PathBuf> {
+    let mut files: BTreeSet<PathBuf> = BTreeSet::new();
+    if let Some(toolkit) = toolchain.compiling_toolkit() {
+        files.extend(toolkit.nvcc.as_ref().map(|nvcc| nvcc.path.clone()));
+        files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
+        files.extend(toolkit.limits.as_ref().map(|limits| PathBuf::from(&limits.source)));
     }
-
-    /// Moves the toolkits in use to the front; the order of the others does not change.
-    fn in_use_first(&mut self) {
-        let used: Vec<usize> =
-            [&self.out.compiler, &self.out.headers].into_iter().flatten().map(|choice| choice.index).collect();
-        let mut order: Vec<usize> = (0..self.out.toolkits.len()).collect();
-        order.sort_by_key(|index| used.iter().position(|used| used == index).unwrap_or(usize::MAX));
-        let new_place = |old: usize| order.iter().position(|index| *index == old).unwrap_or(old);
-        for choice in [&mut self.out.compiler, &mut self.out.headers].into_iter().flatten() {
-            choice.index = new_place(choice.index);
-        }
-        for (index, _) in &mut self.out.also_named {
-            *index = new_place(*index);
-        }
-        let mut old: Vec<_> = std::mem::take(&mut self.out.toolkits).into_iter().map(Some).collect();
-        self.out.toolkits = order.iter().filter_map(|index| old[*index].take()).collect();
-        self.reach = order.iter().map(|index| self.reach[*index]).collect();
+    for toolkit in toolchain
+        .including_toolkit()
+        .into_iter()
+        .chain(toolchain.also_named.iter().map(|(index, _)| &toolchain.toolkits[*index]))
+    {
+        files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
     }
-
-    fn read_files(&mut self) {
-        let out = &self.out;
-        let mut files: BTreeSet<PathBuf> = BTreeSet::new();
-        if let Some(toolkit) = out.compiling_toolkit() {
-            files.extend(toolkit.nvcc.as_ref().map(|nvcc| nvcc.path.clone()));
-            files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
-            files.extend(toolkit.limits.as_ref().map(|limits| PathBuf::from(&limits.source)));
-        }
-        for toolkit in
-            out.including_toolkit().into_iter().chain(out.also_named.iter().map(|(index, _)| &out.toolkits[*index]))
-        {
-            files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
-        }
-        files.extend(out.cudart.as_ref().map(|cudart| cudart.path.clone()));
-        files.extend(out.library_headers_used().map(|headers| headers.path.clone()));
-        files.extend(out.library_used().map(|library| library.path.clone()));
-        files.extend([&out.host, &out.host_of_cc].into_iter().flatten().map(|host| host.path.clone()));
-        self.out.files = files;
-    }
+    files.extend(toolchain.cudart.as_ref().map(|cudart| cudart.path.clone()));
+    files.extend(toolchain.library_headers_used().map(|headers| headers.path.clone()));
+    files.extend(toolchain.library_used().map(|library| library.path.clone()));
+    files.extend([&toolchain.host, &toolchain.host_of_cc].into_iter().flatten().map(|host| host.path.clone()));
+    files
 }
 
 /// Returns true if nvcc must be run to determine its root: always for scripts (a wrapper can be anywhere), for programs

@@ -43,7 +43,7 @@ pub use installs::{
     CudnnHeaders as LibraryHeaders, Install, InstalledLibrary as LibraryFile, InstalledPart as LibraryPart,
 };
 pub use nvcc::Nvcc;
-use places::{Layout, Precedence};
+use places::Precedence;
 pub use toolkit_files::cuda_h_release;
 use toolkit_files::{OWN_FOLDER, headers_in, read_lossy};
 
@@ -382,22 +382,4 @@ impl Toolkit {
             stated.filter(|stated| same(stated) && stated.value.patch != 0).or(Some(headers))
         })
     }
-}
-
-/// A candidate for the compiler in use.
-struct NvccCandidate {
-    path: PathBuf,
-    flags: Vec<String>,
-    source: String,
-    reason: String,
-}
-
-struct Detector<'a> {
-    request: &'a DetectOptions,
-    layout: Layout,
-    out: Toolchain,
-    /// The certainty of each entry of `out.toolkits`, in the same order.
-    reach: Vec<Precedence>,
-    /// The output of the nvcc in use.
-    compiler: Option<Nvcc>,
 }

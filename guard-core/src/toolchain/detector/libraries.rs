@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use super::{Detector, ToolkitChoice, ToolkitList};
 use crate::sys::env::Env;
 use crate::text::shell_words::split_words;
 use crate::toolchain::build_system::BuildSystemFacts;
+use crate::toolchain::installs::{self, FoundInstalls};
 use crate::toolchain::places::{Precedence, ToolkitPlace, path_below};
 use crate::toolchain::toolkit_files::{OWN_FOLDER, cudart_in};
-use crate::toolchain::{Detector, LinkedCudart, SearchDir, Sourced, installs};
+use crate::toolchain::{LinkedCudart, SearchDir, Sourced};
 
 impl Detector<'_> {
     /// Returns rustc's flags, if rustc builds.
@@ -45,15 +47,13 @@ impl Detector<'_> {
         folders
     }
 
-    /// Selects the libcudart on the linker's search path.
-    pub(super) fn detect_cudart(&mut self) {
+    /// Returns the libcudart on the linker's search path.
+    pub(super) fn find_cudart(&self, used: &ToolkitChoice) -> Option<LinkedCudart> {
         let first = self.link_first();
         let on_the_way = first.iter().find_map(|folder| cudart_in(&self.layout, &folder.path, &folder.source));
         let own = || {
-            [&self.out.headers, &self.out.compiler]
-                .into_iter()
-                .flatten()
-                .find_map(|choice| self.out.toolkits[choice.index].cudart.clone())
+            used.used()
+                .find_map(|index| used.list.toolkits[index].cudart.clone())
                 .map(|cudart| LinkedCudart { source: OWN_FOLDER.to_owned(), ..cudart })
         };
         let system = || {
@@ -63,28 +63,28 @@ impl Detector<'_> {
                 .iter()
                 .find_map(|folder| cudart_in(&self.layout, folder, "the system directory"))
         };
-        self.out.cudart = on_the_way.or_else(own).or_else(system);
+        on_the_way.or_else(own).or_else(system)
     }
 
     /// Finds every place with cuDNN, and selects the one in use.
-    pub(super) fn detect_cudnn(&mut self) {
-        let used: Vec<usize> =
-            [&self.out.headers, &self.out.compiler].into_iter().flatten().map(|choice| choice.index).collect();
-        let mut toolkits: Vec<usize> = (0..self.out.toolkits.len()).collect();
+    pub(super) fn find_cudnn(&self, choice: &ToolkitChoice) -> FoundInstalls {
+        let ToolkitList { toolkits: known, reach } = &choice.list;
+        let used: Vec<usize> = choice.used().collect();
+        let mut toolkits: Vec<usize> = (0..known.len()).collect();
         toolkits.sort_by_key(|index| used.iter().position(|used| used == index).unwrap_or(usize::MAX));
         let toolkits: Vec<ToolkitPlace> = toolkits
             .into_iter()
             // System directories keep their own names, and those of virtual environments too.
-            .filter(|index| used.contains(index) || self.reach[*index] < Precedence::Listed)
+            .filter(|index| used.contains(index) || reach[*index] < Precedence::Listed)
             .map(|index| {
-                let toolkit = &self.out.toolkits[index];
+                let toolkit = &known[index];
                 let reach = if used.contains(&index) { Precedence::Usual } else { Precedence::Listed };
                 ToolkitPlace { root: toolkit.root.clone(), source: toolkit.root.display().to_string(), reach }
             })
             .filter(|place| place.root != path_below(&self.request.system_root, "/usr"))
             .collect();
         let search = match &self.request.given {
-            Some(given) => self.given_library(given),
+            Some(given) => self.given_library(given, choice),
             None => installs::search_installs(
                 &self.request.env,
                 &self.request.system_root,
@@ -93,14 +93,11 @@ impl Detector<'_> {
                 &self.link_first(),
             ),
         };
-        let found = installs::read_installs(&search, &self.layout);
-        self.out.library_headers = found.headers;
-        self.out.library_file = found.library;
-        self.out.installs = found.all;
+        installs::read_installs(&search, &self.layout)
     }
 
     /// Finds stub directories on the search path of the dynamic linker.
-    pub(super) fn detect_stubs(&mut self) {
+    pub(super) fn find_stubs(&self) -> Vec<Sourced<PathBuf>> {
         let mut named: Vec<Sourced<PathBuf>> = self
             .request
             .env
@@ -118,7 +115,7 @@ impl Detector<'_> {
             );
         }
         named.retain(|fact| fact.value.file_name().is_some_and(|name| name == "stubs") && fact.value.is_dir());
-        self.out.stubs = named;
+        named
     }
 }
 
