@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::cargo::build_records::{BuildRecord, BuildRecords};
 use crate::cargo::graph::CrateGraph;
 use crate::cargo::project::{Artefact, ArtefactKind};
+use crate::cli::findings;
 use crate::cli::report::{self, CliError, Level};
 
 /// Environment variable that is set while cargo calls the compiler wrapper of cudaguard.
@@ -187,8 +188,7 @@ impl BuildContext {
     /// Prints the findings of the built files and the final summary line.
     pub(crate) fn print_summary(&self) {
         let reported = self.reported_findings();
-        report::print_findings(&reported);
-        report::print_annotations(&reported);
+        findings::print(&reported);
         self.last_line();
     }
 

@@ -3,13 +3,13 @@
 pub(crate) mod arguments;
 pub(crate) mod counts;
 pub(crate) mod crates_report;
+pub(crate) mod findings;
 pub(crate) mod json_output;
 pub(crate) mod markdown;
 pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod platform;
 pub(crate) mod report;
-pub(crate) mod sarif;
 pub(crate) mod shells;
 #[cfg(unix)]
 pub(crate) mod signals;

@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use cudaguard::internal::env::Env;
-use cudaguard::internal::finding::{self, Finding, Severity, Verdict, annotated_error};
+use cudaguard::internal::finding::render::annotated_error;
+use cudaguard::internal::finding::{Finding, Severity, Verdict};
 use cudaguard::internal::sanitize;
 
 /// Verbosity of stderr, in ascending order.
@@ -28,7 +29,8 @@ pub(crate) enum Level {
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Warn as u8);
 static SHOWS_PROGRESS: AtomicBool = AtomicBool::new(false);
 
-fn shows(level: Level) -> bool {
+/// Returns true if output of this level is shown.
+pub(crate) fn shows(level: Level) -> bool {
     level as u8 <= LEVEL.load(Ordering::Relaxed)
 }
 
@@ -143,7 +145,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Writes in one call, so that the text is not mixed with cargo's output. anstream removes unwanted colors.
-fn write_raw(text: &str) {
+pub(crate) fn write_raw(text: &str) {
     let mut stderr = std::io::stderr();
     let mut stream = anstream::AutoStream::new(Vec::new(), anstream::AutoStream::choice(&stderr));
     let _ = writeln!(stream, "{text}");
@@ -169,41 +171,6 @@ pub(crate) fn check_written(outcome: std::io::Result<()>) -> Result<bool, CliErr
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(CliError::operational(format_args!("cannot write to stdout: {error}"))),
-    }
-}
-
-/// Prints each finding once, errors first: without warnings and notes under `-q`, with the rule of each finding under
-/// `-v`.
-pub(crate) fn print_findings(findings: &[Finding]) {
-    for finding in finding::sorted_unique(findings) {
-        if finding.severity < Severity::Error && !shows(Level::Warn) {
-            continue;
-        }
-        let text = finding.render();
-        let text = sanitize::output(&text);
-        let head = finding.severity.name();
-        write_raw(&text.replacen(head, &in_colour(finding.severity, head), 1));
-        log(Level::Info, || {
-            let code = finding.code;
-            let default = code.severity();
-            let weight = if default == finding.severity {
-                format!("severity {default}")
-            } else {
-                format!("severity {default}, changed to {} by policy, profile or evidence", finding.severity)
-            };
-            format!("rule {code} ({}): {weight}; run `cargo cudaguard explain {code}`", code.title())
-        });
-    }
-}
-
-/// In a GitHub workflow, prints each finding above `info` as an annotation too. The annotations go to stderr, because
-/// stdout contains the output of a program or a report. The runner reads both.
-pub(crate) fn print_annotations(findings: &[Finding]) {
-    if Env::from_process().is_github_workflow() {
-        for finding in finding::sorted_unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
-        {
-            write_raw(&sanitize::sanitize_text(&finding.github_annotation()));
-        }
     }
 }
 

@@ -25,7 +25,8 @@ use crate::cargo::graph::{self, CrateGraph};
 use crate::cargo::guards::{self, Plan, Shims};
 use crate::cargo::project::{self, Artefact, Project};
 use crate::cli::arguments::{Call, CargoVerb, cargo_help};
-use crate::cli::message::{self, MessageFormat};
+use crate::cli::findings::{self, MessageFormat};
+use crate::cli::message;
 use crate::cli::report::{self, CliError, REFUSED};
 use crate::cli::signals;
 
@@ -179,13 +180,11 @@ pub(crate) fn run_cargo(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> R
         if form.is_none() {
             let settled = build.own.join("graph").join(format!("{}.settled", build.profile));
             let reported = graph::stale_crates(&command, verb, arguments, &settled, build.release, &made.uses);
-            report::print_findings(&reported);
-            report::print_annotations(&reported);
+            findings::print(&reported);
             refused = pipeline::fails_build(&reported);
             if !refused {
                 let reported = build.reported_findings();
-                report::print_findings(&reported);
-                report::print_annotations(&reported);
+                findings::print(&reported);
             }
         }
         if refused {

@@ -18,8 +18,8 @@ use cudaguard::internal::vendor::CUDNN;
 use crate::cargo::graph::CrateGraph;
 use crate::cargo::guards;
 use crate::cargo::project::{Project, repository_root};
+use crate::cli::findings::{self as render, SarifResult};
 use crate::cli::report::{self, CliError, REFUSED};
-use crate::cli::sarif;
 use crate::commands::verify::put_not_judged;
 
 pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
@@ -62,7 +62,7 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
             let CheckedBuild { build, of_crates, .. } = judged;
             for finding in build.findings.into_iter().chain(of_crates).chain(of_policy) {
                 let allowed = build.policy.allow.get(&finding.code).cloned();
-                results.push(sarif::Result { finding: finding.clone(), uri: uri.clone(), allowed });
+                results.push(SarifResult { finding: finding.clone(), uri: uri.clone(), allowed });
                 findings.push(finding);
             }
         }
@@ -72,24 +72,22 @@ pub(crate) fn run_check(env: &Env, arguments: &[OsString]) -> Result<ExitCode, C
     let status = if pipeline::fails_build(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
     let form = if call.json { "json" } else { call.format.as_deref().unwrap_or("text") };
     if form != "github" {
-        report::print_annotations(&findings);
+        render::print_annotations(&findings);
     }
     match form {
         "json" => {
             let value = object([
                 ("packages", array(packages.iter().map(|one| one.value.clone()))),
-                ("findings", array(findings.iter().map(Finding::to_json))),
+                ("findings", render::to_json(&findings)),
             ]);
             report::print_result(&json_output::render(value))?;
         }
-        "sarif" => report::print_result(&format!("{}\n", sarif::to_sarif(&results).to_pretty_string()))?,
+        "sarif" => report::print_result(&format!("{}\n", render::to_sarif(&results).to_pretty_string()))?,
         "github" => {
-            let lines: Vec<String> =
-                finding::sorted_unique(&findings).into_iter().map(Finding::github_annotation).collect();
-            report::commands(&join_lines(lines.iter().map(String::as_str)))?;
+            report::commands(&render::to_github(finding::sorted_unique(&findings)))?;
         }
         _ => {
-            report::print_findings(&findings);
+            render::print_text(&findings);
             report::print_result(&(describe_packages(&packages) + &summary(&project, packages.len(), &findings)))?;
         }
     }

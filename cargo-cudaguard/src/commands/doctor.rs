@@ -16,6 +16,7 @@ use crate::cli::arguments::TextOrJson;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::commands::probe;
 
+use crate::cli::findings;
 use crate::cli::json_output;
 
 pub(crate) fn run_doctor(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
@@ -38,7 +39,7 @@ fn to_json(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
     value.insert_some("file", program.map(|program| program.to_string_lossy().into_owned()));
     value.insert_some("verdict", checkup.verdict.map(Verdict::name));
     value.insert_some("status", Some(checkup.status.name()));
-    value.insert_some("findings", Some(array(findings.iter().map(|finding| finding.to_json()))));
+    value.insert_some("findings", Some(findings::to_json(findings.iter().copied())));
     let not_judged = &checkup.not_judged;
     value.insert_some("not_judged", (!not_judged.is_empty()).then(|| array(not_judged.iter().map(String::as_str))));
     value.insert_some("libraries", Some(array(checkup.choices.iter().map(DriverCandidate::to_json))));
@@ -64,9 +65,7 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
         let _ = writeln!(text, "  no CUDA library in the search path of the loader or in the usual directories");
     }
     text.push('\n');
-    for finding in findings {
-        let _ = writeln!(text, "{}", finding.render());
-    }
+    text += &findings::to_text(findings.iter().copied());
     if !checkup.not_judged.is_empty() {
         let _ = writeln!(text, "not examined");
     }

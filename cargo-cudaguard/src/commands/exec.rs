@@ -9,6 +9,7 @@ use crate::host::machine::DriverProbe;
 use cudaguard::internal::env::Env;
 
 use crate::cargo::build_context::{self, BuildContext};
+use crate::cli::findings;
 use crate::cli::report::{self, CliError, EXIT_REFUSED};
 use crate::cli::signals;
 
@@ -44,7 +45,7 @@ fn start_program(env: &Env, program: &OsStr, command: &mut Command) -> Result<Ex
     if switch.as_deref() != Some("off") {
         if let Ok(file) = which::which(program) {
             let findings = crate::host::dry_run::start_here(&file, env, &DriverProbe::with_current_exe());
-            report::print_findings(&findings);
+            findings::print_text(&findings);
             if report::has_errors(&findings) && switch.as_deref() != Some("warn") {
                 return Ok(ExitCode::from(EXIT_REFUSED));
             }

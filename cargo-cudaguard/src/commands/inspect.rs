@@ -26,13 +26,14 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease};
 
 use crate::cli::arguments::Output;
 use crate::cli::report::{self, CliError, EXIT_ERROR};
-use crate::cli::{counts, json_output, sarif};
+use crate::cli::{counts, findings, json_output};
 
 /// Inspects one file that is not an archive.
 pub(crate) fn inspect_file(file: &Path, contents: Arc<Contents>, form: Output) -> Result<ExitCode, CliError> {
     let (text, unguarded) = looked_at(file, contents, |seen| {
         // A single file has no findings that apply to every machine, so the SARIF output is empty.
-        let text = if form == Output::Sarif { sarif::files_to_sarif(&[]) } else { seen.render(form == Output::Json) };
+        let text =
+            if form == Output::Sarif { findings::files_to_sarif(&[]) } else { seen.render(form == Output::Json) };
         (text, seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
     })?;
     report::print_result(&text)?;

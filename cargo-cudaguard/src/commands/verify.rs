@@ -17,8 +17,8 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, Verdict};
 
 use crate::cli::arguments::{Output, VerifyArgs};
+use crate::cli::findings;
 use crate::cli::report::{self, CliError, EXIT_ERROR, REFUSED};
-use crate::cli::sarif;
 use crate::commands::release::Gate;
 
 use answer::FileAnswer;
@@ -39,11 +39,11 @@ pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, C
         answers.push(answer);
     }
     if let Some(gate) = &gate {
-        report::print_findings(&stale_exceptions(gate, &answers));
+        findings::print_text(&stale_exceptions(gate, &answers));
     }
     if question.form == Output::Sarif {
         let files: Vec<_> = answers.iter().map(|answer| (answer.file.to_owned(), answer.findings())).collect();
-        report::print_result(&sarif::files_to_sarif(&files))?;
+        report::print_result(&findings::files_to_sarif(&files))?;
     }
     Ok(exit_status(&answers, gate.as_ref()))
 }
@@ -83,7 +83,7 @@ fn print_answer(
             report::print_result(&format!("{text}\n"))
         }
         Output::Text => {
-            report::print_findings(&answer.findings());
+            findings::print_text(&answer.findings());
             report::print_result(&output::answer_to_text(answer, machines.label(), gate))
         }
     }

@@ -22,8 +22,8 @@ use cudaguard::internal::version::Version;
 
 use crate::artifact::{self, Archive, ArchiveMember, Content, Opened, Walked};
 use crate::cli::arguments::Output;
+use crate::cli::findings;
 use crate::cli::report::{self, CliError};
-use crate::cli::sarif;
 use crate::commands::inspect::{self, is_cuda};
 
 pub(crate) use components::together_on;
@@ -479,7 +479,7 @@ fn inspect_artifact(file: &Path, archive: Archive, form: Output) -> Result<ExitC
     report::print_result(&match form {
         Output::Text => whole.to_text(),
         Output::Json => whole.to_json(),
-        Output::Sarif => sarif::files_to_sarif(&[(file.to_owned(), whole.package_findings())]),
+        Output::Sarif => findings::files_to_sarif(&[(file.to_owned(), whole.package_findings())]),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -30,7 +30,7 @@ use crate::cargo::build_context::{BUILD, BuildContext, MARK, NO_CUDA, build_star
 use crate::cargo::build_records::{BuildRecord, BuildRecords, FileFingerprint};
 use crate::cargo::guards::{self, Guard, Plan, Shims};
 use crate::cargo::project::{self, Artefact, ArtefactKind};
-use crate::cli::message::MessageFormat;
+use crate::cli::findings::{self, MessageFormat};
 use crate::cli::report::{self, Level};
 use crate::cli::signals;
 use crate::commands::inspect;
@@ -217,8 +217,8 @@ impl CratePackage<'_> {
                 None => as_text.push(finding.clone()),
             }
         }
-        report::print_findings(&as_text);
-        report::print_annotations(findings);
+        findings::print_text(&as_text);
+        findings::print_annotations(findings);
     }
 
     /// The crates of the package that use CUDA.

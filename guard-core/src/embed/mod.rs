@@ -13,13 +13,13 @@ use toml::de::{DeTable, DeValue};
 
 use crate::config::lock;
 use crate::config::policy;
-use crate::finding::{self, Finding, MessageTemplate, Severity, Values, annotated_error};
+use crate::finding::render::{self, annotated_error};
+use crate::finding::{self, Finding, MessageTemplate, Severity, Values};
 use crate::guard::{self, GuardObjects, NoteSource};
 use crate::manifest::model::Component;
 use crate::pipeline::{self, BuildCheck, BuildInputs, CudaIntent};
 use crate::sys::env::{self, Env};
 use crate::sys::files;
-use crate::text::json::array;
 use crate::text::sanitize;
 
 /// Options for [`embed!`](crate::embed!).
@@ -223,7 +223,7 @@ impl Error for EmbedError {}
 /// output of a build script. A write error is ignored.
 fn leave(env: &Env, component: &Component, findings: &[Finding]) {
     let Some(folder) = env.var_os(env::STAMP_DIR_VAR) else { return };
-    let text = array(with_severity(findings).map(Finding::to_json)).to_string();
+    let text = render::to_json(with_severity(findings)).to_string();
     let _ = fs::write(rebuild_stamp::findings_path(Path::new(&folder), component), text);
 }
 
@@ -240,17 +240,10 @@ fn with_severity(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
 
 /// Returns the message for a refused build: its findings and the other options of the user.
 fn render_refusal(env: &Env, findings: &[Finding], component: &Component, release: bool) -> String {
-    let mut text = String::new();
-    for finding in with_severity(findings) {
-        let _ = writeln!(text, "{}", finding.render());
-    }
-    let _ = write!(text, "cudaguard: {}", policy::not_built(component, release));
-    if env.is_github_workflow() {
-        for finding in with_severity(findings) {
-            let _ = write!(text, "\n{}", finding.github_annotation());
-        }
-    }
-    text
+    let text = render::to_text(with_severity(findings));
+    let refusal = policy::not_built(component, release);
+    let annotations = render::to_github(with_severity(findings).filter(|_| env.is_github_workflow()));
+    format!("{text}cudaguard: {refusal}\n{annotations}").trim_end().to_owned()
 }
 
 /// The package being built, from the variables that cargo sets for its build script.

@@ -2,12 +2,12 @@
 //!
 //! `data/findings.toml` contains codes, severities and texts; `codes.rs` is generated from it.
 
+pub mod render;
 mod values;
 
 use std::fmt;
 
 pub use crate::check::Severity;
-use crate::text::sanitize;
 
 /// A problem, or a fact that cannot be determined.
 #[derive(Clone, Debug)]
@@ -59,66 +59,6 @@ impl Finding {
         self.severity = severity;
         self
     }
-
-    /// Formats the finding for people: `error[CG101]: …`, the facts indented, the hint last. Control characters are
-    /// escaped.
-    pub fn render(&self) -> String {
-        use fmt::Write as _;
-        let mut lines = self.message.lines();
-        let mut text = format!("{}[{}]: {}", self.severity, self.code, lines.next().unwrap_or_default());
-        for line in lines {
-            let _ = write!(text, "\n  {line}");
-        }
-        if !self.hint.is_empty() {
-            let _ = write!(text, "\n  hint: {}", self.hint.replace('\n', "\n  "));
-        }
-        sanitize::sanitize_text(&text).into_owned()
-    }
-
-    /// Returns message and hint as one text, for formats without a field for the hint.
-    pub fn text(&self) -> String {
-        if self.hint.is_empty() { self.message.clone() } else { format!("{}\nhint: {}", self.message, self.hint) }
-    }
-
-    /// Formats the finding as a GitHub workflow command, which the runner shows as an annotation. The result is one
-    /// line, whatever the texts contain. Leading blanks are allowed; cargo puts them before the output of a build
-    /// script.
-    pub fn github_annotation(&self) -> String {
-        let level = match self.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Info => "notice",
-        };
-        format_annotation(level, &format!("{}: {}", self.code, self.code.title()), &self.text())
-    }
-
-    /// The finding as a JSON object.
-    pub fn to_json(&self) -> crate::text::json::Value {
-        let mut value = crate::text::json::object([
-            ("code", self.code.to_string().into()),
-            ("severity", self.severity.name().into()),
-            ("component", self.component.as_str().into()),
-            ("subject", self.subject.as_str().into()),
-            ("message", self.message.as_str().into()),
-            ("hint", self.hint.as_str().into()),
-        ]);
-        for (name, fact) in &*self.facts {
-            value.insert_some(name, Some(fact.as_str()));
-        }
-        value
-    }
-}
-
-/// Formats an error that is not a finding as a GitHub workflow command.
-pub fn annotated_error(text: &str) -> String {
-    format_annotation("error", "cudaguard", text)
-}
-
-fn format_annotation(level: &str, title: &str, text: &str) -> String {
-    // The runner's `ActionCommand` decodes these escapes: `%` and line ends; in a property also `:` and `,`.
-    let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    let line = format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text));
-    sanitize::sanitize_line(&line).into_owned()
 }
 
 /// Effect of a finding on the verdict.
@@ -319,22 +259,6 @@ impl std::str::FromStr for Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn annotations_stay_on_one_line() {
-        let sample = |code, severity, message: &str, hint: &str| {
-            Finding::from_record(code, severity, ["", "s", message, hint].map(str::to_owned)).github_annotation()
-        };
-        assert_eq!(
-            sample(Code::ToolkitMixed, Severity::Error, "100%\r\nof: a, b", ""),
-            "::error title=CG101%3A nvcc and cuda.h are from different releases::100%25%0D%0Aof: a, b"
-        );
-        let info = sample(Code::ToolkitMixed, Severity::Info, "m", "h");
-        assert!(info.starts_with("::notice ") && info.ends_with("::m%0Ahint: h"), "{info}");
-        // A title that contains a comma, which ends a property.
-        let code = Code::ALL.iter().find(|code| code.title().contains(',')).expect("some title has a comma");
-        assert!(sample(*code, Severity::Error, "m", "").split("::").nth(1).unwrap().contains("%2C"));
-    }
 
     #[test]
     fn codes_are_unique_sorted_and_explained() {

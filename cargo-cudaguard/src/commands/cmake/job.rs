@@ -9,6 +9,7 @@ use cudaguard::internal::pipeline::{self, CudaIntent};
 use cudaguard::internal::policy;
 
 use super::facts::TargetDescription;
+use crate::cli::findings;
 use crate::cli::report::{self, CliError, REFUSED};
 
 /// Queries the compiler and returns the target triple as rustc spells it: `x86_64-linux-gnu` becomes
@@ -90,8 +91,7 @@ impl CmakeJob {
     pub(crate) fn report_findings(&self, findings: &[Finding]) -> Result<(), CliError> {
         let heavy: Vec<Finding> =
             findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
-        report::print_annotations(&heavy);
-        report::print_findings(&heavy);
+        findings::print(&heavy);
         if !pipeline::fails_build(&heavy) {
             return Ok(());
         }

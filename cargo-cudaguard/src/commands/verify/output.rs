@@ -11,7 +11,7 @@ use cudaguard::internal::sanitize;
 use super::answer::FileAnswer;
 use super::examine::MachineAnswer;
 use crate::binary::examined::NotExamined;
-use crate::cli::{counts, json_output, report};
+use crate::cli::{counts, findings, json_output, report};
 use crate::commands::inspect::{built_with, group_by_reason};
 use crate::commands::release::Gate;
 use crate::host::dry_run::Loaded;
@@ -73,12 +73,12 @@ pub(super) fn describe_manifests(manifests: &[Manifest]) -> Vec<String> {
 }
 
 /// Returns the verdict as JSON, with the documented keys.
-pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Value {
+pub(crate) fn to_json(file: &Path, verdict: Verdict, found: &[Finding]) -> Value {
     object([
         ("schema", json_output::SCHEMA.into()),
         ("file", file.to_string_lossy().as_ref().into()),
         ("verdict", verdict.name().into()),
-        ("findings", array(finding::sorted_unique(findings).into_iter().map(Finding::to_json))),
+        ("findings", findings::to_json(finding::sorted_unique(found))),
     ])
 }
 

@@ -7,9 +7,9 @@ use super::{ArtifactMember, ArtifactReport, EXIT_NOT_FOUND, TOLD};
 use crate::artifact::Walked;
 use crate::binary::kernels::Coverage;
 use crate::cli::counts::{count_of, join_some};
+use crate::cli::findings::{to_json, to_text};
 use crate::cli::json_output;
 use crate::commands::inspect::{self, InspectPage};
-use cudaguard::internal::finding::Finding;
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor;
 
@@ -50,7 +50,7 @@ impl ArtifactReport {
         });
         value.insert_some("from_elsewhere", Some(array(elsewhere)));
         let findings = self.package_findings();
-        value.insert_some("findings", (!findings.is_empty()).then(|| array(findings.iter().map(Finding::to_json))));
+        value.insert_some("findings", (!findings.is_empty()).then(|| to_json(&findings)));
         inspect::put_not_judged(&mut value, &self.not_examined);
         json_output::render(value)
     }
@@ -151,9 +151,9 @@ impl ArtifactReport {
             page.push_line(name, &self.limited("none needed"));
         }
         page.not_examined(&self.not_examined);
-        let findings: Vec<String> = self.package_findings().iter().map(|finding| finding.render() + "\n").collect();
+        let findings = to_text(&self.package_findings());
         if !findings.is_empty() {
-            page.0 = page.0 + "\n" + &findings.concat();
+            page.0 = page.0 + "\n" + &findings;
         }
         page.0
     }

@@ -1,4 +1,4 @@
-//! Converts findings to SARIF. ([`Finding::github_annotation`] is the format of GitHub workflows.)
+//! Converts findings to SARIF.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use cudaguard::internal::finding::{self, Code, Finding, Severity};
 use cudaguard::internal::json::{Value, array, object};
 
 /// A finding with the additional data for SARIF.
-pub(crate) struct Result {
+pub(crate) struct SarifResult {
     pub(crate) finding: Finding,
     /// The Cargo.toml of the package, relative to the repository root and with `/`, because GitHub accepts no other
     /// path. The absolute path if the file is outside of the repository.
@@ -21,7 +21,7 @@ pub(crate) fn files_to_sarif(files: &[(PathBuf, Vec<Finding>)]) -> String {
     let env = Env::from_process();
     let of_file = |(file, findings): &(PathBuf, Vec<Finding>)| {
         let uri = place_of(file, env.current_dir());
-        let one = |finding: &Finding| Result { finding: finding.clone(), uri: uri.clone(), allowed: None };
+        let one = |finding: &Finding| SarifResult { finding: finding.clone(), uri: uri.clone(), allowed: None };
         finding::sorted_unique(findings).into_iter().map(one).collect::<Vec<_>>()
     };
     format!("{}\n", to_sarif(&files.iter().flat_map(of_file).collect::<Vec<_>>()).to_pretty_string())
@@ -37,7 +37,7 @@ fn place_of(file: &Path, here: &Path) -> String {
 }
 
 /// Converts results to SARIF 2.1.0: one run, whose rules are the codes that occur.
-pub(crate) fn to_sarif(results: &[Result]) -> Value {
+pub(crate) fn to_sarif(results: &[SarifResult]) -> Value {
     let mut codes: Vec<Code> = results.iter().map(|result| result.finding.code).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -57,7 +57,7 @@ pub(crate) fn to_sarif(results: &[Result]) -> Value {
         ("informationUri", env!("CARGO_PKG_REPOSITORY").into()),
         ("rules", array(rules)),
     ]);
-    let results = results.iter().map(|Result { finding, uri, allowed }| {
+    let results = results.iter().map(|SarifResult { finding, uri, allowed }| {
         let artifact = if uri.starts_with('/') {
             object([("uri", format!("file://{}", escape_uri(uri)).into())])
         } else {
@@ -231,10 +231,10 @@ mod tests {
 
     #[test]
     fn output_matches_published_schema() {
-        let results: Vec<Result> = Code::ALL
+        let results: Vec<SarifResult> = Code::ALL
             .iter()
             .enumerate()
-            .map(|(number, code)| Result {
+            .map(|(number, code)| SarifResult {
                 finding: Finding::from_record(
                     *code,
                     code.severity(),
