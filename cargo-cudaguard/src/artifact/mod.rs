@@ -12,6 +12,7 @@ mod image;
 mod tape;
 mod zipped;
 
+use crate::binary::ar;
 use crate::cli::platform;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use crate::binary::mapped_file::{Contents, open_regular};
 use crate::binary::pe::Pe;
 use crate::binary::{examined, kernels};
-use cudaguard::internal::elf::{self, Elf};
+use cudaguard::internal::elf::Elf;
 
 use bounds::{Budget, MOST_NESTED};
 
@@ -320,7 +321,7 @@ fn is_code(head: &[u8]) -> bool {
     Elf::is_elf(head)
         || Pe::may_be_pe(head)
         || kernels::are_bare(head)
-        || elf::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
+        || ar::is_archive(head) && ArchiveFormat::from_magic(head).is_none()
 }
 
 /// Returns true if a member with this name describes a package.

@@ -1,5 +1,6 @@
 //! Reader for tars, compressed or not, and for Debian packages, which contain one.
 
+use crate::binary::ar;
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,7 +13,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::binary::examined;
 use crate::binary::mapped_file::Contents;
 use bzip2::bufread::MultiBzDecoder;
-use cudaguard::internal::elf;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::StreamingDecoder;
@@ -291,7 +291,7 @@ pub(super) fn for_each_member(
 /// Reads a Debian package: an `ar` archive with the files in `data.tar`.
 pub(super) fn walk_deb(file: File, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     let data = Contents::from_file(file, Path::new(&of.archive))?;
-    for member in elf::archive_members(&data).map_err(|error| of.error_for("", error))? {
+    for member in ar::archive_members(&data).map_err(|error| of.error_for("", error))? {
         let member = member.map_err(|error| of.error_for("", error))?;
         let (name, Some(bytes)) = (member.name, member.data) else { continue };
         if !name.starts_with("data.tar") {

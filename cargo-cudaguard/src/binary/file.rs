@@ -3,6 +3,7 @@
 
 mod strings;
 
+use crate::binary::ar;
 use std::cell::OnceCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -197,7 +198,7 @@ impl Binary {
 
     fn parse(&mut self) -> Result<(), String> {
         let data = &*Arc::clone(&self.data);
-        if elf::is_archive(data) {
+        if ar::is_archive(data) {
             self.os = Some(TargetOs::Linux);
             self.read_archive(data)?;
             self.not_examined = examined::unexamined_parts_of_archive(&self.unread);
@@ -300,7 +301,7 @@ impl Binary {
 
     fn read_archive(&mut self, data: &[u8]) -> Result<(), String> {
         let mut objects = 0;
-        for member in elf::archive_members(data)? {
+        for member in ar::archive_members(data)? {
             let member = match member {
                 Ok(member) => member,
                 Err(error) => {

@@ -1,5 +1,6 @@
 //! Linked files: what they contain, and what the loader makes of them.
 
+pub mod ar;
 pub mod dlopen_note;
 pub mod elf_links;
 pub mod examined;

@@ -3,6 +3,7 @@
 //!
 //! `docs/internals/evidence.md` describes the evidence for each fact. A fact that the file does not contain is absent.
 
+use crate::binary::ar;
 use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
@@ -53,8 +54,8 @@ impl Evidence {
 
     fn from_data(data: &[u8], kernels: &Kernels, code: bool) -> Self {
         let (mut cudart, mut compilers) = (BTreeMap::new(), BTreeSet::new());
-        if elf::is_archive(data) {
-            for member in elf::archive_members(data).into_iter().flatten().map_while(Result::ok) {
+        if ar::is_archive(data) {
+            for member in ar::archive_members(data).into_iter().flatten().map_while(Result::ok) {
                 if let Some(elf) = member.data.and_then(|data| Elf::parse(data).ok()) {
                     collect_evidence(&elf, code, &mut cudart, &mut compilers);
                 }

@@ -14,7 +14,6 @@ mod slots;
 use crate::binary::file::{Binary, BinaryKind};
 use crate::linked::evidence::LinkEvidence;
 use cudaguard::internal::arch::Target;
-use cudaguard::internal::coverage::requirements;
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::manifest::{BuiltWith, KnownBy, Linkage, Manifest, RecordedCudart, Requirement};
 use cudaguard::internal::note;
@@ -249,9 +248,26 @@ pub(crate) fn observed_manifest(mut manifest: Manifest, observed: &LinkObservati
             }
         }
         // Neighbouring rows that have become equal are merged.
-        manifest.requires.dedup_by(|next, row| requirements::merge_rows(row, next));
+        manifest.requires.dedup_by(|next, row| merge_rows(row, next));
     }
     manifest
+}
+
+/// Merges two neighbouring rows with equal contents. Returns true if they were merged.
+fn merge_rows(row: &mut Requirement, next: &Requirement) -> bool {
+    let mut same = next.clone();
+    let (Requirement::Gpu { from: first, to: end, .. }, Requirement::Gpu { from, to, .. }) = (&*row, &mut same) else {
+        return false;
+    };
+    let last = std::mem::replace(to, *end);
+    *from = *first;
+    if *row != same {
+        return false;
+    }
+    if let Requirement::Gpu { to, .. } = row {
+        *to = last;
+    }
+    true
 }
 
 /// Replaces the detected toolkit by the one that the file shows.

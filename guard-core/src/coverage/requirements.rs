@@ -204,23 +204,6 @@ pub(crate) fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirem
     })
 }
 
-/// Merges two neighbouring rows with equal contents. Returns true if they were merged.
-pub fn merge_rows(row: &mut Requirement, next: &Requirement) -> bool {
-    let mut same = next.clone();
-    let (Requirement::Gpu { from: first, to: end, .. }, Requirement::Gpu { from, to, .. }) = (&*row, &mut same) else {
-        return false;
-    };
-    let last = std::mem::replace(to, *end);
-    *from = *first;
-    if *row != same {
-        return false;
-    }
-    if let Requirement::Gpu { to, .. } = row {
-        *to = last;
-    }
-    true
-}
-
 /// An interval of compute capabilities with the same coverage, ends included.
 struct Interval {
     from: (u8, u8),
@@ -260,15 +243,6 @@ pub fn target_of(code: &DeviceCode) -> Option<Target> {
     match code {
         DeviceCode::Run { target, .. } => Some(*target),
         DeviceCode::Unknown => None,
-    }
-}
-
-/// Orders PTX before machine code, and within a kind the older arch first.
-pub fn weaker_target(one: Target, other: Target) -> Target {
-    match (one, other) {
-        (Target::Ptx(_), Target::Cubin(_)) => one,
-        (Target::Cubin(_), Target::Ptx(_)) => other,
-        _ => one.min(other),
     }
 }
 

@@ -4,13 +4,11 @@
 //! Damaged files cause no panic and no endless loop: tables and sections outside of the file are treated as absent, and
 //! [`Elf::find_damage`] reports them. Formats: System V ABI, generic part; names from glibc's `elf/elf.h`.
 
-mod archive;
 mod bytes;
 mod dynamic;
 mod note;
 mod symbol;
 
-pub use archive::{ArMember, archive_members, is_archive};
 pub use bytes::{LONGEST_TEXT, read_before, text_at, text_is, u16_at, u32_at, word_at};
 use bytes::{StringTable, slice_at};
 pub use dynamic::{MOST_VERSIONS, linked_records, tag};

@@ -69,52 +69,9 @@ pub(crate) fn sanitize_joined(text: &str) -> Cow<'_, str> {
     escape_chars(text, |c| c == '\t')
 }
 
-/// Replaces each separate occurrence of `word` by `written`: `al` does not occur in `alice`, `bea-1` or `libal.so`, and
-/// `/home/al` occurs in `-L/home/al/lib` but not in `/home/al.fredo`.
-pub fn replace_word(text: &str, word: &str, written: &str) -> String {
-    let letter = |c: &char| c.is_alphanumeric() || *c == '_';
-    // A dot or a hyphen continues a name if a letter follows; otherwise it ends a sentence.
-    let goes_on = |next: &mut dyn Iterator<Item = char>| match next.next() {
-        Some('.' | '-') => next.next().as_ref().is_some_and(letter),
-        other => other.as_ref().is_some_and(letter),
-    };
-    if word.is_empty() {
-        return text.to_owned();
-    }
-    let begins = word.chars().next().as_ref().is_some_and(letter);
-    let ends = word.chars().next_back().as_ref().is_some_and(letter);
-    let mut out = String::new();
-    let mut at = 0;
-    for (found, _) in text.match_indices(word) {
-        let (before, behind) = (&text[..found], &text[found + word.len()..]);
-        let inside = begins && goes_on(&mut before.chars().rev()) || ends && goes_on(&mut behind.chars());
-        out = out + &text[at..found] + if inside { word } else { written };
-        at = found + word.len();
-    }
-    out + &text[at..]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_standalone_words_are_replaced() {
-        for (text, word, expected) in [
-            ("/home/al/lib", "/home/al", "~/lib"),
-            ("-L/home/al:/home/alice", "/home/al", "-L~:/home/alice"),
-            ("/home/al.fredo, /home/al-2 and /home/al_", "/home/al", "/home/al.fredo, /home/al-2 and /home/al_"),
-            ("in /home/al. (/home/al)", "/home/al", "in ~. (~)"),
-            ("libal.so al al-1 alal AL", "al", "libal.so ~ al-1 alal AL"),
-            ("al", "al", "~"),
-            ("x.al -al", "al", "x.al -~"),
-            ("grün-ü", "grün", "grün-ü"),
-            ("", "al", ""),
-            ("al", "", "al"),
-        ] {
-            assert_eq!(replace_word(text, word, "~"), expected, "{text}");
-        }
-    }
 
     #[test]
     fn terminal_controls_are_escaped() {

@@ -15,7 +15,8 @@ pub(super) fn tests() -> Vec<Test> {
         newer_cudnn_is_refused,
         unguarded_file_is_refused,
         settings_of_a_project_apply,
-        unexamined_parts_are_not_fine
+        unexamined_parts_are_not_fine,
+        archive_on_stdin_is_read_once
     ]
 }
 
@@ -223,4 +224,18 @@ fn unexamined_parts_are_not_fine() {
     scratch.file("cut.so", &whole[..whole.len() / 2]);
     let outcome = verify(&scratch, &["cut.so", "--archs", "80"]);
     assert!(matches!(outcome.status(), Some(1 | 2)), "{outcome}");
+}
+
+/// The machine and the requirements of a release both need the members, and stdin has them only once.
+fn archive_on_stdin_is_read_once() {
+    let scratch = Scratch::without_blanks("release-stdin");
+    let kernels = compile(&scratch, "kernels", &["arch=compute_80,code=sm_80"]);
+    link(&scratch, "tree/lib.so", &[&kernels]);
+    for (archs, status) in [("80", 0), ("90", 1)] {
+        let script = format!("tar c tree | \"$0\" verify - --gpu A100 --driver 580 --archs {archs}");
+        let outcome = Call::new("sh").args(["-c", &script]).arg(command::path()).dir(scratch.path()).run();
+        assert_eq!(outcome.status(), Some(status), "{outcome}");
+        assert!(outcome.stdout.contains("-: runs (the described machine)"), "{outcome}");
+        assert!(outcome.stdout.contains("of the release"), "{outcome}");
+    }
 }

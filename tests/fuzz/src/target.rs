@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use cargo_cudaguard::binary::ar;
 use cargo_cudaguard::binary::file::Binary;
-use cudaguard::internal::elf::{self, Elf};
+use cudaguard::internal::elf::Elf;
 
 /// A name and a function for an input.
 pub(crate) type Target = (&'static str, fn(&[u8]));
@@ -46,7 +47,7 @@ pub(crate) fn binary_of_bytes(data: &[u8]) {
             let _ = note.manifest.to_json().to_string();
         }
     }
-    if elf::is_archive(data) {
+    if ar::is_archive(data) {
         return;
     }
     let Ok(elf) = Elf::parse(data) else { return };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Compression, Container, ImageKind, Kernels, Role};
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::coverage::requirements::{
-    self, BestCode, Coverage, DeviceCode, GpuSupport, best_code, higher_floor, target_of, weaker_target,
+    self, BestCode, Coverage, DeviceCode, GpuSupport, best_code, higher_floor, target_of,
 };
 use cudaguard::internal::manifest::{PtxFallback, Requirement};
 use cudaguard::internal::tables::{self, Floor};
@@ -369,5 +369,14 @@ impl Kernels {
             return Vec::new();
         }
         requirements::requirement_rows(&self.built_targets(), |cc| self.gpu_support(cc))
+    }
+}
+
+/// Orders PTX before machine code, and within a kind the older arch first.
+fn weaker_target(one: Target, other: Target) -> Target {
+    match (one, other) {
+        (Target::Ptx(_), Target::Cubin(_)) => one,
+        (Target::Cubin(_), Target::Ptx(_)) => other,
+        _ => one.min(other),
     }
 }

@@ -5,6 +5,7 @@ mod image;
 mod parallel;
 mod windows;
 
+use crate::binary::ar;
 use crate::binary::pe::{CoffObject, Pe};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,8 +61,8 @@ const MOST_DOUBTS: usize = 64;
 /// Reads the bytes of a file; `map` is their mapping, if they come from one.
 pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
     let mut reader = KernelReader { map, ..KernelReader::default() };
-    if elf::is_archive(data) {
-        for member in elf::archive_members(data)? {
+    if ar::is_archive(data) {
+        for member in ar::archive_members(data)? {
             let member = match member {
                 Ok(member) => member,
                 Err(error) => {

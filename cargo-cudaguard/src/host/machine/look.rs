@@ -14,7 +14,6 @@ use crate::host::library_version::{self, file_version, in_name, inner_file, part
 use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::files;
-use cudaguard::internal::sanitize;
 use cudaguard::internal::vendor;
 use cudaguard::internal::version::DriverRelease;
 
@@ -122,7 +121,7 @@ pub(crate) fn redact_home(env: &Env, text: &dyn std::fmt::Display) -> String {
     let text = text.to_string();
     let home = env.var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
     let Some(home) = home else { return text };
-    sanitize::replace_word(&text, home.trim_end_matches('/'), "~")
+    replace_word(&text, home.trim_end_matches('/'), "~")
 }
 
 /// Extracts the release after `libcuda.so.` from the file name that all links resolve to. On WSL and Jetson the name is
@@ -365,6 +364,31 @@ fn kernel_module(text: &str) -> Option<DriverRelease> {
         .split_whitespace()
         .find_map(|word| word.parse::<DriverRelease>().ok())
         .filter(|release| release.branch >= 100)
+}
+
+/// Replaces each separate occurrence of `word` by `written`: `al` does not occur in `alice`, `bea-1` or `libal.so`, and
+/// `/home/al` occurs in `-L/home/al/lib` but not in `/home/al.fredo`.
+fn replace_word(text: &str, word: &str, written: &str) -> String {
+    let letter = |c: &char| c.is_alphanumeric() || *c == '_';
+    // A dot or a hyphen continues a name if a letter follows; otherwise it ends a sentence.
+    let goes_on = |next: &mut dyn Iterator<Item = char>| match next.next() {
+        Some('.' | '-') => next.next().as_ref().is_some_and(letter),
+        other => other.as_ref().is_some_and(letter),
+    };
+    if word.is_empty() {
+        return text.to_owned();
+    }
+    let begins = word.chars().next().as_ref().is_some_and(letter);
+    let ends = word.chars().next_back().as_ref().is_some_and(letter);
+    let mut out = String::new();
+    let mut at = 0;
+    for (found, _) in text.match_indices(word) {
+        let (before, behind) = (&text[..found], &text[found + word.len()..]);
+        let inside = begins && goes_on(&mut before.chars().rev()) || ends && goes_on(&mut behind.chars());
+        out = out + &text[at..found] + if inside { word } else { written };
+        at = found + word.len();
+    }
+    out + &text[at..]
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Detects the host compilers of a build from its objects, whatever `CXX` or `PATH` contain.
 
+use crate::binary::ar;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::binary::kernels::SECTIONS;
 use crate::binary::mapped_file::OpenFiles;
-use cudaguard::internal::elf::{self, Elf};
+use cudaguard::internal::elf::Elf;
 use cudaguard::internal::toolchain::HostCompiler;
 
 /// The compilers of the host code in the outputs of a build.
@@ -34,8 +35,8 @@ impl HostCode {
     pub fn from_objects(linked: &[u8], objects: &[PathBuf], files: &OpenFiles) -> Self {
         let mut found = ScannedObjects::default();
         for data in objects.iter().filter_map(|object| files.open(object).ok()) {
-            if elf::is_archive(&data) {
-                for member in elf::archive_members(&data).into_iter().flatten().map_while(Result::ok) {
+            if ar::is_archive(&data) {
+                for member in ar::archive_members(&data).into_iter().flatten().map_while(Result::ok) {
                     found.scan_object(member.data.unwrap_or_default());
                 }
             } else {

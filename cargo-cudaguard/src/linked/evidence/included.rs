@@ -1,6 +1,7 @@
 //! Detects the cuDNN headers that a build compiled with. Objects do not contain `-I` options, so this reads other
 //! outputs of build scripts and compilers.
 
+use crate::binary::ar;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::time::SystemTime;
 
 use super::line_table;
 use crate::binary::mapped_file::OpenFiles;
-use cudaguard::internal::elf::{self, Elf};
+use cudaguard::internal::elf::Elf;
 use cudaguard::internal::env;
 use cudaguard::internal::toolchain::{LibraryHeaders, include_flags};
 use cudaguard::internal::vendor::CUDNN;
@@ -110,8 +111,8 @@ fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Includ
             }
         }
     };
-    if elf::is_archive(&data) {
-        for member in elf::archive_members(&data).into_iter().flatten().map_while(Result::ok) {
+    if ar::is_archive(&data) {
+        for member in ar::archive_members(&data).into_iter().flatten().map_while(Result::ok) {
             look(member.data.unwrap_or_default());
         }
     } else {

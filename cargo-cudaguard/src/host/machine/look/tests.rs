@@ -147,3 +147,21 @@ fn user_name_is_not_shown() {
         assert_eq!(redact_home(&env, &text), expected);
     }
 }
+
+#[test]
+fn only_standalone_words_are_replaced() {
+    for (text, word, expected) in [
+        ("/home/al/lib", "/home/al", "~/lib"),
+        ("-L/home/al:/home/alice", "/home/al", "-L~:/home/alice"),
+        ("/home/al.fredo, /home/al-2 and /home/al_", "/home/al", "/home/al.fredo, /home/al-2 and /home/al_"),
+        ("in /home/al. (/home/al)", "/home/al", "in ~. (~)"),
+        ("libal.so al al-1 alal AL", "al", "libal.so ~ al-1 alal AL"),
+        ("al", "al", "~"),
+        ("x.al -al", "al", "x.al -~"),
+        ("grün-ü", "grün", "grün-ü"),
+        ("", "al", ""),
+        ("al", "", "al"),
+    ] {
+        assert_eq!(replace_word(text, word, "~"), expected, "{text}");
+    }
+}

@@ -104,3 +104,79 @@ impl<'data> Iterator for ArArchive<'data> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn gnu_archives_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.o", "a_name_that_is_longer_than_sixteen.o"] {
+            std::fs::write(folder.path().join(name), "content").unwrap();
+        }
+        for (flags, thin) in [("rcs", false), ("rcsT", true)] {
+            let file = folder.path().join(format!("lib{flags}.a"));
+            let status = Command::new("ar")
+                .arg(flags)
+                .arg(&file)
+                .args(["b.o", "a_name_that_is_longer_than_sixteen.o"])
+                .current_dir(folder.path())
+                .status()
+                .unwrap();
+            assert!(status.success());
+            let data = std::fs::read(&file).unwrap();
+            let members: Vec<_> = archive_members(&data).unwrap().map(Result::unwrap).collect();
+            let names: Vec<_> = members.iter().map(|member| member.name.as_ref()).collect();
+            assert_eq!(names, ["b.o", "a_name_that_is_longer_than_sixteen.o"], "{flags}");
+            for member in &members {
+                if thin {
+                    assert!(member.data.is_none());
+                } else {
+                    assert_eq!(member.data, Some(&b"content"[..]));
+                    let at = usize::try_from(member.offset).unwrap();
+                    assert_eq!(&data[at..at + 7], b"content");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bsd_and_damaged_archives_are_handled() {
+        let header = |name: &str, size: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
+        let mut data = b"!<arch>\n".to_vec();
+        data.extend(header("#1/20", 25).bytes());
+        data.extend(b"long_name_of_bsd.o\0\0");
+        data.extend(b"12345\n");
+        data.extend(header("plain.o/", 3).bytes());
+        data.extend(b"abc");
+        let members: Vec<_> = archive_members(&data).unwrap().map(Result::unwrap).collect();
+        assert_eq!(members[0].name, "long_name_of_bsd.o");
+        assert_eq!(members[0].data, Some(&b"12345"[..]));
+        assert_eq!((members[1].name.as_ref(), members[1].data), ("plain.o", Some(&b"abc"[..])));
+
+        let cut = archive_members(&data[..data.len() - 1]).unwrap().collect::<Vec<_>>();
+        assert!(cut[0].is_ok());
+        assert!(cut[1].as_ref().unwrap_err().contains("ends after the end"), "{cut:?}");
+        let mut bad = data.clone();
+        bad[8 + 58] = b'x';
+        let bad = archive_members(&bad).unwrap().collect::<Vec<_>>();
+        assert_eq!(bad.len(), 1, "damage ends the walk");
+        assert!(bad[0].as_ref().unwrap_err().contains("at byte 8"));
+        assert!(archive_members(b"!<arch>").is_err());
+        assert_eq!(archive_members(b"!<arch>\n").unwrap().count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(data in prop::collection::vec(any::<u8>(), 0..400)) {
+            for member in archive_members(&[b"!<arch>\n", &data[..]].concat()).unwrap() {
+                let _ = member;
+            }
+        }
+    }
+}
