@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::detector::NvccCandidate;
+use super::nvcc::NvccCandidate;
 use super::{BuildSystemFacts, DetectOptions, Sourced, nvcc};
 use crate::knowledge::tables;
 use crate::model::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};

@@ -6,9 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::detector::{Detector, NvccCandidate, ToolkitChoice, ToolkitList};
+use super::nvcc::NvccCandidate;
 use super::places::{Precedence, ToolkitPlace, path_below};
 use super::toolkit_files::{cudart_in, headers_in, limits_of};
+use super::toolkits::{Detector, ToolkitChoice, ToolkitList};
 use super::{CompilerFamily, HostCompiler, SearchDir, Selection, Sourced, Toolkit, ToolkitHeaders, installs};
 
 /// The tool that builds. It selects the wording of hints.

@@ -1,7 +1,7 @@
 //! Detects the toolkits, the compilers and the libraries that a build uses.
 
 mod libraries;
-mod toolkits;
+mod selection;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use std::time::Duration;
 use super::archs::{DeclaredArchs, Native, ProjectNvccFlags};
 use super::build_system::BuildSystem;
 use super::host_compiler::HostCompiler;
-use super::nvcc::Nvcc;
+use super::nvcc::{Nvcc, NvccCandidate};
 use super::places::{Layout, Precedence, ToolkitPlace};
 use super::toolkit_files::{headers_in, read_lossy, read_start};
+use super::toolkits::{Detector, ToolkitList};
 use super::{DetectOptions, Sourced, Toolchain, archs, host_compiler, nvcc, pkg_config, places};
 use crate::sys::{files, subprocess};
 
-use toolkits::NvccAnswers;
-pub(super) use toolkits::{ToolkitChoice, ToolkitList};
+use selection::NvccAnswers;
 
 /// Detects everything. Each step returns a value that later steps get.
 pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
@@ -59,20 +59,6 @@ pub(super) fn detect_toolchain(request: &DetectOptions) -> Toolchain {
     };
     let release = toolchain.toolkit_version();
     Toolchain { files: used_files(&toolchain), archs: toolchain.archs.clone().resolved(release), ..toolchain }
-}
-
-/// The inputs of a detection, for all its steps.
-pub(super) struct Detector<'a> {
-    pub(super) request: &'a DetectOptions,
-    pub(super) layout: Layout,
-}
-
-/// A candidate for the compiler in use.
-pub(super) struct NvccCandidate {
-    pub(super) path: PathBuf,
-    pub(super) flags: Vec<String>,
-    pub(super) source: String,
-    pub(super) reason: String,
 }
 
 /// The answers of the programs that a detection runs.

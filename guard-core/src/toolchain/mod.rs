@@ -34,6 +34,7 @@ mod nvcc;
 mod pkg_config;
 mod places;
 mod toolkit_files;
+mod toolkits;
 
 pub use archs::{Declared, DeclaredArchs, Native};
 pub use build_system::{BuildSystem, BuildSystemFacts, include_flags};

@@ -5,6 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::model::version::Version;
 use crate::text::shell_words::split_words;
 
+/// A candidate for the compiler in use.
+pub(super) struct NvccCandidate {
+    pub(super) path: PathBuf,
+    pub(super) flags: Vec<String>,
+    pub(super) source: String,
+    pub(super) reason: String,
+}
+
 /// An nvcc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nvcc {

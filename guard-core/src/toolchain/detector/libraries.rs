@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::{Detector, ToolkitChoice, ToolkitList};
 use crate::sys::env::Env;
 use crate::text::shell_words::split_words;
 use crate::toolchain::build_system::BuildSystemFacts;
 use crate::toolchain::installs::{self, FoundInstalls};
 use crate::toolchain::places::{Precedence, ToolkitPlace, path_below};
 use crate::toolchain::toolkit_files::{OWN_FOLDER, cudart_in};
+use crate::toolchain::toolkits::{Detector, ToolkitChoice, ToolkitList};
 use crate::toolchain::{LinkedCudart, SearchDir, Sourced};
 
 impl Detector<'_> {

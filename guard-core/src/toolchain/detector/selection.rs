@@ -1,0 +1,93 @@
+//! Selects the toolkits that a build uses.
+
+use std::path::Path;
+
+use super::{profile_of, root_beside};
+use crate::toolchain::nvcc::{Nvcc, NvccCandidate};
+use crate::toolchain::places::{Precedence, ROOTS, ToolkitPlace};
+use crate::toolchain::toolkit_files::{headers_in, stated_in};
+use crate::toolchain::toolkits::{Detector, ToolkitChoice, ToolkitList};
+use crate::toolchain::{Selection, Toolkit};
+
+/// The versions and roots that nvccs print.
+#[derive(Default)]
+pub(super) struct NvccAnswers {
+    pub(super) in_use: Option<Nvcc>,
+    /// Those of toolkits without a version, with the index of the toolkit.
+    pub(super) others: Vec<(usize, Nvcc)>,
+}
+
+impl Detector<'_> {
+    /// Selects the toolkits that a build uses for its compiler and for its headers.
+    pub(super) fn choose_toolkits(
+        &self,
+        mut list: ToolkitList,
+        candidate: Option<NvccCandidate>,
+        answers: NvccAnswers,
+    ) -> ToolkitChoice {
+        for (index, nvcc) in answers.others {
+            list.toolkits[index].nvcc = Some(nvcc);
+        }
+        let compiler = candidate.map(|candidate| {
+            let index = self.assign_compiler(&mut list, &candidate, answers.in_use.unwrap_or_default());
+            Selection { index, reason: candidate.reason }
+        });
+        let (headers, also_named) = match &self.request.given {
+            Some(given) => (self.choose_given_headers(&mut list, compiler.as_ref(), given), Vec::new()),
+            None => choose_headers(&list, compiler.as_ref()),
+        };
+        ToolkitChoice { list, compiler, headers, also_named }.in_use_first()
+    }
+
+    /// Adds the compiler in use to its toolkit, which may be new: the root that nvcc uses.
+    fn assign_compiler(&self, list: &mut ToolkitList, candidate: &NvccCandidate, mut nvcc: Nvcc) -> usize {
+        nvcc.compiler_bindir = profile_of(&candidate.path);
+        // Debian's nvcc uses a directory without headers as TOP; they are next to the script.
+        let top = nvcc.top.clone();
+        let bare = top.as_ref().is_some_and(|top| headers_in(&self.layout.include_dirs(top)).is_none());
+        let beside = || root_beside(&candidate.path, &self.layout);
+        let root = if bare { beside().or(top) } else { top.or_else(beside) };
+        let root = root.unwrap_or_else(|| {
+            let real = candidate.path.canonicalize().unwrap_or_else(|_| candidate.path.clone());
+            real.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned()
+        });
+        let place = ToolkitPlace { root, source: candidate.source.clone(), reach: Precedence::Named };
+        let index = list.add_place(&place, &self.layout).unwrap_or_else(|| {
+            let toolkit = Toolkit {
+                root: place.root.clone(),
+                found: vec![candidate.source.clone()],
+                stated: stated_in(&place.root, &self.layout),
+                ..Toolkit::default()
+            };
+            list.push(toolkit, Precedence::Named)
+        });
+        let toolkit = &mut list.toolkits[index];
+        // The origin of the compiler comes first.
+        toolkit.found.retain(|source| *source != candidate.source);
+        toolkit.found.insert(0, candidate.source.clone());
+        toolkit.nvcc = Some(nvcc);
+        index
+    }
+}
+
+/// Selects the headers; see the module. Also returns the other toolkits that variables name.
+fn choose_headers(list: &ToolkitList, compiler: Option<&Selection>) -> (Option<Selection>, Vec<(usize, String)>) {
+    let has = |index: &usize| list.toolkits[*index].headers.is_some();
+    let of = |variable: &str| list.toolkits.iter().position(|toolkit| toolkit.found.iter().any(|f| f == variable));
+    let mut named: Vec<(usize, String)> =
+        ROOTS.iter().filter_map(|name| Some((of(name).filter(has)?, (*name).to_owned()))).collect();
+    let chosen = if named.is_empty() {
+        let own = compiler.map(|choice| choice.index).filter(has);
+        own.map(|index| (index, "the compiler's own".to_owned())).or_else(|| {
+            let usual = (0..list.reach.len()).find(|index| list.reach[*index] < Precedence::Listed && has(index))?;
+            let place = &list.toolkits[usual].found[0];
+            Some((usual, format!("found in {place}; no variable names a toolkit")))
+        })
+    } else {
+        let (index, variable) = named.remove(0);
+        Some((index, format!("{variable} names it")))
+    };
+    let Some((index, reason)) = chosen else { return (None, Vec::new()) };
+    named.retain(|(other, _)| *other != index);
+    (Some(Selection { index, reason }), named)
+}
