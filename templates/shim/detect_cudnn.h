@@ -121,7 +121,7 @@ CODE void settle_version(struct cudnn *c) {
   }
   if (!c->is.version && c->answered) {
     c->is.version = (uint32_t)c->answered;
-    c->from = "its own answer";
+    c->from = "cudnnGetVersion";
   }
 }
 

@@ -50,11 +50,11 @@ CODE const char *describe_unjudged_code(struct context *cx, const struct note *n
     const union row row = get_row(cx, n, i);
     if (row.kind == ROW_GPU) return 0;
   }
-  if (n->own && cx->looks) return "GPU code that stands as plain data"; /* which has no container */
+  if (n->own && cx->looks) return "GPU code outside fatbin containers"; /* which has no container */
   if (n->state != NOTE_WHOLE || n->head.archs_known == ARCHS_OBSERVED) return 0;
   if (!n->own) return "GPU code of another file"; /* its containers are not read */
   return n->head.sealed && n->head.archs_known == ARCHS_DECLARED
-             ? "GPU code that was declared and not found"
+             ? "declared GPU code that was not found"
              : 0;
 }
 
@@ -68,7 +68,7 @@ CALLED void put_joined(struct text *t, size_t from, const char *between, const c
  * notes may share an entry. */
 CODE void put_not_judged(struct context *cx, struct text *t, size_t from, const struct note *n,
                          const char *between) {
-  static const char cudart[] = "what a static cudart asks of the driver";
+  static const char cudart[] = "driver requirement of a static cudart";
   const char *code = describe_unjudged_code(cx, n);
   int kind = -1;
   while ((kind = find_unknown_kind(cx, n, kind)) >= 0) {

@@ -143,7 +143,7 @@ CODE void print_findings(struct context *cx, int refuse) {
     put(&t, " more\n");
   }
   if (refuse)
-    put(&t, "  (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n");
+    put(&t, "  (CUDAGUARD=warn starts it anyway; CUDAGUARD_REPORT=FILE writes a report)\n");
   print_text(cx->shared.page);
 }
 

@@ -767,7 +767,7 @@ words! {
         "cuDNN[ {found}] is another major version than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found";
     CudnnOtherMajorLinked CudnnOtherMajor "cuDNN"
-        "{library} is not found, and cuDNN {found} is another major version: the loader would stop the program\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}\nfound:\t{path}"
+        "{library} is not found, and cuDNN {found} is another major version: the loader would stop the program\nneeded by:\t{needed_by}\nsearched:\t{looked_in}\nfound:\t{path}"
         "{cure}; or rebuild the program against cuDNN {major}";
     CudnnOlder CudnnOlder "cuDNN"
         "cuDNN {found} is older than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
@@ -785,7 +785,7 @@ words! {
         "no cuDNN was found: the loader finds no {library}\nbuilt with: cuDNN {built} ({component})"
         "install cuDNN {min} or newer, or add its directory to LD_LIBRARY_PATH";
     CudnnAbsentLinked CudnnAbsent "cuDNN"
-        "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}"
+        "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nsearched:\t{looked_in}"
         "{cure}";
     CudnnInnerMixed CudnnInnerMixed "cuDNN"
         "cuDNN is mixed: {library} is {part}, the rest {found}\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
@@ -797,7 +797,7 @@ words! {
         "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "put a cuDNN for CUDA {built_cuda} first in LD_LIBRARY_PATH";
     LibraryAbsent LibraryAbsent "{library}"
-        "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}"
+        "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nsearched:\t{looked_in}"
         "{cure}";
     LibraryAbsentInterpreter LibraryAbsent "{library}"
         "the loader that {file} names cannot start it\n{why}"
@@ -809,7 +809,7 @@ words! {
         "{file} is for {processor}, but {place} is {machine}"
         "use the build for {machine}";
     WrongMachineElsewhere WrongMachine "{library}"
-        "{library} was found for another processor only\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}\nfound:\t{path}, which {why}"
+        "{library} was found for another processor only\nneeded by:\t{needed_by}\nsearched:\t{looked_in}\nfound:\t{path}, which {why}"
         "{cure}";
     LibraryDamaged LibraryDamaged "{library}"
         "the loader would pick {path} and fail: {why}\nneeded by:\t{needed_by}\npicked by:\t{picked_by}"

@@ -383,7 +383,7 @@ impl Manifest {
     pub fn not_judged(&self) -> Option<&'static str> {
         let rows = self.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let unseen = self.observed.is_some() && self.archs_known() == "declared" && !rows;
-        unseen.then_some("GPU code that was declared and not found")
+        unseen.then_some("declared GPU code that was not found")
     }
 
     /// Returns the JSON of the note, with the keys that MANIFEST.md lists. Unknown facts are absent.

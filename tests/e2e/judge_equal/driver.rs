@@ -1441,7 +1441,7 @@ fn refusal_message_matches_snapshot() {
              found:      driver 535.261.03 that supports CUDA 12.2 in {}/lib/libcuda.so.1\n  \
              GPUs:       compute capability 9.0\n  \
              what to do: update the driver to 580.65.06 or newer; or rebuild with an older toolkit\n  \
-             (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n",
+             (CUDAGUARD=warn starts it anyway; CUDAGUARD_REPORT=FILE writes a report)\n",
             scene.scratch.path().display()
         )
     );

@@ -164,7 +164,7 @@ fn refusal_message_matches_snapshot() {
              picked by:  LD_LIBRARY_PATH\n  \
              what to do: update it, or put a directory with cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against \
              cuDNN 9.1.0\n  \
-             (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n",
+             (CUDAGUARD=warn starts it anyway; CUDAGUARD_REPORT=FILE writes a report)\n",
             folder.display()
         )
     );

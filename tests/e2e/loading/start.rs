@@ -105,7 +105,7 @@ fn missing_cudnn_is_refused() {
     assert_eq!(output.status.code(), Some(127));
     assert_eq!(codes(&findings), [Code::CudnnAbsent]);
     let text = findings[0].render();
-    for part in ["libcudnn.so.9 is not found", "needed by: ", "prog", "looked in: ", "hint: ", "cuDNN 9"] {
+    for part in ["libcudnn.so.9 is not found", "needed by: ", "prog", "searched: ", "hint: ", "cuDNN 9"] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     assert_eq!(findings[0].component, "demo 0.1.0");

@@ -134,8 +134,8 @@ pub(crate) fn sealed(file: &Path) {
 
 /// Facts that the guard of an unsealed file reports as not checked: the first always, the second if nothing shows that nvcc
 /// compiled host code.
-pub(crate) const PLAIN_DATA: &str = "GPU code that stands as plain data";
-pub(crate) const STATIC_CUDART: &str = "what a static cudart asks of the driver";
+pub(crate) const PLAIN_DATA: &str = "GPU code outside fatbin containers";
+pub(crate) const STATIC_CUDART: &str = "driver requirement of a static cudart";
 
 /// Returns status, output and report of a start, without the differences between the twins.
 pub(crate) fn told(

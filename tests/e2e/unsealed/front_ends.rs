@@ -311,7 +311,7 @@ fn unreadable_kernels_are_unknown() {
     let call = Call::new("gcc").arg("-I").arg(templates).arg("-o").arg(&in_c).arg(parts.scratch.join("packed.c"));
     let _ = call.arg(&guard).arg("-ldl").run().success();
     let _ = command::call(["seal"]).arg(&in_c).arg(&guard).run().success();
-    let name = "GPU code that was declared and not found";
+    let name = "declared GPU code that was not found";
     let scratch = Scratch::new("packed-world");
     let machine = World::new("580.95.05", 13000, &[A100]).make(&scratch.join("world"));
     for (program, left, said) in [
@@ -359,7 +359,7 @@ fn unintended_archs_are_reported() {
         let project = project.file("src/main.rs", "fn main() {\n    println!(\"{}\", cudaguard::check());\n}\n");
         let _ = parts.with(project.cudaguard(["build"])).env(variable, value).run().success();
         let outcome = machine.call(project.built("debug/tool"), &[]).dir(scratch.path()).run().success();
-        let left = if named { "; not checked: GPU code that was declared and not found" } else { "" };
+        let left = if named { "; not checked: declared GPU code that was not found" } else { "" };
         assert_eq!(outcome.stdout, format!("compatible{left}\n"), "{variable}");
     }
 }

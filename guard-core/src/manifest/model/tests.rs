@@ -61,7 +61,7 @@ fn arch_sources_are_recorded() {
     assert_eq!((manifest.archs_known(), manifest.not_judged()), ("declared", None));
     manifest.observed = Some(Vec::new());
     assert_eq!(manifest.archs_known(), "declared");
-    assert_eq!(manifest.not_judged(), Some("GPU code that was declared and not found"));
+    assert_eq!(manifest.not_judged(), Some("declared GPU code that was not found"));
     manifest.observed = Some(manifest.declared.clone());
     assert_eq!((manifest.archs_known(), manifest.not_judged()), ("observed", None));
     (manifest.observed, manifest.declared) = (Some(Vec::new()), Vec::new());
