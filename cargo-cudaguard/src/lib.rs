@@ -24,8 +24,8 @@ use cli::arguments::{self, ProbeFormat, TextOrJson, Verb, VerifyTarget};
 use cli::report::{self, CliError};
 use cli::{memory, shells, signals};
 use commands::{
-    check, cmake, diff, doctor, exec, explain, fleet, generic_build, init, lock, map, probe, requirements, verify,
-    whole,
+    artifact_report, check, cmake, diff, doctor, exec, explain, fleet, generic_build, init, lock, map, probe,
+    requirements, verify,
 };
 
 pub use cli::memory::CountingAllocator;
@@ -60,7 +60,7 @@ pub fn run() -> ExitCode {
         Verb::Check(arguments) => check::run_check(&env, &arguments),
         Verb::Init(arguments) => init::run_init(&env, &arguments),
         Verb::Lock(arguments) => lock::run_lock(&env, &arguments),
-        Verb::Inspect { file, format } => whole::run_inspect(&file, format.get()),
+        Verb::Inspect { file, format } => artifact_report::run_inspect(&file, format.get()),
         Verb::Verify(options) => match options.target() {
             VerifyTarget::Machine(question) => verify::run_verify(&env, &question),
             VerifyTarget::Fleet { files, list, json } => fleet::run_fleet(&env, &files, &list, json),

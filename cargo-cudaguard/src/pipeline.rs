@@ -7,7 +7,7 @@ use cudaguard::internal::checks;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::lock::{self, Lock};
-use cudaguard::internal::manifest::{BuiltWith, KnownBy, Linkage, Manifest};
+use cudaguard::internal::manifest::{BuiltWith, FactSource, Linkage, Manifest};
 use cudaguard::internal::note::{self, SIZE};
 use cudaguard::internal::pipeline::{BuildCheck, BuildInputs, CudaIntent, is_library_absent};
 use cudaguard::internal::policy::Policy;
@@ -60,7 +60,7 @@ pub fn check_build(facts: &BuildInputs<'_>, crates: &[Crate], env: &Env) -> Resu
         // nvcc's host compiler may be named by an option, and a library to the linker alone: the linked file shows them.
         let (later, now) = std::mem::take(&mut build.findings)
             .into_iter()
-            .partition(|finding| linked_lock::is_told_by_linked(finding, &build.toolchain));
+            .partition(|finding| linked_lock::is_decided_by_linked(finding, &build.toolchain));
         build.findings = now;
         build.deferred.extend::<Vec<Finding>>(later);
     }
@@ -116,18 +116,18 @@ pub fn resolve_cudnn(
     let known = library.as_ref().and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
     let judged = toolchain.library_used().and_then(|library| library.path.canonicalize().ok());
     let is_judged = known.is_some_and(|(_, path)| judged.is_some() && path.canonicalize().ok() == judged);
-    let by_policy = policy.library_built.map(|version| (version, KnownBy::Declared));
+    let by_policy = policy.library_built.map(|version| (version, FactSource::Declared));
     if let Some(recorded) = &manifest.library {
         // The headers of the system and a library from another directory need not belong together.
         let other = known.is_some_and(|(version, _)| version != recorded.version && !is_judged);
         let of_system = manifest.library_known.is_none() && toolchain.has_library_headers_of_system() && other;
-        if !of_system && manifest.library_known != Some(KnownBy::Declared) {
+        if !of_system && manifest.library_known != Some(FactSource::Declared) {
             return (None, Vec::new());
         }
     }
     let bound = binary.bound.iter().find(|bound| CUDNN.is_named(&bound.soname));
-    let release = by_policy.or(known.map(|(version, _)| (version, KnownBy::Linked)));
-    let release = release.or_else(|| Some((bound?.first, KnownBy::Symbols)));
+    let release = by_policy.or(known.map(|(version, _)| (version, FactSource::Linked)));
+    let release = release.or_else(|| Some((bound?.first, FactSource::Symbols)));
     let taken = release.map(|(version, known)| {
         let built = BuiltWith { version, linkage: Linkage::Linked };
         ResolvedCudnn { version, known: Some(known), rows: built.requirement_rows(policy) }
@@ -218,7 +218,7 @@ pub fn judge_linked(
     facts.apply_policy(policy, findings).findings
 }
 
-/// Compares the linked file with the lock. `kept_back` are the deferred findings; `insist`: any drift is an error.
+/// Compares the linked file with the lock. `deferred` are the deferred findings; `insist`: any drift is an error.
 ///
 /// # Errors
 /// Returns a message if the lock cannot be read.
@@ -227,18 +227,18 @@ pub fn lock_drift(
     policy: &Policy,
     recorded: &Manifest,
     linked: &Linked<'_>,
-    kept_back: &[Finding],
+    deferred: &[Finding],
     insist: bool,
 ) -> Result<Vec<Finding>, String> {
     let Some(file) = Lock::lock_path(facts.top) else { return Ok(Vec::new()) };
     let Some(lock) = Lock::read(&file)? else { return Ok(Vec::new()) };
-    let kept_back = kept_back.iter().any(|finding| finding.code == Code::LockDrift);
-    let mut weighed =
-        facts.apply_policy(policy, linked_lock::judge_linked(&lock, &file, recorded, linked, kept_back)).findings;
+    let deferred = deferred.iter().any(|finding| finding.code == Code::LockDrift);
+    let mut applied =
+        facts.apply_policy(policy, linked_lock::judge_linked(&lock, &file, recorded, linked, deferred)).findings;
     if insist {
-        lock::enforce_locked(&mut weighed, policy);
+        lock::enforce_locked(&mut applied, policy);
     }
-    Ok(weighed)
+    Ok(applied)
 }
 
 /// Writes the observed facts of the link into the notes of the file, or of its copy `to`, and returns the manifests in it. `seen`

@@ -60,16 +60,16 @@ impl BuildInputs<'_> {
 
         let mut found = self.check_toolchain(&policy, &toolchain, intent);
         found.extend(lock.iter().flat_map(|lock| self.check_lock(lock, &policy, &toolchain)));
-        let mut weighed = self.apply_policy(&policy, found);
+        let mut applied = self.apply_policy(&policy, found);
         if lock.is_some_and(|lock| lock.is_enforced) {
-            lock::enforce_locked(&mut weighed.findings, &policy);
+            lock::enforce_locked(&mut applied.findings, &policy);
         }
         let (deferred, findings) =
-            weighed.findings.into_iter().partition(|finding| self.awaits_linked(finding, &toolchain, intent));
+            applied.findings.into_iter().partition(|finding| self.awaits_linked(finding, &toolchain, intent));
         Ok(BuildCheck {
             findings,
             deferred,
-            stale_allows: weighed.stale_allows,
+            stale_allows: applied.stale_allows,
             lock: lock_path,
             env: env.clone(),
             policy,

@@ -2,34 +2,34 @@
 #ifndef CUDAGUARD_ATTRIBUTES_H
 #define CUDAGUARD_ATTRIBUTES_H
 
-/* What the kernel writes, a sanitizer of memory does not see, and no sanitizer of calls knows the
- * functions of a library that was just opened: each would end a healthy program. */
+/* MemorySanitizer does not see data that the kernel writes, and CFI does not know the functions of a
+ * library that was just opened. Both would end a correct program. */
 #ifdef __clang__
-#define UNWATCHED __attribute__((no_sanitize("memory", "cfi")))
+#define NO_SANITIZE __attribute__((no_sanitize("memory", "cfi")))
 #else
-#define UNWATCHED
+#define NO_SANITIZE
 #endif
 
 #define SHARED(name) cudaguard_r1_##name
-/* One section for all code of a copy: see the head of shim.c. */
-#define CODE_SECTION section(".text.cudaguard_r1")
-#define SHOWN UNWATCHED __attribute__((weak, used, visibility("hidden"), CODE_SECTION))
+/* One section for all code of a copy: see the comment at the top of shim.c. */
+#define SHIM_SECTION section(".text.cudaguard_r1")
+#define SHIM_SHARED NO_SANITIZE __attribute__((weak, used, visibility("hidden"), SHIM_SECTION))
 #if defined(__ELF__)
-#define CODE UNWATCHED static __attribute__((unused, CODE_SECTION))
+#define SHIM_FN NO_SANITIZE static __attribute__((unused, SHIM_SECTION))
 #elif defined(__GNUC__)
-#define CODE static __attribute__((unused))
+#define SHIM_FN static __attribute__((unused))
 #else
-#define CODE static
+#define SHIM_FN static
 #endif
-/* Where clang's -Oz would write a function out in its callers, and the shim would grow. */
+/* For functions that clang -Oz would inline into several callers, which increases the size. */
 #if defined(__GNUC__)
-#define CALLED CODE __attribute__((noinline))
+#define SHIM_NOINLINE SHIM_FN __attribute__((noinline))
 #else
-#define CALLED CODE
+#define SHIM_NOINLINE SHIM_FN
 #endif
 
-/* Has the members of an object accessed by a register, where clang would write out the address of
- * the only object that a pointer can lead to at each of them: the code is shorter. */
+/* Makes clang access the members of an object through a register. Otherwise it emits the address of
+ * the object at each access if it knows the only object that a pointer can refer to. */
 #define BY_REGISTER(pointer) __asm__("" : "+r"(pointer))
 
 /* Verdicts and severities, as cudaguard.h has them. */

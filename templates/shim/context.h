@@ -53,7 +53,7 @@ struct note {
   const char *damage;    /* why the note is invalid */
   struct note_head head; /* zeros if the note is invalid or absent */
   uint64_t usable_gpus; /* as bits, if it has kernels */
-  int sees;             /* rows are made from the kernels in its image (own_kernels.h) */
+  int from_kernels;     /* rows are made from the kernels in its image (own_kernels.h) */
   struct loaded_file file;
 };
 
@@ -70,7 +70,7 @@ enum message {
 };
 
 struct finding {
-  enum message words;
+  enum message kind;
   int severity;
   const struct note *note;
   /* The values of the placeholders of its message, by their names. */
@@ -86,16 +86,16 @@ struct finding {
 
 struct findings {
   int count;
-  uint32_t left_out;
+  uint32_t dropped;
   struct finding at[MAX_FINDINGS + 2]; /* two more report dropped findings and notes */
   struct finding spare;                /* receives a finding if the table is full */
 };
 
 /* NUL-terminated strings of findings, each stored once. The first one is empty; a string that does
  * not fit is replaced by it. */
-struct kept_texts {
+struct stored_texts {
   size_t used;
-  char at[MAX_KEPT];
+  char at[MAX_TEXTS];
 };
 
 /* A sublibrary of cuDNN. */
@@ -137,7 +137,7 @@ struct driver {
   struct judge_driver is;
   int chosen; /* CUDA_VISIBLE_DEVICES selects GPUs */
   uint16_t cc[MAX_GPUS];
-  char trouble[SHOW]; /* why an existing libcuda cannot be loaded */
+  char error[SHOW]; /* why an existing libcuda cannot be loaded */
   char path[PATH_MAX];
 };
 
@@ -155,7 +155,7 @@ struct judge_call {
   struct judge_cudart cudart;
   struct judge_result result;
   uint32_t cudart_row;
-  uint16_t cudart_soname, cudart_path; /* kept texts */
+  uint16_t cudart_soname, cudart_path; /* stored texts */
   struct judge_gpu gpus[MAX_GPUS];
 };
 
@@ -187,7 +187,7 @@ struct context {
   int first_noted; /* no guarded file is loaded before this one */
   int notes;
   int seen; /* cuDNNs for the report */
-  uint32_t notes_left_out;
+  uint32_t dropped_notes;
   int driver_asked;
   int by_name; /* the libraries of the driver are searched by name, without opening them */
   int outcome, level;
@@ -198,7 +198,7 @@ struct context {
   int library_path_is_unknown; /* started as `ld.so program`, perhaps with --library-path */
   struct note *now;            /* the note that is being checked */
   struct image first, own;     /* own: the file that contains this guard */
-  int looks;                   /* the shim searches for kernels, since this file is not sealed */
+  int searches_kernels;        /* the shim searches for kernels, since this file is not sealed */
   int codes;
   const struct record *first_record;
   const struct note *gpu_rows_of; /* the note that the rows of GPUs belong to, or null */
@@ -218,7 +218,7 @@ struct context {
   struct seen_cudnn seen_cudnn[MAX_SEEN];
   struct note note[MAX_NOTES];
   struct findings findings;
-  struct kept_texts kept;
+  struct stored_texts texts;
   char self[PATH_MAX], scratch[PATH_MAX];
   char asked[PATH_MAX], answer[8192]; /* the request to the child, and its answer */
   char real[PATH_MAX], found[PATH_MAX], text[1024];

@@ -25,7 +25,7 @@ static const struct chip {
 #undef CHIP
         {0, 0, 0, 0}};
 
-CODE const struct chip *find_chip(uint32_t cc) {
+SHIM_FN const struct chip *find_chip(uint32_t cc) {
   const struct chip *c = chips;
   while (c->cc && c->cc != cc) c++;
   return c;
@@ -36,7 +36,7 @@ CODE const struct chip *find_chip(uint32_t cc) {
 enum { IS_PTX = 1 << 12, SUFFIX = 3, IS_FAMILY = 1, IS_SPECIFIC = 2 };
 
 /* Checks whether GPUs of this compute capability run the code. */
-CALLED int check_code(uint32_t code, uint32_t cc) {
+SHIM_NOINLINE int check_code(uint32_t code, uint32_t cc) {
   uint32_t arch = code >> 2 & 0x3ff, made = arch / 10 << 8 | arch % 10;
   int plain_ptx = (code & (IS_PTX | SUFFIX)) == IS_PTX;
   const struct chip *one = find_chip(made), *other = find_chip(cc);
@@ -56,13 +56,13 @@ struct needs {
 
 /* Raises a requirement. The release belongs to the newer CUDA version; it is 0 if no table has it,
  * because the release of an older version is not sufficient. */
-CALLED void raise_needs_to(struct needs *n, uint32_t cuda, uint32_t release) {
+SHIM_NOINLINE void raise_needs_to(struct needs *n, uint32_t cuda, uint32_t release) {
   if (n->cuda > cuda) return;
   if (n->cuda < cuda || n->release < release) n->release = release;
   n->cuda = cuda;
 }
 
-CODE void raise_needs(struct needs *n, uint32_t of) {
+SHIM_FN void raise_needs(struct needs *n, uint32_t of) {
   const struct floor *f = floors;
   while (f->of < of) f++;
   raise_needs_to(n, f->cuda, f->release);
@@ -70,7 +70,7 @@ CODE void raise_needs(struct needs *n, uint32_t of) {
 
 /* Returns the oldest PTX ISA whose driver supports this CUDA version, encoded as in a row, or 0 if
  * no table has it. */
-CODE uint32_t find_isa(uint32_t cuda) {
+SHIM_FN uint32_t find_isa(uint32_t cuda) {
   enum { OLDEST_ISA = 1 << 10 };
   const struct floor *f = floors;
   if (!cuda || cuda > NEWEST_CUDA) return 0;

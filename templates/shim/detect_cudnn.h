@@ -5,7 +5,7 @@
 #include "note.h"
 #include "probe.h"
 
-CODE void resolve_links(struct context *cx, const char *path, char (*real)[PATH_MAX]) {
+SHIM_FN void resolve_links(struct context *cx, const char *path, char (*real)[PATH_MAX]) {
   char *to = *real;
   int hops;
   copy_path(real, path);
@@ -15,18 +15,18 @@ CODE void resolve_links(struct context *cx, const char *path, char (*real)[PATH_
   }
 }
 
-CODE uint32_t check_version(uint32_t packed) {
+SHIM_FN uint32_t check_version(uint32_t packed) {
   return packed >> 16 && packed >> 16 < 100 ? packed : 0;
 }
 
 /* Returns the release of the cudart in a sublibrary, from the code of its getter, or 0. */
-CODE uint32_t read_cuda_version(struct context *cx, const struct elf *e, const char *getter) {
+SHIM_FN uint32_t read_cuda_version(struct context *cx, const struct elf *e, const char *getter) {
   uint32_t n = *getter ? read_returned_constant(cx, e, getter) : 0;
   return n < 7000 || n >= 100000 || n % 10 || n % 1000 >= 100 ? 0 : n;
 }
 
 /* Reads the versions from the file of a sublibrary. */
-CODE void read_part(struct context *cx, struct part *p, const struct note *n, const char *path) {
+SHIM_FN void read_part(struct context *cx, struct part *p, const struct note *n, const char *path) {
   const union row row = read_note_row(n, p->is.row);
   char symbol[NOTE_TEXT], getter[NOTE_TEXT];
   struct elf *e = &cx->elf;
@@ -46,8 +46,8 @@ CODE void read_part(struct context *cx, struct part *p, const struct note *n, co
 
 /* Finds a sublibrary as cuDNN does: first with the full version in the name, then with shorter
  * ones, each in all directories of the search path. */
-CALLED int find_part(struct context *cx, const struct cudnn *c, struct part *p,
-                     const struct image *of, char (*to)[PATH_MAX]) {
+SHIM_NOINLINE int find_part(struct context *cx, const struct cudnn *c, struct part *p,
+                            const struct image *of, char (*to)[PATH_MAX]) {
   char name[NOTE_TEXT + 16];
   const char *ending = find_text(p->file, ".so");
   int numbers;
@@ -64,7 +64,7 @@ CALLED int find_part(struct context *cx, const struct cudnn *c, struct part *p,
 }
 
 /* Reads the files of the cuDNN at c->path. */
-CODE void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) {
+SHIM_FN void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) {
   struct elf *e = &cx->elf;
   struct image of;
   char own[NOTE_TEXT], *runpath = cx->shared.note.room.runpath;
@@ -103,7 +103,7 @@ CODE void read_cudnn(struct context *cx, struct cudnn *c, const struct note *n) 
   }
 }
 
-CODE void settle_version(struct cudnn *c) {
+SHIM_FN void settle_version(struct cudnn *c) {
   int k;
   c->is.version = c->is.made_with = 0;
   c->by = 0;
@@ -127,8 +127,8 @@ CODE void settle_version(struct cudnn *c) {
 
 /* Searches cuDNN as dlopen does, by each of its names: a loaded library of that name first, then
  * the search path. If a file cannot be opened, tries the next name. */
-CODE enum lookup search_cudnn(struct context *cx, struct cudnn *c, const struct image *of,
-                              int opens) {
+SHIM_FN enum lookup search_cudnn(struct context *cx, struct cudnn *c, const struct image *of,
+                                 int opens) {
   const char *names = c->names;
   enum lookup result = NOT_THERE;
   while ((names = read_name(names, c->soname))) {
@@ -142,8 +142,8 @@ CODE enum lookup search_cudnn(struct context *cx, struct cudnn *c, const struct 
 }
 
 /* Level 0: detects the cuDNN that this file has loaded or would load. */
-CODE void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
-                       const struct library_row *row, int late) {
+SHIM_FN void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
+                          const struct library_row *row, int late) {
   const int opens = (row->flags & LIBRARY_DLOPENED) != 0;
   const struct image of = read_image(&n->file);
   const char *needed = find_needed(&of, CUDNN_FILE);
@@ -177,8 +177,8 @@ CODE void detect_cudnn(struct context *cx, struct cudnn *c, const struct note *n
 
 /* Level 1: corrects the result of level 0 with the files that the real cuDNN loads and the version
  * that it returns. */
-CODE void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
-                      const struct library_row *row) {
+SHIM_FN void probe_cudnn(struct context *cx, struct cudnn *c, const struct note *n,
+                         const struct library_row *row) {
   const char *text;
   int k, outcome, loaded = is_loaded(c->soname, &cx->found, 0);
   copy_path(&cx->found, !loaded && (n->own || c->is.state == ABSENT) ? c->names : c->path);

@@ -17,7 +17,7 @@ static const struct {
 
 /* Returns the compute capability of an id in the form of /sys/bus/pci, 0x2330, or 0 if it is
  * unknown. */
-CODE uint16_t get_capability(const char *id) {
+SHIM_FN uint16_t get_capability(const char *id) {
   uint32_t n = 0;
   size_t i;
   if (!starts_with(id, "0x")) return 0;
@@ -30,20 +30,20 @@ CODE uint16_t get_capability(const char *id) {
 
 /* Parses the first `535.261.03` or `535.261` in a string. Ignores branches below 100, which no
  * supported CUDA runs on. */
-CODE uint32_t parse_release(const char *s) {
+SHIM_FN uint32_t parse_release(const char *s) {
   uint32_t n[3];
   return parse_numbers(s, 100, n) ? n[0] << 20 | n[1] << 8 | (n[2] & 0xff) : 0;
 }
 
-CODE int is_accessible(struct context *cx, const char *path, int mode) {
-  return note_failure(cx, ACCESS(path, mode)) == 0;
+SHIM_FN int is_accessible(struct context *cx, const char *path, int mode) {
+  return record_failure(cx, ACCESS(path, mode)) == 0;
 }
 
 #define GPUS "/proc/driver/nvidia/gpus/"
 
 /* Concatenates a path of three parts. */
-CODE const char *join_three(char (*to)[PATH_MAX], const char *before, const char *name,
-                            const char *after) {
+SHIM_FN const char *join_three(char (*to)[PATH_MAX], const char *before, const char *name,
+                               const char *after) {
   struct text t = start_text(*to, PATH_MAX);
   put(&t, before);
   put(&t, name);
@@ -51,7 +51,7 @@ CODE const char *join_three(char (*to)[PATH_MAX], const char *before, const char
   return *to;
 }
 
-CODE const char *format_device_path(char (*to)[PATH_MAX], uint32_t minor) {
+SHIM_FN const char *format_device_path(char (*to)[PATH_MAX], uint32_t minor) {
   struct text t = start_text(*to, PATH_MAX);
   put(&t, "/dev/nvidia");
   put_number(&t, minor);
@@ -61,7 +61,7 @@ CODE const char *format_device_path(char (*to)[PATH_MAX], uint32_t minor) {
 /* Detects the GPU with this name in GPUS and its compute capability. NOT_THERE: this process may
  * not open its device file. Only checks the permission, because opening the device would wake the
  * GPU. */
-CODE enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) {
+SHIM_FN enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) {
   static const char mark[] = "Device Minor:";
   const char *s;
   join_three(&cx->found, GPUS, name, "/information");
@@ -79,7 +79,7 @@ CODE enum lookup detect_gpu(struct context *cx, const char *name, uint16_t *cc) 
 
 /* Detects the GPUs of the kernel module that this process may open. Returns their number, or -1 if
  * one is unreadable. */
-CODE int list_gpus(struct context *cx, struct driver *d) {
+SHIM_FN int list_gpus(struct context *cx, struct driver *d) {
   struct in_folder { /* linux_dirent64 */
     uint64_t inode;
     int64_t offset;
@@ -112,7 +112,7 @@ CODE int list_gpus(struct context *cx, struct driver *d) {
 /* Returns whether a value of CUDA_VISIBLE_DEVICES selects at least one GPU by index, without
  * repetition. An index without a GPU ends the list. Returns 0 for UUIDs, MIG instances and repeated
  * indices, which only the driver can evaluate. */
-CODE int names_some_gpus(const char *list, int gpus) {
+SHIM_FN int names_some_gpus(const char *list, int gpus) {
   uint64_t named = 0;
   for (;;) {
     const int is_negative = *list == '-' && list[1] > '0' && list[1] <= '9';
@@ -127,7 +127,7 @@ CODE int names_some_gpus(const char *list, int gpus) {
 
 /* Detects the GPUs that this process sees. If no GPU can be opened, they are unknown, because the
  * driver may still create the device files. */
-CODE void detect_gpus(struct context *cx, struct driver *d) {
+SHIM_FN void detect_gpus(struct context *cx, struct driver *d) {
   const char *list = secure_getenv("CUDA_VISIBLE_DEVICES");
   int n;
   if (list && (!*list || texts_are_equal(list, "-1"))) {
@@ -139,7 +139,7 @@ CODE void detect_gpus(struct context *cx, struct driver *d) {
   if (n > 0 && (!list || names_some_gpus(list, n))) d->is.gpu_count = n;
 }
 
-CODE void detect_driver(struct context *cx, const struct note *n) {
+SHIM_FN void detect_driver(struct context *cx, const struct note *n) {
   struct driver *d = &cx->driver;
   const struct image of = read_image(&n->file);
   const char *others = "/dev/dxg\n/dev/nvmap\n/dev/nvhost-ctrl";
@@ -174,14 +174,14 @@ CODE void detect_driver(struct context *cx, const struct note *n) {
 }
 
 /* Detects by files whether PTX can be compiled. */
-CODE void detect_compiler(struct context *cx) {
+SHIM_FN void detect_compiler(struct context *cx) {
   struct judge_driver *d = &cx->driver.is;
   d->compiler_source = BY_FILES;
   if (has_driver_library(cx, LIBJIT)) d->compiler = FOUND;
 }
 
 /* Reads the answers of the driver after cuInit. */
-CODE void read_driver_answers(struct context *cx, struct driver *d) {
+SHIM_FN void read_driver_answers(struct context *cx, struct driver *d) {
   const char *text = get_answer(cx, 'V');
   if (text) d->is.cuda = (uint32_t)parse_number(&text, 999999);
   text = get_answer(cx, 'L');
@@ -201,7 +201,7 @@ CODE void read_driver_answers(struct context *cx, struct driver *d) {
 
 /* Level 1: calls the real driver in a child, once per process. It evaluates all variables, MIG,
  * WSL, Jetson and cuda-compat. */
-CODE void probe_driver(struct context *cx) {
+SHIM_FN void probe_driver(struct context *cx) {
   struct driver *d = &cx->probed;
   const char *text;
   BY_REGISTER(d);
@@ -215,7 +215,7 @@ CODE void probe_driver(struct context *cx) {
     if (ask_child(cx, LIBCUDA, 0) == ANSWERED) {
       if (get_answer(cx, 'N')) d->is.state = ABSENT;
       text = get_answer(cx, 'T');
-      if (text) copy_shown(d->trouble, sizeof d->trouble, text);
+      if (text) copy_untrusted(d->error, sizeof d->error, text);
       d->is.cannot_load = text != 0;
       text = get_answer(cx, 'I');
       if (text) {

@@ -6,7 +6,7 @@
 #include "files.h"
 #include "image.h"
 
-CODE int read_at(long fd, uint64_t at, void *to, size_t size) {
+SHIM_FN int read_at(long fd, uint64_t at, void *to, size_t size) {
   size_t done = 0;
   while (done < size) {
     long got =
@@ -18,7 +18,7 @@ CODE int read_at(long fd, uint64_t at, void *to, size_t size) {
   return 1;
 }
 
-CODE int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
+SHIM_FN int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
   int k;
   for (k = 0; k < e->n; k++) {
     const ElfW(Phdr) *ph = &e->ph[k];
@@ -31,7 +31,7 @@ CODE int read_elf(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
 
 /* Reads the program headers and the dynamic table of a file. Returns the result that the dynamic
  * linker would have. */
-CODE enum lookup read_headers(struct elf *e) {
+SHIM_FN enum lookup read_headers(struct elf *e) {
   const ElfW(Phdr) *end = e->ph;
   const int machine = NATIVE_MACHINE;
   if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || !bytes_are_equal(e->eh.e_ident, ELFMAG, SELFMAG))
@@ -54,7 +54,7 @@ CODE enum lookup read_headers(struct elf *e) {
 /* Opens a library for this processor. IS_THERE: it is open. NOT_THERE: it does not exist or is for
  * another processor, so the dynamic linker would continue. UNREADABLE: the dynamic linker would
  * stop with an error. */
-CODE enum lookup open_elf(struct context *cx, struct elf *e, const char *path) {
+SHIM_FN enum lookup open_elf(struct context *cx, struct elf *e, const char *path) {
   enum lookup is;
   memset(e, 0, sizeof *e);
   e->fd = open_file(cx, path, O_RDONLY);
@@ -65,7 +65,7 @@ CODE enum lookup open_elf(struct context *cx, struct elf *e, const char *path) {
 }
 
 /* Returns whether the file has the program headers of a loaded image. */
-CODE int is_file_of_image(struct context *cx, const char *path, const struct image *im) {
+SHIM_FN int is_file_of_image(struct context *cx, const char *path, const struct image *im) {
   struct elf *e = &cx->elf;
   if (open_elf(cx, e, path) != IS_THERE) return 0;
   close_file(e->fd);
@@ -73,7 +73,7 @@ CODE int is_file_of_image(struct context *cx, const char *path, const struct ima
 }
 
 /* Reads a string of the dynamic table, truncated to `size`. Returns null if the table has none. */
-CODE const char *read_elf_string(const struct elf *e, int tag, char *to, size_t size) {
+SHIM_FN const char *read_elf_string(const struct elf *e, int tag, char *to, size_t size) {
   ElfW(Addr) at = e->tags.at[tag], left = e->tags.at[DT_STRSZ] - at;
   if (!at || at >= e->tags.at[DT_STRSZ]) return 0;
   if (left > size - 1) left = (ElfW(Addr))(size - 1);
@@ -83,7 +83,7 @@ CODE const char *read_elf_string(const struct elf *e, int tag, char *to, size_t 
 
 /* Finds an exported symbol by name; returns whether it exists. Uses the GNU hash table, the only
  * hash table of cuDNN's libraries (measured: 8.5.0 to 9.28.0). */
-CODE int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s) {
+SHIM_FN int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s) {
   struct {
     uint32_t buckets, first, bloom_words, bloom_shift;
   } head;
@@ -114,7 +114,7 @@ CODE int find_elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s) {
 }
 
 /* Returns the value of an exported 4-byte data object, or 0. */
-CODE uint32_t read_elf_word(const struct elf *e, const char *name) {
+SHIM_FN uint32_t read_elf_word(const struct elf *e, const char *name) {
   ElfW(Sym) s;
   uint32_t value;
   return find_elf_symbol(e, name, &s) && (!s.st_size || s.st_size == sizeof value) &&
@@ -126,7 +126,7 @@ CODE uint32_t read_elf_word(const struct elf *e, const char *name) {
 #if defined(__x86_64__)
 /* Returns the constant of `mov $imm32, %eax` if only pop, leave and additions to the stack pointer
  * are between it and the return; otherwise 0. */
-CODE uint32_t read_return(const unsigned char *code, size_t size) {
+SHIM_FN uint32_t read_return(const unsigned char *code, size_t size) {
   uint32_t n;
   size_t at = 5;
   if (size < 6 || code[0] != 0xb8) return 0;
@@ -143,7 +143,7 @@ CODE uint32_t read_return(const unsigned char *code, size_t size) {
 #elif defined(__aarch64__)
 /* Returns the constant of `mov w0, #imm16` if only movk of w0, ldp and ldr from the stack,
  * additions to the stack pointer, and autiasp are between it and the return; otherwise 0. */
-CODE uint32_t read_return(const unsigned char *code, size_t size) {
+SHIM_FN uint32_t read_return(const unsigned char *code, size_t size) {
   uint32_t n = 0, w;
   size_t at;
   for (at = 0; at + 4 <= size; at += 4) {
@@ -159,7 +159,7 @@ CODE uint32_t read_return(const unsigned char *code, size_t size) {
   return 0;
 }
 #else
-CODE uint32_t read_return(const unsigned char *code, size_t size) {
+SHIM_FN uint32_t read_return(const unsigned char *code, size_t size) {
   (void)code;
   (void)size;
   return 0;
@@ -171,7 +171,7 @@ CODE uint32_t read_return(const unsigned char *code, size_t size) {
  * #imm16, lsl #16`, directly before the instructions that restore registers and return. If there
  * are several returns, all must have the same constant. Code before these instructions (endbr64,
  * bti, tracing) is ignored. cargo-cudaguard/src/host/library_version.rs has the same function. */
-CODE uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name) {
+SHIM_FN uint32_t read_returned_constant(struct context *cx, const struct elf *e, const char *name) {
   enum { MOST = 2048, STEP = NATIVE_MACHINE == EM_AARCH64 ? 4 : 1 };
   unsigned char *code = (unsigned char *)cx->scratch;
   uint32_t found = 0;

@@ -7,20 +7,20 @@
 
 static struct context the_context;
 
-CODE int parse_mode(const char *word) {
+SHIM_FN int parse_mode(const char *word) {
   if (texts_are_equal(word, "off")) return MODE_OFF;
   if (texts_are_equal(word, "warn")) return MODE_WARN;
   return texts_are_equal(word, "enforce") ? MODE_ENFORCE : MODE_MANIFEST;
 }
 
-CODE void read_process(struct context *cx, int all) {
+SHIM_FN void read_process(struct context *cx, int all) {
   struct walk w;
   const char *mode;
   w.context = cx;
   w.all = all;
   w.index = w.noted = 0;
   cx->notes = 0;
-  cx->notes_left_out = 0;
+  cx->dropped_notes = 0;
   if (!cx->ready) cx->library_path = get_variable("LD_LIBRARY_PATH");
   dl_iterate_phdr(visit_image, &w);
   add_absent_note(cx);
@@ -35,13 +35,13 @@ CODE void read_process(struct context *cx, int all) {
     char line[SHOW + 100];
     struct text t = start_text(line, sizeof line);
     put(&t, "cudaguard: CUDAGUARD is ");
-    put_outside(&t, mode);
+    put_untrusted(&t, mode);
     put(&t, ", not off, warn or enforce: ignored\n");
     print_text(line);
   }
 }
 
-CODE void make_fork_page(struct context *cx) {
+SHIM_FN void make_fork_page(struct context *cx) {
   long page;
   if (cx->fork_page) return;
   cx->fork_page = &cx->without_page;
@@ -53,7 +53,7 @@ CODE void make_fork_page(struct context *cx) {
   else cx->fork_page = (struct fork_page *)page;
 }
 
-CODE void lock(struct context *cx) {
+SHIM_FN void lock(struct context *cx) {
   const int holder = get_process();
   int seen = 0;
   while (!__atomic_compare_exchange_n(&cx->fork_page->lock, &seen, holder, 0, __ATOMIC_ACQUIRE,
@@ -65,12 +65,12 @@ CODE void lock(struct context *cx) {
   }
 }
 
-CODE void unlock(struct context *cx) {
+SHIM_FN void unlock(struct context *cx) {
   __atomic_store_n(&cx->fork_page->lock, 0, __ATOMIC_RELEASE);
 }
 
 /* Returns whether this process may call the dynamic linker. */
-CODE int may_use_loader(struct context *cx) {
+SHIM_FN int may_use_loader(struct context *cx) {
   const int process = get_process();
   if (cx->fork_page->process == process && cx->process == process) return 1;
   if (cx->process && cx->loader_is_stuck != process && !is_loader_free())
@@ -82,7 +82,7 @@ CODE int may_use_loader(struct context *cx) {
 
 /* Fills a verdict and publishes it atomically, so that a forked child always inherits a complete
  * one. */
-CODE void publish(struct context *cx, int result, const char *why) {
+SHIM_FN void publish(struct context *cx, int result, const char *why) {
   struct verdict *v = get_next_verdict(cx);
   const struct finding *f = why ? 0 : find_decisive(cx, result);
   struct text open;
@@ -99,7 +99,7 @@ CODE void publish(struct context *cx, int result, const char *why) {
 }
 
 /* Publishes the verdict of the findings, unless CUDAGUARD is off. */
-CALLED void publish_result(struct context *cx) {
+SHIM_NOINLINE void publish_result(struct context *cx) {
   if (cx->mode == MODE_OFF)
     publish(cx, CANNOT_TELL, "the guard is switched off by CUDAGUARD=off");
   else publish(cx, get_result(cx), 0);
@@ -107,7 +107,7 @@ CALLED void publish_result(struct context *cx) {
 
 /* Checks the current state of the process and returns the verdict. In a forked child that must not
  * call the dynamic linker, returns the last verdict of the parent. */
-CODE const struct verdict *complete_verdict(struct context *cx) {
+SHIM_FN const struct verdict *complete_verdict(struct context *cx) {
   if (may_use_loader(cx)) {
     read_process(cx, 0);
     if (cx->mode != MODE_OFF) {
@@ -125,11 +125,11 @@ CODE const struct verdict *complete_verdict(struct context *cx) {
 extern "C" {
 #endif
 
-SHOWN int SHARED(check)(char *text, size_t size);
-SHOWN int SHARED(verdict)(void *to);
-SHOWN void SHARED(start)(void);
+SHIM_SHARED int SHARED(check)(char *text, size_t size);
+SHIM_SHARED int SHARED(verdict)(void *to);
+SHIM_SHARED void SHARED(start)(void);
 
-SHOWN int SHARED(check)(char *text, size_t size) {
+SHIM_SHARED int SHARED(check)(char *text, size_t size) {
   struct context *cx = &the_context;
   const struct verdict *v;
   int result;
@@ -150,7 +150,7 @@ SHOWN int SHARED(check)(char *text, size_t size) {
   return result;
 }
 
-SHOWN int SHARED(verdict)(void *to) {
+SHIM_SHARED int SHARED(verdict)(void *to) {
   struct context *cx = &the_context;
   const struct verdict *v;
   int result;
@@ -167,7 +167,7 @@ SHOWN int SHARED(verdict)(void *to) {
   return result;
 }
 
-SHOWN void SHARED(start)(void) {
+SHIM_SHARED void SHARED(start)(void) {
   struct context *cx = &the_context;
   const ElfW(Sym) * slot;
   int refuse;

@@ -6,32 +6,32 @@
 #include "kernel.h"
 #include "text.h"
 
-CALLED long note_failure(struct context *cx, long r) {
+SHIM_NOINLINE long record_failure(struct context *cx, long r) {
   if (r < 0 && r != -ENOENT && r != -ENOTDIR) cx->lookup_failed = 1;
   return r;
 }
 
-CODE long open_file(struct context *cx, const char *path, int how) {
-  return note_failure(
+SHIM_FN long open_file(struct context *cx, const char *path, int how) {
+  return record_failure(
       cx, sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
 }
 
-CALLED long stat_at(long folder, const char *path, struct stat *is, long how) {
+SHIM_NOINLINE long stat_at(long folder, const char *path, struct stat *is, long how) {
   return sys4(SYS_newfstatat, folder, (long)path, (long)is, how);
 }
 
 /* Returns the size of a file without opening it, or -1. */
-CODE long get_file_size(struct context *cx, const char *path) {
+SHIM_FN long get_file_size(struct context *cx, const char *path) {
   struct stat is;
-  return note_failure(cx, stat_at(AT_FDCWD, path, &is, 0)) == 0 ? (long)is.st_size : -1;
+  return record_failure(cx, stat_at(AT_FDCWD, path, &is, 0)) == 0 ? (long)is.st_size : -1;
 }
 
-CALLED void close_file(long fd) { sys1(SYS_close, fd); }
+SHIM_NOINLINE void close_file(long fd) { sys1(SYS_close, fd); }
 
 /* Writes a string; returns whether all of it was written. Suppresses SIGPIPE, and waits for a full
  * pipe for at most this number of seconds. Writes chunks that a pipe accepts atomically, so that
  * the output of other processes is not interleaved. */
-CODE int write_out(long fd, const char *at, size_t left, long seconds) {
+SHIM_FN int write_out(long fd, const char *at, size_t left, long seconds) {
   enum { MASK = 8 };
   const uint64_t all = ~(uint64_t)0;
   const uint64_t ours = (uint64_t)1 << (SIGPIPE - 1) | (uint64_t)1 << (SIGXFSZ - 1);
@@ -56,7 +56,7 @@ CODE int write_out(long fd, const char *at, size_t left, long seconds) {
   return !left;
 }
 
-CODE long read_file_text(struct context *cx, const char *path, char *to, size_t size) {
+SHIM_FN long read_file_text(struct context *cx, const char *path, char *to, size_t size) {
   long fd = open_file(cx, path, O_RDONLY), n = -1;
   if (fd >= 0) {
     n = sys3(SYS_read, fd, (long)to, (long)size - 1);
@@ -66,7 +66,7 @@ CODE long read_file_text(struct context *cx, const char *path, char *to, size_t 
   return n > 0;
 }
 
-CALLED long read_link(const char *path, char (*link)[PATH_MAX]) {
+SHIM_NOINLINE long read_link(const char *path, char (*link)[PATH_MAX]) {
   char *to = *link;
   long n = READLINK(path, to, PATH_MAX - 1);
   to[n > 0 ? n : 0] = 0;

@@ -5,7 +5,7 @@
 #include "context.h"
 #include "c_strings.h"
 
-CODE void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
+SHIM_FN void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
   memset(t, 0, sizeof *t);
   for (; n && d->d_tag != DT_NULL; n--, d++)
     if (d->d_tag > 0 && d->d_tag < 32) t->at[d->d_tag] = d->d_un.d_ptr;
@@ -16,7 +16,7 @@ CODE void read_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
  * 0 if the address is not in a readable segment. Adjacent segments count as one, because patchelf
  * inserts a segment before the first one and a note may extend over both. Only PT_LOAD headers are
  * used, because the others may be wrong. */
-CODE size_t count_mapped(const struct image *im, uintptr_t address) {
+SHIM_FN size_t count_mapped(const struct image *im, uintptr_t address) {
   size_t size = 0;
   int k;
   for (k = 0; k < im->n; k++) {
@@ -30,7 +30,7 @@ CODE size_t count_mapped(const struct image *im, uintptr_t address) {
 
 /* Returns the address of a segment in memory, or 0. Computes it from the file offset, because GNU
  * strip sets the address of a PT_NOTE to 0 when it removes another note section. */
-CODE uintptr_t find_segment(const struct image *im, const ElfW(Phdr) * ph) {
+SHIM_FN uintptr_t find_segment(const struct image *im, const ElfW(Phdr) * ph) {
   uintptr_t found = 0;
   int k;
   for (k = 0; k < im->n; k++) {
@@ -45,7 +45,7 @@ CODE uintptr_t find_segment(const struct image *im, const ElfW(Phdr) * ph) {
 }
 
 /* Returns a string of the object, or null if it is not terminated within the string table. */
-CODE const char *get_image_string(const struct image *im, ElfW(Addr) at) {
+SHIM_FN const char *get_image_string(const struct image *im, ElfW(Addr) at) {
   size_t end;
   if (!at || at >= im->size) return 0;
   for (end = at; im->strings[end]; end++)
@@ -54,11 +54,11 @@ CODE const char *get_image_string(const struct image *im, ElfW(Addr) at) {
 }
 
 /* Returns the pointer for an address in the dynamic table. */
-CODE const char *resolve_address(const struct image *im, ElfW(Addr) at) {
+SHIM_FN const char *resolve_address(const struct image *im, ElfW(Addr) at) {
   return (const char *)(at < im->base ? at + im->base : at); /* musl: not relocated */
 }
 
-CODE void read_image_names(struct image *im) {
+SHIM_FN void read_image_names(struct image *im) {
   struct tags t;
   size_t mapped;
   int k;
@@ -80,7 +80,7 @@ CODE void read_image_names(struct image *im) {
   im->runpath = get_image_string(im, t.at[DT_RUNPATH]);
 }
 
-CALLED struct image make_image(const struct dl_phdr_info *info) {
+SHIM_NOINLINE struct image make_image(const struct dl_phdr_info *info) {
   struct image im;
   memset(&im, 0, sizeof im);
   im.base = info->dlpi_addr;
@@ -90,7 +90,7 @@ CALLED struct image make_image(const struct dl_phdr_info *info) {
   return im;
 }
 
-CODE struct loaded_file get_loaded_file(const struct image *im) {
+SHIM_FN struct loaded_file get_loaded_file(const struct image *im) {
   struct loaded_file file;
   file.base = im->base;
   file.ph = im->ph;
@@ -99,7 +99,7 @@ CODE struct loaded_file get_loaded_file(const struct image *im) {
   return file;
 }
 
-CODE struct image read_image(const struct loaded_file *file) {
+SHIM_FN struct image read_image(const struct loaded_file *file) {
   struct image im;
   memset(&im, 0, sizeof im);
   im.base = file->base;
@@ -111,7 +111,7 @@ CODE struct image read_image(const struct loaded_file *file) {
 }
 
 /* Returns the DT_NEEDED name of the library `stem`, of any version, or null. */
-CODE const char *find_needed(const struct image *im, const char *stem) {
+SHIM_FN const char *find_needed(const struct image *im, const char *stem) {
   size_t i;
   for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {
     const char *needed =

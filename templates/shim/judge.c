@@ -36,9 +36,11 @@ struct judging {
 };
 
 /* Converts a release of a row to the wide form. */
-CALLED uint32_t widen_release(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
+SHIM_NOINLINE uint32_t widen_release(uint32_t packed) {
+  return packed >> 16 << 20 | (packed & 0xffff);
+}
 
-CALLED void copy_row(const struct judging *j, uint32_t i, union row *to) {
+SHIM_NOINLINE void copy_row(const struct judging *j, uint32_t i, union row *to) {
   const struct judge_rows *from = &j->manifest->rows[0];
   if (i >= from->count) {
     i -= from->count;
@@ -48,12 +50,13 @@ CALLED void copy_row(const struct judging *j, uint32_t i, union row *to) {
 }
 
 /* Begins to judge a row. */
-CALLED void begin_row(struct judging *j, uint32_t i) {
+SHIM_NOINLINE void begin_row(struct judging *j, uint32_t i) {
   j->i = i;
   copy_row(j, i, &j->row);
 }
 
-CALLED struct judge_finding *add_judged(struct judging *j, uint32_t code, uint32_t severity) {
+SHIM_NOINLINE struct judge_finding *add_judged(struct judging *j, uint32_t code,
+                                               uint32_t severity) {
   struct judge_result *r = j->result;
   struct judge_finding *f = &j->spare;
   uint32_t k = r->count;
@@ -61,7 +64,7 @@ CALLED struct judge_finding *add_judged(struct judging *j, uint32_t code, uint32
   else if (k < r->capacity) {
     f = &r->findings[r->count++];
   } else {
-    r->left_out++;
+    r->dropped++;
     while (severity == ERROR && k-- > 0)
       if (r->findings[k].severity != ERROR) {
         f = &r->findings[k];
@@ -77,27 +80,28 @@ CALLED struct judge_finding *add_judged(struct judging *j, uint32_t code, uint32
 }
 
 /* Adds a finding that is not about a row. */
-CALLED struct judge_finding *add_general(struct judging *j, uint32_t code, uint32_t severity) {
+SHIM_NOINLINE struct judge_finding *add_general(struct judging *j, uint32_t code,
+                                                uint32_t severity) {
   j->i = NO_ROW;
   return add_judged(j, code, severity);
 }
 
 /* ---- cuDNN ---- */
 
-CODE int is_same_minor(uint32_t one, uint32_t other) { return one >> 8 == other >> 8; }
+SHIM_FN int is_same_minor(uint32_t one, uint32_t other) { return one >> 8 == other >> 8; }
 
 /* Returns whether cuDNN is linked into the program. */
-CODE int is_inside(const struct library_row *row) {
+SHIM_FN int is_inside(const struct library_row *row) {
   return (row->flags & LIBRARY_STATIC) && !(row->flags & LIBRARY_LINKED);
 }
 
 /* Adds an error. If only files were examined, the answer of cuDNN may contradict it. */
-CALLED struct judge_finding *add_cudnn_error(struct judging *j, uint32_t code) {
+SHIM_NOINLINE struct judge_finding *add_cudnn_error(struct judging *j, uint32_t code) {
   if (j->cudnn->source == BY_FILES) j->result->needs |= NEED_CUDNN_ANSWER;
   return add_judged(j, code, ERROR);
 }
 
-CALLED void add_mixed(struct judging *j, uint32_t version, uint64_t parts) {
+SHIM_NOINLINE void add_mixed(struct judging *j, uint32_t version, uint64_t parts) {
   struct judge_finding *f = is_same_minor(version, j->cudnn->version)
                                 ? add_judged(j, JUDGE_CUDNN_INNER_MIXED, WARNING)
                                 : add_cudnn_error(j, JUDGE_CUDNN_INNER_MIXED);
@@ -106,7 +110,7 @@ CALLED void add_mixed(struct judging *j, uint32_t version, uint64_t parts) {
 }
 
 /* Returns whether a part is needed: 1 or 0, or -1 if it has no row. */
-CODE int is_part_needed(const struct judging *j, const struct judge_part *p) {
+SHIM_FN int is_part_needed(const struct judging *j, const struct judge_part *p) {
   union row row;
   if (p->row >= j->rows) return -1;
   copy_row(j, p->row, &row);
@@ -115,7 +119,7 @@ CODE int is_part_needed(const struct judging *j, const struct judge_part *p) {
 
 /* Judges the parts of a cuDNN. All missing parts that only some calls need share one finding.
  * Returns whether a needed part is missing. */
-CALLED int judge_parts(struct judging *j) {
+SHIM_NOINLINE int judge_parts(struct judging *j) {
   const struct judge_cudnn *c = j->cudnn;
   uint64_t lacking = 0, bit = 1;
   uint32_t k;
@@ -147,7 +151,7 @@ CALLED int judge_parts(struct judging *j) {
 }
 
 /* Compares the loader library with the parts that it opens. */
-CODE void judge_loader(struct judging *j) {
+SHIM_FN void judge_loader(struct judging *j) {
   const struct judge_cudnn *c = j->cudnn;
   if (!c->loader || !c->version || c->loader == c->version) return;
   if (!HAS_DESCRIBED_FACTS || !c->is_minor) add_mixed(j, c->loader, 0);
@@ -156,7 +160,7 @@ CODE void judge_loader(struct judging *j) {
 }
 
 /* Judges a cuDNN that was found, and whose major version is that of the build. */
-CODE void judge_found_cudnn(struct judging *j, const struct library_row *row) {
+SHIM_FN void judge_found_cudnn(struct judging *j, const struct library_row *row) {
   const struct judge_cudnn *c = j->cudnn;
   const uint32_t min =
       (row->flags & LIBRARY_PATCH) && row->built > row->min ? row->built : row->min;
@@ -171,7 +175,7 @@ CODE void judge_found_cudnn(struct judging *j, const struct library_row *row) {
 }
 
 /* Judges a cuDNN that was not found; returns whether it is absent. */
-CODE int judge_absent_cudnn(struct judging *j, uint32_t flags) {
+SHIM_FN int judge_absent_cudnn(struct judging *j, uint32_t flags) {
   if (j->cudnn->state != ABSENT || !(flags & (LIBRARY_LINKED | LIBRARY_DLOPENED))) return 0;
   if (!(flags & (LIBRARY_LINKED | LIBRARY_REQUIRED))) {
     add_judged(j, JUDGE_CUDNN_ABSENT, INFO);
@@ -186,7 +190,7 @@ CODE int judge_absent_cudnn(struct judging *j, uint32_t flags) {
 }
 
 /* Stores the GPU generations that the cuDNN of a row supports. */
-CODE void set_generations(struct judging *j, const struct library_row *row) {
+SHIM_FN void set_generations(struct judging *j, const struct library_row *row) {
   const uint32_t cudnn = j->result->cudnn, cuda = j->result->made_with / 1000;
   j->library = j->i;
   j->has_dropped = cudnn >= row->drops_gpus_from;
@@ -203,7 +207,7 @@ CODE void set_generations(struct judging *j, const struct library_row *row) {
 
 /* Judges the cuDNN of a row. If only files were examined, requests the answer of cuDNN if it may
  * change the result. */
-CALLED void judge_library_row(struct judging *j, const struct library_row *row) {
+SHIM_NOINLINE void judge_library_row(struct judging *j, const struct library_row *row) {
   const struct judge_cudnn *c = j->cudnn;
   struct judge_result *r = j->result;
   const uint32_t major = c->version ? c->version >> 16 : c->major, built = row->built >> 16;
@@ -233,7 +237,7 @@ CALLED void judge_library_row(struct judging *j, const struct library_row *row) 
 
 /* Reports a shared cudart whose minor version is unknown or older than that of the build. The file
  * name contains the version, except in pip's packages. */
-CODE void compare_cudart(struct judging *j, const struct judge_cudart *c) {
+SHIM_FN void compare_cudart(struct judging *j, const struct judge_cudart *c) {
   const uint32_t built = j->manifest->cudart_built;
   if (!built) return;
   if (c->source == NOT_DETECTED) j->result->needs |= NEED_CUDART;
@@ -246,7 +250,7 @@ CODE void compare_cudart(struct judging *j, const struct judge_cudart *c) {
 /* ---- the driver and the GPUs ---- */
 
 /* Returns the visible GPUs whose compute capability is known, and in this interval. */
-CALLED uint64_t select_gpus(const struct judging *j, uint32_t lowest, uint32_t highest) {
+SHIM_NOINLINE uint64_t select_gpus(const struct judging *j, uint32_t lowest, uint32_t highest) {
   uint64_t gpus = 0;
   int32_t k;
   for (k = 0; k < j->driver->gpu_count && k < 64; k++) {
@@ -256,7 +260,7 @@ CALLED uint64_t select_gpus(const struct judging *j, uint32_t lowest, uint32_t h
   return gpus & j->visible;
 }
 
-CODE int has_product(const struct judging *j, uint32_t product) {
+SHIM_FN int has_product(const struct judging *j, uint32_t product) {
   int32_t k;
   for (k = 0; k < j->driver->gpu_count && k < 64; k++)
     if ((j->visible >> k & 1) && j->driver->gpus[k].product == product) return 1;
@@ -264,7 +268,7 @@ CODE int has_product(const struct judging *j, uint32_t product) {
 }
 
 /* Returns whether only the CUDA version of the driver's branch is unknown. */
-CODE int is_open_by_branch(const struct judging *j, uint32_t cuda) {
+SHIM_FN int is_open_by_branch(const struct judging *j, uint32_t cuda) {
   const struct judge_driver *d;
   if (!HAS_DESCRIBED_FACTS) return 0;
   d = j->driver;
@@ -275,8 +279,8 @@ CODE int is_open_by_branch(const struct judging *j, uint32_t cuda) {
 /* Judges a required driver. The CUDA version that the driver supports decides, otherwise the
  * release of libcuda. The release of the kernel module can only confirm that the driver fits,
  * because cuda-compat may be newer. */
-CALLED uint32_t judge_floor(const struct judging *j, uint32_t cuda, uint32_t packed_release,
-                            uint32_t too_old) {
+SHIM_NOINLINE uint32_t judge_floor(const struct judging *j, uint32_t cuda, uint32_t packed_release,
+                                   uint32_t too_old) {
   const struct judge_driver *d = j->driver;
   const uint32_t release = widen_release(packed_release);
   if (!cuda && !release) return FITS;
@@ -289,7 +293,7 @@ CALLED uint32_t judge_floor(const struct judging *j, uint32_t cuda, uint32_t pac
 }
 
 /* Judges whether the driver can compile PTX. */
-CODE uint32_t judge_compiler(struct judging *j) {
+SHIM_FN uint32_t judge_compiler(struct judging *j) {
   const struct judge_driver *d = j->driver;
   if (d->compiler == ABSENT) return JUDGE_JIT_MISSING;
   if (d->compiler == FOUND || !j->by_files) return FITS;
@@ -298,7 +302,7 @@ CODE uint32_t judge_compiler(struct judging *j) {
 }
 
 /* Judges the cudart inside cuDNN, which needs a driver of its major version or a newer one. */
-CODE uint32_t judge_cudnn_cuda(const struct judging *j, const struct part_row *row) {
+SHIM_FN uint32_t judge_cudnn_cuda(const struct judging *j, const struct part_row *row) {
   const uint32_t major = j->result->made_with / 1000 * 1000;
   uint32_t release = row->older_release;
   if (!major || !row->needed || !row->newer_cuda) return FITS;
@@ -308,7 +312,7 @@ CODE uint32_t judge_cudnn_cuda(const struct judging *j, const struct part_row *r
 
 /* Changes a row of GPUs if a variable makes the driver ignore machine code and compile PTX. `arch`
  * is then the ISA of the PTX, or MIXED_ISA if some code may have no PTX; otherwise 0. */
-CALLED void apply_forced_ptx(const struct judging *j, struct gpu_row *row) {
+SHIM_NOINLINE void apply_forced_ptx(const struct judging *j, struct gpu_row *row) {
   const uint32_t by = row->served_by;
   struct needs needs;
   row->arch = 0;
@@ -331,7 +335,7 @@ CALLED void apply_forced_ptx(const struct judging *j, struct gpu_row *row) {
 
 /* Judges the code that serves GPUs. BY_UNKNOWN together with another flag means that some
  * containers cannot be read. */
-CODE uint32_t judge_service(const struct judging *j, uint32_t by) {
+SHIM_FN uint32_t judge_service(const struct judging *j, uint32_t by) {
   const int is_refused = j->manifest->partial == PARTIAL_REFUSES;
   if (by & (BY_CUBIN | BY_PTX | BY_SOME)) {
     uint32_t is = JUDGE_PARTIAL_CODE;
@@ -346,7 +350,7 @@ CODE uint32_t judge_service(const struct judging *j, uint32_t by) {
 
 /* Judges a row of GPUs. If some containers serve the GPU (BY_SOME), one of them may do so by PTX.
  */
-CODE uint32_t judge_gpu_code(struct judging *j, const struct gpu_row *row) {
+SHIM_FN uint32_t judge_gpu_code(struct judging *j, const struct gpu_row *row) {
   const uint32_t by = row->served_by;
   uint32_t is = judge_service(j, by);
   if (is != FITS) return is;
@@ -361,7 +365,8 @@ CODE uint32_t judge_gpu_code(struct judging *j, const struct gpu_row *row) {
 }
 
 /* Adds a finding about the row, with the values of the row. */
-CALLED struct judge_finding *add_row_finding(struct judging *j, uint32_t code, uint32_t severity) {
+SHIM_NOINLINE struct judge_finding *add_row_finding(struct judging *j, uint32_t code,
+                                                    uint32_t severity) {
   /* Rows of drivers and of GPUs have the required driver at the same offsets. */
   typedef char are_alike[offsetof(struct driver_row, release) == offsetof(struct gpu_row, release)
                              ? 1
@@ -385,7 +390,7 @@ CALLED struct judge_finding *add_row_finding(struct judging *j, uint32_t code, u
 }
 
 /* Judges a row that requires a driver, whatever the GPU is. */
-CODE void judge_driver_row(struct judging *j) {
+SHIM_FN void judge_driver_row(struct judging *j) {
   const union row *row = &j->row;
   uint32_t is = IS_UNKNOWN; /* zeros: a static cudart of an unknown release */
   if (row->kind == ROW_PART) is = judge_cudnn_cuda(j, &row->inner);
@@ -402,7 +407,7 @@ CODE void judge_driver_row(struct judging *j) {
   }
 }
 
-CODE void judge_gpu_row(struct judging *j) {
+SHIM_FN void judge_gpu_row(struct judging *j) {
   struct gpu_row *row = &j->row.gpu;
   const uint64_t here = select_gpus(j, row->lowest, row->highest);
   uint32_t is;
@@ -420,7 +425,7 @@ CODE void judge_gpu_row(struct judging *j) {
   }
 }
 
-CODE void judge_each_row(struct judging *j, int adds) {
+SHIM_FN void judge_each_row(struct judging *j, int adds) {
   uint32_t i;
   j->adds = adds != 0;
   for (i = 0; i < j->rows; i++) {
@@ -432,7 +437,7 @@ CODE void judge_each_row(struct judging *j, int adds) {
 
 /* Returns whether all visible GPUs are newer than the generations for which the cuDNN found has
  * code. */
-CODE int are_later(const struct judging *j) {
+SHIM_FN int are_later(const struct judging *j) {
   int32_t k;
   for (k = 0; k < j->driver->gpu_count && k < 64; k++) {
     const uint32_t cc = j->driver->gpus[k].cc;
@@ -442,7 +447,7 @@ CODE int are_later(const struct judging *j) {
 }
 
 /* Judges whether the cuDNN found is too old or too new for the visible GPUs. */
-CODE void judge_generations(struct judging *j, uint64_t dropped) {
+SHIM_FN void judge_generations(struct judging *j, uint64_t dropped) {
   j->i = j->library;
   if (dropped) {
     struct judge_finding *f = add_judged(j, JUDGE_CUDNN_TOO_NEW_FOR_GPU,
@@ -454,7 +459,7 @@ CODE void judge_generations(struct judging *j, uint64_t dropped) {
 }
 
 /* Returns the code that explains why it is unknown whether a row of GPUs fits, or JUDGE_CODES. */
-CODE uint32_t explain_unsure(const struct judging *j, const struct gpu_row *row) {
+SHIM_FN uint32_t explain_unsure(const struct judging *j, const struct gpu_row *row) {
   uint32_t is;
   if (row->arch == MIXED_ISA) return JUDGE_DRIVER_CANNOT_TELL_FORCED;
   if (!(row->served_by & (BY_CUBIN | BY_PTX | BY_SOME))) return JUDGE_CODES;
@@ -469,7 +474,7 @@ CODE uint32_t explain_unsure(const struct judging *j, const struct gpu_row *row)
 }
 
 /* Adds a finding about the row that may fit; returns whether there is one. */
-CALLED int add_unsure(struct judging *j) {
+SHIM_NOINLINE int add_unsure(struct judging *j) {
   const struct gpu_row *row = &j->row.gpu;
   struct judge_finding *f;
   uint32_t code;
@@ -486,7 +491,7 @@ CALLED int add_unsure(struct judging *j) {
 }
 
 /* Adds a finding about a GPU that only newer drivers certainly drive. */
-CODE void add_maybe_driven(struct judging *j, uint64_t gpus) {
+SHIM_FN void add_maybe_driven(struct judging *j, uint64_t gpus) {
   struct judge_finding *f = add_general(j, JUDGE_DRIVER_CANNOT_TELL_DRIVES, INFO);
   int k = 0;
   while (!(gpus >> k & 1)) k++;
@@ -496,7 +501,7 @@ CODE void add_maybe_driven(struct judging *j, uint64_t gpus) {
 }
 
 /* Returns whether it is unknown if libcuda and the kernel module work together. */
-CODE int is_pair_unknown(const struct judging *j) {
+SHIM_FN int is_pair_unknown(const struct judging *j) {
   const struct judge_driver *d = j->driver;
   if (d->state != FOUND || d->init >= 0 || !d->user || !d->kernel || d->user == d->kernel)
     return 0;
@@ -504,7 +509,7 @@ CODE int is_pair_unknown(const struct judging *j) {
          has_product(j, PRODUCT_UNKNOWN);
 }
 
-CODE uint32_t find_unknown(const struct judging *j) {
+SHIM_FN uint32_t find_unknown(const struct judging *j) {
   const struct judge_driver *d = j->driver;
   uint32_t unknown = d->state == FOUND ? 0 : UNKNOWN_DRIVER;
   if (!unknown && !d->user && !d->cuda && d->init < 0) unknown |= UNKNOWN_RELEASE;
@@ -515,13 +520,13 @@ CODE uint32_t find_unknown(const struct judging *j) {
   return unknown;
 }
 
-CALLED void add_cannot_tell(struct judging *j) {
+SHIM_NOINLINE void add_cannot_tell(struct judging *j) {
   add_general(j, JUDGE_DRIVER_CANNOT_TELL, INFO);
   if (HAS_DESCRIBED_FACTS) j->result->unknown = find_unknown(j);
 }
 
 /* Returns whether a fact is missing that any row may depend on. */
-CODE int is_driver_unknown(const struct judging *j) {
+SHIM_FN int is_driver_unknown(const struct judging *j) {
   const struct judge_driver *d = j->driver;
   if (d->state != FOUND || d->gpu_count < 0) return 1;
   return is_pair_unknown(j) || (j->by_files && (!d->user || !d->kernel));
@@ -529,7 +534,7 @@ CODE int is_driver_unknown(const struct judging *j) {
 
 /* Adds findings about unknown facts after the driver was called. `maybe`: GPUs that have code, but
  * that the driver may not drive. */
-CODE void conclude_rows(struct judging *j, int is_covered, uint64_t maybe) {
+SHIM_FN void conclude_rows(struct judging *j, int is_covered, uint64_t maybe) {
   int is_explained = is_covered;
   if (!is_covered) {
     j->is_muted = j->open || (HAS_DESCRIBED_FACTS && j->branch != NO_ROW);
@@ -550,7 +555,7 @@ CODE void conclude_rows(struct judging *j, int is_covered, uint64_t maybe) {
 }
 
 /* Judges all rows about driver and GPU. One fit GPU among others is enough. */
-CALLED void judge_all_rows(struct judging *j) {
+SHIM_NOINLINE void judge_all_rows(struct judging *j) {
   uint64_t usable, suits, maybe, dropped;
   int is_covered;
   j->open = is_driver_unknown(j) != 0;
@@ -578,7 +583,7 @@ CALLED void judge_all_rows(struct judging *j) {
 }
 
 /* Returns the GPUs that the driver does not drive for the same reason as this one. */
-CODE uint64_t find_same_reason(const struct judging *j, const struct judge_gpu *gpu) {
+SHIM_FN uint64_t find_same_reason(const struct judging *j, const struct judge_gpu *gpu) {
   uint64_t gpus = 0;
   int32_t k;
   for (k = 0; k < j->driver->gpu_count && k < 64; k++) {
@@ -591,7 +596,7 @@ CODE uint64_t find_same_reason(const struct judging *j, const struct judge_gpu *
 }
 
 /* Adds a finding for each reason why the driver does not drive GPUs. */
-CODE void add_undriven(struct judging *j) {
+SHIM_FN void add_undriven(struct judging *j) {
   uint64_t known = j->visible;
   int32_t k;
   for (k = 0; k < j->driver->gpu_count && k < 64; k++) {
@@ -615,7 +620,7 @@ enum { STUB = 34, NO_DEVICE = 100, MISMATCH = 803, NOT_FOR_COMPAT = 804 }; /* CU
 /* Returns the result of cuInit: the detected one, or the one that the releases of libcuda and of
  * the kernel module predict; -1: unknown. A newer libcuda may be a cuda-compat without a note; an
  * older one never works. */
-CODE int32_t predict_init(const struct judging *j) {
+SHIM_FN int32_t predict_init(const struct judging *j) {
   const struct judge_driver *d = j->driver;
   if (d->state != FOUND) return -1;
   if (!HAS_DESCRIBED_FACTS || d->init >= 0 || !d->user || !d->kernel || d->user == d->kernel)
@@ -628,13 +633,13 @@ CODE int32_t predict_init(const struct judging *j) {
 }
 
 /* Adds the finding that the driver or the GPU is missing. */
-CODE void add_nothing(struct judging *j, uint32_t code) {
+SHIM_FN void add_nothing(struct judging *j, uint32_t code) {
   const int is_required = j->manifest->gpu == GPU_REQUIRED;
   add_general(j, is_required ? code : (uint32_t)JUDGE_NOTHING_TO_SEE, is_required ? ERROR : INFO);
 }
 
 /* Adds the finding about the result of cuInit. */
-CODE void add_answer(struct judging *j, int32_t init) {
+SHIM_FN void add_answer(struct judging *j, int32_t init) {
   uint32_t code = JUDGE_DRIVER_CANNOT_TELL_ANSWER;
   if (init == MISMATCH) code = JUDGE_DRIVER_MISMATCH;
   if (init == NOT_FOR_COMPAT) code = JUDGE_FORWARD_COMPAT_UNSUPPORTED;
@@ -647,7 +652,7 @@ CODE void add_answer(struct judging *j, int32_t init) {
     add_general(j, code, code == JUDGE_DRIVER_CANNOT_TELL_ANSWER ? INFO : ERROR);
 }
 
-CODE void judge_known_driver(struct judging *j) {
+SHIM_FN void judge_known_driver(struct judging *j) {
   const struct judge_driver *d = j->driver;
   const int32_t init = predict_init(j);
   const int sees_none = d->gpu_count >= 0 && !j->visible;
@@ -660,7 +665,7 @@ CODE void judge_known_driver(struct judging *j) {
 }
 
 /* Judges the driver by files. Only two results are certain: it fits, or no GPU is visible. */
-CODE void judge_driver_by_files(struct judging *j) {
+SHIM_FN void judge_driver_by_files(struct judging *j) {
   struct judge_result *r = j->result;
   j->is_muted = 1;
   judge_known_driver(j);
@@ -676,7 +681,7 @@ CODE void judge_driver_by_files(struct judging *j) {
 }
 
 /* Sets the GPUs that the driver drives, and those that it may drive. */
-CODE void set_visible(struct judging *j) {
+SHIM_FN void set_visible(struct judging *j) {
   const struct judge_driver *d = j->driver;
   int32_t k;
   if (!HAS_DESCRIBED_FACTS) {
@@ -690,7 +695,7 @@ CODE void set_visible(struct judging *j) {
   }
 }
 
-CALLED void judge_all(struct judging *j, const struct judge_facts *facts) {
+SHIM_NOINLINE void judge_all(struct judging *j, const struct judge_facts *facts) {
   struct judge_result *r = j->result;
   uint32_t i;
   set_visible(j);

@@ -249,7 +249,7 @@ struct judge_result {
   struct judge_finding *findings; /* array of the caller */
   uint32_t capacity;
   uint32_t count;
-  uint32_t left_out; /* findings beyond the capacity; an error replaces another finding */
+  uint32_t dropped;  /* findings beyond the capacity; an error replaces another finding */
   uint32_t needs;    /* enum judge_need, as bits */
   uint32_t unknown;  /* enum judge_unknown, as bits; for described hosts */
   uint32_t cudnn;     /* the version that the program loads, if of the major built with; or 0 */
@@ -265,7 +265,7 @@ struct judge_result {
 void cudaguard_judge_start(const struct judge_manifest *manifest, const struct judge_facts *facts,
                            struct judge_result *result);
 #else
-#define JUDGE_LINKAGE CODE
+#define JUDGE_LINKAGE SHIM_FN
 #endif
 
 #endif

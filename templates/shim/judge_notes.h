@@ -6,19 +6,20 @@
 #include "weak_symbols.h"
 
 /* Reports an empty slot of a function, unless an error already explains it. */
-CODE void judge_slots(struct context *cx) {
+SHIM_FN void judge_slots(struct context *cx) {
   const ElfW(Sym) *s = find_empty_slot(cx);
   struct finding *f;
   if (!s || !cx->note->own || get_result(cx) == WRONG) return;
   cx->now = cx->note; /* the note of the program is the first */
   f = add_finding(cx, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
-  name_slot(cx, f, s);
-  if (is_loaded(cx->kept.at + f->library, &cx->real, 0)) f->path = keep_shown_text(cx, cx->real);
+  set_slot_names(cx, f, s);
+  if (is_loaded(cx->texts.at + f->library, &cx->real, 0))
+    f->path = store_untrusted_text(cx, cx->real);
   f->min = (uint32_t)s->st_size;
 }
 
 /* Returns the lowest unknown kind of a row that is higher than `above`, or -1. */
-CODE int find_unknown_kind(struct context *cx, const struct note *n, int above) {
+SHIM_FN int find_unknown_kind(struct context *cx, const struct note *n, int above) {
   int next = -1;
   uint32_t i;
   for (i = 0; i < n->head.rows; i++) {
@@ -28,29 +29,30 @@ CODE int find_unknown_kind(struct context *cx, const struct note *n, int above) 
   return next;
 }
 
-CODE void add_unknown_rows(struct context *cx, const struct note *n) {
+SHIM_FN void add_unknown_rows(struct context *cx, const struct note *n) {
   int kind = find_unknown_kind(cx, n, -1);
   struct finding *f;
   struct text kinds;
   if (kind < 0) return;
   f = add_finding(cx, NOTE_NEWER_ROWS);
-  for (kinds = start_kept_text(cx); kind >= 0 && kinds.used < 56;
+  for (kinds = start_stored_text(cx); kind >= 0 && kinds.used < 56;
        kind = find_unknown_kind(cx, n, kind)) {
     if (kinds.used) put(&kinds, ", ");
     put_number(&kinds, (uint32_t)kind);
   }
-  f->kinds = keep_last_text(cx, &kinds);
+  f->kinds = store_last_text(cx, &kinds);
 }
 
 /* Describes the GPU code of a note's component that was not examined, or returns null. Declared
  * archs count as examined. */
-CODE const char *describe_unjudged_code(struct context *cx, const struct note *n) {
+SHIM_FN const char *describe_unjudged_code(struct context *cx, const struct note *n) {
   uint32_t i;
   for (i = 0; i < n->head.rows; i++) {
     const union row row = get_row(cx, n, i);
     if (row.kind == ROW_GPU) return 0;
   }
-  if (n->own && cx->looks) return "GPU code outside fatbin containers"; /* which has no container */
+  if (n->own && cx->searches_kernels)
+    return "GPU code outside fatbin containers"; /* which has no container */
   if (n->state != NOTE_WHOLE || n->head.archs_known == ARCHS_OBSERVED) return 0;
   if (!n->own) return "GPU code of another file"; /* its containers are not read */
   return n->head.sealed && n->head.archs_known == ARCHS_DECLARED
@@ -59,15 +61,15 @@ CODE const char *describe_unjudged_code(struct context *cx, const struct note *n
 }
 
 /* Appends a name, with a separator if there are others after `from`. */
-CALLED void put_joined(struct text *t, size_t from, const char *between, const char *name) {
+SHIM_NOINLINE void put_joined(struct text *t, size_t from, const char *between, const char *name) {
   if (t->used > from) put(t, between);
   put(t, name);
 }
 
 /* Appends the requirements of a note that were not judged, for the report and for check(). Several
  * notes may share an entry. */
-CODE void put_not_judged(struct context *cx, struct text *t, size_t from, const struct note *n,
-                         const char *between) {
+SHIM_FN void put_not_judged(struct context *cx, struct text *t, size_t from, const struct note *n,
+                            const char *between) {
   static const char cudart[] = "driver requirement of a static cudart";
   const char *code = describe_unjudged_code(cx, n);
   int kind = -1;
@@ -78,17 +80,17 @@ CODE void put_not_judged(struct context *cx, struct text *t, size_t from, const 
   if (code && !find_text(t->at + from, code)) put_joined(t, from, between, code);
   /* A shared cudart is a needed library, and host code of nvcc uses a cudart. No other use is
    * visible. */
-  if (n->own && cx->looks && !n->sees && !find_text(t->at + from, cudart))
+  if (n->own && cx->searches_kernels && !n->from_kernels && !find_text(t->at + from, cudart))
     put_joined(t, from, between, cudart);
 }
 
 /* Adds findings about unreadable data of a note. Returns whether it has rows to judge. */
-CODE int judge_bytes(struct context *cx, const struct note *n) {
+SHIM_FN int judge_bytes(struct context *cx, const struct note *n) {
   if (!is_note_readable(n)) {
     struct finding *f =
         add_finding(cx, n->state == NOTE_IS_ABSENT ? NOTE_DAMAGED_NOT_FOUND : NOTE_DAMAGED);
-    f->file = keep_shown_text(cx, base_name(get_object_path(cx, n->file.name)));
-    if (n->damage) f->why = keep_text(cx, n->damage);
+    f->file = store_untrusted_text(cx, base_name(get_object_path(cx, n->file.name)));
+    if (n->damage) f->why = store_text(cx, n->damage);
     return 0;
   }
   if (n->state == NOTE_IS_NEWER) add_finding(cx, NOTE_NEWER);
@@ -97,7 +99,7 @@ CODE int judge_bytes(struct context *cx, const struct note *n) {
 }
 
 /* Stores the cuDNN of the judged row for the report. */
-CODE void remember_cudnn(struct context *cx) {
+SHIM_FN void remember_cudnn(struct context *cx) {
   const struct cudnn *c = &cx->shared.note.cudnn;
   struct seen_cudnn *seen = &cx->seen_cudnn[cx->seen];
   BY_REGISTER(c);
@@ -106,14 +108,14 @@ CODE void remember_cudnn(struct context *cx) {
   seen->from = c->from;
   seen->version = c->is.version;
   seen->cuda = c->is.made_with;
-  seen->path = keep_text(cx, c->path);
-  seen->picked_by = keep_text(cx, c->why);
+  seen->path = store_text(cx, c->path);
+  seen->picked_by = store_text(cx, c->why);
   cx->seen++;
 }
 
 /* Reads the texts of rows: the CUDA that the program was built with, if no toolkit is known, and
  * the row of a shared cudart. */
-CALLED void read_driver_rows(struct context *cx, const struct note *n, uint32_t rows) {
+SHIM_NOINLINE void read_driver_rows(struct context *cx, const struct note *n, uint32_t rows) {
   struct judge_manifest *m = &cx->call.manifest;
   char text[NOTE_TEXT];
   uint32_t i;
@@ -131,7 +133,7 @@ CALLED void read_driver_rows(struct context *cx, const struct note *n, uint32_t 
   }
 }
 
-CODE void set_manifest(struct context *cx, const struct note *n) {
+SHIM_FN void set_manifest(struct context *cx, const struct note *n) {
   struct judge_manifest *m = &cx->call.manifest;
   BY_REGISTER(m);
   m->rows[0].at = n->descriptor + n->head.rows_at;
@@ -145,7 +147,7 @@ CODE void set_manifest(struct context *cx, const struct note *n) {
   read_driver_rows(cx, n, m->rows[0].count + m->rows[1].count);
 }
 
-CODE void set_cudnn_facts(struct cudnn *c) {
+SHIM_FN void set_cudnn_facts(struct cudnn *c) {
   BY_REGISTER(c);
   c->is.parts = &c->part[0].is;
   c->is.part_stride = sizeof *c->part;
@@ -154,7 +156,7 @@ CODE void set_cudnn_facts(struct cudnn *c) {
   c->is.major = parse_major_in_name(c->soname);
 }
 
-CODE void set_gpu_facts(struct context *cx) {
+SHIM_FN void set_gpu_facts(struct context *cx) {
   struct driver *d = &cx->driver;
   struct judge_gpu *gpus = cx->call.gpus;
   int k;
@@ -165,15 +167,15 @@ CODE void set_gpu_facts(struct context *cx) {
 }
 
 /* Detects the version of the shared cudart of a note, by the name of its file. */
-CODE void detect_cudart(struct context *cx, const struct note *n) {
+SHIM_FN void detect_cudart(struct context *cx, const struct note *n) {
   struct judge_call *call = &cx->call;
   char soname[NOTE_TEXT];
   BY_REGISTER(call);
   call->cudart.source = BY_FILES;
   read_row_text(cx, n, get_row(cx, n, call->cudart_row).driver.cudart, &soname);
   if (!is_loaded(soname, &cx->found, 0)) return;
-  call->cudart_soname = keep_shown_text(cx, soname);
-  call->cudart_path = keep_shown_text(cx, cx->found);
+  call->cudart_soname = store_untrusted_text(cx, soname);
+  call->cudart_path = store_untrusted_text(cx, cx->found);
   resolve_links(cx, cx->found, &cx->real);
   call->cudart.state = FOUND;
   call->cudart.version = parse_version_in_name(base_name(cx->real));
@@ -181,7 +183,7 @@ CODE void detect_cudart(struct context *cx, const struct note *n) {
 
 /* Returns the facts that the judge may request. If the GPU is optional and no report is requested,
  * the start does not wait for the driver: only check() calls it. */
-CODE uint32_t get_allowed_needs(const struct note *n, int level, int late) {
+SHIM_FN uint32_t get_allowed_needs(const struct note *n, int level, int late) {
   uint32_t allowed = NEED_CUDNN | NEED_CUDART | NEED_DRIVER | NEED_COMPILER;
   if (!level) return allowed;
   allowed |= NEED_CUDNN_ANSWER;
@@ -191,7 +193,7 @@ CODE uint32_t get_allowed_needs(const struct note *n, int level, int late) {
 }
 
 /* Detects the first group of facts among those that the judge needs. */
-CALLED void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
+SHIM_NOINLINE void detect_needed(struct context *cx, struct note *n, uint32_t needs, int late) {
   struct cudnn *c = &cx->shared.note.cudnn;
   union row row;
   memset(&row, 0, sizeof row);
@@ -214,7 +216,7 @@ CALLED void detect_needed(struct context *cx, struct note *n, uint32_t needs, in
 }
 
 /* Calls the judge until it needs no facts that may be detected. */
-CODE void call_judge(struct context *cx, struct note *n, int level, int late) {
+SHIM_FN void call_judge(struct context *cx, struct note *n, int level, int late) {
   const uint32_t allowed = get_allowed_needs(n, level, late);
   struct judge_call *call = &cx->call;
   BY_REGISTER(call);
@@ -234,7 +236,7 @@ CODE void call_judge(struct context *cx, struct note *n, int level, int late) {
   }
 }
 
-CALLED void judge_note(struct context *cx, struct note *n, int level, int late) {
+SHIM_NOINLINE void judge_note(struct context *cx, struct note *n, int level, int late) {
   struct cudnn *c = &cx->shared.note.cudnn;
   uint32_t library;
   if (!judge_bytes(cx, n)) return;
@@ -253,7 +255,7 @@ CALLED void judge_note(struct context *cx, struct note *n, int level, int late) 
 }
 
 /* Adds the warning about two components that no single GPU can run. */
-CODE void judge_together(struct context *cx) {
+SHIM_FN void judge_together(struct context *cx) {
   const struct note *end = cx->note + cx->notes, *other;
   struct finding *f;
   for (cx->now = cx->note; cx->now < end; cx->now++)
@@ -269,11 +271,11 @@ CODE void judge_together(struct context *cx) {
     }
 }
 
-CODE void judge(struct context *cx, int level, int late) {
+SHIM_FN void judge(struct context *cx, int level, int late) {
   int k;
   cx->findings.count = 0;
-  cx->findings.left_out = 0;
-  cx->kept.used = 1;
+  cx->findings.dropped = 0;
+  cx->texts.used = 1;
   cx->gpu_rows_of = 0;
   cx->seen = cx->level = 0;
   memset(&cx->driver, 0, sizeof cx->driver);
@@ -281,11 +283,11 @@ CODE void judge(struct context *cx, int level, int late) {
   for (k = 0; k < cx->notes; k++) {
     struct note *n = cx->now = &cx->note[k];
     n->usable_gpus = 0;
-    judge_note(cx, n, level && (late ? in_scope(cx, n) : speaks_for(cx, n)), late);
+    judge_note(cx, n, level && (late ? in_scope(cx, n) : reports_note(cx, n)), late);
   }
   judge_together(cx);
   judge_slots(cx);
-  add_all_left_out(cx);
+  report_all_dropped(cx);
 }
 
 #endif

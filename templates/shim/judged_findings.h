@@ -17,33 +17,34 @@ static const uint8_t judged_messages[] = {
 #undef MESSAGE
         DRIVER_CANNOT_TELL};
 
-CODE enum message get_judged_message(const struct judge_finding *f) {
+SHIM_FN enum message get_judged_message(const struct judge_finding *f) {
   const size_t last = sizeof judged_messages - 1;
   return (enum message)judged_messages[f->code < last ? f->code : last];
 }
 
 /* Converts a packed version to the form of CUDA versions: 12020. */
-CALLED uint32_t convert_to_cuda(uint32_t packed) {
+SHIM_NOINLINE uint32_t convert_to_cuda(uint32_t packed) {
   return (packed >> 16) * 1000 + (packed >> 8 & 0xff) * 10;
 }
 
 /* ---- cuDNN ---- */
 
-CALLED struct finding *add_judged_finding(struct context *cx, const struct judge_finding *from) {
-  return add_weighed_finding(cx, get_judged_message(from), (int)from->severity);
+SHIM_NOINLINE struct finding *add_judged_finding(struct context *cx,
+                                                 const struct judge_finding *from) {
+  return add_finding_with_severity(cx, get_judged_message(from), (int)from->severity);
 }
 
 /* Appends the files of the parts that a finding is about. */
-CODE void put_parts(struct text *t, const struct cudnn *c, uint64_t parts) {
+SHIM_FN void put_parts(struct text *t, const struct cudnn *c, uint64_t parts) {
   int k;
   for (k = 0; k < c->parts; k++) {
     if (!(parts >> k & 1)) continue;
     if (t->used) put(t, ", ");
-    put_outside(t, c->part[k].file);
+    put_untrusted(t, c->part[k].file);
   }
 }
 
-CALLED void add_cudnn_finding(struct context *cx, const struct judge_finding *from) {
+SHIM_NOINLINE void add_cudnn_finding(struct context *cx, const struct judge_finding *from) {
   struct finding *f = add_judged_finding(cx, from);
   const struct cudnn *c = &cx->shared.note.cudnn;
   const union row row = get_row(cx, cx->now, from->row);
@@ -57,31 +58,31 @@ CALLED void add_cudnn_finding(struct context *cx, const struct judge_finding *fr
   f->built_major = f->built >> 16;
   f->found = c->is.version;
   f->part = from->version;
-  f->path = keep_shown_text(cx, c->path);
-  f->library = keep_shown_text(cx, c->soname);
-  f->picked_by = keep_text(cx, c->why);
+  f->path = store_untrusted_text(cx, c->path);
+  f->library = store_untrusted_text(cx, c->soname);
+  f->picked_by = store_text(cx, c->why);
   /* Names the library that has the version if it is in another folder. */
   for (; by && *by && *by == *path; path++) by++;
   if (by && (base_name(by) != by || base_name(path) != path))
-    f->beside = keep_shown_text(cx, c->by);
+    f->beside = store_untrusted_text(cx, c->by);
   if (from->code == JUDGE_CUDNN_OTHER_CUDA) {
     f->found_cuda = c->is.made_with;
     f->built_cuda = cx->call.manifest.built_cuda;
   }
   if (!from->parts) return;
-  t = start_kept_text(cx);
+  t = start_stored_text(cx);
   put_parts(&t, c, from->parts);
-  f->library = keep_last_text(cx, &t);
+  f->library = store_last_text(cx, &t);
   if (from->code != JUDGE_CUDNN_INNER_MIXED) return;
   while (!(from->parts >> k & 1)) k++;
-  f->beside = keep_shown_text(cx, c->part[k].path);
+  f->beside = store_untrusted_text(cx, c->part[k].path);
 }
 
 /* ---- driver and GPUs ---- */
 
 /* Appends each compute capability once, in the order of the GPUs: as 7.5, or as the sm_75 of nvcc's
  * -arch. */
-CODE void put_gpus(struct context *cx, struct text *t, uint64_t which, int as_archs) {
+SHIM_FN void put_gpus(struct context *cx, struct text *t, uint64_t which, int as_archs) {
   const struct driver *d = &cx->driver;
   int k, before;
   BY_REGISTER(d);
@@ -101,16 +102,16 @@ CODE void put_gpus(struct context *cx, struct text *t, uint64_t which, int as_ar
   }
 }
 
-CODE void name_gpus(struct context *cx, struct finding *f, uint64_t which) {
-  struct text t = start_kept_text(cx);
+SHIM_FN void name_gpus(struct context *cx, struct finding *f, uint64_t which) {
+  struct text t = start_stored_text(cx);
   put_gpus(cx, &t, which, 0);
-  f->gpus = keep_last_text(cx, &t);
-  t = start_kept_text(cx);
+  f->gpus = store_last_text(cx, &t);
+  t = start_stored_text(cx);
   put_gpus(cx, &t, which, 1);
-  f->archs = keep_last_text(cx, &t);
+  f->archs = store_last_text(cx, &t);
 }
 
-CODE void set_driver_values(struct context *cx, struct finding *f) {
+SHIM_FN void set_driver_values(struct context *cx, struct finding *f) {
   const struct driver *d = &cx->driver;
   BY_REGISTER(d);
   f->cuda_major = d->is.cuda / 1000;
@@ -119,18 +120,18 @@ CODE void set_driver_values(struct context *cx, struct finding *f) {
   f->driver = d->is.user;
   f->cuda = d->is.cuda;
   f->kernel = d->is.kernel == d->is.user ? 0 : d->is.kernel;
-  f->libcuda = keep_shown_text(cx, d->path);
+  f->libcuda = store_untrusted_text(cx, d->path);
 }
 
 /* Stores a text of the judged note, and returns its index; 0 if there is none. */
-CODE uint16_t keep_note_text(struct context *cx, struct text_ref ref) {
+SHIM_FN uint16_t store_note_text(struct context *cx, struct text_ref ref) {
   char text[NOTE_TEXT];
-  return read_row_text(cx, cx->now, ref, &text) ? keep_shown_text(cx, text) : 0;
+  return read_row_text(cx, cx->now, ref, &text) ? store_untrusted_text(cx, text) : 0;
 }
 
 /* Sets the toolkits that compile for all GPUs of a finding about missing code. If the toolkit of
  * the build does not, the message is another one. */
-CALLED void set_makers(struct context *cx, struct finding *f, uint64_t gpus) {
+SHIM_NOINLINE void set_makers(struct context *cx, struct finding *f, uint64_t gpus) {
   static const struct {
     uint16_t cc, from, to;
   } archs[] = {
@@ -148,39 +149,39 @@ CALLED void set_makers(struct context *cx, struct finding *f, uint64_t gpus) {
       if (archs[i].to && (!f->made_to || archs[i].to < f->made_to)) f->made_to = archs[i].to;
     }
   f->built_cuda = built;
-  if (built && f->made_to && built > f->made_to) f->words = NO_CODE_FOR_GPU_NO_LONGER_MADE;
-  else if (built && built < f->made_from) f->words = NO_CODE_FOR_GPU_NOT_YET_MADE;
+  if (built && f->made_to && built > f->made_to) f->kind = NO_CODE_FOR_GPU_NO_LONGER_MADE;
+  else if (built && built < f->made_from) f->kind = NO_CODE_FOR_GPU_NOT_YET_MADE;
 }
 
 /* Sets the values of a row of GPUs. */
-CODE void set_gpu_row_values(struct context *cx, struct finding *f,
-                             const struct judge_finding *from, const struct gpu_row *row) {
-  if (f->words == NO_CODE_FOR_GPU) set_makers(cx, f, from->gpus);
-  if (f->words == DRIVER_CANNOT_TELL_UNSURE) {
+SHIM_FN void set_gpu_row_values(struct context *cx, struct finding *f,
+                                const struct judge_finding *from, const struct gpu_row *row) {
+  if (f->kind == NO_CODE_FOR_GPU) set_makers(cx, f, from->gpus);
+  if (f->kind == DRIVER_CANNOT_TELL_UNSURE) {
     f->nvcc_major = from->needs_cuda / 1000;
     f->needs_cuda = row->cuda;
   }
-  f->code = keep_note_text(cx, row->code);
-  f->built_for = keep_note_text(cx, row->built_for);
+  f->code = store_note_text(cx, row->code);
+  f->built_for = store_note_text(cx, row->built_for);
   if (from->isa) {
-    struct text t = start_kept_text(cx);
+    struct text t = start_stored_text(cx);
     put(&t, "PTX ");
     put_capability(&t, from->isa);
-    f->code = keep_last_text(cx, &t);
+    f->code = store_last_text(cx, &t);
   }
 }
 
-CALLED void add_driver_finding(struct context *cx, const struct judge_finding *from) {
+SHIM_NOINLINE void add_driver_finding(struct context *cx, const struct judge_finding *from) {
   struct finding *f = add_judged_finding(cx, from);
   union row row;
   name_gpus(cx, f, from->gpus);
   set_driver_values(cx, f);
   f->needs_cuda = from->needs_cuda;
   f->needs_release = from->needs_release;
-  f->why = keep_text(cx, cx->driver.trouble);
+  f->why = store_text(cx, cx->driver.error);
   if (from->row == NO_ROW) return;
   row = get_row(cx, cx->now, from->row);
-  if (row.kind == ROW_DRIVER) f->code = keep_note_text(cx, row.driver.because);
+  if (row.kind == ROW_DRIVER) f->code = store_note_text(cx, row.driver.because);
   if (row.kind == ROW_GPU) set_gpu_row_values(cx, f, from, &row.gpu);
   if (row.kind == ROW_PART) f->found_cuda = cx->call.result.made_with;
   if (row.kind == ROW_PART || row.kind == ROW_LIBRARY) f->found = cx->call.result.cudnn;
@@ -192,7 +193,7 @@ CALLED void add_driver_finding(struct context *cx, const struct judge_finding *f
 
 /* ---- cudart ---- */
 
-CODE void add_cudart_finding(struct context *cx, const struct judge_finding *from) {
+SHIM_FN void add_cudart_finding(struct context *cx, const struct judge_finding *from) {
   struct finding *f = add_judged_finding(cx, from);
   f->built_cuda = convert_to_cuda(cx->call.manifest.cudart_built);
   f->found_cuda = convert_to_cuda(cx->call.cudart.version);
@@ -201,7 +202,7 @@ CODE void add_cudart_finding(struct context *cx, const struct judge_finding *fro
 }
 
 /* Adds the findings of the last call of the judge, about the note that is being judged. */
-CALLED void add_judged_findings(struct context *cx) {
+SHIM_NOINLINE void add_judged_findings(struct context *cx) {
   const struct judge_result *r = &cx->call.result;
   uint32_t i;
   for (i = 0; i < r->count; i++) {
@@ -210,7 +211,7 @@ CALLED void add_judged_findings(struct context *cx) {
     else if (f->code <= JUDGE_CUDART_UNKNOWN) add_cudart_finding(cx, f);
     else add_driver_finding(cx, f);
   }
-  cx->findings.left_out += r->left_out;
+  cx->findings.dropped += r->dropped;
 }
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "platform.h"
 
-#define INLINE UNWATCHED static inline __attribute__((always_inline))
+#define INLINE NO_SANITIZE static inline __attribute__((always_inline))
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 INLINE long sys1(long n, long a) {
@@ -72,7 +72,7 @@ INLINE long sys4(long n, long a, long b, long c, long d) {
 #define sys2(n, a, b) sys4(n, a, b, 0, 0)
 #define sys3(n, a, b, c) sys4(n, a, b, c, 0)
 #else
-CODE long sys6(long n, long a, long b, long c, long d, long e, long f) {
+SHIM_FN long sys6(long n, long a, long b, long c, long d, long e, long f) {
   int saved = errno;
   long r = syscall(n, a, b, c, d, e, f);
   if (r == -1) r = -errno;

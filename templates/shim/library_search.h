@@ -6,8 +6,8 @@
 #include "process.h"
 
 /* Expands $ORIGIN in an element of a path list and appends the file name. */
-CODE int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir, size_t n,
-                   const char *file, const struct image *of) {
+SHIM_FN int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir, size_t n,
+                      const char *file, const struct image *of) {
   struct text t = start_text(*to, PATH_MAX);
   const char *end = dir + n, *origin, *base, *from;
   while (dir < end) {
@@ -25,10 +25,10 @@ CODE int join_path(struct context *cx, char (*to)[PATH_MAX], const char *dir, si
   }
   if (n) put_char(&t, '/');
   put(&t, file);
-  return !is_cut(&t);
+  return !is_truncated(&t);
 }
 
-CODE enum lookup look_up_elf(struct context *cx, const char *path) {
+SHIM_FN enum lookup look_up_elf(struct context *cx, const char *path) {
   enum lookup is;
   /* Container images contain empty files as mount points for the files of the host. */
   if (cx->by_name) return get_file_size(cx, path) > 0 ? IS_THERE : NOT_THERE;
@@ -38,25 +38,25 @@ CODE enum lookup look_up_elf(struct context *cx, const char *path) {
 }
 
 /* The state of a library search, and its result. */
-struct looking {
+struct library_search {
   const char *file;
   char (*to)[PATH_MAX];
   enum lookup is;
   const char *place;         /* name of the source of the path list */
-  const struct image *whose; /* the object that has the path list, or null */
+  const struct image *owner; /* the object that has the path list, or null */
 };
 
 /* Searches the directories of a path list, unless the library is found already. */
-CODE void search_list(struct context *cx, struct looking *s, const char *list, char also,
-                      const char *place, const struct image *whose) {
+SHIM_FN void search_list(struct context *cx, struct library_search *s, const char *list, char also,
+                         const char *place, const struct image *owner) {
   while (list && *list && s->is == NOT_THERE) {
     size_t n = 0;
     while (list[n] && list[n] != ':' && list[n] != also) n++;
-    if (join_path(cx, s->to, list, n, s->file, whose ? whose : &cx->first))
+    if (join_path(cx, s->to, list, n, s->file, owner ? owner : &cx->first))
       s->is = look_up_elf(cx, *s->to);
     if (s->is != NOT_THERE) {
       s->place = place;
-      s->whose = whose;
+      s->owner = owner;
     }
     list += n + (list[n] != 0);
   }
@@ -64,7 +64,7 @@ CODE void search_list(struct context *cx, struct looking *s, const char *list, c
 
 #define CACHE "/etc/ld.so.cache"
 
-CODE int search_cache(struct context *cx, const char *file, char (*to)[PATH_MAX]) {
+SHIM_FN int search_cache(struct context *cx, const char *file, char (*to)[PATH_MAX]) {
   struct head {
     char magic[20];
     uint32_t count, strings;
@@ -134,14 +134,14 @@ static const char default_folders[] =
 
 /* Searches a library as the dynamic linker does for the object `of`. Sets the path, also of an
  * unreadable file. `why`, if it is not null, receives the source of the directory. */
-CODE enum lookup search_library(struct context *cx, const char *file, const struct image *of,
-                                char (*to)[PATH_MAX], char (*why)[WHY]) {
-  struct looking s;
+SHIM_FN enum lookup search_library(struct context *cx, const char *file, const struct image *of,
+                                   char (*to)[PATH_MAX], char (*why)[WHY]) {
+  struct library_search s;
   s.file = file;
   s.to = to;
   s.is = NOT_THERE;
   s.place = 0;
-  s.whose = 0;
+  s.owner = 0;
   /* The RPATH of an object with a RUNPATH is ignored. The RPATH of the program applies to objects
    * without a RUNPATH. */
   if (!of->runpath) {
@@ -158,7 +158,7 @@ CODE enum lookup search_library(struct context *cx, const char *file, const stru
   if (s.place && why) {
     struct text t = start_text(*why, WHY);
     put(&t, s.place);
-    if (s.whose) put_outside(&t, get_object_path(cx, s.whose->name));
+    if (s.owner) put_untrusted(&t, get_object_path(cx, s.owner->name));
   }
   if (s.is == NOT_THERE) **to = 0;
   return s.is;

@@ -11,7 +11,7 @@ struct loaded {
   int found;
 };
 
-CODE int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
+SHIM_FN int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   struct loaded *l = (struct loaded *)data;
   struct image im = make_image(info);
   const char *base, *hit = 0;
@@ -34,7 +34,7 @@ CODE int visit_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   return l->name != 0;
 }
 
-CODE int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[NOTE_TEXT]) {
+SHIM_FN int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[NOTE_TEXT]) {
   struct loaded l;
   l.name = name;
   l.path = path;

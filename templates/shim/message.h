@@ -73,9 +73,11 @@ static const struct meaning meanings[] = {
 #undef MEANING
 };
 
-CALLED const struct meaning *get_meaning(const struct finding *f) { return &meanings[f->words]; }
+SHIM_NOINLINE const struct meaning *get_meaning(const struct finding *f) {
+  return &meanings[f->kind];
+}
 
-CODE const char *get_text(uint32_t offset) { return (const char *)&texts + offset; }
+SHIM_FN const char *get_text(uint32_t offset) { return (const char *)&texts + offset; }
 
 enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
 
@@ -95,7 +97,7 @@ static const struct field {
 };
 
 /* Returns whether two placeholder names are equal. A brace terminates each. */
-CODE int names_are_equal(const char *a, const char *b) {
+SHIM_FN int names_are_equal(const char *a, const char *b) {
   for (; *a == *b; b++)
     if (*a++ == '}') return 1;
   return 0;
@@ -103,7 +105,8 @@ CODE int names_are_equal(const char *a, const char *b) {
 
 /* Appends the value of a placeholder, whose name a brace terminates; returns whether the value
  * exists. */
-CODE int put_value(struct context *cx, struct text *t, const struct finding *f, const char *name) {
+SHIM_FN int put_value(struct context *cx, struct text *t, const struct finding *f,
+                      const char *name) {
   const struct field *field = fields;
   const char *known = field_names, *at;
   uint32_t n;
@@ -117,7 +120,7 @@ CODE int put_value(struct context *cx, struct text *t, const struct finding *f, 
     memcpy(&text, at, sizeof text);
     if (at == (const char *)&f->component || at == (const char *)&f->other)
       put_component(cx, t, text);
-    else put(t, cx->kept.at + text);
+    else put(t, cx->texts.at + text);
     return t->used > before;
   }
   memcpy(&n, at, sizeof n);
@@ -131,32 +134,32 @@ CODE int put_value(struct context *cx, struct text *t, const struct finding *f, 
 
 /* Appends a template with the values of its placeholders, and omits a part in [ ] if a value in it
  * is empty. Returns whether it has at least one value, and no empty value outside of [ ]. */
-CODE int put_filled(struct context *cx, struct text *t, const char *words,
-                    const struct finding *f) {
+SHIM_FN int put_filled(struct context *cx, struct text *t, const char *format,
+                       const struct finding *f) {
   size_t optional = t->used;
   int inside = 0, lacks = 0, inside_lacks = 0, any = 0;
-  for (; *words; words++) {
-    if (*words == '[') {
+  for (; *format; format++) {
+    if (*format == '[') {
       inside = 1;
       inside_lacks = 0;
       optional = t->used;
-    } else if (*words == ']') {
+    } else if (*format == ']') {
       if (inside_lacks) shorten_text(t, optional);
       inside = 0;
-    } else if (*words == '{') {
-      if (put_value(cx, t, f, words + 1)) any = 1;
+    } else if (*format == '{') {
+      if (put_value(cx, t, f, format + 1)) any = 1;
       else if (inside) inside_lacks = 1;
       else lacks = 1;
-      while (*words != '}') words++;
+      while (*format != '}') format++;
     } else {
-      put_char(t, *words);
+      put_char(t, *format);
     }
   }
   return any && !lacks;
 }
 
 /* Appends the sentence, and each line that has a value. */
-CODE void put_message(struct context *cx, struct text *t, const struct finding *f) {
+SHIM_FN void put_message(struct context *cx, struct text *t, const struct finding *f) {
   const struct meaning *m = get_meaning(f);
   int k;
   put_filled(cx, t, get_text(m->sentence), f);

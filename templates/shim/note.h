@@ -6,15 +6,15 @@
 #include "text.h"
 #include "versions.h"
 
-CODE int is_note_readable(const struct note *n) {
+SHIM_FN int is_note_readable(const struct note *n) {
   return n->state == NOTE_WHOLE || n->state == NOTE_IS_NEWER;
 }
 
 enum { SEEN = 0xffff };
 
 /* Reads a string of the note; returns null if it is outside of the descriptor or too long. */
-CODE const char *read_note_text(const struct note *n, struct text_ref ref,
-                                char (*text)[NOTE_TEXT]) {
+SHIM_FN const char *read_note_text(const struct note *n, struct text_ref ref,
+                                   char (*text)[NOTE_TEXT]) {
   char *to = *text;
   *to = 0;
   if (ref.length >= NOTE_TEXT || ref.at > n->size || ref.length > n->size - ref.at) return 0;
@@ -24,25 +24,25 @@ CODE const char *read_note_text(const struct note *n, struct text_ref ref,
 }
 
 /* Reads a row. Rows may be longer in later revisions; the additional bytes are ignored. */
-CALLED union row read_note_row(const struct note *n, uint32_t i) {
+SHIM_NOINLINE union row read_note_row(const struct note *n, uint32_t i) {
   union row row;
   memcpy(&row, n->descriptor + n->head.rows_at + (size_t)i * n->head.row_size, sizeof row);
   return row;
 }
 
-CODE int is_row_known(const union row *row) {
+SHIM_FN int is_row_known(const union row *row) {
   return row->kind >= ROW_LIBRARY && row->kind <= ROW_GPU;
 }
 
 /* Rows of every kind have these two strings at the same offsets. */
-CODE int are_texts_whole(const struct note *n, const union row *row) {
+SHIM_FN int are_texts_complete(const struct note *n, const union row *row) {
   char text[NOTE_TEXT];
   return read_note_text(n, row->cudnn.soname, &text) &&
          read_note_text(n, row->cudnn.library, &text);
 }
 
 /* Returns why the note is invalid, or null. */
-CODE const char *find_damage(const struct note *n) {
+SHIM_FN const char *find_damage(const struct note *n) {
   const struct note_head *h = &n->head;
   char text[NOTE_TEXT];
   uint32_t i;
@@ -58,12 +58,13 @@ CODE const char *find_damage(const struct note *n) {
     return "the component's name is not within it";
   for (i = 0; i < h->rows; i++) {
     union row row = read_note_row(n, i);
-    if (is_row_known(&row) && !are_texts_whole(n, &row)) return "a text of a row is not within it";
+    if (is_row_known(&row) && !are_texts_complete(n, &row))
+      return "a text of a row is not within it";
   }
   return 0;
 }
 
-CALLED void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
+SHIM_NOINLINE void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
   memset(n, 0, sizeof *n);
   n->descriptor = descriptor;
   n->size = size;
@@ -76,19 +77,19 @@ CALLED void read_note(struct note *n, const unsigned char *descriptor, uint32_t 
 }
 
 /* Appends the name and version of a component; `number` is the index of its note plus 1. */
-CODE void put_component(struct context *cx, struct text *t, uint32_t number) {
+SHIM_FN void put_component(struct context *cx, struct text *t, uint32_t number) {
   const struct note *n = &cx->note[number - 1];
   char text[NOTE_TEXT];
   if (!number || !is_note_readable(n)) return;
   read_note_text(n, n->head.name, &text);
-  put_outside(t, text);
+  put_untrusted(t, text);
   put_char(t, ' ');
   read_note_text(n, n->head.version, &text);
-  put_outside(t, text);
+  put_untrusted(t, text);
 }
 
 /* Returns the version of the toolkit in the note, or 0 if there is none or it is unknown. */
-CODE uint32_t read_toolkit(const struct note *n) {
+SHIM_FN uint32_t read_toolkit(const struct note *n) {
   char version[NOTE_TEXT];
   uint32_t part[3];
   if (!read_note_text(n, n->head.toolkit, &version) || !parse_numbers(version, 1, part)) return 0;

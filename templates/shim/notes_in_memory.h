@@ -11,17 +11,17 @@ static const char anchor = 0; /* its address identifies the image of this file *
 
 /* Returns a place for a note. If the table is full, a note of this file replaces a note of another
  * file. */
-CALLED struct note *make_room_for_note(struct context *cx, int own) {
+SHIM_NOINLINE struct note *make_room_for_note(struct context *cx, int own) {
   int k = cx->notes;
   if (cx->notes < MAX_NOTES) return &cx->note[cx->notes++];
-  cx->notes_left_out++;
+  cx->dropped_notes++;
   while (own && k-- > 0)
     if (!cx->note[k].own) return &cx->note[k];
   return 0;
 }
 
 /* Returns the size of the descriptor if this is a note of cudaguard, or -1. */
-CODE long get_descriptor_size(const unsigned char *p, size_t left) {
+SHIM_FN long get_descriptor_size(const unsigned char *p, size_t left) {
   static const unsigned char mark[NOTE_HEADER - 8] = {1,   0,   0,   0,   'c', 'u', 'd', 'a',
                                                       'g', 'u', 'a', 'r', 'd', 0,   0,   0};
   uint32_t sizes[2]; /* of the owner name and the descriptor */
@@ -32,8 +32,8 @@ CODE long get_descriptor_size(const unsigned char *p, size_t left) {
   return (long)sizes[1];
 }
 
-CODE void keep_note(struct context *cx, const struct image *im, int own,
-                    const unsigned char *descriptor, long size) {
+SHIM_FN void store_note(struct context *cx, const struct image *im, int own,
+                        const unsigned char *descriptor, long size) {
   struct note *n = make_room_for_note(cx, own);
   if (!n) return;
   read_note(n, descriptor, size > 65535 ? 65535 : (uint32_t)size);
@@ -44,7 +44,7 @@ CODE void keep_note(struct context *cx, const struct image *im, int own,
 /* Stores the notes of an image, or only counts them. Searches the note header at every multiple of
  * 4 bytes, because mold puts notes with both alignments into one segment, so the alignment of the
  * segment does not give the next note. */
-CODE int take_notes(struct context *cx, const struct image *im, int own, int keep) {
+SHIM_FN int collect_notes(struct context *cx, const struct image *im, int own, int keep) {
   int taken = 0, k;
   for (k = 0; k < im->n; k++) {
     const ElfW(Phdr) *ph = &im->ph[k];
@@ -55,7 +55,7 @@ CODE int take_notes(struct context *cx, const struct image *im, int own, int kee
       const long size = get_descriptor_size(p, left);
       const size_t step = size < 0 ? 4 : NOTE_HEADER + (((size_t)size + 3) & ~(size_t)3);
       if (size >= 0) taken++;
-      if (size >= 0 && keep) keep_note(cx, im, own, p + NOTE_HEADER, size);
+      if (size >= 0 && keep) store_note(cx, im, own, p + NOTE_HEADER, size);
       if (step >= left) break;
       p += step;
       left -= step;
@@ -65,7 +65,7 @@ CODE int take_notes(struct context *cx, const struct image *im, int own, int kee
 }
 
 /* Adds an empty note if this file has none, so that the guard reports the missing note. */
-CODE void add_absent_note(struct context *cx) {
+SHIM_FN void add_absent_note(struct context *cx) {
   struct note *n;
   int k;
   for (k = 0; k < cx->notes; k++)
@@ -86,7 +86,7 @@ struct walk {
 /* Stores the notes of this file and, in a program, those of the libraries that were loaded with it,
  * because neither can be unloaded meanwhile. A constructor stores all notes for the report, because
  * nothing can be unloaded then. */
-CODE int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
+SHIM_FN int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
   struct walk *w = (struct walk *)data;
   struct context *cx = w->context;
   struct image im = make_image(info);
@@ -114,7 +114,7 @@ CODE int visit_image(struct dl_phdr_info *info, size_t size, void *data) {
     cx->program = program;
     cx->own = im;
   }
-  taken = take_notes(cx, &im, own, own || w->all || (cx->program && w->index <= cx->startup));
+  taken = collect_notes(cx, &im, own, own || w->all || (cx->program && w->index <= cx->startup));
   if (taken && !w->noted++) cx->first_noted = own;
   return 0;
 }

@@ -59,7 +59,7 @@ struct entries {
 
 enum { NO_ENTRY, WHOLE_ENTRY, DAMAGED_ENTRY };
 
-CODE int next_entry(struct entries *all, const struct entry **entry) {
+SHIM_FN int next_entry(struct entries *all, const struct entry **entry) {
   const struct entry *e = all->at;
   size_t left = all->left;
   *entry = e;
@@ -72,10 +72,10 @@ CODE int next_entry(struct entries *all, const struct entry **entry) {
   return WHOLE_ENTRY;
 }
 
-CODE int is_ptx(const struct entry *e) { return e->kind == PTX || e->kind == RELOCATABLE_PTX; }
+SHIM_FN int is_ptx(const struct entry *e) { return e->kind == PTX || e->kind == RELOCATABLE_PTX; }
 
 /* Reads an entry; `is` is 0 if it is unknown. */
-CODE struct code read_code(const struct entry *e) {
+SHIM_FN struct code read_code(const struct entry *e) {
   struct code code;
   code.is = code.isa = code.how = 0;
   if ((e->kind != MACHINE_CODE && !is_ptx(e)) || e->arch < 10 || e->arch > 999) return code;
@@ -87,7 +87,7 @@ CODE struct code read_code(const struct entry *e) {
   return code;
 }
 
-CODE int is_for_linking(const struct entry *e) {
+SHIM_FN int is_for_linking(const struct entry *e) {
   static const char option[] = "--compile-only";
   uint32_t i;
   for (i = sizeof *e; is_ptx(e) && i + sizeof option <= e->header; i++)
@@ -97,13 +97,13 @@ CODE int is_for_linking(const struct entry *e) {
 
 /* Returns whether CUDA 13 or newer wrote the code: it introduced PTX ISA 9, ELF ABI 8 for archs
  * below 100, and the archs 107 and 110. */
-CODE int is_made_by_13(const struct entry *e) {
+SHIM_FN int is_made_by_13(const struct entry *e) {
   if (is_ptx(e)) return e->major >= 9;
   return e->arch < 100 ? (e->major << 8 | e->minor) >= 0x108 : e->arch == 107 || e->arch == 110;
 }
 
 /* Returns whether the size of an image allows a kernel. */
-CODE int holds_kernel(const struct entry *e) {
+SHIM_FN int holds_kernel(const struct entry *e) {
   const uint64_t size = e->unpacked ? e->unpacked : e->size;
   return size >= (is_ptx(e)                 ? (uint64_t)LEAST_PTX
                   : e->kind == MACHINE_CODE ? (uint64_t)LEAST_CODE
@@ -117,7 +117,7 @@ struct kernels {
   int how, codes;
 };
 
-CODE struct entries get_entries(const struct container *c, size_t left) {
+SHIM_FN struct entries get_entries(const struct container *c, size_t left) {
   struct entries all;
   all.at = (const struct entry *)(c + 1);
   all.left = 1; /* damaged */
@@ -129,7 +129,7 @@ CODE struct entries get_entries(const struct container *c, size_t left) {
 
 /* Reads a container; returns whether it has kernels. All images of a container are compiled from
  * the same source, so either all or none contain kernels. */
-CODE int read_container(const struct container *c, size_t left, struct kernels *kernels) {
+SHIM_FN int read_container(const struct container *c, size_t left, struct kernels *kernels) {
   struct entries rest = get_entries(c, left);
   const struct entry *e;
   int is, holds[2], others = 0;
@@ -154,7 +154,7 @@ CODE int read_container(const struct container *c, size_t left, struct kernels *
 }
 
 /* Reads the next code of a container; returns whether there is one. */
-CODE int next_code(struct entries *rest, struct code *code) {
+SHIM_FN int next_code(struct entries *rest, struct code *code) {
   const struct entry *e;
   int is;
   do is = next_entry(rest, &e);
@@ -170,7 +170,7 @@ struct containers {
   int codes; /* number of codes that were read */
 };
 
-CODE struct containers start_containers(struct context *cx) {
+SHIM_FN struct containers start_containers(struct context *cx) {
   struct containers all;
   all.at = cx->first_record;
   all.codes = 0;
@@ -179,8 +179,8 @@ CODE struct containers start_containers(struct context *cx) {
 
 /* Reads the next container with kernels; returns whether there is one. If there are too many codes,
  * the last container is returned as unknown. */
-NEIGHBOURS CODE int next_container(struct context *cx, struct containers *all,
-                                   struct kernels *kernels) {
+NEIGHBOURS SHIM_FN int next_container(struct context *cx, struct containers *all,
+                                      struct kernels *kernels) {
   const struct image *im = &cx->own;
   while (count_mapped(im, (uintptr_t)all->at) >= sizeof *all->at && all->at->magic == RECORD &&
          all->codes < MAX_CODES) {
@@ -201,18 +201,19 @@ NEIGHBOURS CODE int next_container(struct context *cx, struct containers *all,
 
 /* The GPU code in this file for one compute capability. */
 struct service {
-  int served, left_out, unknown, has_ptx, by_13;
+  int served, lacks_code, unknown, has_ptx, by_13;
   int bare; /* a container has machine code for it and no PTX */
   uint32_t code; /* the weakest code that it uses, xor IS_PTX: PTX first, then the oldest arch */
   struct needs needs, ptx; /* ptx: of all PTX, including PTX next to machine code */
 };
 
-CALLED void add_needs(struct needs *n, const struct code *code, int how) {
+SHIM_NOINLINE void add_needs(struct needs *n, const struct code *code, int how) {
   raise_needs(n, code->isa);
   if (code->how & IS_PACKED) raise_needs(n, how & BY_13 ? 13 : 12);
 }
 
-CALLED void add_code(struct service *s, const struct code *code, const struct code *ptx, int how) {
+SHIM_NOINLINE void add_code(struct service *s, const struct code *code, const struct code *ptx,
+                            int how) {
   s->served = 1;
   if (s->code > (code->is ^ IS_PTX)) s->code = code->is ^ IS_PTX;
   add_needs(&s->needs, code, how);
@@ -221,11 +222,11 @@ CALLED void add_code(struct service *s, const struct code *code, const struct co
   else s->bare = 1;
 }
 
-CODE void join_linking(struct service *s, const struct service *linking, int links) {
-  if (linking->unknown || (linking->left_out && linking->served && links > 1)) {
+SHIM_FN void join_linking(struct service *s, const struct service *linking, int links) {
+  if (linking->unknown || (linking->lacks_code && linking->served && links > 1)) {
     s->unknown = 1;
-  } else if (linking->left_out || !linking->served) {
-    s->left_out = 1;
+  } else if (linking->lacks_code || !linking->served) {
+    s->lacks_code = 1;
   } else {
     s->served = 1;
     if (s->code > linking->code) s->code = linking->code;
@@ -240,7 +241,7 @@ struct best {
   int unknown;
 };
 
-CODE struct best choose_codes(struct entries codes, uint32_t cc) {
+SHIM_FN struct best choose_codes(struct entries codes, uint32_t cc) {
   struct best best;
   struct code code;
   memset(&best, 0, sizeof best);
@@ -253,7 +254,7 @@ CODE struct best choose_codes(struct entries codes, uint32_t cc) {
   return best;
 }
 
-CODE struct service read_service(struct context *cx, uint32_t cc) {
+SHIM_FN struct service read_service(struct context *cx, uint32_t cc) {
   /* Relocatable code is the input of a device linker. If its output has no code for a GPU, the
    * driver links the PTX of all inputs. */
   struct service s, linking;
@@ -272,9 +273,9 @@ CODE struct service read_service(struct context *cx, uint32_t cc) {
     if (used->is) add_code(to, used, best.ptx.is ? &best.ptx : 0, one.how);
     else if (one.how & IS_LINKED) unserved = 1;
     else if (best.unknown) to->unknown = 1;
-    else to->left_out = 1;
+    else to->lacks_code = 1;
   }
-  if (unserved || (!links && (linking.served | linking.left_out | linking.unknown)))
+  if (unserved || (!links && (linking.served | linking.lacks_code | linking.unknown)))
     join_linking(&s, &linking, links);
   return s;
 }
@@ -288,7 +289,7 @@ enum {
   MAJOR_ALONE = 1 /* added to a version */
 };
 
-CODE struct text_ref refer_to_seen(uint32_t what) {
+SHIM_FN struct text_ref refer_to_seen(uint32_t what) {
   struct text_ref ref;
   ref.at = SEEN;
   ref.length = (uint16_t)what;
@@ -297,14 +298,14 @@ CODE struct text_ref refer_to_seen(uint32_t what) {
 
 #define CUDART_FILE "libcudart.so"
 
-CODE void put_code(struct text *t, uint32_t code) {
+SHIM_FN void put_code(struct text *t, uint32_t code) {
   put(t, code & IS_PTX ? "compute_" : "sm_");
   put_number(t, code >> 2 & 0x3ff);
   if (code & SUFFIX) put_char(t, code & IS_SPECIFIC ? 'a' : 'f');
 }
 
 /* Appends all codes of this file without duplicates, in ascending order. */
-CODE void put_all_codes(struct context *cx, struct text *t) {
+SHIM_FN void put_all_codes(struct context *cx, struct text *t) {
   uint32_t last = 0, next;
   for (;; last = next) {
     struct containers rest = start_containers(cx);
@@ -320,7 +321,7 @@ CODE void put_all_codes(struct context *cx, struct text *t) {
   }
 }
 
-CODE void format_seen_text(struct context *cx, uint32_t what, char *to) {
+SHIM_FN void format_seen_text(struct context *cx, uint32_t what, char *to) {
   struct text t = start_text(to, NOTE_TEXT);
   if (what >= LEAST_VERSION) {
     put(&t, "libcudart ");
@@ -338,7 +339,7 @@ CODE void format_seen_text(struct context *cx, uint32_t what, char *to) {
 
 /* Creates the driver row of the cudart. Host code by nvcc uses a cudart, which needs a driver for
  * its major: the shared cudart that the file needs, otherwise the static one of the toolkit. */
-CODE union row make_cudart_row(struct context *cx, const struct note *n) {
+SHIM_FN union row make_cudart_row(struct context *cx, const struct note *n) {
   const char *needed = find_needed(&cx->own, CUDART_FILE);
   uint32_t built = read_toolkit(n), cudart = built;
   struct needs needs;
@@ -363,7 +364,7 @@ CODE union row make_cudart_row(struct context *cx, const struct note *n) {
   return row;
 }
 
-CODE union row make_gpu_row(struct context *cx, const struct note *n, uint32_t cc) {
+SHIM_FN union row make_gpu_row(struct context *cx, const struct note *n, uint32_t cc) {
   struct service s = read_service(cx, cc);
   struct needs sure;
   union row row;
@@ -371,9 +372,9 @@ CODE union row make_gpu_row(struct context *cx, const struct note *n, uint32_t c
   memset(&row, 0, sizeof row);
   memset(&sure, 0, sizeof sure);
   row.kind = ROW_GPU;
-  if (s.served && (s.left_out || s.unknown))
-    by = BY_SOME | (by & BY_PTX) | (s.left_out ? 0 : BY_UNKNOWN);
-  else if (s.unknown) by = BY_UNKNOWN | (s.left_out ? BY_NONE : 0);
+  if (s.served && (s.lacks_code || s.unknown))
+    by = BY_SOME | (by & BY_PTX) | (s.lacks_code ? 0 : BY_UNKNOWN);
+  else if (s.unknown) by = BY_UNKNOWN | (s.lacks_code ? BY_NONE : 0);
   else if (!s.served) by = BY_NONE;
   isa = s.bare ? 0 : (int)(find_isa(s.ptx.cuda) * PTX_ISA);
   if (by & (BY_CUBIN | BY_SOME)) by |= s.has_ptx ? isa : NO_PTX;
@@ -397,7 +398,7 @@ CODE union row make_gpu_row(struct context *cx, const struct note *n, uint32_t c
 
 /* Creates the row of a GPU, and extends it to other GPUs if all compute capabilities between them
  * have an equal row. Returns whether an earlier GPU has the same row. */
-CODE int widen_row(struct context *cx, const struct note *n, int i, union row *row) {
+SHIM_FN int widen_row(struct context *cx, const struct note *n, int i, union row *row) {
   const struct driver *d = &cx->driver;
   const uint32_t cc = d->cc[i];
   const union row alike = make_gpu_row(cx, n, cc);
@@ -420,7 +421,7 @@ CODE int widen_row(struct context *cx, const struct note *n, int i, union row *r
 }
 
 /* Reads the kernels for each GPU. GPUs with equal rows share the first one; the others are zero. */
-CODE void read_gpu_rows(struct context *cx, const struct note *n) {
+SHIM_FN void read_gpu_rows(struct context *cx, const struct note *n) {
   int i, k;
   cx->gpu_rows_of = n;
   for (i = 0; i < cx->driver.is.gpu_count; i++) {
@@ -431,21 +432,21 @@ CODE void read_gpu_rows(struct context *cx, const struct note *n) {
 }
 
 /* Returns a row of a note, or one that was made from the kernels of its file (make_seen_rows()). */
-CODE union row get_row(struct context *cx, const struct note *n, uint32_t i) {
+SHIM_FN union row get_row(struct context *cx, const struct note *n, uint32_t i) {
   return i < n->head.rows ? read_note_row(n, i) : cx->seen_row[i - n->head.rows];
 }
 
 /* Reads a string of a row; returns null if it is invalid. */
-CODE const char *read_row_text(struct context *cx, const struct note *n, struct text_ref ref,
-                               char (*text)[NOTE_TEXT]) {
-  if (!n->sees || ref.at != SEEN) return read_note_text(n, ref, text);
+SHIM_FN const char *read_row_text(struct context *cx, const struct note *n, struct text_ref ref,
+                                  char (*text)[NOTE_TEXT]) {
+  if (!n->from_kernels || ref.at != SEEN) return read_note_text(n, ref, text);
   format_seen_text(cx, ref.length, *text);
   return *text;
 }
 
 /* Returns how many rows behind those of the note there are: of cudart, then of each GPU. */
-CODE uint32_t make_seen_rows(struct context *cx, const struct note *n) {
-  if (!n->sees) return 0;
+SHIM_FN uint32_t make_seen_rows(struct context *cx, const struct note *n) {
+  if (!n->from_kernels) return 0;
   cx->seen_row[0] = make_cudart_row(cx, n);
   if (!cx->codes || cx->driver.is.gpu_count <= 0) return 1;
   if (cx->gpu_rows_of != n) read_gpu_rows(cx, n);
@@ -454,13 +455,13 @@ CODE uint32_t make_seen_rows(struct context *cx, const struct note *n) {
 
 /* Drops the rows of declared archs, which are the last rows of the note, because the detected
  * kernels replace them. */
-CODE void drop_declared_rows(struct note *n) {
+SHIM_FN void drop_declared_rows(struct note *n) {
   while (n->head.rows && read_note_row(n, n->head.rows - 1).kind == ROW_GPU) n->head.rows--;
 }
 
 /* Detects the kernels of this file, and marks its notes that get additional rows. Does nothing if a
  * note is sealed. */
-NEIGHBOURS CODE void read_own_kernels(struct context *cx) {
+NEIGHBOURS SHIM_FN void read_own_kernels(struct context *cx) {
   const struct record *r = &own_record;
   struct containers rest;
   struct kernels one;
@@ -472,7 +473,7 @@ NEIGHBOURS CODE void read_own_kernels(struct context *cx) {
       if (n->head.sealed || n->head.archs_known == ARCHS_OBSERVED) return;
     }
   if (!n) return;
-  cx->looks = 1;
+  cx->searches_kernels = 1;
   /* Hides the origin of the pointer, because compilers assume that it cannot refer to another
    * object. */
   __asm__("" : "+r"(r));
@@ -484,9 +485,9 @@ NEIGHBOURS CODE void read_own_kernels(struct context *cx) {
   cx->codes = rest.codes;
   for (k = 0; k < cx->notes; k++) {
     struct note *of = &cx->note[k];
-    of->sees =
+    of->from_kernels =
         of->own && of->state == NOTE_WHOLE && (cx->codes || find_needed(&cx->own, CUDART_FILE));
-    if (of->sees && cx->codes) drop_declared_rows(of);
+    if (of->from_kernels && cx->codes) drop_declared_rows(of);
   }
 }
 

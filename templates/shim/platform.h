@@ -64,10 +64,10 @@ enum {
   MAX_GPUS = 64,
   MAX_CODES = 16384,
   MAX_FINDINGS = 48,
-  MAX_KEPT = 16 * 1024, /* bytes of strings of findings */
-  MAX_SEEN = 8,         /* cuDNNs in the report */
-  MAX_TOLD = 8,         /* findings on stderr */
-  SHOW = 400,           /* characters of an untrusted string in a message */
+  MAX_TEXTS = 16 * 1024, /* bytes of strings of findings */
+  MAX_SEEN = 8,          /* cuDNNs in the report */
+  MAX_PRINTED = 8,       /* findings on stderr */
+  SHOW = 400,            /* characters of an untrusted string in a message */
   WHY = SHOW + 160,
   NOTE_TEXT = 256 /* size of a string in a note, with its NUL */
 };

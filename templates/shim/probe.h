@@ -10,26 +10,26 @@ enum { NOT_ASKED, NOBODY_TO_ASK, ANSWERED, DIED, HUNG };
 #define LIBCUDA "libcuda.so.1"
 #define LIBJIT "libnvidia-ptxjitcompiler.so.1"
 
-CALLED void exit_now(int status) {
+SHIM_NOINLINE void exit_now(int status) {
   sys1(SYS_exit_group, status);
   __builtin_trap(); /* if a sandbox forbids exit_group */
 }
 
 /* If the driver calls exit(), the exit handlers of the program must not run. */
-CODE void exit_without_handlers(void *unused) {
+SHIM_FN void exit_without_handlers(void *unused) {
   (void)unused;
   exit_now(1);
 }
 
 /* Sends an answer: its kind, its string and a NUL. */
-CODE void send_answer(long fd, int kind, const char *s) {
+SHIM_FN void send_answer(long fd, int kind, const char *s) {
   char letter = (char)kind;
   if (sys3(SYS_write, fd, (long)&letter, 1) < 0 ||
       sys3(SYS_write, fd, (long)s, (long)text_length(s) + 1) < 0)
     exit_now(1);
 }
 
-CODE void send_number(long fd, int kind, uint32_t n) {
+SHIM_FN void send_number(long fd, int kind, uint32_t n) {
   char digits[16];
   struct text t = start_text(digits, sizeof digits);
   put_number(&t, n);
@@ -37,7 +37,7 @@ CODE void send_number(long fd, int kind, uint32_t n) {
 }
 
 /* Searches by name only, as for an object without RPATH or RUNPATH, because libcuda does so. */
-CODE int has_driver_library(struct context *cx, const char *library) {
+SHIM_FN int has_driver_library(struct context *cx, const char *library) {
   struct image nobody;
   int is;
   nobody.name = "";
@@ -54,7 +54,7 @@ CODE int has_driver_library(struct context *cx, const char *library) {
 
 /* Sends V and the CUDA version, I and the result of cuInit, G and the compute capability of each
  * GPU, J if PTX can be compiled. Sends nothing if the library is not a driver. */
-CODE void call_driver(struct context *cx, long to, void *library, const char *path) {
+SHIM_FN void call_driver(struct context *cx, long to, void *library, const char *path) {
   enum { MAJOR = 75, MINOR = 76 }; /* CUdevice_attribute */
   const char *names = "cuInit\ncuDriverGetVersion\ncuDeviceGetCount\ncuDeviceGet\n"
                       "cuDeviceGetAttribute";
@@ -99,7 +99,7 @@ CODE void call_driver(struct context *cx, long to, void *library, const char *pa
 
 /* Maps the code of a loaded object from its file again, because the child inherits the breakpoints
  * of a debugger, which would end it with SIGTRAP. */
-CODE int renew_code(struct dl_phdr_info *info, size_t size, void *data) {
+SHIM_FN int renew_code(struct dl_phdr_info *info, size_t size, void *data) {
   struct context *cx = (struct context *)data;
   struct elf *e = &cx->elf;
   int k;
@@ -120,7 +120,7 @@ CODE int renew_code(struct dl_phdr_info *info, size_t size, void *data) {
 
 /* Prepares a new child for running foreign code: it ends with its parent, dumps no core, has no
  * signal handlers and no open files of the program. Returns the file descriptor for answers. */
-CODE long prepare_child(struct context *cx, long to) {
+SHIM_FN long prepare_child(struct context *cx, long to) {
   const char none[64] __attribute__((aligned(8))) = {
       0}; /* struct sigaction of the kernel with SIG_DFL, and a signal mask */
   struct timespec at_once;
@@ -150,7 +150,7 @@ CODE long prepare_child(struct context *cx, long to) {
 
 /* Sends facts about the loaded library: L and its path; for a driver those of call_driver(); for
  * cuDNN V and its version, and the index and path of each sublibrary. */
-CODE void answer_for_library(struct context *cx, long fd, void *library, const struct cudnn *c) {
+SHIM_FN void answer_for_library(struct context *cx, long fd, void *library, const struct cudnn *c) {
   char(*path)[PATH_MAX] = &cx->found, soname[NOTE_TEXT];
   size_t (*get_version)(void);
   int k;
@@ -169,8 +169,8 @@ CODE void answer_for_library(struct context *cx, long fd, void *library, const s
 
 /* Runs the child; never returns. Sends B at the start, N if the library does not exist, T and the
  * reason if it cannot be loaded, the answers of answer_for_library(), and E at the end. */
-CODE void run_child(struct context *cx, long to, const char *names, const struct cudnn *c,
-                    int traced) {
+SHIM_FN void run_child(struct context *cx, long to, const char *names, const struct cudnn *c,
+                       int traced) {
   const long fd = prepare_child(cx, to);
   void *library = 0;
   int there = 0;
@@ -195,7 +195,7 @@ CODE void run_child(struct context *cx, long to, const char *names, const struct
 }
 
 /* Returns the answer of this kind, which may be incomplete, or null. */
-CODE const char *get_answer(struct context *cx, char kind) {
+SHIM_FN const char *get_answer(struct context *cx, char kind) {
   size_t at = 0;
   while (at < cx->answered) {
     if (cx->answer[at] == kind) return cx->answer + at + 1;
@@ -206,7 +206,7 @@ CODE const char *get_answer(struct context *cx, char kind) {
 
 /* Returns whether new children are in the PID namespace of this process. The link of a namespace
  * without a process is dangling; kernels before 4.12 have no link. */
-CODE int keeps_namespace(void) {
+SHIM_FN int keeps_namespace(void) {
   static const char children[] = "/proc/self/ns/pid_for_children";
   struct stat here, there;
   if (stat_at(AT_FDCWD, children, &there, AT_SYMLINK_NOFOLLOW)) return 1;
@@ -218,7 +218,7 @@ CODE int keeps_namespace(void) {
  * wait(), no pthread_atfork handlers. A debugger would treat it as a thread. Emulators support only
  * the call with SIGCHLD. Returns 0 in the child. Returns an error if children are in another PID
  * namespace, because the child would be its first process and the namespace would end with it. */
-CODE long start_child(void) {
+SHIM_FN long start_child(void) {
   long child;
   if (!keeps_namespace()) return -EPERM;
   child = sys2(SYS_clone, CLONE_UNTRACED, 0);
@@ -227,7 +227,7 @@ CODE long start_child(void) {
 
 /* Waits for the end of a child, at most this number of milliseconds. Returns whether it has ended.
  */
-CODE int reap_child(long child, int milliseconds) {
+SHIM_FN int reap_child(long child, int milliseconds) {
   struct timespec wait;
   int tries;
   wait.tv_sec = 0;
@@ -240,7 +240,7 @@ CODE int reap_child(long child, int milliseconds) {
   return 0;
 }
 
-CODE int stop_at_first(struct dl_phdr_info *info, size_t size, void *unused) {
+SHIM_FN int stop_at_first(struct dl_phdr_info *info, size_t size, void *unused) {
   (void)info;
   (void)size;
   (void)unused;
@@ -249,7 +249,7 @@ CODE int stop_at_first(struct dl_phdr_info *info, size_t size, void *unused) {
 
 /* Returns whether the lock of the dynamic linker can be acquired. A forked child inherits a lock
  * that is never released if another thread of the parent held it. Tests this in a new process. */
-CODE int is_loader_free(void) {
+SHIM_FN int is_loader_free(void) {
   long child = start_child();
   if (child < 0) return 0;
   if (child == 0) {
@@ -263,7 +263,7 @@ CODE int is_loader_free(void) {
 }
 
 /* Reads the answers of a child until it ends, sends E, or the time limit expires. */
-CODE void read_answers(struct context *cx, int from) {
+SHIM_FN void read_answers(struct context *cx, int from) {
   struct pollfd p;
   long got;
   p.fd = from;
@@ -287,7 +287,7 @@ CODE void read_answers(struct context *cx, int from) {
 
 /* Runs the child once per library and process, and caches the answer. `library` has one name per
  * line; the child uses the first that it can open. `c` is null for the driver. */
-CODE int ask_child(struct context *cx, const char *library, const struct cudnn *c) {
+SHIM_FN int ask_child(struct context *cx, const char *library, const struct cudnn *c) {
   int ends[2], traced;
   long child;
   if (texts_are_equal(cx->asked, library)) return cx->outcome;

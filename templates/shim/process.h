@@ -5,17 +5,17 @@
 #include "elf_file.h"
 
 /* Returns a variable, or an empty string. A setuid program ignores all variables. */
-CODE const char *get_variable(const char *name) {
+SHIM_FN const char *get_variable(const char *name) {
   const char *value = secure_getenv(name);
   return value ? value : "";
 }
 
-CALLED int get_process(void) { return (int)sys1(SYS_getpid, 0); }
+SHIM_NOINLINE int get_process(void) { return (int)sys1(SYS_getpid, 0); }
 
-CODE int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }
+SHIM_FN int is_variable_one(const char *name) { return texts_are_equal(get_variable(name), "1"); }
 
 /* Copies a path and makes it absolute. */
-CODE void copy_absolute(char (*to)[PATH_MAX], const char *path) {
+SHIM_FN void copy_absolute(char (*to)[PATH_MAX], const char *path) {
   struct text t;
   while (starts_with(path, "./")) path += 2;
   copy_path(to, path);
@@ -25,12 +25,12 @@ CODE void copy_absolute(char (*to)[PATH_MAX], const char *path) {
   t.size = PATH_MAX;
   put_char(&t, '/');
   put(&t, path);
-  if (is_cut(&t)) copy_path(to, path);
+  if (is_truncated(&t)) copy_path(to, path);
 }
 
 /* Returns whether the program was started as `ld.so program`. The kernel then loads no interpreter.
  */
-CODE int is_started_by_loader(const struct image *program) {
+SHIM_FN int is_started_by_loader(const struct image *program) {
   int k;
   for (k = 0; k < program->n; k++)
     if (program->ph[k].p_type == PT_INTERP) return !getauxval(AT_BASE);
@@ -38,14 +38,14 @@ CODE int is_started_by_loader(const struct image *program) {
 }
 
 /* Returns whether cx->self is the path of the program. */
-CALLED int is_program(struct context *cx) {
+SHIM_NOINLINE int is_program(struct context *cx) {
   return cx->self[0] && is_file_of_image(cx, cx->self, &cx->first);
 }
 
 /* Returns the path of the program. The path from the kernel may be that of the dynamic linker
  * (`ld.so program`), and the file at a path may have changed. So this returns the first known path
  * whose file has the same program headers as the image in memory. */
-CODE const char *find_program(struct context *cx) {
+SHIM_FN const char *find_program(struct context *cx) {
   const char *by_kernel = (const char *)getauxval(AT_EXECFN);
   if (cx->self[0]) return cx->self;
   if (cx->loader_name) copy_absolute(&cx->self, cx->loader_name);
@@ -60,7 +60,7 @@ CODE const char *find_program(struct context *cx) {
   return cx->self;
 }
 
-CODE const char *get_object_path(struct context *cx, const char *name) {
+SHIM_FN const char *get_object_path(struct context *cx, const char *name) {
   return *name ? name : find_program(cx);
 }
 

@@ -4,8 +4,8 @@
 
 #include "report_stderr.h"
 
-CODE void put_version_member(struct text *t, const char *key, void (*how)(struct text *, uint32_t),
-                             uint32_t n) {
+SHIM_FN void put_version_member(struct text *t, const char *key,
+                                void (*how)(struct text *, uint32_t), uint32_t n) {
   if (!n) return;
   put_key(t, key);
   put_char(t, '"');
@@ -13,15 +13,15 @@ CODE void put_version_member(struct text *t, const char *key, void (*how)(struct
   put_char(t, '"');
 }
 
-CODE void put_number_member(struct text *t, const char *key, uint32_t n) {
+SHIM_FN void put_number_member(struct text *t, const char *key, uint32_t n) {
   put_key(t, key);
   put_number(t, n);
 }
 
-CALLED void report_cudnn(struct context *cx, struct text *t, const struct seen_cudnn *c) {
+SHIM_NOINLINE void report_cudnn(struct context *cx, struct text *t, const struct seen_cudnn *c) {
   put(t, ",\"cudnn\":{");
-  put_member(t, "path", cx->kept.at + c->path);
-  put_member(t, "picked_by", cx->kept.at + c->picked_by);
+  put_member(t, "path", cx->texts.at + c->path);
+  put_member(t, "picked_by", cx->texts.at + c->picked_by);
   if (c->version) {
     put_version_member(t, "version", put_version, c->version);
     put_member(t, "version_from", c->from);
@@ -30,7 +30,7 @@ CALLED void report_cudnn(struct context *cx, struct text *t, const struct seen_c
   put_char(t, '}');
 }
 
-CODE void report_note(struct context *cx, struct text *t, const struct note *n) {
+SHIM_FN void report_note(struct context *cx, struct text *t, const struct note *n) {
   static const char states[][8] = {"whole", "newer", "damaged", "absent"};
   char name[NOTE_TEXT], version[NOTE_TEXT];
   size_t from;
@@ -58,7 +58,7 @@ CODE void report_note(struct context *cx, struct text *t, const struct note *n) 
   put_char(t, '}');
 }
 
-CODE void report_driver(struct context *cx, struct text *t) {
+SHIM_FN void report_driver(struct context *cx, struct text *t) {
   const struct driver *d = &cx->driver;
   int k;
   put(t, ",\"driver\":{");
@@ -76,7 +76,7 @@ CODE void report_driver(struct context *cx, struct text *t) {
   put_char(t, ']');
 }
 
-CODE void report_finding(struct context *cx, struct text *t) {
+SHIM_FN void report_finding(struct context *cx, struct text *t) {
   static const char severities[][8] = {"info", "warning", "error"};
   const struct verdict *v = get_next_verdict(cx);
   put_next(t, "{\"code\":\"CG");
@@ -91,7 +91,7 @@ CODE void report_finding(struct context *cx, struct text *t) {
 }
 
 /* Returns the file that contains this guard. */
-CALLED const char *find_own_file(struct context *cx) {
+SHIM_NOINLINE const char *find_own_file(struct context *cx) {
   int k;
   for (k = 0; k < cx->notes; k++)
     if (cx->note[k].own) return get_object_path(cx, cx->note[k].file.name);
@@ -99,7 +99,7 @@ CALLED const char *find_own_file(struct context *cx) {
 }
 
 /* Returns the start time of this process in clock ticks, because process IDs are reused. */
-CALLED const char *read_start_time(struct context *cx) {
+SHIM_NOINLINE const char *read_start_time(struct context *cx) {
   char *s = cx->text, *end;
   int spaces = 0;
   read_file_text(cx, "/proc/self/stat", cx->text, sizeof cx->text);
@@ -113,8 +113,8 @@ CALLED const char *read_start_time(struct context *cx) {
 
 /* Appends the report of this guard as one object. Its first `process` bytes identify the process,
  * its first `guard` bytes the guard. */
-CODE void put_report(struct context *cx, struct text *t, const char *action, const char *host,
-                     size_t *process, size_t *guard) {
+SHIM_FN void put_report(struct context *cx, struct text *t, const char *action, const char *host,
+                        size_t *process, size_t *guard) {
   static const char verdicts[][8] = {"runs", "refused", "unknown"};
   int k;
   put_char(t, '{');
@@ -145,17 +145,17 @@ CODE void put_report(struct context *cx, struct text *t, const char *action, con
 /* ---- The file: one line for the guard of the program or, without one, the first guard of the
  * process, and one line for each later guard ---- */
 
-CODE void put_line(struct text *t, const char *line) {
+SHIM_FN void put_line(struct text *t, const char *line) {
   while (*line && *line != '\n') put_char(t, *line++);
   if (t->at[t->used - 1] == ',') shorten_text(t, t->used - 1);
 }
 
-CALLED void put_later(struct text *t, const char *line) {
+SHIM_NOINLINE void append_line(struct text *t, const char *line) {
   put_next(t, "\n");
   put_line(t, line);
 }
 
-CALLED const char *skip_line(const char *s) {
+SHIM_NOINLINE const char *skip_line(const char *s) {
   while (*s && *s++ != '\n')
     ;
   return s;
@@ -163,8 +163,8 @@ CALLED const char *skip_line(const char *s) {
 
 /* Appends all reports of this process. `old` is the existing file, or empty; the reports of other
  * guards in it are preserved. */
-CODE void put_all(struct context *cx, struct text *t, const char *mine, size_t guard,
-                  const char *old) {
+SHIM_FN void put_all(struct context *cx, struct text *t, const char *mine, size_t guard,
+                     const char *old) {
   int later = *old && !cx->program && !bytes_are_equal(old, mine, guard);
   if (later) {
     put_line(t, old);
@@ -174,13 +174,13 @@ CODE void put_all(struct context *cx, struct text *t, const char *mine, size_t g
     put(t, ",\"loaded_later\":[");
   }
   while (*(old = skip_line(old)) == '{')
-    if (!bytes_are_equal(old, mine, guard)) put_later(t, old);
-  if (later) put_later(t, mine);
+    if (!bytes_are_equal(old, mine, guard)) append_line(t, old);
+  if (later) append_line(t, mine);
   put(t, "\n]}\n");
 }
 
 /* Expands %p to the process ID and %h to the host name. */
-CODE void put_name(struct text *t, const char *s, const char *host) {
+SHIM_FN void put_name(struct text *t, const char *s, const char *host) {
   for (; *s; s++) {
     char is = 0;
     if (*s == '%') is = s[1];
@@ -196,7 +196,7 @@ CODE void put_name(struct text *t, const char *s, const char *host) {
 
 /* Returns standard error or output if the path refers to the same file, so that the report is
  * appended to a log and does not truncate or replace it. Otherwise returns 0. */
-CODE long find_output(const char *path) {
+SHIM_FN long find_output(const char *path) {
   struct stat named, is;
   long fd = stat_at(AT_FDCWD, path, &named, 0) ? 0 : STDERR_FILENO;
   for (; fd; fd--)
@@ -206,9 +206,9 @@ CODE long find_output(const char *path) {
   return fd;
 }
 
-CODE void remove_file(const char *path) { sys3(SYS_unlinkat, AT_FDCWD, (long)path, 0); }
+SHIM_FN void remove_file(const char *path) { sys3(SYS_unlinkat, AT_FDCWD, (long)path, 0); }
 
-CALLED int is_trusted(const struct stat *is) {
+SHIM_NOINLINE int is_trusted(const struct stat *is) {
   return !is->st_uid || is->st_uid == (uid_t)sys1(SYS_geteuid, 0);
 }
 
@@ -217,7 +217,7 @@ enum { FOLDER_IS_OURS, FOLDER_IS_SHARED, FOLDER_IS_REDIRECTED };
 
 /* Returns FOLDER_IS_SHARED if other users can create files in the directory of this path, and
  * FOLDER_IS_REDIRECTED if the path contains a symbolic link of another user. */
-CODE int check_folder(struct context *cx, const char *path) {
+SHIM_FN int check_folder(struct context *cx, const char *path) {
   const char *end = base_name(path), *at, *folder = cx->found;
   struct text t = start_text(cx->found, sizeof cx->found);
   struct stat is;
@@ -232,7 +232,7 @@ CODE int check_folder(struct context *cx, const char *path) {
 
 /* Opens the existing file or creates one. In a shared directory, opens only a pipe or device of
  * this user, and no link. */
-CODE long open_in_place(struct context *cx, const char *path, int shared) {
+SHIM_FN long open_in_place(struct context *cx, const char *path, int shared) {
   struct stat is;
   long fd;
   if (!shared) return open_file(cx, path, O_WRONLY | O_CREAT | O_TRUNC);
@@ -247,36 +247,37 @@ CODE long open_in_place(struct context *cx, const char *path, int shared) {
  * rename replaces a link instead of following it. Writes to the existing file instead if no file
  * can be created in the directory, or if the path is a pipe, a device or, in a directory of this
  * user, a link. */
-CODE void write_report_file(struct context *cx, const char *path, const char *beside,
-                            const struct text *t, int shared) {
+SHIM_FN void write_report_file(struct context *cx, const char *path, const char *temporary,
+                               const struct text *t, int shared) {
   long fd = -1;
-  int whole;
-  if (*beside) {
-    remove_file(beside); /* left by a process that was killed */
-    fd = open_file(cx, beside, O_WRONLY | O_CREAT | O_EXCL);
+  int complete;
+  if (*temporary) {
+    remove_file(temporary); /* left by a process that was killed */
+    fd = open_file(cx, temporary, O_WRONLY | O_CREAT | O_EXCL);
   }
   if (fd < 0) {
-    beside = "";
+    temporary = "";
     fd = open_in_place(cx, path, shared);
   }
   if (fd < 0) return;
-  whole = write_out(fd, t->at, t->used, 0); /* a full disk must not affect the program */
+  complete = write_out(fd, t->at, t->used, 0); /* a full disk must not affect the program */
   close_file(fd);
-  if (!*beside) return;
-  if (!whole || sys6(SYS_renameat, AT_FDCWD, (long)beside, AT_FDCWD, (long)path, 0, 0) < 0)
-    remove_file(beside);
+  if (!*temporary) return;
+  if (!complete || sys6(SYS_renameat, AT_FDCWD, (long)temporary, AT_FDCWD, (long)path, 0, 0) < 0)
+    remove_file(temporary);
 }
 
 static const size_t REPORT_ROOM = 4 << 20; /* more than any report; unused pages need no memory */
 
-CODE void write_report_to(struct context *cx, const char *asked, const char *action, char *room) {
-  char *path = cx->real, *beside = cx->scratch;
+SHIM_FN void write_report_to(struct context *cx, const char *asked, const char *action,
+                             char *room) {
+  char *path = cx->real, *temporary = cx->scratch;
   struct utsname host;
   char *old = room + 2 * REPORT_ROOM;
   struct text mine = start_text(room, REPORT_ROOM),
               all = start_text(room + REPORT_ROOM, REPORT_ROOM);
   struct text name = start_text(path, sizeof cx->real),
-              next = start_text(beside, sizeof cx->scratch);
+              next = start_text(temporary, sizeof cx->scratch);
   struct stat about;
   size_t process, guard;
   int folder, is_link = 0, is_new;
@@ -291,19 +292,19 @@ CODE void write_report_to(struct context *cx, const char *asked, const char *act
   if (!fd && (is_new || S_ISREG(about.st_mode) || (is_link && folder != FOLDER_IS_OURS))) {
     put(&next, path);
     put_name(&next, ".%h.%p.new", host.nodename);
-    if (is_cut(&next)) *beside = 0;
+    if (is_truncated(&next)) *temporary = 0;
     if (!is_link) read_file_text(cx, path, old, REPORT_ROOM);
     if (!bytes_are_equal(old, mine.at, process)) *old = 0;
   }
   put_all(cx, &all, mine.at, guard, old);
-  if (is_cut(&mine) || is_cut(&all) || is_cut(&name))
+  if (is_truncated(&mine) || is_truncated(&all) || is_truncated(&name))
     return; /* truncated JSON is invalid, and a truncated path names another file */
   if (fd) write_out(fd, all.at, all.used, 0);
   else if (folder != FOLDER_IS_REDIRECTED)
-    write_report_file(cx, path, beside, &all, folder == FOLDER_IS_SHARED);
+    write_report_file(cx, path, temporary, &all, folder == FOLDER_IS_SHARED);
 }
 
-CODE void write_report(struct context *cx, const char *action) {
+SHIM_FN void write_report(struct context *cx, const char *action) {
   const char *asked = get_variable("CUDAGUARD_REPORT");
   const size_t size = 3 * REPORT_ROOM; /* the report of this guard, the old file, and both */
   long room;

@@ -4,22 +4,22 @@
 
 #include "judge_notes.h"
 
-CODE int is_about_driver(const struct finding *f) {
+SHIM_FN int is_about_driver(const struct finding *f) {
   return get_meaning(f)->subject == TEXT_AT(subject_driver);
 }
 
-CODE void copy_version(char (*to)[32], void (*how)(struct text *, uint32_t), uint32_t n) {
+SHIM_FN void copy_version(char (*to)[32], void (*how)(struct text *, uint32_t), uint32_t n) {
   struct text t = start_text(*to, sizeof *to);
   if (n) how(&t, n);
 }
 
 /* Returns the verdict that is not published. */
-CALLED struct verdict *get_next_verdict(struct context *cx) {
+SHIM_NOINLINE struct verdict *get_next_verdict(struct context *cx) {
   return &cx->verdict[cx->current == 1];
 }
 
 /* Fills the unpublished verdict, except its result. The message has one fact per line. */
-CODE void compose_verdict(struct context *cx, const struct finding *f) {
+SHIM_FN void compose_verdict(struct context *cx, const struct finding *f) {
   const struct meaning *m = get_meaning(f);
   struct verdict *v = get_next_verdict(cx);
   struct text message = start_text(v->message, sizeof v->message),
@@ -37,25 +37,25 @@ CODE void compose_verdict(struct context *cx, const struct finding *f) {
   put_filled(cx, &hint, get_text(m->hint), f);
 }
 
-CODE void print_text(const char *text) { write_out(STDERR_FILENO, text, text_length(text), 1); }
+SHIM_FN void print_text(const char *text) { write_out(STDERR_FILENO, text, text_length(text), 1); }
 
 /* A program warns about its own manifest if it is unreadable, because the guard then checks
  * nothing. */
-CODE int is_unreadable(struct context *cx, const struct finding *f) {
+SHIM_FN int is_unreadable(struct context *cx, const struct finding *f) {
   return f->note->own && cx->program && !is_note_readable(f->note);
 }
 
-CODE int is_printed(struct context *cx, const struct finding *f) {
+SHIM_FN int is_printed(struct context *cx, const struct finding *f) {
   const struct note *n = f->note;
   if (is_unreadable(cx, f)) return 1;
-  return f->severity == ERROR && speaks_for(cx, n) &&
+  return f->severity == ERROR && reports_note(cx, n) &&
          !(is_about_driver(f) && n->head.gpu == GPU_OPTIONAL);
 }
 
 /* Returns the next finding to print after `last` (null: the first), in the order of ranks: of those
  * that refuse the program, or of those that do not. */
-CODE const struct finding *find_next_printed(struct context *cx, const struct finding *last,
-                                             int refuse) {
+SHIM_FN const struct finding *find_next_printed(struct context *cx, const struct finding *last,
+                                                int refuse) {
   const struct finding *f = cx->findings.at, *end = f + cx->findings.count, *best = 0;
   for (; f < end; f++) {
     int later = last ? get_meaning(f)->rank - get_meaning(last)->rank : 1;
@@ -68,31 +68,32 @@ CODE const struct finding *find_next_printed(struct context *cx, const struct fi
 }
 
 /* Returns whether two findings differ only in the component, which has its own line. */
-CODE int have_same_cause(const struct finding *a, const struct finding *b) {
+SHIM_FN int has_same_cause(const struct finding *a, const struct finding *b) {
   const size_t first_number = offsetof(struct finding, part);
   const size_t numbers = offsetof(struct finding, component) - first_number;
   const size_t first_text = offsetof(struct finding, file);
   const size_t texts_size = offsetof(struct finding, archs) + sizeof a->archs - first_text;
   const char *x = (const char *)a, *y = (const char *)b;
-  return a->words == b->words && get_meaning(a)->line[0] == LINE_needed_by &&
+  return a->kind == b->kind && get_meaning(a)->line[0] == LINE_needed_by &&
          bytes_are_equal(x + first_number, y + first_number, numbers) &&
          bytes_are_equal(x + first_text, y + first_text, texts_size);
 }
 
 /* Returns the first printed finding with the same cause: an earlier one or `f` itself. */
-CODE const struct finding *find_same_cause(struct context *cx, const struct finding *f,
-                                           int refuse) {
+SHIM_FN const struct finding *find_same_cause(struct context *cx, const struct finding *f,
+                                              int refuse) {
   const struct finding *first = 0;
   while ((first = find_next_printed(cx, first, refuse)) != f)
-    if (have_same_cause(first, f)) return first;
+    if (has_same_cause(first, f)) return first;
   return f;
 }
 
 /* Appends the components of the other findings with the same cause. */
-CODE void put_same_cause(struct context *cx, struct text *t, const struct finding *f, int refuse) {
+SHIM_FN void put_same_cause(struct context *cx, struct text *t, const struct finding *f,
+                            int refuse) {
   const struct finding *other = f;
   while ((other = find_next_printed(cx, other, refuse)))
-    if (have_same_cause(f, other)) {
+    if (has_same_cause(f, other)) {
       put(t, ", ");
       put_component(cx, t, other->component);
     }
@@ -100,8 +101,8 @@ CODE void put_same_cause(struct context *cx, struct text *t, const struct findin
 
 /* Appends a finding: all lines of the first one; of the others the sentence, the line of a
  * component that differs from the first one, and the hint. */
-CALLED void put_printed(struct context *cx, struct text *t, const struct finding *f,
-                        const struct finding *first, int refuse) {
+SHIM_NOINLINE void put_printed(struct context *cx, struct text *t, const struct finding *f,
+                               const struct finding *first, int refuse) {
   static const char needed_by[] = "\nneeded by:";
   const struct verdict *v = get_next_verdict(cx);
   const char *s;
@@ -127,19 +128,19 @@ CALLED void put_printed(struct context *cx, struct text *t, const struct finding
   put_char(t, '\n');
 }
 
-CODE void print_findings(struct context *cx, int refuse) {
+SHIM_FN void print_findings(struct context *cx, int refuse) {
   const struct finding *f = 0, *first = 0;
   struct text t = start_text(cx->shared.page, sizeof cx->shared.page);
   uint32_t n = 0;
   while ((f = find_next_printed(cx, f, refuse))) {
     if (find_same_cause(cx, f, refuse) != f) continue;
     if (!n++) first = f;
-    if (n <= MAX_TOLD) put_printed(cx, &t, f, first, refuse);
+    if (n <= MAX_PRINTED) put_printed(cx, &t, f, first, refuse);
   }
   if (!n) return;
-  if (n > MAX_TOLD) {
+  if (n > MAX_PRINTED) {
     put(&t, "cudaguard: and ");
-    put_number(&t, n - MAX_TOLD);
+    put_number(&t, n - MAX_PRINTED);
     put(&t, " more\n");
   }
   if (refuse)
@@ -148,16 +149,16 @@ CODE void print_findings(struct context *cx, int refuse) {
 }
 
 /* Prints the message of the dynamic linker for a missing symbol, and exits with its status. */
-CODE void fail_like_loader(struct context *cx, const ElfW(Sym) * s) {
+SHIM_FN void fail_like_loader(struct context *cx, const ElfW(Sym) * s) {
   struct finding *f = &cx->findings.spare;
   struct text t = start_text(cx->real, sizeof cx->real);
-  name_slot(cx, f, s);
+  set_slot_names(cx, f, s);
   if (!(s->st_other & HAS_VERSION)) f->library = 0;
   /* The first string in the file is argv[0]. */
-  f->path =
-      keep_shown_text(cx, read_file_text(cx, "/proc/self/cmdline", cx->answer, sizeof cx->answer)
-                              ? cx->answer
-                              : find_program(cx));
+  f->path = store_untrusted_text(
+      cx, read_file_text(cx, "/proc/self/cmdline", cx->answer, sizeof cx->answer)
+              ? cx->answer
+              : find_program(cx));
   put_filled(cx, &t, get_text(TEXT_AT(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER_sentence)), f);
   put_char(&t, '\n');
   print_text(cx->real);

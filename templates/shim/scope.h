@@ -5,20 +5,20 @@
 #include "context.h"
 
 /* Returns whether errors about the note refuse the program. CUDAGUARD overrides the note. */
-CODE int refuses(struct context *cx, const struct note *n) {
+SHIM_FN int refuses(struct context *cx, const struct note *n) {
   if (cx->mode == MODE_WARN) return 0;
   return cx->mode == MODE_ENFORCE || n->head.mismatch == MISMATCH_REFUSES;
 }
 
 /* Returns whether this guard reports the findings of the note. The guard of a library reports only
  * if it is configured to end the process; otherwise the guard of the program reports for it. */
-CODE int speaks_for(struct context *cx, const struct note *n) {
+SHIM_FN int reports_note(struct context *cx, const struct note *n) {
   int library =
       cx->mode == MODE_WARN || cx->mode == MODE_ENFORCE || n->head.library == LIBRARY_ENFORCES;
   return cx->program ? n->own || !library : n->own && library;
 }
 
 /* Returns whether the note contributes to the verdict of this guard. */
-CODE int in_scope(struct context *cx, const struct note *n) { return n->own || cx->program; }
+SHIM_FN int in_scope(struct context *cx, const struct note *n) { return n->own || cx->program; }
 
 #endif

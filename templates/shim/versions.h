@@ -6,7 +6,7 @@
 #include "vendors.h"
 
 /* Parses a decimal number of at most `most` and advances past it. Returns -1 if there is none. */
-CODE long parse_number(const char **s, long most) {
+SHIM_FN long parse_number(const char **s, long most) {
   long n = 0;
   if (**s < '0' || **s > '9') return -1;
   while (**s >= '0' && **s <= '9') {
@@ -18,7 +18,7 @@ CODE long parse_number(const char **s, long most) {
 
 /* Parses the first sequence of two or three numbers with dots between them, the first of which is
  * at least `least`. Returns their count, or 0. */
-CODE int parse_numbers(const char *s, long least, uint32_t n[3]) {
+SHIM_FN int parse_numbers(const char *s, long least, uint32_t n[3]) {
   for (; *s; s++) {
     int k = 0;
     long is;
@@ -37,13 +37,13 @@ CODE int parse_numbers(const char *s, long least, uint32_t n[3]) {
 
 /* Parses the version in libcudnn.so.9.10.2 or libcudart.so.12.4.127. Returns 0 if the name has
  * fewer than three numbers. */
-CODE uint32_t parse_version_in_name(const char *name) {
+SHIM_FN uint32_t parse_version_in_name(const char *name) {
   uint32_t n[3];
   return parse_numbers(name, 0, n) < 3 || (n[1] | n[2]) > 255 ? 0 : n[0] << 16 | n[1] << 8 | n[2];
 }
 
 /* Parses the major in libcudnn.so.9. Returns 0 if the name has none. */
-CODE uint32_t parse_major_in_name(const char *name) {
+SHIM_FN uint32_t parse_major_in_name(const char *name) {
   long a;
   if (!starts_with(name, CUDNN_FILE ".")) return 0;
   name += sizeof CUDNN_FILE;
@@ -52,7 +52,7 @@ CODE uint32_t parse_major_in_name(const char *name) {
 }
 
 /* Decodes the result of the function CUDNN_GETTER. */
-CODE uint32_t decode_version(uint64_t n) {
+SHIM_FN uint32_t decode_version(uint64_t n) {
   uint32_t v = (uint32_t)n, scale = CUDNN_VERSION_FROM(v);
   if (n < 1000 || n > 9999999) return 0;
   return v / scale << 16 | v % scale / 100 << 8 | v % 100;

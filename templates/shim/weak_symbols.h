@@ -21,8 +21,8 @@ static const volatile struct {
   uint32_t made_weak;
 } slots = {{0xc6, 0x2a, 'c', 'u', 'd', 'a', 's', 'l', 'o', 't', 's', 0x95}, 0};
 
-CODE void search_slots(const struct image *im, const struct tags *t, int table, size_t size,
-                       const ElfW(Sym) * *found) {
+SHIM_FN void search_slots(const struct image *im, const struct tags *t, int table, size_t size,
+                          const ElfW(Sym) * *found) {
   const ElfW(Rela) *r = (const ElfW(Rela) *)resolve_address(im, t->at[table]);
   const ElfW(Rela) *end = (const ElfW(Rela) *)((const char *)r + size);
   for (; r < end && !*found; r++) {
@@ -34,7 +34,7 @@ CODE void search_slots(const struct image *im, const struct tags *t, int table, 
 }
 
 /* Returns the first symbol with an empty slot, in the order of the dynamic linker, or null. */
-CODE const ElfW(Sym) * find_empty_slot(struct context *cx) {
+SHIM_FN const ElfW(Sym) * find_empty_slot(struct context *cx) {
   const struct image *im = &cx->first;
   const ElfW(Sym) *found = 0;
   struct tags t;
@@ -45,9 +45,9 @@ CODE const ElfW(Sym) * find_empty_slot(struct context *cx) {
   return found;
 }
 
-CODE void name_slot(struct context *cx, struct finding *f, const ElfW(Sym) * s) {
-  f->symbol = keep_shown_text(cx, cx->first.strings + s->st_name);
-  f->library = keep_shown_text(cx, cx->first.strings + ((uint64_t)s->st_size >> 32));
+SHIM_FN void set_slot_names(struct context *cx, struct finding *f, const ElfW(Sym) * s) {
+  f->symbol = store_untrusted_text(cx, cx->first.strings + s->st_name);
+  f->library = store_untrusted_text(cx, cx->first.strings + ((uint64_t)s->st_size >> 32));
 }
 
 #endif

@@ -180,8 +180,8 @@ fn make(to: &Path, folder: &Path) {
         code: code.to_owned(),
         cuda: None,
         release: None,
-        sure_from: None,
-        beside: PtxFallback::Untold,
+        guaranteed_from: None,
+        ptx_fallback: PtxFallback::Undetermined,
     };
     let inner = CUDNN.needed_parts(9).map(Requirement::for_part);
     manifest.requires = [

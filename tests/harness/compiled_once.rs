@@ -38,10 +38,10 @@ pub fn prepare() {
         let Some(compiler) = tools::find(name) else { continue };
         let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
         let script = format!("#!/bin/sh\nexec {} {COMPILE} {} \"$@\"\n", quoted(&own), quoted(&compiler));
-        let beside = folder.join(format!(".{name}-{}", std::process::id()));
-        scratch::write(&beside, script);
-        fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
-        fs::rename(&beside, folder.join(name)).expect("it is a folder of ours");
+        let temporary = folder.join(format!(".{name}-{}", std::process::id()));
+        scratch::write(&temporary, script);
+        fs::set_permissions(&temporary, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+        fs::rename(&temporary, folder.join(name)).expect("it is a folder of ours");
     }
     let longer = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path)));
     // `PATH` cannot contain a directory with a colon: then nothing is cached.
@@ -72,8 +72,8 @@ fn compile(compiler: &Path, arguments: &[OsString]) -> ! {
         }
         let status = call.status().unwrap_or_else(|error| panic!("cannot start {}: {error}", compiler.display()));
         if status.success() {
-            let beside = kept.with_extension(std::process::id().to_string());
-            let _ = fs::copy(output, &beside).and_then(|_| fs::rename(&beside, kept));
+            let temporary = kept.with_extension(std::process::id().to_string());
+            let _ = fs::copy(output, &temporary).and_then(|_| fs::rename(&temporary, kept));
         }
         std::process::exit(status.code().unwrap_or(1));
     }

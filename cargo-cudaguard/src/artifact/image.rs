@@ -13,7 +13,7 @@ use serde_json::Value;
 use tar::Archive;
 
 use super::bounds::Names;
-use super::{ArchiveFormat, ArchivePlace, At, LONGEST_TEXT, tape};
+use super::{ArchiveFormat, ArchivePlace, LONGEST_TEXT, ReadAt, tape};
 
 /// The offset and size of each file in a tar that `docker save` wrote.
 pub(super) type Files = BTreeMap<String, (u64, u64)>;
@@ -50,7 +50,7 @@ pub(super) fn walk_tar(file: &File, files: &Files, of: &ArchivePlace<'_>) -> Res
     let file = Arc::new(file.try_clone().map_err(|error| of.error_for("", error))?);
     let open = |name: &str| -> Result<Box<dyn Read>, String> {
         let (at, size) = files.get(name).ok_or_else(|| of.error_for(name, "is missing: the image refers to it"))?;
-        Ok(Box::new(At { file: Arc::clone(&file), at: *at }.take(*size)))
+        Ok(Box::new(ReadAt { file: Arc::clone(&file), at: *at }.take(*size)))
     };
     let image =
         if files.contains_key("index.json") { image_of_layout(&open, of)? } else { image_of_docker(&open, of)? };

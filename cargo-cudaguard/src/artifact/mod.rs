@@ -82,7 +82,7 @@ pub(crate) struct Walked {
 }
 
 /// Callback for members. Several threads may call it at a time, in any order.
-pub(crate) type Each<'a> = &'a (dyn Fn(ArchiveMember) -> Result<(), String> + Sync);
+pub(crate) type MemberCallback<'a> = &'a (dyn Fn(ArchiveMember) -> Result<(), String> + Sync);
 
 /// Format of an archive, detected from its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, String> {
     }
     let file = open_regular(path)?;
     let fail = |error: &io::Error| format!("{}: {error}", path.display());
-    let start = read_head(&mut At { file: &file, at: 0 }).map_err(|error| fail(&error))?;
+    let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| fail(&error))?;
     if let Some(form) = form_of(&file, &start).map_err(|error| fail(&error))? {
         return archive(Source::File(file, form));
     }
@@ -162,7 +162,7 @@ const END_OF_ZIP: u64 = 56 + 20 + 22 + 0xffff;
 fn ends_as_zip(file: &File) -> io::Result<bool> {
     let length = file.metadata()?.len();
     let mut end = Vec::new();
-    At { file, at: length.saturating_sub(END_OF_ZIP) }.read_to_end(&mut end)?;
+    ReadAt { file, at: length.saturating_sub(END_OF_ZIP) }.read_to_end(&mut end)?;
     Ok(end.windows(4).any(|bytes| bytes == b"PK\x05\x06"))
 }
 
@@ -176,7 +176,7 @@ fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Returns an error that names the archive and the affected member.
-pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: Each<'_>) -> Result<Walked, String> {
+pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: MemberCallback<'_>) -> Result<Walked, String> {
     let budget = Budget::default();
     let archive = if matches!(source, Source::Stdin) { "stdin".to_owned() } else { path.display().to_string() };
     let of = ArchivePlace {
@@ -191,7 +191,7 @@ pub(crate) fn walk_artifact(Archive { path, source }: Archive, each: Each<'_>) -
         Source::Folder => folder::walk_dir(&path, &of)?,
         Source::Stdin => {
             let file = spool_to_temp_file(&mut io::stdin().lock(), &budget).map_err(|error| of.error_for("", error))?;
-            let start = read_head(&mut At { file: &file, at: 0 }).map_err(|error| of.error_for("", error))?;
+            let start = read_head(&mut ReadAt { file: &file, at: 0 }).map_err(|error| of.error_for("", error))?;
             let form = form_of(&file, &start).map_err(|error| of.error_for("", error))?;
             let form = form
                 .ok_or_else(|| of.error_for("", "is not a known archive format: expected zip, tar, Debian or conda"))?;
@@ -217,7 +217,7 @@ struct ArchivePlace<'a> {
     /// Set if the root of the archive is the root of a file system, so that an absolute link stays within it.
     rooted: bool,
     budget: &'a Budget,
-    each: Each<'a>,
+    each: MemberCallback<'a>,
 }
 
 impl ArchivePlace<'_> {
@@ -398,12 +398,12 @@ fn describe_io_error(error: &io::Error) -> String {
 
 /// A file that several readers share, each with its own position.
 #[derive(Clone)]
-struct At<F> {
+struct ReadAt<F> {
     file: F,
     at: u64,
 }
 
-impl<F: std::ops::Deref<Target = File>> Read for At<F> {
+impl<F: std::ops::Deref<Target = File>> Read for ReadAt<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = platform::read_at(&self.file, buffer, self.at)?;
         self.at += length as u64;
@@ -411,7 +411,7 @@ impl<F: std::ops::Deref<Target = File>> Read for At<F> {
     }
 }
 
-impl<F: std::ops::Deref<Target = File>> io::Seek for At<F> {
+impl<F: std::ops::Deref<Target = File>> io::Seek for ReadAt<F> {
     fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
         let to = match to {
             io::SeekFrom::Start(at) => Some(at),

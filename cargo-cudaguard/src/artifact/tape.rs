@@ -19,7 +19,7 @@ use ruzstd::decoding::StreamingDecoder;
 use tar::{Archive, EntryType};
 
 use super::bounds::{self, Names, Packed, Unpacked};
-use super::{ArchiveFormat, ArchivePlace, At};
+use super::{ArchiveFormat, ArchivePlace, ReadAt};
 
 pub(super) fn walk_tar(file: &File, form: ArchiveFormat, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     for_each_member(decompress(file, form, of), of, &mut |_, _| true)?;
@@ -61,9 +61,9 @@ thread_local! {
 }
 
 /// Prevents other threads from decoding during its lifetime.
-struct Turn(Option<MutexGuard<'static, ()>>);
+struct DecodeLock(Option<MutexGuard<'static, ()>>);
 
-impl Turn {
+impl DecodeLock {
     fn take() -> Self {
         if DECODES.replace(true) {
             return Self(None);
@@ -72,7 +72,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for DecodeLock {
     fn drop(&mut self) {
         if self.0.is_some() {
             DECODES.set(false);
@@ -80,12 +80,12 @@ impl Drop for Turn {
     }
 }
 
-struct InTurn<R> {
+struct LockedReader<R> {
     reader: R,
-    _turn: Turn,
+    _turn: DecodeLock,
 }
 
-impl<R: Read> Read for InTurn<R> {
+impl<R: Read> Read for LockedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.reader.read(buffer)
     }
@@ -105,11 +105,12 @@ pub(super) fn decompress<'a, R: Read + 'a>(
     let kibibytes = u32::try_from(MOST_MEMORY >> 10).unwrap_or(u32::MAX);
     let reader: Box<dyn Read + 'a> = match form {
         ArchiveFormat::Bzip2 => Box::new(MultiBzDecoder::new(packed)),
-        ArchiveFormat::Xz => {
-            Box::new(InTurn { _turn: Turn::take(), reader: XzReader::new_mem_limit(packed, true, kibibytes) })
-        }
+        ArchiveFormat::Xz => Box::new(LockedReader {
+            _turn: DecodeLock::take(),
+            reader: XzReader::new_mem_limit(packed, true, kibibytes),
+        }),
         ArchiveFormat::Zstd => {
-            Box::new(InTurn { _turn: Turn::take(), reader: Frames { source: Some(packed), frame: None } })
+            Box::new(LockedReader { _turn: DecodeLock::take(), reader: Frames { source: Some(packed), frame: None } })
         }
         _ => Box::new(MultiGzDecoder::new(packed)),
     };
@@ -174,7 +175,7 @@ pub(super) fn packed(file: &File, form: ArchiveFormat) -> io::Result<super::Pack
         budget: &budget,
         each: &|_| Ok(()),
     };
-    let head = super::read_head(&mut decompress(At { file, at: 0 }, form, &of))?;
+    let head = super::read_head(&mut decompress(ReadAt { file, at: 0 }, form, &of))?;
     Ok(match ArchiveFormat::from_magic(&head) {
         Some(ArchiveFormat::Tar) => super::PackedContent::Tar,
         Some(_) => super::PackedContent::Code,

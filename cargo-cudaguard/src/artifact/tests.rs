@@ -61,7 +61,7 @@ fn walked_at(path: &Path) -> Result<Vec<String>, String> {
     walk_artifact(archive, &|member| {
         names.lock().unwrap().push(match &member.content {
             Content::Code(file) => {
-                assert!(read_head(&mut At { file, at: 0 }).unwrap().starts_with(b"\x7fELF"));
+                assert!(read_head(&mut ReadAt { file, at: 0 }).unwrap().starts_with(b"\x7fELF"));
                 member.name
             }
             Content::Text(text) => format!("{}: {text}", member.name),

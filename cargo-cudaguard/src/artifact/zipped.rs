@@ -11,11 +11,11 @@ use zip::{CompressionMethod, ZipArchive};
 use crate::cli::platform::read_exact_at;
 
 use super::bounds::Names;
-use super::{ArchivePlace, At, bounds};
+use super::{ArchivePlace, ReadAt, bounds};
 
 /// Maximum number of threads. More threads do not help, because they share the disk and the memory.
 const MOST_THREADS: usize = 4;
-type Source = At<Arc<File>>;
+type Source = ReadAt<Arc<File>>;
 const LINK: u32 = 0o120_000;
 const KIND: u32 = 0o170_000;
 
@@ -26,7 +26,7 @@ const MOST_NAMES: u64 = 32 << 20;
 
 pub(super) fn walk_zip(file: &Arc<File>, of: &ArchivePlace<'_>) -> Result<&'static str, String> {
     check_directory(file).map_err(|why| of.error_for("", why))?;
-    let archive = ZipArchive::new(At { file: Arc::clone(file), at: 0 })
+    let archive = ZipArchive::new(ReadAt { file: Arc::clone(file), at: 0 })
         .map_err(|error| of.error_for("", describe_zip_error(&error)))?;
     let kind = check_names(file, &archive, of)?;
     let mut all = archive.clone();
@@ -70,7 +70,7 @@ fn check_directory(file: &File) -> Result<(), String> {
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let from = length.saturating_sub(super::END_OF_ZIP);
     let mut end = Vec::new();
-    At { file, at: from }.read_to_end(&mut end).map_err(|error| error.to_string())?;
+    ReadAt { file, at: from }.read_to_end(&mut end).map_err(|error| error.to_string())?;
     let number = |at: usize, width: usize| {
         let bytes = end.get(at..at + width).unwrap_or_default();
         bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))

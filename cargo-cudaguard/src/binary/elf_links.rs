@@ -180,7 +180,7 @@ impl<'data> Links<'data> {
             let all_lazy = &mut uses[index][by as usize];
             *all_lazy = Some(lazy && all_lazy.unwrap_or(true));
         }
-        let wish = |(index, by, lazy): (u32, SymbolUse, Option<bool>)| {
+        let import = |(index, by, lazy): (u32, SymbolUse, Option<bool>)| {
             let (lazy, symbol) = (lazy?, self.symbol_at(index)?);
             // The program itself defines the copy of a variable, and the search skips the program.
             let wanted = symbol.section == 0 || by == SymbolUse::Copy;
@@ -193,7 +193,7 @@ impl<'data> Links<'data> {
         let of_symbol = |(index, uses): (u32, [Option<bool>; 3])| {
             [SymbolUse::Call, SymbolUse::Address, SymbolUse::Copy].map(|by| (index, by, uses[by as usize]))
         };
-        (0..).zip(uses).flat_map(of_symbol).filter_map(wish).collect()
+        (0..).zip(uses).flat_map(of_symbol).filter_map(import).collect()
     }
 
     /// Returns the symbols whose addresses the loader stores before any code of the file runs, and whose slots a
@@ -291,18 +291,18 @@ impl<'data> Links<'data> {
     }
 
     /// Returns true if this file defines the imported symbol. `by_name_alone`: the loader ignores versions.
-    pub fn defines(&self, wish: &SymbolImport<'_>, by_name_alone: bool) -> bool {
+    pub fn defines(&self, import: &SymbolImport<'_>, by_name_alone: bool) -> bool {
         let (mut versioned, mut count) = (None, 0);
-        for index in self.symbols_named(wish.name) {
+        for index in self.symbols_named(import.name) {
             let Some(symbol) = self.symbol_at(index) else { continue };
             let defines = (symbol.value != 0 || symbol.section == SHN_ABS || symbol.kind == STT_TLS)
-                && (wish.by != SymbolUse::Call || symbol.section != 0)
+                && (import.by != SymbolUse::Call || symbol.section != 0)
                 && DEFINING_TYPES >> symbol.kind & 1 == 1;
             if !defines {
                 continue;
             }
             let number = self.symbol_versions.and_then(|table| u16_at(table, usize::try_from(index).ok()? * 2));
-            let fits = match (number, wish.version) {
+            let fits = match (number, import.version) {
                 (None, _) => true,
                 _ if by_name_alone => true,
                 (Some(number), Some(wanted)) => match self.versions.get(&(number & VERSION)) {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde_json::Value;
 
 use cudaguard::internal::arch::{Arch, Suffix, Target};
-use cudaguard::internal::manifest::{BuiltWith, Component, KnownBy, Opens, RecordedCudart};
+use cudaguard::internal::manifest::{BuiltWith, Component, FactSource, Opens, RecordedCudart};
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
 use cudaguard::internal::note::layout::{
     LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED, LIBRARY_STATIC, NO_PTX, ROW_DRIVER, ROW_GPU,
@@ -215,10 +215,11 @@ fn decode_row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requiremen
                 code,
                 cuda: (cuda != 0).then(|| CudaVersion::from_int(cuda)),
                 release: (release != 0).then(|| DriverRelease::from_packed(release)),
-                sure_from: (sure != 0).then(|| (CudaVersion::from_int(sure), DriverRelease::from_packed(sure_release))),
-                beside: match flags.to_le_bytes()[1] {
+                guaranteed_from: (sure != 0)
+                    .then(|| (CudaVersion::from_int(sure), DriverRelease::from_packed(sure_release))),
+                ptx_fallback: match flags.to_le_bytes()[1] {
                     _ if flags & NO_PTX != 0 => PtxFallback::Nothing,
-                    0 => PtxFallback::Untold,
+                    0 => PtxFallback::Undetermined,
                     isa => PtxFallback::Isa((isa >> 4, isa & 15)),
                 },
             })
@@ -242,8 +243,8 @@ fn from_json(facts: &Value) -> Manifest {
         target: text(&facts["target"]),
         profile: text(&facts["profile"]),
         toolkit: decode_version(&facts["toolkit"]["version"]),
-        toolkit_known: facts["toolkit"]["known"].as_str().and_then(KnownBy::from_name),
-        toolkits_besides: facts["toolkit"]["besides"]
+        toolkit_known: facts["toolkit"]["known"].as_str().and_then(FactSource::from_name),
+        other_toolkits: facts["toolkit"]["besides"]
             .as_array()
             .into_iter()
             .flatten()
@@ -253,7 +254,7 @@ fn from_json(facts: &Value) -> Manifest {
             version,
             linkage: facts[CUDNN.key]["linkage"].as_str().map(Linkage::from_name).unwrap_or_default(),
         }),
-        library_known: facts[CUDNN.key]["known"].as_str().and_then(KnownBy::from_name),
+        library_known: facts[CUDNN.key]["known"].as_str().and_then(FactSource::from_name),
         library_linked: facts[CUDNN.key]["library"].as_str().and_then(|text| text.parse().ok()),
         cudart: facts["cudart"]["linkage"].as_str().map(|linkage| RecordedCudart {
             linkage: Linkage::from_name(linkage),

@@ -101,10 +101,10 @@ pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
     }
     let mut newest: BTreeMap<&str, (Version, &str)> = BTreeMap::new();
     let symbol_imports = dynamic_links(elf).map(|links| links.symbol_imports(false)).unwrap_or_default();
-    for wish in symbol_imports.iter().filter(|wish| !wish.weak) {
-        let Ok(name) = std::str::from_utf8(wish.name) else { continue };
+    for import in symbol_imports.iter().filter(|import| !import.weak) {
+        let Ok(name) = std::str::from_utf8(import.name) else { continue };
         // The version of a symbol shows its library.
-        let of = wish.version.and_then(|version| std::str::from_utf8(version.of?).ok()).map(plain_name);
+        let of = import.version.and_then(|version| std::str::from_utf8(version.of?).ok()).map(plain_name);
         let fits = |soname: &&String| of.as_ref().is_none_or(|of| of == soname.as_str());
         for soname in needed.iter().filter(fits) {
             if let Some(Releases { first: Some(first), .. }) = releases_with(soname, name) {

@@ -180,8 +180,8 @@ impl BuildContext {
         let fail =
             |error: std::io::Error| CliError::operational(format_args!("cannot create {}: {error}", link.display()));
         fs::create_dir_all(&folder).map_err(fail)?;
-        let beside = folder.join(format!(".{}", std::process::id()));
-        platform::symlink(&exe, &beside).and_then(|()| fs::rename(&beside, &link)).map_err(fail)?;
+        let temporary = folder.join(format!(".{}", std::process::id()));
+        platform::symlink(&exe, &temporary).and_then(|()| fs::rename(&temporary, &link)).map_err(fail)?;
         Ok(link)
     }
 

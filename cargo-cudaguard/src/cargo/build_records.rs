@@ -159,7 +159,7 @@ fn finding_from_json(value: &Value) -> Option<Finding> {
 
 /// Removes files that cargo would treat as fresh although the wrapper did not build them. `cargo build` and `cargo
 /// cudaguard build` share a file whose name contains no hash (a cdylib); cargo rebuilds a missing one.
-pub(crate) fn drop_strangers(
+pub(crate) fn remove_unexpected_copies(
     build_records: &BuildRecords,
     out: &Path,
     package: &str,
@@ -170,12 +170,12 @@ pub(crate) fn drop_strangers(
         ArtefactKind::ExampleCdylib => Some(out.join("examples")),
         ArtefactKind::Bin | ArtefactKind::Example => None,
     };
-    let stranger = match build_records.read(package, artefact) {
+    let unexpected = match build_records.read(package, artefact) {
         Some(entry) if FileFingerprint::from_path(&entry.file).is_ok_and(|mark| mark == entry.mark) => None,
         Some(entry) => Some(entry.file),
         None => shared.map(|folder| folder.join(format!("lib{}.so", artefact.name))),
     };
-    match stranger.map(|file| (fs::remove_file(&file), file)) {
+    match unexpected.map(|file| (fs::remove_file(&file), file)) {
         Some((Err(error), file)) if error.kind() != io::ErrorKind::NotFound => {
             Err(format!("cannot remove {}, which was built without the guard: {error}", file.display()))
         }
@@ -197,7 +197,7 @@ mod tests {
         let artefact = Artefact::from_target(ArtefactKind::Cdylib, "x");
         let build_records = BuildRecords::for_target(folder, "t", "dev");
         fs::write(&file, "plain").unwrap();
-        drop_strangers(&build_records, &out, "p", &artefact).unwrap();
+        remove_unexpected_copies(&build_records, &out, "p", &artefact).unwrap();
         assert!(!file.exists(), "nothing is known of it");
         fs::write(&file, "guarded").unwrap();
         let entry = BuildRecord {
@@ -219,11 +219,11 @@ mod tests {
         build_records.write_entry(&entry).unwrap();
         assert_eq!(build_records.read_if_current("p", &artefact), Some(entry.clone()));
         assert_eq!(build_records.read_all(), [entry]);
-        drop_strangers(&build_records, &out, "p", &artefact).unwrap();
+        remove_unexpected_copies(&build_records, &out, "p", &artefact).unwrap();
         assert!(file.exists(), "ours stays");
         fs::remove_file(&file).unwrap();
         fs::write(&file, "plain again").unwrap();
-        drop_strangers(&build_records, &out, "p", &artefact).unwrap();
+        remove_unexpected_copies(&build_records, &out, "p", &artefact).unwrap();
         assert!(!file.exists(), "another file has taken its place");
     }
 }

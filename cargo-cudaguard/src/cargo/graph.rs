@@ -30,7 +30,7 @@ use toml::Value as Toml;
 use crate::cargo::config::Config;
 use crate::cargo::project::Project;
 use crate::cli::arguments::Call;
-use query::{Apart, GraphQuery};
+use query::{GraphQuery, ScratchCopy};
 pub(crate) use stale::{StaleCheck, stale_by_messages, stale_crates};
 
 /// The crates of each package, for each target.
@@ -38,7 +38,7 @@ pub(crate) use stale::{StaleCheck, stale_by_messages, stale_crates};
 pub(crate) struct CrateGraph {
     crates: BTreeMap<String, BTreeMap<String, Vec<Crate>>>,
     /// The reason why the crates are unknown.
-    pub(crate) untold: Option<&'static str>,
+    pub(crate) unchecked: Option<&'static str>,
 }
 
 impl CrateGraph {
@@ -63,7 +63,7 @@ impl CrateGraph {
             project,
             call,
             top: &project.top,
-            apart: None,
+            copy: None,
             locked: lock.is_ok(),
             named,
             builds,
@@ -102,18 +102,14 @@ impl CrateGraph {
     /// Resolves a project that has no lock and must not get one. Cargo resolves a copy in another directory, whose lock
     /// is discarded. The result is not cached, because cargo may select other versions later.
     fn resolve_in_copy(asked: &GraphQuery<'_>) -> Self {
-        let untold = |why| Self { untold: Some(why), ..Self::default() };
+        let unchecked = |why| Self { unchecked: Some(why), ..Self::default() };
         if asked.call.locked {
-            return untold("there is no Cargo.lock, and --locked prevents cargo from creating it");
+            return unchecked("there is no Cargo.lock, and --locked prevents cargo from creating it");
         }
         let resolved = || {
-            let apart = Apart::copy_project(asked.project).ok()?;
-            let asked = GraphQuery {
-                top: &apart.path_in_copy(&asked.project.top),
-                apart: Some(&apart.0),
-                builds: true,
-                ..*asked
-            };
+            let copy = ScratchCopy::copy_project(asked.project).ok()?;
+            let asked =
+                GraphQuery { top: &copy.path_in_copy(&asked.project.top), copy: Some(&copy.0), builds: true, ..*asked };
             let mut graph = Self::default();
             for target in &asked.project.targets {
                 let metadata = asked.resolve_metadata(target)?;
@@ -122,7 +118,7 @@ impl CrateGraph {
             Some(graph)
         };
         resolved().unwrap_or_else(|| {
-            untold("there is no Cargo.lock, and cargo cannot create one: run `cargo generate-lockfile` to see why")
+            unchecked("there is no Cargo.lock, and cargo cannot create one: run `cargo generate-lockfile` to see why")
         })
     }
 
@@ -257,13 +253,13 @@ struct GraphWalk<'a> {
     packages: BTreeMap<&'a PackageId, &'a Package>,
     nodes: BTreeMap<&'a PackageId, &'a Node>,
     /// The linked packages, each with its enabled features and optional dependencies.
-    on: BTreeMap<&'a PackageId, On>,
+    on: BTreeMap<&'a PackageId, EnabledFeatures>,
     dev: bool,
     members: BTreeSet<&'a PackageId>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct On {
+struct EnabledFeatures {
     features: BTreeSet<String>,
     /// The keys of the enabled optional dependencies in the manifest.
     optional: BTreeSet<String>,
@@ -417,7 +413,7 @@ fn package_evidence(package: &Package, features: &BTreeSet<String>) -> Option<St
     cuda_evidence(&package.name, script.as_deref(), features, package.features.keys())
 }
 
-fn merge_conditions(one: Option<&On>, other: On) -> On {
+fn merge_conditions(one: Option<&EnabledFeatures>, other: EnabledFeatures) -> EnabledFeatures {
     let mut both = one.cloned().unwrap_or_default();
     both.features.extend(other.features);
     both.optional.extend(other.optional);

@@ -166,8 +166,8 @@ impl Project {
             .collect();
         members.sort_by(|a, b| a.dir.cmp(&b.dir));
         let selected = selected_packages(&metadata, &members, call);
-        let stranger = |spec: &&String| !members.iter().any(|member| spec_matches(spec, member));
-        if let Some(spec) = call.packages.iter().find(stranger).filter(|_| verb.is_none()) {
+        let unexpected = |spec: &&String| !members.iter().any(|member| spec_matches(spec, member));
+        if let Some(spec) = call.packages.iter().find(unexpected).filter(|_| verb.is_none()) {
             let suggestion = closest_match(spec, members.iter().map(|member| member.name.as_str()));
             let suggestion = suggestion.map(|suggestion| format!("; did you mean `{suggestion}`?")).unwrap_or_default();
             return Err(CliError::operational(format_args!("this workspace has no package `{spec}`{suggestion}")));
@@ -483,8 +483,8 @@ pub(crate) fn rustc_path(config: &Config) -> OsString {
         return rustc.into();
     }
     // The rustc next to the calling cargo, which avoids the rustup proxy.
-    let beside = Path::new(&cargo_path(&config.env)).with_file_name("rustc");
-    if beside.is_absolute() && beside.is_file() { beside.into() } else { "rustc".into() }
+    let neighbor = Path::new(&cargo_path(&config.env)).with_file_name("rustc");
+    if neighbor.is_absolute() && neighbor.is_file() { neighbor.into() } else { "rustc".into() }
 }
 
 /// Checks that the compiler knows a target. Stable compilers do not read target files (`NAME.json`); only cargo can

@@ -55,7 +55,7 @@ fn toolkit_json(toolchain: &Toolchain, index: usize) -> Value {
         toolkit.nvcc.as_ref().map(|nvcc| {
             let mut value = object([("path", path_value(&nvcc.path))]);
             value.insert_some("version", nvcc.version.map(|version| version.to_string()));
-            value.insert_some("trouble", nvcc.trouble.as_deref());
+            value.insert_some("trouble", nvcc.problem.as_deref());
             value
         }),
     );

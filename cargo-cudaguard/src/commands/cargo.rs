@@ -355,7 +355,7 @@ fn prepare_build(
         let build_records = BuildRecords::for_target(&own, facts.target, facts.profile);
         for artefact in artefacts {
             let out = project.output_dir(facts.target);
-            build_records::drop_strangers(&build_records, &out, &facts.component.name, artefact)
+            build_records::remove_unexpected_copies(&build_records, &out, &facts.component.name, artefact)
                 .map_err(CliError::operational)?;
         }
     }
@@ -545,14 +545,14 @@ fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(),
         // A basic string of TOML and a string of JSON have the same syntax.
         let list: Vec<String> = words.iter().map(|word| Value::from(*word).to_string()).collect();
         // The option must precede the arguments of the subcommand: after `--` it would belong to the program.
-        let mut anew = Command::new(command.get_program());
-        anew.args(["--config", &format!("target.{target}.runner=[{}]", list.join(", "))]).args(command.get_args());
+        let mut rerun = Command::new(command.get_program());
+        rerun.args(["--config", &format!("target.{target}.runner=[{}]", list.join(", "))]).args(command.get_args());
         for (name, value) in command.get_envs() {
             if let Some(value) = value {
-                anew.env(name, value);
+                rerun.env(name, value);
             }
         }
-        *command = anew;
+        *command = rerun;
     } else {
         command.env(config::variable_name(&key), words.join(" "));
     }

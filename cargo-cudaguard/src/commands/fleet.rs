@@ -100,7 +100,7 @@ fn in_order(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
 enum InputPlace {
     Line(usize),
     Item(usize),
-    WholeInput,
+    EntireInput,
 }
 
 /// State of the check of one fleet.
@@ -151,9 +151,9 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                     Ok(text) => self.fleet.judge_line(text).map_err(|error| verify::position_text(&error)),
                     Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
                 };
-                self.take(name, label, InputPlace::WholeInput, judged);
+                self.take(name, label, InputPlace::EntireInput, judged);
             }
-            InputKind::Other(what) => drop(self.take(name, label, InputPlace::WholeInput, Err(what.to_owned()))),
+            InputKind::Other(what) => drop(self.take(name, label, InputPlace::EntireInput, Err(what.to_owned()))),
             InputKind::Xml => self.xml(name, label, input, line),
             InputKind::Csv => inputs::read_csv(input, &mut |line, machine| {
                 let judged = machine.map(|machine| self.judged(machine));
@@ -180,7 +180,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                     }
                 });
                 if let Err(why) = whole {
-                    self.take(name, label, InputPlace::WholeInput, Err(why));
+                    self.take(name, label, InputPlace::EntireInput, Err(why));
                 }
             }
         }
@@ -203,7 +203,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
             self.log(name, label, None, log);
         }
         if let Err((line, why)) = read {
-            let place = if line == 0 { InputPlace::WholeInput } else { InputPlace::Line(line) };
+            let place = if line == 0 { InputPlace::EntireInput } else { InputPlace::Line(line) };
             self.take(name, label, place, Err(why));
         }
     }
@@ -218,7 +218,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
         }
         let judged = Ok(self.judged(log.machine));
         let numbered = label.zip(number).map(|(label, number)| format!("{label} ({number})"));
-        self.take(name, numbered.as_deref().or(label), number.map_or(InputPlace::WholeInput, InputPlace::Item), judged)
+        self.take(name, numbered.as_deref().or(label), number.map_or(InputPlace::EntireInput, InputPlace::Item), judged)
     }
 
     fn judged(&mut self, machine: Machine) -> Judged<'static> {
@@ -261,7 +261,7 @@ impl<F: Fn(Outcomes) -> FleetReport> Run<'_, F> {
                     report::note(&match place {
                         InputPlace::Line(number) => format!("warning: {name}:{number}: {why}"),
                         InputPlace::Item(number) => format!("warning: {name}: item {number}: {why}"),
-                        InputPlace::WholeInput => format!("warning: {name}: {why}"),
+                        InputPlace::EntireInput => format!("warning: {name}: {why}"),
                     });
                 }
                 return true;
@@ -377,7 +377,7 @@ fn shorten(text: &str, most: usize) -> Cow<'_, str> {
 /// in the input.
 fn write_verdict(
     out: &mut impl std::io::Write,
-    fleet_report: &OfFile,
+    fleet_report: &FileEntry,
     label: Option<&str>,
     place: InputPlace,
 ) -> std::io::Result<()> {
@@ -390,19 +390,19 @@ fn write_verdict(
     match place {
         InputPlace::Line(number) => write!(out, ",\"line\":{number}")?,
         InputPlace::Item(number) => write!(out, ",\"item\":{number}")?,
-        InputPlace::WholeInput => {}
+        InputPlace::EntireInput => {}
     }
     out.write_all(b"}\n")
 }
 
 /// The report that all machines with equal properties share.
 struct FleetReport {
-    each: Vec<OfFile>,
+    each: Vec<FileEntry>,
     /// The worst verdict of all files.
-    together: OfFile,
+    together: FileEntry,
 }
 
-struct OfFile {
+struct FileEntry {
     verdict: Verdict,
     /// The codes that determine the verdict, without duplicates.
     why: Vec<Code>,
@@ -414,8 +414,8 @@ struct OfFile {
 impl FleetReport {
     fn from_outcomes(outcomes: &Outcomes, files: &[PathBuf], open: &[Vec<String>], json: bool) -> Self {
         let all = outcomes.each.iter().zip(files).zip(open);
-        let each: Vec<OfFile> = all
-            .map(|((outcome, file), open)| OfFile {
+        let each: Vec<FileEntry> = all
+            .map(|((outcome, file), open)| FileEntry {
                 verdict: outcome.verdict,
                 why: verdict_codes(outcome),
                 change: outcome.change,
@@ -429,7 +429,7 @@ impl FleetReport {
         let mut why: Vec<Code> = each.iter().filter(|of| of.verdict == verdict).flat_map(|of| of.why.clone()).collect();
         why.sort_unstable();
         why.dedup();
-        Self { each, together: OfFile { verdict, why, change: outcomes.change, json: String::new() } }
+        Self { each, together: FileEntry { verdict, why, change: outcomes.change, json: String::new() } }
     }
 }
 
@@ -493,7 +493,7 @@ struct Count {
 }
 
 impl Count {
-    fn add_verdict(&mut self, fleet_report: &OfFile, label: Option<&str>, place: InputPlace) {
+    fn add_verdict(&mut self, fleet_report: &FileEntry, label: Option<&str>, place: InputPlace) {
         let refused = match fleet_report.verdict {
             Verdict::Runs => {
                 self.runs += 1;
@@ -555,7 +555,7 @@ impl InputPlace {
         match self {
             Self::Line(number) => format!("line {number}"),
             Self::Item(number) => format!("item {number}"),
-            Self::WholeInput => "the machine".to_owned(),
+            Self::EntireInput => "the machine".to_owned(),
         }
     }
 }

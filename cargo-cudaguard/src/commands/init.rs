@@ -360,7 +360,7 @@ fn add_embed(changes: &mut Changes, package: &Package, source: &DependencySource
 /// Returns the manifest with the dependency added; `None` if its table is not an ordinary `[build-dependencies]` table.
 fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<String> {
     let line = format!("cudaguard = {source}\n");
-    let anew = if table.contains_key("build-dependencies") {
+    let updated = if table.contains_key("build-dependencies") {
         let start = text.lines().position(|line| line.trim() == "[build-dependencies]")?;
         let offset: usize = text.split_inclusive('\n').take(start + 1).map(str::len).sum();
         let (before, after) = text.split_at(offset);
@@ -369,11 +369,11 @@ fn add_dependency(text: &str, table: &toml::Table, source: &str) -> Option<Strin
     } else {
         format!("{}\n\n[build-dependencies]\n{line}", text.trim_end())
     };
-    let anew = if text.contains("\r\n") { anew.replace("\r\n", "\n").replace('\n', "\r\n") } else { anew };
+    let updated = if text.contains("\r\n") { updated.replace("\r\n", "\n").replace('\n', "\r\n") } else { updated };
     // A TOML parser has to confirm the result: a header inside a multi-line string is not a table.
-    let read: toml::Table = anew.parse().ok()?;
+    let read: toml::Table = updated.parse().ok()?;
     read.get("build-dependencies")?.get("cudaguard")?;
-    Some(anew)
+    Some(updated)
 }
 
 /// Returns a policy that matches the detected toolchain.

@@ -66,8 +66,9 @@ fn looked_at<T>(
         }
     }
     // Truncated data makes the kernels uncertain, too.
-    for doubt in binary.damage.iter().filter(|damage| !kernels.warnings().contains(damage)).chain(kernels.warnings()) {
-        report::note(&format!("warning: {}: {doubt}", file.display()));
+    for warning in binary.damage.iter().filter(|damage| !kernels.warnings().contains(damage)).chain(kernels.warnings())
+    {
+        report::note(&format!("warning: {}: {warning}", file.display()));
     }
     let covers: Vec<_> = kernels.coverage_by_cc().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
     let drivers = driver_needs(&Components::with_evidence(file, &binary, &evidence).manifests, &covers, binary.os);
@@ -80,7 +81,7 @@ pub(crate) struct Needs {
     /// `None`: any driver that supports these GPUs.
     driver: Option<(CudaVersion, Option<DriverRelease>)>,
     /// The oldest driver that certainly loads the code, if it is newer than `driver`.
-    sure_from: Option<(CudaVersion, DriverRelease)>,
+    guaranteed_from: Option<(CudaVersion, DriverRelease)>,
 }
 
 /// Returns the requirements for the GPUs that the file has code for. Consecutive GPUs with equal requirements share one
@@ -93,7 +94,10 @@ pub(crate) fn driver_needs(
     let mut all: Vec<Needs> = Vec::new();
     if covers.is_empty() {
         let driver = manifests.iter().filter_map(answer::least_driver).max();
-        return driver.map(|driver| Needs { gpus: None, driver: Some(driver), sure_from: None }).into_iter().collect();
+        return driver
+            .map(|driver| Needs { gpus: None, driver: Some(driver), guaranteed_from: None })
+            .into_iter()
+            .collect();
     }
     // Prevents GPUs from sharing an entry if a GPU between them has no code.
     let mut alike = false;
@@ -109,15 +113,15 @@ pub(crate) fn driver_needs(
             .map(|answer| if os == Some(TargetOs::Windows) { answer.with_windows_releases() } else { answer })
             .collect();
         let driver = answers.iter().filter_map(|answer| Some((answer.cuda?, answer.release))).max();
-        let sure_from = answers.iter().filter_map(|answer| answer.sure_from).max();
-        let sure_from = sure_from.filter(|(cuda, _)| driver.is_none_or(|(needs, _)| needs < *cuda));
+        let guaranteed_from = answers.iter().filter_map(|answer| answer.guaranteed_from).max();
+        let guaranteed_from = guaranteed_from.filter(|(cuda, _)| driver.is_none_or(|(needs, _)| needs < *cuda));
         match all.last_mut() {
-            Some(Needs { gpus: Some((_, to)), driver: last, sure_from: sure })
-                if alike && (*last, *sure) == (driver, sure_from) =>
+            Some(Needs { gpus: Some((_, to)), driver: last, guaranteed_from: sure })
+                if alike && (*last, *sure) == (driver, guaranteed_from) =>
             {
                 *to = cc;
             }
-            _ => all.push(Needs { gpus: Some((cc, cc)), driver, sure_from }),
+            _ => all.push(Needs { gpus: Some((cc, cc)), driver, guaranteed_from }),
         }
         alike = true;
     }
@@ -135,7 +139,7 @@ impl Needs {
         let sure = |(cuda, release): (CudaVersion, DriverRelease)| {
             object([("cuda", cuda.to_string()), ("release", release.to_string())].map(|(key, text)| (key, text.into())))
         };
-        value.insert_some("sure_from", self.sure_from.map(sure));
+        value.insert_some("sure_from", self.guaranteed_from.map(sure));
         value
     }
 
@@ -145,7 +149,7 @@ impl Needs {
             Some((cuda, None)) => format!("one that supports CUDA {cuda}"),
             Some((cuda, Some(release))) => format!("one that supports CUDA {cuda} ({release} or newer)"),
         };
-        let needs = match self.sure_from {
+        let needs = match self.guaranteed_from {
             None => needs,
             Some((cuda, release)) => format!("{needs}; guaranteed from CUDA {cuda} ({release} or newer)"),
         };
@@ -415,7 +419,7 @@ fn describe_requirement(requirement: &Requirement) -> String {
             format!("driver supports CUDA {cuda}: {because}")
         }
         Requirement::Driver { cuda, release, because } => format!("{}: {because}", driver(cuda, release)),
-        Requirement::Gpu { from, to, by, code, cuda, release, sure_from, .. } => {
+        Requirement::Gpu { from, to, by, code, cuda, release, guaranteed_from, .. } => {
             let mut text = match to {
                 Some(to) if to == from => format!("GPU {}.{}: ", from.0, from.1),
                 // The interval includes all minor versions of the major version.
@@ -442,7 +446,7 @@ fn describe_requirement(requirement: &Requirement) -> String {
             match (cuda, release) {
                 (Some(cuda), Some(release)) => text + "; " + &driver(cuda, release),
                 (Some(cuda), None) => text + &format!("; driver supports CUDA {cuda}"),
-                _ => match sure_from {
+                _ => match guaranteed_from {
                     Some((cuda, release)) => text + "; guaranteed if the " + &driver(cuda, release),
                     None => text,
                 },

@@ -1,5 +1,6 @@
 //! The subcommands, with a module for each.
 
+pub(crate) mod artifact_report;
 pub(crate) mod cargo;
 pub(crate) mod check;
 pub(crate) mod cmake;
@@ -17,4 +18,3 @@ pub(crate) mod probe;
 pub(crate) mod release;
 pub(crate) mod requirements;
 pub(crate) mod verify;
-pub(crate) mod whole;

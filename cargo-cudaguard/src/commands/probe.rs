@@ -28,11 +28,11 @@ fn to_text(machine: &Machine) -> String {
         page.push_title(library.name);
         write_libraries(&mut page, machine.library_files(library));
     }
-    if !machine.doubts.is_empty() {
+    if !machine.warnings.is_empty() {
         page.push_title("not known");
     }
-    for doubt in &machine.doubts {
-        page.push_line("", doubt);
+    for warning in &machine.warnings {
+        page.push_line("", warning);
     }
     page.0
 }

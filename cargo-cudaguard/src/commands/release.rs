@@ -22,7 +22,7 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use crate::cli::arguments::GateOptions;
 use crate::cli::counts::join_some;
 use crate::cli::report::{self, CliError, Level};
-use crate::commands::whole::{ArtifactMember, ArtifactReport};
+use crate::commands::artifact_report::{ArtifactMember, ArtifactReport};
 
 /// Maximum number of files with a line each; the others are counted.
 const LISTED: usize = 24;

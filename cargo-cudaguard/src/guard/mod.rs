@@ -1,6 +1,6 @@
 //! The guard for builds that the command runs: compiled once for many components, or written as one file.
 
-mod kept;
+mod object_cache;
 pub mod stamp;
 
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use cudaguard::internal::note::SIZE;
 
 use crate::binary::dlopen_note::note_text;
 use crate::binary::manifest_decoder::decode;
-use kept::Kept;
+use object_cache::GuardObjectCache;
 
 /// The JSON text of the libraries that the file opens by name, from the payload of its note.
 fn dlopen_json(descriptor: &[u8; SIZE]) -> Option<String> {
@@ -82,7 +82,7 @@ impl Shim {
         folder: &Path,
     ) -> Result<Result<PathBuf, String>, String> {
         let json = dlopen_json(descriptor);
-        Kept::new(&self.dir).note_or_assemble(
+        GuardObjectCache::new(&self.dir).note_or_assemble(
             &self.compiler,
             NoteSource { descriptor, component, dlopen: json.as_deref() },
             folder,
@@ -105,7 +105,7 @@ pub fn compile_with(
     let json = dlopen_json(descriptor);
     let note = NoteSource { descriptor, component, dlopen: json.as_deref() };
     if let Some(kept) = &tool.kept {
-        return Kept::new(kept).cached_guard(&compiler, note, folder);
+        return GuardObjectCache::new(kept).cached_guard(&compiler, note, folder);
     }
     compiler.compile_guard(note, folder)
 }

@@ -11,7 +11,7 @@ use crate::host::dry_run::{self, DryRun};
 use crate::host::facts::LoaderVersion;
 use crate::host::judge::missing_parts;
 use crate::host::library_version::{file_version, numbers_in_name};
-use crate::host::machine::{DriverProbe, HostLibrary, HostLibraryPart, Machine, MachineKind, look};
+use crate::host::machine::{DriverProbe, HostLibrary, HostLibraryPart, Machine, MachineKind, detect};
 use cudaguard::Status;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
@@ -49,7 +49,7 @@ pub struct DriverCandidate {
     /// Version of the file, if its name or the files next to it contain one.
     pub version: Option<String>,
     /// The loader's decision on the file.
-    pub fate: Fate,
+    pub fate: CandidateState,
     /// Reason: the search path that finds the file, the problem of the file, or the setting that makes the loader
     /// search there.
     pub why: String,
@@ -57,26 +57,26 @@ pub struct DriverCandidate {
 
 /// The loader's decision on a candidate file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum CandidateState {
     /// The loader picks it.
     Picked,
     /// It is usable, but the loader finds another file first.
     Behind,
     /// The loader skips it.
-    PassedOver,
+    Skipped,
     /// The loader picks it, and the program then fails to start.
     Fatal,
     /// It is in a common directory that the loader does not search.
     NotSearched,
 }
 
-impl Fate {
+impl CandidateState {
     /// Returns the name in reports and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Picked => "picked",
             Self::Behind => "behind",
-            Self::PassedOver => "passed over",
+            Self::Skipped => "passed over",
             Self::Fatal => "fatal",
             Self::NotSearched => "not searched",
         }
@@ -96,7 +96,7 @@ impl DriverCandidate {
 
 /// Diagnoses this machine, for one program if one is named. The error is the reason why the program cannot be read.
 pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result<Checkup, String> {
-    let (machine, own) = look::with_graph(env, Some(asker));
+    let (machine, own) = detect::with_graph(env, Some(asker));
     let mut not_judged = Vec::new();
     let mut needs_gpu = None;
     let (mut findings, graph, mut names) = match program {
@@ -124,12 +124,12 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
         let found = vendor::ALL.into_iter().filter_map(|library| machine.library_files(library)).flatten();
         names.extend(found.filter_map(|file| file.soname.clone()));
     }
-    names.insert(0, look::LIBCUDA.to_owned());
+    names.insert(0, detect::LIBCUDA.to_owned());
     let mut seen = Vec::new();
     names.retain(|name| !seen.contains(name) && (seen.push(name.clone()), true).1);
     let choices: Vec<DriverCandidate> =
         graph.iter().flat_map(|graph| names.iter().flat_map(move |name| driver_candidates(env, graph, name))).collect();
-    let signs = Signs::from_candidates(&choices);
+    let signs = HostSymptoms::from_candidates(&choices);
     let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
     let mut of_host = diagnose_host(&machine, &signs);
     // The cause replaces its consequence, because the cause has the fix.
@@ -223,11 +223,11 @@ fn driver_candidates(env: &Env, graph: &LoadGraph, name: &str) -> Vec<DriverCand
             continue;
         }
         files.push(real);
-        let (fate, why) = match &candidate.look {
-            Inspection::Usable if !taken => (Fate::Picked, candidate.place.to_string()),
-            Inspection::Usable => (Fate::Behind, candidate.place.to_string()),
-            Inspection::Broken(why) if !taken => (Fate::Fatal, format!("{}; {why}", candidate.place)),
-            _ => (Fate::PassedOver, format!("{}; {}", candidate.place, candidate.problem())),
+        let (fate, why) = match &candidate.inspection {
+            Inspection::Usable if !taken => (CandidateState::Picked, candidate.place.to_string()),
+            Inspection::Usable => (CandidateState::Behind, candidate.place.to_string()),
+            Inspection::Broken(why) if !taken => (CandidateState::Fatal, format!("{}; {why}", candidate.place)),
+            _ => (CandidateState::Skipped, format!("{}; {}", candidate.place, candidate.problem())),
         };
         taken |= candidate.is_selected();
         found.push(inspect_candidate(env, graph.files(), name, &candidate.path, fate, &why));
@@ -238,32 +238,39 @@ fn driver_candidates(env: &Env, graph: &LoadGraph, name: &str) -> Vec<DriverCand
             files.push(real);
             let folder = path.parent().unwrap_or(&path).display().to_string();
             let why = format!("the loader does not search it; set LD_LIBRARY_PATH={folder}");
-            found.push(inspect_candidate(env, graph.files(), name, &path, Fate::NotSearched, &why));
+            found.push(inspect_candidate(env, graph.files(), name, &path, CandidateState::NotSearched, &why));
         }
     }
     found
 }
 
-fn inspect_candidate(env: &Env, files: &OpenFiles, name: &str, path: &Path, fate: Fate, why: &str) -> DriverCandidate {
+fn inspect_candidate(
+    env: &Env,
+    files: &OpenFiles,
+    name: &str,
+    path: &Path,
+    fate: CandidateState,
+    why: &str,
+) -> DriverCandidate {
     let described = vendor::ALL.into_iter().find(|library| library.is_named(name));
     let version = match (described, name.split(".so").next()) {
         (Some(library), _) => file_version(files, library, path).map(|version| version.to_string()),
-        (None, Some("libcuda")) => look::release_in_name(path).map(|release| release.to_string()),
+        (None, Some("libcuda")) => detect::release_in_name(path).map(|release| release.to_string()),
         (None, Some(stem)) => numbers_in_name(path, &format!("{stem}.so.")).map(|version| version.to_string()),
         (None, None) => None,
     };
     DriverCandidate {
         name: name.to_owned(),
-        path: look::redact_home(env, &path.display()),
+        path: detect::redact_home(env, &path.display()),
         version,
         fate,
-        why: look::redact_home(env, &why),
+        why: detect::redact_home(env, &why),
     }
 }
 
 /// Facts about this machine's files that [`Machine`] does not contain.
 #[derive(Clone, Debug, Default)]
-struct Signs {
+struct HostSymptoms {
     /// PCI addresses of NVIDIA's GPUs.
     on_bus: Vec<String>,
     /// Device files of GPUs that this process may not open.
@@ -276,7 +283,7 @@ struct Signs {
     closed_module: bool,
 }
 
-impl Signs {
+impl HostSymptoms {
     fn from_candidates(choices: &[DriverCandidate]) -> Self {
         let entries = |folder: &str| -> Vec<PathBuf> {
             let mut paths: Vec<PathBuf> =
@@ -298,16 +305,17 @@ impl Signs {
             let number = name.strip_prefix("nvidia").unwrap_or_default();
             !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
         };
-        let picked = choices.iter().find(|choice| choice.name == look::LIBCUDA && choice.fate == Fate::Picked);
+        let picked =
+            choices.iter().find(|choice| choice.name == detect::LIBCUDA && choice.fate == CandidateState::Picked);
         let version = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
         Self {
-            usable: entries("/dev").iter().filter(numbered).any(|path| look::may_open(path)),
+            usable: entries("/dev").iter().filter(numbered).any(|path| detect::may_open(path)),
             closed_module: version.contains("NVRM version") && !version.contains("Open Kernel Module"),
             on_bus: entries("/sys/bus/pci/devices").iter().filter(gpu).map(|path| name(path)).collect(),
             denied: entries("/dev")
                 .iter()
                 .filter(numbered)
-                .filter(|path| !look::may_open(path))
+                .filter(|path| !detect::may_open(path))
                 .map(|path| path.display().to_string())
                 .collect(),
             libcuda: picked.map(|choice| choice.path.clone()),
@@ -316,7 +324,7 @@ impl Signs {
 }
 
 /// Returns the problems of a machine that do not depend on the program.
-fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
+fn diagnose_host(machine: &Machine, signs: &HostSymptoms) -> Vec<Finding> {
     let mut found = Vec::new();
     let driver = machine.driver.clone().unwrap_or_default();
     let libcuda = signs.libcuda.as_deref().unwrap_or("libcuda.so.1");
@@ -481,30 +489,34 @@ mod tests {
     use super::*;
     use crate::host::machine::Driver;
 
-    fn codes(host: &str, signs: &Signs) -> Vec<String> {
+    fn codes(host: &str, signs: &HostSymptoms) -> Vec<String> {
         let (machine, _) = Machine::read(host).unwrap_or_else(|mistake| panic!("{mistake}: {host}"));
         diagnose_host(&machine, signs).iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
     }
 
     #[test]
     fn healthy_host_has_no_problems() {
-        let bus = Signs { on_bus: vec!["0000:01:00.0".to_owned()], ..Signs::default() };
+        let bus = HostSymptoms { on_bus: vec!["0000:01:00.0".to_owned()], ..HostSymptoms::default() };
         let good = r#"{"driver": {"user": "580.65.06", "kernel": "580.65.06", "init": 0, "library": "/x", "ordinary": true,
             "ptx_compiler": true}, "gpus": [{"cc": "8.0"}]}"#;
         assert_eq!(codes(good, &bus), [""; 0]);
-        assert_eq!(codes(r#"{"driver": {"present": false}}"#, &Signs::default()), [""; 0], "a machine without a GPU");
-        assert_eq!(codes("{}", &Signs::default()), [""; 0]);
+        assert_eq!(
+            codes(r#"{"driver": {"present": false}}"#, &HostSymptoms::default()),
+            [""; 0],
+            "a machine without a GPU"
+        );
+        assert_eq!(codes("{}", &HostSymptoms::default()), [""; 0]);
         assert!(
-            diagnose_host(&Machine { driver: Some(Driver::default()), ..Machine::default() }, &Signs::default())
+            diagnose_host(&Machine { driver: Some(Driver::default()), ..Machine::default() }, &HostSymptoms::default())
                 .is_empty()
         );
     }
 
     #[test]
     fn problems_are_diagnosed() {
-        let bus = || Signs { on_bus: vec!["0000:01:00.0".to_owned()], ..Signs::default() };
-        let libcuda = |path: &str| Signs { libcuda: Some(path.to_owned()), ..bus() };
-        let denied = Signs { denied: vec!["/dev/nvidia0".to_owned()], ..bus() };
+        let bus = || HostSymptoms { on_bus: vec!["0000:01:00.0".to_owned()], ..HostSymptoms::default() };
+        let libcuda = |path: &str| HostSymptoms { libcuda: Some(path.to_owned()), ..bus() };
+        let denied = HostSymptoms { denied: vec!["/dev/nvidia0".to_owned()], ..bus() };
         for (host, signs, expected) in [
             (r#"{"driver": {"present": false}}"#, bus(), &["CG320 warning"][..]),
             (r#"{"driver": {"present": false, "kernel": "580.65.06"}}"#, bus(), &["CG320 warning"]),
@@ -541,25 +553,29 @@ mod tests {
             ),
             (r#"{"driver": {"kernel": "535.1", "init": 100}}"#, denied, &["CG321 warning"]),
             (r#"{"driver": {"kernel": "535.1", "init": 0, "ptx_compiler": false}}"#, bus(), &["CG309 warning"]),
-            (r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": []}]}"#, Signs::default(), &["CG204 warning"]),
+            (
+                r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": []}]}"#,
+                HostSymptoms::default(),
+                &["CG204 warning"],
+            ),
             (
                 r#"{"gpus": [{"cc": "6.1", "visible": true}], "cudnn": [{"version": "9.14.0", "path": "/x"}]}"#,
-                Signs::default(),
+                HostSymptoms::default(),
                 &["CG313 warning"],
             ),
             (
                 r#"{"gpus": [{"cc": "6.1", "visible": true}], "cudnn": [{"version": "9.10.2", "path": "/x"}]}"#,
-                Signs::default(),
+                HostSymptoms::default(),
                 &[],
             ),
             (
                 r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.2.0"}]}]}"#,
-                Signs::default(),
+                HostSymptoms::default(),
                 &["CG206 warning"],
             ),
             (
                 r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.1.0"}]}]}"#,
-                Signs::default(),
+                HostSymptoms::default(),
                 &["CG204 warning"],
             ),
         ] {

@@ -265,8 +265,8 @@ fn simulate_loading(
             finding.severity = finding.severity.min(Severity::Warning);
         }
     }
-    let doubt = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::unknowns_finding);
-    predicted.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (AtStart::Ends, finding)));
+    let warning = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::unknowns_finding);
+    predicted.by_shim.extend(of_files.into_iter().chain(warning).map(|finding| (AtStart::Ends, finding)));
     predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
     Ok(predicted)
 }
@@ -402,7 +402,7 @@ fn resolve_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest) -> C
         // A file that exists but cannot be loaded is neither a working cuDNN nor an absent one.
         let broken = |name: &String| {
             let mut all = graph.candidates(object, name).into_iter();
-            Some((all.find(|candidate| matches!(candidate.look, Inspection::Broken(_)))?, name.clone()))
+            Some((all.find(|candidate| matches!(candidate.inspection, Inspection::Broken(_)))?, name.clone()))
         };
         if let Some((LibraryCandidate { path, place, .. }, name)) = names.iter().find_map(broken) {
             return CudnnState::Found {

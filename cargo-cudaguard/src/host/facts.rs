@@ -95,7 +95,7 @@ pub struct HostGpu {
     /// The reason why the driver does not support the GPU, which is then not counted.
     pub undriven: Option<DriverMismatch>,
     /// It is unknown if the driver supports the GPU; drivers from this floor on certainly do.
-    pub sure_from: Option<Floor>,
+    pub guaranteed_from: Option<Floor>,
 }
 
 /// The reason why a driver does not support GPUs of a compute capability, according to its release.

@@ -277,9 +277,9 @@ impl<'a> Call<'a> {
                 message.to_finding(&values.with("library", &part.file))
             }
             (MessageTemplate::CudnnInnerMixed, [part, ..], _) => {
-                let beside = part.path.as_deref().map(Path::display);
+                let other_file = part.path.as_deref().map(Path::display);
                 let values = values.with("library", &part.file).with_known("part", part.version);
-                message.to_finding(&values.with_known("beside", beside))
+                message.to_finding(&values.with_known("beside", other_file))
             }
             (MessageTemplate::CudnnInnerMixed, [], LoaderVersion::Version(own)) => {
                 message.to_finding(&values.with("part", own))
@@ -295,8 +295,8 @@ impl<'a> Call<'a> {
                 // The library that has the version is named if it is in another folder.
                 let has_version = inner.iter().find(|part| part.version.is_some() && part.version == *version);
                 let elsewhere = |own: &&Path| own.parent() != path.parent();
-                let beside = has_version.and_then(|part| part.path.as_deref()).filter(elsewhere).map(Path::display);
-                message.to_finding(&values.with_known("beside", beside))
+                let other_file = has_version.and_then(|part| part.path.as_deref()).filter(elsewhere).map(Path::display);
+                message.to_finding(&values.with_known("beside", other_file))
             }
         }
     }

@@ -22,7 +22,7 @@ pub(crate) fn file_version(files: &OpenFiles, library: &Library, file: &Path) ->
     };
     in_name(library, file)
         .or_else(by_part)
-        .or_else(|| library.own_text.then(|| file::version_inside(library, &files.open(file).ok()?))?)
+        .or_else(|| library.has_version_text.then(|| file::version_inside(library, &files.open(file).ok()?))?)
 }
 
 /// Returns the version in the name of the file, after all links are resolved.
@@ -70,7 +70,9 @@ pub(crate) fn inner_file(graph: &LoadGraph, index: usize, file: &str, version: O
         .flat_map(|version| [format!("{stem}.so.{version}"), format!("{stem}.so.{}.{}", version.major, version.minor)]);
     names
         .chain([file.to_owned()])
-        .find_map(|name| graph.resolve_file(index, &name).filter(|candidate| candidate.look == Inspection::Usable))
+        .find_map(|name| {
+            graph.resolve_file(index, &name).filter(|candidate| candidate.inspection == Inspection::Usable)
+        })
         .map(|candidate| candidate.path)
 }
 

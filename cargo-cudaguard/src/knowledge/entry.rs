@@ -30,8 +30,8 @@ impl<'a> DataEntry<'a> {
     }
 
     pub(crate) fn check_known_keys(&self, keys: &[&str]) -> Result<(), String> {
-        let stranger = self.table.keys().find(|key| !keys.contains(&key.get_ref().as_ref()));
-        stranger.map_or(Ok(()), |key| Err(self.key_error(key.get_ref(), "no such key")))
+        let unexpected = self.table.keys().find(|key| !keys.contains(&key.get_ref().as_ref()));
+        unexpected.map_or(Ok(()), |key| Err(self.key_error(key.get_ref(), "no such key")))
     }
 
     pub(crate) fn string_of(&self, key: &str) -> Result<String, String> {

@@ -18,7 +18,7 @@ use cudaguard::internal::toolchain::{BuildSystem, LibraryFile, Sourced};
 use cudaguard::internal::vendor::{CUDNN, cudart_named};
 use cudaguard::internal::version::{CudaVersion, Version};
 
-use cudaguard::internal::checks::fleet::{self, FleetDriver, Named, fix_for_gpus, join_cures, join_gpus, join_unique};
+use cudaguard::internal::checks::fleet::{self, FleetDriver, Named, fix_for_gpus, join_archs, join_gpus, join_unique};
 use cudaguard::internal::checks::wording::{join_targets, policy_args};
 
 mod seen;
@@ -256,7 +256,7 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
         let Some((_, cc)) = partial.first() else { continue };
         let words = if lacking.len() == 1 { MessageTemplate::FleetPartialOne } else { MessageTemplate::FleetPartial };
         let values = values.clone().with("gpus", join_gpus(&partial)).with("left_out", lacking.len());
-        let values = values.with("without", containers_without(kernels, *cc)).with("archs", join_cures(&partial));
+        let values = values.with("without", containers_without(kernels, *cc)).with("archs", join_archs(&partial));
         let mut finding = words.to_finding(&values);
         if policy.partial_refuse {
             // The program would refuse to start on these GPUs.

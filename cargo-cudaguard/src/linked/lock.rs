@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::internal::lock::{HOST, HOST_COMPILER, Lock, Pins, TOOLKIT, same_release, short_version};
-use cudaguard::internal::manifest::{KnownBy, Linkage, Manifest};
+use cudaguard::internal::manifest::{FactSource, Linkage, Manifest};
 use cudaguard::internal::toolchain::{BuildSystem, Toolchain};
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, Version};
@@ -14,7 +14,7 @@ use super::evidence::{HostCode, LinkEvidence};
 
 /// Puts the facts of a linked file in place of the detected ones.
 pub fn observe_manifest(pins: &mut Pins, manifest: &Manifest) {
-    if let Some(shown) = manifest.toolkit.filter(|_| manifest.toolkit_known == Some(KnownBy::LinkObservation)) {
+    if let Some(shown) = manifest.toolkit.filter(|_| manifest.toolkit_known == Some(FactSource::LinkObservation)) {
         let shown = short_version(shown);
         if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
             pins.toolkit = Some(shown);
@@ -33,13 +33,13 @@ pub fn observe_manifest(pins: &mut Pins, manifest: &Manifest) {
 /// The release of the cuDNN that a sealed file links, not of its headers.
 fn linked_library(manifest: &Manifest) -> Option<Version> {
     let library = manifest.library.as_ref().filter(|library| manifest.sealed && library.linkage == Linkage::Linked)?;
-    let known = !matches!(manifest.library_known, Some(KnownBy::Declared | KnownBy::Symbols));
+    let known = !matches!(manifest.library_known, Some(FactSource::Declared | FactSource::Symbols));
     manifest.library_linked.or(Some(library.version).filter(|_| known))
 }
 
 /// Returns true if the linked file decides about a drift, if it is examined: only objects show the host compiler, cuDNN can
 /// differ from its headers, and the detected facts can leave the toolkit open if no build system selects it.
-pub fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
+pub fn is_decided_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
     let by_cargo = toolchain.by == BuildSystem::Cargo;
     let open = || by_cargo && (toolchain.sourced_toolkit_version().is_none() || toolchain.named_releases().len() > 1);
     let by_objects = finding.subject == HOST_COMPILER || finding.subject == CUDNN.name;
@@ -53,14 +53,14 @@ pub fn is_superseded(finding: &Finding, seen: &LinkEvidence) -> bool {
     finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
 }
 
-/// Compares a linked file with the locked toolchain. `recorded` is the record from before linking, and `kept_back`
+/// Compares a linked file with the locked toolchain. `recorded` is the record from before linking, and `deferred`
 /// whether its drift was not reported yet.
 pub fn judge_linked(
     lock: &Lock,
     path: &Path,
     recorded: &Manifest,
     linked: &Linked<'_>,
-    kept_back: bool,
+    deferred: bool,
 ) -> Vec<Finding> {
     let target = &recorded.target;
     let Some(pins) = lock.targets.get(target) else { return Vec::new() };
@@ -78,7 +78,7 @@ pub fn judge_linked(
         findings.push(words.to_finding(&values));
     };
     let before = recorded.toolkit.map(CudaVersion::from);
-    if let Some(shown) = linked.seen.built_with(before).filter(|shown| kept_back || before != Some(*shown)) {
+    if let Some(shown) = linked.seen.built_with(before).filter(|shown| deferred || before != Some(*shown)) {
         let shown = shown.to_string();
         if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
             drift(TOOLKIT, &pins.toolkit, shown, format!("the code of {}", linked.name));

@@ -15,7 +15,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::linked::evidence::LinkEvidence;
 use cudaguard::internal::arch::Target;
 use cudaguard::internal::elf::Elf;
-use cudaguard::internal::manifest::{BuiltWith, KnownBy, Linkage, Manifest, RecordedCudart, Requirement};
+use cudaguard::internal::manifest::{BuiltWith, FactSource, Linkage, Manifest, RecordedCudart, Requirement};
 use cudaguard::internal::note;
 use cudaguard::internal::tables;
 use cudaguard::internal::vendor::{CUDART, CUDNN, cudart_named, plain_name};
@@ -92,7 +92,7 @@ pub struct ResolvedCudnn {
     /// The release.
     pub version: Version,
     /// The origin of the release; `None`: the headers.
-    pub known: Option<KnownBy>,
+    pub known: Option<FactSource>,
     /// The rows that follow from it.
     pub rows: Vec<Requirement>,
 }
@@ -243,8 +243,8 @@ pub(crate) fn observed_manifest(mut manifest: Manifest, observed: &LinkObservati
         });
         let newest = newest.max();
         for requirement in &mut manifest.requires {
-            if let Requirement::Gpu { sure_from, .. } = requirement {
-                *sure_from = sure_from.filter(|(cuda, _)| newest.is_none_or(|newest| newest < *cuda));
+            if let Requirement::Gpu { guaranteed_from, .. } = requirement {
+                *guaranteed_from = guaranteed_from.filter(|(cuda, _)| newest.is_none_or(|newest| newest < *cuda));
             }
         }
         // Neighbouring rows that have become equal are merged.
@@ -277,10 +277,10 @@ pub(crate) fn set_toolkit(manifest: &mut Manifest, seen: &LinkEvidence) {
         if recorded != Some(shown) {
             manifest.toolkit = Some(Version::new(shown.major, shown.minor, 0));
         }
-        manifest.toolkit_known = Some(KnownBy::LinkObservation);
+        manifest.toolkit_known = Some(FactSource::LinkObservation);
     }
     if !seen.kernels.is_empty() {
-        manifest.toolkits_besides = seen.other_toolkits(manifest.toolkit.map(CudaVersion::from));
+        manifest.other_toolkits = seen.other_toolkits(manifest.toolkit.map(CudaVersion::from));
     }
 }
 

@@ -416,7 +416,10 @@ impl<'a> CrateBuild<'a> {
     fn seal_and_record(&self, env: &Env) -> Result<(), String> {
         let Some(judged) = &self.judged else { return self.finish_unguarded(env) };
         let (Some(kind), Some(guard)) = (self.unit.kind, &self.guard) else {
-            return self.unit.produced_file(ArtefactKind::Bin).map_or(Ok(()), |file| self.look_at(env, judged, &file));
+            return self
+                .unit
+                .produced_file(ArtefactKind::Bin)
+                .map_or(Ok(()), |file| self.check_file(env, judged, &file));
         };
         let shared = self.unit.extra.is_empty();
         self.unit.depend_on(&guard.key, shared)?;
@@ -456,7 +459,7 @@ impl<'a> CrateBuild<'a> {
                 }
             }
         } else {
-            self.look_at(env, judged, &file)?;
+            self.check_file(env, judged, &file)?;
         }
         self.record(kind, file, unguarded, built_with, findings)
     }
@@ -465,8 +468,8 @@ impl<'a> CrateBuild<'a> {
     fn check_unguarded(&self, file: &Path, why: &str) -> Result<(), String> {
         let values = Values::default().with("component", &self.of.component).with("why", why);
         let finding = MessageTemplate::Unguarded.to_finding(&values);
-        let weighed = self.of.build_inputs().apply_policy(&self.policy, vec![finding]).findings;
-        if fails_build(&weighed) { self.check_acceptable(file, &weighed) } else { Ok(()) }
+        let applied = self.of.build_inputs().apply_policy(&self.policy, vec![finding]).findings;
+        if fails_build(&applied) { self.check_acceptable(file, &applied) } else { Ok(()) }
     }
 
     /// Checks if a file with these findings is accepted; deletes it otherwise.
@@ -494,7 +497,7 @@ impl<'a> CrateBuild<'a> {
     }
 
     /// Checks a file without a guard: it is refused like any other file if it uses CUDA.
-    fn look_at(&self, env: &Env, judged: &CheckedBuild, file: &Path) -> Result<(), String> {
+    fn check_file(&self, env: &Env, judged: &CheckedBuild, file: &Path) -> Result<(), String> {
         // A file in an unsupported format has no code for NVIDIA GPUs.
         let Ok(binary) = Binary::read(file) else { return Ok(()) };
         let Ok(kernels) = binary.kernels() else { return Ok(()) };

@@ -102,7 +102,7 @@ fn check_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Find
         return;
     };
     if let Some(Toolkit { nvcc: Some(nvcc), .. }) = toolchain.compiling_toolkit() {
-        findings.extend(nvcc.trouble.as_ref().map(|trouble| unreadable_nvcc(nvcc, trouble)));
+        findings.extend(nvcc.problem.as_ref().map(|problem| unreadable_nvcc(nvcc, problem)));
     }
     let mixed = check_headers_match(toolchain, findings);
     check_cudart(toolchain, mixed, findings);
@@ -134,16 +134,16 @@ fn other_toolkits(toolchain: &Toolchain) -> String {
         .join("; ")
 }
 
-fn unreadable_nvcc(nvcc: &Nvcc, trouble: &str) -> Finding {
+fn unreadable_nvcc(nvcc: &Nvcc, problem: &str) -> Finding {
     MessageTemplate::ToolkitUnreadable
-        .to_finding(&Values::default().with("path", nvcc.path.display()).with("why", trouble))
+        .to_finding(&Values::default().with("path", nvcc.path.display()).with("why", problem))
 }
 
 /// Reports that no release is known: no toolkit is in use, or it prints none.
 fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, dangling: &str) {
     let mut silent = false;
     if let Some(nvcc) = toolchain.compiling_toolkit().and_then(|toolkit| toolkit.nvcc.as_ref()) {
-        findings.push(unreadable_nvcc(nvcc, nvcc.trouble.as_deref().unwrap_or("prints no release")));
+        findings.push(unreadable_nvcc(nvcc, nvcc.problem.as_deref().unwrap_or("prints no release")));
         silent = true;
     }
     if let Some(headers) = toolchain.including_toolkit().and_then(|toolkit| toolkit.headers.as_ref()) {

@@ -59,7 +59,7 @@ pub fn join_gpus(gpus: &[(&str, Cc)]) -> String {
 }
 
 /// The machine code that serves these GPUs: `sm_75`.
-pub fn join_cures(gpus: &[(&str, Cc)]) -> String {
+pub fn join_archs(gpus: &[(&str, Cc)]) -> String {
     let mut ccs: Vec<Cc> = gpus.iter().map(|(_, cc)| *cc).collect();
     ccs.sort_unstable();
     ccs.dedup();
@@ -74,7 +74,7 @@ pub fn fix_for_gpus(unserved: &[(&str, Cc)], toolkit: Option<Version>, to: Optio
         let answer = tables::can_make(toolkit?, Target::Cubin(arch));
         (answer != CcSupport::Made).then_some((arch, answer))
     });
-    let values = Values::default().with("archs", join_cures(unserved)).with_known("variable", to);
+    let values = Values::default().with("archs", join_archs(unserved)).with_known("variable", to);
     let values = values.with_known("targets", not_made.as_ref().map(|(arch, _)| format!("sm_{arch}")));
     match not_made {
         Some((_, CcSupport::Dropped { last: Some(last) })) => {
@@ -126,7 +126,7 @@ fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findin
         open.push(MessageFragment::OpenGpus.render(&about(&unclear)));
     }
     // Some crates keep PTX next to their machine code; only the dependency graph shows which crates compile here.
-    let beside = |cc: Cc| {
+    let has_ptx = |cc: Cc| {
         let by_crates = strongest.is_some_and(|declared| declared.source == "CUDA_COMPUTE_CAP");
         by_crates
             && archs
@@ -134,7 +134,7 @@ fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findin
                 .iter()
                 .any(|target| Target::Ptx(target.base_arch()).compatibility_with(cc) == Compatibility::Yes)
     };
-    let (by_crates, unserved): (Named<'_>, Named<'_>) = unserved.into_iter().partition(|(_, cc)| beside(*cc));
+    let (by_crates, unserved): (Named<'_>, Named<'_>) = unserved.into_iter().partition(|(_, cc)| has_ptx(*cc));
     if !by_crates.is_empty() {
         open.push(MessageFragment::OpenPtx.render(&about(&by_crates)));
     }
@@ -282,7 +282,7 @@ fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
     };
     let made = gpus.iter().all(|(_, cc)| made(*cc));
     let phrase = if made { MessageFragment::AddMachineCode } else { MessageFragment::AddMachineCodeElsewhere };
-    phrase.render(&Values::default().with("archs", join_cures(gpus)))
+    phrase.render(&Values::default().with("archs", join_archs(gpus)))
 }
 
 /// The cuDNN in use: its version, its path, and the CUDA major that it is built for.

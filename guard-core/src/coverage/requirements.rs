@@ -48,9 +48,9 @@ pub struct GpuSupport {
     pub floor: Option<Floor>,
     /// The driver from which the code certainly loads. A driver that is older than the toolkit's major may or may not
     /// know the ELF ABI of its machine code, and no driver is known to compile PTX that is newer than the tables.
-    pub sure_from: Option<Floor>,
+    pub guaranteed_from: Option<Floor>,
     /// The PTX next to the machine code that such a GPU uses.
-    pub beside: PtxFallback,
+    pub ptx_fallback: PtxFallback,
     /// Of unknown coverage: a container is known to lack code.
     pub lacks: bool,
 }
@@ -166,11 +166,11 @@ pub fn requirement_rows(targets: &[Target], service: impl Fn((u8, u8)) -> GpuSup
         code: service.code.map(|code| code.to_string()).unwrap_or_default(),
         cuda: service.floor.map(|floor| floor.cuda),
         release: service.floor.and_then(|floor| floor.release),
-        sure_from: match service.floor {
+        guaranteed_from: match service.floor {
             Some(Floor { exact: false, .. }) => Some(tables::NO_DRIVER_KNOWN),
-            _ => service.sure_from.and_then(|floor| Some((floor.cuda, floor.release?))),
+            _ => service.guaranteed_from.and_then(|floor| Some((floor.cuda, floor.release?))),
         },
-        beside: service.beside,
+        ptx_fallback: service.ptx_fallback,
     };
     rows.into_iter().enumerate().map(row).collect()
 }
@@ -194,12 +194,12 @@ pub(crate) fn declared_rows(targets: &[Target], isa: (u32, u32)) -> Vec<Requirem
                 Target::Ptx(_) => (Coverage::Ptx, Some(isa)),
                 Target::Cubin(_) => (Coverage::Cubin, None),
             };
-            let beside = PtxFallback::from_codes(&[ptx], by, floor);
-            GpuSupport { by, code: Some(target), isa, floor, sure_from: None, beside, lacks: false }
+            let ptx_fallback = PtxFallback::from_codes(&[ptx], by, floor);
+            GpuSupport { by, code: Some(target), isa, floor, guaranteed_from: None, ptx_fallback, lacks: false }
         } else {
             let by = if [cubin, ptx].contains(&BestCode::Unknown) { Coverage::Unknown } else { Coverage::Nothing };
-            let beside = PtxFallback::Untold;
-            GpuSupport { by, code: None, isa: None, floor: None, sure_from: None, beside, lacks: false }
+            let ptx_fallback = PtxFallback::Undetermined;
+            GpuSupport { by, code: None, isa: None, floor: None, guaranteed_from: None, ptx_fallback, lacks: false }
         }
     })
 }
@@ -213,8 +213,8 @@ struct Interval {
 
 /// Removes the facts that no row encodes. Intervals are merged by the others.
 fn row_key(service: GpuSupport) -> GpuSupport {
-    let beside = if service.code.is_none() { PtxFallback::Untold } else { service.beside };
-    GpuSupport { isa: None, beside, lacks: service.lacks && service.code.is_none(), ..service }
+    let ptx_fallback = if service.code.is_none() { PtxFallback::Undetermined } else { service.ptx_fallback };
+    GpuSupport { isa: None, ptx_fallback, lacks: service.lacks && service.code.is_none(), ..service }
 }
 
 impl PtxFallback {
@@ -224,17 +224,17 @@ impl PtxFallback {
         if by != Coverage::Ptx && ptx.iter().all(|found| *found == BestCode::Nothing) {
             return Self::Nothing;
         }
-        let untold = if by == Coverage::Ptx { Self::Nothing } else { Self::Untold };
+        let undetermined = if by == Coverage::Ptx { Self::Nothing } else { Self::Undetermined };
         let floor_of = |found: &BestCode| match found {
             BestCode::Run { floor, .. } => *floor,
             BestCode::Unknown | BestCode::Nothing => None,
         };
         let floors: Option<Vec<Floor>> = ptx.iter().map(floor_of).collect();
-        let Some(needs) = floors.into_iter().flatten().map(Some).fold(None, higher_floor) else { return untold };
+        let Some(needs) = floors.into_iter().flatten().map(Some).fold(None, higher_floor) else { return undetermined };
         if by == Coverage::Ptx && floor.is_some_and(|floor| needs.cuda <= floor.cuda) {
-            return Self::Untold;
+            return Self::Undetermined;
         }
-        needs.exact.then(|| tables::isa_of_driver(needs.cuda)).flatten().map_or(untold, Self::Isa)
+        needs.exact.then(|| tables::isa_of_driver(needs.cuda)).flatten().map_or(undetermined, Self::Isa)
     }
 }
 
@@ -305,29 +305,29 @@ mod tests {
             best_code(&[code], (9, 0), true)
         };
         let of = |found: &[BestCode]| PtxFallback::from_codes(found, Coverage::Cubin, None);
-        for (found, beside) in [
+        for (found, ptx_fallback) in [
             (vec![BestCode::Nothing], PtxFallback::Nothing),
             (vec![ptx((8, 4), None)], PtxFallback::Isa((8, 4))),
             (vec![ptx((7, 0), None), ptx((8, 2), None)], PtxFallback::Isa((8, 2))),
             // Compression can need a newer driver than the code.
             (vec![ptx((7, 0), Some(12))], PtxFallback::Isa((8, 4))),
-            (vec![ptx((7, 0), None), BestCode::Nothing], PtxFallback::Untold),
-            (vec![ptx((99, 0), None)], PtxFallback::Untold),
-            (vec![BestCode::Unknown], PtxFallback::Untold),
+            (vec![ptx((7, 0), None), BestCode::Nothing], PtxFallback::Undetermined),
+            (vec![ptx((99, 0), None)], PtxFallback::Undetermined),
+            (vec![BestCode::Unknown], PtxFallback::Undetermined),
         ] {
-            assert_eq!(of(&found), beside, "{found:?}");
+            assert_eq!(of(&found), ptx_fallback, "{found:?}");
         }
         // For GPUs with PTX coverage: the additional requirement of the variable.
-        for (found, beside) in [
-            (vec![ptx((8, 2), None)], PtxFallback::Untold),
-            (vec![ptx((8, 2), None), ptx((7, 0), None)], PtxFallback::Untold),
+        for (found, ptx_fallback) in [
+            (vec![ptx((8, 2), None)], PtxFallback::Undetermined),
+            (vec![ptx((8, 2), None), ptx((7, 0), None)], PtxFallback::Undetermined),
             (vec![ptx((8, 2), None), ptx((8, 4), None)], PtxFallback::Isa((8, 4))),
             (vec![ptx((8, 2), None), ptx((99, 0), None)], PtxFallback::Nothing),
             (vec![ptx((8, 2), None), BestCode::Nothing], PtxFallback::Nothing),
             (vec![ptx((8, 2), None), BestCode::Unknown], PtxFallback::Nothing),
         ] {
             let floor = tables::ptx_floor((8, 2));
-            assert_eq!(PtxFallback::from_codes(&found, Coverage::Ptx, Some(floor)), beside, "{found:?}");
+            assert_eq!(PtxFallback::from_codes(&found, Coverage::Ptx, Some(floor)), ptx_fallback, "{found:?}");
         }
     }
 

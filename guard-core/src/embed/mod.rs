@@ -165,11 +165,11 @@ impl Embed {
                 push_link_directives(env, &mut cargo_lines, &component, &package, &note, &shim)?;
             }
             GuardObjects::Unguarded(why) => {
-                let weighed = facts.apply_policy(&judged.policy, vec![not_guarded(&component, &why)]).findings;
-                if pipeline::fails_build(&weighed) {
-                    return Err(render_refusal(env, &weighed, &component, package.release));
+                let applied = facts.apply_policy(&judged.policy, vec![not_guarded(&component, &why)]).findings;
+                if pipeline::fails_build(&applied) {
+                    return Err(render_refusal(env, &applied, &component, package.release));
                 }
-                for finding in with_severity(&weighed) {
+                for finding in with_severity(&applied) {
                     warn_of(&mut cargo_lines, finding);
                 }
             }
@@ -337,7 +337,7 @@ fn without_dots(path: &Path) -> PathBuf {
 }
 
 fn is_proc_macro(package: &Path) -> bool {
-    let says = |library: &DeValue<'_>| {
+    let is_marked = |library: &DeValue<'_>| {
         let yes = |key: &str| library.get(key).and_then(|value| value.get_ref().as_bool()) == Some(true);
         let kind = |key: &str| {
             let kinds = library.get(key).and_then(|value| value.get_ref().as_array());
@@ -345,7 +345,7 @@ fn is_proc_macro(package: &Path) -> bool {
         };
         yes("proc-macro") || yes("proc_macro") || kind("crate-type") || kind("crate_type")
     };
-    in_manifest(package, |table| table.get("lib").is_some_and(|library| says(library.get_ref()))).unwrap_or(false)
+    in_manifest(package, |table| table.get("lib").is_some_and(|library| is_marked(library.get_ref()))).unwrap_or(false)
 }
 
 /// Returns the name of the static library that this package builds, if no other target of the package can contain the

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::sys::files;
 
 /// The package's own files.
-pub(super) struct Own {
+pub(super) struct PackageSources {
     /// The paths to announce, sorted. If a directory is announced as one path, cargo also sees files that are added
     /// later.
     pub(super) announced: Vec<PathBuf>,
@@ -21,7 +21,7 @@ pub(super) struct Own {
 }
 
 /// Finds the files of the package in `root`. `out_dir` is the directory that this build script writes to.
-pub(super) fn package_files(root: &Path, out_dir: &Path) -> Own {
+pub(super) fn package_files(root: &Path, out_dir: &Path) -> PackageSources {
     let mut walk = PackageWalk {
         out_dir: out_dir.canonicalize().unwrap_or_else(|_| out_dir.to_owned()),
         ignores: Ignore::from_ancestors(root),
@@ -34,7 +34,7 @@ pub(super) fn package_files(root: &Path, out_dir: &Path) -> Own {
         DirState::Parts(parts) => parts,
     };
     announced.sort();
-    Own { announced, kernels: walk.kernels }
+    PackageSources { announced, kernels: walk.kernels }
 }
 
 enum DirState {

@@ -1100,6 +1100,8 @@ phrases! {
         "the toolkit in use no longer supports {targets}: build with CUDA {last} or older";
     ByName
         "loads cuDNN by name at run time";
+    FoundElsewhere
+        "it is in {folder}, which the loader does not search: set LD_LIBRARY_PATH={folder}";
     Inside
         "contains cuDNN";
     InstallDriver
@@ -1110,8 +1112,6 @@ phrases! {
         "install the package that contains it, or add its directory to LD_LIBRARY_PATH";
     InstallToolkit
         "it is a part of the CUDA toolkit: install the release that the program was built with, or add its directory to LD_LIBRARY_PATH";
-    LiesElsewhere
-        "it is in {folder}, which the loader does not search: set LD_LIBRARY_PATH={folder}";
     Linked
         "linked to libcudnn";
     NoBindings

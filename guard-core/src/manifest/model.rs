@@ -30,13 +30,13 @@ pub struct Manifest {
     /// The toolkit's release: from the code in the linked file if it contains one, else from nvcc, else from `cuda.h`.
     pub toolkit: Option<Version>,
     /// The origin of the toolkit's release; `None` if there is none, and in manifests of older releases of cudaguard.
-    pub toolkit_known: Option<KnownBy>,
+    pub toolkit_known: Option<FactSource>,
     /// Additional toolkits that compiled code in the linked file, oldest first.
-    pub toolkits_besides: Vec<CudaVersion>,
+    pub other_toolkits: Vec<CudaVersion>,
     /// cuDNN as the program was built with it.
     pub library: Option<BuiltWith>,
     /// The origin of the cuDNN release, if it does not come from the headers.
-    pub library_known: Option<KnownBy>,
+    pub library_known: Option<FactSource>,
     /// The cuDNN release that the linker resolved, if it differs from the headers.
     pub library_linked: Option<Version>,
     /// The CUDA runtime; `None` until the file is sealed.
@@ -63,7 +63,7 @@ pub struct Manifest {
 
 /// The origin of a fact in a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KnownBy {
+pub enum FactSource {
     /// Declared by variables, files and compilers of the build machine.
     Declared,
     /// Observed in the linked file.
@@ -74,7 +74,7 @@ pub enum KnownBy {
     Symbols,
 }
 
-impl KnownBy {
+impl FactSource {
     /// Returns the name for JSON and messages.
     pub const fn name(self) -> &'static str {
         match self {
@@ -185,9 +185,9 @@ pub enum Requirement {
         release: Option<DriverRelease>,
         /// The driver from which its machine code certainly loads; no document describes the behaviour of older ones
         /// (docs/internals/decisions, decision 24).
-        sure_from: Option<(CudaVersion, DriverRelease)>,
+        guaranteed_from: Option<(CudaVersion, DriverRelease)>,
         /// The coverage if `CUDA_FORCE_PTX_JIT=1` disables machine code.
-        beside: PtxFallback,
+        ptx_fallback: PtxFallback,
     },
 }
 
@@ -200,7 +200,7 @@ pub enum PtxFallback {
     Isa((u8, u8)),
     /// Some of the machine code has PTX, or that is unknown. In a row with PTX coverage: only the PTX that is compiled
     /// anyway.
-    Untold,
+    Undetermined,
 }
 
 /// The coverage of the GPUs in an interval.
@@ -294,13 +294,13 @@ impl Manifest {
             target: target.to_owned(),
             profile: profile.to_owned(),
             toolkit: toolchain.toolkit_version(),
-            toolkit_known: toolchain.toolkit_version().map(|_| KnownBy::Declared),
-            toolkits_besides: Vec::new(),
+            toolkit_known: toolchain.toolkit_version().map(|_| FactSource::Declared),
+            other_toolkits: Vec::new(),
             requires: library.as_ref().map(|library| library.requirement_rows(policy)).unwrap_or_default(),
             library_known: library
                 .as_ref()
                 .filter(|_| toolchain.library_version().is_none())
-                .map(|_| KnownBy::Declared),
+                .map(|_| FactSource::Declared),
             library_linked: None,
             library,
             cudart: None,
@@ -394,7 +394,7 @@ impl Manifest {
         let library = self.library.as_ref().map(|library| {
             let mut value = object([("version", library.version.to_string().into())]);
             value.insert_some("linkage", library.linkage.name());
-            value.insert_some("known", self.library_known.map(KnownBy::name));
+            value.insert_some("known", self.library_known.map(FactSource::name));
             value.insert_some("library", self.library_linked.map(|version| version.to_string()));
             value
         });
@@ -418,9 +418,9 @@ impl Manifest {
         ]);
         let toolkit = self.toolkit.map(|version| {
             let mut value = object([("version", version.to_string().into())]);
-            value.insert_some("known", self.toolkit_known.map(KnownBy::name));
-            let besides = self.toolkits_besides.iter().map(ToString::to_string);
-            value.insert_some("besides", (!self.toolkits_besides.is_empty()).then(|| array(besides)));
+            value.insert_some("known", self.toolkit_known.map(FactSource::name));
+            let other_versions = self.other_toolkits.iter().map(ToString::to_string);
+            value.insert_some("besides", (!self.other_toolkits.is_empty()).then(|| array(other_versions)));
             value
         });
         value.insert_some("toolkit", toolkit);
@@ -515,7 +515,7 @@ impl Requirement {
                 value.insert_some("because", Some(because.as_str()));
                 value
             }
-            Self::Gpu { from, to, by, code, cuda, release, sure_from, beside } => {
+            Self::Gpu { from, to, by, code, cuda, release, guaranteed_from, ptx_fallback } => {
                 let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
                 let mut value = object([("kind", "gpu".into()), ("from", cc(*from).into())]);
                 value.insert_some("to", to.map(cc));
@@ -524,13 +524,13 @@ impl Requirement {
                 value.insert_some("cuda", cuda.map(|version| version.to_string()));
                 value.insert_some("release", release.map(|release| release.to_string()));
                 let nobody = |sure: &_| *sure == crate::knowledge::tables::NO_DRIVER_KNOWN;
-                let named = sure_from.map(|(cuda, _)| cuda.to_string());
+                let named = guaranteed_from.map(|(cuda, _)| cuda.to_string());
                 value.insert_some(
                     "sure_from",
-                    if sure_from.as_ref().is_some_and(nobody) { Some("unknown".to_owned()) } else { named },
+                    if guaranteed_from.as_ref().is_some_and(nobody) { Some("unknown".to_owned()) } else { named },
                 );
-                value.insert_some("no_ptx", (*beside == PtxFallback::Nothing).then_some(true));
-                if let PtxFallback::Isa((major, minor)) = beside {
+                value.insert_some("no_ptx", (*ptx_fallback == PtxFallback::Nothing).then_some(true));
+                if let PtxFallback::Isa((major, minor)) = ptx_fallback {
                     value.insert_some("ptx_isa", Some(format!("{major}.{minor}")));
                 }
                 value

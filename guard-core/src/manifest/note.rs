@@ -260,10 +260,10 @@ impl Writer<'_> {
                 self.write_packed(at + driver_row::CUDART_BUILT, &format!("libcudart {built}"), packed)?;
                 self.write_text(at + driver_row::CUDART, &soname)
             }
-            Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside } => {
+            Requirement::Gpu { from, to, by, code, cuda, release, guaranteed_from, ptx_fallback } => {
                 let cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
                 self.write_u16(at, ROW_GPU.into())?;
-                self.write_u16(at + gpu_row::SERVED_BY, (served_flag(*by) | beside_flags(*beside)).into())?;
+                self.write_u16(at + gpu_row::SERVED_BY, (served_flag(*by) | ptx_fallback_flags(*ptx_fallback)).into())?;
                 self.write_u32(at + gpu_row::LOWEST, cc(*from));
                 self.write_u32(at + gpu_row::HIGHEST, to.map_or(NO_END, cc));
                 self.write_u32(at + gpu_row::ARCH, arch_number(code));
@@ -271,7 +271,7 @@ impl Writer<'_> {
                 if let Some(release) = release {
                     self.write_packed(at + gpu_row::RELEASE, &format!("driver {release}"), release.packed())?;
                 }
-                if let Some((cuda, release)) = sure_from {
+                if let Some((cuda, release)) = guaranteed_from {
                     self.write_u32(at + gpu_row::SURE_CUDA, cuda.to_int());
                     self.write_packed(at + gpu_row::SURE_RELEASE, &format!("driver {release}"), release.packed())?;
                 }
@@ -302,11 +302,11 @@ fn truncate_list(list: &[String], separator: &str, rest: &str) -> String {
 }
 
 /// The flags of the PTX in a GPU row.
-pub const fn beside_flags(beside: PtxFallback) -> u16 {
-    match beside {
+pub const fn ptx_fallback_flags(ptx_fallback: PtxFallback) -> u16 {
+    match ptx_fallback {
         PtxFallback::Nothing => NO_PTX,
         PtxFallback::Isa((major, minor)) => u16::from_le_bytes([0, major << 4 | minor]),
-        PtxFallback::Untold => 0,
+        PtxFallback::Undetermined => 0,
     }
 }
 

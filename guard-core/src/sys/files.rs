@@ -83,9 +83,9 @@ pub fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
     };
     fs::create_dir_all(folder).map_err(fail)?;
     // Written under a temporary name and renamed, so that readers see the old file or the new one.
-    let beside = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    fs::write(&beside, content).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
-        let _ = fs::remove_file(&beside);
+    let temporary = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
+        let _ = fs::remove_file(&temporary);
         fail(error)
     })?;
     Ok(true)

@@ -89,16 +89,16 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
 }
 
 fn read_in_thread(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
-    let (say, hear) = channel();
+    let (sender, receiver) = channel();
     // Not joined, because a grandchild may keep the pipe open forever.
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
             let _ = pipe.take(ENOUGH).read_to_end(&mut bytes);
         }
-        let _ = say.send(String::from_utf8_lossy(&bytes).into_owned());
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     });
-    hear
+    receiver
 }
 
 fn receive_until(from: &Receiver<String>, until: Instant) -> Result<String, RecvTimeoutError> {

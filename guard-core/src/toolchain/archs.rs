@@ -201,7 +201,7 @@ impl DeclaredArchs {
 }
 
 /// The program that lists the GPUs.
-pub(super) enum Knows {
+pub(super) enum GpuLister {
     /// nvcc's own program.
     Nvcc(PathBuf),
     /// The build system.
@@ -211,21 +211,21 @@ pub(super) enum Knows {
 }
 
 /// Returns the program whose answer counts.
-pub(super) fn who_knows(env: &Env, given: Option<&BuildSystemFacts>) -> Knows {
-    let of_nvcc = given.and_then(BuildSystemFacts::device_query).map(Knows::Nvcc);
-    let of_given = || given.and_then(|given| given.native.clone()).map(Knows::BuildSystemFacts);
-    of_nvcc.or_else(of_given).unwrap_or_else(|| Knows::Driver(subprocess::in_path("nvidia-smi", env)))
+pub(super) fn who_knows(env: &Env, given: Option<&BuildSystemFacts>) -> GpuLister {
+    let of_nvcc = given.and_then(BuildSystemFacts::device_query).map(GpuLister::Nvcc);
+    let of_given = || given.and_then(|given| given.native.clone()).map(GpuLister::BuildSystemFacts);
+    of_nvcc.or_else(of_given).unwrap_or_else(|| GpuLister::Driver(subprocess::in_path("nvidia-smi", env)))
 }
 
 type Parse = fn(&str) -> Vec<(u8, u8)>;
 
 /// Queries the GPUs.
-pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>>, patience: Duration) -> Native {
+pub(super) fn ask_gpus(who: GpuLister, variables: Option<&BTreeMap<String, OsString>>, patience: Duration) -> Native {
     let (program, words, parse): (_, &[&str], Parse) = match who {
-        Knows::Driver(None) => return Native::Unknown("no nvidia-smi in PATH".to_owned()),
-        Knows::Driver(Some(smi)) => (smi, &["--query-gpu=compute_cap", "--format=csv,noheader"], parse_gpus),
-        Knows::Nvcc(query) => (query, &[], parse_numbers),
-        Knows::BuildSystemFacts(fact) => {
+        GpuLister::Driver(None) => return Native::Unknown("no nvidia-smi in PATH".to_owned()),
+        GpuLister::Driver(Some(smi)) => (smi, &["--query-gpu=compute_cap", "--format=csv,noheader"], parse_gpus),
+        GpuLister::Nvcc(query) => (query, &[], parse_numbers),
+        GpuLister::BuildSystemFacts(fact) => {
             let requests = arch::parse_list(&fact.value, Dialect::Cmake).unwrap_or_default();
             let mut gpus: Vec<_> =
                 requests.iter().filter_map(|one| one.as_target()).map(|one| one.base_arch().cc()).collect();
@@ -236,7 +236,7 @@ pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>
     };
     let shown = program.display();
     match subprocess::run_with_timeout(&program, words, variables, patience) {
-        Err(trouble) => Native::Unknown(format!("{shown} {trouble}")),
+        Err(problem) => Native::Unknown(format!("{shown} {problem}")),
         Ok(answer) => {
             let gpus = parse(&answer.out);
             if gpus.is_empty() {

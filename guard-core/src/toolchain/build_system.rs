@@ -178,8 +178,8 @@ impl Detector<'_> {
             let whole = first.value.join("cuda.h").is_file();
             let reach = if whole { Precedence::Usual } else { Precedence::Named };
             add(vec![first.value.clone()], true, &first.source, reach);
-            let beside = first.value.parent().map(|root| self.layout.library_dirs(root)).unwrap_or_default();
-            add(beside, false, &first.source, Precedence::Usual);
+            let library_dirs = first.value.parent().map(|root| self.layout.library_dirs(root)).unwrap_or_default();
+            add(library_dirs, false, &first.source, Precedence::Usual);
         }
         for index in used.used() {
             let root = &used.list.toolkits[index].root;

@@ -272,12 +272,12 @@ fn needs_top(nvcc: &Path, layout: &Layout) -> bool {
     let mut magic = [0; 4];
     let program =
         files::open_regular(nvcc).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x7fELF";
-    !program || root_beside(nvcc, layout).is_none()
+    !program || sibling_root(nvcc, layout).is_none()
 }
 
 /// Returns the root of an nvcc from the headers next to it: first with the path as named (nvcc does not follow links
 /// to find its profile), then with links resolved.
-fn root_beside(nvcc: &Path, layout: &Layout) -> Option<PathBuf> {
+fn sibling_root(nvcc: &Path, layout: &Layout) -> Option<PathBuf> {
     let real = nvcc.canonicalize().ok();
     [Some(nvcc), real.as_deref()].into_iter().flatten().find_map(|nvcc| {
         let root = nvcc.parent()?.parent()?;
@@ -304,8 +304,8 @@ pub(super) fn ask_nvcc(
 ) -> Nvcc {
     let mut nvcc = Nvcc { path: path.to_owned(), ..Nvcc::default() };
     let version = subprocess::run_with_timeout(path, &["--version"], variables, patience).and_then(|answer| {
-        nvcc::parse_version(&answer.out).map_err(|trouble| {
-            let Some(failed) = &answer.failed else { return trouble };
+        nvcc::parse_version(&answer.out).map_err(|problem| {
+            let Some(failed) = &answer.failed else { return problem };
             let mut lines = answer.err.lines().chain(answer.out.lines()).map(str::trim);
             let output = lines.find(|line| !line.is_empty()).map_or("it prints nothing".to_owned(), nvcc::clip_line);
             format!("fails with --version: {failed}: {output}")
@@ -314,8 +314,8 @@ pub(super) fn ask_nvcc(
     match version {
         Ok(version) => nvcc.version = Some(version),
         // A program that does not answer is not run again.
-        Err(trouble) => {
-            nvcc.trouble = Some(trouble);
+        Err(problem) => {
+            nvcc.problem = Some(problem);
             return nvcc;
         }
     }

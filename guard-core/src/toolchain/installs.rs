@@ -318,7 +318,7 @@ pub(super) fn search_installs(
         include(folder, names.include, Precedence::Named);
     }
     // The variable may contain a file or a directory, and some tools treat the directory as a root.
-    let mut beside = Vec::new();
+    let mut sibling_includes = Vec::new();
     for name in names.files {
         let Some(folder) = named(name) else { continue };
         let folder = if folder.is_dir() { folder } else { folder.parent().map(Path::to_owned).unwrap_or(folder) };
@@ -326,22 +326,22 @@ pub(super) fn search_installs(
         for below in layout.library_dirs(&folder) {
             library(below, name, Precedence::Named);
         }
-        beside.extend([(folder.join("include"), name), (folder.join("../include"), name)]);
+        sibling_includes.extend([(folder.join("include"), name), (folder.join("../include"), name)]);
     }
     // NVIDIA's archives for Arm servers have the same layout as those for PCs; their files show the architecture.
     let of_target = |libraries: &Path| layout.cross && file_in(libraries, layout).is_some();
     for name in names.roots {
         let Some(root) = named(name) else { continue };
         let plain = Some(root.join("lib")).filter(|folder| of_target(folder));
-        let beside = plain.is_some().then(|| root.join("include"));
-        for folder in layout.include_dirs(&root).into_iter().chain(beside).chain([root.clone()]) {
+        let sibling_includes = plain.is_some().then(|| root.join("include"));
+        for folder in layout.include_dirs(&root).into_iter().chain(sibling_includes).chain([root.clone()]) {
             include(folder, name, Precedence::Named);
         }
         for folder in layout.library_dirs(&root).into_iter().chain(plain).chain([root]) {
             library(folder, name, Precedence::Named);
         }
     }
-    for (folder, name) in beside {
+    for (folder, name) in sibling_includes {
         include(folder, name, Precedence::Named);
     }
     for folder in link_first {

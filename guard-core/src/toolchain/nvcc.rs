@@ -25,7 +25,7 @@ pub struct Nvcc {
     /// The directory or compiler that its `nvcc.profile` sets as `compiler-bindir`.
     pub compiler_bindir: Option<PathBuf>,
     /// The reason why its release is unknown, to append to its name: `did not answer within 10 s`.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// Parses the release in the output of `nvcc --version`: `Cuda compilation tools, release 12.4, V12.4.131`.

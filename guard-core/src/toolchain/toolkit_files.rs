@@ -112,9 +112,11 @@ pub(super) fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<
 }
 
 pub(super) fn limits_of(headers: Option<&ToolkitHeaders>, root: &Path) -> Option<Limits> {
-    let beside = headers.and_then(|headers| headers.path.parent()).map(|folder| folder.join("crt/host_config.h"));
+    let next_to_headers =
+        headers.and_then(|headers| headers.path.parent()).map(|folder| folder.join("crt/host_config.h"));
     // CUDA 8 and older kept it next to the headers.
-    let file = beside.into_iter().chain([root.join("include/crt/host_config.h")]).find(|file| file.is_file())?;
+    let file =
+        next_to_headers.into_iter().chain([root.join("include/crt/host_config.h")]).find(|file| file.is_file())?;
     let (gcc_max, clang_below) = host_compiler::parse_limits(&read_lossy(&file)?);
     Some(Limits { gcc_max, clang_below, source: file.display().to_string() })
 }

@@ -387,8 +387,8 @@ pub(crate) fn kernels(nine: GpuCoverage) -> Manifest {
             code: code.to_owned(),
             cuda: floor.0,
             release: floor.1,
-            sure_from: None,
-            beside: PtxFallback::Untold,
+            guaranteed_from: None,
+            ptx_fallback: PtxFallback::Undetermined,
         });
     };
     row((0, 0), Some((7, 255)), GpuCoverage::Nothing, "", (None, None));
@@ -444,8 +444,8 @@ fn with_graph(manifest: Manifest) -> Manifest {
 /// Sets CUDA 13 as the release of the machine code. No document describes whether older drivers load it.
 fn of_13(mut manifest: Manifest) -> Manifest {
     for row in &mut manifest.requires {
-        if let Requirement::Gpu { sure_from, .. } = row {
-            *sure_from = Some((CudaVersion::new(13, 0), release("580.65.06")));
+        if let Requirement::Gpu { guaranteed_from, .. } = row {
+            *guaranteed_from = Some((CudaVersion::new(13, 0), release("580.65.06")));
         }
     }
     manifest
@@ -454,9 +454,12 @@ fn of_13(mut manifest: Manifest) -> Manifest {
 /// Sets an ISA of PTX that is in no table.
 fn newer_ptx(mut manifest: Manifest) -> Manifest {
     for row in &mut manifest.requires {
-        if let Requirement::Gpu { by: GpuCoverage::Ptx | GpuCoverage::PartialPtx, cuda, release, sure_from, .. } = row {
+        if let Requirement::Gpu {
+            by: GpuCoverage::Ptx | GpuCoverage::PartialPtx, cuda, release, guaranteed_from, ..
+        } = row
+        {
             (*cuda, *release) = (Some(CudaVersion::new(13, 6)), None);
-            *sure_from = Some(tables::NO_DRIVER_KNOWN);
+            *guaranteed_from = Some(tables::NO_DRIVER_KNOWN);
         }
     }
     manifest
@@ -464,24 +467,24 @@ fn newer_ptx(mut manifest: Manifest) -> Manifest {
 
 /// Removes the PTX fallback of machine code.
 fn bare_code(manifest: Manifest) -> Manifest {
-    beside(manifest, PtxFallback::Nothing, false)
+    set_ptx_fallback(manifest, PtxFallback::Nothing, false)
 }
 
 /// Sets the ISA of the PTX fallback of machine code.
 fn with_ptx(manifest: Manifest, isa: (u8, u8)) -> Manifest {
-    beside(manifest, PtxFallback::Isa(isa), false)
+    set_ptx_fallback(manifest, PtxFallback::Isa(isa), false)
 }
 
 /// Sets the PTX fallback of machine code in other containers, for GPUs that PTX serves.
-fn and_machine_code(manifest: Manifest, beside: PtxFallback) -> Manifest {
-    self::beside(manifest, beside, true)
+fn and_machine_code(manifest: Manifest, ptx_fallback: PtxFallback) -> Manifest {
+    set_ptx_fallback(manifest, ptx_fallback, true)
 }
 
-fn beside(mut manifest: Manifest, is: PtxFallback, where_ptx_serves: bool) -> Manifest {
+fn set_ptx_fallback(mut manifest: Manifest, is: PtxFallback, where_ptx_serves: bool) -> Manifest {
     for row in &mut manifest.requires {
-        if let Requirement::Gpu { by, beside, .. } = row {
+        if let Requirement::Gpu { by, ptx_fallback, .. } = row {
             if (*by == GpuCoverage::Ptx) == where_ptx_serves {
-                *beside = is;
+                *ptx_fallback = is;
             }
         }
     }
@@ -1114,14 +1117,14 @@ impl Dice {
                 code: self.of(&["", "sm_80", "compute_75"]).to_owned(),
                 cuda: floor.then(|| CudaVersion::new(major, minor)),
                 release: floor.then(|| release(oldest)),
-                sure_from: match self.below(9) {
+                guaranteed_from: match self.below(9) {
                     0 => Some(tables::NO_DRIVER_KNOWN),
                     1..4 => Some((CudaVersion::new(major, minor), release(oldest))),
                     _ => None,
                 },
-                beside: self.of(&[
+                ptx_fallback: self.of(&[
                     PtxFallback::Nothing,
-                    PtxFallback::Untold,
+                    PtxFallback::Undetermined,
                     PtxFallback::Isa((8, 4)),
                     PtxFallback::Isa((9, 0)),
                 ]),
@@ -1618,8 +1621,8 @@ fn passing_start_prints_nothing() {
         code: "compute_50".to_owned(),
         cuda: Some(CudaVersion::new(9, 0)),
         release: Some(release("384.81")),
-        sure_from: None,
-        beside: PtxFallback::Untold,
+        guaranteed_from: None,
+        ptx_fallback: PtxFallback::Undetermined,
     });
     let scratch = Scratch::new("here");
     let program = scratch.join("program");

@@ -262,7 +262,7 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         profile: "release".to_owned(),
         toolkit: None,
         toolkit_known: None,
-        toolkits_besides: Vec::new(),
+        other_toolkits: Vec::new(),
         library: None,
         library_known: None,
         library_linked: None,

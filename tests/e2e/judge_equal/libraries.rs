@@ -234,8 +234,7 @@ fn verdict_is_structured() {
                  built with: cuDNN 9.15.1 (data 0.1.0)\nfound:      cuDNN 9.1.0 in {lib}/libcudnn.so.9\npicked by:  LD_LIBRARY_PATH|update \
                  it, or put a directory with cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN 9.1.0|GPU code \
                  outside fatbin containers; driver requirement of a static cudart\n1 1 0 1\n";
-    let right =
-        "0 0 0 0 0|||||||GPU code outside fatbin containers; driver requirement of a static cudart\n1 1 0 1\n";
+    let right = "0 0 0 0 0|||||||GPU code outside fatbin containers; driver requirement of a static cudart\n1 1 0 1\n";
     for (found, expected) in [("9.1.0", wrong), ("9.15.1", right)] {
         let scene = Scene::new(found);
         let program = scene.scratch.join("program");

@@ -226,7 +226,7 @@ fn other_machine_files_are_skipped() {
         scene.equal();
         let graph = scene.predicted(&scene.at("prog"));
         assert_eq!(graph.resolve_file(0, "libx.so").unwrap().path, scene.at("good/libx.so"));
-        assert!(matches!(graph.candidates(0, "libx.so")[0].look, Inspection::Foreign(_)));
+        assert!(matches!(graph.candidates(0, "libx.so")[0].inspection, Inspection::WrongArchitecture(_)));
         scene.variable("LD_LIBRARY_PATH", "@/bad");
         scene.equal();
     }
@@ -488,8 +488,8 @@ fn all_candidates_are_listed() {
     let paths: Vec<_> = found.iter().map(|candidate| candidate.path.clone()).collect();
     let expected = ["foreign", "a", "b", "c"].map(|folder| scene.at(folder).join("libx.so"));
     assert_eq!(paths, expected);
-    assert_eq!(found[0].look, Inspection::Foreign("is for aarch64".to_owned()));
-    assert!(found[1..].iter().all(|candidate| candidate.look == Inspection::Usable));
+    assert_eq!(found[0].inspection, Inspection::WrongArchitecture("is for aarch64".to_owned()));
+    assert!(found[1..].iter().all(|candidate| candidate.inspection == Inspection::Usable));
     assert!(found[3].place.to_string().starts_with("DT_RUNPATH of "), "{}", found[3].place);
     assert_eq!(graph.resolve_file(0, "libx.so").unwrap(), found[1]);
 }

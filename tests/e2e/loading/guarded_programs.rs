@@ -38,7 +38,7 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         profile: "release".to_owned(),
         toolkit: Some(Version::new(13, 0, 0)),
         toolkit_known: None,
-        toolkits_besides: Vec::new(),
+        other_toolkits: Vec::new(),
         library: Some(BuiltWith { version: built, linkage }),
         library_known: None,
         library_linked: None,

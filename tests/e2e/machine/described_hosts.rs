@@ -387,7 +387,7 @@ fn schema_and_page_list_all_keys() {
         libraries: vendor::ALL.into_iter().map(|of| (of.key, vec![library.clone()])).collect(),
         variables: vec![("CUDA_VISIBLE_DEVICES".to_owned(), "0".to_owned())],
         sources: vec![("driver.user".to_owned(), "x".to_owned())],
-        doubts: vec!["x".to_owned()],
+        warnings: vec!["x".to_owned()],
     };
     let root = places::workspace();
     let file = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -136,7 +136,7 @@ fn probe_matches_fake_host() {
     assert!(driver.get("ordinary").is_none(), "{value}");
 
     let value = probe(&r535(&[T4]).library(|library| library.manner = Manner::Crashes), &[]);
-    assert!(value["doubts"][0].as_str().is_some_and(|doubt| doubt.ends_with("in cuInit")), "{value}");
+    assert!(value["doubts"][0].as_str().is_some_and(|warning| warning.ends_with("in cuInit")), "{value}");
     assert_eq!((&value["driver"]["cuda"], value["driver"].get("init")), (&"12.2".into(), None), "{value}");
     assert_eq!((&value["gpus"][0]["cc"], value["gpus"][0].get("visible")), (&"7.5".into(), None), "{value}");
 

@@ -28,8 +28,8 @@ pub(crate) fn gpu(
         code: code.to_owned(),
         cuda,
         release,
-        sure_from: None,
-        beside: PtxFallback::Untold,
+        guaranteed_from: None,
+        ptx_fallback: PtxFallback::Undetermined,
     }
 }
 

@@ -167,7 +167,7 @@ fn misbehaving_driver_is_reported() {
     );
     let predicted = predicted.unwrap_or_else(|error| panic!("{error}"));
     let machine = predicted.machine.expect("it was looked at");
-    assert!(machine.doubts[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.doubts);
+    assert!(machine.warnings[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.warnings);
     assert_eq!(machine.driver.and_then(|driver| driver.cuda), Some(CudaVersion::new(13, 0)), "said before it hung");
 }
 
@@ -177,8 +177,8 @@ fn probe_survives_hanging_driver() {
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let probed = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success());
     assert_eq!((&probed["driver"]["cuda"], probed["driver"].get("init")), (&"13.0".into(), None), "{probed:#}");
-    let doubts = probed["doubts"].to_string();
-    assert!(doubts.contains("did not answer in time, in cuInit"), "{probed:#}");
+    let warnings = probed["doubts"].to_string();
+    assert!(warnings.contains("did not answer in time, in cuInit"), "{probed:#}");
 }
 
 fn other_library_is_not_libcuda() {

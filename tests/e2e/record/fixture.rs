@@ -189,8 +189,8 @@ pub(crate) fn manifest(file: &Path) -> Value {
     };
     let makers = external_tools::makers(file);
     if !makers.is_empty() {
-        let besides = manifest["toolkit"]["besides"].as_array().into_iter().flatten().map(release);
-        let recorded: BTreeSet<String> = besides.chain([release(&manifest["toolkit"]["version"])]).collect();
+        let other_versions = manifest["toolkit"]["besides"].as_array().into_iter().flatten().map(release);
+        let recorded: BTreeSet<String> = other_versions.chain([release(&manifest["toolkit"]["version"])]).collect();
         assert!(makers.is_subset(&recorded), "made by {makers:?}: {manifest:#}");
     }
     if let (Some("static"), Some(version)) =

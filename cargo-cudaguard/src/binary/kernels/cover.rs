@@ -115,7 +115,7 @@ struct Majors {
 
 impl Majors {
     fn from_kernels(kernels: &Kernels) -> Self {
-        let mut stated = kernels.containers.iter().filter_map(|container| Self::said_by(kernels, container));
+        let mut stated = kernels.containers.iter().filter_map(|container| Self::stated_major(kernels, container));
         let first = stated.next();
         let agreed = first.is_some() && stated.all(|major| Some(major) == first);
         // If undecided, the lower minimum driver is used, which never rejects a machine that works.
@@ -124,7 +124,7 @@ impl Majors {
 
     /// Infers the CUDA major from a container's images. PTX ISA 9 came with CUDA 13, and so did ELF ABI 8 below arch
     /// 100, and archs 88, 107 and 110; arch 101 ended with CUDA 12.
-    fn said_by(kernels: &Kernels, container: &Container) -> Option<u32> {
+    fn stated_major(kernels: &Kernels, container: &Container) -> Option<u32> {
         kernels.entries_of(container).iter().find_map(|entry| match entry.kind {
             ImageKind::Ptx | ImageKind::RelocatablePtx => Some(if entry.version.0 >= 9 { 13 } else { 12 }),
             ImageKind::Cubin => match (entry.arch.number, entry.version) {
@@ -139,7 +139,7 @@ impl Majors {
 }
 
 fn container_codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<DeviceCode> {
-    let stated = Majors::said_by(kernels, container);
+    let stated = Majors::stated_major(kernels, container);
     let mut codes = Vec::new();
     for entry in kernels.entries_of(container) {
         let code = match entry.runnable_target() {
@@ -184,7 +184,7 @@ impl LinkUnit {
         if let BestCode::Run { .. } = ptx {
             return ptx;
         }
-        let linked = self.served_by_linking(cc);
+        let linked = self.coverage_after_linking(cc);
         if let BestCode::Run { .. } = linked {
             return linked;
         }
@@ -193,7 +193,7 @@ impl LinkUnit {
 
     /// Returns the best code that the driver can produce by linking the inputs again. All of them must have PTX for the
     /// GPU.
-    fn served_by_linking(&self, cc: (u8, u8)) -> BestCode {
+    fn coverage_after_linking(&self, cc: (u8, u8)) -> BestCode {
         let mut all = BestCode::Nothing;
         let mut missing = false;
         for (at, input) in self.inputs.iter().enumerate() {
@@ -246,7 +246,7 @@ impl Kernels {
     /// NVIDIA's libraries only; other code is checked by itself.
     pub fn mark_fallback(&mut self, others: impl Fn((u8, u8)) -> bool) {
         if self.published {
-            self.served_beside = requirements::all_ccs(&self.built_targets()).filter(|cc| others(*cc)).collect();
+            self.covered_by_others = requirements::all_ccs(&self.built_targets()).filter(|cc| others(*cc)).collect();
         }
     }
 
@@ -259,7 +259,7 @@ impl Kernels {
     /// nevertheless, as NVIDIA guarantees, except for the functions that need the PTX. PTX that every driver of its
     /// major compiles counts as usual.
     fn for_gpu(&self, cc: (u8, u8)) -> impl Fn(&LinkUnit) -> BestCode {
-        let decides = self.published && (self.served_beside.contains(&cc) || self.has_machine_code(cc));
+        let decides = self.published && (self.covered_by_others.contains(&cc) || self.has_machine_code(cc));
         move |unit| match unit.for_gpu(cc) {
             BestCode::Run { target: Target::Ptx(_), floor: Some(Floor { cuda, .. }), .. }
                 if decides && cuda.minor > 0 =>
@@ -275,24 +275,26 @@ impl Kernels {
         let for_gpu = self.for_gpu(cc);
         let (mut served, mut left_out, mut unknown) = (false, false, false);
         let mut weakest: Option<Target> = None;
-        let (mut newest, mut floor, mut sure_from) = (None, None, None);
+        let (mut newest, mut floor, mut guaranteed_from) = (None, None, None);
         let bare = |container: &Container| container.role == Role::Kernels && container.kernels != 0;
         let mut no_ptx = !self.containers.iter().any(bare);
-        let mut beside = Vec::new();
+        let mut ptx_fallback = Vec::new();
         for unit in &self.units.distinct {
             let ptx = best_code(&unit.codes, cc, true);
-            no_ptx &= ptx == BestCode::Nothing && unit.served_by_linking(cc) == BestCode::Nothing;
+            no_ptx &= ptx == BestCode::Nothing && unit.coverage_after_linking(cc) == BestCode::Nothing;
             match for_gpu(unit) {
                 found @ BestCode::Run { target, isa, floor: needs, wrote } => {
                     served = true;
-                    beside.push(if matches!(target, Target::Ptx(_)) { found } else { ptx });
+                    ptx_fallback.push(if matches!(target, Target::Ptx(_)) { found } else { ptx });
                     weakest = Some(weakest.map_or(target, |other| weaker_target(other, target)));
                     if matches!(target, Target::Ptx(_)) {
                         newest = newest.max(Some(isa));
                     }
                     floor = higher_floor(floor, needs);
-                    sure_from =
-                        higher_floor(sure_from, wrote.map(|major| tables::cudart_floor(CudaVersion::new(major, 0))));
+                    guaranteed_from = higher_floor(
+                        guaranteed_from,
+                        wrote.map(|major| tables::cudart_floor(CudaVersion::new(major, 0))),
+                    );
                 }
                 BestCode::Unknown => unknown = true,
                 BestCode::Nothing => left_out = true,
@@ -307,12 +309,12 @@ impl Kernels {
             _ if self.units.distinct.iter().any(|unit| unit.for_gpu(cc) != BestCode::Nothing) => Coverage::Partial,
             _ => Coverage::Nothing,
         };
-        let beside = match PtxFallback::from_codes(&beside, by, floor) {
-            PtxFallback::Nothing if !no_ptx && by != Coverage::Ptx => PtxFallback::Untold,
-            beside => beside,
+        let ptx_fallback = match PtxFallback::from_codes(&ptx_fallback, by, floor) {
+            PtxFallback::Nothing if !no_ptx && by != Coverage::Ptx => PtxFallback::Undetermined,
+            ptx_fallback => ptx_fallback,
         };
         let lacks = by == Coverage::Unknown && left_out;
-        GpuSupport { by, code: weakest, isa: newest, floor, sure_from, beside, lacks }
+        GpuSupport { by, code: weakest, isa: newest, floor, guaranteed_from, ptx_fallback, lacks }
     }
 
     /// Iterates over the containers that have no code for GPUs of this compute capability, or none that counts.

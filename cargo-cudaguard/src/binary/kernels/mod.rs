@@ -42,12 +42,12 @@ pub struct Kernels {
     entries: Vec<KernelImage>,
     containers: Vec<Container>,
     places: Vec<KernelPlace>,
-    doubts: Vec<String>,
+    warnings: Vec<String>,
     units: cover::Units,
     /// True for a library that NVIDIA publishes.
     published: bool,
     /// The compute capabilities for which other files of the same package have machine code.
-    served_beside: BTreeSet<(u8, u8)>,
+    covered_by_others: BTreeSet<(u8, u8)>,
 }
 
 /// An image: the code of a container for one arch.
@@ -295,7 +295,7 @@ impl Kernels {
 
     /// Returns messages about the parts that could not be read.
     pub fn warnings(&self) -> &[String] {
-        &self.doubts
+        &self.warnings
     }
 
     /// Returns the section of a container, such as `.nv_fatbin`; empty in a file without sections.
@@ -352,8 +352,8 @@ impl Kernels {
         });
         let mut value = json::object([("entries", json::array(entries)), ("covers", json::array(covers))]);
         value.insert_some("containers", Some(json::array(containers)));
-        let doubts = self.doubts.iter().map(String::as_str);
-        value.insert_some("doubts", (!self.doubts.is_empty()).then(|| json::array(doubts)));
+        let warnings = self.warnings.iter().map(String::as_str);
+        value.insert_some("doubts", (!self.warnings.is_empty()).then(|| json::array(warnings)));
         value
     }
 }

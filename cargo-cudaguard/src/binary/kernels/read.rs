@@ -56,7 +56,7 @@ const SMALL_CONCATENATED: u64 = 16 << 10;
 const MOST_IMAGES: usize = 1 << 18;
 
 /// Limit of reported problems of a file.
-const MOST_DOUBTS: usize = 64;
+const MAX_WARNINGS: usize = 64;
 
 /// Reads the bytes of a file; `map` is their mapping, if they come from one.
 pub(super) fn read_data(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
@@ -99,9 +99,9 @@ struct KernelReader<'data> {
     entries: Vec<KernelImage>,
     containers: Vec<Container>,
     places: Vec<KernelPlace>,
-    doubts: Vec<String>,
+    warnings: Vec<String>,
     /// Number of problems above the limit.
-    further_doubts: usize,
+    further_warnings: usize,
     /// Number of images and containers so far, in the whole file.
     read: Arc<AtomicUsize>,
     /// Number of unpacked bytes of this piece.
@@ -127,8 +127,8 @@ impl<'data> KernelReader<'data> {
         if data.starts_with(&fatbin::MAGIC) {
             let piece = whole(self);
             self.walk_containers(piece);
-            return match self.doubts.first() {
-                Some(doubt) if self.entries.is_empty() => Err(format!("is damaged or cut off: {doubt}")),
+            return match self.warnings.first() {
+                Some(warning) if self.entries.is_empty() => Err(format!("is damaged or cut off: {warning}")),
                 _ => Ok(()),
             };
         }
@@ -171,11 +171,11 @@ impl<'data> KernelReader<'data> {
         Err(if data.is_empty() { "is empty".to_owned() } else { NO_KNOWN_FORM.to_owned() })
     }
 
-    fn push_warning(&mut self, doubt: String) {
-        if self.doubts.len() < MOST_DOUBTS {
-            self.doubts.push(doubt);
+    fn push_warning(&mut self, warning: String) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(warning);
         } else {
-            self.further_doubts += 1;
+            self.further_warnings += 1;
         }
     }
 
@@ -236,8 +236,8 @@ impl<'data> KernelReader<'data> {
 
     /// Adds the results of a section.
     fn merge_section(&mut self, part: KernelReader, member: Option<&str>, section: &str) {
-        self.further_doubts += part.further_doubts;
-        part.doubts.into_iter().for_each(|doubt| self.push_warning(doubt));
+        self.further_warnings += part.further_warnings;
+        part.warnings.into_iter().for_each(|warning| self.push_warning(warning));
         if part.containers.is_empty() {
             return;
         }
@@ -359,8 +359,8 @@ impl<'data> KernelReader<'data> {
     }
 
     fn into_kernels(mut self) -> Kernels {
-        if self.further_doubts > 0 {
-            self.doubts.push(format!("and {} more of this kind", self.further_doubts));
+        if self.further_warnings > 0 {
+            self.warnings.push(format!("and {} more of this kind", self.further_warnings));
         }
         self.links.sort_unstable();
         let places = &self.places;
@@ -408,7 +408,7 @@ impl<'data> KernelReader<'data> {
             entries: self.entries,
             containers: self.containers,
             places: self.places,
-            doubts: self.doubts,
+            warnings: self.warnings,
             ..Kernels::default()
         };
         kernels.units = cover::Units::from_kernels(&kernels);

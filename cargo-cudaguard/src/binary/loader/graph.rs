@@ -42,12 +42,12 @@ pub struct Object {
     origin: PathBuf,
     no_system: bool,
     id: Option<(u64, u64)>,
-    wants: Vec<(Vec<u8>, Want)>,
+    wants: Vec<(Vec<u8>, Requirement)>,
     data: Arc<Contents>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Want {
+enum Requirement {
     Needed,
     /// True if the symbol may be missing.
     Auxiliary,
@@ -149,7 +149,7 @@ impl Object {
             .dynamic()
             .filter(|(tag, _)| matches!(*tag, tag::NEEDED | tag::AUXILIARY | tag::FILTER))
             .filter_map(|(tag, value)| {
-                let want = if tag == tag::AUXILIARY { Want::Auxiliary } else { Want::Needed };
+                let want = if tag == tag::AUXILIARY { Requirement::Auxiliary } else { Requirement::Needed };
                 Some((elf.dynamic_string(value)?.to_vec(), want))
             })
             .collect();
@@ -262,7 +262,7 @@ impl LoadGraph {
         match self.inspect_file(loader) {
             Inspection::Usable => {}
             Inspection::Missing => self.interpreter_problem = Some(format!("{}: does not exist", loader.display())),
-            Inspection::Foreign(why) | Inspection::Stopped(why) | Inspection::Broken(why) => {
+            Inspection::WrongArchitecture(why) | Inspection::Stopped(why) | Inspection::Broken(why) => {
                 self.interpreter_problem = Some(format!("{}: {why}", loader.display()));
             }
         }
@@ -295,7 +295,7 @@ impl LoadGraph {
                     Rules::Musl(_) => name,
                 };
                 let answer = self.load_library(by, &name, &mut queue);
-                if want == Want::Auxiliary && !matches!(answer, LoadOutcome::Object(..)) {
+                if want == Requirement::Auxiliary && !matches!(answer, LoadOutcome::Object(..)) {
                     continue;
                 }
                 self.requests.push(LibraryRequest { by, name: String::from_utf8_lossy(&name).into_owned(), answer });
@@ -337,7 +337,7 @@ impl LoadGraph {
         let Some(taken) = candidates.last().filter(|last| last.is_selected()) else {
             return LoadOutcome::Absent(candidates);
         };
-        if taken.look != Inspection::Usable {
+        if taken.inspection != Inspection::Usable {
             return LoadOutcome::Broken(taken.clone());
         }
         let metadata = std::fs::metadata(&taken.path).ok();
@@ -352,7 +352,9 @@ impl LoadGraph {
                 queue.push_back(self.objects.len() - 1);
                 LoadOutcome::Object(self.objects.len() - 1, taken.place.clone())
             }
-            Err(error) => LoadOutcome::Broken(LibraryCandidate { look: Inspection::Broken(error), ..taken.clone() }),
+            Err(error) => {
+                LoadOutcome::Broken(LibraryCandidate { inspection: Inspection::Broken(error), ..taken.clone() })
+            }
         }
     }
 
@@ -387,7 +389,7 @@ impl LoadGraph {
             return Some(LibraryCandidate {
                 path: object.path.clone(),
                 place: object.place.clone(),
-                look: Inspection::Usable,
+                inspection: Inspection::Usable,
             });
         }
         self.search_candidates(from, name.as_bytes(), false).pop().filter(LibraryCandidate::is_selected)
@@ -418,7 +420,7 @@ impl LoadGraph {
     pub fn candidates(&self, from: usize, name: &str) -> Vec<LibraryCandidate> {
         let mut seen = BTreeSet::new();
         let mut found = self.search_candidates(from, name.as_bytes(), true);
-        found.retain(|candidate| candidate.look != Inspection::Missing && seen.insert(candidate.path.clone()));
+        found.retain(|candidate| candidate.inspection != Inspection::Missing && seen.insert(candidate.path.clone()));
         found
     }
 
@@ -433,7 +435,7 @@ impl LoadGraph {
         let candidates = self.search_candidates(from, name.as_bytes(), true);
         candidates
             .iter()
-            .any(|one| matches!(one.look, Inspection::Missing | Inspection::Stopped(_)) && denied(&one.path))
+            .any(|one| matches!(one.inspection, Inspection::Missing | Inspection::Stopped(_)) && denied(&one.path))
     }
 
     /// Returns the requests without a result. Because of these, the program ends before any of its code runs.
@@ -484,7 +486,8 @@ impl LoadGraph {
     fn check_loadable(&self, data: &[u8]) -> Option<Inspection> {
         let broken = |why: &str| Some(Inspection::Broken(why.to_owned()));
         let musl = self.is_of_musl();
-        let foreign = |what: String| Some(if musl { Inspection::Broken(what) } else { Inspection::Foreign(what) });
+        let wrong_architecture =
+            |what: String| Some(if musl { Inspection::Broken(what) } else { Inspection::WrongArchitecture(what) });
         if data.len() < if self.class64 { 64 } else { 52 } {
             return broken("file too short");
         }
@@ -492,8 +495,8 @@ impl LoadGraph {
             return broken("invalid ELF header");
         }
         match (data[4], self.class64) {
-            (1, true) => return foreign("is for 32-bit programs".to_owned()),
-            (2, false) => return foreign("is for 64-bit programs".to_owned()),
+            (1, true) => return wrong_architecture("is for 32-bit programs".to_owned()),
+            (2, false) => return wrong_architecture("is for 64-bit programs".to_owned()),
             _ => {}
         }
         let elf = match Elf::parse(data) {
@@ -507,7 +510,7 @@ impl LoadGraph {
             return broken("ELF file OS ABI invalid");
         }
         if elf.machine() != self.machine {
-            return foreign(format!("is for {}", machine::machine_name(elf.machine())));
+            return wrong_architecture(format!("is for {}", machine::machine_name(elf.machine())));
         }
         if !matches!(elf.kind(), elf::kind::SHARED | elf::kind::EXECUTABLE) {
             return broken("only ET_DYN and ET_EXEC can be loaded");
@@ -535,15 +538,15 @@ impl LoadGraph {
 impl LibraryCandidate {
     /// Returns true if the loader ends its search at this file.
     pub fn is_selected(&self) -> bool {
-        matches!(self.look, Inspection::Usable | Inspection::Broken(_))
+        matches!(self.inspection, Inspection::Usable | Inspection::Broken(_))
     }
 
     /// Describes the problem of the file; empty if there is none.
     pub fn problem(&self) -> String {
-        match &self.look {
+        match &self.inspection {
             Inspection::Usable => String::new(),
             Inspection::Missing => "does not exist".to_owned(),
-            Inspection::Foreign(why) | Inspection::Stopped(why) | Inspection::Broken(why) => why.clone(),
+            Inspection::WrongArchitecture(why) | Inspection::Stopped(why) | Inspection::Broken(why) => why.clone(),
         }
     }
 }

@@ -111,7 +111,7 @@ pub enum Inspection {
     /// The file is missing or not readable: the loader continues its search.
     Missing,
     /// The file is for another machine: the loader continues its search.
-    Foreign(String),
+    WrongArchitecture(String),
     /// The file cannot be accessed (a loop of links): the loader skips the rest of this list.
     Stopped(String),
     /// The loader picks it and ends the program.
@@ -126,7 +126,7 @@ pub struct LibraryCandidate {
     /// The place that contains it.
     pub place: SearchSource,
     /// The loader's reaction to it.
-    pub look: Inspection,
+    pub inspection: Inspection,
 }
 
 /// Returns everything that the loader would load to start this program in this environment. For a static program, that

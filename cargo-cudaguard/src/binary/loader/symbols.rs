@@ -46,19 +46,19 @@ impl LoadGraph {
         for (by, links) in files.iter().enumerate().rev() {
             let Some(links) = links else { continue };
             let symbol_imports = links.symbol_imports(self.is_of_musl() || self.binds_at_start());
-            for wish in symbol_imports.into_iter().filter(|wish| lazy || !wish.lazy) {
-                let of = wish.version.and_then(|version| self.object_index(version.of?));
-                let search = self.find_definition(&files, of, &wish);
-                if search == SymbolSearch::Found || (search == SymbolSearch::Nothing && wish.weak) {
+            for import in symbol_imports.into_iter().filter(|import| lazy || !import.lazy) {
+                let of = import.version.and_then(|version| self.object_index(version.of?));
+                let search = self.find_definition(&files, of, &import);
+                if search == SymbolSearch::Found || (search == SymbolSearch::Nothing && import.weak) {
                     continue;
                 }
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 missing.push(MissingSymbol {
-                    name: text(wish.name),
-                    version: wish.version.map(|version| text(version.name)),
+                    name: text(import.name),
+                    version: import.version.map(|version| text(version.name)),
                     by,
                     of,
-                    lazy: wish.lazy,
+                    lazy: import.lazy,
                     unversioned: search == SymbolSearch::Unversioned,
                 });
             }
@@ -67,12 +67,17 @@ impl LoadGraph {
     }
 
     /// Searches all files, including those that the version does not name (as glibc does since 2.30).
-    fn find_definition(&self, files: &[Option<Links<'_>>], of: Option<usize>, wish: &SymbolImport<'_>) -> SymbolSearch {
+    fn find_definition(
+        &self,
+        files: &[Option<Links<'_>>],
+        of: Option<usize>,
+        import: &SymbolImport<'_>,
+    ) -> SymbolSearch {
         let musl = self.is_of_musl();
-        for (index, links) in files.iter().enumerate().skip(usize::from(wish.by == SymbolUse::Copy)) {
+        for (index, links) in files.iter().enumerate().skip(usize::from(import.by == SymbolUse::Copy)) {
             // A file that cannot be parsed may define every symbol.
             let Some(links) = links else { return SymbolSearch::Found };
-            if links.defines(wish, musl) {
+            if links.defines(import, musl) {
                 let unversioned = !musl && of == Some(index) && !links.has_versions();
                 return if unversioned { SymbolSearch::Unversioned } else { SymbolSearch::Found };
             }

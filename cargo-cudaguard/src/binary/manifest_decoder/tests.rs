@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use cudaguard::internal::arch::{Arch, Suffix, Target};
 use cudaguard::internal::finding::Code;
-use cudaguard::internal::manifest::{BuiltWith, Component, KnownBy, Opens, RecordedCudart};
+use cudaguard::internal::manifest::{BuiltWith, Component, FactSource, Opens, RecordedCudart};
 use cudaguard::internal::note::{SIZE, encode};
 use cudaguard::internal::policy::Runtime;
 use cudaguard::internal::version::{DriverRelease, Version};
@@ -16,10 +16,10 @@ fn rich() -> Manifest {
         target: "x86_64-unknown-linux-gnu".to_owned(),
         profile: "release".to_owned(),
         toolkit: Some(Version::new(13, 0, 48)),
-        toolkit_known: Some(KnownBy::LinkObservation),
-        toolkits_besides: vec![CudaVersion::new(11, 8), CudaVersion::new(12, 4)],
+        toolkit_known: Some(FactSource::LinkObservation),
+        other_toolkits: vec![CudaVersion::new(11, 8), CudaVersion::new(12, 4)],
         library: Some(BuiltWith { version, linkage: Linkage::Linked }),
-        library_known: Some(KnownBy::Linked),
+        library_known: Some(FactSource::Linked),
         library_linked: Some(Version::new(9, 17, 1)),
         cudart: Some(RecordedCudart { linkage: Linkage::Static, version: Some(CudaVersion::new(13, 0)) }),
         declared: vec![
@@ -64,8 +64,8 @@ fn rich() -> Manifest {
                 code: "compute_90".to_owned(),
                 cuda: Some(CudaVersion::new(12, 4)),
                 release: None,
-                sure_from: None,
-                beside: PtxFallback::Untold,
+                guaranteed_from: None,
+                ptx_fallback: PtxFallback::Undetermined,
             },
         ],
     }
@@ -105,15 +105,15 @@ fn later_fields_use_reserved_space() {
         libraries: vec!["cuda".to_owned(), "cudnn".to_owned()],
         endings: [".so", ".so.9"].map(str::to_owned).to_vec(),
     }];
-    let row = |from, to, by, code: &str, sure_from| Requirement::Gpu {
+    let row = |from, to, by, code: &str, guaranteed_from| Requirement::Gpu {
         from,
         to,
         by,
         code: code.to_owned(),
         cuda: None,
         release: None,
-        sure_from,
-        beside: if by == GpuCoverage::Cubin { PtxFallback::Nothing } else { PtxFallback::Isa((8, 4)) },
+        guaranteed_from,
+        ptx_fallback: if by == GpuCoverage::Cubin { PtxFallback::Nothing } else { PtxFallback::Isa((8, 4)) },
     };
     let sure = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
     manifest.requires.truncate(1);
@@ -203,8 +203,8 @@ fn many_archs_fit() {
             code: target.to_string(),
             cuda: Some(CudaVersion::new(12, 0)),
             release: Some(DriverRelease::new(525, 60, 13)),
-            sure_from: None,
-            beside: PtxFallback::Untold,
+            guaranteed_from: None,
+            ptx_fallback: PtxFallback::Undetermined,
         }
     }));
     manifest.declared.clone_from(&all);
@@ -325,13 +325,13 @@ fn requirement() -> impl Strategy<Value = Requirement> {
             prop::option::of((cuda(), release())),
             prop::option::of((0..16u8, 0..16u8))
         )
-            .prop_map(|(from, to, by, code, cuda, release, sure_from, isa)| {
-                let beside = match isa {
-                    None => PtxFallback::Untold,
+            .prop_map(|(from, to, by, code, cuda, release, guaranteed_from, isa)| {
+                let ptx_fallback = match isa {
+                    None => PtxFallback::Undetermined,
                     Some((0, _)) => PtxFallback::Nothing,
                     Some(isa) => PtxFallback::Isa(isa),
                 };
-                Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside }
+                Requirement::Gpu { from, to, by, code, cuda, release, guaranteed_from, ptx_fallback }
             }),
     ]
 }
@@ -363,8 +363,8 @@ fn manifest() -> impl Strategy<Value = Manifest> {
             target,
             profile,
             toolkit,
-            toolkit_known: toolkit.filter(|_| sealed).map(|_| KnownBy::LinkObservation),
-            toolkits_besides: toolkit.map(CudaVersion::from).into_iter().collect(),
+            toolkit_known: toolkit.filter(|_| sealed).map(|_| FactSource::LinkObservation),
+            other_toolkits: toolkit.map(CudaVersion::from).into_iter().collect(),
             library: library.map(|(version, linkage)| BuiltWith { version, linkage }),
             library_known: None,
             library_linked: None,

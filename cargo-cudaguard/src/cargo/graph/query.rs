@@ -19,14 +19,14 @@ use serde_json::json;
 
 /// A copy of the workspace directory that consists of symbolic links. Cargo writes `Cargo.lock` into the copy, so the
 /// project stays unchanged.
-pub(super) struct Apart(pub(super) PathBuf);
+pub(super) struct ScratchCopy(pub(super) PathBuf);
 
-impl Apart {
+impl ScratchCopy {
     pub(super) fn copy_project(project: &Project) -> std::io::Result<Self> {
         let now = Digest::from_bytes(format!("{:?}", SystemTime::now()).as_bytes());
         let name = format!("cudaguard-graph-{}-{now}", std::process::id());
-        let apart = Self(std::env::temp_dir().join(name));
-        let top = apart.path_in_copy(&project.top);
+        let copy = Self(std::env::temp_dir().join(name));
+        let top = copy.path_in_copy(&project.top);
         fs::create_dir_all(&top)?;
         // An unreadable `Cargo.lock` may be a symbolic link to a missing file.
         link_entries(&project.top, &top, "Cargo.lock".as_ref())?;
@@ -35,11 +35,11 @@ impl Apart {
         if project.members.iter().flat_map(|member| &member.paths).any(outside) {
             for below in project.top.ancestors() {
                 if let Some((above, name)) = below.parent().zip(below.file_name()) {
-                    link_entries(above, &apart.path_in_copy(above), name)?;
+                    link_entries(above, &copy.path_in_copy(above), name)?;
                 }
             }
         }
-        Ok(apart)
+        Ok(copy)
     }
 
     /// Returns the path in the copy.
@@ -59,7 +59,7 @@ fn link_entries(from: &Path, to: &Path, but: &OsStr) -> std::io::Result<()> {
     Ok(())
 }
 
-impl Drop for Apart {
+impl Drop for ScratchCopy {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -73,7 +73,7 @@ pub(super) struct GraphQuery<'a> {
     /// The directory of the workspace manifest.
     pub(super) top: &'a Path,
     /// Prefix of all paths if the project is resolved in a copy.
-    pub(super) apart: Option<&'a Path>,
+    pub(super) copy: Option<&'a Path>,
     /// Set if a `Cargo.lock` exists.
     pub(super) locked: bool,
     /// Set if the lock names a package that could use CUDA, or does not exist. Otherwise nothing is downloaded.
@@ -130,7 +130,7 @@ impl GraphQuery<'_> {
     /// Runs `cargo metadata`. Its download progress is shown unless this attempt is expected to fail.
     fn query_cargo(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
         let mut command = self.metadata_command(target);
-        let quiet = self.apart.is_some() || !features.is_empty() || switches.contains(&"--frozen");
+        let quiet = self.copy.is_some() || !features.is_empty() || switches.contains(&"--frozen");
         let errors = if quiet { Stdio::null() } else { Stdio::piped() };
         let mut child = command.args(features).args(switches).stdout(Stdio::piped()).stderr(errors).spawn().ok()?;
         let passing = child.stderr.take().map(|errors| std::thread::spawn(|| pass_on(errors)));
@@ -139,8 +139,8 @@ impl GraphQuery<'_> {
         if !output.status.success() {
             return None;
         }
-        let Some(apart) = self.apart else { return serde_json::from_slice(&output.stdout).ok() };
-        let written = json!(apart.to_str()?).to_string();
+        let Some(copy) = self.copy else { return serde_json::from_slice(&output.stdout).ok() };
+        let written = json!(copy.to_str()?).to_string();
         serde_json::from_str(&String::from_utf8(output.stdout).ok()?.replace(written.trim_matches('"'), "")).ok()
     }
 }

@@ -25,7 +25,7 @@ fn cached_graph_is_reused_until_change() {
         assumed: Some("its name".into()),
     };
     let crates = BTreeMap::from([("t".to_owned(), BTreeMap::from([("app".to_owned(), vec![one])]))]);
-    let graph = CrateGraph { crates, untold: None };
+    let graph = CrateGraph { crates, unchecked: None };
     let (file, input) = (folder.join("graph.json"), folder.join("Cargo.lock"));
     fs::write(&input, "one").unwrap();
     let inputs = json!([[input, digest_of(&input)]]);

@@ -37,7 +37,7 @@ use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 use cudaguard::internal::guard::{self as core_guard, GuardObjects};
 use cudaguard::internal::lock::Lock;
-use cudaguard::internal::manifest::{KnownBy, Linkage, Manifest};
+use cudaguard::internal::manifest::{FactSource, Linkage, Manifest};
 use cudaguard::internal::pipeline::fails_build;
 use cudaguard::internal::policy::Policy;
 use cudaguard::internal::toolchain::{BuildSystem, Sourced, Toolchain};
@@ -318,7 +318,7 @@ pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option
         kernel_ownership::owned_containers(data, kernels, &places)
     });
     seen.host = Some(HostCode::from_objects(binary.data(), &kernel_ownership::object_files(&places), &open));
-    let look = LinkedFile {
+    let linked_file = LinkedFile {
         policy: &policy,
         manifest: &manifest,
         binary: &binary,
@@ -326,7 +326,7 @@ pub(crate) fn verify_and_seal(env: &Env, job: &CmakeJob, file: &Path, to: Option
         linked_from: &linked_from,
         open: &open,
     };
-    let (taken, findings) = verify_linked_file(env, job, &look, &seen).map_err(CliError::operational)?;
+    let (taken, findings) = verify_linked_file(env, job, &linked_file, &seen).map_err(CliError::operational)?;
     if to.is_some() && fails_build(&findings) {
         return job.report_findings(&findings);
     }
@@ -355,11 +355,11 @@ struct LinkedFile<'l> {
 fn verify_linked_file(
     env: &Env,
     job: &CmakeJob,
-    look: &LinkedFile<'_>,
+    linked_file: &LinkedFile<'_>,
     seen: &LinkEvidence,
 ) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
     let facts = &job.facts;
-    let LinkedFile { policy, manifest, binary, kernels, linked_from, open } = *look;
+    let LinkedFile { policy, manifest, binary, kernels, linked_from, open } = *linked_file;
     let mut kernel_ownership = Vec::new();
     if kernels.has_kernels()
         && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty())
@@ -368,7 +368,7 @@ fn verify_linked_file(
             kernel_ownership::owned_containers(binary.data(), kernels, &kernel_places(job, &object_files(job), open));
     }
     // The toolkit is detected again only if the file shows another one, to describe both.
-    let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(KnownBy::LinkObservation));
+    let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(FactSource::LinkObservation));
     let in_use: Vec<Sourced<Version>> = match recorded {
         None => Vec::new(),
         Some(release) if seen.shows_only(release.into()) => vec![Sourced::new(release, "CMake")],
@@ -400,7 +400,7 @@ fn verify_linked_file(
     let mut library = if linked_to { linked_library(env, job, policy, binary, linked_from) } else { Vec::new() };
     let mut taken = None;
     // CMake knows the include path of the compiler, so the detected headers are the included ones.
-    if linked_to && (manifest.library.is_none() || manifest.library_known == Some(KnownBy::Declared)) {
+    if linked_to && (manifest.library.is_none() || manifest.library_known == Some(FactSource::Declared)) {
         let mut toolchain = Toolchain::default();
         toolchain.by = job.facts.given.by;
         let new_findings;
@@ -490,13 +490,13 @@ fn linked_library(
     binary: &Binary,
     folders: &[Sourced<PathBuf>],
 ) -> Vec<Finding> {
-    let look = |folders: &[Sourced<PathBuf>]| job.build_inputs().detect_toolchain(env, policy, folders);
-    let toolchain = look(folders);
+    let detect = |folders: &[Sourced<PathBuf>]| job.build_inputs().detect_toolchain(env, policy, folders);
+    let toolchain = detect(folders);
     let Some(library) = toolchain.library_used() else { return Vec::new() };
     let folder = library.path.parent();
     let is_the_one = binary.needed.contains(&format!("{}.{}", CUDNN.link_name(), library.major))
         && folders.iter().chain(&job.facts.given.libraries).any(|known| folder == Some(&known.value));
-    if is_the_one { checks::build::recheck_linked_cudnn(policy, &look(&[]), &toolchain) } else { Vec::new() }
+    if is_the_one { checks::build::recheck_linked_cudnn(policy, &detect(&[]), &toolchain) } else { Vec::new() }
 }
 
 /// Returns the object with separately linked device code (`CUDA_SEPARABLE_COMPILATION`). CMake stores it in the object

@@ -9,7 +9,7 @@ use cudaguard::internal::tables;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 
 use crate::cli::report::CliError;
-use crate::commands::whole::{self, ArtifactReport};
+use crate::commands::artifact_report::{self, ArtifactReport};
 use crate::host::facts::HostGpu;
 use crate::host::judge::answer::{self, Service, answers};
 use crate::host::machine::{Components, Driver, Gpu, Machine};
@@ -64,7 +64,7 @@ impl ReleaseFacts {
         let state = |cc: &(u8, u8)| {
             let gpu = [HostGpu { cc: Some(*cc), visible: true, ..HostGpu::default() }];
             let all: Vec<_> = components.manifests.iter().map(|manifest| answers(manifest, &gpu, false)).collect();
-            let answer = whole::together_on(&all, &components.enough).into_iter().next()?;
+            let answer = artifact_report::together_on(&all, &components.alternatives).into_iter().next()?;
             // The first driver of a GPU that no table has is newer than any of these.
             let needs_driver = answer.service != Service::None && *cc != newer;
             let driver = needs_driver.then(|| oldest_driver(&components, *cc, &cudas)).flatten();
@@ -84,7 +84,7 @@ impl ReleaseFacts {
             }
             if part.is_nvidias() && part.holds.is_empty() {
                 let own = part.name.rsplit(['/', '!']).next().unwrap_or_default();
-                let name = whole::unmarked_name(own);
+                let name = artifact_report::unmarked_name(own);
                 insert(&mut inside, stem(&name), name.clone());
             }
             if !part.components.manifests.is_empty() && !part.is_of_vendor() {

@@ -11,8 +11,8 @@ fn gpu_rows_begin_with_real_gpus() {
         code: String::new(),
         cuda: None,
         release: None,
-        sure_from: None,
-        beside: PtxFallback::Nothing,
+        guaranteed_from: None,
+        ptx_fallback: PtxFallback::Nothing,
     };
     for (from, to, says) in [
         ((0, 0), Some((7, 4)), "GPU up to 7.4: not supported"),

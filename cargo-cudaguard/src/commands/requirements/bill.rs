@@ -6,7 +6,7 @@ use std::path::Path;
 use cudaguard::internal::vendor::plain_name;
 
 use crate::cli::report::CliError;
-use crate::commands::whole::{ArtifactReport, BilledRequirement, sha256_of, unmarked_name};
+use crate::commands::artifact_report::{ArtifactReport, BilledRequirement, sha256_of, unmarked_name};
 
 /// A file that the bill is about.
 pub(super) struct BilledFile {

@@ -1,7 +1,7 @@
 //! Requirements as JSON.
 
 use crate::host::judge::answer::Service;
-use crate::host::machine::placement::{GpuRange, OfLibrary, OldestDriver, Unfit};
+use crate::host::machine::placement::{CudnnRange, GpuRange, OldestDriver, Unfit};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor::CUDNN;
 
@@ -53,9 +53,9 @@ fn unfit_value(gpus: &Unfit) -> Value {
     value
 }
 
-fn library_value(library: OfLibrary) -> Value {
+fn library_value(library: CudnnRange) -> Value {
     let mut value = object([("min", library.min.to_string().into()), ("below", library.below.to_string().into())]);
     value.insert_some("needed", Some(library.needed));
-    value.insert_some("leaves_gpus_behind_from", library.leaves_behind.map(|version| version.to_string()));
+    value.insert_some("leaves_gpus_behind_from", library.gpus_dropped_in.map(|version| version.to_string()));
     value
 }

@@ -83,18 +83,18 @@ fn gpu_terms(row: &RequirementsRow) -> Vec<Vec<Numbered>> {
         let one = [Some((CC_MAJOR, "In", from.0)), at_least(from.1), Some((CC_MINOR, "Lt", below.1))];
         return vec![one.into_iter().flatten().collect()];
     }
-    let mut whole_from = from.0;
+    let mut first_complete = from.0;
     if from.1 > 0 {
         terms.push([Some((CC_MAJOR, "In", from.0)), at_least(from.1)].into_iter().flatten().collect());
-        whole_from += 1;
+        first_complete += 1;
     }
-    // Covers the major versions from `whole_from` on, below `end`.
+    // Covers the major versions from `first_complete` on, below `end`.
     let end = below.map(|below| below.0);
     match end {
-        Some(end) if end == whole_from + 1 => terms.push(vec![(CC_MAJOR, "In", whole_from)]),
-        Some(end) if end <= whole_from => {}
+        Some(end) if end == first_complete + 1 => terms.push(vec![(CC_MAJOR, "In", first_complete)]),
+        Some(end) if end <= first_complete => {}
         _ => {
-            let from = whole_from.checked_sub(1).map(|less| (CC_MAJOR, "Gt", less));
+            let from = first_complete.checked_sub(1).map(|less| (CC_MAJOR, "Gt", less));
             let below = end.map(|end| (CC_MAJOR, "Lt", end));
             terms.push(from.into_iter().chain(below).collect());
         }

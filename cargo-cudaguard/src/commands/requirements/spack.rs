@@ -45,8 +45,8 @@ pub(super) fn write_spack(asked: &RequirementsQuery<'_>) -> Result<String, Strin
         );
     }
     if let Some(library) = placement.library {
-        let below = library.leaves_behind.unwrap_or(library.below);
-        if library.leaves_behind.is_some() {
+        let below = library.gpus_dropped_in.unwrap_or(library.below);
+        if library.gpus_dropped_in.is_some() {
             let _ = writeln!(text, "# {} {below} and newer no longer support some of these GPUs.", CUDNN.name);
         }
         let (key, min) = (CUDNN.key, library.min);

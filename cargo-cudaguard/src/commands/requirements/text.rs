@@ -53,7 +53,7 @@ pub(super) fn write_text(asked: &RequirementsQuery<'_>) -> String {
     if let Some(library) = placement.library {
         let needed = if library.needed { "" } else { ", if it is used" };
         line(CUDNN.name, &format!("{} or newer, below {}{needed}", library.min, library.below));
-        if let Some(version) = library.leaves_behind {
+        if let Some(version) = library.gpus_dropped_in {
             line("", &format!("{version} and newer no longer support some of these GPUs"));
         }
     }

@@ -14,9 +14,9 @@ use crate::binary::examined::NotExamined;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::cli::report::CliError;
+use crate::commands::artifact_report::{self, ArtifactReport};
 use crate::commands::inspect::is_cuda;
 use crate::commands::release::{Gate, GateReport};
-use crate::commands::whole::{self, ArtifactReport};
 use crate::host::dry_run::{self, Loaded};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
 use crate::host::machine::{self, Components, DriverProbe, Machine};
@@ -195,7 +195,9 @@ fn simulate_start(env: &Env, binary: &Binary, asker: &DriverProbe) -> Result<Mac
 fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
     let components = report.checkable_components()?;
     let machines = with_default_os(machines, &components);
-    let on = |machine| whole::together_on(&on_each(&components.manifests, Some(machine)), &components.enough);
+    let on = |machine| {
+        artifact_report::together_on(&on_each(&components.manifests, Some(machine)), &components.alternatives)
+    };
     let gpus = machines.iter().flat_map(on).collect();
     Ok(answer_on(components, gpus, &machines, place))
 }

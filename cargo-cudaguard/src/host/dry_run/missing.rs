@@ -18,15 +18,15 @@ pub(super) fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &Li
             let values = values.with("path", candidate.path.display()).with("why", candidate.problem());
             MessageTemplate::LibraryDamaged.to_finding(&values.with("picked_by", &candidate.place))
         }
-        LoadOutcome::Absent(looked) => {
-            let values = values.with("looked_in", looked_in(looked));
+        LoadOutcome::Absent(candidates) => {
+            let values = values.with("looked_in", searched_directories(candidates));
             if let Some(major) = CUDNN.major(name) {
-                return absent_library(env, graph, request, looked, major, values);
+                return absent_library(env, graph, request, candidates, major, values);
             }
             let values = values.with("cure", missing_library_hint(env, name));
-            wrong_architecture(looked).map_or_else(
+            wrong_architecture(candidates).map_or_else(
                 || MessageTemplate::LibraryAbsent.to_finding(&values),
-                |foreign| elsewhere_only(foreign, values.clone()),
+                |wrong_architecture| wrong_architecture_finding(wrong_architecture, values.clone()),
             )
         }
         // Callers pass unresolved requests only.
@@ -36,20 +36,20 @@ pub(super) fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &Li
     }
 }
 
-fn wrong_architecture(looked: &[LibraryCandidate]) -> Option<&LibraryCandidate> {
-    looked.iter().find(|candidate| matches!(candidate.look, Inspection::Foreign(_)))
+fn wrong_architecture(candidates: &[LibraryCandidate]) -> Option<&LibraryCandidate> {
+    candidates.iter().find(|candidate| matches!(candidate.inspection, Inspection::WrongArchitecture(_)))
 }
 
-fn elsewhere_only(foreign: &LibraryCandidate, values: Values) -> Finding {
-    let values = values.with("path", foreign.path.display()).with("why", foreign.problem());
+fn wrong_architecture_finding(wrong_architecture: &LibraryCandidate, values: Values) -> Finding {
+    let values = values.with("path", wrong_architecture.path.display()).with("why", wrong_architecture.problem());
     MessageTemplate::WrongMachineElsewhere.to_finding(&values)
 }
 
 /// Returns the hint for a missing library. If the file is on this machine outside of the search paths, the hint names
 /// its directory.
 fn missing_library_hint(env: &Env, name: &str) -> String {
-    if let Some(folder) = find_elsewhere(env, name) {
-        return MessageFragment::LiesElsewhere.render(&Values::default().with("folder", folder.display()));
+    if let Some(folder) = find_outside_search_paths(env, name) {
+        return MessageFragment::FoundElsewhere.render(&Values::default().with("folder", folder.display()));
     }
     let phrase = match name.split('.').next().unwrap_or_default() {
         "libcuda" | "libnvidia-ml" => MessageFragment::InstallDriver,
@@ -60,7 +60,7 @@ fn missing_library_hint(env: &Env, name: &str) -> String {
 }
 
 /// Returns a common directory of NVIDIA's libraries that contains a file of this name.
-fn find_elsewhere(env: &Env, name: &str) -> Option<PathBuf> {
+fn find_outside_search_paths(env: &Env, name: &str) -> Option<PathBuf> {
     in_usual_folders(env, name).next().and_then(|file| file.parent().map(Path::to_owned))
 }
 
@@ -89,9 +89,9 @@ pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = Pa
 const SHOWN: usize = 3;
 
 /// Returns the places where the loader searched, each once, in search order.
-fn looked_in(looked: &[LibraryCandidate]) -> String {
+fn searched_directories(candidates: &[LibraryCandidate]) -> String {
     let mut places: Vec<(&'static str, Vec<String>)> = Vec::new();
-    for candidate in looked {
+    for candidate in candidates {
         let (place, entry) = match &candidate.place {
             SearchSource::LibraryPath(entry) => ("LD_LIBRARY_PATH", entry.clone()),
             SearchSource::Rpath(_, entry) => ("DT_RPATH", entry.clone()),
@@ -132,7 +132,7 @@ fn absent_library(
     env: &Env,
     graph: &LoadGraph,
     request: &LibraryRequest,
-    looked: &[LibraryCandidate],
+    candidates: &[LibraryCandidate],
     major: u32,
     values: Values,
 ) -> Finding {
@@ -142,10 +142,10 @@ fn absent_library(
         .clone()
         .filter(|other| *other != major)
         .filter_map(|other| Some((other, graph.resolve_file(request.by, &format!("{}.{other}", CUDNN.link_name()))?)))
-        .filter(|(_, candidate)| candidate.look == Inspection::Usable)
+        .filter(|(_, candidate)| candidate.inspection == Inspection::Usable)
         .collect();
-    let cure = match find_elsewhere(env, name) {
-        Some(folder) => MessageFragment::LiesElsewhere.render(&Values::default().with("folder", folder.display())),
+    let cure = match find_outside_search_paths(env, name) {
+        Some(folder) => MessageFragment::FoundElsewhere.render(&Values::default().with("folder", folder.display())),
         None => MessageFragment::InstallGuarded.render(&Values::default().with("major", major)),
     };
     let values = values.with("cure", cure);
@@ -155,8 +155,8 @@ fn absent_library(
         let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
         return MessageTemplate::CudnnOtherMajorLinked.to_finding(&values);
     }
-    wrong_architecture(looked).map_or_else(
+    wrong_architecture(candidates).map_or_else(
         || MessageTemplate::CudnnAbsentLinked.to_finding(&values),
-        |foreign| elsewhere_only(foreign, values.clone()),
+        |wrong_architecture| wrong_architecture_finding(wrong_architecture, values.clone()),
     )
 }

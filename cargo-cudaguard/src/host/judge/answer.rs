@@ -59,7 +59,7 @@ pub struct GpuAnswer {
     pub release: Option<DriverRelease>,
     /// The first driver that certainly loads its code, if that is newer than the required one (docs/internals/decisions, decision
     /// 24).
-    pub sure_from: Option<(CudaVersion, DriverRelease)>,
+    pub guaranteed_from: Option<(CudaVersion, DriverRelease)>,
 }
 
 /// Returns the oldest driver that a component needs on any GPU, as CUDA version and release.
@@ -87,7 +87,9 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
         for row in &manifest.requires {
             let by_ptx = forced.then(|| apply_forced_ptx(row)).flatten();
             let row = by_ptx.as_ref().unwrap_or(row);
-            let Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside } = row else { continue };
+            let Requirement::Gpu { from, to, by, code, cuda, release, guaranteed_from, ptx_fallback } = row else {
+                continue;
+            };
             if cc < *from || to.is_some_and(|to| cc > to) {
                 continue;
             }
@@ -95,7 +97,7 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
                 by,
                 GpuCoverage::Ptx | GpuCoverage::Nothing | GpuCoverage::Unknown | GpuCoverage::AtMostPartial
             );
-            let passed_over = forced && machine_code && *beside == PtxFallback::Nothing;
+            let passed_over = forced && machine_code && *ptx_fallback == PtxFallback::Nothing;
             let (by, code) = if passed_over { (&GpuCoverage::Nothing, "") } else { (by, code.as_str()) };
             let served = *by != GpuCoverage::Nothing;
             let own = cuda.map(|cuda| (cuda, *release));
@@ -120,9 +122,9 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
                 containers: None,
                 cuda: needs.map(|(cuda, _)| cuda),
                 release: needs.and_then(|(_, release)| release),
-                sure_from: sure_from.filter(|(cuda, _)| {
+                guaranteed_from: guaranteed_from.filter(|(cuda, _)| {
                     served
-                        && *sure_from != Some(tables::NO_DRIVER_KNOWN)
+                        && *guaranteed_from != Some(tables::NO_DRIVER_KNOWN)
                         && needs.is_none_or(|(needs, _)| needs < *cuda)
                 }),
             };
@@ -137,16 +139,16 @@ pub fn answers(manifest: &Manifest, gpus: &[HostGpu], forced: bool) -> Vec<GpuAn
 /// Evaluates a row of GPUs if the driver ignores machine code and compiles PTX. `None` if nothing changes: the row is
 /// PTX anyway, or there is none.
 fn apply_forced_ptx(row: &Requirement) -> Option<Requirement> {
-    let Requirement::Gpu { from, to, by, cuda, release, sure_from, beside, .. } = row else { return None };
+    let Requirement::Gpu { from, to, by, cuda, release, guaranteed_from, ptx_fallback, .. } = row else { return None };
     let served = match by {
         GpuCoverage::Cubin | GpuCoverage::Ptx => GpuCoverage::Ptx,
         GpuCoverage::Partial | GpuCoverage::PartialPtx => GpuCoverage::PartialPtx,
         GpuCoverage::AtLeastPartial | GpuCoverage::AtLeastPartialPtx => GpuCoverage::AtLeastPartialPtx,
         GpuCoverage::AtMostPartial | GpuCoverage::Nothing | GpuCoverage::Unknown => return None,
     };
-    let isa = match (by, beside) {
-        (GpuCoverage::Ptx, PtxFallback::Untold) => return None,
-        (GpuCoverage::Ptx, PtxFallback::Nothing) | (_, PtxFallback::Untold) => None,
+    let isa = match (by, ptx_fallback) {
+        (GpuCoverage::Ptx, PtxFallback::Undetermined) => return None,
+        (GpuCoverage::Ptx, PtxFallback::Nothing) | (_, PtxFallback::Undetermined) => None,
         (_, PtxFallback::Nothing) => return None,
         (_, PtxFallback::Isa((major, minor))) => Some((u32::from(*major), u32::from(*minor))),
     };
@@ -161,8 +163,8 @@ fn apply_forced_ptx(row: &Requirement) -> Option<Requirement> {
         code: isa.map(|(major, minor)| format!("PTX {major}.{minor}")).unwrap_or_default(),
         cuda: floor.map(|floor| floor.cuda),
         release: floor.and_then(|floor| floor.release),
-        sure_from: sure_from.filter(|_| was_ptx),
-        beside: *beside,
+        guaranteed_from: guaranteed_from.filter(|_| was_ptx),
+        ptx_fallback: *ptx_fallback,
     })
 }
 
@@ -171,7 +173,8 @@ impl GpuAnswer {
     #[must_use]
     pub fn with_windows_releases(mut self) -> Self {
         self.release = self.cuda.zip(self.release).map(|(cuda, release)| tables::windows_release(cuda, release));
-        self.sure_from = self.sure_from.map(|(cuda, release)| (cuda, tables::windows_release(cuda, release)));
+        self.guaranteed_from =
+            self.guaranteed_from.map(|(cuda, release)| (cuda, tables::windows_release(cuda, release)));
         self
     }
 
@@ -189,7 +192,7 @@ impl GpuAnswer {
         );
         let driver = self.cuda.map(|cuda| driver_to_json(cuda, self.release));
         value.insert_some("driver", driver);
-        value.insert_some("sure_from", self.sure_from.map(|(cuda, release)| driver_to_json(cuda, Some(release))));
+        value.insert_some("sure_from", self.guaranteed_from.map(|(cuda, release)| driver_to_json(cuda, Some(release))));
         value
     }
 }
@@ -225,7 +228,7 @@ impl fmt::Display for GpuAnswer {
             (Some(cuda), None) => write!(f, "; the driver must support CUDA {cuda}")?,
             _ => {}
         }
-        match self.sure_from {
+        match self.guaranteed_from {
             Some((cuda, release)) => write!(f, "; guaranteed if the driver supports CUDA {cuda} ({release} or newer)"),
             None => Ok(()),
         }
@@ -251,8 +254,8 @@ mod tests {
             code: code.to_owned(),
             cuda: cuda.map(|(major, minor)| CudaVersion::new(major, minor)),
             release: cuda.map(|_| DriverRelease::new(550, 54, 14)),
-            sure_from: None,
-            beside: PtxFallback::Untold,
+            guaranteed_from: None,
+            ptx_fallback: PtxFallback::Undetermined,
         };
         manifest.requires = vec![
             Requirement::Driver {
@@ -307,14 +310,14 @@ mod tests {
         ] {
             let mut manifest = manifest.clone();
             for row in &mut manifest.requires {
-                if let Requirement::Gpu { beside, .. } = row {
-                    *beside = with;
+                if let Requirement::Gpu { ptx_fallback, .. } = row {
+                    *ptx_fallback = with;
                 }
             }
             assert_eq!(under_force(&manifest), expected);
         }
-        if let Some(Requirement::Gpu { sure_from, .. }) = manifest.requires.get_mut(2) {
-            *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
+        if let Some(Requirement::Gpu { guaranteed_from, .. }) = manifest.requires.get_mut(2) {
+            *guaranteed_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
         }
         let newer = answers(&manifest, &gpus[1..2], false).remove(0);
         assert_eq!(

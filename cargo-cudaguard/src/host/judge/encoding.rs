@@ -9,7 +9,7 @@ use cudaguard::internal::note::layout::{
     LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED, LIBRARY_STATIC, ROW_DRIVER, ROW_GPU,
     ROW_LIBRARY, ROW_PART, driver_row, gpu_row, library_row, part_row,
 };
-use cudaguard::internal::note::{NO_END, beside_flags, served_flag};
+use cudaguard::internal::note::{NO_END, ptx_fallback_flags, served_flag};
 use cudaguard::internal::tables::{self, Floor};
 use cudaguard::internal::vendor::CUDNN;
 use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
@@ -116,16 +116,16 @@ pub(super) fn to_row(requirement: &Requirement) -> Row {
         Requirement::Driver { cuda, release, .. } => {
             row(ROW_DRIVER, &[(driver_row::CUDA, cuda.to_int(), 4), (driver_row::RELEASE, pack_release(*release), 4)])
         }
-        Requirement::Gpu { from, to, by, cuda, release, sure_from, beside, .. } => row(
+        Requirement::Gpu { from, to, by, cuda, release, guaranteed_from, ptx_fallback, .. } => row(
             ROW_GPU,
             &[
-                (gpu_row::SERVED_BY, u32::from(served_flag(*by) | beside_flags(*beside)), 2),
+                (gpu_row::SERVED_BY, u32::from(served_flag(*by) | ptx_fallback_flags(*ptx_fallback)), 2),
                 (gpu_row::LOWEST, pack_cc(*from), 4),
                 (gpu_row::HIGHEST, to.map_or(NO_END, pack_cc), 4),
                 (gpu_row::CUDA, cuda.map_or(0, CudaVersion::to_int), 4),
                 (gpu_row::RELEASE, release.map_or(0, pack_release), 4),
-                (gpu_row::SURE_CUDA, sure_from.map_or(0, |(cuda, _)| cuda.to_int()), 4),
-                (gpu_row::SURE_RELEASE, sure_from.map_or(0, |(_, release)| pack_release(release)), 4),
+                (gpu_row::SURE_CUDA, guaranteed_from.map_or(0, |(cuda, _)| cuda.to_int()), 4),
+                (gpu_row::SURE_RELEASE, guaranteed_from.map_or(0, |(_, release)| pack_release(release)), 4),
             ],
         ),
     }
@@ -152,7 +152,7 @@ pub(super) fn gpu_facts(gpu: &HostGpu) -> GpuFacts {
         first_release: floor.release.map_or(0, widen),
         ..facts
     };
-    match (gpu.undriven, gpu.sure_from) {
+    match (gpu.undriven, gpu.guaranteed_from) {
         (Some(DriverMismatch::NoLonger(last)), _) => GpuFacts { driven: code::NO_LONGER_DRIVEN, branch: last, ..facts },
         (Some(DriverMismatch::NotYet(floor)), _) => first(code::NOT_YET_DRIVEN, floor),
         (None, Some(floor)) => first(code::MAY_BE_DRIVEN, floor),

@@ -107,7 +107,7 @@ structures! {
         findings: *mut JudgedFinding,
         capacity: u32,
         count: u32,
-        left_out: u32,
+        dropped: u32,
         needs: u32,
         unknown: u32,
         cudnn: u32,
@@ -212,7 +212,7 @@ pub(super) fn judge_start(
         findings: findings.as_mut_ptr(),
         capacity: length(capacity),
         count: 0,
-        left_out: 0,
+        dropped: 0,
         needs: 0,
         unknown: 0,
         cudnn: 0,
@@ -225,7 +225,7 @@ pub(super) fn judge_start(
     // nothing else refers to these. The function keeps no pointer.
     unsafe { cudaguard_judge_start(&raw const manifest, &raw const facts, &raw mut result) };
     let count = usize::try_from(result.count).unwrap_or_default();
-    assert!(count <= findings.capacity() && result.left_out == 0, "the judge has room for each finding");
+    assert!(count <= findings.capacity() && result.dropped == 0, "the judge has room for each finding");
     // SAFETY: The judge initialized the first `count` elements, which are within the capacity.
     unsafe { findings.set_len(count) };
     Judged { findings, unknown: result.unknown, usable_gpus: result.usable_gpus }

@@ -43,8 +43,8 @@ fn sm_80() -> Vec<Requirement> {
         code: "sm_80".to_owned(),
         cuda: None,
         release: None,
-        sure_from: None,
-        beside: PtxFallback::Untold,
+        guaranteed_from: None,
+        ptx_fallback: PtxFallback::Undetermined,
     })
     .collect()
 }
@@ -102,8 +102,8 @@ fn unknown_branch_support_is_named() {
     }
     let mut code = manifest(sm_80());
     for row in &mut code.requires {
-        if let Requirement::Gpu { by: GpuCoverage::Cubin, sure_from, .. } = row {
-            *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
+        if let Requirement::Gpu { by: GpuCoverage::Cubin, guaranteed_from, .. } = row {
+            *guaranteed_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
         }
     }
     let mut both = manifest(vec![cudart_13()]);
@@ -126,8 +126,8 @@ fn unknown_branch_support_is_named() {
 fn newer_major_machine_code_is_named() {
     let mut manifest = manifest(sm_80());
     for row in &mut manifest.requires {
-        if let Requirement::Gpu { by: GpuCoverage::Cubin, sure_from, .. } = row {
-            *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
+        if let Requirement::Gpu { by: GpuCoverage::Cubin, guaranteed_from, .. } = row {
+            *guaranteed_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
         }
     }
     let described_rows = |driver: DriverState, ccs: &[(u8, u8)], jit: Jit| {
@@ -327,8 +327,8 @@ fn components_with_different_gpus_conflict() {
                     code: String::new(),
                     cuda: None,
                     release: None,
-                    sure_from: None,
-                    beside: PtxFallback::Untold,
+                    guaranteed_from: None,
+                    ptx_fallback: PtxFallback::Undetermined,
                 })
                 .collect(),
         );
@@ -343,8 +343,8 @@ fn components_with_different_gpus_conflict() {
                 code,
                 cuda: None,
                 release: None,
-                sure_from: None,
-                beside: PtxFallback::Untold,
+                guaranteed_from: None,
+                ptx_fallback: PtxFallback::Undetermined,
             });
         }
         name.clone_into(&mut manifest.component.name);

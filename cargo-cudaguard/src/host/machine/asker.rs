@@ -22,7 +22,7 @@ pub struct DriverProbe {
 
 /// The answer of a driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct DriverAnswers {
     /// Result of `cuDriverGetVersion`.
     pub(super) cuda: Option<CudaVersion>,
     /// Result of `cuInit`.
@@ -30,7 +30,7 @@ pub(super) struct Said {
     /// Every GPU that the process may use; `None` if they were not listed.
     pub(super) gpus: Option<Vec<Device>>,
     /// The error message.
-    pub(super) trouble: Option<String>,
+    pub(super) problem: Option<String>,
 }
 
 /// A GPU that the driver lists.
@@ -62,7 +62,7 @@ impl DriverProbe {
     }
 
     /// Probes the libcuda at this path, in this environment.
-    pub(super) fn probe_library(&self, env: &Env, library: &Path) -> Said {
+    pub(super) fn probe_library(&self, env: &Env, library: &Path) -> DriverAnswers {
         let (say, hear) = channel();
         let (program, library, patience) = (self.program.clone(), library.to_owned(), self.patience);
         let variables = env.for_child();
@@ -84,14 +84,16 @@ impl DriverProbe {
         };
         match answer {
             Ok(answer) => parse_answer(&answer.out),
-            Err(why) => Said { trouble: Some(format!("the query of libcuda {why}")), ..Said::default() },
+            Err(why) => {
+                DriverAnswers { problem: Some(format!("the query of libcuda {why}")), ..DriverAnswers::default() }
+            }
         }
     }
 }
 
 /// Parses the output of the child: one fact per line, so that facts before a crash are retained.
-fn parse_answer(text: &str) -> Said {
-    let mut probe_answer = Said::default();
+fn parse_answer(text: &str) -> DriverAnswers {
+    let mut probe_answer = DriverAnswers::default();
     let mut ended = false;
     for line in text.lines() {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -100,18 +102,18 @@ fn parse_answer(text: &str) -> Said {
             "init" => probe_answer.init = rest.parse().ok(),
             "gpus" => probe_answer.gpus = Some(Vec::new()),
             "gpu" => probe_answer.gpus.get_or_insert_default().push(parse_device(rest)),
-            "trouble" => probe_answer.trouble = Some(rest.to_owned()),
+            "trouble" => probe_answer.problem = Some(rest.to_owned()),
             "end" => ended = true,
             _ => {}
         }
     }
-    if !ended && probe_answer.trouble.is_none() {
+    if !ended && probe_answer.problem.is_none() {
         let when = match (probe_answer.cuda, probe_answer.init) {
             (None, _) => "before it returned its version",
             (_, None) => "in cuInit",
             _ => "after cuInit",
         };
-        probe_answer.trouble = Some(format!("libcuda crashed or did not answer in time, {when}"));
+        probe_answer.problem = Some(format!("libcuda crashed or did not answer in time, {when}"));
         // An incomplete list is discarded.
         probe_answer.gpus = None;
     }
@@ -139,7 +141,7 @@ mod tests {
             "version 12040\ninit 0\ngpus\ngpu 8 0 0000:3b:00.0 GPU-1 NVIDIA A100-SXM4-40GB\ngpu - - - - -\nend\n";
         let probe_answer = parse_answer(whole);
         assert_eq!(
-            (probe_answer.cuda, probe_answer.init, probe_answer.trouble),
+            (probe_answer.cuda, probe_answer.init, probe_answer.problem),
             (Some(CudaVersion::new(12, 4)), Some(0), None)
         );
         let text = |text: &str| Some(text.to_owned());
@@ -159,21 +161,21 @@ mod tests {
             (probe_answer.cuda, probe_answer.init, probe_answer.gpus),
             (Some(CudaVersion::new(12, 2)), None, None)
         );
-        assert!(probe_answer.trouble.unwrap().ends_with("in cuInit"));
+        assert!(probe_answer.problem.unwrap().ends_with("in cuInit"));
         assert_eq!(parse_answer("version 0\ninit 34\nend\n").cuda, None, "a stub has no version");
         assert_eq!(
             parse_answer("version 12020\ninit 0\ngpus\ngpu 8 0").gpus,
             None,
             "a list that was broken off is none"
         );
-        assert!(parse_answer("").trouble.is_some());
-        assert_eq!(parse_answer("trouble cannot be loaded: x\nend\n").trouble.as_deref(), Some("cannot be loaded: x"));
+        assert!(parse_answer("").problem.is_some());
+        assert_eq!(parse_answer("trouble cannot be loaded: x\nend\n").problem.as_deref(), Some("cannot be loaded: x"));
     }
 
     #[test]
     fn unstartable_probe_is_reported() {
         let probe_answer = DriverProbe::with_program("/nowhere/asker".into())
             .probe_library(&Env::from_process(), Path::new("/nowhere/libcuda.so.1"));
-        assert!(probe_answer.trouble.unwrap().contains("cannot be started"));
+        assert!(probe_answer.problem.unwrap().contains("cannot be started"));
     }
 }

@@ -23,7 +23,7 @@ pub struct Change {
 
 /// Errors that remain after some changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum RemainingErrors {
     Nothing,
     /// Only errors for missing device code.
     Code,
@@ -83,7 +83,7 @@ impl Change {
                         }
                         let left =
                             *known.entry((driver, library)).or_insert_with(|| remaining_errors(files, machine, change));
-                        if left == if code.is_some() { Left::Code } else { Left::Nothing } {
+                        if left == if code.is_some() { RemainingErrors::Code } else { RemainingErrors::Nothing } {
                             return Some(change);
                         }
                     }
@@ -105,7 +105,7 @@ fn oldest_library(files: &[&Components]) -> Option<Version> {
 }
 
 /// Returns the errors that remain with the driver and library of `change`.
-fn remaining_errors(files: &[&Components], machine: &Machine, change: Change) -> Left {
+fn remaining_errors(files: &[&Components], machine: &Machine, change: Change) -> RemainingErrors {
     let mut machine = machine.clone();
     if let Some(branch) = change.driver {
         let release = Some(DriverRelease::new(branch, 0, 0));
@@ -115,11 +115,11 @@ fn remaining_errors(files: &[&Components], machine: &Machine, change: Change) ->
         let library = HostLibrary { version: Some(version), taken: true, ..HostLibrary::default() };
         machine.libraries.insert(CUDNN.key, vec![library]);
     }
-    let mut left = Left::Nothing;
+    let mut left = RemainingErrors::Nothing;
     for finding in files.iter().flat_map(|file| file.check_on(&machine, "that machine")).filter(is_refusal) {
         match finding.code {
-            Code::NoCodeForGpu | Code::PartialCode => left = Left::Code,
-            _ => return Left::Other,
+            Code::NoCodeForGpu | Code::PartialCode => left = RemainingErrors::Code,
+            _ => return RemainingErrors::Other,
         }
     }
     left

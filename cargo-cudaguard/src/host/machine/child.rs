@@ -42,18 +42,18 @@ fn probe_driver(library: &OsString, seconds: u32) -> Option<()> {
     // The answer is written to a copy of stdout; output of the driver is discarded.
     let mut out = File::from(stdout().as_fd().try_clone_to_owned().ok()?);
     be_a_child(seconds)?;
-    let mut say = |line: &str| out.write_all(format!("{line}\n").as_bytes()).ok();
+    let mut write_line = |line: &str| out.write_all(format!("{line}\n").as_bytes()).ok();
     let library = CString::new(library.as_bytes()).ok()?;
     // SAFETY: the path ends with NUL. Loading runs the code of the library, which is the purpose of this process: it
     // cannot affect other processes.
     let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
     if handle.is_null() {
-        say(&format!("trouble libcuda.so.1 cannot be loaded: {}", last_error()))?;
-        return say("end");
+        write_line(&format!("trouble libcuda.so.1 cannot be loaded: {}", last_error()))?;
+        return write_line("end");
     }
     let driver = OpenDriver { handle };
-    driver.report_facts(&mut say)?;
-    say("end")
+    driver.report_facts(&mut write_line)?;
+    write_line("end")
 }
 
 /// Configures this process: no core file, silent, and killed together with its parent or after `seconds`.
@@ -93,7 +93,7 @@ impl OpenDriver {
     }
 
     /// Reports the facts of the driver. Returns `None` if the parent no longer reads.
-    fn report_facts(&self, say: &mut impl FnMut(&str) -> Option<()>) -> Option<()> {
+    fn report_facts(&self, write_line: &mut impl FnMut(&str) -> Option<()>) -> Option<()> {
         type Init = unsafe extern "C" fn(c_uint) -> c_int;
         type Number = unsafe extern "C" fn(*mut c_int) -> c_int;
         type Device = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
@@ -103,7 +103,7 @@ impl OpenDriver {
             self.load_symbol(c"cuDeviceGetCount"),
             self.load_symbol(c"cuDeviceGet"),
         ) else {
-            return say("trouble the libcuda found lacks functions that every libcuda has");
+            return write_line("trouble the libcuda found lacks functions that every libcuda has");
         };
         // SAFETY: cuda.h declares these four functions with these types, unchanged since CUDA 2.0; the addresses are
         // those that the library exports under their names.
@@ -118,23 +118,23 @@ impl OpenDriver {
         let mut number = 0;
         // SAFETY: the pointer refers to an int that outlives the call. The function does not require cuInit.
         if unsafe { version(&raw mut number) } == 0 {
-            say(&format!("version {number}"))?;
+            write_line(&format!("version {number}"))?;
         }
         // SAFETY: 0 is the only valid flag.
         let answer = unsafe { init(0) };
-        say(&format!("init {answer}"))?;
+        write_line(&format!("init {answer}"))?;
         // SAFETY: the pointer refers to an int that outlives the call.
         if answer != 0 || unsafe { count(&raw mut number) } != 0 {
             return Some(());
         }
-        say("gpus")?;
+        write_line("gpus")?;
         for index in 0..number.clamp(0, 1024) {
             let mut handle = 0;
             // SAFETY: the pointer refers to an int that outlives the call; the index is less than the count.
             if unsafe { device(&raw mut handle, index) } == 0 {
-                say(&format!("gpu {}", self.describe_device(handle)))?;
+                write_line(&format!("gpu {}", self.describe_device(handle)))?;
             } else {
-                say("gpu - - - - -")?;
+                write_line("gpu - - - - -")?;
             }
         }
         Some(())

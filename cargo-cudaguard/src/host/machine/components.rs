@@ -44,14 +44,14 @@ pub struct Components {
     /// The operating system that loads the file; `None` if several do, or it is not known.
     pub os: Option<TargetOs>,
     /// Groups of files of which one is sufficient.
-    pub enough: Enough,
+    pub alternatives: Alternatives,
     /// The parts of the file that were not examined.
     pub not_examined: Vec<NotExamined>,
 }
 
 /// Groups of components of which one member is sufficient.
 #[derive(Clone, Debug, Default)]
-pub struct Enough {
+pub struct Alternatives {
     /// Groups of manifests, as indices in [`Components::manifests`], of which a program uses only one group: the same
     /// library for each of several CUDA majors.
     pub one_of: Vec<Vec<usize>>,
@@ -68,7 +68,7 @@ pub struct Needed {
     /// The soname.
     pub soname: String,
     /// True if the file contains an rpath or runpath, in which the library may be.
-    pub by_own_path: bool,
+    pub has_search_path: bool,
 }
 
 impl Components {
@@ -132,7 +132,8 @@ impl Components {
         let mut places: HashMap<(String, Vec<bool>), usize> = HashMap::new();
         let mut moved = Vec::with_capacity(self.manifests.len());
         for (at, manifest) in self.manifests.iter().enumerate() {
-            let groups = self.enough.one_of.iter().chain([&self.enough.in_part, &self.enough.serving]);
+            let groups =
+                self.alternatives.one_of.iter().chain([&self.alternatives.in_part, &self.alternatives.serving]);
             let groups = groups.map(|group| group.binary_search(&at).is_ok()).collect();
             let nameless = Manifest { component: Component::unrecorded(""), ..manifest.clone() };
             moved.push(*places.entry((format!("{nameless:?}"), groups)).or_insert_with(|| {
@@ -146,9 +147,10 @@ impl Components {
             places.dedup();
             places
         };
-        let Enough { one_of, in_part, serving } = &self.enough;
-        let enough = Enough { one_of: one_of.iter().map(at).collect(), in_part: at(in_part), serving: at(serving) };
-        Self { manifests: kept, enough, ..self.clone() }
+        let Alternatives { one_of, in_part, serving } = &self.alternatives;
+        let alternatives =
+            Alternatives { one_of: one_of.iter().map(at).collect(), in_part: at(in_part), serving: at(serving) };
+        Self { manifests: kept, alternatives, ..self.clone() }
     }
 
     /// Checks the file on this machine, whose loader is not available. `place` names the machine for libraries without
@@ -180,7 +182,7 @@ impl Components {
             of_each.push(judge::judge(manifest, &host));
             first.get_or_insert(host);
         }
-        self.enough.downgrade_optional(&mut of_each, &self.manifests);
+        self.alternatives.downgrade_optional(&mut of_each, &self.manifests);
         findings.extend(of_each.into_iter().flatten());
         findings.extend(first.and_then(|host| judge::together(&self.manifests, &host)));
         findings.extend(self.missing_libraries(machine));
@@ -201,7 +203,7 @@ impl Components {
     /// Reports libraries that the file needs and that the machine is known to lack. cuDNN is checked by its row in the
     /// manifest.
     fn missing_libraries(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
-        self.needed.iter().filter_map(|Needed { soname, by_own_path }| {
+        self.needed.iter().filter_map(|Needed { soname, has_search_path }| {
             let cure = if is_driver(soname) {
                 machine.driver.as_ref().filter(|driver| driver.absent)?;
                 MessageFragment::InstallDriver
@@ -213,7 +215,7 @@ impl Components {
                     None => found.version.is_none_or(|version| library.soname(version) == *plain),
                 };
                 let found = machine.library_files(library)?.iter().filter(|found| found.taken).find(is_it);
-                if found.is_some() || *by_own_path {
+                if found.is_some() || *has_search_path {
                     return None;
                 }
                 if library.key == CUDART.key {
@@ -292,7 +294,7 @@ impl Components {
     }
 }
 
-impl Enough {
+impl Alternatives {
     /// Downgrades errors of a component if another one of its group is sufficient.
     fn downgrade_optional(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
         let refused = |findings: &[Finding]| Verdict::from_findings(findings) == Verdict::Refused;
@@ -320,9 +322,9 @@ impl Enough {
 fn use_windows_releases(row: &mut Requirement) {
     match row {
         Requirement::Driver { cuda, release, .. } => *release = tables::windows_release(*cuda, *release),
-        Requirement::Gpu { cuda, release, sure_from, .. } => {
+        Requirement::Gpu { cuda, release, guaranteed_from, .. } => {
             *release = cuda.zip(*release).map(|(cuda, release)| tables::windows_release(cuda, release));
-            *sure_from = sure_from.map(|(cuda, release)| (cuda, tables::windows_release(cuda, release)));
+            *guaranteed_from = guaranteed_from.map(|(cuda, release)| (cuda, tables::windows_release(cuda, release)));
         }
         Requirement::Library { .. } | Requirement::Part { .. } => {}
     }
@@ -342,8 +344,8 @@ fn needed_libraries(binary: &Binary) -> Vec<Needed> {
         let is_plain = binary.os == Some(TargetOs::Windows) || vendor::plain_name(name) == name.as_str();
         others.clone().any(|library| library.is_named(name)) && is_plain || is_driver(name)
     };
-    let by_own_path = binary.rpath.is_some() || binary.runpath.is_some();
-    binary.needed.iter().filter(known).map(|name| Needed { soname: name.clone(), by_own_path }).collect()
+    let has_search_path = binary.rpath.is_some() || binary.runpath.is_some();
+    binary.needed.iter().filter(known).map(|name| Needed { soname: name.clone(), has_search_path }).collect()
 }
 
 fn uses_cuda(binary: &Binary, kernels: Option<&Kernels>) -> bool {

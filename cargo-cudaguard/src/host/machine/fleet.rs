@@ -203,8 +203,8 @@ mod tests {
             code: String::new(),
             cuda: None,
             release: None,
-            sure_from: None,
-            beside: PtxFallback::Untold,
+            guaranteed_from: None,
+            ptx_fallback: PtxFallback::Undetermined,
         };
         asks.manifests[0]
             .requires

@@ -258,7 +258,7 @@ struct HostFile<'a> {
     libraries: Vec<(&'static str, List<LibraryEntry<'a>>)>,
     variables: Option<Pairs<'a>>,
     sources: Option<Pairs<'a>>,
-    doubts: Option<List<Text<'a>>>,
+    warnings: Option<List<Text<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -375,7 +375,7 @@ impl<'de> Visitor<'de> for Members {
                 "gpus" => member(&mut map, "gpus", &mut file.gpus)?,
                 "variables" => member(&mut map, "variables", &mut file.variables)?,
                 "sources" if self.shown => member(&mut map, "sources", &mut file.sources)?,
-                "doubts" if self.shown => member(&mut map, "doubts", &mut file.doubts)?,
+                "doubts" if self.shown => member(&mut map, "doubts", &mut file.warnings)?,
                 key => match vendor::library_for_key(key) {
                     Some(of) => {
                         if file.libraries.iter().any(|(known, _)| *known == of.key) {
@@ -435,7 +435,7 @@ impl<'a> HostFile<'a> {
             cuda: library.cuda,
         };
         let libraries = self.libraries.into_iter();
-        let doubts = self.doubts.filter(|_| whole).map(|doubts| doubts.0).unwrap_or_default();
+        let warnings = self.warnings.filter(|_| whole).map(|warnings| warnings.0).unwrap_or_default();
         Machine {
             name: owned(self.name),
             platform: owned(self.platform),
@@ -446,7 +446,7 @@ impl<'a> HostFile<'a> {
             libraries: libraries.map(|(key, files)| (key, files.0.into_iter().map(library).collect())).collect(),
             variables,
             sources: self.sources.filter(|_| whole).map(Pairs::owned).unwrap_or_default(),
-            doubts: doubts.into_iter().map(|doubt| doubt.0.into_owned()).collect(),
+            warnings: warnings.into_iter().map(|warning| warning.0.into_owned()).collect(),
         }
     }
 }

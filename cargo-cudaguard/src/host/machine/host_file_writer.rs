@@ -25,7 +25,10 @@ impl Machine {
         };
         value.insert_some("variables", texts(&self.variables));
         value.insert_some("sources", texts(&self.sources));
-        value.insert_some("doubts", (!self.doubts.is_empty()).then(|| array(self.doubts.iter().map(String::as_str))));
+        value.insert_some(
+            "doubts",
+            (!self.warnings.is_empty()).then(|| array(self.warnings.iter().map(String::as_str))),
+        );
         value
     }
 }

@@ -8,10 +8,10 @@ mod change;
 #[cfg(target_os = "linux")]
 mod child;
 mod components;
+pub(crate) mod detect;
 pub mod fleet;
 mod host_file;
 mod host_file_writer;
-pub(crate) mod look;
 pub mod map;
 pub mod placement;
 
@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 pub use asker::DriverProbe;
 #[cfg(target_os = "linux")]
 pub use child::run_probe_child;
-pub use components::{Components, Enough};
+pub use components::{Alternatives, Components};
 pub use cudaguard::internal::tables::pci::compute_capability as cc_of_pci_device;
+pub(crate) use detect::detect_for_graph;
+pub use detect::detect_machine;
 pub use host_file::{ParseError, parse_release};
-pub(crate) use look::detect_for_graph;
-pub use look::detect_machine;
 
 use crate::binary::file::TargetOs;
 use crate::host::facts::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, LoaderVersion};
@@ -64,7 +64,7 @@ pub struct Machine {
     /// The source of each fact: the key of the fact, and the location.
     pub sources: Vec<(String, String)>,
     /// Messages about facts that could not be determined.
-    pub doubts: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// A machine on which drivers follow other rules.
@@ -184,7 +184,7 @@ impl Driver {
     /// module for it.
     fn compat_of_table(&self) -> Option<Vec<u32>> {
         let (user, kernel) = (self.user?, self.kernel?);
-        let in_folder = self.library.as_deref().is_some_and(|path| look::in_compat_folder(Path::new(path)));
+        let in_folder = self.library.as_deref().is_some_and(|path| detect::in_compat_folder(Path::new(path)));
         let cuda = self.cuda.or_else(|| tables::driver_supports(user).exact_version())?;
         let branches = tables::compat_kernels(cuda);
         (in_folder && user > kernel && branches.contains(&kernel.branch)).then(|| branches.to_vec())
@@ -400,7 +400,7 @@ impl Machine {
             let first = tables::first_of_generation(cc).filter(newer);
             last.map(DriverMismatch::NoLonger).or(first.map(of_os).map(DriverMismatch::NotYet))
         };
-        let sure_from = |gpu: &Gpu| {
+        let guaranteed_from = |gpu: &Gpu| {
             let first = cc(gpu).filter(|_| !gpu.listed).and_then(tables::first_driver);
             first.filter(newer).map(of_os)
         };
@@ -423,8 +423,8 @@ impl Machine {
                 Some(_) => gpu.visible != Some(false),
                 None => shown.next().unwrap_or(true),
             };
-            let sure_from = sure_from(gpu).filter(|_| undriven.is_none());
-            facts::HostGpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven, sure_from }
+            let guaranteed_from = guaranteed_from(gpu).filter(|_| undriven.is_none());
+            facts::HostGpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven, guaranteed_from }
         };
         Some(gpus.iter().map(gpu).collect())
     }
@@ -526,8 +526,8 @@ impl Machine {
 
     /// Returns the finding about facts that could not be determined; `None` if there are none.
     pub fn unknowns_finding(&self) -> Option<Finding> {
-        let (first, rest) = self.doubts.split_first()?;
-        let why = rest.iter().fold(first.clone(), |text, doubt| text + "\n" + doubt);
+        let (first, rest) = self.warnings.split_first()?;
+        let why = rest.iter().fold(first.clone(), |text, warning| text + "\n" + warning);
         Some(MessageTemplate::MachineUnreadable.to_finding(&Values::default().with("why", why)))
     }
 }

@@ -27,7 +27,7 @@ pub struct Placement {
     /// True if a driver is required.
     pub needs_driver: bool,
     /// The cuDNN requirement, if the files need or can use cuDNN.
-    pub library: Option<OfLibrary>,
+    pub library: Option<CudnnRange>,
 }
 
 /// An inclusive range of compute capabilities.
@@ -65,7 +65,7 @@ pub struct Unfit {
 
 /// The cuDNN requirement of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OfLibrary {
+pub struct CudnnRange {
     /// The oldest release.
     pub min: Version,
     /// The first newer release that is too new.
@@ -73,7 +73,7 @@ pub struct OfLibrary {
     /// True if the files do not run without cuDNN.
     pub needed: bool,
     /// The first release in between that does not support one of the suitable GPUs.
-    pub leaves_behind: Option<Version>,
+    pub gpus_dropped_in: Option<Version>,
 }
 
 /// An interval of compute capabilities, from which a row is built.
@@ -88,10 +88,10 @@ impl Placement {
         let processor = common_processor(files)?;
         // A fact about a file that is unknown is unknown on every machine.
         for file in files {
-            if let Some(doubt) =
+            if let Some(warning) =
                 file.findings.iter().find(|finding| Verdict::from_findings([*finding]) != Verdict::Runs)
             {
-                return Err(format!("{}: {}", file.file, first_line(doubt)));
+                return Err(format!("{}: {}", file.file, first_line(warning)));
             }
         }
         let files = &files.iter().map(Components::without_repeats).collect::<Vec<_>>()[..];
@@ -118,7 +118,8 @@ impl Placement {
         let needs_driver = asked
             .verdict_on(&Machine { driver: Some(absent_driver()), ..asked.sample_machine(None, None) })
             != Verdict::Runs;
-        let library = asked.library.map(|library| OfLibrary { leaves_behind: asked.leaves_behind(&fit), ..library });
+        let library =
+            asked.library.map(|library| CudnnRange { gpus_dropped_in: asked.gpus_dropped_in(&fit), ..library });
         Ok(Self { processor, fit, unfit, needs_driver, library })
     }
 
@@ -160,7 +161,7 @@ impl GpuRange {
 /// The input of the checks: the files and their cuDNN requirement.
 pub(super) struct PlacementQuery<'a> {
     files: &'a [Components],
-    library: Option<OfLibrary>,
+    library: Option<CudnnRange>,
 }
 
 impl<'a> PlacementQuery<'a> {
@@ -227,7 +228,7 @@ impl<'a> PlacementQuery<'a> {
     }
 
     /// Returns the first accepted cuDNN release that does not support one of the GPUs in `fit`.
-    fn leaves_behind(&self, fit: &[GpuRange]) -> Option<Version> {
+    fn gpus_dropped_in(&self, fit: &[GpuRange]) -> Option<Version> {
         let library = self.library?;
         let newest = *known_cuda_versions().last()?;
         let mut releases: Vec<Version> =
@@ -259,7 +260,7 @@ fn cuda_releases(rows: &[Requirement]) -> impl Iterator<Item = (CudaVersion, Dri
     let known = |(_, release): &(CudaVersion, DriverRelease)| release.branch != 0;
     let pairs = rows.iter().flat_map(|row| match row {
         Requirement::Driver { cuda, release, .. } => [Some((*cuda, *release)), None],
-        Requirement::Gpu { cuda, release, sure_from, .. } => [cuda.zip(*release), *sure_from],
+        Requirement::Gpu { cuda, release, guaranteed_from, .. } => [cuda.zip(*release), *guaranteed_from],
         _ => [None, None],
     });
     pairs.flatten().filter(known)
@@ -291,7 +292,7 @@ fn common_processor(files: &[Components]) -> Result<String, String> {
 }
 
 /// Returns the interval of suitable cuDNN releases. The checks run for every release at which a row changes.
-fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
+fn cudnn_interval(files: &[Components]) -> Result<Option<CudnnRange>, String> {
     let mut points = BTreeSet::new();
     for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
         if let Requirement::Library { min, below, built, .. } = row {
@@ -316,7 +317,7 @@ fn cudnn_interval(files: &[Components]) -> Result<Option<OfLibrary>, String> {
     let needed = verdict(BTreeMap::from([(CUDNN.key, Vec::new())])) != Verdict::Runs;
     // Every release is suitable, and so is a machine without cuDNN: the library is linked into the file.
     let Some((below, _)) = runs[first..].iter().find(|(_, runs)| !*runs) else { return Ok(None) };
-    Ok(Some(OfLibrary { min: runs[first].0, below: *below, needed, leaves_behind: None }))
+    Ok(Some(CudnnRange { min: runs[first].0, below: *below, needed, gpus_dropped_in: None }))
 }
 
 /// Returns every CUDA version that a driver may support, and one that is older than all of them.

@@ -150,8 +150,8 @@ fn with_kernels(
         code: String::new(),
         cuda,
         release: None,
-        sure_from: None,
-        beside: PtxFallback::Untold,
+        guaranteed_from: None,
+        ptx_fallback: PtxFallback::Undetermined,
     };
     manifest.requires =
         vec![row((0, 0), Some((oldest.0 - 1, 255)), GpuCoverage::Nothing, None), row(oldest, None, by, cuda)];
@@ -327,9 +327,9 @@ fn undriven_gpus_are_excluded() {
     let host_text = r#"{"driver": {"user": "590.44.01", "kernel": "590.44.01", "init": 0}, "gpus": [{"cc": "7.0", "visible": true}]}"#;
     assert_eq!(judged(&manifest, host_text), [""; 0]);
     // A GPU that the driver does not support predicts no error 804.
-    let beside = r#"{"driver": {"user": "580.65.06", "kernel": "535.261.03", "compat": {"branches": [535]}},
+    let ptx_fallback = r#"{"driver": {"user": "580.65.06", "kernel": "535.261.03", "compat": {"branches": [535]}},
         "gpus": [{"cc": "9.0", "name": "NVIDIA H200"}, {"cc": "3.5", "name": "NVIDIA GeForce GT 710"}]}"#;
-    assert_eq!(judged(&manifest, beside), [""; 0]);
+    assert_eq!(judged(&manifest, ptx_fallback), [""; 0]);
 }
 
 #[test]

@@ -9,16 +9,16 @@
 
 use std::collections::BTreeSet;
 
+mod detect;
 pub mod dlopen;
 mod judge;
-mod look;
 pub mod recognition;
 pub mod table;
 
-pub use judge::{Ran, check_crates, check_stale_builds, driver_floors};
-pub use look::{
+pub use detect::{
     ArchUse, Chosen, CrateCompiler, CrateHeaders, CrateUse, DetectedLevel, Level, LibraryLevel, Stopped, detect_crates,
 };
+pub use judge::{Ran, check_crates, check_stale_builds, driver_floors};
 
 use cudaguard::internal::vendor::{CUDNN, NVML, is_nvidias};
 use table::{CrateRow, Mode};

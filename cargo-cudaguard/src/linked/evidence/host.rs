@@ -15,7 +15,7 @@ pub struct HostCode {
     /// `gcc 12.2.0`, `clang 14.0.6`.
     pub compilers: Vec<String>,
     /// True if they compiled host code that is in one object with GPU code, which means that nvcc called them.
-    pub beside_kernels: bool,
+    pub compiles_kernels: bool,
 }
 
 impl HostCode {
@@ -26,7 +26,7 @@ impl HostCode {
 
     /// Returns the host compiler that nvcc called.
     pub fn nvcc_host_compiler(&self) -> Option<&String> {
-        self.only_compiler().filter(|_| self.beside_kernels)
+        self.only_compiler().filter(|_| self.compiles_kernels)
     }
 
     /// Collects the compilers of a build's objects and static libraries. If some of these contain GPU code, for which
@@ -43,8 +43,8 @@ impl HostCode {
                 found.scan_object(&data);
             }
         }
-        let beside_kernels = !found.with_kernels.is_empty();
-        let mut all = if beside_kernels { found.with_kernels } else { found.others };
+        let compiles_kernels = !found.with_kernels.is_empty();
+        let mut all = if compiles_kernels { found.with_kernels } else { found.others };
         // A linked file that is not stripped lists the compilers of all its parts.
         let listed = Some(linked).filter(|_| !all.is_empty()).and_then(|data| {
             let elf = Elf::parse(data).ok()?;
@@ -54,7 +54,7 @@ impl HostCode {
         if let Some(listed) = listed {
             all.retain(|one| listed.contains(one));
         }
-        Self { compilers: all.into_iter().collect(), beside_kernels }
+        Self { compilers: all.into_iter().collect(), compiles_kernels }
     }
 }
 #[derive(Default)]

@@ -57,7 +57,7 @@ pub fn included_headers(out_dirs: &[PathBuf], objects: &[PathBuf], files: &OpenF
     found
 }
 
-fn walk_files(folder: &Path, left: &mut usize, look: &mut impl FnMut(&Path)) {
+fn walk_files(folder: &Path, left: &mut usize, visit: &mut impl FnMut(&Path)) {
     let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -66,8 +66,8 @@ fn walk_files(folder: &Path, left: &mut usize, look: &mut impl FnMut(&Path)) {
         }
         *left -= 1;
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => walk_files(&entry.path(), left, look),
-            Ok(kind) if kind.is_file() => look(&entry.path()),
+            Ok(kind) if kind.is_dir() => walk_files(&entry.path(), left, visit),
+            Ok(kind) if kind.is_file() => visit(&entry.path()),
             _ => {}
         }
     }
@@ -103,7 +103,7 @@ fn scan_paths(file: &Path, paths: fn(&str) -> Vec<PathBuf>, add: &mut impl FnMut
 
 fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Included)) {
     let Ok(data) = files.open(object) else { return };
-    let mut look = |data: &[u8]| {
+    let mut visit = |data: &[u8]| {
         let Ok(elf) = Elf::parse(data) else { return };
         for header in line_table::files(&elf, is_header) {
             if let Some(folder) = header.parent() {
@@ -113,10 +113,10 @@ fn named_by_object(object: &Path, files: &OpenFiles, add: &mut impl FnMut(Includ
     };
     if ar::is_archive(&data) {
         for member in ar::archive_members(&data).into_iter().flatten().map_while(Result::ok) {
-            look(member.data.unwrap_or_default());
+            visit(member.data.unwrap_or_default());
         }
     } else {
-        look(&data);
+        visit(&data);
     }
 }
 

@@ -52,7 +52,7 @@ fn is_guarded(soname: &str) -> bool {
     soname == DRIVER || vendor::ALL.iter().any(|library| library.is_named(soname))
 }
 
-struct Whose {
+struct SlotOwner {
     /// Offset of the library's name in the string table.
     name_at: u64,
     /// The first release that has the function, packed; 0 if unknown.
@@ -62,7 +62,7 @@ struct Whose {
 /// Returns the checked library that a symbol belongs to. The symbol versions of NVIDIA's libraries are named like the
 /// library, and the guard uses that name for both. A function without a version is assigned only if the symbol table
 /// lists it.
-fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
+fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<SlotOwner> {
     let name = std::str::from_utf8(slot.name).ok()?;
     let asked = |soname: &str| match slot.version {
         Some(version) => version.of == Some(soname.as_bytes()) && version.name == soname.as_bytes(),
@@ -76,7 +76,7 @@ fn symbol_owner(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
                 _ => 0,
             };
             let fits = is_guarded(soname) && asked(soname) && u32::try_from(name_at).is_ok();
-            fits.then_some(Whose { name_at, first })
+            fits.then_some(SlotOwner { name_at, first })
         },
     )
 }

@@ -13,7 +13,7 @@ fn manifest(linkage: Linkage) -> Manifest {
         profile: "release".to_owned(),
         toolkit: None,
         toolkit_known: None,
-        toolkits_besides: Vec::new(),
+        other_toolkits: Vec::new(),
         library: Some(BuiltWith { version, linkage }),
         library_known: None,
         library_linked: None,
@@ -89,7 +89,7 @@ fn host_compiler_comes_from_objects() {
 
     let sealed_with = |compilers: Option<&[&str]>| {
         let named = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
-        let host = compilers.map(|all| HostCode { compilers: named(all), beside_kernels: true });
+        let host = compilers.map(|all| HostCode { compilers: named(all), compiles_kernels: true });
         let observed =
             LinkObservation { seen: LinkEvidence { host, ..LinkEvidence::default() }, ..LinkObservation::default() };
         let looked_up = Manifest { host_compiler: Some("gcc 12.2.0".to_owned()), ..manifest(Linkage::Unknown) };
@@ -174,7 +174,7 @@ fn toolkit_comes_from_linked_file() {
     let own = |release| kernel(release, true, false);
     let recorded = Version::new(13, 0, 88);
     // The kernels, the cudart that is linked in, and the recorded toolkit.
-    for (kernels, inside, toolkit, besides) in [
+    for (kernels, inside, toolkit, other_versions) in [
         (vec![], vec![], "13.0.88 declared", vec![]),
         (vec![foreign(new)], vec![new], "13.0.88 observed", vec![]),
         (vec![foreign(old)], vec![old], "11.8.0 observed", vec![]),
@@ -195,14 +195,17 @@ fn toolkit_comes_from_linked_file() {
             seen: LinkEvidence { kernels, cudart: cudart.clone(), ..LinkEvidence::default() },
             ..LinkObservation::default()
         };
-        let before =
-            Manifest { toolkit: Some(recorded), toolkit_known: Some(KnownBy::Declared), ..manifest(Linkage::Unknown) };
+        let before = Manifest {
+            toolkit: Some(recorded),
+            toolkit_known: Some(FactSource::Declared),
+            ..manifest(Linkage::Unknown)
+        };
         let truth = observed_manifest(before, &seen);
         assert_eq!(super::observed_manifest(truth.clone(), &seen), truth, "twice is once: {shown}");
-        let known = truth.toolkit_known.map(KnownBy::name).unwrap_or_default();
+        let known = truth.toolkit_known.map(FactSource::name).unwrap_or_default();
         assert_eq!(format!("{} {known}", truth.toolkit.unwrap()), toolkit, "{shown}");
-        let others: Vec<_> = truth.toolkits_besides.iter().map(ToString::to_string).collect();
-        assert_eq!(others, besides, "{shown}");
+        let others: Vec<_> = truth.other_toolkits.iter().map(ToString::to_string).collect();
+        assert_eq!(others, other_versions, "{shown}");
         assert_eq!(truth.cudart.and_then(|cudart| cudart.version), cudart.first().copied(), "{shown}");
     }
     // No toolkit is detected, and there is a shared cudart whose soname shows only the major.

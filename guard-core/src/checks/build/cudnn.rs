@@ -60,11 +60,11 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
         || policy.library_fleet.is_some()
         || policy.library_linkage.is_some_and(|linkage| linkage != Linkage::Unknown)
         || [&why_headers, &why_library].iter().any(|reason| reason.ends_with(" names it"));
-    let weigh = |finding: Finding| if suggestion { finding } else { finding.with_severity(Severity::Info) };
+    let adjust_severity = |finding: Finding| if suggestion { finding } else { finding.with_severity(Severity::Info) };
 
     if let Some(headers) = headers.filter(|headers| headers.version.is_none()) {
         let values = Values::default().with("path", headers.path.display());
-        findings.push(weigh(MessageTemplate::CudnnUnreadable.to_finding(&values)));
+        findings.push(adjust_severity(MessageTemplate::CudnnUnreadable.to_finding(&values)));
     }
     if let (Some(headers), Some(version), Some(library)) = (headers, version, library) {
         let library_text = library_version.map_or(library.major.to_string(), |version| version.value.to_string());
@@ -85,7 +85,7 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
             let finding = words.to_finding(&values);
             let patch_only = library_version
                 .is_some_and(|found| (found.value.major, found.value.minor) == (version.major, version.minor));
-            findings.push(weigh(if patch_only && !policy.library_patch_refuse {
+            findings.push(adjust_severity(if patch_only && !policy.library_patch_refuse {
                 finding.with_severity(Severity::Warning)
             } else {
                 finding
@@ -113,12 +113,13 @@ pub(super) fn check_cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, 
         findings.push(MessageTemplate::CudnnMixedAlsoNamed.to_finding(&values).with_severity(Severity::Warning));
     }
     if let Some(library) = library {
-        findings.extend(check_cudnn_parts(library).map(weigh));
+        findings.extend(check_cudnn_parts(library).map(adjust_severity));
     }
-    findings.extend(fleet::check_cudnn(policy, toolchain).into_iter().map(weigh));
+    findings.extend(fleet::check_cudnn(policy, toolchain).into_iter().map(adjust_severity));
     if let Some(toolkit) = toolchain.sourced_toolkit_version() {
-        findings
-            .extend(other_cuda(&toolkit, version, headers.map(|h| h.path.display().to_string()), library).map(weigh));
+        findings.extend(
+            other_cuda(&toolkit, version, headers.map(|h| h.path.display().to_string()), library).map(adjust_severity),
+        );
     }
 }
 

@@ -363,7 +363,7 @@ impl PolicyReader<'_> {
                     "`{}`: {text:?} is not a known GPU; expected its compute capability, such as \"8.6\"",
                     entry.key
                 );
-                if let Some(suggestion) = tables::gpu_meant(text) {
+                if let Some(suggestion) = tables::suggest_gpu(text) {
                     let _ = write!(message, ", or did you mean {suggestion:?}?");
                 }
                 reader.errors.push((entry.value.span().start, message));

@@ -87,7 +87,7 @@ pub(super) fn products() -> impl Iterator<Item = (u16, &'static str)> {
 }
 
 /// Suggests a GPU for a name that [`gpu_cc`] does not know: a typing mistake, or a single word of a name (`Orin`).
-pub fn gpu_meant(name: &str) -> Option<&'static str> {
+pub fn suggest_gpu(name: &str) -> Option<&'static str> {
     let typed = gpu_words(name).concat();
     let known: Vec<(String, &str)> = gpu_names().map(|name| (gpu_words(name).concat(), name)).collect();
     let by_letters = closest_match(&typed, known.iter().map(|(words, _)| words.as_str()));

@@ -223,7 +223,7 @@ fn gpus_are_found_by_name() {
         ("Orin", Some("Jetson AGX Orin")),
         ("Voodoo", None),
     ] {
-        assert_eq!((gpu_cc(typed), gpu_meant(typed)), (None, expected_gpu), "{typed}");
+        assert_eq!((gpu_cc(typed), suggest_gpu(typed)), (None, expected_gpu), "{typed}");
     }
     for name in gpu_names() {
         assert!(gpu_cc(name).is_some() && !gpu_words(name).is_empty(), "{name}");

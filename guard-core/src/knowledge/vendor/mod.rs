@@ -105,7 +105,7 @@ pub struct Library {
     pub parts: &'static [Part],
     /// True if the library's own file contains the string of [`Traces::inside`] with its version. It is searched if the
     /// file name does not contain the version.
-    pub own_text: bool,
+    pub has_version_text: bool,
     /// The names with which a build finds it.
     pub names: LibraryNames,
     /// Evidence in a file that it uses this library.

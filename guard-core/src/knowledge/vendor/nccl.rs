@@ -11,7 +11,7 @@ pub(super) static NCCL: Library = Library {
     majors: 1..=9,
     older_sonames: &[],
     parts: &[],
-    own_text: true,
+    has_version_text: true,
     names: LibraryNames::NONE,
     traces: Traces {
         functions: Some("nccl"),

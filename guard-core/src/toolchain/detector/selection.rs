@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{profile_of, root_beside};
+use super::{profile_of, sibling_root};
 use crate::toolchain::nvcc::{Nvcc, NvccCandidate};
 use crate::toolchain::places::{Precedence, ROOTS, ToolkitPlace};
 use crate::toolchain::toolkit_files::{headers_in, stated_in};
@@ -45,8 +45,8 @@ impl Detector<'_> {
         // Debian's nvcc uses a directory without headers as TOP; they are next to the script.
         let top = nvcc.top.clone();
         let bare = top.as_ref().is_some_and(|top| headers_in(&self.layout.include_dirs(top)).is_none());
-        let beside = || root_beside(&candidate.path, &self.layout);
-        let root = if bare { beside().or(top) } else { top.or_else(beside) };
+        let in_sibling = || sibling_root(&candidate.path, &self.layout);
+        let root = if bare { in_sibling().or(top) } else { top.or_else(in_sibling) };
         let root = root.unwrap_or_else(|| {
             let real = candidate.path.canonicalize().unwrap_or_else(|_| candidate.path.clone());
             real.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned()

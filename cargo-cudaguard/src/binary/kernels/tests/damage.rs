@@ -86,8 +86,8 @@ fn images_sharing_tables_are_abandoned() {
     rodata.extend(table);
     let kernels = read_bytes(&program(&[data(".rodata", false, &rodata)])).unwrap();
     assert_eq!(kernels.entries(), []);
-    let [doubt] = kernels.warnings() else { panic!("{:?}", kernels.warnings()) };
-    assert!(doubt.contains("were not searched for"), "{doubt}");
+    let [warning] = kernels.warnings() else { panic!("{:?}", kernels.warnings()) };
+    assert!(warning.contains("were not searched for"), "{warning}");
     // A single damaged image does not prevent the reader from finding the next one.
     let mut broken = image.clone();
     broken.truncate(image.len() - 70);
@@ -176,7 +176,7 @@ fn invalid_fatbin_is_unknown() {
             section[start + at] ^= if at == 8 { 0x80 } else { 0x11 };
             let kernels = plain(&[section]);
             assert_eq!(by(&kernels, (8, 0)), Coverage::Unknown, "byte {at} of the container at {start}");
-            assert!(kernels.warnings().iter().any(|doubt| doubt.contains("fatbin")), "{:?}", kernels.warnings());
+            assert!(kernels.warnings().iter().any(|warning| warning.contains("fatbin")), "{:?}", kernels.warnings());
         }
     }
     // A damaged fatbin without others is not the same as no code.

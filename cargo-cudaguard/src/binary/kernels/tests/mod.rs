@@ -141,17 +141,17 @@ fn first_major_ptx_counts_in_libraries() {
 fn ptx_serves_across_containers() {
     let (old, new) = (|| compute(80, (8, 0)), || compute(80, (8, 4)));
     for (containers, expected) in [
-        (vec![fatbin(&[old()])], PtxFallback::Untold),
-        (vec![fatbin(&[old()]), fatbin(&[sm(90), old()])], PtxFallback::Untold),
-        (vec![fatbin(&[new()]), fatbin(&[sm(90), old()])], PtxFallback::Untold),
+        (vec![fatbin(&[old()])], PtxFallback::Undetermined),
+        (vec![fatbin(&[old()]), fatbin(&[sm(90), old()])], PtxFallback::Undetermined),
+        (vec![fatbin(&[new()]), fatbin(&[sm(90), old()])], PtxFallback::Undetermined),
         (vec![fatbin(&[old()]), fatbin(&[sm(90), new()])], PtxFallback::Isa((8, 4))),
         (vec![fatbin(&[old()]), fatbin(&[sm(90)])], PtxFallback::Nothing),
         (vec![fatbin(&[old()]), fatbin(&[sm(90)]), fatbin(&[sm(90), new()])], PtxFallback::Nothing),
     ] {
         let rows = plain(&containers).requirement_rows();
         let last = rows.iter().find(|row| matches!(row, Requirement::Gpu { from: (9, 0), .. }));
-        let Some(Requirement::Gpu { by, beside, .. }) = last.or(rows.last()) else { panic!("no row") };
-        assert_eq!((*by, *beside), (GpuCoverage::Ptx, expected), "{rows:?}");
+        let Some(Requirement::Gpu { by, ptx_fallback, .. }) = last.or(rows.last()) else { panic!("no row") };
+        assert_eq!((*by, *ptx_fallback), (GpuCoverage::Ptx, expected), "{rows:?}");
     }
 }
 
@@ -324,10 +324,10 @@ fn lto_ir_leaves_coverage_unknown() {
     );
     let roles = |kernels: &Kernels| kernels.containers().iter().map(|container| container.role).collect::<Vec<_>>();
     assert_eq!(roles(&alone), [Role::LinkTime]);
-    let beside = plain(&[fatbin(&[lto()]), fatbin(&[sm(90)]), fatbin(&[lto(), sm(80)])]);
-    assert_eq!(roles(&beside), [Role::LinkTime, Role::Kernels, Role::Kernels]);
+    let mixed = plain(&[fatbin(&[lto()]), fatbin(&[sm(90)]), fatbin(&[lto(), sm(80)])]);
+    assert_eq!(roles(&mixed), [Role::LinkTime, Role::Kernels, Role::Kernels]);
     let plainly = plain(&[fatbin(&[sm(90)]), fatbin(&[sm(80)])]);
-    assert_eq!(beside.coverage_by_cc(), plainly.coverage_by_cc(), "the second container lacks 9.0, the first nothing");
+    assert_eq!(mixed.coverage_by_cc(), plainly.coverage_by_cc(), "the second container lacks 9.0, the first nothing");
     // If it is cut off, it may have contained anything.
     let mut cut = fatbin(&[lto(), sm(80)]);
     cut.truncate(cut.len() - 200);
@@ -341,9 +341,9 @@ fn bare_images_near_fatbins_are_ignored() {
     let file = |fatbins: &[Vec<u8>]| {
         read_bytes(&program(&[data(".nv_fatbin", false, &fatbins.concat()), data(".rodata", false, &texts)])).unwrap()
     };
-    let beside = file(&[fatbin(&[sm(90)])]);
-    assert_eq!(archs(&beside), ["sm_90", "compute_50", "sm_70"], "they are told");
-    assert_eq!(beside.coverage_by_cc(), plain(&[fatbin(&[sm(90)])]).coverage_by_cc());
+    let mixed = file(&[fatbin(&[sm(90)])]);
+    assert_eq!(archs(&mixed), ["sm_90", "compute_50", "sm_70"], "they are told");
+    assert_eq!(mixed.coverage_by_cc(), plain(&[fatbin(&[sm(90)])]).coverage_by_cc());
     // If the fatbins have no kernels, the bare images are the kernels.
     for fatbins in [&[][..], &[fatbin(&[])], &[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]] {
         let alone = file(fatbins);

@@ -38,7 +38,7 @@ impl LoadGraph {
         for step in self.search_steps(by, name) {
             match step {
                 SearchStep::File(path, place) => {
-                    candidates.push(LibraryCandidate { look: self.inspect_file(&path), path, place });
+                    candidates.push(LibraryCandidate { inspection: self.inspect_file(&path), path, place });
                 }
                 SearchStep::List(folders) => {
                     'list: for (folder, place) in folders {
@@ -46,14 +46,14 @@ impl LoadGraph {
                         for below in below {
                             let folder = if below.is_empty() { folder.clone() } else { folder.join(below) };
                             let path = folder.join(path_of(name));
-                            let look = match (there, below.is_empty()) {
+                            let inspection = match (there, below.is_empty()) {
                                 (false, true) => Inspection::Missing,
                                 (true, false) if self.is_folder(&folder) => self.inspect_file(&path),
                                 (true, true) => self.inspect_file(&path),
                                 (_, false) => continue,
                             };
-                            let stop = below.is_empty() && matches!(look, Inspection::Stopped(_));
-                            candidates.push(LibraryCandidate { path, place: place.clone(), look });
+                            let stop = below.is_empty() && matches!(inspection, Inspection::Stopped(_));
+                            candidates.push(LibraryCandidate { path, place: place.clone(), inspection });
                             if done(&candidates) {
                                 return candidates;
                             }
@@ -212,7 +212,7 @@ impl LoadGraph {
                 (Some(text), _) => (Some(text), SearchSource::Runpath),
                 (None, text) => (text.as_ref(), SearchSource::Rpath),
             };
-            if let Some(text) = text.and_then(|text| origin_alone(text, &object.origin)) {
+            if let Some(text) = text.and_then(|text| expand_origin(text, &object.origin)) {
                 let entries = split(&text).into_iter().map(|entry| {
                     (
                         self.absolute_path(&entry),
@@ -268,7 +268,7 @@ fn strip_token<'text>(text: &'text [u8], name: &[u8]) -> Option<&'text [u8]> {
 }
 
 /// Expands musl's `$ORIGIN`. `None` if the text contains any other `$`, because musl then ignores the entire path.
-pub(super) fn origin_alone(text: &[u8], origin: &Path) -> Option<Vec<u8>> {
+pub(super) fn expand_origin(text: &[u8], origin: &Path) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| *byte == b'$') {

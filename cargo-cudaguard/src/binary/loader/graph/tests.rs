@@ -1,4 +1,4 @@
-use super::search::origin_alone;
+use super::search::expand_origin;
 use super::*;
 
 #[test]
@@ -20,8 +20,8 @@ fn dynamic_string_tokens_are_expanded() {
     ] {
         assert_eq!(expanded(text).as_deref(), Some(meaning), "{text}");
     }
-    assert_eq!(origin_alone(b"$ORIGIN:/x/${ORIGIN}", origin).unwrap(), b"/o:/x//o");
-    assert_eq!(origin_alone(b"/x/$LIB", origin), None);
+    assert_eq!(expand_origin(b"$ORIGIN:/x/${ORIGIN}", origin).unwrap(), b"/o:/x//o");
+    assert_eq!(expand_origin(b"/x/$LIB", origin), None);
 }
 
 #[test]

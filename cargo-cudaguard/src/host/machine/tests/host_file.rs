@@ -79,9 +79,9 @@ prop_compose! {
         kind in proptest::option::of(prop_oneof![Just(MachineKind::Wsl2), Just(MachineKind::Jetson)]),
         driver in proptest::option::of(driver()), gpus in some(gpu()), libraries in libraries(),
         variables in texts(), sources in texts(),
-        doubts in proptest::collection::vec(any::<String>(), 0..3),
+        warnings in proptest::collection::vec(any::<String>(), 0..3),
     ) -> Machine {
-        Machine { name, platform, kind, driver, gpus, libraries, variables, sources, doubts }
+        Machine { name, platform, kind, driver, gpus, libraries, variables, sources, warnings }
     }
 }
 

@@ -14,7 +14,7 @@ impl Fake {
         fake
     }
 
-    fn look(&self) -> Machine {
+    fn detect_in_root(&self) -> Machine {
         let mut machine = Machine::default();
         Root(self.0.path().to_owned()).detect_hardware(&mut machine);
         machine
@@ -59,7 +59,7 @@ fn gpus_are_read_from_procfs() {
         ),
         ("sys/bus/pci/devices/0000:af:00.0/device", "0xfffe\n"),
     ]);
-    let machine = fake.look();
+    let machine = fake.detect_in_root();
     assert_eq!(machine.driver.unwrap().kernel, Some(DriverRelease::new(550, 163, 1)));
     let text = |text: &str| Some(text.to_owned());
     let a100 = Gpu {
@@ -72,21 +72,21 @@ fn gpus_are_read_from_procfs() {
     };
     let other = Gpu { pci: text("0000:af:00.0"), visible: Some(false), listed: true, ..Gpu::default() };
     assert_eq!(machine.gpus, Some(vec![a100, other]));
-    assert_eq!((machine.kind, machine.doubts.len()), (None, 0));
+    assert_eq!((machine.kind, machine.warnings.len()), (None, 0));
 }
 
 #[test]
 fn host_kinds_are_detected() {
-    let bare = Fake::new(&[("etc/os-release", "")]).look();
+    let bare = Fake::new(&[("etc/os-release", "")]).detect_in_root();
     assert_eq!((bare.kind, bare.gpus, bare.driver), (None, None, Some(Driver::default())));
-    assert_eq!(Fake::new(&[("dev/dxg", "")]).look().kind, Some(MachineKind::Wsl2));
-    assert_eq!(Fake::new(&[("etc/nv_tegra_release", "# R36")]).look().kind, Some(MachineKind::Jetson));
+    assert_eq!(Fake::new(&[("dev/dxg", "")]).detect_in_root().kind, Some(MachineKind::Wsl2));
+    assert_eq!(Fake::new(&[("etc/nv_tegra_release", "# R36")]).detect_in_root().kind, Some(MachineKind::Jetson));
     let tree = "nvidia,p3737-0000+p3701-0005\0nvidia,p3701-0005\0nvidia,tegra234\0";
-    assert_eq!(Fake::new(&[("proc/device-tree/compatible", tree)]).look().kind, Some(MachineKind::Jetson));
+    assert_eq!(Fake::new(&[("proc/device-tree/compatible", tree)]).detect_in_root().kind, Some(MachineKind::Jetson));
     // In a container the directory can exist and be empty.
     let masked = Fake::new(&[("proc/driver/nvidia/version", "what?\n"), ("proc/driver/nvidia/gpus/x/information", "")]);
-    assert_eq!(masked.look().doubts, ["/proc/driver/nvidia/version contains no release"]);
-    assert_eq!(masked.look().gpus.unwrap()[0].cc, None);
+    assert_eq!(masked.detect_in_root().warnings, ["/proc/driver/nvidia/version contains no release"]);
+    assert_eq!(masked.detect_in_root().gpus.unwrap()[0].cc, None);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn driver_facts_precede_files() {
         ("proc/driver/nvidia/gpus/0000:af:00.0/information", "Model: NVIDIA T4\nDevice Minor: 1\n"),
         ("sys/bus/pci/devices/0000:af:00.0/device", "0x1eb8\n"),
     ]);
-    let (mut machine, mut driver) = (fake.look(), Driver::default());
+    let (mut machine, mut driver) = (fake.detect_in_root(), Driver::default());
     let device = super::super::asker::Device {
         pci: Some("00000000:AF:00.0".to_owned()),
         cc: Some((7, 5)),
@@ -124,7 +124,7 @@ fn driver_facts_precede_files() {
         &Env::from_process(),
         &mut machine,
         &mut driver,
-        Said { init: Some(0), gpus: Some(vec![device]), ..Said::default() },
+        DriverAnswers { init: Some(0), gpus: Some(vec![device]), ..DriverAnswers::default() },
     );
     let gpus = machine.gpus.unwrap();
     assert_eq!(

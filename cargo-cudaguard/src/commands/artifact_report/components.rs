@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::packages::ArtifactPackage;
-use super::{ArtifactMember, ArtifactReport, Lies, common_os, file_name, packages};
+use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, file_name, packages};
 use crate::cli::report::CliError;
 use crate::host::judge::answer::{GpuAnswer, Service};
-use crate::host::machine::{Components, Enough, HostLibrary as Found, Machine};
+use crate::host::machine::{Alternatives, Components, HostLibrary as Found, Machine};
 use cudaguard::internal::finding::Finding;
 use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::CUDNN;
@@ -48,7 +48,7 @@ impl ArtifactReport {
         for part in &whole.parts {
             let mut own = part.components.clone();
             let inside = |soname: &str| match whole.find_library(part, soname) {
-                Lies::Inside(name) => Some(name),
+                LibraryPlace::Inside(name) => Some(name),
                 _ => None,
             };
             let at_hand = |soname: &str| inside(soname).is_some() || whole.required_package(part, soname).is_some();
@@ -68,10 +68,10 @@ impl ArtifactReport {
             // In a guarded member, the manifest states which requirements are optional.
             let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
             if is_package && unrecorded && whole.does_without(part) {
-                all.enough.in_part.extend(places.clone());
+                all.alternatives.in_part.extend(places.clone());
             }
             if !part.is_nvidias() {
-                all.enough.serving.extend(places.clone());
+                all.alternatives.serving.extend(places.clone());
             }
             if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
                 one_of.entry(*major).or_default().extend(places);
@@ -88,7 +88,7 @@ impl ArtifactReport {
             }
             all.bound.extend(own.bound);
         }
-        all.enough.one_of = one_of.into_values().collect();
+        all.alternatives.one_of = one_of.into_values().collect();
         all.findings.extend(whole.package_findings());
         all
     }
@@ -96,9 +96,10 @@ impl ArtifactReport {
     /// Returns the findings about the cuDNN that a member finds within the archive.
     fn check_bundled_cudnn(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
         let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
-        let beside = |part: &&ArtifactMember| folder(&part.name) == folder(name);
+        let same_directory = |part: &&ArtifactMember| folder(&part.name) == folder(name);
         let listed = |part: &ArtifactMember| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
-        let version = self.parts.iter().filter(beside).find_map(listed).and_then(|version| version.parse().ok());
+        let version =
+            self.parts.iter().filter(same_directory).find_map(listed).and_then(|version| version.parse().ok());
         let path = Some(format!("{}!{name}", self.archive.display()));
         let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
         let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
@@ -129,12 +130,12 @@ fn same_gpu(one: &GpuAnswer, other: &GpuAnswer) -> bool {
 /// Combines the results of several members for each GPU: the worst result of the members that are all required, and the
 /// best result of a group of which one suffices. If a library can use the code of other members, the GPU counts as
 /// partially covered. `all` contains the results of each manifest.
-pub(crate) fn together_on(all: &[Vec<GpuAnswer>], enough: &Enough) -> Vec<GpuAnswer> {
+pub(crate) fn together_on(all: &[Vec<GpuAnswer>], alternatives: &Alternatives) -> Vec<GpuAnswer> {
     let of = |places: &[usize]| -> Vec<GpuAnswer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
-    let in_group = |at: &usize| enough.one_of.iter().any(|group| group.contains(at));
+    let in_group = |at: &usize| alternatives.one_of.iter().any(|group| group.contains(at));
     let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
     let mut best: Vec<GpuAnswer> = Vec::new();
-    for answer in enough.one_of.iter().flat_map(|group| worst_answers(&of(group))) {
+    for answer in alternatives.one_of.iter().flat_map(|group| worst_answers(&of(group))) {
         match best.iter_mut().find(|known| same_gpu(known, &answer)) {
             None => best.push(answer),
             Some(known) => {
@@ -147,8 +148,8 @@ pub(crate) fn together_on(all: &[Vec<GpuAnswer>], enough: &Enough) -> Vec<GpuAns
     }
     counted.extend(best);
     let mut found = worst_answers(&counted);
-    let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !enough.in_part.contains(at)).collect();
-    let (wanted, serving) = (of(&all_but), of(&enough.serving));
+    let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !alternatives.in_part.contains(at)).collect();
+    let (wanted, serving) = (of(&all_but), of(&alternatives.serving));
     for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
         let of_gpu = |other: &&GpuAnswer| same_gpu(other, answer);
         let left_out = wanted.iter().filter(of_gpu).any(|other| other.service == Service::None);

@@ -29,7 +29,7 @@ use crate::commands::inspect::{self, is_cuda};
 pub(crate) use components::together_on;
 pub(crate) use member::{ArtifactMember, sha256_of, unmarked_name};
 use member::{MemberLoader, file_name};
-use packages::{ArtifactPackage, Wants};
+use packages::{ArtifactPackage, NeededVersions};
 pub(crate) use packages::{BilledPackage, BilledRequirement};
 
 /// Maximum number of members that are listed one by one; the others are counted.
@@ -89,7 +89,7 @@ fn served_by_others(parts: &mut [ArtifactMember]) {
 
 /// A library that must come from outside of the archive.
 #[derive(Default)]
-struct Elsewhere<'a> {
+struct ExternalLibrary<'a> {
     /// The members that need it.
     by: Vec<&'a str>,
     /// Its path inside the archive, if the search paths do not reach it.
@@ -99,12 +99,12 @@ struct Elsewhere<'a> {
 }
 
 /// The place where the dynamic linker finds a library that a member needs.
-enum Lies {
+enum LibraryPlace {
     /// In this member: the search path of the member that needs it reaches it.
     Inside(String),
     /// In this member, which the search path does not reach.
     OutOfReach(String),
-    Elsewhere,
+    External,
 }
 
 impl ArtifactReport {
@@ -145,7 +145,7 @@ impl ArtifactReport {
 
     /// Returns true if a member finds this library inside of the same package.
     pub(crate) fn is_bundled(&self, part: &ArtifactMember, soname: &str) -> bool {
-        matches!(self.find_library(part, soname), Lies::Inside(_))
+        matches!(self.find_library(part, soname), LibraryPlace::Inside(_))
     }
 
     /// Returns the name and version of the only package, or the name of the file.
@@ -169,7 +169,7 @@ impl ArtifactReport {
 
     /// Returns the libraries of NVIDIA that must come from elsewhere, by soname.
     pub(crate) fn sonames_from_elsewhere(&self) -> Vec<String> {
-        self.wanted_from_elsewhere().into_keys().map(str::to_owned).collect()
+        self.externally_needed().into_keys().map(str::to_owned).collect()
     }
 
     /// Returns what the packages require of NVIDIA's packages: name and range.
@@ -223,8 +223,8 @@ impl ArtifactReport {
         not_examined.sort();
         for part in &parts {
             let damage = &part.binary.damage;
-            for doubt in part.kernels.warnings().iter().filter(|doubt| damage.as_ref() != Some(doubt)) {
-                report::note(&format!("warning: {}!{}: {doubt}", path.display(), part.name));
+            for warning in part.kernels.warnings().iter().filter(|warning| damage.as_ref() != Some(warning)) {
+                report::note(&format!("warning: {}!{}: {warning}", path.display(), part.name));
             }
         }
         Ok(Self { archive: path.to_owned(), walked, parts, files, links, loaders, needed, packages, not_examined })
@@ -261,8 +261,8 @@ impl ArtifactReport {
         findings
     }
 
-    fn library_wants(&self, part: &ArtifactMember) -> Wants {
-        let is_inside = |soname: &str| matches!(self.find_library(part, soname), Lies::Inside(_));
+    fn library_wants(&self, part: &ArtifactMember) -> NeededVersions {
+        let is_inside = |soname: &str| matches!(self.find_library(part, soname), LibraryPlace::Inside(_));
         packages::member_wants(&part.components, &part.binary.needed, is_inside)
     }
 
@@ -317,14 +317,14 @@ impl ArtifactReport {
         None
     }
 
-    fn find_library(&self, part: &ArtifactMember, soname: &str) -> Lies {
+    fn find_library(&self, part: &ArtifactMember, soname: &str) -> LibraryPlace {
         let binary = &part.binary;
         if binary.os == Some(TargetOs::Windows) {
-            return self.find_dll(&part.name, soname).map_or(Lies::Elsewhere, Lies::Inside);
+            return self.find_dll(&part.name, soname).map_or(LibraryPlace::External, LibraryPlace::Inside);
         }
         let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
         if let Some(real) = self.resolve_path(&part.name, path, soname) {
-            return Lies::Inside(real);
+            return LibraryPlace::Inside(real);
         }
         if binary.runpath.is_none() {
             // The RPATH of members that need this one, directly or indirectly, applies too.
@@ -334,7 +334,7 @@ impl ArtifactReport {
                     if looked.insert(&loader.name) {
                         let rpath = loader.rpath.as_deref().unwrap_or_default();
                         if let Some(real) = self.resolve_path(&loader.name, rpath, soname) {
-                            return Lies::Inside(real);
+                            return LibraryPlace::Inside(real);
                         }
                         names.push(file_name(&loader.name));
                     }
@@ -342,7 +342,7 @@ impl ArtifactReport {
             }
         }
         let elsewhere = self.files.iter().chain(self.links.keys()).find(|name| file_name(name) == soname);
-        elsewhere.map_or(Lies::Elsewhere, |name| Lies::OutOfReach(name.clone()))
+        elsewhere.map_or(LibraryPlace::External, |name| LibraryPlace::OutOfReach(name.clone()))
     }
 
     /// Returns the member that Windows loads under this name: in the directory of the member that needs it, or else in any
@@ -350,10 +350,10 @@ impl ArtifactReport {
     fn find_dll(&self, member: &str, name: &str) -> Option<String> {
         let is_dll = |file: &&String| file_name(file).eq_ignore_ascii_case(name);
         let folder = |name: &str| name.len() - file_name(name).len();
-        let beside = |file: &&String| file[..folder(file)] == member[..folder(member)];
+        let same_directory = |file: &&String| file[..folder(file)] == member[..folder(member)];
         let mut found = self.files.iter().filter(is_dll).peekable();
         let first = found.peek().copied();
-        found.find(beside).or(first).cloned()
+        found.find(same_directory).or(first).cloned()
     }
 
     /// Resolves a library on a search path of a member.
@@ -403,14 +403,14 @@ impl ArtifactReport {
     }
 
     /// Returns each needed NVIDIA library that no search path reaches within the archive.
-    fn wanted_from_elsewhere(&self) -> BTreeMap<&str, Elsewhere<'_>> {
-        let mut all: BTreeMap<&str, Elsewhere<'_>> = BTreeMap::new();
+    fn externally_needed(&self) -> BTreeMap<&str, ExternalLibrary<'_>> {
+        let mut all: BTreeMap<&str, ExternalLibrary<'_>> = BTreeMap::new();
         for part in &self.parts {
             for soname in part.binary.needed.iter().filter(|name| is_cuda(&name.as_str())) {
                 let inside = match self.find_library(part, soname) {
-                    Lies::Inside(_) => continue,
-                    Lies::OutOfReach(name) => Some(name),
-                    Lies::Elsewhere => None,
+                    LibraryPlace::Inside(_) => continue,
+                    LibraryPlace::OutOfReach(name) => Some(name),
+                    LibraryPlace::External => None,
                 };
                 let wanted = all.entry(soname).or_default();
                 wanted.by.push(&part.name);

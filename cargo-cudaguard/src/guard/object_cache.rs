@@ -15,9 +15,9 @@ use cudaguard::internal::note::SIZE;
 
 /// A directory of cached objects.
 #[derive(Clone, Debug)]
-pub(super) struct Kept(SharedDir);
+pub(super) struct GuardObjectCache(SharedDir);
 
-impl Kept {
+impl GuardObjectCache {
     pub(super) fn new(folder: &Path) -> Self {
         Self(SharedDir::new(folder))
     }

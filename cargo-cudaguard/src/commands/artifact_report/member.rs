@@ -229,8 +229,8 @@ fn held_library(
         let of_name = library.version_in_name(own).map(|version| version.to_string());
         // If none of its parts has a version, the text of the file itself counts: older major versions consist of one
         // library.
-        let by_itself =
-            library.own_text || major_of(own).is_some_and(|major| library.parts_of_major(major).next().is_none());
+        let by_itself = library.has_version_text
+            || major_of(own).is_some_and(|major| library.parts_of_major(major).next().is_none());
         let version = of_name.or_else(|| Some(of_text()?).filter(|_| by_itself)).or_else(of_code);
         return Some((library, version));
     }

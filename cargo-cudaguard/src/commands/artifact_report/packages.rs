@@ -73,7 +73,7 @@ const REQUIRE_CUDA: &str = "NVIDIA_REQUIRE_CUDA=";
 /// ignored.
 pub(super) fn all_of(texts: &[(String, String)]) -> Vec<ArtifactPackage> {
     let mut packages: Vec<ArtifactPackage> = Vec::new();
-    let beside = |folder: &str, name: &str| {
+    let read_sibling = |folder: &str, name: &str| {
         let wanted = format!("{folder}{name}");
         texts.iter().find(|(other, _)| *other == wanted).map(|(_, text)| text.as_str())
     };
@@ -82,8 +82,10 @@ pub(super) fn all_of(texts: &[(String, String)]) -> Vec<ArtifactPackage> {
         let top = folder.trim_end_matches('/');
         let top = &top[..top.rfind(['/', '!']).map_or(0, |at| at + 1)];
         packages.extend(match name {
-            "METADATA" => Some(ArtifactPackage::from_wheel(top, text, beside(folder, "RECORD").unwrap_or_default())),
-            "index.json" => ArtifactPackage::from_conda(top, text, beside(folder, "run_exports.json")),
+            "METADATA" => {
+                Some(ArtifactPackage::from_wheel(top, text, read_sibling(folder, "RECORD").unwrap_or_default()))
+            }
+            "index.json" => ArtifactPackage::from_conda(top, text, read_sibling(folder, "run_exports.json")),
             "RECORD" | "run_exports.json" => None,
             _ => ArtifactPackage::from_conda(top, text, None),
         });
@@ -257,7 +259,7 @@ impl ArtifactPackage {
 
     /// Reports libraries that members need from outside of the package, if the package requires another release of
     /// them. A library is fine if one of several requirements provides it, because they may have different markers.
-    pub(super) fn check_wants(&self, members: &[(&str, Wants)]) -> Vec<Finding> {
+    pub(super) fn check_wants(&self, members: &[(&str, NeededVersions)]) -> Vec<Finding> {
         let promises: Vec<Promise<'_>> = self.promises().collect();
         let wanted = || members.iter().flat_map(|(_, wants)| wants.keys());
         let mut findings = Vec::new();
@@ -298,7 +300,7 @@ impl ArtifactPackage {
             }
         }
         if let Some((tag, cuda)) = &self.tag {
-            let of_cudart = |(name, wants): &(&str, Wants)| {
+            let of_cudart = |(name, wants): &(&str, NeededVersions)| {
                 let majors = wants.keys().filter_map(|soname| CUDART.major(soname));
                 majors.map(|major| (name.to_string(), major)).collect::<Vec<_>>()
             };
@@ -388,12 +390,12 @@ fn cuda_in(text: &str) -> Option<CudaVersion> {
 
 /// The libraries that a member needs from outside of the package, by soname. If known, each has the oldest suitable
 /// release, and the function that requires it.
-pub(super) type Wants = BTreeMap<String, Option<(Version, String)>>;
+pub(super) type NeededVersions = BTreeMap<String, Option<(Version, String)>>;
 
 /// Returns the libraries that a member needs and does not find within the package.
-pub(super) fn member_wants(own: &Components, needed: &[String], is_inside: impl Fn(&str) -> bool) -> Wants {
+pub(super) fn member_wants(own: &Components, needed: &[String], is_inside: impl Fn(&str) -> bool) -> NeededVersions {
     let elsewhere = |soname: &&String| !is_inside(soname);
-    let mut wants: Wants =
+    let mut wants: NeededVersions =
         needed.iter().filter(elsewhere).map(|soname| (plain_name(soname).into_owned(), None)).collect();
     let mut oldest = |soname: &str, version: Version, symbol: &str| {
         if let Some(known) = wants.get_mut(soname) {

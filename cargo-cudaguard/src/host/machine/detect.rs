@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::asker::{DriverProbe, Said};
+use super::asker::{DriverAnswers, DriverProbe};
 use super::{CompatPackage, Driver, Gpu, HostLibrary, HostLibraryPart, Machine, MachineKind, VARIABLES};
 use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph};
 use crate::binary::mapped_file::OpenFiles;
@@ -40,7 +40,7 @@ pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Op
     machine.platform = Some(format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS));
     let Some(mut graph) = graph else {
         machine
-            .doubts
+            .warnings
             .push("no dynamically linked program was found, so the search path of the loader is unknown".to_owned());
         root.detect_hardware(&mut machine);
         return (machine, None);
@@ -69,14 +69,15 @@ fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut L
     let mut driver = machine.driver.take().unwrap_or_default();
     match graph.resolve_file(0, LIBCUDA) {
         None if graph.is_shut(0, LIBCUDA) => {
-            machine.doubts.push(format!("{LIBCUDA} was not found, and not all directories could be read"));
+            machine.warnings.push(format!("{LIBCUDA} was not found, and not all directories could be read"));
         }
         None => driver.absent = true,
-        Some(LibraryCandidate { path, place, look: Inspection::Usable }) => {
+        Some(LibraryCandidate { path, place, inspection: Inspection::Usable }) => {
             push_note(machine, "driver.library", redact_home(env, &place));
             read_libcuda(env, machine, &mut driver, graph.files(), &path);
             if let Some(index) = graph.dlopen_library(0, LIBCUDA) {
-                let there = graph.resolve_file(index, PTX_COMPILER).is_some_and(|file| file.look == Inspection::Usable);
+                let there =
+                    graph.resolve_file(index, PTX_COMPILER).is_some_and(|file| file.inspection == Inspection::Usable);
                 // On WSL it is in the driver store, in which only libcuda finds it.
                 driver.ptx_compiler = Some(there).filter(|there| *there || machine.kind.is_none());
             }
@@ -86,7 +87,7 @@ fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut L
                 Some(asker) => apply_probe(env, machine, &mut driver, asker.probe_library(env, &path)),
                 None if asker.is_some() => {
                     machine
-                        .doubts
+                        .warnings
                         .push("the program is for another processor, so its driver cannot be queried".to_owned());
                 }
                 None => {}
@@ -94,7 +95,7 @@ fn detect_libraries(env: &Env, machine: &mut Machine, root: &Root, graph: &mut L
         }
         Some(broken) => {
             let path = redact_home(env, &broken.path.display());
-            machine.doubts.push(format!("the loader would pick {path} and fail: {}", broken.problem()));
+            machine.warnings.push(format!("the loader would pick {path} and fail: {}", broken.problem()));
         }
     }
     machine.driver = Some(driver);
@@ -167,7 +168,7 @@ fn parse_compat_note(note: &[u8]) -> Option<CompatPackage> {
 
 /// Applies the answer of the real driver, which has precedence over the files: it honours every variable, and supports
 /// MIG, WSL, Jetson and cuda-compat.
-fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Said) {
+fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: DriverAnswers) {
     const ASKED: &str = "libcuda, queried in a child process";
     driver.cuda = answer.cuda;
     if driver.cuda.is_some() {
@@ -177,7 +178,7 @@ fn apply_probe(env: &Env, machine: &mut Machine, driver: &mut Driver, answer: Sa
     if driver.init.is_some() {
         push_note(machine, "driver.init", format!("{ASKED}: cuInit"));
     }
-    machine.doubts.extend(answer.trouble.map(|trouble| redact_home(env, &trouble)));
+    machine.warnings.extend(answer.problem.map(|problem| redact_home(env, &problem)));
     let Some(devices) = answer.gpus else { return };
     // The visible GPUs come first, in the driver's order. Other GPUs of the kernel module are hidden.
     let mut hidden = machine.gpus.take().unwrap_or_default();
@@ -218,7 +219,7 @@ fn library_candidates(env: &Env, graph: &LoadGraph, library: &vendor::Library) -
     for name in library.sonames() {
         let mut taken = false;
         for candidate in graph.candidates(0, &name) {
-            if !matches!(candidate.look, Inspection::Usable) {
+            if !matches!(candidate.inspection, Inspection::Usable) {
                 continue;
             }
             found.push(HostLibrary {
@@ -292,7 +293,7 @@ impl Root {
             driver.kernel = kernel_module(&text);
             match driver.kernel {
                 Some(_) => push_note(machine, "driver.kernel", "/proc/driver/nvidia/version"),
-                None => machine.doubts.push("/proc/driver/nvidia/version contains no release".to_owned()),
+                None => machine.warnings.push("/proc/driver/nvidia/version contains no release".to_owned()),
             }
         }
         machine.gpus = self.detect_gpus();

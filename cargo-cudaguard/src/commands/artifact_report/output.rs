@@ -42,7 +42,7 @@ impl ArtifactReport {
             one_of.push(one);
         }
         value.insert_some("one_of", (!one_of.is_empty()).then(|| array(one_of)));
-        let elsewhere = self.wanted_from_elsewhere().into_iter().map(|(soname, wanted)| {
+        let elsewhere = self.externally_needed().into_iter().map(|(soname, wanted)| {
             let mut value = object([("soname", Value::from(soname)), ("needed_by", array(wanted.by))]);
             value.insert_some("inside", wanted.inside);
             value.insert_some("required", wanted.brought);
@@ -134,7 +134,7 @@ impl ArtifactReport {
                 name = "";
             }
         }
-        let elsewhere = self.wanted_from_elsewhere();
+        let elsewhere = self.externally_needed();
         let mut name = "elsewhere";
         for (soname, wanted) in &elsewhere {
             let out = match (&wanted.inside, wanted.brought) {

@@ -102,7 +102,7 @@ fn package_ownership_is_detected() {
     assert!(conda("h1_0", &[], "{}").owns_member("lib/libfaiss.so"), "one that lists nothing is all there is");
 }
 
-fn wants(wants: &[(&str, &str)]) -> Wants {
+fn wants(wants: &[(&str, &str)]) -> NeededVersions {
     let want = |(soname, oldest): &(&str, &str)| {
         let oldest = (!oldest.is_empty()).then(|| (oldest.parse().expect("a version"), "f".to_owned()));
         ((*soname).to_owned(), oldest)
@@ -134,7 +134,7 @@ fn member_needs_match_promised_requirements() {
     ] {
         let requires = requires.iter().fold(String::new(), |lines, one| lines + "Requires-Dist: " + one + "\n");
         let package = package(version, requires.trim_end());
-        let members: Vec<(&str, Wants)> = members.iter().map(|member| ("a.so", wants(member))).collect();
+        let members: Vec<(&str, NeededVersions)> = members.iter().map(|member| ("a.so", wants(member))).collect();
         let found = package.check_wants(&members);
         assert_eq!(found.len(), expected, "{version} {requires} {members:?}: {found:?}");
     }
