@@ -444,7 +444,7 @@ SHIM_FN const char *read_row_text(struct context *cx, const struct note *n, stru
   return *text;
 }
 
-/* Returns how many rows behind those of the note there are: of cudart, then of each GPU. */
+/* Returns the number of rows after those of the note: one for cudart, then one for each GPU. */
 SHIM_FN uint32_t make_seen_rows(struct context *cx, const struct note *n) {
   if (!n->from_kernels) return 0;
   cx->seen_row[0] = make_cudart_row(cx, n);

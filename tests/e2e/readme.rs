@@ -295,7 +295,7 @@ fn packages_contain_listed_files() {
         let readme = fs::read_to_string(places::workspace().join(folder).join("README.md")).expect("its README");
         let links = readme.split("](").skip(1).filter_map(|behind| behind.split(')').next());
         for link in links.filter(|link| !link.contains("://")) {
-            assert!(holds(link), "{package}: its README leads to {link}, which it does not hold");
+            assert!(holds(link), "{package}: its README links to {link}, which the package does not contain");
         }
         let sources = listed.lines().filter(|name| name.ends_with(".rs"));
         for name in sources {

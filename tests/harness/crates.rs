@@ -37,7 +37,7 @@ fn fetch<const N: usize>(words: [&str; N]) -> Call {
 fn in_hand(outcome: Outcome) -> Outcome {
     assert!(
         outcome.status() == Some(0),
-        "a crate that no list names: what tests build stands in tests/crates/Cargo.toml, or in PROGRAMS of \
+        "a crate that no list names: add it to tests/crates/Cargo.toml, or to PROGRAMS of \
          tests/parts/crates.py. {outcome}"
     );
     outcome

@@ -136,7 +136,7 @@ fn variables_are_documented() {
     let (named, told) = (named_in_code(), told());
     assert!(named.len() > 60, "{named:?}");
     let untold: Vec<_> = named.difference(&told).collect();
-    assert!(untold.is_empty(), "docs/reference/environment.md does not tell of {untold:?}");
+    assert!(untold.is_empty(), "docs/reference/environment.md  does not mention {untold:?}");
     let everywhere: String = ["guard-core/src", "cargo-cudaguard/src", "tests/harness", "tests/e2e"]
         .iter()
         .flat_map(|folder| sources(folder, &[".rs"]))
@@ -146,7 +146,7 @@ fn variables_are_documented() {
     let by_libraries = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"];
     let gone = told.difference(&named).filter(|name| !everywhere.contains(&format!("\"{name}\"")));
     let gone: Vec<_> = gone.filter(|name| !by_libraries.contains(&name.as_str())).collect();
-    assert!(gone.is_empty(), "docs/reference/environment.md tells of {gone:?}, which no code names");
+    assert!(gone.is_empty(), "docs/reference/environment.md lists {gone:?}, which no code names");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub fn farm(from: &Path, into: &Path) {
 /// Links `into` to one file, and creates the parent directories. An existing `into` is replaced.
 pub fn link(file: &Path, into: &Path) {
     let failed = |error| panic!("cannot link {} to {}: {error}", into.display(), file.display());
-    fs::create_dir_all(into.parent().expect("a file lies in a folder")).unwrap_or_else(failed);
+    fs::create_dir_all(into.parent().expect("a file has a parent directory")).unwrap_or_else(failed);
     if into.is_symlink() || into.exists() {
         fs::remove_file(into).unwrap_or_else(failed);
     }

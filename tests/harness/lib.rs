@@ -15,6 +15,7 @@ mod documents;
 #[cfg(test)]
 mod environment;
 pub mod face;
+pub mod fake_library;
 mod json_schema;
 pub mod layout;
 pub mod modules;
@@ -28,7 +29,6 @@ pub mod run;
 pub mod scratch;
 pub mod skip;
 pub mod snapshot;
-pub mod stand_in;
 #[cfg(test)]
 mod style;
 mod suite;

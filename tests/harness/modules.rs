@@ -132,8 +132,8 @@ fn named(module: &[String], words: &[String], known: &BTreeSet<Vec<String>>) -> 
     named
 }
 
-/// Calls `say` for each path after `start::`: two calls for `a::{b, c::*}`. Returns the number of tokens that were read.
-fn paths(words: &[String], mut start: Vec<String>, say: &mut impl FnMut(&[String])) -> usize {
+/// Calls `on_path` for each path after `start::`: two calls for `a::{b, c::*}`. Returns the number of tokens that were read.
+fn paths(words: &[String], mut start: Vec<String>, on_path: &mut impl FnMut(&[String])) -> usize {
     let mut at = 0;
     loop {
         match words.get(at).map(String::as_str) {
@@ -143,7 +143,7 @@ fn paths(words: &[String], mut start: Vec<String>, say: &mut impl FnMut(&[String
                     if words[at] == "," {
                         at += 1;
                     } else {
-                        at += paths(&words[at..], start.clone(), say).max(1);
+                        at += paths(&words[at..], start.clone(), on_path).max(1);
                     }
                 }
                 return at + 1;
@@ -154,7 +154,7 @@ fn paths(words: &[String], mut start: Vec<String>, say: &mut impl FnMut(&[String
         }
         at += 1;
         if words.get(at).is_none_or(|word| word != "::") {
-            say(&start);
+            on_path(&start);
             let renamed = words.get(at).is_some_and(|word| word == "as");
             return at + if renamed { 2 } else { 0 };
         }

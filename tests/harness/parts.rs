@@ -92,7 +92,7 @@ pub fn program(part: &str, name: &str) -> PathBuf {
 pub fn path(parts: &[&str]) -> OsString {
     let theirs = parts.iter().map(|name| part(name).join("bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::join_paths(theirs.chain(std::env::split_paths(&path))).expect("parts lie in a folder without a colon")
+    std::env::join_paths(theirs.chain(std::env::split_paths(&path))).expect("the path of the parts contains no colon")
 }
 
 /// Returns the directory of the components: `CUDAGUARD_PARTS`, or else `parts` in cargo's target directory.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 /// Returns the root of this repository.
 pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the workspace")
 }
 
 /// Returns the target directory of cargo that contains this program.

@@ -219,6 +219,6 @@ mod tests {
         }
         let folder = project.beside().to_owned();
         drop(project);
-        assert!(!folder.exists(), "nothing is left behind");
+        assert!(!folder.exists(), "nothing remains");
     }
 }

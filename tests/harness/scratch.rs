@@ -91,7 +91,7 @@ pub(crate) fn temporary_without_blanks() -> PathBuf {
 
 /// Writes a file and creates the parent directories.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) {
-    let folder = path.parent().expect("a file lies in a folder");
+    let folder = path.parent().expect("a file has a parent directory");
     fs::create_dir_all(folder)
         .and_then(|()| fs::write(path, content))
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));

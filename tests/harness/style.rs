@@ -2,6 +2,7 @@
 //! with expressions that outsiders do not understand.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::documents::files;
 use crate::places;
@@ -63,11 +64,13 @@ const AVOIDED: &[&str] = &[
     "what they",
 ];
 
-/// Maximum shares of comments and messages in Rust, in percent: comments that begin with a fragment, comments with one of
+/// Maximum shares of comments and string literals, in percent: comments that begin with a fragment, comments with one of
 /// [`PRIVATE`], string literals with one of them. Well-known projects have up to 4 of each.
 const FRAGMENTS: usize = 4;
 const PRIVATE_IN_COMMENTS: usize = 3;
 const PRIVATE_IN_STRINGS: usize = 1;
+/// Tests contain source code in string literals.
+const PRIVATE_IN_TEST_STRINGS: usize = 3;
 
 /// Openings of comments that define nothing.
 const FRAGMENT_STARTS: &[&str] = &[
@@ -289,32 +292,117 @@ fn check_share(what: &str, found: &[String], all: usize, bound: usize) {
     assert!(found.len() * 100 <= all * bound, "{} of {all} {what}:\n{}", found.len(), found.join("\n"));
 }
 
+/// Comments of several files: their number, and those that break a rule.
+#[derive(Default)]
+struct CheckedComments {
+    total: usize,
+    fragments: Vec<String>,
+    private: Vec<String>,
+}
+
+impl CheckedComments {
+    fn add(&mut self, name: &str, comments: &[String]) {
+        self.total += comments.len();
+        for text in comments {
+            let words = words(text);
+            if FRAGMENT_STARTS.iter().any(|start| words[1..].starts_with(&format!("{start} "))) {
+                self.fragments.push(format!("{name}: {text}"));
+            }
+            self.private.extend(first_of(PRIVATE, text).map(|word| format!("{name}: \"{word}\": {text}")));
+        }
+    }
+
+    /// Fails if there are fewer than `least` comments, which means that they were not found, or too many break a rule.
+    fn check(&self, least: usize) {
+        assert!(self.total >= least, "{} comments", self.total);
+        check_share("comments begin with a fragment", &self.fragments, self.total, FRAGMENTS);
+        check_share("comments", &self.private, self.total, PRIVATE_IN_COMMENTS);
+    }
+}
+
+/// Returns the files with one of these endings by their path in the repository, without the word lists of this file.
+fn sources(endings: &[&str]) -> Vec<(String, String)> {
+    let name =
+        |path: &Path| path.strip_prefix(places::workspace()).expect("a file of the repository").display().to_string();
+    let read = |path: PathBuf| Some((name(&path), fs::read_to_string(&path).ok()?));
+    files(endings)
+        .into_iter()
+        .filter(|path| !path.is_symlink() && !path.ends_with("style.rs"))
+        .filter_map(read)
+        .collect()
+}
+
+/// Checks the comments and string literals of the Rust sources for which `is_included` returns true.
+fn check_rust(is_included: impl Fn(&str) -> bool, bound: usize) {
+    let (mut comments, mut strings, mut private) = (CheckedComments::default(), 0, Vec::new());
+    for (name, source) in sources(&[".rs"]).into_iter().filter(|(name, _)| is_included(name)) {
+        let texts = RustTexts::parse(&source);
+        comments.add(&name, &texts.comments);
+        strings += texts.strings.len();
+        private.extend(
+            texts.strings.iter().filter_map(|text| Some(format!("{name}: \"{}\": {text}", first_of(PRIVATE, text)?))),
+        );
+    }
+    comments.check(1000);
+    assert!(strings > 500, "{strings} string literals");
+    check_share("string literals", &private, strings, bound);
+}
+
+fn is_shipped(name: &str) -> bool {
+    ["guard-core/src/", "cargo-cudaguard/src/", "templates/"].iter().any(|top| name.starts_with(top))
+}
+
 #[test]
 fn rust_sources_use_plain_english() {
-    let (mut comments, mut strings) = (0, 0);
-    let (mut fragments, mut private_comments, mut private_strings) = (Vec::new(), Vec::new(), Vec::new());
-    for source in files(&[".rs"]) {
-        let name = source.strip_prefix(places::workspace()).expect("a file of the repository").display().to_string();
-        let shipped = ["guard-core/src/", "cargo-cudaguard/src/", "templates/"].iter().any(|top| name.starts_with(top));
-        if !shipped || name.contains("tests") {
-            continue;
-        }
-        let texts = RustTexts::parse(&fs::read_to_string(&source).expect("a source"));
-        comments += texts.comments.len();
-        strings += texts.strings.len();
-        let starts = |text: &&String| {
-            let words = words(text);
-            FRAGMENT_STARTS.iter().any(|start| words[1..].starts_with(&format!("{start} ")))
-        };
-        fragments.extend(texts.comments.iter().filter(starts).map(|text| format!("{name}: {text}")));
-        let private = |text: &String| Some(format!("{name}: \"{}\": {text}", first_of(PRIVATE, text)?));
-        private_comments.extend(texts.comments.iter().filter_map(private));
-        private_strings.extend(texts.strings.iter().filter_map(private));
+    check_rust(|name| is_shipped(name) && !name.contains("tests"), PRIVATE_IN_STRINGS);
+}
+
+#[test]
+fn tests_use_plain_english() {
+    check_rust(|name| !is_shipped(name) || name.contains("tests"), PRIVATE_IN_TEST_STRINGS);
+}
+
+#[test]
+fn c_sources_use_plain_english() {
+    let mut comments = CheckedComments::default();
+    for (name, source) in sources(&[".c", ".h", ".cu", ".cpp"]) {
+        let blocks = source.split("/*").skip(1).filter_map(|rest| rest.split("*/").next());
+        let text = |block: &str| block.split_whitespace().filter(|word| *word != "*").collect::<Vec<_>>().join(" ");
+        comments.add(&name, &blocks.map(text).collect::<Vec<_>>());
     }
-    assert!(comments > 1000 && strings > 500, "{comments} comments, {strings} string literals");
-    check_share("comments begin with a fragment", &fragments, comments, FRAGMENTS);
-    check_share("comments", &private_comments, comments, PRIVATE_IN_COMMENTS);
-    check_share("string literals", &private_strings, strings, PRIVATE_IN_STRINGS);
+    comments.check(300);
+}
+
+#[test]
+fn scripts_and_data_use_plain_english() {
+    let mut comments = CheckedComments::default();
+    for (name, source) in sources(&[".cmake", "CMakeLists.txt", ".py", ".sh", ".toml", ".yml", ".yaml", ".tsv"]) {
+        comments.add(&name, &hash_comments(&source));
+    }
+    let scripts = fs::read_dir(places::workspace().join(".ci")).expect("the scripts").flatten();
+    for script in scripts.filter(|entry| entry.path().extension().is_none()) {
+        let source = fs::read_to_string(script.path()).expect("a script");
+        comments.add(&script.file_name().to_string_lossy(), &hash_comments(&source));
+    }
+    comments.check(150);
+}
+
+/// Returns the blocks of adjacent lines that begin with `#`.
+fn hash_comments(source: &str) -> Vec<String> {
+    let (mut blocks, mut block) = (Vec::new(), String::new());
+    for line in source.lines().chain([""]) {
+        match line.trim_start().strip_prefix('#').filter(|rest| !rest.starts_with('!')) {
+            Some(comment) => block = block + comment.trim_matches(['#', ' ']) + " ",
+            None if block.is_empty() => {}
+            None => blocks.push(std::mem::take(&mut block).trim().to_owned()),
+        }
+    }
+    blocks
+}
+
+#[test]
+fn hash_comments_are_found() {
+    assert_eq!(hash_comments("#!/bin/sh\n# What\n# it is\nx\n  ## told\n"), ["What it is", "told"]);
 }
 
 #[test]

@@ -207,7 +207,7 @@ def main():
     def provided(name):
         return provide_crates() if name == "crates" else provide_part(name, known[name], parts, call.record)
 
-    # One more than the processors, because some wait for the network while others unpack and compile.
+    # One thread more than processors, because some wait for the network while others unpack and compile.
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as workers:
         statuses = list(workers.map(provided, names))
     status = 1 if 1 in statuses else max(statuses, default=0)

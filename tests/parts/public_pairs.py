@@ -28,7 +28,7 @@ def check(row, diff):
     wrong = []
     for key in ("lost", "raised"):
         wanted = row.get(key, [])
-        # Of a whole generation, the release notes name some.
+        # The release notes name only some products of a generation.
         missing = [cc for cc in wanted if cc not in found[key]]
         if missing or (found[key] and not wanted):
             wrong.append("%s: %s, and known are %s" % (key, found[key], wanted))

@@ -165,7 +165,7 @@ mod tests {
         for (soname, names) in &table {
             let number: u32 = cudaguard::internal::vendor::major_of(soname).unwrap();
             for (name, releases) in names {
-                let known = releases.first.or(releases.last).expect("a name that every release has says nothing");
+                let known = releases.first.or(releases.last).expect("the table omits names that every release has");
                 assert!(releases.last.is_none_or(|last| releases.first.is_none_or(|first| first <= last)), "{name}");
                 if ["libcudart", "libcudnn", "libcublas", "libnvrtc", "libnccl"]
                     .iter()

@@ -255,7 +255,7 @@ pub(crate) trait OutputFormat: ValueEnum + Copy + Default + Send + Sync + 'stati
 /// Format of `inspect` and `verify`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// Text for people
+    /// Human-readable text
     #[default]
     Text,
     /// JSON
@@ -271,7 +271,7 @@ impl OutputFormat for Output {
 /// Format of `diff`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiffFormat {
-    /// Text for people
+    /// Human-readable text
     #[default]
     Text,
     /// Markdown for a pull request or release notes
@@ -304,7 +304,7 @@ pub(crate) struct DiffOptions {
 /// Format of `doctor` and `explain`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TextOrJson {
-    /// Text for people
+    /// Human-readable text
     #[default]
     Text,
     /// JSON
@@ -338,7 +338,7 @@ impl OutputFormat for MapFormat {
 /// Format of `probe`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProbeFormat {
-    /// Text for people
+    /// Human-readable text
     #[default]
     Text,
     /// Host file, for `verify --host`
@@ -354,7 +354,7 @@ impl OutputFormat for ProbeFormat {
 /// Format of `requirements`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RequirementsFormat {
-    /// Text for people
+    /// Human-readable text
     #[default]
     Text,
     /// JSON
@@ -466,7 +466,7 @@ pub(crate) struct Flags {
     pub(crate) kernel: Option<String>,
     #[arg(help = "Check for each of these GPUs: 8.6, sm_86, A100, none", long = "gpu", value_name = "GPU", value_delimiter = ',', conflicts_with_all = ["host", "fleet"])]
     pub(crate) gpus: Vec<String>,
-    /// Check for one machine with all these GPUs, which must be able to use one of them
+    /// Check for one machine with all these GPUs; the files must run on one of them
     #[arg(long, requires = "gpus", conflicts_with_all = ["host", "fleet"])]
     pub(crate) together: bool,
     /// Check for this cuDNN version, or for none: 9.15.1, none

@@ -330,7 +330,7 @@ fn arch_findings(part: &ArtifactMember, archs: &[(Target, ArchPresence)], strict
     }
     let unknown = with(ArchPresence::Unknown);
     if !unknown.is_empty() {
-        let why = format!("part of its GPU code has no form that tells whether it runs on {}", join_targets(unknown));
+        let why = format!("it is unknown whether a part of its GPU code runs on {}", join_targets(unknown));
         findings.push(MessageTemplate::ReleaseCannotTell.to_finding(&file_values(&part.name).with("why", why)));
     }
     findings
@@ -518,7 +518,7 @@ impl GateReport {
     pub(crate) fn to_text(&self, file: &Path, gate: &Gate) -> String {
         let answer = match self.verdict() {
             Verdict::Runs => "meets the requirements of the release",
-            Verdict::Unknown => "cannot tell whether it meets the requirements of the release",
+            Verdict::Unknown => "it is unknown whether it meets the requirements of the release",
             Verdict::Refused => "does not meet the requirements of the release",
         };
         let source = gate.source.as_ref().map(|path| format!(" ({})", path.display())).unwrap_or_default();

@@ -285,7 +285,7 @@ codes! {
         "A fact about the driver or the GPUs is unknown: no driver could be asked, it did not answer, or its answer does not concern versions. An unknown fact never refuses.\nWhat to do: run `cargo cudaguard doctor` to list the missing facts. The program starts anyway.";
     506 KernelModuleUnknown Info Informs 66
         "the release of the kernel module is unknown"
-        "cudaguard judged the driver by libcuda alone. If the kernel module is of another release that libcuda does not support, cuInit returns 803.\nWhat to do: for a complete answer, pass the release of the kernel module (/proc/driver/nvidia/version) with --kernel.";
+        "cudaguard checked the driver by libcuda alone. If the kernel module is of another release that libcuda does not support, cuInit returns 803.\nWhat to do: for a complete answer, pass the release of the kernel module (/proc/driver/nvidia/version) with --kernel.";
     507 CudartUnknown Info Informs 67
         "it is unknown whether the shared libcudart is as new as the toolkit of the build"
         "NVIDIA's installers and distributions put the whole version into the file name (libcudart.so.12.4.127). The packages of pip have only the major in it, and the file contains no other version. An older release of the same major is a warning (CG314), never a refusal, so the verdict does not change.\nWhat to do: to be sure, put the libcudart of the build's toolkit first, or link it statically.";
@@ -294,7 +294,7 @@ codes! {
         "The guard in a program allocates no memory, so it has space for a fixed number of manifests and findings. Errors are kept first. A dropped entry could be another error, so the verdict is at best \"unknown\".\nWhat to do: run `cargo cudaguard verify` on the program, which has no such limit.";
     513 NoManifest Info Informs 68
         "the file has no manifest"
-        "The file was built without cudaguard. The verdict rests on its GPU code, the CUDA libraries that it needs and the functions that it binds. No record of the build's releases exists: a library may lack more than its functions show. Open questions have a finding each.\nWhat to do: build it with `cargo cudaguard build`, or add `cudaguard::embed!()` to its build.rs.";
+        "The file was built without cudaguard. The verdict rests on its GPU code, the CUDA libraries that it needs and the functions that it binds. No record of the build's releases exists: a library may lack more than its functions show. Each unknown fact has a finding.\nWhat to do: build it with `cargo cudaguard build`, or add `cudaguard::embed!()` to its build.rs.";
     514 KernelsCannotTell Info Open 69
         "the requirements of the file's kernels are unknown"
         "The file is an object or an archive, which contains only a part of a program, or its GPU code cannot be read. cudaguard checked everything else.\nWhat to do: verify the linked program or library instead.";
@@ -308,8 +308,8 @@ codes! {
         "the cuDNN found is older than the GPU"
         "cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself. Older builds have code up to one generation, and no document describes them on later GPUs. This is no reason to refuse.\nWhat to do: put a newer cuDNN that the program accepts first in LD_LIBRARY_PATH. A program that was built with cuDNN 8 accepts no other major and must be rebuilt.";
     518 PackageUnfit Warning Informs 250
-        "the package contains or promises something that does not fit"
-        "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the building machine works there and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or has another CUDA in its version than in its code. `depends` and `run_exports` of a conda package make such promises, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: pack the named files in another way, or correct the requirements.";
+        "the contents or the metadata of the package are wrong"
+        "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the building machine works there and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or has another CUDA in its version than in its code. `depends` and `run_exports` of a conda package make such promises, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: change how the named files are packaged, or correct the requirements.";
     601 ReleaseArchMissing Error Refuses 90
         "a file of the release lacks a required architecture"
         "--archs, or archs in [release], lists the code that each file with kernels must contain. sm_90 is machine code for compute capability 9.0, and code of the same number counts if it runs on the same GPUs (sm_90a). compute_90 is PTX of exactly this number. For a library of NVIDIA, which the project does not compile, code that runs on the GPU is enough.\nWhat to do: correct the list of architectures in the build of that file, or exclude the file.";
@@ -374,13 +374,13 @@ words! {
         "the linker would use libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
         "the toolkit in use has no libcudart: install its cudart package";
     ToolkitNotAllowed ToolkitNotAllowed "toolkit"
-        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
+        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso found:\t{others}"
         "put the bin directory of an allowed toolkit first in PATH and set CUDA_HOME to its root, or change [toolkit] require";
     ToolkitNotAllowedCMake ToolkitNotAllowed "toolkit"
-        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
+        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso found:\t{others}"
         "configure an empty build directory with an allowed toolkit: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or change [toolkit] require";
     ToolkitNotAllowedOptions ToolkitNotAllowed "toolkit"
-        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
+        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso found:\t{others}"
         "build with an allowed toolkit, and name it with --nvcc or --toolkit; or change [toolkit] require";
     ToolkitNotAllowedLinked ToolkitNotAllowed "{file}"
         "the policy requires CUDA {require}, but {file} contains code from CUDA {found}.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nkernels:\t{kernels}\ncudart:\t{code}"
@@ -395,13 +395,13 @@ words! {
         "{variable} names a compiler that cannot be found.\n{dangling}"
         "correct {variable}, or unset it to use the nvcc in PATH";
     HostCompilerRejected HostCompilerRejected "{compiler}"
-        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: the newest that it accepts is {newest}.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
+        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: the newest that it accepts is {newest}.\ncompiler:\t{refused}\naccepted:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
         "install {cxx}-{newest} and set CXX={cxx}-{newest} if the cc crate calls nvcc, otherwise NVCC_CCBIN={cxx}-{newest}; or build with a newer toolkit";
     HostCompilerRejectedCMake HostCompilerRejected "{compiler}"
-        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: the newest that it accepts is {newest}.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
+        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: the newest that it accepts is {newest}.\ncompiler:\t{refused}\naccepted:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
         "install {cxx}-{newest} and configure with -DCMAKE_CUDA_HOST_COMPILER={cxx}-{newest}, or build with a newer toolkit";
     HostCompilerRejectedOptions HostCompilerRejected "{compiler}"
-        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: the newest that it accepts is {newest}.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
+        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: the newest that it accepts is {newest}.\ncompiler:\t{refused}\naccepted:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
         "install {cxx}-{newest} and pass -ccbin {cxx}-{newest} to nvcc and in --nvcc-flags; or build with a newer toolkit";
     StubInRuntimePath StubInRuntimePath "{variable}"
         "{variable} makes programs load the toolkit's empty stub libraries.\ndirectory:\t{folder}"
@@ -633,7 +633,7 @@ words! {
         "use headers and library of one package: set --include to the headers of the linked library";
     OwnKernelsUnknown OwnKernelsUnknown "{file}"
         "it is unknown which kernels in {file} belong to this package: [gpu] archs was not checked.\nkernels:\t{kernels}\nbuilt for:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
-        "make the build script keep nvcc's output in OUT_DIR; if the package has no own kernels, use [gpu] fleet, which is about the whole file";
+        "make the build script keep nvcc's output in OUT_DIR; if the package has no own kernels, use [gpu] fleet, which applies to the whole file";
     OtherToolkitUsed OtherToolkitUsed "{file}"
         "{file} contains code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "set PATH and CUDA_HOME to the toolkit that the build script calls; if objects of an earlier build were kept, run cargo clean and build again";
@@ -1035,7 +1035,7 @@ words! {
         "exclude libcuda from the package (auditwheel repair --exclude libcuda.so.1): only the libcuda of a machine fits its kernel module";
     PackageUnfitTwice PackageUnfit "package"
         "the package contains {library} more than once: {value}"
-        "pack it once, for all members: a process uses the copy that it loads first";
+        "package it once, for all members: a process uses the copy that it loads first";
     PackageUnfitPromise PackageUnfit "package"
         "{value}, but {path} needs {library} {min} or newer[ ({symbol})]"
         "require {min} or newer";
@@ -1062,10 +1062,10 @@ words! {
         "check whether the build has compiled its kernels; if the file needs none, exclude it with --except";
     ReleaseArchPartial ReleaseArchPartial "{file}"
         "{file} has code for compute capability {gpus} in some of its containers only\nwithout:    {without}"
-        "build all of its sources for {targets}; if they are for other GPUs by intention, exclude the file with --except";
+        "build all of its sources for {targets}; if they are intended for other GPUs, exclude the file with --except";
     ReleaseDriverFloor ReleaseDriverFloor "{file}"
         "{file} needs a newer driver than {floor}, the driver floor of the release\nneeds:      a driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nbecause:    {why}\nGPUs:       compute capability {gpus}"
-        "build it with an older toolkit, or without what raises the requirement; or raise the driver floor and announce it";
+        "build it with an older toolkit, or without the code that raises the requirement; or raise the driver floor and announce it";
     ReleaseCudnnFloor ReleaseCudnnFloor "{file}"
         "{file} needs cuDNN {min} or newer, and the cuDNN floor of the release is {floor}\nbecause:    {why}"
         "build it with cuDNN {floor}, or raise the cuDNN floor and announce it";
@@ -1104,10 +1104,10 @@ phrases! {
         "it is in {folder}, which the loader does not search: set LD_LIBRARY_PATH={folder}";
     Inside
         "contains cuDNN";
+    InstallCudnn
+        "install cuDNN {major}, or add its directory to LD_LIBRARY_PATH";
     InstallDriver
         "it is a part of the NVIDIA driver: install the driver";
-    InstallGuarded
-        "install cuDNN {major}, or add its directory to LD_LIBRARY_PATH";
     InstallPackage
         "install the package that contains it, or add its directory to LD_LIBRARY_PATH";
     InstallToolkit

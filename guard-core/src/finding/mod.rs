@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn codes_are_unique_sorted_and_explained() {
         for pair in Code::ALL.windows(2) {
-            assert!((pair[0] as u16) < (pair[1] as u16), "{} stands before {}", pair[0], pair[1]);
+            assert!((pair[0] as u16) < (pair[1] as u16), "{} precedes {}", pair[0], pair[1]);
         }
         for code in Code::ALL {
             assert_eq!(code.to_string().parse(), Ok(*code));

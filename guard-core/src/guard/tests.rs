@@ -71,7 +71,7 @@ fn shim_source_contains_all_parts() {
         }
         let text = fs::read_to_string(&file).unwrap();
         let first = text.lines().next().unwrap();
-        assert_eq!(joined.matches(first).count(), 1, "{} stands in the shim once", file.display());
+        assert_eq!(joined.matches(first).count(), 1, "{} is in the shim once", file.display());
     }
     assert!(!joined.contains("#include \""), "a part that the library does not hold");
 }

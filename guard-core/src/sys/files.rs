@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(write_where_new(&file, b"one"), Ok(false));
         assert_eq!(write_where_new(&file, b"two"), Ok(true));
         assert_eq!(fs::read(&file).unwrap(), b"two");
-        assert_eq!(fs::read_dir(folder.join("new")).unwrap().count(), 1, "nothing is left beside it");
+        assert_eq!(fs::read_dir(folder.join("new")).unwrap().count(), 1, "no temporary file remains");
         let why = write_where_new(&file.join("below"), b"").unwrap_err();
         assert!(why.starts_with(&format!("cannot write {}: ", file.join("below").display())), "{why}");
         assert!(write_where_new(Path::new("/"), b"").is_err());

@@ -265,7 +265,7 @@ mod tests {
         assert!(links("riscv64gc-unknown-linux-gnu", &head), "its machine is not known here");
         head[18] = 183;
         assert!(links("aarch64-unknown-linux-gnu", &head));
-        assert!(links("x86_64-unknown-linux-gnu", &head), "at home the linker says it");
+        assert!(links("x86_64-unknown-linux-gnu", &head), "a native linker reports it");
         assert!(links("aarch64-unknown-linux-gnu", b"INPUT(libcudnn.so.9)"));
     }
 

@@ -150,7 +150,7 @@ fn all_target_kinds_are_guarded() {
     let command = format!("-DCUDAGUARD_COMMAND={}", cudaguard_tests::command::path().display());
     let _ = tree.cmake(&["--preset", "guarded", &command]).args(words(&cuda)).run().success();
     let built = tree.cmake(&["--build", "--preset", "release"]).run().success();
-    assert!(!built.stdout.contains("warning["), "nothing is wrong, so nothing is said: {built}");
+    assert!(!built.stdout.contains("warning["), "without a problem there is no output: {built}");
     let _ = tree.build(&["--config", "Debug", "--target", "app"]).run().success();
     let again = tree.cmake(&["--build", "--preset", "release"]).run().success();
     assert!(again.stdout.contains("ninja: no work to do"), "{again}");
@@ -185,7 +185,7 @@ fn all_target_kinds_are_guarded() {
     let unfit = tree.build(&["--config", "Release", "--target", "unfit"]).run();
     assert_ne!(unfit.status(), Some(0), "{unfit}");
     cudaguard_tests::snapshot::check("cmake/unfit", &tree.plain(&super::fixture::said(&unfit)));
-    assert!(!tree.built("Release/unfit").exists(), "what is refused is not left to be taken for good: {unfit}");
+    assert!(!tree.built("Release/unfit").exists(), "a refused file is deleted: {unfit}");
 
     let surplus = tree.build(&["--config", "Release", "--target", "surplus"]).run().success();
     cudaguard_tests::snapshot::check("cmake/surplus", &tree.plain(&super::fixture::said(&surplus)));

@@ -116,7 +116,7 @@ fn removed_guard_is_reported() {
     snapshot::check("cmake/taken-out", &tree.plain(&said(&built)));
     assert!(!tree.built("Release/app").exists(), "{built}");
     let again = tree.build(&["--config", "Release"]).run();
-    assert_ne!(again.status(), Some(0), "it is not taken for built: {again}");
+    assert_ne!(again.status(), Some(0), "it does not count as built: {again}");
     // A dev build prints a warning and keeps the unguarded program.
     let built = tree.build(&["--config", "Debug"]).run().success();
     assert!(said(&built).starts_with("warning[CG170]"), "{built}");

@@ -101,7 +101,7 @@ fn drift_is_refused_and_accepted((generator, cmake): (&'static str, Cmake)) {
     let warned = in_configuration("Debug", &[]).success();
     snapshot::check("cmake/lock-debug", &tree.plain(&said(&warned)));
     if thorough {
-        assert_eq!(said(&in_configuration("Debug", &[]).success()), "", "and said when something is judged");
+        assert_eq!(said(&in_configuration("Debug", &[]).success()), "", "and reported when a target is checked");
         let _ = in_configuration("Debug", &["--target", "clean"]).success();
         assert_eq!(said(&in_configuration("Debug", &[]).success()), said(&warned), "anew after clean");
         toolkit(&tree, "toolkit", 12060);

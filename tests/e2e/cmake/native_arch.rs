@@ -49,7 +49,7 @@ fn native_arch_fails_without_gpu() {
     assert!(said(&warned).starts_with("warning[CG124]") && warned.stdout.contains("default arch is used"), "{warned}");
     let (declared, observed) = observed(&tree);
     assert!(declared.is_empty(), "{declared:?}");
-    assert_eq!(observed, ["sm_75", "compute_75"], "the note says what nvcc has made");
+    assert_eq!(observed, ["sm_75", "compute_75"], "the note lists the code that nvcc compiled");
 
     // CMake itself fails before release 4.
     let older = self::tree(Cmake::Oldest, MAKE, &World::bare(), "");

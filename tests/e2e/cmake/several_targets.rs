@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use cudaguard_tests::{Test, rows, scratch, stand_in, tests, tools};
+use cudaguard_tests::{Test, fake_library, rows, scratch, tests, tools};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said};
 
@@ -172,7 +172,7 @@ fn refusal_deletes_copies(generator: &'static str) {
                  ${CMAKE_BINARY_DIR}/copy)\ncudaguard_embed(app)\n";
     let tree = tree("many-refused", generator, lists);
     let cudnn = tree.beside().join("cudnn");
-    stand_in::cudnn(&cudnn, (9, 1, 0));
+    fake_library::cudnn(&cudnn, (9, 1, 0));
     tree.write("cudaguard.toml", "[cudnn]\nlinkage = \"none\"\n");
     let named = format!("-DCUDNN={}", cudnn.display());
     let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", &named]).run().success();
@@ -193,7 +193,7 @@ fn target_warning_is_printed_once() {
         .concat();
     let tree = tree("many-warned", NINJA, &lists);
     let cudnn = tree.beside().join("cudnn");
-    stand_in::cudnn(&cudnn, (9, 1, 0));
+    fake_library::cudnn(&cudnn, (9, 1, 0));
     let header = cudnn.join("include/cudnn_version.h");
     let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
     fs::write(&header, text.replace("90100", "90400")).expect("it can be written");

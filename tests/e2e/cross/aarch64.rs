@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::manifest::Linkage;
-use cudaguard_tests::{Project, Test, parts, stand_in, tests, tools};
+use cudaguard_tests::{Project, Test, fake_library, parts, tests, tools};
 
 use super::fixture::{
     AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed, start,
@@ -92,7 +92,7 @@ fn all_linkers_keep_the_guard() {
 /// Creates a fake cuDNN release for ARM servers with the layout of NVIDIA's archive.
 fn release(project: &Project, version: (u32, u32, u32)) -> std::path::PathBuf {
     let folder = project.beside().join(format!("cudnn-{}.{}.{}", version.0, version.1, version.2));
-    stand_in::cudnn_by(CC, &folder, version);
+    fake_library::cudnn_by(CC, &folder, version);
     folder
 }
 
@@ -142,7 +142,7 @@ fn host_cudnn_is_ignored() {
     need();
     let project = plain("arm-own-cudnn");
     let own = project.beside().join("own");
-    stand_in::cudnn(&own, (9, 1, 0));
+    fake_library::cudnn(&own, (9, 1, 0));
     // Headers and library differ. A native build fails, and a cross build ignores them.
     let text = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 4\n#define CUDNN_PATCHLEVEL 0\n";
     std::fs::write(own.join("include/cudnn_version.h"), text).expect("it can be written");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cargo_cudaguard::binary::file::Binary;
 use cudaguard::internal::elf::machine;
-use cudaguard_tests::{Call, Outcome, Project, Test, stand_in, tests, tools};
+use cudaguard_tests::{Call, Outcome, Project, Test, fake_library, tests, tools};
 
 use super::fixture::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed};
 
@@ -29,7 +29,7 @@ const LINKERS: [&str; 4] = ["bfd", "gold", "lld", "mold"];
 /// Adds a policy that can refuse a static program, and three fake cuDNN releases.
 pub(crate) fn with_cudnn(project: Project) -> Project {
     for minor in [1, 15, 28] {
-        stand_in::cudnn(&release(&project, minor), (9, minor, 0));
+        fake_library::cudnn(&release(&project, minor), (9, minor, 0));
     }
     project.file("cudaguard.toml", "[cudnn]\nlinkage = \"dlopened\"\n")
 }

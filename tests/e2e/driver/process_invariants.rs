@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Call, Outcome, Test, command, layout, skip, stand_in, tests, tools};
+use cudaguard_tests::{Call, Outcome, Test, command, fake_library, layout, skip, tests, tools};
 
 use super::fixture;
 use super::refused_starts::{r535, r580};
@@ -142,8 +142,8 @@ fn unloadable_libcuda_is_reported() {
         let stage = Stage::new(&asked());
         let folder = stage.scratch.join("folder");
         let [gone, library] = ["libgone.so", "libcuda.so.1"].map(|name| folder.join(name));
-        stand_in::shared_library("libgone.so").source("int gone(void) { return 0; }\n").make(&gone);
-        let libcuda = stand_in::shared_library("libcuda.so.1").source(source);
+        fake_library::shared_library("libgone.so").source("int gone(void) { return 0; }\n").make(&gone);
+        let libcuda = fake_library::shared_library("libcuda.so.1").source(source);
         libcuda.option("-Wl,--no-as-needed").option(gone.display().to_string()).make(&library);
         fs::remove_file(gone).expect("it was there");
         let variables = [("LD_LIBRARY_PATH", folder.to_str().expect("UTF-8"))];

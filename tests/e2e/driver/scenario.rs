@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::world::{self, Machine, Manner, World};
-use cudaguard_tests::{Call, Outcome, Scratch, Test, parts, snapshot, stand_in, test};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, fake_library, parts, snapshot, test};
 use serde_json::Value;
 
 use super::fixture;
@@ -135,7 +135,7 @@ impl Stage {
     /// Compiles this C text into a shared library in the start directory. Use it in `LD_PRELOAD` as `./name`, because a
     /// blank would end a path there.
     pub(crate) fn library(&self, name: &str, source: &str) {
-        let library = stand_in::shared_library(name).source(source).option("-ldl").option("-pthread");
+        let library = fake_library::shared_library(name).source(source).option("-ldl").option("-pthread");
         library.make(&self.scratch.join(name));
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn mixed_toolchain_fails_release() {
     let project = mixed("mixed");
     let failed = cargo(&project, &["build", "--release"]).run().expect(101);
     let (_, reason) = failed.stderr.split_once("--- stderr\n").unwrap_or_else(|| panic!("no reason: {failed}"));
-    assert!(!failed.stderr.contains("cargo:"), "nothing of what cargo is told stands above the reason: {failed}");
+    assert!(!failed.stderr.contains("cargo:"), "no cargo directive precedes the reason: {failed}");
     snapshot::check("embedding/mixed", &snapshot::paths(reason.trim_end(), &[(project.beside(), "SCENE")]));
 }
 

@@ -13,7 +13,7 @@ use cudaguard::internal::finding::Severity;
 use cudaguard::internal::guard::{DLOPEN_SECTION, DLOPEN_TYPE};
 use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::version::CudaVersion;
-use cudaguard_tests::{Call, Test, command, parts, scratch, snapshot, stand_in, tests};
+use cudaguard_tests::{Call, Test, command, fake_library, parts, scratch, snapshot, tests};
 
 use super::fixture::Tree;
 use super::real_crates::tree;
@@ -47,8 +47,8 @@ fn main() {
 fn dlopening_crates_are_detected() {
     let tree = tree("loaded", DEPENDENCIES);
     tree.write("src/main.rs", MAIN);
-    stand_in::cudnn(&tree.beside("cudnn-nine"), (9, 15, 1));
-    stand_in::cudnn(&tree.beside("cudnn-eight"), (8, 9, 7));
+    fake_library::cudnn(&tree.beside("cudnn-nine"), (9, 15, 1));
+    fake_library::cudnn(&tree.beside("cudnn-eight"), (8, 9, 7));
     let built = tree.call("12.8", &["build"]).env("CUDNN_PATH", tree.beside("cudnn-nine")).run().success();
     assert!(!built.stderr.contains("[CG15"), "one level, one major: {built}");
     let program = tree.root().join("target/debug/app");

@@ -74,7 +74,7 @@ fn candle_kernels_are_checked() {
     let told: Value = serde_json::from_str(&told).expect("JSON");
     let entries = told["kernels"]["entries"].as_array().expect("kernels");
     let archs: BTreeSet<&str> = entries.iter().filter_map(|entry| entry["arch"].as_str()).collect();
-    assert_eq!(archs, BTreeSet::from(["sm_90a"]), "what was said of the crate is in the file: {told}");
+    assert_eq!(archs, BTreeSet::from(["sm_90a"]), "the file contains the reported code: {told}");
     assert_eq!(told["components"][0]["archs"]["observed"], serde_json::json!(["sm_90a"]), "{told}");
     // The program starts without a GPU, and its guard reports the same.
     let libraries = std::env::join_paths([driver.as_path(), &cuda.join("lib64")]).expect("folders");

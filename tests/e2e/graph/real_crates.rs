@@ -51,7 +51,7 @@ fn linked_cudarc_major_mismatch_is_refused() {
 fn loaded_cudarc_major_mismatch_is_reported() {
     let tree = tree("loaded", "cudarc = { version = \"=0.19.10\", features = [\"cuda-12080\"] }\n");
     let said = tree.passes(|arguments| tree.call("13.0", arguments));
-    assert!(said.contains("warning[CG150]") && !said.contains("error["), "said, and not refused: {said}");
+    assert!(said.contains("warning[CG150]") && !said.contains("error["), "reported, and not refused: {said}");
     let [driver_only] =
         ["cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \"nvrtc\", \
                           \"cuda-12080\", \"dynamic-loading\"] }\n"];
@@ -97,7 +97,7 @@ fn project_without_lock_is_checked() {
     let before = files(&tree);
     let outcome = tree.call("13.0", &["check", "--release", "--offline"]).run().expect(1);
     snapshot::check("graph/without-a-lock", &tree.said(&outcome));
-    assert_eq!(files(&tree), before, "nothing is left behind");
+    assert_eq!(files(&tree), before, "nothing remains");
     let untold = |arguments: &[&str]| {
         let call: Vec<&str> = ["check", "--release"].iter().chain(arguments).copied().collect();
         let outcome = tree.call("13.0", &call).run().success();
@@ -112,7 +112,7 @@ fn project_without_lock_is_checked() {
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let why = value["packages"][0]["crates_not_judged"].as_str().expect("a reason");
     assert!(unknown.ends_with(why), "{why}");
-    assert_eq!(files(&tree), before, "nothing is left behind");
+    assert_eq!(files(&tree), before, "nothing remains");
 }
 
 const BOTH: &str = "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n\
@@ -188,7 +188,7 @@ fn cached_level_is_reported() {
     // A different nvcc is first in PATH: plain cargo prints nothing and keeps the build for 13.0.
     let kept = build("12.4").run().expect(1);
     let again = build("12.4").run().expect(1);
-    assert_eq!(of_kept(&tree, &kept), of_kept(&tree, &again), "as long as it is so, it is said");
+    assert_eq!(of_kept(&tree, &kept), of_kept(&tree, &again), "it is reported each time");
     tree.write("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
     let warned = build("12.4").run().success();
     snapshot::check(

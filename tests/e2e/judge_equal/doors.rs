@@ -140,7 +140,8 @@ impl Rehearsal<'_> {
         let verdict = Verdict::from_findings(&self.expected);
         let told: Vec<Told> = self.expected.iter().map(Told::of).collect();
         let mut differ = |door: &str, heard: &dyn std::fmt::Debug| {
-            let _ = writeln!(differences, "{}: the judge says {verdict:?} {told:#?}\n  {door}: {heard:#?}", self.name);
+            let _ =
+                writeln!(differences, "{}: the judge returns {verdict:?} {told:#?}\n  {door}: {heard:#?}", self.name);
         };
         let program = self.scene.program.display().to_string();
 

@@ -706,7 +706,7 @@ pub(crate) fn written() -> Vec<Case> {
             1,
         ),
         ("PTX forced, and machine code of 13", with_ptx(of_13(kernels(Cubin)), (8, 0)), forced(r535(&[H100])), "", 0),
-        ("a GPU that does not say what it is", kernels(Cubin), r535(&[(0, 0, "0x3f00")]), "CG505 info", 1),
+        ("a GPU with an unknown compute capability", kernels(Cubin), r535(&[(0, 0, "0x3f00")]), "CG505 info", 1),
         ("PTX forced, and there is none", bare_code(kernels(Cubin)), forced(r535(&[H100])), "CG315 error", 1),
         ("PTX forced, and none in any part", bare_code(kernels(Partial)), forced(r535(&[H100])), "CG315 error", 1),
         ("PTX forced, in part, and not all has it", kernels(Partial), forced(r535(&[H100])), "CG505 info", 1),
@@ -760,7 +760,7 @@ pub(crate) fn written() -> Vec<Case> {
         ),
         ("PTX that no table has, on 13.6", newer_ptx(kernels(Ptx)), machine("630.01", 13060, &[H100]), "CG505 info", 1),
         ("the same in part", newer_ptx(kernels(PartialPtx)), machine("630.01", 13060, &[H100]), "CG505 info", 1),
-        ("the same beside one that fits", newer_ptx(kernels(Ptx)), machine("630.01", 13060, &[A100, H100]), "", 1),
+        ("the same, and another that fits", newer_ptx(kernels(Ptx)), machine("630.01", 13060, &[A100, H100]), "", 1),
         ("code of 13 on 13.0", of_13(kernels(Cubin)), r580(&[H100]), "", 0),
         (
             "code of 13 on 12.2, and cudart",
@@ -771,7 +771,7 @@ pub(crate) fn written() -> Vec<Case> {
         ),
         ("code of 13 on 12.2, and none for one", of_13(kernels(Cubin)), r535(&[T4, H100]), "CG303 info, CG505 info", 1),
         (
-            "code of 13 on a release that nobody names",
+            "code of 13 on an unknown release",
             of_13(kernels(Cubin)),
             r580(&[H100]).lib(|lib| lib.release = "1.1"),
             "",
@@ -798,7 +798,7 @@ pub(crate) fn written() -> Vec<Case> {
         ),
         // A newer cuDNN that dropped GPUs.
         (
-            "no cuDNN, and a driver whose release nobody names",
+            "no cuDNN, and a driver with an unknown release",
             with_graph(kernels(Cubin)),
             Machine { kernel: None, ..r580(&[T4]).lib(|lib| lib.release = "1.1") },
             "CG205 info, CG303 error",
@@ -855,14 +855,14 @@ pub(crate) fn written() -> Vec<Case> {
             1,
         ),
         (
-            "cuDNN 9.11 on a GPU that does not say what it is, and a cudart",
+            "cuDNN 9.11 on a GPU with an unknown compute capability, and a cudart",
             with_cudnn(cudart(plain(), 12)),
             r580(&[(0, 0, "0x3f01")]).cudnn("9.11.0"),
             "",
             1,
         ),
         (
-            "cuDNN 9.11 on a GPU that does not say what it is",
+            "cuDNN 9.11 on a GPU with an unknown compute capability",
             with_cudnn(plain()),
             r580(&[(0, 0, "0x3f01")]).cudnn("9.11.0"),
             "",
@@ -929,7 +929,7 @@ pub(crate) fn written() -> Vec<Case> {
             1,
         ),
         (
-            "cuDNN for 14 on a driver that nobody knows",
+            "cuDNN for 14 on an unknown driver",
             with_graph(plain()),
             machine("700.01", 14000, &[H100]).cudnn("9.40.0").made_with(14000),
             "",
@@ -1336,7 +1336,7 @@ pub(crate) fn drive(arch: &Arch, cases: &[Case]) {
         let outcome = scene.start(arch, &case.machine, &[]);
         let report = scene.report();
         if scene.codes() != expected || report["verdict"] != verdict {
-            let _ = writeln!(differences, "{}: the judge says {verdict} {expected:?}, the shim {report}", case.name);
+            let _ = writeln!(differences, "{}: the judge returns {verdict} {expected:?}, the shim {report}", case.name);
             if case.codes.is_none() {
                 let _ = writeln!(differences, "{:?}\n{:?}", case.machine, case.manifests);
             }
@@ -1599,7 +1599,7 @@ fn real_535() {
         (outcome, fs::read_to_string(report).expect("a report"))
     };
     if Path::new("/proc/driver/nvidia/version").exists() {
-        skip("a machine without a driver of its own", "another machine");
+        skip("a machine without a local driver", "another machine");
     }
     let (outcome, report) = run(&cudart(kernels(GpuCoverage::Cubin), 13));
     assert_eq!(outcome.success().stderr, "");

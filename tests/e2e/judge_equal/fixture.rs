@@ -236,7 +236,7 @@ fn patch(bytes: &mut [u8], mark: &[u8], with: &[u8]) -> bool {
 /// Writes the file under another name and renames it, because two tests may write the same file at the same time.
 fn write_executable(to: &Path, bytes: &[u8]) {
     use std::os::unix::fs::PermissionsExt as _;
-    fs::create_dir_all(to.parent().expect("a file lies in a folder")).expect("a folder can be made");
+    fs::create_dir_all(to.parent().expect("a file has a parent directory")).expect("a folder can be made");
     let whole = to.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
     fs::write(&whole, bytes).expect("a file can be written");
     fs::set_permissions(&whole, fs::Permissions::from_mode(0o755)).expect("its mode can be set");

@@ -366,7 +366,7 @@ fn library_that_exits_is_survived() {
     let source = scene.scratch.file("preload.c", preload);
     let library = scene.lib().join("libends.so");
     let _ = Call::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).run().success();
-    let preload = library.strip_prefix(scene.scratch.path()).expect("it lies in the scene");
+    let preload = library.strip_prefix(scene.scratch.path()).expect("it is in the directory of the scenario");
     let call = scene.call(&scene.program).env("LD_PRELOAD", preload).env("CUDAGUARD_REPORT", "report.json");
     let outcome = call.run().success();
     assert_eq!(outcome.stdout, "main ran\n", "{outcome}");
@@ -397,7 +397,7 @@ fn unwritable_report_is_ignored() {
     let scene = Scene::right();
     let _ = fs::write(scene.scratch.join("report.json"), "x".repeat(100_000));
     let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().success();
-    assert_eq!(scene.report()["action"], "start", "what stood there before is gone");
+    assert_eq!(scene.report()["action"], "start", "the previous content is gone");
 }
 
 fn setuid_programs_ignore_variables() {
@@ -448,10 +448,7 @@ fn setuid_programs_ignore_variables() {
         tried += 1;
         let outcome = call(start, "off").expect(78);
         assert!(outcome.stderr.contains("CG202") && outcome.stdout.is_empty(), "{outcome}");
-        assert!(
-            !folder.join("report.json").exists(),
-            "a program with more rights than its user wrote where it was told"
-        );
+        assert!(!folder.join("report.json").exists(), "a setuid program wrote to the path that its user set");
     }
     if tried == 0 {
         skip(
@@ -561,7 +558,7 @@ int main(int argc, char **argv) {
 fn core_file_is_not_written() {
     let scene = Scene::new(&built(), "", Says::Aborts);
     let outcome = scene.shell("ulimit -c unlimited 2>/dev/null; exec ./program").success();
-    assert_eq!(outcome.stderr, "", "a child that aborts says nothing");
+    assert_eq!(outcome.stderr, "", "a child that aborts prints nothing");
     let cores = fs::read_dir(scene.scratch.path())
         .expect("a folder")
         .flatten()
@@ -638,7 +635,7 @@ fn unmapped_notes_are_not_read() {
     }
     fs::write(&library, bytes).expect("a file can be written");
     // A relative path, because a blank would end a path in `LD_PRELOAD`.
-    let preload = library.strip_prefix(scene.scratch.path()).expect("it lies in the scene");
+    let preload = library.strip_prefix(scene.scratch.path()).expect("it is in the directory of the scenario");
     let outcome = scene.call(&scene.program).env("LD_PRELOAD", preload).arg("check").run().success();
     assert!(outcome.stdout.starts_with("check 0 "), "{outcome}");
 }

@@ -149,7 +149,7 @@ fn two_guarded_libraries_coexist() {
     let wrong = scene.library("one", &built("one", Linkage::Linked));
     let right = scene.library("two", &manifest("two", version("9.1.0"), Linkage::Linked));
     let outcome = scene.call(&scene.host).args([&wrong, &right]).run().success();
-    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("1 [CG202]\n0 \n", ""), "each answers for its own file");
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("1 [CG202]\n0 \n", ""), "each reports about its own file");
     let outcome = scene.call(&scene.host).args([&wrong, &right]).env("CUDAGUARD", "warn").run().success();
     assert_eq!(outcome.stderr.matches("cudaguard:").count(), 1, "{outcome}");
     let outcome = scene.call(&scene.host).args([&right, &wrong]).env("CUDAGUARD", "nonsense").run().success();

@@ -179,7 +179,7 @@ fn cudnn_loader_alone_is_refused() {
             let (outcome, _) = start(built, linkage, &lib);
             let outcome = outcome.expect(78);
             assert!(outcome.stderr.contains("error[CG204]") && outcome.stderr.contains(inner), "{outcome}");
-            assert!(!outcome.stderr.contains("Could not load"), "cuDNN's own words went nowhere: {outcome}");
+            assert!(!outcome.stderr.contains("Could not load"), "the output of cuDNN was lost: {outcome}");
         }
     }
 }

@@ -325,7 +325,7 @@ fn written() -> Vec<Case> {
         case("linked to 8, built for 9", linked("9.1.0"), whole("8.9.7"), "CG201 error"),
         case("linked to 9, built for 8", linked("8.9.7"), whole("9.1.0"), "CG201 error"),
         case("linked to a mute 7, built for 8", linked("8.9.7"), single(7, None, Says::Nothing), "CG201 error"),
-        case("a major that nobody knows yet", linked("10.2.0"), single(10, Some("10.3.0"), Says::Nothing), ""),
+        case("an unknown major", linked("10.2.0"), single(10, Some("10.3.0"), Says::Nothing), ""),
         case("that one, older", linked("10.2.0"), single(10, Some("10.1.0"), Says::Nothing), "CG202 error"),
         // cuDNN 7 is a single library.
         case("7 by name", linked("7.6.5"), single(7, Some("7.6.5"), Says::Nothing), ""),
@@ -381,11 +381,11 @@ fn written() -> Vec<Case> {
             single(8, Some("8.1.0"), Says::Aborts),
             "CG202 error, CG204 error",
         ),
-        case("graph missing where nobody needs it", linked("9.15.1"), single(9, None, Says::Number(91_501)), ""),
+        case("graph missing, and no function needs it", linked("9.15.1"), single(9, None, Says::Number(91_501)), ""),
         case("ops of another minor", linked("9.1.0"), whole("9.10.2").with(OPS, word("9.1.0")), "CG206 error"),
         case("ops of another patch", linked("9.1.0"), whole("9.10.2").with(OPS, word("9.10.1")), "CG206 warning"),
         case(
-            "an older graph behind a newer loader",
+            "an older graph after a newer loader",
             linked("9.10.2"),
             whole("9.10.2").with(GRAPH, word("9.1.0")),
             "CG202 error, CG206 error",
@@ -439,7 +439,7 @@ fn written() -> Vec<Case> {
         ),
         case("only ops tells", linked("9.15.1"), whole("9.15.1").with(GRAPH, Part::NoWord).saying(Says::Nothing), ""),
         case(
-            "only ops tells, and is older",
+            "only ops shows the version, and is older",
             linked("9.15.1"),
             whole("9.1.0").with(GRAPH, Part::NoWord).saying(Says::Nothing),
             "CG202 error",
@@ -511,7 +511,7 @@ fn written() -> Vec<Case> {
         ),
         // A cuDNN linked statically, or with unknown linkage.
         case("static", by(Static, "9.15.1"), Machine::default(), ""),
-        case("static, an older one lies around", by(Static, "9.15.1"), whole("9.1.0"), ""),
+        case("static, and an older one is on the machine", by(Static, "9.15.1"), whole("9.1.0"), ""),
         case("not known, not loaded", by(Unknown, "9.15.1"), whole("9.1.0"), "CG501 info"),
         case("not known, nothing there", by(Unknown, "9.15.1"), Machine::default(), "CG501 info"),
     ];
@@ -607,7 +607,7 @@ fn made_for_cuda() -> Vec<Case> {
             "CG207 warning",
         ),
         case("for another minor", toolkit(linked("9.15.1"), "12.4.1"), whole("9.15.1").made_with(12090), ""),
-        case("for CUDA 13, and nobody knows the program's", by(Linked, "9.15.1"), whole("9.15.1").made_with(13000), ""),
+        case("for CUDA 13, and the program's is unknown", by(Linked, "9.15.1"), whole("9.15.1").made_with(13000), ""),
         case(
             "for CUDA 13 of another major",
             toolkit(linked("8.9.7"), "12.4.1"),
@@ -689,7 +689,7 @@ fn other_doors(case: &Case, folder: &Path) -> String {
     let on = |call: Call| call.env("LD_LIBRARY_PATH", folder.join("lib")).env("HOME", "/nowhere");
     let mut differences = String::new();
     let mut differ = |door: &str, heard: &dyn std::fmt::Debug| {
-        let _ = writeln!(differences, "{}: the start says {verdict} {told:#?}\n  {door}: {heard:#?}", case.name);
+        let _ = writeln!(differences, "{}: the start reports {verdict} {told:#?}\n  {door}: {heard:#?}", case.name);
     };
 
     let outcome = on(command::call(["verify", "--json", &program])).run();
@@ -753,7 +753,7 @@ fn drive(arch: &Arch) {
         if (&codes, &*shim_verdict) != (&expected, verdict) {
             let _ = writeln!(
                 differences,
-                "{}: the judge says {verdict} {expected:?}, the shim {shim_verdict} {codes:?}\n{stderr}",
+                "{}: the judge returns {verdict} {expected:?}, the shim {shim_verdict} {codes:?}\n{stderr}",
                 case.name
             );
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cudaguard_tests::Test;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{command, places, snapshot, stand_in, test};
+use cudaguard_tests::{command, fake_library, places, snapshot, test};
 
 use super::toolkit_tools::Bench;
 
@@ -100,7 +100,7 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, long offs
     return mmap64(at, length, protection, flags, fd, offset);
 }
 "#;
-    stand_in::shared_library("libshortens.so").source(source).make(&library);
+    fake_library::shared_library("libshortens.so").source(source).make(&library);
     let call = command::call(["inspect"]).arg("program").dir(folder.path());
     let outcome = call.env("LD_PRELOAD", "./libshortens.so").env("SHORTEN", "program").run().expect(2);
     assert!(outcome.stdout.is_empty(), "{outcome}");

@@ -82,10 +82,7 @@ fn complaint(said: &str) -> &str {
     let word = behind("undefined symbol: ", ends(&[',', '\n', ' ']));
     let word = word.or_else(|| behind("version `", ends(&['\''])));
     let word = word.or_else(|| behind("shared libraries: ", ends(&[':'])));
-    word.unwrap_or_else(|| panic!("words of the loader's that are not known: {said}"))
-        .rsplit('/')
-        .next()
-        .expect("a word")
+    word.unwrap_or_else(|| panic!("unknown message of the loader: {said}")).rsplit('/').next().expect("a word")
 }
 
 fn loader(program: &Path, variables: &BTreeMap<&str, PathBuf>) -> Outcome {
@@ -242,7 +239,7 @@ fn loader_cache_and_preloads_are_read() {
             put("none", &good, &place);
             cache(&[first, second]);
             put(fault, &good, &place);
-            hold(&format!("{fault}, in the cache beside a good one, first {}", first.display()), None);
+            hold(&format!("{fault}, in the cache with a good one, first {}", first.display()), None);
         }
         // The cache lists the directory for newer processors.
         let newer = lib.join("glibc-hwcaps/x86-64-v2/libx.so.1");

@@ -55,8 +55,8 @@ fn one(folder: &Path, text: &str) -> PathBuf {
 fn seal_works_with_all_linkers() {
     let folder = Scratch::new("seal linkers");
     let objects = guarded_programs::objects(&folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Unknown)]);
-    let stand_in = folder.join("cudnn");
-    cudaguard_tests::stand_in::cudnn(&stand_in, (9, 15, 1));
+    let fake_library = folder.join("cudnn");
+    cudaguard_tests::fake_library::cudnn(&fake_library, (9, 15, 1));
     let mut missing = Vec::new();
     for linker in tools::linkers(&mut missing) {
         for (name, extra) in [
@@ -68,7 +68,7 @@ fn seal_works_with_all_linkers() {
             let file = folder.join(format!("{linker}-{name}"));
             let mut arguments = vec![format!("-fuse-ld={linker}")];
             arguments.extend(extra.iter().map(|argument| (*argument).to_owned()));
-            arguments.push(stand_in.join("lib/libcudnn.so.9").display().to_string());
+            arguments.push(fake_library.join("lib/libcudnn.so.9").display().to_string());
             let text = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
             guarded_programs::link(text, &file, &objects, &arguments)
                 .unwrap_or_else(|error| panic!("{linker} {name}: {error}"));
@@ -96,7 +96,7 @@ fn seal_works_with_all_linkers() {
             assert!(sealed.sealed && sealed.observed == Some(vec![arch]));
             assert_eq!(sealed.library.as_ref().unwrap().linkage, Linkage::Linked);
             if name != "libx.so" {
-                let ran = run(Command::new(&file).env("LD_LIBRARY_PATH", stand_in.join("lib")));
+                let ran = run(Command::new(&file).env("LD_LIBRARY_PATH", fake_library.join("lib")));
                 assert!(ran.status.success() && ran.stderr.is_empty(), "{linker} {name}: {ran:?}");
             }
             let was = fs::metadata(&file).unwrap();
@@ -129,7 +129,7 @@ fn seal_keeps_links_and_modes() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o555);
     assert!(manifests(&file)[0].sealed);
-    assert!(fs::read(folder.join("other name")).unwrap() == before, "the other name keeps the old file whole");
+    assert!(fs::read(folder.join("other name")).unwrap() == before, "the other name keeps the complete old file");
     assert!(run(&mut Command::new(&file)).status.success());
     assert_eq!(hidden(&folder), Vec::<String>::new());
 }

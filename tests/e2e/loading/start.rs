@@ -13,7 +13,7 @@ use cudaguard::internal::finding::{Code, Finding, Severity};
 use cudaguard::internal::manifest::{Linkage, Requirement};
 use cudaguard::internal::version::Version;
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Call, Scratch, Test, command, skip, stand_in, tests, world};
+use cudaguard_tests::{Call, Scratch, Test, command, fake_library, skip, tests, world};
 
 use super::guarded_programs;
 use super::scene::Scene;
@@ -84,7 +84,7 @@ fn codes(findings: &[Finding]) -> Vec<Code> {
 /// Builds a guarded program that is linked to a fake cuDNN 9.15.1.
 fn linked(folder: &Path) -> PathBuf {
     let cudnn = folder.join("built with");
-    stand_in::cudnn(&cudnn, (9, 15, 1));
+    fake_library::cudnn(&cudnn, (9, 15, 1));
     let objects = guarded_programs::objects(folder, &[guarded_programs::manifest("demo", BUILT, Linkage::Linked)]);
     let program = folder.join("prog");
     let library = cudnn.join("lib/libcudnn.so.9").display().to_string();
@@ -94,7 +94,7 @@ fn linked(folder: &Path) -> PathBuf {
 
 fn release(folder: &Path, version: (u32, u32, u32)) -> PathBuf {
     let root = folder.join(format!("{}.{}.{}", version.0, version.1, version.2));
-    stand_in::cudnn(&root, version);
+    fake_library::cudnn(&root, version);
     root.join("lib")
 }
 

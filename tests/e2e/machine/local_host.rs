@@ -42,7 +42,7 @@ pub(crate) fn tests() -> Vec<Test> {
 /// not fit that driver.
 fn program(folder: &Path) -> std::path::PathBuf {
     if Path::new("/proc/driver/nvidia/version").exists() {
-        skip("a machine without a driver of its own", "another machine");
+        skip("a machine without a local driver", "another machine");
     }
     let path = folder.join("app");
     fixture::link(fixture::of_driver(), &path);
@@ -166,9 +166,9 @@ fn misbehaving_driver_is_reported() {
         Some(&asker),
     );
     let predicted = predicted.unwrap_or_else(|error| panic!("{error}"));
-    let machine = predicted.machine.expect("it was looked at");
+    let machine = predicted.machine.expect("it was examined");
     assert!(machine.warnings[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.warnings);
-    assert_eq!(machine.driver.and_then(|driver| driver.cuda), Some(CudaVersion::new(13, 0)), "said before it hung");
+    assert_eq!(machine.driver.and_then(|driver| driver.cuda), Some(CudaVersion::new(13, 0)), "printed before it hung");
 }
 
 /// Answers before the timeout are retained.

@@ -229,7 +229,7 @@ fn totals_match_slow_judge() {
         })
         .take(3)
         .collect();
-    assert_eq!(programs.len(), 3, "CUDAGUARD_SEED={seed} gives too few programs that tell machines apart");
+    assert_eq!(programs.len(), 3, "CUDAGUARD_SEED={seed} gives too few programs whose result depends on the machine");
     let files: Vec<PathBuf> = (0..programs.len()).map(|at| scratch.join(format!("p{at}"))).collect();
     for (file, manifests) in files.iter().zip(&programs) {
         let descriptors: Vec<_> = manifests.iter().map(descriptor).collect();

@@ -204,7 +204,7 @@ fn meson_builds_guarded_program() {
 
 fn documented_commands_build_guarded_program() {
     let project = Project::new();
-    let [commands] = &blocks("")[..] else { panic!("the three commands stand together") };
+    let [commands] = &blocks("")[..] else { panic!("the three commands are in one block") };
     assert_eq!(commands.lines().count(), 3);
     let lib = parts::cuda("13.0").join("lib64");
     let commands =

@@ -108,7 +108,7 @@ fn artifact_has_one_verdict() {
     let (_scratch, wheel) = package("artefact-verdict");
     let verify = |words: &[&str]| command::call(["verify"]).arg(&wheel).args(words).run();
     let outcome = verify(&["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none"]).expect(0);
-    assert!(outcome.stdout.contains(": runs (the described machine)"), "its cuDNN lies in it: {outcome}");
+    assert!(outcome.stdout.contains(": runs (the described machine)"), "it contains its cuDNN: {outcome}");
     let outcome = verify(&["--driver", "580.65.06", "--gpu", "V100"]).expect(1);
     assert!(outcome.stderr.contains("app/lib/libapp.so"), "the member is named: {outcome}");
     let outcome = verify(&["--driver", "535.261.03", "--gpu", "A100", "--json"]).expect(1);

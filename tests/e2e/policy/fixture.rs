@@ -17,7 +17,7 @@ pub(crate) fn toolkit(beside: &Path, release: &str) {
          Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\
          Build cuda_{major}.{minor}.r{major}.{minor}/compiler.34097967_0\nEND\n"
     );
-    let gcc = "#!/bin/sh\necho 'g++-12 (a stand-in) 12.2.0'\necho '(C) Free Software Foundation, Inc.'\n";
+    let gcc = "#!/bin/sh\necho 'g++-12 (a fake) 12.2.0'\necho '(C) Free Software Foundation, Inc.'\n";
     for (name, script) in [("nvcc", &*script), ("g++-12", gcc)] {
         let program = root.join("bin").join(name);
         scratch::write(&program, script);

@@ -31,7 +31,7 @@ fn installed(project: &Project, arguments: &[&str]) -> Call {
     let command = project.beside().join("root/bin/cargo-cudaguard");
     if !command.exists() {
         fs::create_dir_all(command.parent().expect("a folder")).expect("a folder can be made");
-        fs::hard_link(command::path(), &command).expect("both lie in the target folder");
+        fs::hard_link(command::path(), &command).expect("both are in the target directory");
     }
     let call = Call::new(command).args(arguments).dir(project.path()).env("CARGO", crates::cargo());
     with(call.env("CARGO_NET_OFFLINE", "true"), project.beside(), "12.4")

@@ -191,7 +191,7 @@ fn each_value_counts(source: &str, part: &str) -> BTreeSet<String> {
         let text = [before, &[&lines[..at], &[&changed], &lines[at + 1..]].concat().join("\n"), after].concat();
         let read = std::panic::catch_unwind(|| Findings::of(&text));
         let seen = read.is_ok_and(|read| as_read(&read) == right && apart(&read).is_empty());
-        assert!(!seen, "nobody sees that `{line}` has become `{changed}`");
+        assert!(!seen, "no test shows that `{line}` has become `{changed}`");
         columns.insert(column.to_owned());
     }
     columns
@@ -422,7 +422,7 @@ fn manual_pages_cover_all_subcommands() {
         let options = help.split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '=' | '`' | '<'));
         for option in options.filter(|word| word.starts_with("--") && word.len() > 2) {
             let option = option.trim_end_matches(['.', ';', ':', ')', '…']);
-            assert!(page.contains(option), "cargo-cudaguard-{verb}.1 does not tell of {option}");
+            assert!(page.contains(option), "cargo-cudaguard-{verb}.1  does not mention {option}");
         }
     }
     assert!(page("cargo-cudaguard-check.1").contains("--format"));

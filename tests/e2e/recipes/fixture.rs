@@ -78,7 +78,7 @@ impl Machine {
 
     fn link(&self, path: &str, to: &Path) {
         let path = self.at(path);
-        fs::create_dir_all(path.parent().expect("a link lies in a folder"))
+        fs::create_dir_all(path.parent().expect("a link has a parent directory"))
             .expect("a temporary directory takes folders");
         symlink(to, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
@@ -123,7 +123,7 @@ impl Machine {
     /// Copies one file of a part, so that its directory is the one of the copy.
     pub(crate) fn copy_of(&self, path: &str, part: &Path) {
         let path = self.at(path);
-        fs::create_dir_all(path.parent().expect("a file lies in a folder"))
+        fs::create_dir_all(path.parent().expect("a file has a parent directory"))
             .expect("a temporary directory takes folders");
         let _ = fs::copy(part, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
@@ -234,7 +234,7 @@ impl Lane {
                 let said = if errors.is_empty() { warned(&by_command) } else { reason(&by_command) };
                 let said = findings(&self.clean(&machine, said.trim_end()));
                 let _ = by_command.expect(if errors.is_empty() { 0 } else { 101 });
-                assert_eq!(said, findings(&text), "{name}: both doors say the same");
+                assert_eq!(said, findings(&text), "{name}: both front ends report the same");
             }
             Some(observed) => {
                 let said = findings(&self.clean(&machine, &by_command.stderr));

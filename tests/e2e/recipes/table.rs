@@ -58,7 +58,7 @@ pub(crate) fn toolkits() -> Vec<Recipe> {
         }),
         recipe("gcc-too-new-for-nvcc", &["CG105"], "", |machine| {
             machine.cuda_in_use("11.8");
-            machine.program("bin/g++-13", "g++-13 (a stand-in) 13.2.0\n(C) Free Software Foundation, Inc.");
+            machine.program("bin/g++-13", "g++-13 (a fake) 13.2.0\n(C) Free Software Foundation, Inc.");
             machine.set_at("NVCC_CCBIN", "bin/g++-13");
             machine.set_at("CXX", "bin/g++-13");
         }),

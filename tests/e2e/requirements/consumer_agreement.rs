@@ -256,7 +256,12 @@ fn requirements_admit_only_accepted_hosts() {
     }
     assert!(wrong.is_empty(), "{}", wrong.chars().take(6000).collect::<String>());
     for (Consumer { form, .. }, count) in held().zip(&counts) {
-        assert!(count.taken > count.pairs / 20, "{form}: only {} of {} pairs tell anything", count.taken, count.pairs);
+        assert!(
+            count.taken > count.pairs / 20,
+            "{form}: only {} of {} pairs show a difference",
+            count.taken,
+            count.pairs
+        );
         let named = count.over_unlike + count.given_away.values().sum::<usize>();
         assert!(
             // The few pairs of a quick run vary.
@@ -298,10 +303,10 @@ fn pods_reach_compatible_nodes() {
         if pairs >= wanted_pairs() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     println!(
-        "k8s-admission: {pairs} pairs of a pod and a machine, {taken} run and are taken, none of a pod with the program's own \
+        "k8s-admission: {pairs} pairs of a pod and a machine, {taken} run and are taken, none of a pod with the \
          words is kept out; {of_others} are of pods with another program's"
     );
-    assert!(pairs >= wanted_pairs() && taken * 50 > pairs, "only {taken} of {pairs} pairs tell anything");
+    assert!(pairs >= wanted_pairs() && taken * 50 > pairs, "only {taken} of {pairs} pairs show a difference");
 }
 
 /// Bills of materials do not select machines. Their facts equal those of the manifests and of `--format json`.

@@ -91,7 +91,7 @@ fn built_with_12_4() -> Manifest {
 fn requirement_formats_match_snapshot() {
     for form in FORMS {
         let text = written(form, &[example()]);
-        assert_eq!(text, written(form, &[example()]), "{form} says the same each time");
+        assert_eq!(text, written(form, &[example()]), "{form} prints the same each time");
         let folder = example().parent().expect("a folder");
         let text = without_digests(&snapshot::paths(&plain(&text), &[(folder, "<folder>")]));
         snapshot::check(&format!("requirements/{form}"), &text);

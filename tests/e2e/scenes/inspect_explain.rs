@@ -122,7 +122,7 @@ fn documented_parser_reads_readelf_output() {
     assert!(parser.lines().count() <= 10, "ten lines");
     let told = Call::new("python3").args(["-c", parser]).arg(&file).run().success();
     let manifest: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
-    assert_eq!(manifest, json(&file)["components"][0], "the same as inspect says");
+    assert_eq!(manifest, json(&file)["components"][0], "the same as the output of inspect");
     let notes = Call::new("readelf").arg("-n").arg("-W").arg(&file).env("LC_ALL", "C").run().success();
     assert_eq!(
         notes.stdout.matches("cudaguard").count() - notes.stdout.matches(".note.cudaguard").count(),

@@ -85,7 +85,7 @@ fn python_survives_a_guarded_library() {
     assert_eq!(good.stderr, "");
     let older = python(&project, "libextension.so", &parts::cudnn("9.1.0"), &[]).success();
     assert!(older.stdout.contains("rust: 1 c: 1") && older.stdout.ends_with("alive\n"), "{older}");
-    assert_eq!(older.stderr, "", "a library says nothing unasked: {older}");
+    assert_eq!(older.stderr, "", "a library prints nothing unless it is called: {older}");
     snapshot::check(
         "scenes/python",
         &snapshot::paths(&older.stdout, &[(&parts::folder(), "<parts>"), (project.path(), "<project>")]),

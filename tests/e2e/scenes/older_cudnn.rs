@@ -1,6 +1,6 @@
 //! The typical forum question: a program is built with one cuDNN and started with an older one.
 
-use cudaguard_tests::{Scratch, Test, layout, parts, stand_in, tests};
+use cudaguard_tests::{Scratch, Test, fake_library, layout, parts, tests};
 
 use super::fixture::{build, program, refused, runs, start};
 
@@ -25,8 +25,8 @@ pub(crate) fn tests() -> Vec<Test> {
 fn cudnn_8_1_rejects_8_0() {
     let project = program("forum");
     let (built, older) = (project.beside().join("cudnn-8.1.0"), project.beside().join("cudnn-8.0.5"));
-    stand_in::cudnn(&built, (8, 1, 0));
-    stand_in::cudnn(&older, (8, 0, 5));
+    fake_library::cudnn(&built, (8, 1, 0));
+    fake_library::cudnn(&older, (8, 0, 5));
     build(&project, &built);
     let program = project.built("release/forum");
     runs(start(&program, &built).run(), 8100);
@@ -75,7 +75,7 @@ fn cudnn_patches_are_interchangeable() {
     let project = program("patches");
     let cudnn = |patch: u32| {
         let folder = project.beside().join(format!("cuDNN 9.15.{patch}"));
-        stand_in::cudnn(&folder, (9, 15, patch));
+        fake_library::cudnn(&folder, (9, 15, patch));
         folder
     };
     build(&project, &cudnn(1));

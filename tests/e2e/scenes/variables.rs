@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Outcome, Test, parts, stand_in, tests};
+use cudaguard_tests::{Outcome, Test, fake_library, parts, tests};
 use serde_json::Value;
 
 use super::fixture::{build, program, runs, start};
@@ -22,8 +22,8 @@ fn cudaguard_variable_overrides_manifest() {
     lenient.write("cudaguard.toml", "[runtime]\nmismatch = \"warn\"\n");
     for (project, name) in [(&strict, "strict"), (&lenient, "lenient")] {
         let (built, older) = (project.beside().join("cudnn-8.1.0"), project.beside().join("cudnn-8.0.5"));
-        stand_in::cudnn(&built, (8, 1, 0));
-        stand_in::cudnn(&older, (8, 0, 5));
+        fake_library::cudnn(&built, (8, 1, 0));
+        fake_library::cudnn(&older, (8, 0, 5));
         build(project, &built);
         let program = project.built(&format!("release/{name}"));
         let call = || start(&program, &older);
@@ -33,7 +33,7 @@ fn cudaguard_variable_overrides_manifest() {
         assert_eq!(enforced.stdout, "");
         if name == "strict" {
             let _ = call().run().expect(78);
-            let _ = call().env("CUDAGUARD", "a word that nobody knows").run().expect(78);
+            let _ = call().env("CUDAGUARD", "an unknown word").run().expect(78);
             let _ = call().env("CUDAGUARD", "").run().expect(78);
         } else {
             warned(call().run());

@@ -271,7 +271,7 @@ fn sections() -> Vec<(&'static str, Vec<&'static Symptom>)> {
         if let Some(heading) = line.strip_prefix("# ---- ") {
             sections.push((heading, Vec::new()));
         } else if let Some(symptom) = all_symptoms().iter().find(|one| line == format!("name = \"{}\"", one.name)) {
-            sections.last_mut().expect("a heading stands above the first symptom").1.push(symptom);
+            sections.last_mut().expect("a heading precedes the first symptom").1.push(symptom);
         }
     }
     assert_eq!(sections.iter().map(|(_, symptoms)| symptoms.len()).sum::<usize>(), all_symptoms().len());

@@ -115,7 +115,7 @@ fn assembler(root: &Path) -> Result<Vec<Measurement>, String> {
     let scratch = Scratch::new("measure-assembler");
     let said = call(root, "ptxas", &["--version"], &scratch)?;
     let release = said.split(", V").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-    assembled(root, release.ok_or_else(|| format!("ptxas does not say its version: {said}"))?)
+    assembled(root, release.ok_or_else(|| format!("ptxas does not print its version: {said}"))?)
 }
 
 /// Measures the facts from ptxas and `crt/host_config.h`: archs, PTX ISA, host compilers, families.
@@ -158,7 +158,7 @@ pub(crate) fn release(root: &Path) -> Result<Version, String> {
         .nth(1)
         .and_then(|rest| rest.split_whitespace().next())
         .and_then(|version| version.parse().ok())
-        .ok_or_else(|| format!("nvcc does not say its version: {said}"))?;
+        .ok_or_else(|| format!("nvcc does not print its version: {said}"))?;
     if header != nvcc.into() {
         return Err(format!("cuda.h is of {header}, nvcc of {nvcc}"));
     }
@@ -210,7 +210,7 @@ pub(crate) fn newest_isa(root: &Path, made: &BTreeSet<Arch>, scratch: &Scratch) 
         .dir(scratch.path())
         .run();
     let current = said.stderr.split("current version is '").nth(1).and_then(|rest| rest.split('\'').next());
-    current.map(str::to_owned).ok_or_else(|| format!("ptxas does not say its ISA: {said}"))
+    current.map(str::to_owned).ok_or_else(|| format!("ptxas does not print its ISA: {said}"))
 }
 
 /// Returns the newest supported gcc and the first rejected clang, from the conditions in `crt/host_config.h`. The last

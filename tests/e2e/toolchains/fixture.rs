@@ -76,7 +76,7 @@ impl Told {
         let findings = self.value["findings"].as_array().expect("a list");
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
         for finding in findings {
-            assert!(!text(finding, "hint").is_empty(), "a finding says what to do: {finding}");
+            assert!(!text(finding, "hint").is_empty(), "a finding has a hint: {finding}");
         }
         findings.iter().map(|finding| format!("{} {}", text(finding, "code"), text(finding, "severity"))).collect()
     }
@@ -232,7 +232,7 @@ impl Bench {
 
     /// Creates a fake toolkit: an nvcc that prints the output of the real build, `cuda.h` with its `CUDA_VERSION`, and an
     /// empty libcudart. No package that tests may fetch contains these releases.
-    pub(crate) fn stand_in(&self, root: &str, build: &str) {
+    pub(crate) fn fake_library(&self, root: &str, build: &str) {
         self.stand_in_nvcc(root, build);
         self.stand_in_headers(&format!("{root}/include"), build);
         self.stand_in_cudart(&format!("{root}/lib64"), build);

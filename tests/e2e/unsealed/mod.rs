@@ -191,7 +191,7 @@ fn image_limit_is_reported() {
         };
         let open = (Some(0), "unknown".to_owned());
         let wrong = (Some(78), "refused".to_owned());
-        assert_eq!(verdict(&sealed), wrong, "{count}: whoever seals reads them all");
+        assert_eq!(verdict(&sealed), wrong, "{count}: sealing reads all of them");
         assert_eq!(verdict(&unsealed), if refused { wrong } else { open }, "{count}");
     }
 }

@@ -4,7 +4,7 @@ mod fixture;
 
 use cudaguard::internal::finding::Code;
 use cudaguard::internal::manifest::{GpuCoverage, Linkage, Requirement};
-use cudaguard_tests::{Call, Test, command, layout, snapshot, stand_in, test};
+use cudaguard_tests::{Call, Test, command, fake_library, layout, snapshot, test};
 
 use fixture::{Fixture, gencode};
 
@@ -202,7 +202,7 @@ fn deleted() {
 fn other_cudart() {
     let fixture = Fixture::new("cudart", &gencode(RIGHT), "");
     let library = fixture.beside("libcudart.so.12");
-    stand_in::shared_library("libcudart.so.12").source("int stands_in(void) { return 12; }\n").make(&library);
+    fake_library::shared_library("libcudart.so.12").source("int stands_in(void) { return 12; }\n").make(&library);
     fixture.change("kernels/link", &format!("-Wl,--no-as-needed\n{}", library.display()));
     fixture.check("refused", &fixture.build(&["--release"]).expect(101));
 }
@@ -212,9 +212,9 @@ fn unnamed_cudnn() {
     let mut fixture = Fixture::new("cudnn", &gencode(RIGHT), "");
     let environment = fixture.beside("env");
     layout::farm(&fixture.cuda, &environment);
-    stand_in::cudnn(&environment, (9, 1, 0));
+    fake_library::cudnn(&environment, (9, 1, 0));
     let newer = fixture.beside("newer");
-    stand_in::cudnn(&newer, (9, 15, 1));
+    fake_library::cudnn(&newer, (9, 15, 1));
     let header = "include/cudnn_version.h";
     std::fs::copy(newer.join(header), environment.join(header)).expect("it is there");
     fixture.set("CUDA_HOME", &environment);
@@ -234,7 +234,7 @@ fn unnamed_cudnn() {
     assert_eq!(about_cudnn("release"), 8);
     // The library and the headers have different majors, so the version that the program was built with is unknown.
     let older = fixture.beside("older");
-    stand_in::cudnn(&older, (8, 9, 7));
+    fake_library::cudnn(&older, (8, 9, 7));
     fixture.change("kernels/link", &link(&older));
     fixture.check("other-major", &fixture.build(&["--release"]).expect(101));
     let _ = fixture.build(&[]).success();

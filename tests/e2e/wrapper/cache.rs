@@ -112,7 +112,7 @@ impl Shape {
 
         let (older, newer) = (self.toolkit(12, 4), self.toolkit(13, 0));
         let cudnn = self.fixture.beside("cudnn");
-        cudaguard_tests::stand_in::cudnn(&cudnn, (9, 15, 1));
+        cudaguard_tests::fake_library::cudnn(&cudnn, (9, 15, 1));
         let steps: [(&str, With<'_>); 6] = [
             ("a toolkit", Box::new(|call| call.env("CUDA_HOME", &older))),
             ("another toolkit", Box::new(|call| call.env("CUDA_HOME", &newer))),
@@ -167,7 +167,7 @@ pub(crate) fn long_ago() -> SystemTime {
 }
 
 fn cuda_h(root: &Path, major: u32, minor: u32) {
-    let text = format!("/* A stand-in. */\n#define CUDA_VERSION {}\n", major * 1000 + minor * 10);
+    let text = format!("/* A fake. */\n#define CUDA_VERSION {}\n", major * 1000 + minor * 10);
     cudaguard_tests::scratch::write(&root.join("include/cuda.h"), text);
 }
 

@@ -213,7 +213,7 @@ fn nested_command_works() {
 fn configured_variables_are_read() {
     let fixture = program("config-env");
     let cudnn = fixture.root.join("cudnn");
-    cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
+    cudaguard_tests::fake_library::cudnn(&cudnn, (9, 1, 0));
     // Only the policy shows that this package uses CUDA.
     fixture.write("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
     fixture.write(
@@ -277,7 +277,7 @@ fn full_disk_fails() {
 /// Creates a fake cuDNN whose headers and library differ, which causes a finding.
 fn mixed_cudnn(fixture: &Fixture) -> std::path::PathBuf {
     let cudnn = fixture.beside("cudnn");
-    cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
+    cudaguard_tests::fake_library::cudnn(&cudnn, (9, 1, 0));
     let header = cudnn.join("include/cudnn_version.h");
     let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
     fs::write(&header, text.replace("90100", "90400")).expect("it can be written");
@@ -305,7 +305,7 @@ fn release_errors_stop_before_cargo() {
     let outcome = build(&["build", "--release", "-p", "lax"]).success();
     assert!(outcome.stderr.contains("warning[CG110]"), "only what is built is judged: {outcome}");
     let outcome = build(&["build"]).success();
-    assert_eq!(outcome.stderr.matches("[CG110]").count(), 1, "said once for both: {outcome}");
+    assert_eq!(outcome.stderr.matches("[CG110]").count(), 1, "reported once for both: {outcome}");
     assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA)");
 }
 

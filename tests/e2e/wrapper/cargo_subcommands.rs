@@ -112,7 +112,7 @@ fn changed_profile_is_detected() {
     assert_eq!(summary(&said), CUDNN, "{said}");
     assert_eq!(sealed(&fixture.built("release/app"), "app").manifest.profile, "release");
     let cleaned = fixture.guard(["--", "clean"]).run().success();
-    assert!(!fixture.built("").exists(), "cargo's own, whatever an alias says: {cleaned}");
+    assert!(!fixture.built("").exists(), "cargo's own subcommand, despite an alias: {cleaned}");
     fixture.write("cudaguard.toml", "toolkit.require = \">=99\"\n");
     let _ = by_a_tool("").success();
     for refused in [by_a_tool("-r"), by_a_tool("--profile dist"), anew(&fixture, &["ship"]).run()] {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Test, command, snapshot, stand_in, tests};
+use cudaguard_tests::{Call, Test, command, fake_library, snapshot, tests};
 
 use super::fixture::{Fixture, notes, package, sealed, summary};
 use super::injection::library_with_macro;
@@ -133,7 +133,7 @@ fn orphan(name: &str) -> Fixture {
             ),
         ],
     );
-    let _ = stand_in::shared_library("libgone.so.7").answers("gone", 7).make(&fixture.root.join("lib/libgone.so"));
+    let _ = fake_library::shared_library("libgone.so.7").answers("gone", 7).make(&fixture.root.join("lib/libgone.so"));
     fixture
 }
 
@@ -242,7 +242,7 @@ fn check_prints_toolchain_and_findings() {
     let outcome = fixture.guard(["check"]).run().success();
     assert!(outcome.stdout.starts_with("app 0.1.0 for ") && outcome.stderr.is_empty(), "{outcome}");
     let cudnn = fixture.beside("cudnn");
-    stand_in::cudnn(&cudnn, (9, 1, 0));
+    fake_library::cudnn(&cudnn, (9, 1, 0));
     let header = cudnn.join("include/cudnn_version.h");
     let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
     fs::write(&header, text.replace("90100", "90400")).expect("it can be written");

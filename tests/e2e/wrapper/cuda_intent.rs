@@ -60,7 +60,7 @@ pub(crate) fn hostile(beside: &Path) -> Vec<(&'static str, Vec<(&'static str, Os
     let mut rpath = word("-Clink-arg=-Wl,-rpath,");
     rpath.push(&stubs);
     let mixed = beside.join("mixed");
-    cudaguard_tests::stand_in::cudnn(&mixed, (9, 1, 0));
+    cudaguard_tests::fake_library::cudnn(&mixed, (9, 1, 0));
     let header = mixed.join("include/cudnn_version.h");
     let said = fs::read_to_string(&header).expect("just written");
     fs::write(&header, said.replace("MINOR 1", "MINOR 4").replace("90100", "90400")).expect("it can be written");

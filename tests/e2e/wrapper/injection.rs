@@ -188,7 +188,7 @@ fn embed_is_not_guarded_twice() {
     assert!(!again.stderr.contains("Running `"), "nothing changed: {again}");
     // A stamp with other contents makes the build script run again.
     let cudnn = project.beside().join("cudnn");
-    cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
+    cudaguard_tests::fake_library::cudnn(&cudnn, (9, 1, 0));
     let _ = project.cudaguard(["build"]).env("CUDNN_PATH", &cudnn).run().success();
     let header = cudnn.join("include/cudnn_version.h");
     let text = std::fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
@@ -220,7 +220,8 @@ fn direct_linker_keeps_the_guard() {
     );
     // Directories that the compiler driver would search.
     let search = Call::new("cc").arg("-print-search-dirs").run().success().stdout;
-    let folders = search.lines().find_map(|line| line.strip_prefix("libraries: =")).expect("cc says where it looks");
+    let folders =
+        search.lines().find_map(|line| line.strip_prefix("libraries: =")).expect("cc prints its search paths");
     let flags: Vec<String> = ["-Clinker=ld.lld".to_owned(), "-Clinker-flavor=ld.lld".to_owned()]
         .into_iter()
         .chain(folders.split(':').map(|folder| format!("-Clink-arg=-L{folder}")))
@@ -307,7 +308,7 @@ fn static_library_without_guard_is_reported() {
     assert!(built.stderr.contains("1 of 1 target guarded (no CUDA)\n  not guarded: libpart.a: "), "{built}");
     for words in [&["run"][..], &["test"], &["build", "--bin", "part"]] {
         let said = fixture.guard(words).run().success();
-        assert!(!said.stderr.contains("not guarded"), "nobody asked for the library: {said}");
+        assert!(!said.stderr.contains("not guarded"), "no program needs the library: {said}");
     }
 }
 

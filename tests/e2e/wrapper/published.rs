@@ -129,7 +129,7 @@ fn linked_cudarc_is_guarded() {
     assert_eq!(note.manifest.toolkit.map(|version| (version.major, version.minor)), Some((13, 0)));
     let driver = parts::driver("535");
     let said = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run().success();
-    assert!(said.stdout.contains("GPU"), "it starts, and says itself what it finds: {said}");
+    assert!(said.stdout.contains("GPU"), "it starts, and its guard reports the findings: {said}");
     // The loader would report the missing driver library. `exec` reports it before the start.
     let outcome = command::call(["exec", "--"]).arg(&program).env_remove("LD_LIBRARY_PATH").run();
     if outcome.status() != Some(0) {

@@ -15,7 +15,7 @@ struct input {
   size_t left;
 };
 
-/* Takes so many bytes; zeros behind the last. */
+/* Takes this number of bytes. After the last byte of the input it returns zeros. */
 static void take(struct input *in, void *to, size_t size) {
   const size_t taken = size < in->left ? size : in->left;
   memset(to, 0, size);
@@ -182,7 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   /* It depends on nothing but its input. */
   compare(&result[0], &result[1]);
-  /* Without described facts, both ways to compile it are equal, but for what cuInit would return:
+  /* If no fact is described, both variants return equal results, except for the result of cuInit:
    * only the command predicts that. */
   if (!is_described && (driver.init >= 0 || driver.user == driver.kernel)) compare(&result[0], &result[2]);
   /* Facts that were detected finally are not needed again, and files alone never prove absence. */

@@ -145,7 +145,7 @@ Exit status: 0, also if parts could not be examined, which the output counts; 2 
 
 pub(crate) const VERIFY: &str = "\
 Without --host, --fleet and the options that describe a machine, `verify` checks for this machine.
-Facts that no option describes are not part of the question.
+Facts that no option describes are not checked.
 The requirements of a release need no machine. They may also be in [release] of a cudaguard.toml or in
 [tool.cudaguard] of a pyproject.toml, which apply if no option describes a machine.
 

@@ -142,7 +142,7 @@ mod tests {
         let written = files_to_sarif(&[("/elsewhere/a b.whl".into(), vec![finding.clone(), finding])]);
         let parsed: serde_json::Value = serde_json::from_str(&written).unwrap();
         let results = parsed["runs"][0]["results"].as_array().unwrap();
-        assert_eq!(results.len(), 1, "what is the same is told once");
+        assert_eq!(results.len(), 1, "equal results are listed once");
         let place = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"];
         assert_eq!(place["uri"], "file:///elsewhere/a%20b.whl");
         assert!(place["uriBaseId"].is_null(), "{place}");

@@ -82,7 +82,7 @@ pub(super) fn summary(diff: &ReleaseDiff) -> String {
     } else if diff.is_known() {
         format!("no support is lost{allowed}")
     } else {
-        format!("cannot tell whether support is lost: something is unknown or was not examined{allowed}")
+        format!("it is unknown whether support is lost: a fact is unknown or was not examined{allowed}")
     }
 }
 

@@ -146,7 +146,7 @@ fn absent_library(
         .collect();
     let cure = match find_outside_search_paths(env, name) {
         Some(folder) => MessageFragment::FoundElsewhere.render(&Values::default().with("folder", folder.display())),
-        None => MessageFragment::InstallGuarded.render(&Values::default().with("major", major)),
+        None => MessageFragment::InstallCudnn.render(&Values::default().with("major", major)),
     };
     let values = values.with("cure", cure);
     if let Some((other, candidate)) = others.last() {

@@ -51,6 +51,6 @@ mod tests {
         assert_eq!(found[0].endings, [".so", ".so.13", ".so.12", ".so.11", ".so.10", ".so.9", ".so.1"]);
         assert_eq!(found[0].candidate_names("cudnn")[..2], ["libcudnn.so", "libcudnn.so.13"]);
         one.of.features.insert("dynamic-linking".to_owned());
-        assert!(dlopened_libraries(&[one]).is_empty(), "what is linked stands in DT_NEEDED");
+        assert!(dlopened_libraries(&[one]).is_empty(), "DT_NEEDED lists linked libraries");
     }
 }

@@ -101,7 +101,7 @@ fn missing_declared_arch_is_reported() {
     );
     assert_eq!(on(&["sm_80", "sm_90"], variable, &[true, false]), [""; 0], "PTX of it is there");
     assert_eq!(on(&["sm_80", "compute_80"], variable, &[true, false]), [""; 0]);
-    assert_eq!(on(&["sm_80"], variable, &[true, true]).len(), 1, "each is held against it");
+    assert_eq!(on(&["sm_80"], variable, &[true, true]).len(), 1, "each is compared with it");
     let own_features = writer::Image {
         kind: 2,
         arch: 90,
@@ -124,7 +124,7 @@ fn missing_declared_arch_is_reported() {
     };
     assert_eq!(of_it("sm_90"), 0, "what serves the GPUs that are named");
     assert_eq!(of_it("sm_100a"), 1);
-    assert_eq!(on(&["sm_86"], variable, &[false, false]), [""; 0], "whose they are, nobody knows");
+    assert_eq!(on(&["sm_86"], variable, &[false, false]), [""; 0], "their owner is unknown");
     assert_eq!(on(&["sm_86"], None, &[true, true]), [""; 0], "a list that is there for everybody");
     assert_eq!(on(&[], variable, &[true, true]), [""; 0]);
 }
@@ -147,7 +147,7 @@ fn unknown_kernel_owner_is_not_blamed() {
     assert_eq!(codes(&other, &[false, false]), [(Code::OwnKernelsUnknown, Severity::Info)]);
     assert_eq!(codes(&other, &[true, false]), []);
     let found = check_linked(&Policy::default(), &manifest(), &linked(&other, &[false, false]));
-    assert!(found.iter().all(|finding| finding.code != Code::OwnKernelsUnknown), "nobody asked for anything");
+    assert!(found.iter().all(|finding| finding.code != Code::OwnKernelsUnknown), "there is no requirement");
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn mixed_releases_are_reported() {
     }
     assert_eq!(judged("13.0", &["own 11.8"], &["11.8"], ">=13"), "error CG103, error CG144");
     assert_eq!(judged("", &["11.8"], &["11.8"], ">=13"), "error CG103");
-    assert_eq!(judged("", &["13.0"], &["13.0"], "=13.0.88"), "", "which build of 13.0 it was, nothing tells");
+    assert_eq!(judged("", &["13.0"], &["13.0"], "=13.0.88"), "", "the build of 13.0 is unknown");
     // The detected toolkit was checked before.
     assert_eq!(judged("13.0", &["13.0"], &["13.0"], "<13"), "");
 }

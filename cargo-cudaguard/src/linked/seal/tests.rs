@@ -95,7 +95,7 @@ fn host_compiler_comes_from_objects() {
         let looked_up = Manifest { host_compiler: Some("gcc 12.2.0".to_owned()), ..manifest(Linkage::Unknown) };
         observed_manifest(looked_up, &observed).host_compiler
     };
-    assert_eq!(sealed_with(None).as_deref(), Some("gcc 12.2.0"), "nobody has looked");
+    assert_eq!(sealed_with(None).as_deref(), Some("gcc 12.2.0"), "no file was examined");
     assert_eq!(sealed_with(Some(&["clang 14.0.6"])).as_deref(), Some("clang 14.0.6"));
     assert_eq!(sealed_with(Some(&[])), None, "what PATH suggests is no fact");
     assert_eq!(sealed_with(Some(&["clang 14.0.6", "gcc 12.2.0"])), None);
@@ -219,7 +219,7 @@ fn toolkit_comes_from_linked_file() {
         observed_manifest(Manifest { toolkit, ..manifest(Linkage::Unknown) }, seen).toolkit.map(CudaVersion::from)
     };
     assert_eq!(recorded(None, &seen(vec![foreign(new)], 13)), Some(CudaVersion::new(13, 0)));
-    assert_eq!(recorded(None, &seen(vec![], 13)), None, "which release of 13 it was, nothing tells");
+    assert_eq!(recorded(None, &seen(vec![], 13)), None, "the release of 13 is unknown");
     let other = seen(vec![foreign(old)], 13);
     assert_eq!(recorded(Some(Version::new(13, 0, 88)), &other), Some(CudaVersion::new(13, 0)));
 }

@@ -248,14 +248,14 @@ fn rising<T: PartialOrd + fmt::Debug>(what: &str, values: impl IntoIterator<Item
     let values: Vec<T> = values.into_iter().collect();
     assert!(!values.is_empty(), "{what}: empty");
     for pair in values.windows(2) {
-        assert!(pair[0] < pair[1], "{what}: {:?} stands before {:?}", pair[0], pair[1]);
+        assert!(pair[0] < pair[1], "{what}: {:?} precedes {:?}", pair[0], pair[1]);
     }
 }
 
 fn never_falling<T: PartialOrd + fmt::Debug>(what: &str, values: impl IntoIterator<Item = T>) {
     let values: Vec<T> = values.into_iter().collect();
     for pair in values.windows(2) {
-        assert!(pair[0] <= pair[1], "{what}: {:?} stands before {:?}", pair[0], pair[1]);
+        assert!(pair[0] <= pair[1], "{what}: {:?} precedes {:?}", pair[0], pair[1]);
     }
 }
 

@@ -77,7 +77,7 @@ fn facts(data: &[u8]) {
     assert_eq!((notes[0].kind, notes[0].desc), (1, &b"12345678"[..]));
     let at = usize::try_from(notes[0].offset).unwrap();
     assert_eq!(&data[at..at + 8], b"12345678");
-    assert!(elf.notes().any(|note| note.owner == "GNU" && note.kind == 3), "the build id beside it");
+    assert!(elf.notes().any(|note| note.owner == "GNU" && note.kind == 3), "the build ID is also found");
     assert_eq!(elf.find_damage(), None);
 }
 
@@ -92,7 +92,7 @@ fn library_parses_without_section_headers() {
     assert_eq!(elf.section_named(".note.demo").unwrap().data.len(), 32);
     let counted = elf.dynamic_symbols().map(|symbol| symbol.name()).collect::<Vec<_>>();
     let bare = Elf::parse(&bare).unwrap().dynamic_symbols().map(|symbol| symbol.name()).collect::<Vec<_>>();
-    assert_eq!(counted, bare, "the hash table tells as many symbols as the section does");
+    assert_eq!(counted, bare, "the hash table gives the same number of symbols as the section");
 }
 
 #[test]

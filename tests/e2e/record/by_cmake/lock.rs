@@ -66,7 +66,7 @@ fn lock_records_used_compiler() {
         assert!(text(&tree).contains(&by_gcc), "{of}: {written}");
         assert!(
             text(&tree).contains("toolkit = \"13.0.88\""),
-            "CMake's nvcc tells more than its code: {}",
+            "CMake's nvcc gives more facts than its code: {}",
             text(&tree)
         );
         silent(&gcc);

@@ -63,7 +63,7 @@ fn nested_sections_are_read_once() {
     // A section that begins in the middle of another one and ends after it.
     let later = get(&file, 1, 24) + container.len() as u64;
     set(&mut file, 4, 24, later);
-    assert_eq!(archs(&read_bytes(&file).unwrap()).len(), 6, "the first copy of `.data` is behind the first section");
+    assert_eq!(archs(&read_bytes(&file).unwrap()).len(), 6, "the first copy of `.data` follows the first section");
 }
 
 /// Headers of images that all point to one large table, which is damaged at its end: searching it for each header would

@@ -194,7 +194,7 @@ fn only_small_compressed_images_are_unpacked() {
         fatbin(&[packed(&without, 1 << 40)]),
     ]);
     let roles: Vec<Role> = kernels.containers().iter().map(|container| container.role).collect();
-    assert_eq!(roles, [Role::Kernels, Role::Empty, Role::Kernels, Role::Kernels], "in doubt it holds a kernel");
+    assert_eq!(roles, [Role::Kernels, Role::Empty, Role::Kernels, Role::Kernels], "if unknown, it counts as a kernel");
     assert_eq!(kernels.entries()[0].compression, Compression::Lz4);
 }
 
@@ -342,7 +342,7 @@ fn bare_images_near_fatbins_are_ignored() {
         read_bytes(&program(&[data(".nv_fatbin", false, &fatbins.concat()), data(".rodata", false, &texts)])).unwrap()
     };
     let mixed = file(&[fatbin(&[sm(90)])]);
-    assert_eq!(archs(&mixed), ["sm_90", "compute_50", "sm_70"], "they are told");
+    assert_eq!(archs(&mixed), ["sm_90", "compute_50", "sm_70"], "they are listed");
     assert_eq!(mixed.coverage_by_cc(), plain(&[fatbin(&[sm(90)])]).coverage_by_cc());
     // If the fatbins have no kernels, the bare images are the kernels.
     for fatbins in [&[][..], &[fatbin(&[])], &[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]] {

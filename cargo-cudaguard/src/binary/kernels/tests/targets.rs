@@ -40,7 +40,7 @@ fn targets_follow_counted_code() {
         ("two files' code", built(&[fatbin(&[sm(80)]), both()], &[], &[]), "sm_75 sm_80 compute_75"),
         ("PTX only", built(&[fatbin(&[ptx(80)])], &[], &[]), "compute_80"),
         ("LTO-IR only", built(&[fatbin(&[lto(80)])], &[], &[]), ""),
-        ("LTO-IR beside machine code", built(&[fatbin(&[lto(90), sm(80)])], &[], &[]), "sm_80"),
+        ("LTO-IR and machine code", built(&[fatbin(&[lto(90), sm(80)])], &[], &[]), "sm_80"),
         ("linked: the inputs' PTX counts", built(&[], &[fatbin(&[sm(75)])], &[both(), both()]), "sm_75 compute_75"),
         // The machine code of the inputs is relocatable, so no GPU runs it; the linker's output is in another
         // container.
@@ -53,7 +53,7 @@ fn targets_follow_counted_code() {
         ("linked, one input without PTX", built(&[], &[fatbin(&[sm(75)])], &[both(), fatbin(&[sm(75)])]), "sm_75"),
         ("linked out of LTO-IR", built(&[], &[fatbin(&[sm(80)])], &[fatbin(&[lto(80)]), fatbin(&[lto(80)])]), "sm_80"),
         (
-            "linked, with PTX beside the LTO-IR",
+            "linked, with PTX and LTO-IR",
             built(&[], &[fatbin(&[sm(80)])], &[fatbin(&[lto(80), ptx(80)]), fatbin(&[lto(80), ptx(80)])]),
             "sm_80 compute_80",
         ),

@@ -98,7 +98,7 @@ fn toolkit_extras_are_parsed() {
 fn package_ownership_is_detected() {
     let package = package("1.0", "");
     assert!(package.owns_member("site/torch/lib/a.so") && package.owns_member("site/torch/lib/b.so"));
-    assert!(!package.owns_member("site/other/a.so"), "another package's, beside it");
+    assert!(!package.owns_member("site/other/a.so"), "a file of another package in the parent directory");
     assert!(conda("h1_0", &[], "{}").owns_member("lib/libfaiss.so"), "one that lists nothing is all there is");
 }
 

@@ -53,7 +53,7 @@ fn fixed(level: &'static str) -> Option<(&'static str, &'static str, Chosen)> {
 fn codes(policy: &Policy, toolchain: &Toolchain, uses: &[CrateUse]) -> Vec<String> {
     let found = check_crates(policy, toolchain, uses);
     for finding in &found {
-        assert!(finding.message.contains("\ncrate: "), "the way to the crate is told: {finding:?}");
+        assert!(finding.message.contains("\ncrate: "), "the message contains the path to the crate: {finding:?}");
         assert!(!finding.hint.is_empty(), "{finding:?}");
     }
     found.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
@@ -292,7 +292,7 @@ fn single_arch_is_checked_against_fleet() {
         one.arch = Some(arch);
         codes(&policy(fleet), &toolchain("13.0.88", None), &[one])
     };
-    assert!(found(named(80, Suffix::None, "80"), "").is_empty(), "without a fleet nobody minds");
+    assert!(found(named(80, Suffix::None, "80"), "").is_empty(), "without a fleet it is no finding");
     assert_eq!(found(named(80, Suffix::None, "80"), H100_T4), ["CG156 error"]);
     assert!(found(named(80, Suffix::None, "80"), H100).is_empty(), "PTX serves it");
     assert_eq!(found(named(90, Suffix::Specific, "90"), NEWER), ["CG156 error"]);
@@ -301,7 +301,10 @@ fn single_arch_is_checked_against_fleet() {
     assert!(found(named(90, Suffix::Specific, "90a"), H100).is_empty(), "asked for");
     assert_eq!(found(builder(Some(vec![(8, 9)]), true), H100_T4), ["CG158 error"]);
     assert!(found(builder(Some(vec![(7, 5)]), true), H100_T4).is_empty(), "PTX of 7.5 serves all");
-    assert!(found(builder(Some(vec![(8, 9), (7, 5)]), true), H100_T4).is_empty(), "which of them, nobody knows");
+    assert!(
+        found(builder(Some(vec![(8, 9), (7, 5)]), true), H100_T4).is_empty(),
+        "it is unknown which of them is used"
+    );
     assert!(found(builder(None, true), H100_T4).is_empty(), "no GPU to ask: the build stops by itself");
 }
 

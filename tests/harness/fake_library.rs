@@ -61,8 +61,8 @@ impl Library {
     /// with the soname next to it.
     pub fn make(&self, path: &Path) -> PathBuf {
         let work = Scratch::new("stand-in");
-        let source = work.file("stand_in.c", &self.source);
-        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("a folder can be made");
+        let source = work.file("fake_library.c", &self.source);
+        fs::create_dir_all(path.parent().expect("a file has a parent directory")).expect("a folder can be made");
         let _ = Call::new(&self.compiler)
             .args(["-shared", "-fPIC", "-O1", "-w", &format!("-Wl,-soname,{}", self.soname), "-o"])
             .arg(path)
@@ -91,7 +91,7 @@ pub fn cudnn_by(compiler: &str, folder: &Path, (major, minor, patch): (u32, u32,
     let define = |name: &str, value: u32| format!("#define CUDNN_{name} {value}\n");
     scratch::write(
         &folder.join("include/cudnn_version.h"),
-        "/* A stand-in. */\n".to_owned()
+        "/* A fake. */\n".to_owned()
             + &define("MAJOR", major)
             + &define("MINOR", minor)
             + &define("PATCHLEVEL", patch)
@@ -99,7 +99,7 @@ pub fn cudnn_by(compiler: &str, folder: &Path, (major, minor, patch): (u32, u32,
     );
     scratch::write(
         &folder.join("include/cudnn.h"),
-        "/* A stand-in. */\n#include <stddef.h>\n#include \"cudnn_version.h\"\nsize_t cudnnGetVersion(void);\n",
+        "/* A fake. */\n#include <stddef.h>\n#include \"cudnn_version.h\"\nsize_t cudnnGetVersion(void);\n",
     );
     let make = |stem: &str, library: Library| {
         library.make(&folder.join(format!("lib/{stem}.so.{major}.{minor}.{patch}")));
