@@ -117,7 +117,7 @@ codes! {
         "The facts from before compilation contradict the linked file: a libcudart or libcudnn of another major than the toolkit or the headers, or another cuDNN linkage than [cudnn] linkage declares. The program mixes releases, and its manifest would contain wrong requirements.\nWhat to do: make the build script link the libraries of the toolkit in use (CUDA_HOME, CUDNN_PATH and LIBRARY_PATH of one release), or correct [cudnn] linkage.";
     143 OwnKernelsUnknown Info Informs 255
         "it is unknown which kernels in the linked file are the package's own"
-        "[gpu] archs describes the package's own kernels. cudaguard recognises them by their bytes in an object, an archive, a cubin or a PTX file that the build script created or that is in the package. Here it recognised none, and some kernels in the file have other architectures than the policy requires. They can belong to another package, which is fine, or to this one, if the build deleted the files.\nWhat to do: make the build script keep nvcc's output in OUT_DIR. If the package has no own kernels, remove [gpu] archs: [gpu] fleet is about the whole file.";
+        "[gpu] archs describes the package's own kernels. cudaguard recognises them by their bytes in an object, an archive, a cubin or a PTX file that the build script created or that is in the package. Here it recognised none, and some kernels in the file have other architectures than the policy requires. They can belong to another package, which is fine, or to this one, if the build deleted the files.\nWhat to do: make the build script keep nvcc's output in OUT_DIR. If the package has no own kernels, remove [gpu] archs: [gpu] fleet applies to the whole file.";
     144 OtherToolkitUsed Error Refuses 255
         "another toolkit than the one in use built the linked file"
         "The kernels and the cudart in a linked file show which release built them (docs/internals/evidence.md). Here it is not the toolkit that variables and PATH name: the build script calls another nvcc by its path, or objects of an earlier toolkit were kept. The manifest records the release in the file; everything that used the other toolkit can be wrong. If only some kernels are of another release, such as those of a prebuilt static library, this is a warning. For single PTX or cubin files, which may come with the sources, it is an info.\nWhat to do: make PATH, CUDA_HOME and the build script name one toolkit, or clean and build again.";
@@ -374,13 +374,13 @@ words! {
         "the linker would use libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
         "the toolkit in use has no libcudart: install its cudart package";
     ToolkitNotAllowed ToolkitNotAllowed "toolkit"
-        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso found:\t{others}"
+        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\ninstalled:\t{others}"
         "put the bin directory of an allowed toolkit first in PATH and set CUDA_HOME to its root, or change [toolkit] require";
     ToolkitNotAllowedCMake ToolkitNotAllowed "toolkit"
-        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso found:\t{others}"
+        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\ninstalled:\t{others}"
         "configure an empty build directory with an allowed toolkit: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or change [toolkit] require";
     ToolkitNotAllowedOptions ToolkitNotAllowed "toolkit"
-        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso found:\t{others}"
+        "the policy requires CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\ninstalled:\t{others}"
         "build with an allowed toolkit, and name it with --nvcc or --toolkit; or change [toolkit] require";
     ToolkitNotAllowedLinked ToolkitNotAllowed "{file}"
         "the policy requires CUDA {require}, but {file} contains code from CUDA {found}.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nkernels:\t{kernels}\ncudart:\t{code}"

@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(
             finding.message,
             "the policy requires CUDA 13, but 12.4 is in use.\nrequired:  13 ([toolkit] require)\nin use:    12.4 (PATH)\n\
-             also here: 11.8 in /b\n           c"
+             installed: 11.8 in /b\n           c"
         );
     }
 }
