@@ -49,7 +49,7 @@ fn lay(root: &Path, proc: bool, overlays: bool) -> Result<(), String> {
     for node in ["null", "zero", "full", "random", "urandom"] {
         bind(&Path::new("/dev").join(node), &root.join("dev").join(node))?;
     }
-    said("bind", "/dev", mount_bind_recursive(root.join("dev"), "/dev"))?;
+    printed("bind", "/dev", mount_bind_recursive(root.join("dev"), "/dev"))?;
     bind(&root.join("driver"), "/proc/driver".as_ref())?;
     bind(&root.join("pci"), "/sys/bus/pci".as_ref())?;
     let over = |name: &str, place: &str| over(root, name, place.as_ref(), overlays);
@@ -67,17 +67,17 @@ fn lay(root: &Path, proc: bool, overlays: bool) -> Result<(), String> {
     }
     over("etc", "/etc")?;
     if !proc {
-        said("mount a tmpfs on", "/proc", tmpfs("/proc".as_ref()))?;
+        printed("mount a tmpfs on", "/proc", tmpfs("/proc".as_ref()))?;
     }
     Ok(())
 }
 
-fn said(what: &str, place: impl AsRef<Path>, done: Result<(), impl Display>) -> Result<(), String> {
+fn printed(what: &str, place: impl AsRef<Path>, done: Result<(), impl Display>) -> Result<(), String> {
     done.map_err(|error| format!("cannot {what} {}: {error}", place.as_ref().display()))
 }
 
 fn bind(from: &Path, place: &Path) -> Result<(), String> {
-    said("bind", place, mount_bind(from, place))
+    printed("bind", place, mount_bind(from, place))
 }
 
 fn tmpfs(place: &Path) -> rustix::io::Result<()> {
@@ -101,11 +101,11 @@ fn over(root: &Path, name: &str, place: &Path, overlays: bool) -> Result<(), Str
     }
     let (below, merged) = (root.join("below").join(name), root.join("merged").join(name));
     for folder in [&below, &merged] {
-        said("make", folder, fs::create_dir_all(folder))?;
+        printed("make", folder, fs::create_dir_all(folder))?;
     }
     bind(place, &below)?;
-    said("mount a tmpfs on", &merged, tmpfs(&merged))?;
-    said("lay out", &merged, merge(&ours, &below, &merged))?;
+    printed("mount a tmpfs on", &merged, tmpfs(&merged))?;
+    printed("lay out", &merged, merge(&ours, &below, &merged))?;
     bind(&merged, place)
 }
 

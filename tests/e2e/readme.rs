@@ -258,8 +258,8 @@ fn documented_commands_are_valid() {
             let here =
                 line.split(' ').map(|word| if ["PROGRAM", "FILE", "BIN"].contains(&word) { program } else { word });
             let outcome = typed(&here.collect::<Vec<_>>().join(" "));
-            let said = text_of_usage(&outcome);
-            assert!(said.is_none(), "{page}: {line}: {outcome}");
+            let text_printed = text_of_usage(&outcome);
+            assert!(text_printed.is_none(), "{page}: {line}: {outcome}");
         }
     }
     assert!(seen.len() > 40, "{seen:?}");

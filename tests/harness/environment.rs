@@ -125,7 +125,7 @@ fn named_in_code() -> BTreeSet<String> {
 }
 
 /// Returns the names in the first column of the page's tables.
-fn told() -> BTreeSet<String> {
+fn reported() -> BTreeSet<String> {
     let page = read(&places::workspace().join("docs/reference/environment.md"));
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
     rows.flat_map(|(names, _)| names.split(", ")).map(|name| name.trim_matches('`').to_owned()).collect()
@@ -133,10 +133,10 @@ fn told() -> BTreeSet<String> {
 
 #[test]
 fn variables_are_documented() {
-    let (named, told) = (named_in_code(), told());
+    let (named, reported) = (named_in_code(), reported());
     assert!(named.len() > 60, "{named:?}");
-    let untold: Vec<_> = named.difference(&told).collect();
-    assert!(untold.is_empty(), "docs/reference/environment.md  does not mention {untold:?}");
+    let undocumented: Vec<_> = named.difference(&reported).collect();
+    assert!(undocumented.is_empty(), "docs/reference/environment.md  does not mention {undocumented:?}");
     let everywhere: String = ["guard-core/src", "cargo-cudaguard/src", "tests/harness", "tests/e2e"]
         .iter()
         .flat_map(|folder| sources(folder, &[".rs"]))
@@ -144,7 +144,7 @@ fn variables_are_documented() {
         .collect();
     // `anstream` reads these variables.
     let by_libraries = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"];
-    let gone = told.difference(&named).filter(|name| !everywhere.contains(&format!("\"{name}\"")));
+    let gone = reported.difference(&named).filter(|name| !everywhere.contains(&format!("\"{name}\"")));
     let gone: Vec<_> = gone.filter(|name| !by_libraries.contains(&name.as_str())).collect();
     assert!(gone.is_empty(), "docs/reference/environment.md lists {gone:?}, which no code names");
 }

@@ -276,9 +276,9 @@ mod tests {
     fn crates_have_no_import_cycle() {
         for root in crates() {
             let modules = Modules::of(&root);
-            let told =
+            let reported =
                 |circle: &Vec<String>| format!("{}\n  {}", circle.join(", "), modules.within(circle).join("\n  "));
-            let circles: Vec<String> = modules.circles().iter().map(told).collect();
+            let circles: Vec<String> = modules.circles().iter().map(reported).collect();
             assert!(circles.is_empty(), "{}: circles: {}", root.display(), circles.join("\n"));
         }
     }

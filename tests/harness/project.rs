@@ -74,7 +74,7 @@ impl Project {
     }
 
     /// Returns the scratch directory that contains the package, for files next to it.
-    pub fn beside(&self) -> &Path {
+    pub fn sibling(&self) -> &Path {
         self.scratch.path()
     }
 
@@ -217,7 +217,7 @@ mod tests {
             let compiled: Vec<_> = built.stderr.lines().filter(|line| line.contains("Compiling")).collect();
             assert_eq!(compiled.len(), 1, "only the package itself is compiled: {built}");
         }
-        let folder = project.beside().to_owned();
+        let folder = project.sibling().to_owned();
         drop(project);
         assert!(!folder.exists(), "nothing remains");
     }

@@ -174,9 +174,9 @@ fn end_with_children(leader: u32) {
 
 fn collect(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
-        let mut said = Vec::new();
-        let _ = pipe.read_to_end(&mut said);
-        said
+        let mut printed = Vec::new();
+        let _ = pipe.read_to_end(&mut printed);
+        printed
     })
 }
 
@@ -249,9 +249,9 @@ mod tests {
     #[test]
     fn hanging_process_group_is_killed() {
         let call = Call::new("sh").args(["-c", "sleep 600 & echo started; wait"]).limit(Duration::from_millis(300));
-        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call.run())).expect_err("it hangs");
-        let said = said.downcast_ref::<String>().expect("words");
-        assert!(said.starts_with("stopped after"), "{said}");
+        let printed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call.run())).expect_err("it hangs");
+        let printed = printed.downcast_ref::<String>().expect("words");
+        assert!(printed.starts_with("stopped after"), "{printed}");
     }
 
     #[test]

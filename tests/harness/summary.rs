@@ -189,8 +189,8 @@ To install all missing packages: apt install mold strace
         add("a::short", End::Failed("at here.rs:1\nwhy".to_owned()));
         let long: String = (1..=60).fold("at there.rs:2\n".to_owned(), |text, n| text + &format!("line {n}\n"));
         add("a::long", End::Failed(long));
-        let said = summary.failures();
-        let lines: Vec<&str> = said.lines().collect();
+        let text_printed = summary.failures();
+        let lines: Vec<&str> = text_printed.lines().collect();
         assert_eq!(lines[..4], ["failed: a::short", "    at here.rs:1", "    why", ""]);
         assert_eq!(lines[4..8], ["failed: a::long", "    at there.rs:2", "    ... 20 lines ...", "    line 21"]);
         assert_eq!(lines[46..], ["    line 60", ""]);

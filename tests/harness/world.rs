@@ -433,7 +433,7 @@ impl Machine {
             text
         });
         let yes = |is: bool| if is { "yes" } else { "no" };
-        let mut call = Call::new("unshare").args(["-r", "-m"]).arg(beside("enter-world")).arg(&self.root);
+        let mut call = Call::new("unshare").args(["-r", "-m"]).arg(sibling("enter-world")).arg(&self.root);
         call = call.args([self.proc, self.overlays].map(yes));
         let given = given.chain(path);
         // The tool does not get them either.
@@ -456,7 +456,7 @@ impl Machine {
 
 /// Returns the path of a program of this package: cargo builds them before tests and benchmarks, which are one
 /// directory below them.
-fn beside(name: &str) -> PathBuf {
+fn sibling(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a program has a file");
     let folders = own.ancestors().skip(1);
     folders.map(|folder| folder.join(name)).find(|file| file.is_file()).expect("it was built")

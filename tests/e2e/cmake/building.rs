@@ -184,14 +184,14 @@ fn all_target_kinds_are_guarded() {
 
     let unfit = tree.build(&["--config", "Release", "--target", "unfit"]).run();
     assert_ne!(unfit.status(), Some(0), "{unfit}");
-    cudaguard_tests::snapshot::check("cmake/unfit", &tree.plain(&super::fixture::said(&unfit)));
+    cudaguard_tests::snapshot::check("cmake/unfit", &tree.plain(&super::fixture::printed(&unfit)));
     assert!(!tree.built("Release/unfit").exists(), "a refused file is deleted: {unfit}");
 
     let surplus = tree.build(&["--config", "Release", "--target", "surplus"]).run().success();
-    cudaguard_tests::snapshot::check("cmake/surplus", &tree.plain(&super::fixture::said(&surplus)));
+    cudaguard_tests::snapshot::check("cmake/surplus", &tree.plain(&super::fixture::printed(&surplus)));
     let lacking = tree.build(&["--config", "Release", "--target", "lacking"]).run();
     assert_ne!(lacking.status(), Some(0), "{lacking}");
-    cudaguard_tests::snapshot::check("cmake/lacking", &tree.plain(&super::fixture::said(&lacking)));
+    cudaguard_tests::snapshot::check("cmake/lacking", &tree.plain(&super::fixture::printed(&lacking)));
 
     // CTest gets one test per host file. The kernels of `app` are built for sm_80 only.
     let tested = Call::new(Cmake::Oldest.ctest()).args(["-C", "Release", "--output-on-failure"]).dir(tree.out());
@@ -199,14 +199,14 @@ fn all_target_kinds_are_guarded() {
     for (line, verdict) in
         [("cudaguard.app.a100", "Passed"), ("cudaguard.app.t4", "***Failed"), ("plain on a T4", "Passed")]
     {
-        let found = tested.stdout.lines().find(|told| told.contains(line) && told.contains("Test #"));
+        let found = tested.stdout.lines().find(|reported| reported.contains(line) && reported.contains("Test #"));
         assert!(found.is_some_and(|found| found.contains(verdict)), "{line}: {tested}");
     }
-    cudaguard_tests::snapshot::check("cmake/tested", &tree.plain(&super::fixture::said(&tested)));
+    cudaguard_tests::snapshot::check("cmake/tested", &tree.plain(&super::fixture::printed(&tested)));
 
     // The installation removes the build directory from the runtime path. The sealed note stays unchanged.
     let _ = tree.cmake(&["--install"]).arg(tree.out()).args(["--config", "Release", "--strip"]).run().success();
-    let installed = tree.beside().join("prefix");
+    let installed = tree.sibling().join("prefix");
     for (file, component) in [("bin/app", "app"), ("lib/libsh.so", "shared library"), ("bin/plain", "plain")] {
         let name = file.rsplit('/').next().unwrap();
         assert_eq!(
@@ -404,9 +404,9 @@ fn other_systems_are_not_guarded() {
     let windows = tree("windows");
     let compiler = format!("-DCMAKE_C_COMPILER={}", program("x86_64-w64-mingw32-gcc").display());
     let configured = windows.configure(&[&compiler, "-DCMAKE_SYSTEM_NAME=Windows"]).run().success();
-    let told: Vec<&str> = configured.stdout.lines().filter(|line| line.starts_with("-- cudaguard")).collect();
+    let reported: Vec<&str> = configured.stdout.lines().filter(|line| line.starts_with("-- cudaguard")).collect();
     assert_eq!(
-        told,
+        reported,
         ["-- cudaguard: app is built without the guard: the guard needs ELF files that start through a Linux C \
              library; Windows has none"],
         "once: {configured}"

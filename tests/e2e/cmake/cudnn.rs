@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Test, parts, snapshot, tests};
 
-use super::fixture::{Cmake, MULTI, Tree, include, manifest, said};
+use super::fixture::{Cmake, MULTI, Tree, include, manifest, printed};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -75,7 +75,7 @@ endif()
     );
     let _ = tree.configure(&[]).run().success();
     let built = tree.build(&["--config", "Release"]).run().success();
-    assert_eq!(said(&built), "", "nothing is wrong: {built}");
+    assert_eq!(printed(&built), "", "nothing is wrong: {built}");
     let cudnn = |target: &str| manifest(&tree.built(&format!("Release/{target}")), target)["cudnn"].clone();
     for (target, linkage) in [("imported", "linked"), ("variables", "linked"), ("dlopened", "dlopened")] {
         let found = cudnn(target);
@@ -85,17 +85,17 @@ endif()
 
     let mixed = tree.build(&["--config", "Release", "--target", "mixed"]).run();
     assert_ne!(mixed.status(), Some(0), "{mixed}");
-    snapshot::check("cmake/mixed-cudnn", &tree.plain(&said(&mixed)));
+    snapshot::check("cmake/mixed-cudnn", &tree.plain(&printed(&mixed)));
     assert!(!tree.built("Release/mixed").exists(), "{mixed}");
     let warned = tree.build(&["--config", "Debug", "--target", "mixed"]).run().success();
-    assert!(said(&warned).starts_with("warning[CG110]"), "{warned}");
+    assert!(printed(&warned).starts_with("warning[CG110]"), "{warned}");
 
     // A cuDNN directory that is set but contains no cuDNN is an error. It does not mean that the program uses no cuDNN.
     let _ = tree.configure(&["-DELSEWHERE=ON"]).run().success();
     let elsewhere = tree.build(&["--config", "Debug", "--target", "elsewhere"]).run();
     assert_ne!(elsewhere.status(), Some(0), "{elsewhere}");
     assert_eq!(
-        tree.plain(&said(&elsewhere)),
+        tree.plain(&printed(&elsewhere)),
         "error: CUDNN_INCLUDE_DIR of elsewhere names <source>/nowhere, which contains no cudnn_version.h or cudnn.h\n"
     );
 }

@@ -3,7 +3,7 @@
 use cargo_cudaguard::binary::file::Binary;
 use cudaguard_tests::{Test, layout, parts, rows, snapshot, tests};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, toolkit, words};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed, toolkit, words};
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
@@ -59,12 +59,12 @@ fn mismatch_fails_in_all_generators((generator, cmake): (&'static str, Cmake)) {
     configure("Release");
     let built = tree.build(&words(&configuration("Release"))).run();
     assert_ne!(built.status(), Some(0), "{built}");
-    snapshot::check("cmake/strict-release", &tree.plain(&said(&built)));
+    snapshot::check("cmake/strict-release", &tree.plain(&printed(&built)));
     if generator != MULTI {
         configure("Debug");
     }
     let built = tree.build(&words(&configuration("Debug"))).run().success();
-    snapshot::check("cmake/strict-debug", &tree.plain(&said(&built)));
+    snapshot::check("cmake/strict-debug", &tree.plain(&printed(&built)));
     let app = tree.built(if generator == MULTI { "Debug/app" } else { "app" });
     assert_eq!(manifest(&app, "app")["toolkit"]["version"], "13.0.88");
     if generator != MULTI {
@@ -90,7 +90,7 @@ fn mixed_compiler_and_headers_are_refused(generator: &'static str) {
     let _ = tree.configure(&words(&cuda)).run().success();
     let built = tree.build(&[]).run();
     assert!(built.status() != Some(0) && !built.stdout.contains("Building CUDA"), "before nvcc is called: {built}");
-    snapshot::check("cmake/mixed-toolkits", &tree.plain(&said(&built)));
+    snapshot::check("cmake/mixed-toolkits", &tree.plain(&printed(&built)));
 }
 
 /// A linker script discards the note.
@@ -113,13 +113,13 @@ fn removed_guard_is_reported() {
     let _ = tree.configure(&[]).run().success();
     let built = tree.build(&["--config", "Release"]).run();
     assert_ne!(built.status(), Some(0), "{built}");
-    snapshot::check("cmake/taken-out", &tree.plain(&said(&built)));
+    snapshot::check("cmake/taken-out", &tree.plain(&printed(&built)));
     assert!(!tree.built("Release/app").exists(), "{built}");
     let again = tree.build(&["--config", "Release"]).run();
     assert_ne!(again.status(), Some(0), "it does not count as built: {again}");
     // A dev build prints a warning and keeps the unguarded program.
     let built = tree.build(&["--config", "Debug"]).run().success();
-    assert!(said(&built).starts_with("warning[CG170]"), "{built}");
+    assert!(printed(&built).starts_with("warning[CG170]"), "{built}");
     assert!(tree.built("Debug/app").exists(), "{built}");
 }
 
@@ -147,10 +147,10 @@ fn stub_linked_by_cmake_is_reported() {
     let toolkit = format!("-DCUDAToolkit_ROOT={}", cuda.display());
     let _ = tree.configure(&[&toolkit, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
     let built = tree.build(&[]).run().success();
-    assert_eq!(said(&built), "", "{built}");
+    assert_eq!(printed(&built), "", "{built}");
     let app = Binary::read(&tree.built("app")).expect("a program");
     assert!(app.runpath.is_some_and(|path| path.contains("stubs")), "or there is nothing to see here");
     let bad = tree.build(&["--target", "bad"]).run();
     assert_ne!(bad.status(), Some(0), "{bad}");
-    snapshot::check("cmake/stubs", &tree.plain(&said(&bad)));
+    snapshot::check("cmake/stubs", &tree.plain(&printed(&bad)));
 }

@@ -90,7 +90,7 @@ impl Tree {
         self.scratch.join("build")
     }
 
-    pub(crate) fn beside(&self) -> &Path {
+    pub(crate) fn sibling(&self) -> &Path {
         self.scratch.path()
     }
 
@@ -134,7 +134,7 @@ impl Tree {
             &[
                 (&self.source(), "<source>"),
                 (&self.out(), "<build>"),
-                (self.beside(), "<beside>"),
+                (self.sibling(), "<installs>"),
                 (&parts, "<parts>"),
                 (parts::link().unwrap_or(&parts), "<parts>"),
                 (command::path(), "<cargo-cudaguard>"),
@@ -184,22 +184,22 @@ pub(crate) fn words(owned: &[String]) -> Vec<&str> {
 }
 
 /// Extracts cudaguard's output from a build, without the text that make or ninja adds.
-pub(crate) fn said(outcome: &Outcome) -> String {
+pub(crate) fn printed(outcome: &Outcome) -> String {
     let text = format!("{}{}", outcome.stdout, outcome.stderr);
     let ours = |line: &&str| {
         let heads = ["error[", "warning[", "info[", "error: ", "cudaguard: "];
         heads.iter().any(|head| line.starts_with(head))
     };
-    let mut said = String::new();
+    let mut printed = String::new();
     let mut inside = false;
     for line in text.lines() {
         inside = ours(&line) || inside && line.starts_with("  ");
         if inside {
-            said.push_str(line);
-            said.push('\n');
+            printed.push_str(line);
+            printed.push('\n');
         }
     }
-    said
+    printed
 }
 
 /// Returns the output of `inspect --json` for a file.

@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Test, command, rows, scratch, snapshot, tests};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, TAKES_HEADERS, Tree, include, said, words};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, TAKES_HEADERS, Tree, include, printed, words};
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
@@ -48,12 +48,12 @@ fn tree(name: &str, cmake: Cmake, generator: &'static str) -> Tree {
     let tree = Tree::new(name, cmake, generator, &files);
     toolkit(&tree, "toolkit", 12040);
     let text = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 8\n#define CUDNN_PATCHLEVEL 1\n";
-    scratch::write(&tree.beside().join("cudnn/include/cudnn_version.h"), text);
+    scratch::write(&tree.sibling().join("cudnn/include/cudnn_version.h"), text);
     tree
 }
 
 fn toolkit(tree: &Tree, folder: &str, version: u32) {
-    let header = tree.beside().join(folder).join("include/cuda.h");
+    let header = tree.sibling().join(folder).join("include/cuda.h");
     scratch::write(&header, format!("#define CUDA_VERSION {version}\n"));
 }
 
@@ -73,13 +73,13 @@ fn drift_is_refused_and_accepted((generator, cmake): (&'static str, Cmake)) {
     // All three generators run the same steps. Only one of them also builds the plain target.
     let thorough = generator == NINJA;
     configure("Release", if thorough { &["-DPLAIN=ON"] } else { &[] });
-    assert_eq!(said(&in_configuration("Release", &[]).success()), "", "without a lock there is no drift");
+    assert_eq!(printed(&in_configuration("Release", &[]).success()), "", "without a lock there is no drift");
     assert!(before == tree.sources(), "building writes no lock");
 
     let written = in_configuration("Release", &locks).success();
-    let told: Vec<&str> = written.stdout.lines().filter(|line| line.starts_with("  ")).collect();
+    let listed: Vec<&str> = written.stdout.lines().filter(|line| line.starts_with("  ")).collect();
     assert_eq!(
-        tree.plain(&told.join("\n")),
+        tree.plain(&listed.join("\n")),
         "  toolkit: 12.4 (<source>/../toolkit/include/cuda.h)\n  \
          cudnn: 9.8.1 (<source>/../cudnn/include/cudnn_version.h)\n",
         "{written}"
@@ -87,40 +87,40 @@ fn drift_is_refused_and_accepted((generator, cmake): (&'static str, Cmake)) {
     let text = fs::read_to_string(&lock).expect("the lock is written");
     assert!(text.ends_with("\n[target.x86_64-unknown-linux-gnu]\ncudnn = \"9.8.1\"\ntoolkit = \"12.4\"\n"), "{text}");
     configure("Release", &[]);
-    assert_eq!(said(&in_configuration("Release", &[]).success()), "", "what is locked is what is in use");
+    assert_eq!(printed(&in_configuration("Release", &[]).success()), "", "what is locked is what is in use");
 
     toolkit(&tree, "toolkit", 12060);
     let refused = in_configuration("Release", &[]);
     assert_ne!(refused.status(), Some(0), "{refused}");
-    snapshot::check("cmake/lock-release", &tree.plain(&said(&refused)));
+    snapshot::check("cmake/lock-release", &tree.plain(&printed(&refused)));
 
     // In Debug the drift is a warning, printed once for all targets that share the toolkit. With `--locked` it is an error.
     if generator != MULTI {
         configure("Debug", &[]);
     }
     let warned = in_configuration("Debug", &[]).success();
-    snapshot::check("cmake/lock-debug", &tree.plain(&said(&warned)));
+    snapshot::check("cmake/lock-debug", &tree.plain(&printed(&warned)));
     if thorough {
-        assert_eq!(said(&in_configuration("Debug", &[]).success()), "", "and reported when a target is checked");
+        assert_eq!(printed(&in_configuration("Debug", &[]).success()), "", "and reported when a target is checked");
         let _ = in_configuration("Debug", &["--target", "clean"]).success();
-        assert_eq!(said(&in_configuration("Debug", &[]).success()), said(&warned), "anew after clean");
+        assert_eq!(printed(&in_configuration("Debug", &[]).success()), printed(&warned), "anew after clean");
         toolkit(&tree, "toolkit", 12060);
-        assert_eq!(said(&in_configuration("Debug", &[]).success()), said(&warned), "and after a touch");
+        assert_eq!(printed(&in_configuration("Debug", &[]).success()), printed(&warned), "and after a touch");
         configure("Debug", &["-DCUDAGUARD_LOCKED=ON"]);
         let insisted = in_configuration("Debug", &[]);
-        assert!(insisted.status() != Some(0) && said(&insisted).starts_with("error[CG107]"), "{insisted}");
+        assert!(insisted.status() != Some(0) && printed(&insisted).starts_with("error[CG107]"), "{insisted}");
     }
 
     // A rewritten lock accepts the drift, even after a refused build.
     let accepted = in_configuration("Debug", &locks).success();
     assert!(accepted.stdout.contains("toolkit: 12.4 → 12.6"), "{accepted}");
     let built = in_configuration("Debug", &[]).success();
-    assert_eq!(said(&built), "", "{built}");
+    assert_eq!(printed(&built), "", "{built}");
     if thorough {
         let again = in_configuration("Debug", &locks).success();
         assert!(again.stdout.contains("cudaguard.lock is up to date"), "{again}");
         configure("Release", &["-DCUDAGUARD_LOCKED=OFF"]);
-        assert_eq!(said(&in_configuration("Release", &[]).success()), "");
+        assert_eq!(printed(&in_configuration("Release", &[]).success()), "");
     }
 }
 
@@ -138,7 +138,7 @@ fn unreadable_locks_are_errors() {
         let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
         let built = tree.build(&[]).run();
         assert_eq!(built.status() == Some(0), text.contains("aarch64"), "{text}{built}");
-        all += &said(&built);
+        all += &printed(&built);
         all.push('\n');
         // An unreadable lock may contain entries of other users, so it is not overwritten.
         let locked = tree.build(&["--target", "cudaguard-lock"]).run();
@@ -158,8 +158,8 @@ fn cargo_style_lock_options_work() {
     let left = fs::read_dir(&folder).map(Iterator::count);
     fs::remove_dir_all(&folder).expect("it is ours");
     let asked = asked.expect(2);
-    let told: Vec<&str> = asked.stderr.lines().skip(1).collect();
-    snapshot::check("cmake/lock-by-cargo", &(told.join("\n") + "\n"));
+    let listed: Vec<&str> = asked.stderr.lines().skip(1).collect();
+    snapshot::check("cmake/lock-by-cargo", &(listed.join("\n") + "\n"));
     assert_eq!(left.expect("it could be read"), 1, "nothing is written: {asked}");
 }
 
@@ -167,15 +167,15 @@ fn unlockable_builds_are_reported() {
     let tree = tree("unlockable", Cmake::Newest, MAKE);
     toolkit(&tree, "other", 13000);
     let mut all = String::new();
-    let named = format!("-DNAMED_second={}", tree.beside().join("other/include").display());
+    let named = format!("-DNAMED_second={}", tree.sibling().join("other/include").display());
     for (configured, gone) in [(vec![named], None), (vec!["-DNAMED_second=".to_owned()], Some("toolkit"))] {
         if let Some(gone) = gone {
-            fs::remove_dir_all(tree.beside().join(gone)).expect("it is there");
+            fs::remove_dir_all(tree.sibling().join(gone)).expect("it is there");
         }
         let _ = tree.configure(&words(&configured)).run().success();
         let locked = tree.build(&["--target", "cudaguard-lock"]).run();
         assert_ne!(locked.status(), Some(0), "{locked}");
-        all += &said(&locked);
+        all += &printed(&locked);
     }
     assert!(!tree.source().join("cudaguard.lock").exists());
     snapshot::check("cmake/unlockable", &tree.plain(&all));
@@ -203,27 +203,27 @@ fn top_level_lock_covers_subprojects() {
     ];
     let tree = Tree::new("outer", Cmake::Oldest, NINJA, &files);
     toolkit(&tree, "toolkit", 12040);
-    scratch::write(&tree.beside().join("elsewhere/CMakeLists.txt"), part("other"));
+    scratch::write(&tree.sibling().join("elsewhere/CMakeLists.txt"), part("other"));
     let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
-    assert_eq!(said(&tree.build(&[]).run().success()), "", "the lock of a part is not read");
+    assert_eq!(printed(&tree.build(&[]).run().success()), "", "the lock of a part is not read");
     let _ = tree.build(&["--target", "cudaguard-lock"]).run().success();
     assert!(tree.source().join("cudaguard.lock").exists());
     toolkit(&tree, "toolkit", 12060);
     let refused = tree.build(&["--target", "app"]).run();
-    assert!(refused.status() != Some(0) && said(&refused).starts_with("error[CG107]"), "{refused}");
+    assert!(refused.status() != Some(0) && printed(&refused).starts_with("error[CG107]"), "{refused}");
     let _ = tree.build(&["--target", "cudaguard-lock"]).run().success();
-    assert_eq!(said(&tree.build(&[]).run().success()), "");
+    assert_eq!(printed(&tree.build(&[]).run().success()), "");
 
     // A policy at the top also applies to other directories, and changes to it trigger a rebuild.
     tree.write("cudaguard.toml", "");
     let _ = tree.configure(&[]).run().success();
-    assert_eq!(said(&tree.build(&[]).run().success()), "");
+    assert_eq!(printed(&tree.build(&[]).run().success()), "");
     tree.write("cudaguard.toml", "[toolkit]\nrequire = \"<12\"\n");
     for target in ["app", "other"] {
         let refused = tree.build(&["--target", target]).run();
-        assert!(refused.status() != Some(0) && said(&refused).starts_with("error[CG103]"), "{target}: {refused}");
+        assert!(refused.status() != Some(0) && printed(&refused).starts_with("error[CG103]"), "{target}: {refused}");
     }
     tree.write("inner/cudaguard.toml", "[toolkit]\nrequire = \">=12\"\n");
     let _ = tree.configure(&[]).run().success();
-    assert_eq!(said(&tree.build(&["--target", "app"]).run().success()), "", "the nearest policy is the target's");
+    assert_eq!(printed(&tree.build(&["--target", "app"]).run().success()), "", "the nearest policy is the target's");
 }

@@ -4,7 +4,7 @@
 use cudaguard_tests::world::{self, H100, World};
 use cudaguard_tests::{Test, snapshot, tests};
 
-use super::fixture::{Cmake, MAKE, NINJA, Tree, include, manifest, said, texts, toolkit, words};
+use super::fixture::{Cmake, MAKE, NINJA, Tree, include, manifest, printed, texts, toolkit, words};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -43,10 +43,13 @@ fn native_arch_fails_without_gpu() {
     let _ = native(&tree, &["-DCMAKE_BUILD_TYPE=Release"]).run().success();
     let refused = tree.build(&[]).run();
     assert_ne!(refused.status(), Some(0), "{refused}");
-    snapshot::check("cmake/native-unknown", &tree.plain(&said(&refused)));
+    snapshot::check("cmake/native-unknown", &tree.plain(&printed(&refused)));
     let _ = native(&tree, &["-DCMAKE_BUILD_TYPE=Debug"]).run().success();
     let warned = tree.build(&[]).run().success();
-    assert!(said(&warned).starts_with("warning[CG124]") && warned.stdout.contains("default arch is used"), "{warned}");
+    assert!(
+        printed(&warned).starts_with("warning[CG124]") && warned.stdout.contains("default arch is used"),
+        "{warned}"
+    );
     let (declared, observed) = observed(&tree);
     assert!(declared.is_empty(), "{declared:?}");
     assert_eq!(observed, ["sm_75", "compute_75"], "the note lists the code that nvcc compiled");
@@ -64,7 +67,7 @@ fn native_arch_uses_local_gpu() {
     let release = "-DCMAKE_BUILD_TYPE=Release";
     let _ = native(&tree, &[release]).run().success();
     let built = tree.build(&[]).run().success();
-    assert_eq!(said(&built), "", "{built}");
+    assert_eq!(printed(&built), "", "{built}");
     let sm_90 = vec!["sm_90".to_owned()];
     assert_eq!(observed(&tree), (sm_90.clone(), sm_90.clone()));
 
@@ -72,18 +75,18 @@ fn native_arch_uses_local_gpu() {
     let _ = native(&tree, &[]).run().success();
     let refused = tree.build(&[]).run();
     assert_ne!(refused.status(), Some(0), "{refused}");
-    snapshot::check("cmake/native-fleet", &tree.plain(&said(&refused)));
+    snapshot::check("cmake/native-fleet", &tree.plain(&printed(&refused)));
     tree.write("cudaguard.toml", "[gpu]\nfleet = [\"H100\"]\n");
     let built = tree.build(&[]).run().success();
-    assert_eq!(said(&built), "", "{built}");
+    assert_eq!(printed(&built), "", "{built}");
 
     // Sets `native` as a target property. CMake 3.25 detects the GPU with a cudart program, which needs more than the fake
     // driver provides, so the test sets the result.
     let property = "set_property(TARGET app PROPERTY CUDA_ARCHITECTURES native)\n";
     let older = self::tree(Cmake::Oldest, MAKE, &world, property);
-    let told = ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DCMAKE_CUDA_ARCHITECTURES_NATIVE=90-real", release];
-    let _ = older.configure(&words(&toolkit("13.0"))).args(told).run().success();
+    let reported = ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DCMAKE_CUDA_ARCHITECTURES_NATIVE=90-real", release];
+    let _ = older.configure(&words(&toolkit("13.0"))).args(reported).run().success();
     let built = older.build(&[]).run().success();
-    assert_eq!(said(&built), "", "{built}");
+    assert_eq!(printed(&built), "", "{built}");
     assert_eq!(observed(&older), (sm_90.clone(), sm_90));
 }

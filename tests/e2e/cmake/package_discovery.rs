@@ -69,8 +69,8 @@ fn package_is_found_by_all_methods() {
     let tree = Tree::new("ways in", Cmake::Oldest, NINJA, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
     let checkout = places::workspace();
     // An installed package finds the command that is installed next to it.
-    let prefix = tree.beside().join("a prefix");
-    let own = tree.beside().join("package");
+    let prefix = tree.sibling().join("a prefix");
+    let own = tree.sibling().join("package");
     let _ = tree
         .cmake(&["-S"])
         .arg(checkout.join("cmake"))
@@ -99,7 +99,7 @@ fn package_is_found_by_all_methods() {
     ];
     for (way, mut words) in found_by {
         words.push(format!("-DWAY={way}"));
-        let build = tree.beside().join(way);
+        let build = tree.sibling().join(way);
         let call = tree.cmake(&["-G", NINJA, "-S"]).arg(tree.source()).arg("-B").arg(&build);
         let call = call.arg(format!("-DCHECKOUT={}", checkout.display())).env("CARGO_NET_OFFLINE", "true");
         let _ = call.args(&words).run().success();
@@ -108,7 +108,7 @@ fn package_is_found_by_all_methods() {
         let _ = Call::new(build.join("app")).run().success();
     }
     // `cargo cudaguard cmake install` installs the same package without the checkout.
-    let by_command = tree.beside().join("by command");
+    let by_command = tree.sibling().join("by command");
     let _ = command::call(["cmake", "install", "--prefix"]).arg(&by_command).run().success();
     let _ = Call::new("diff").args(["-r", "-x", "bin"]).arg(&prefix).arg(&by_command).run().success();
     let header = fs::read(prefix.join("include/cudaguard/cudaguard.h")).expect("the header is installed");
@@ -117,13 +117,13 @@ fn package_is_found_by_all_methods() {
 
 fn missing_command_is_reported() {
     let tree = Tree::new("no command", Cmake::Newest, MAKE, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
-    let nowhere = tree.beside().join("nobody");
+    let nowhere = tree.sibling().join("nobody");
     for (way, snapshot) in [("include", "cmake/no-command"), ("package", "cmake/no-package")] {
         let outcome = tree
             .cmake(&["-G", MAKE, "-S"])
             .arg(tree.source())
             .arg("-B")
-            .arg(tree.beside().join(way))
+            .arg(tree.sibling().join(way))
             .arg(format!("-DCHECKOUT={}", places::workspace().display()))
             .arg(format!("-DWAY={way}"))
             .arg(format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display()))
@@ -294,7 +294,7 @@ fn presets_find_the_package() {
 
 fn install_without_command_works() {
     let tree = Tree::new("install", Cmake::Oldest, NINJA, &[]);
-    let (build, nowhere) = (tree.beside().join("package"), tree.beside().join("nobody"));
+    let (build, nowhere) = (tree.sibling().join("package"), tree.sibling().join("nobody"));
     std::fs::create_dir_all(tree.source()).expect("a folder can be made");
     let call = |words: &[&str]| {
         let call = tree.cmake(words).env("HOME", &nowhere).env("CARGO_HOME", &nowhere);
@@ -302,8 +302,8 @@ fn install_without_command_works() {
     };
     let _ = call(&["-G", NINJA, "-S"]).arg(places::workspace().join("cmake")).arg("-B").arg(&build).run().success();
     let refused = call(&["--install"]).arg(&build).arg("--prefix").arg(&nowhere).run().expect(1);
-    let said = refused.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("cudaguard is not installed: the command cargo-cudaguard is not found"), "{refused}");
+    let printed = refused.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains("cudaguard is not installed: the command cargo-cudaguard is not found"), "{refused}");
 }
 
 fn wrong_uses_are_errors() {
@@ -338,7 +338,7 @@ fn wrong_uses_are_errors() {
         let _ = write!(all, "{line}\n{}\n", errors(&outcome.stderr));
     }
     // The package is newer or older than the command.
-    let package = tree.beside().join("package");
+    let package = tree.sibling().join("package");
     let _ = Call::new("cp").args(["-r"]).arg(places::workspace().join("cmake")).arg(&package).run().success();
     let version = package.join("CudaGuardConfigVersion.cmake");
     let known = format!("PACKAGE_VERSION {}", env!("CARGO_PKG_VERSION"));

@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Test, rows, scratch, tests};
 
-use super::fixture::{Cmake, MAKE, NINJA, TAKES_HEADERS, Tree, include, manifest, said};
+use super::fixture::{Cmake, MAKE, NINJA, TAKES_HEADERS, Tree, include, manifest, printed};
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
@@ -44,12 +44,12 @@ fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
         ],
     );
     // Fake headers contain only the parsed lines.
-    let beside = |file: &str, text: &str| scratch::write(&tree.beside().join(file), text);
+    let sibling = |file: &str, text: &str| scratch::write(&tree.sibling().join(file), text);
     let cudnn = |minor: u32| {
         let text = format!("#define CUDNN_MAJOR 9\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL 1\n");
-        beside("cudnn/include/cudnn_version.h", &text);
+        sibling("cudnn/include/cudnn_version.h", &text);
     };
-    beside("toolkit/include/cuda.h", "#define CUDA_VERSION 12040\n");
+    sibling("toolkit/include/cuda.h", "#define CUDA_VERSION 12040\n");
     cudnn(8);
     let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
     let built = || {
@@ -75,7 +75,7 @@ fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
     cudnn(9);
     assert_eq!(busy("a header of cuDNN's")["cudnn"]["version"], "9.9.1");
     quiet("cuDNN");
-    beside("toolkit/include/cuda.h", "#define CUDA_VERSION 12060\n");
+    sibling("toolkit/include/cuda.h", "#define CUDA_VERSION 12060\n");
     assert_eq!(busy("the toolkit")["toolkit"]["version"], "12.6.0");
     quiet("the toolkit");
     tree.write("cudaguard.toml", "[cudnn]\nlinkage = \"dlopened\"\nrequired = true\n");
@@ -87,7 +87,7 @@ fn only_touched_inputs_rebuild((generator, cmake): (&'static str, Cmake)) {
     tree.write("cudaguard.toml", "[cudnn]\nrequire = \"<9\"\n");
     for _ in 0..2 {
         let (outcome, again) = built();
-        assert!(again && outcome.status() != Some(0) && said(&outcome).contains("error[CG113]"), "{outcome}");
+        assert!(again && outcome.status() != Some(0) && printed(&outcome).contains("error[CG113]"), "{outcome}");
     }
     tree.write("cudaguard.toml", "");
     assert_eq!(busy("the policy, put right")["cudnn"]["linkage"], "none");
@@ -115,7 +115,7 @@ fn removed_language_updates_the_guard() {
     );
     let files = [("CMakeLists.txt", &*text), ("main.c", "int main(void) { return 0; }\n")];
     let tree = Tree::new("languages", Cmake::Oldest, NINJA, &files);
-    scratch::write(&tree.beside().join("toolkit/include/cuda.h"), "#define CUDA_VERSION 12040\n");
+    scratch::write(&tree.sibling().join("toolkit/include/cuda.h"), "#define CUDA_VERSION 12040\n");
     let _ = tree.configure(&[]).run().success();
     let _ = tree.build(&[]).run().success();
     assert_eq!(manifest(&tree.built("app"), "app")["toolkit"]["version"], "12.4.0");

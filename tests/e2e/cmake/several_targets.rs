@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use cudaguard_tests::{Test, fake_library, rows, scratch, tests, tools};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, printed};
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
@@ -65,7 +65,7 @@ fn shim_is_compiled_once_per_build(generator: &'static str) {
     let target = |number: u32| format!("add_executable(t{number} main.cpp)\ncudaguard_embed(t{number})\n");
     let lists = (0..8).map(target).collect::<Vec<_>>().concat();
     let tree = tree("many-shims", generator, &lists);
-    let (compiler, log) = (tree.beside().join("logging-c++"), tree.beside().join("log"));
+    let (compiler, log) = (tree.sibling().join("logging-c++"), tree.sibling().join("log"));
     let real = tools::need("c++");
     let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n", log.display(), real.display());
     scratch::write(&compiler, script);
@@ -114,7 +114,7 @@ fn earlier_post_build_steps_see_seal() {
         let tree = tree("many-copies", generator, &lists);
         let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
         let built = tree.build(&["--config", "Release"]).run().success();
-        assert_eq!(said(&built), "", "{generator}");
+        assert_eq!(printed(&built), "", "{generator}");
         let out = if generator == MULTI { tree.built("Release") } else { tree.out() };
         let file = fs::read(out.join("app")).expect("it was built");
         for copy in ["a folder/app", "copy", "linked"] {
@@ -131,7 +131,7 @@ fn earlier_post_build_steps_see_seal() {
         let tree = tree("many-packed", generator, lists);
         tree.write("pack.sh", script);
         let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
-        assert_eq!(said(&tree.build(&["--config", "Release"]).run().success()), "", "{generator}");
+        assert_eq!(printed(&tree.build(&["--config", "Release"]).run().success()), "", "{generator}");
         let out = if generator == MULTI { tree.built("Release") } else { tree.out() };
         let packed = fs::read(tree.built("packed")).expect("it was packed");
         assert!(packed == fs::read(out.join("app")).expect("it was built"), "{generator}");
@@ -148,12 +148,12 @@ fn project_linker_settings_are_kept((generator, cmake): (&'static str, Cmake)) {
                  set_target_properties(versioned PROPERTIES VERSION 1.2.3 SOVERSION 1 CXX_LINKER_LAUNCHER \"env;A=b\")\n";
     let files = [("CMakeLists.txt", &*(head() + lists)), ("main.cpp", MAIN)];
     let tree = Tree::new("many-launchers", cmake, generator, &files);
-    let real = tree.beside().join("real");
+    let real = tree.sibling().join("real");
     fs::create_dir(&real).expect("a folder");
     std::os::unix::fs::symlink(&real, tree.out()).expect("a link");
     let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", "-DCTEST_USE_LAUNCHERS=ON"]).run().success();
     let built = tree.build(&["--config", "Release", "--verbose"]).run().success();
-    assert_eq!(said(&built), "", "{generator}");
+    assert_eq!(printed(&built), "", "{generator}");
     let line = built.stdout.lines().find(|line| line.contains(" cmake link ") && line.contains("--target-name app"));
     let line = line.unwrap_or_else(|| panic!("{generator}: {built}"));
     assert!(line.contains("-- ") && line.contains("--launch") && line.contains("-Wl,-O1"), "{generator}: {line}");
@@ -171,14 +171,14 @@ fn refusal_deletes_copies(generator: &'static str) {
                  add_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:app> \
                  ${CMAKE_BINARY_DIR}/copy)\ncudaguard_embed(app)\n";
     let tree = tree("many-refused", generator, lists);
-    let cudnn = tree.beside().join("cudnn");
+    let cudnn = tree.sibling().join("cudnn");
     fake_library::cudnn(&cudnn, (9, 1, 0));
     tree.write("cudaguard.toml", "[cudnn]\nlinkage = \"none\"\n");
     let named = format!("-DCUDNN={}", cudnn.display());
     let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", &named]).run().success();
     let refused = tree.build(&[]).run();
-    assert!(refused.status() != Some(0) && said(&refused).contains("error[CG142]: "), "{generator}: {refused}");
-    assert!(said(&refused).contains("or target_link_libraries"), "{generator}: {refused}");
+    assert!(refused.status() != Some(0) && printed(&refused).contains("error[CG142]: "), "{generator}: {refused}");
+    assert!(printed(&refused).contains("or target_link_libraries"), "{generator}: {refused}");
     assert!(!tree.built("app").exists() && !tree.built("copy").exists(), "{generator}: {refused}");
 }
 
@@ -192,13 +192,13 @@ fn target_warning_is_printed_once() {
         })
         .concat();
     let tree = tree("many-warned", NINJA, &lists);
-    let cudnn = tree.beside().join("cudnn");
+    let cudnn = tree.sibling().join("cudnn");
     fake_library::cudnn(&cudnn, (9, 1, 0));
     let header = cudnn.join("include/cudnn_version.h");
     let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
     fs::write(&header, text.replace("90100", "90400")).expect("it can be written");
     let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Debug", &format!("-DCUDNN={}", cudnn.display())]).run().success();
-    let built = said(&tree.build(&[]).run().success());
+    let built = printed(&tree.build(&[]).run().success());
     assert_eq!(built.matches("warning[CG110]: ").count(), 1, "{built}");
     assert!(built.contains(" of first"), "{built}");
 }
@@ -220,5 +220,5 @@ fn number_signs_in_path_work(generator: &'static str) {
         assert_eq!(known, "observed", "{generator}: {file}");
     }
     let again = tree.build(&["--config", "Release"]).run().success();
-    assert_eq!(said(&again), "", "{generator}: {again}");
+    assert_eq!(printed(&again), "", "{generator}: {again}");
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use cudaguard_tests::{Call, Test, command, parts, places, snapshot, tests};
 
-use super::fixture::{Cmake, NINJA, Tree, components, inspect, manifest, python, said, texts, toolkit, words};
+use super::fixture::{Cmake, NINJA, Tree, components, inspect, manifest, printed, python, texts, toolkit, words};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -44,7 +44,7 @@ fn third_party_project_builds_unchanged() {
     let hook = format!("-DCMAKE_PROJECT_cuvec_INCLUDE={}", hook.display());
     configure_with(&tree, &hook);
     let built = tree.build(&[]).run().success();
-    assert_eq!(said(&built), "", "nothing is wrong: {built}");
+    assert_eq!(printed(&built), "", "nothing is wrong: {built}");
     assert!(tree.build(&[]).run().success().stdout.contains("ninja: no work to do"));
     let module = module(&tree);
     assert_eq!(components(&module), ["example_cpython"]);
@@ -55,7 +55,7 @@ fn third_party_project_builds_unchanged() {
     tree.write("cudaguard.toml", "[gpu]\nfleet = [\"V100\"]\n");
     configure_with(&tree, &hook);
     let refused = tree.build(&["--target", "example_cpython"]).run();
-    assert!(refused.status() != Some(0) && said(&refused).contains("error[CG130]"), "{refused}");
+    assert!(refused.status() != Some(0) && printed(&refused).contains("error[CG130]"), "{refused}");
     assert!(!module.exists(), "what is refused is removed");
 }
 
@@ -86,7 +86,7 @@ fn third_party_project_is_guarded() {
     let tree = tree();
     configure(&tree);
     let built = tree.build(&[]).run().success();
-    assert_eq!(said(&built), "", "nothing is wrong: {built}");
+    assert_eq!(printed(&built), "", "nothing is wrong: {built}");
     let again = tree.build(&[]).run().success();
     assert!(again.stdout.contains("ninja: no work to do"), "{again}");
     let module = module(&tree);
@@ -102,11 +102,11 @@ fn third_party_project_is_guarded() {
         Call::new(python()).args(["-B", "-c", script]).arg(tree.built("src/example_cpython")).run().success();
     assert_eq!((&*imported.stdout, &*imported.stderr), ("example_cpython\n", ""), "{imported}");
 
-    let mut told = String::new();
+    let mut reported = String::new();
     for (driver, gpu, status) in [("580", "T4", 0), ("580", "H100", 0), ("535", "T4", 1), ("580", "V100", 1)] {
         let call = command::call(["verify"]).arg(&module).args(["--driver", driver, "--gpu", gpu]);
         let outcome = call.run().expect(status);
-        let _ = write!(told, "# --driver {driver} --gpu {gpu}\n{}{}", outcome.stdout, outcome.stderr);
+        let _ = write!(reported, "# --driver {driver} --gpu {gpu}\n{}{}", outcome.stdout, outcome.stderr);
     }
     // Policies that the owner of the project could write: a fleet and a toolkit.
     for policy in ["[gpu]\nfleet = [\"V100\"]\n", "[toolkit]\nrequire = \"<13\"\n"] {
@@ -114,10 +114,10 @@ fn third_party_project_is_guarded() {
         configure(&tree);
         let refused = tree.build(&["--target", "example_cpython"]).run();
         assert_ne!(refused.status(), Some(0), "{refused}");
-        let _ = write!(told, "# {}\n{}", policy.replace('\n', " ").trim(), said(&refused));
+        let _ = write!(reported, "# {}\n{}", policy.replace('\n', " ").trim(), printed(&refused));
     }
     assert!(!module.exists(), "what is refused is removed");
 
-    let told = told.replace(&module.display().to_string(), "<module>");
-    snapshot::check("cmake/theirs", &tree.plain(&told));
+    let reported = reported.replace(&module.display().to_string(), "<module>");
+    snapshot::check("cmake/theirs", &tree.plain(&reported));
 }

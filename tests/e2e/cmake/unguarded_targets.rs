@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use cudaguard_tests::{Test, tests, tools};
 
-use super::fixture::{Cmake, MULTI, Tree, include, program, said};
+use super::fixture::{Cmake, MULTI, Tree, include, printed, program};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -61,7 +61,7 @@ fn require_guard_refuses_unguarded_targets() {
         assert_ne!(refused.status(), Some(0), "{name}: {refused}");
         for target in ["app", "shared", "object", "far"] {
             let text = format!("error[CG140]: {target} 2.0 is built without the guard");
-            assert!(said(&refused).contains(&text), "{name}, {target}: {refused}");
+            assert!(printed(&refused).contains(&text), "{name}, {target}: {refused}");
         }
         assert!(!app.exists() && !far.exists(), "{refused}");
         let _ = build("Debug").success();

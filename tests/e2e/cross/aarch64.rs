@@ -7,7 +7,7 @@ use cudaguard::internal::manifest::Linkage;
 use cudaguard_tests::{Project, Test, fake_library, parts, tests, tools};
 
 use super::fixture::{
-    AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed, start,
+    AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, printed, sealed, start,
 };
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -41,7 +41,7 @@ fn unchanged_package_is_guarded() {
     let project = plain("arm-plain");
     let words = ["build", "--bins", "--examples", "--target", AARCH64];
     let outcome = guard(&project, words).run().success();
-    assert_eq!(said(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
     objects_are_of(&project, AARCH64, machine::AARCH64);
     for file in ["app", "examples/libplugin.so"] {
         let _ = sealed(&built(&project, AARCH64, file), machine::AARCH64, AARCH64);
@@ -55,7 +55,7 @@ fn package_with_embed_is_guarded() {
     need();
     let project = embedding("arm-embeds");
     let outcome = guard(&project, ["build", "--bins", "--examples", "--target", AARCH64]).run().success();
-    assert_eq!(said(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
     for file in ["app", "examples/libplugin.so"] {
         let _ = sealed(&built(&project, AARCH64, file), machine::AARCH64, AARCH64);
     }
@@ -91,7 +91,7 @@ fn all_linkers_keep_the_guard() {
 
 /// Creates a fake cuDNN release for ARM servers with the layout of NVIDIA's archive.
 fn release(project: &Project, version: (u32, u32, u32)) -> std::path::PathBuf {
-    let folder = project.beside().join(format!("cudnn-{}.{}.{}", version.0, version.1, version.2));
+    let folder = project.sibling().join(format!("cudnn-{}.{}.{}", version.0, version.1, version.2));
     fake_library::cudnn_by(CC, &folder, version);
     folder
 }
@@ -110,7 +110,7 @@ fn cudnn_is_judged(project: &Project) {
         .env("CARGO_ENCODED_RUSTFLAGS", format!("-Lnative={}", with.join("lib").display()))
         .run()
         .success();
-    assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"), 1, "{outcome}");
     let program = built(project, AARCH64, "app");
     let note = sealed(&program, machine::AARCH64, AARCH64);
     let cudnn = note.manifest.library.expect("it is built with one");
@@ -141,7 +141,7 @@ fn cudnn_is_judged(project: &Project) {
 fn host_cudnn_is_ignored() {
     need();
     let project = plain("arm-own-cudnn");
-    let own = project.beside().join("own");
+    let own = project.sibling().join("own");
     fake_library::cudnn(&own, (9, 1, 0));
     // Headers and library differ. A native build fails, and a cross build ignores them.
     let text = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 4\n#define CUDNN_PATCHLEVEL 0\n";
@@ -154,7 +154,7 @@ fn host_cudnn_is_ignored() {
     assert!(outcome.stderr.contains("CG110"), "{outcome}");
     project.change("cudaguard.toml", "[runtime]\ngpu = \"optional\"\n");
     let outcome = build(AARCH64).success();
-    assert_eq!(said(&outcome, "CG"), 0, "{outcome}");
+    assert_eq!(printed(&outcome, "CG"), 0, "{outcome}");
     let note = sealed(&project.built(&format!("{AARCH64}/release/app")), machine::AARCH64, AARCH64);
     assert_eq!(note.manifest.library, None);
 }

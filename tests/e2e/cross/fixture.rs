@@ -111,7 +111,7 @@ pub(crate) fn start(program: &Path, libraries: &Path) -> Outcome {
 pub(crate) const SYSROOT: &str = "/usr/aarch64-linux-gnu";
 
 /// Counts the lines of stderr that contain `what`.
-pub(crate) fn said(outcome: &Outcome, what: &str) -> usize {
+pub(crate) fn printed(outcome: &Outcome, what: &str) -> usize {
     // The path of the target directory may contain any word, so it is removed.
     let stderr = outcome.stderr.replace(&places::target().display().to_string(), "");
     stderr.lines().filter(|line| line.contains(what)).count()
@@ -120,5 +120,5 @@ pub(crate) fn said(outcome: &Outcome, what: &str) -> usize {
 /// Checks that cargo compiled nothing.
 #[track_caller]
 pub(crate) fn nothing_to_do(outcome: &Outcome) {
-    assert_eq!(said(outcome, "Compiling"), 0, "{outcome}");
+    assert_eq!(printed(outcome, "Compiling"), 0, "{outcome}");
 }

@@ -7,7 +7,8 @@ use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Project, Test, tests, tools};
 
 use super::fixture::{
-    AARCH64, C_LIBRARY, MUSL, WASM, WINDOWS, built, embedding, guard, nothing_to_do, plain, said, sealed, with_linkers,
+    AARCH64, C_LIBRARY, MUSL, WASM, WINDOWS, built, embedding, guard, nothing_to_do, plain, printed, sealed,
+    with_linkers,
 };
 use super::static_programs::{is_static_and_guarded, release, with_cudnn};
 
@@ -51,10 +52,10 @@ fn wasm_and_windows_are_not_guarded() {
         let again = guard(&project, words).run().success();
         nothing_to_do(&again);
         for outcome in [first, again] {
-            assert_eq!(said(&outcome, "cudaguard: 0 of 2 targets guarded"), 1, "{outcome}");
+            assert_eq!(printed(&outcome, "cudaguard: 0 of 2 targets guarded"), 1, "{outcome}");
             let reason = format!("not guarded: app, plugin: {}", why(target));
-            assert_eq!(said(&outcome, &reason), 1, "{outcome}");
-            assert_eq!(said(&outcome, "guard"), 2, "two lines, and no third: {outcome}");
+            assert_eq!(printed(&outcome, &reason), 1, "{outcome}");
+            assert_eq!(printed(&outcome, "guard"), 2, "two lines, and no third: {outcome}");
         }
         assert!(!project.built(&format!("cudaguard/guards/{target}/dev/app-0.1.0/cudaguard-shim.o")).exists());
     }
@@ -66,16 +67,16 @@ fn embed_works_on_other_targets() {
     tools::need("musl-gcc");
     let project = with_cudnn(embedding("embeds-for-all"));
     let outcome = guard(&project, ["build", "--target", MUSL]).env("CUDNN_PATH", release(&project, 15)).run().success();
-    assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.0)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.0)"), 1, "{outcome}");
     is_static_and_guarded(&project, &built(&project, MUSL, "app"), MUSL);
     for (target, program, _, magic) in WITHOUT_ELF {
         let words = ["build", "--target", target];
         let outcome = with_linkers(project.cargo(words)).run().success();
-        assert_eq!(said(&outcome, "CG140"), 1, "{outcome}");
+        assert_eq!(printed(&outcome, "CG140"), 1, "{outcome}");
         let warning = format!("warning[CG140]: app 0.1.0 is built without the guard: {}", why(target));
-        assert_eq!(said(&outcome, &warning), 1, "{outcome}");
+        assert_eq!(printed(&outcome, &warning), 1, "{outcome}");
         let outcome = guard(&project, words).run().success();
-        assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
+        assert_eq!(printed(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
         let bytes = fs::read(built(&project, target, program)).expect("it was built");
         assert!(bytes.starts_with(magic), "{program}");
     }
@@ -85,8 +86,8 @@ fn unguarded_target_next_to_guarded() {
     tools::need_all(&["wasm-ld", "aarch64-linux-gnu-gcc"]);
     let project = plain("mixed-targets");
     let outcome = guard(&project, ["build", "--target", WASM, "--target", AARCH64]).run().success();
-    assert_eq!(said(&outcome, "cudaguard: 1 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
-    assert_eq!(said(&outcome, &format!("not guarded: app: {}", why(WASM))), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 1 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, &format!("not guarded: app: {}", why(WASM))), 1, "{outcome}");
     let _ = sealed(&built(&project, AARCH64, "app"), machine::AARCH64, AARCH64);
 }
 
@@ -107,9 +108,9 @@ fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
         )
         .run()
         .success();
-    assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
     assert_eq!(
-        said(&outcome, &format!("not guarded: plugin: CUDA does not exist for {target}, {reason}")),
+        printed(&outcome, &format!("not guarded: plugin: CUDA does not exist for {target}, {reason}")),
         1,
         "{outcome}"
     );

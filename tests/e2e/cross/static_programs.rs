@@ -7,7 +7,7 @@ use cargo_cudaguard::binary::file::Binary;
 use cudaguard::internal::elf::machine;
 use cudaguard_tests::{Call, Outcome, Project, Test, fake_library, tests, tools};
 
-use super::fixture::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed};
+use super::fixture::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, printed, sealed};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -35,7 +35,7 @@ pub(crate) fn with_cudnn(project: Project) -> Project {
 }
 
 pub(crate) fn release(project: &Project, minor: u32) -> PathBuf {
-    project.beside().join(format!("cudnn-9.{minor}"))
+    project.sibling().join(format!("cudnn-9.{minor}"))
 }
 
 /// Checks that a program has no interpreter and a sealed guard that works.
@@ -77,7 +77,7 @@ fn with_all_linkers(project: &Project) {
                 .env("RUSTFLAGS", format!("-Ctarget-feature=+crt-static -Clink-arg=-fuse-ld={linker}"))
                 .run()
                 .success();
-            assert_eq!(said(&outcome, "1 of 1 target guarded"), 1, "{linker}: {outcome}");
+            assert_eq!(printed(&outcome, "1 of 1 target guarded"), 1, "{linker}: {outcome}");
             is_static_and_guarded(project, &project.built(&format!("{HOST}/{folder}/app")), HOST);
         }
     }
@@ -105,7 +105,7 @@ fn musl_program_is_guarded() {
     for linker in there {
         let flags = format!("-Clink-arg=-fuse-ld={linker}");
         let outcome = build(&project, &flags);
-        assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.0)"), 1, "{outcome}");
+        assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.0)"), 1, "{outcome}");
         is_static_and_guarded(&project, &built(&project, MUSL, "app"), MUSL);
         nothing_to_do(&build(&project, &flags));
     }
@@ -134,12 +134,12 @@ fn musl_without_compiler_is_unguarded() {
         guard(&project, ["build", "--target", MUSL]).env("CC_x86_64_unknown_linux_musl", compiler).run().success()
     };
     let outcome = build("/nowhere/musl-gcc");
-    assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
-    assert_eq!(said(&outcome, "not guarded: app: no C compiler for x86_64-unknown-linux-musl"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "not guarded: app: no C compiler for x86_64-unknown-linux-musl"), 1, "{outcome}");
     let program = built(&project, MUSL, "app");
     assert_eq!(Binary::read(&program).expect("a program").manifests().count(), 0);
     assert_eq!(Call::new(&program).run().success().stdout, "ran\n");
     let outcome = build("musl-gcc");
-    assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(printed(&outcome, "cudaguard: 1 of 1 target guarded (no CUDA)"), 1, "{outcome}");
     let _ = sealed(&program, machine::X86_64, MUSL);
 }

@@ -106,13 +106,13 @@ fn debugger_sees_no_child() {
         "run",
         "--args",
     ];
-    for (world, told, ended) in
+    for (world, reported, ended) in
         [(asked(), "", "exited normally"), (r580(&[T4]), "CG303 error", "exited with code 0116")]
     {
         let stage = Stage::new(&world);
         let outcome = stage.call(&tool, &fixture::program("model"), &[]).run().success();
         assert!(outcome.stdout.contains(ended), "{outcome}");
-        assert_eq!((codes(&stage.report()).as_str(), &stage.report()["level"]), (told, &1.into()), "{outcome}");
+        assert_eq!((codes(&stage.report()).as_str(), &stage.report()["level"]), (reported, &1.into()), "{outcome}");
     }
 }
 
@@ -152,15 +152,15 @@ fn unloadable_libcuda_is_reported() {
             let program = fixture::program(program);
             ran(stage.call(&["sh", "-c", &script, "sh"], &program, &variables).run());
             let finding = &stage.report()["findings"][0];
-            let said = finding["message"].as_str().unwrap_or_default();
+            let printed = finding["message"].as_str().unwrap_or_default();
             assert_eq!(finding["code"], "CG505", "{finding:#}");
-            assert!(said.contains("libcuda.so.1 cannot be loaded: ") && said.contains(why), "{said}");
+            assert!(printed.contains("libcuda.so.1 cannot be loaded: ") && printed.contains(why), "{printed}");
             let verify = stage.machine.under(&["sh", "-c", &script, "sh"], command::path(), &variables).arg("verify");
             let outcome = verify.arg(&program).dir(stage.scratch.path()).run();
             // The command passes the path of the library.
-            let reason = said.lines().next().and_then(|line| line.rsplit(": ").next()).expect("a reason");
+            let reason = printed.lines().next().and_then(|line| line.rsplit(": ").next()).expect("a reason");
             let words = "libcuda.so.1 cannot be loaded: ";
-            assert!(outcome.stderr.contains(words) && outcome.stderr.contains(reason), "{said}\n{outcome}");
+            assert!(outcome.stderr.contains(words) && outcome.stderr.contains(reason), "{printed}\n{outcome}");
         }
     }
 }
@@ -242,10 +242,10 @@ fn exhausted_file_descriptors_do_not_refuse() {
 }
 
 fn failing_fork_does_not_refuse() {
-    for (world, told) in [(r580(&[A100]), ""), (r580(&[T4]), "CG505 info"), (asked(), "CG505 info")] {
+    for (world, reported) in [(r580(&[A100]), ""), (r580(&[T4]), "CG505 info"), (asked(), "CG505 info")] {
         let stage = Stage::new(&world);
         ran(sandboxed(&stage, "model", "process"));
-        assert_eq!(codes(&stage.report()), told, "{world:?}");
+        assert_eq!(codes(&stage.report()), reported, "{world:?}");
     }
 }
 
@@ -292,7 +292,7 @@ exec chroot "$root" "$@"
 "#;
 
 fn chroot_does_not_refuse() {
-    for (world, name, told) in [
+    for (world, name, reported) in [
         (r580(&[A100]), "model", ""),
         (r580(&[T4]), "model", "CG303 error"),
         (World::bare(), "model", "CG504 info"),
@@ -302,8 +302,8 @@ fn chroot_does_not_refuse() {
         let (root, program) = (stage.scratch.join("root"), fixture::program(name));
         let [root, path] = [&root, &program].map(|path| path.to_str().expect("UTF-8"));
         let outcome = stage.call(&["sh", "-c", MOVE_IN, "sh", root, path], &program, &[]).run();
-        assert_eq!(codes(&stage.report()), told, "{:#}\n{outcome}", stage.report());
-        if told.contains("error") {
+        assert_eq!(codes(&stage.report()), reported, "{:#}\n{outcome}", stage.report());
+        if reported.contains("error") {
             let _ = outcome.expect(78);
         } else {
             ran(outcome);
@@ -349,13 +349,13 @@ fn earlier_cuda_calls_are_kept() {
     let eager = "#include <dlfcn.h>\nint (*init)(unsigned);\n__attribute__((constructor)) static void loaded(void) {\n  \
                  void *library = dlopen(\"libcuda.so.1\", RTLD_NOW);\n  if (library) *(void **)&init = dlsym(library, \
                  \"cuInit\"), init(0);\n}\n";
-    for (world, told) in [(asked(), "CG505 info"), (r580(&[T4]), "CG505 info"), (r580(&[A100]), "")] {
+    for (world, reported) in [(asked(), "CG505 info"), (r580(&[T4]), "CG505 info"), (r580(&[A100]), "")] {
         let stage = Stage::new(&world);
         stage.library("libeager.so", eager);
         let preload = [("LD_PRELOAD", "./libeager.so")];
         let outcome = ran(stage.call(&[], &fixture::program("model"), &preload).arg("use").run());
         assert!(outcome.stdout.contains("cuInit 0\n"), "{outcome}");
-        assert_eq!(codes(&stage.report()), told, "{world:?}");
+        assert_eq!(codes(&stage.report()), reported, "{world:?}");
     }
 }
 
@@ -369,9 +369,10 @@ fn earlier_threads_do_not_hang() {
         stage.library("libbusy.so", busy);
         let preload = [("LD_PRELOAD", "./libbusy.so")];
         let outcome = stage.call(&[], &fixture::program("model"), &preload).run();
-        let told = codes(&stage.report());
+        let reported = codes(&stage.report());
         assert!(
-            told == answered && outcome.status() == Some(status) || told == "CG505 info" && outcome.status() == Some(0),
+            reported == answered && outcome.status() == Some(status)
+                || reported == "CG505 info" && outcome.status() == Some(0),
             "{outcome}"
         );
     }
@@ -405,7 +406,7 @@ fn several_guarded_libraries_are_checked() {
 /// conflict. Without the library's GPU the start is refused once, with the name of the library.
 fn program_and_library_need_different_gpus() {
     let integrated = Gpu { node: true, listed: true, id: 0x3ffe, ..ORIN };
-    for (gpus, status, told) in
+    for (gpus, status, reported) in
         [(&[A100, integrated][..], 0, "CG303 info, CG303 info, CG312 warning"), (&[A100], 78, "CG303 error")]
     {
         let stage = Stage::new(&r580(gpus));
@@ -418,7 +419,7 @@ fn program_and_library_need_different_gpus() {
         let program = fixture::in_c("model", &stage.scratch, "cc", &options.each_ref().map(OsString::as_os_str));
         let outcome = stage.call(&[], &program, &[]).run();
         assert_eq!(outcome.status(), Some(status), "{outcome}");
-        assert_eq!(codes(&stage.report()), told, "{outcome}");
+        assert_eq!(codes(&stage.report()), reported, "{outcome}");
         assert_eq!(outcome.stderr.matches("robot 0.1.0 has no code").count(), usize::from(status != 0), "{outcome}");
     }
 }

@@ -64,7 +64,7 @@ impl Scene {
         }
         self.hold_against_the_driver(&played);
         let file = self.name.replace(',', "").replace(' ', "-");
-        snapshot::check(&format!("driver/{file}"), &played.told());
+        snapshot::check(&format!("driver/{file}"), &played.reported());
     }
 }
 
@@ -164,7 +164,7 @@ impl Played {
     }
 
     /// Returns status, output and report without the directories of this machine.
-    fn told(&self) -> String {
+    fn reported(&self) -> String {
         let status = self.outcome.status().map_or_else(|| "none".to_owned(), |status| status.to_string());
         // Files and components are the same in all reports.
         let mut report = self.report.clone();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cudaguard_tests::{Call, Project, snapshot};
 
-use super::{components, manifests, said};
+use super::{components, manifests, output};
 
 /// Creates a fake toolkit that compiles nothing: an nvcc that prints its release, and a `cuda.h`.
 fn toolkit(root: &Path, nvcc: (u32, u32), headers: (u32, u32)) {
@@ -29,15 +29,15 @@ fn toolkit(root: &Path, nvcc: (u32, u32), headers: (u32, u32)) {
 /// Returns a project with nvcc 12.4 in `PATH`, and `CUDA_HOME` with headers of 13.0.
 fn mixed(name: &str) -> Project {
     let project = Project::guarded(name).file("src/main.rs", "fn main() {}\n");
-    toolkit(&project.beside().join("cuda-12.4"), (12, 4), (12, 4));
-    toolkit(&project.beside().join("cuda-13.0"), (13, 0), (13, 0));
+    toolkit(&project.sibling().join("cuda-12.4"), (12, 4), (12, 4));
+    toolkit(&project.sibling().join("cuda-13.0"), (13, 0), (13, 0));
     project
 }
 
 fn cargo(project: &Project, arguments: &[&str]) -> Call {
     let path = std::env::var("PATH").expect("a PATH");
-    let nvcc = project.beside().join("cuda-12.4/bin");
-    let home = project.beside().join("cuda-13.0");
+    let nvcc = project.sibling().join("cuda-12.4/bin");
+    let home = project.sibling().join("cuda-13.0");
     project.cargo(arguments).env("PATH", format!("{}:{path}", nvcc.display())).env("CUDA_HOME", home)
 }
 
@@ -46,14 +46,14 @@ pub(super) fn mixed_toolchain_fails_release() {
     let failed = cargo(&project, &["build", "--release"]).run().expect(101);
     let (_, reason) = failed.stderr.split_once("--- stderr\n").unwrap_or_else(|| panic!("no reason: {failed}"));
     assert!(!failed.stderr.contains("cargo:"), "no cargo directive precedes the reason: {failed}");
-    snapshot::check("embedding/mixed", &snapshot::paths(reason.trim_end(), &[(project.beside(), "SCENE")]));
+    snapshot::check("embedding/mixed", &snapshot::paths(reason.trim_end(), &[(project.sibling(), "SCENE")]));
 }
 
 pub(super) fn mixed_toolchain_warns_dev() {
     let project = mixed("mixed");
     let built = cargo(&project, &["build"]).run().success();
-    assert_eq!(said(&built.stderr, "warning[CG101]"), 1, "{built}");
-    assert_eq!(said(&built.stderr, "error["), 0, "{built}");
+    assert_eq!(output(&built.stderr, "warning[CG101]"), 1, "{built}");
+    assert_eq!(output(&built.stderr, "error["), 0, "{built}");
     assert_eq!(manifests(&project.built("debug/mixed"))[0]["toolkit"]["version"], "12.4.131");
 }
 
@@ -61,11 +61,11 @@ pub(super) fn policy_sets_severity() {
     let project = mixed("mixed");
     project.write("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
     let built = cargo(&project, &["build", "--release"]).run().success();
-    assert_eq!(said(&built.stderr, "warning[CG101]"), 1, "{built}");
+    assert_eq!(output(&built.stderr, "warning[CG101]"), 1, "{built}");
 
     project.change("cudaguard.toml", "[allow]\nCG101 = \"headers of 13.0 on purpose\"\nCG121 = \"gone long ago\"\n");
     let built = cargo(&project, &["build", "--release"]).run().success();
-    assert_eq!(said(&built.stderr, "CG101"), 0, "{built}");
+    assert_eq!(output(&built.stderr, "CG101"), 0, "{built}");
     let manifest = &manifests(&project.built("release/mixed"))[0];
     assert_eq!(manifest["allow"].to_string(), r#"{"CG101":"headers of 13.0 on purpose"}"#, "{manifest}");
 
@@ -98,7 +98,7 @@ pub(super) fn require_guard_refuses_unguarded_targets() {
         for (policy, words) in [(deny, &[][..]), ("", &["--release"])] {
             let (plain, ours) = build(policy, words);
             let (plain, _) = (plain.success(), ours.success());
-            assert_eq!(said(&plain.stderr, "warning[CG140]"), 1, "{value}: {plain}");
+            assert_eq!(output(&plain.stderr, "warning[CG140]"), 1, "{value}: {plain}");
         }
     }
 }

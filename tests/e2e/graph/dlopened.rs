@@ -47,9 +47,9 @@ fn main() {
 fn dlopening_crates_are_detected() {
     let tree = tree("loaded", DEPENDENCIES);
     tree.write("src/main.rs", MAIN);
-    fake_library::cudnn(&tree.beside("cudnn-nine"), (9, 15, 1));
-    fake_library::cudnn(&tree.beside("cudnn-eight"), (8, 9, 7));
-    let built = tree.call("12.8", &["build"]).env("CUDNN_PATH", tree.beside("cudnn-nine")).run().success();
+    fake_library::cudnn(&tree.sibling("cudnn-nine"), (9, 15, 1));
+    fake_library::cudnn(&tree.sibling("cudnn-eight"), (8, 9, 7));
+    let built = tree.call("12.8", &["build"]).env("CUDNN_PATH", tree.sibling("cudnn-nine")).run().success();
     assert!(!built.stderr.contains("[CG15"), "one level, one major: {built}");
     let program = tree.root().join("target/debug/app");
     let manifest = manifest(&program);
@@ -93,7 +93,7 @@ fn recorded(manifest: &Manifest) {
 
 /// The note survives strip. Our reader and binutils read the same contents.
 fn readable_by_others(tree: &Tree, program: &Path) {
-    let stripped = tree.beside("stripped");
+    let stripped = tree.sibling("stripped");
     let _ = Call::new("strip").args([program, Path::new("-o"), &stripped]).run().success();
     let data = fs::read(&stripped).expect("strip wrote it");
     let entries = dlopen_note::read_notes(&Elf::parse(&data).expect("an ELF file"));
@@ -105,9 +105,9 @@ fn readable_by_others(tree: &Tree, program: &Path) {
     let note = shown.split("Displaying notes found in: ").find(|part| part.starts_with(DLOPEN_SECTION));
     let note = note.expect("a section of that name");
     assert!(note.contains("FDO") && note.contains("0x407c0c0a"), "{note}");
-    let section = tree.beside("section");
+    let section = tree.sibling("section");
     let dump = format!("--dump-section={}={}", DLOPEN_SECTION, section.display());
-    let copy = tree.beside("copy");
+    let copy = tree.sibling("copy");
     let _ = Call::new("objcopy").arg(dump).args([&stripped, &copy]).run().success();
     // Python readers parse the note in this way: name and text follow three numbers, and unexpected end of the text at its NUL.
     let bytes = fs::read(&section).expect("dumped");
@@ -125,19 +125,19 @@ fn predicted(tree: &Tree, program: &Path) {
         let path = std::env::join_paths(folders).expect("folders");
         command::call(["exec", "--"]).arg(program).env("LD_LIBRARY_PATH", path).run()
     };
-    let (nine, eight) = (tree.beside("cudnn-nine/lib"), tree.beside("cudnn-eight/lib"));
+    let (nine, eight) = (tree.sibling("cudnn-nine/lib"), tree.sibling("cudnn-eight/lib"));
     assert!(exec(&[&nine]).success().stdout.contains("it starts"));
     // Both `libcudnn.so.9` and a `libcudnn.so` of another major exist, and cudarc opens the latter.
-    let only_nine = tree.beside("only-nine");
+    let only_nine = tree.sibling("only-nine");
     for name in ["libcudnn.so.9", "libcudnn_graph.so.9", "libcudnn_ops.so.9"] {
         let real = fs::canonicalize(nine.join(name.replace(".so.9", ".so"))).expect("a stand-in");
         cudaguard_tests::layout::link(&real, &only_nine.join(name));
     }
     assert!(exec(&[&only_nine]).success().stdout.contains("it starts"));
     let refused = exec(&[&only_nine, &eight]).expect(78);
-    snapshot::check("graph/another-major-by-name", &tree.said(&refused));
-    scratch::write(&tree.beside("none/readme"), "");
-    assert!(exec(&[&tree.beside("none")]).success().stdout.contains("it starts"), "absent, it may never be asked for");
+    snapshot::check("graph/another-major-by-name", &tree.printed(&refused));
+    scratch::write(&tree.sibling("none/readme"), "");
+    assert!(exec(&[&tree.sibling("none")]).success().stdout.contains("it starts"), "absent, it may never be asked for");
 }
 
 /// `exec` reports the failure that would end the program later.

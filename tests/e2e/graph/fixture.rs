@@ -30,7 +30,7 @@ impl Tree {
 
     /// Writes the headers of this cuDNN, for example to `cudnn-9.15`.
     pub(crate) fn cudnn(&self, (major, minor, patch): (u32, u32, u32)) {
-        let include = self.beside(&format!("cudnn-{major}.{minor}/include"));
+        let include = self.sibling(&format!("cudnn-{major}.{minor}/include"));
         scratch::write(
             &include.join("cudnn_version.h"),
             format!("#define CUDNN_MAJOR {major}\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n"),
@@ -67,7 +67,7 @@ impl Tree {
         self.scratch.join("tree")
     }
 
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    pub(crate) fn sibling(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
     }
 
@@ -78,9 +78,9 @@ impl Tree {
     /// Returns a call of the command in the package. The nvcc of this release is first in `PATH`, and `CUDA_HOME` contains
     /// the same toolkit.
     pub(crate) fn call(&self, release: &str, arguments: &[&str]) -> Call {
-        let toolkit = self.beside(&format!("cuda-{release}"));
+        let toolkit = self.sibling(&format!("cuda-{release}"));
         let path = std::env::var("PATH").expect("a PATH");
-        let recorded = self.beside("cargo");
+        let recorded = self.sibling("cargo");
         let cargo = if recorded.is_file() { recorded.into_os_string() } else { cargo() };
         project::LEAD_ELSEWHERE
             .iter()
@@ -92,8 +92,8 @@ impl Tree {
     }
 
     /// Returns stderr without text that differs between machines.
-    pub(crate) fn said(&self, outcome: &Outcome) -> String {
-        let text = snapshot::paths(&outcome.clean_stderr(), &[(&self.root(), "<tree>"), (&self.scratch, "<beside>")]);
+    pub(crate) fn printed(&self, outcome: &Outcome) -> String {
+        let text = snapshot::paths(&outcome.clean_stderr(), &[(&self.root(), "<tree>"), (&self.scratch, "<installs>")]);
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("Locking") && !line.contains("Adding "));
         lines.fold(String::new(), |text, line| text + line + "\n")
     }
@@ -105,18 +105,21 @@ impl Tree {
         let release = with("release", &["build", "--release"]).run().expect(1);
         assert!(!self.root().join("target/release/app").exists(), "{release}");
         let dev = with("dev", &["check"]).run().success();
-        let warned = self.said(&dev);
+        let warned = self.printed(&dev);
         assert!(warned.contains("warning[CG1") && !warned.contains("error["), "{dev}");
         snapshot::check(
             &format!("graph/{name}"),
-            &format!("$ cargo cudaguard build --release\n{}\n$ cargo cudaguard check\n{warned}", self.said(&release)),
+            &format!(
+                "$ cargo cudaguard build --release\n{}\n$ cargo cudaguard check\n{warned}",
+                self.printed(&release)
+            ),
         );
     }
 
     /// Returns the output of `check` for a release build that passes.
     #[track_caller]
     pub(crate) fn passes(&self, call: impl Fn(&[&str]) -> Call) -> String {
-        self.said(&call(&["check", "--release"]).run().success())
+        self.printed(&call(&["check", "--release"]).run().success())
     }
 }
 

@@ -70,17 +70,17 @@ fn candle_kernels_are_checked() {
     let built = call(&tree, &["build"]).run().success();
     assert!(!built.stderr.contains("error[") && !built.stderr.contains("warning["), "{built}");
     let program = tree.root().join("target/debug/app");
-    let told = command::call(["inspect", "--json"]).arg(&program).run().success().stdout;
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    let entries = told["kernels"]["entries"].as_array().expect("kernels");
+    let listed = command::call(["inspect", "--json"]).arg(&program).run().success().stdout;
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let entries = listed["kernels"]["entries"].as_array().expect("kernels");
     let archs: BTreeSet<&str> = entries.iter().filter_map(|entry| entry["arch"].as_str()).collect();
-    assert_eq!(archs, BTreeSet::from(["sm_90a"]), "the file contains the reported code: {told}");
-    assert_eq!(told["components"][0]["archs"]["observed"], serde_json::json!(["sm_90a"]), "{told}");
+    assert_eq!(archs, BTreeSet::from(["sm_90a"]), "the file contains the reported code: {listed}");
+    assert_eq!(listed["components"][0]["archs"]["observed"], serde_json::json!(["sm_90a"]), "{listed}");
     // The program starts without a GPU, and its guard reports the same.
     let libraries = std::env::join_paths([driver.as_path(), &cuda.join("lib64")]).expect("folders");
-    let said = Call::new(&program).env("LD_LIBRARY_PATH", &libraries).run().success();
-    assert!(said.stdout.starts_with("cudart says ") && !said.stdout.contains("says 0"), "{said}");
-    assert!(said.stderr.is_empty(), "{said}");
+    let printed = Call::new(&program).env("LD_LIBRARY_PATH", &libraries).run().success();
+    assert!(printed.stdout.starts_with("cudart says ") && !printed.stdout.contains("says 0"), "{printed}");
+    assert!(printed.stderr.is_empty(), "{printed}");
     // The loader would end the program without its cudart, and `exec` predicts this.
     let predicted = command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &driver).run().expect(78);
     assert!(predicted.stderr.contains("libcudart.so.13"), "{predicted}");

@@ -12,7 +12,7 @@ pub(crate) fn tests() -> Vec<Test> {
 fn listed(tree: &Tree, features: &[&str]) -> String {
     let arguments: Vec<&str> = ["check"].iter().chain(features).copied().collect();
     let outcome = tree.call("13.0", &arguments).env("CUDA_COMPUTE_CAP", "90").run().success();
-    let text = snapshot::paths(&outcome.stdout, &[(&tree.root(), "<tree>"), (&tree.beside(""), "<beside>/")]);
+    let text = snapshot::paths(&outcome.stdout, &[(&tree.root(), "<tree>"), (&tree.sibling(""), "<installs>/")]);
     let lines = text.lines().skip_while(|line| !line.starts_with("  crates "));
     lines.take_while(|line| line.starts_with("  ")).fold(String::new(), |text, line| text + line + "\n")
 }

@@ -27,14 +27,14 @@ const FLEET: &str = "[gpu]\nfleet = [\"T4\", \"H100\"]\n";
 fn candle_as_documented_has_no_findings() {
     for graph in ["candle-0.11", "candle-0.9"] {
         let tree = Tree::recorded("candle", graph);
-        let cudnn = tree.beside("cudnn-9.15");
+        let cudnn = tree.sibling("cudnn-9.15");
         for (release, cap) in [("13.0", "80"), ("12.8", "86"), ("12.4", "90a")] {
-            let said = tree.passes(|arguments| {
+            let printed = tree.passes(|arguments| {
                 let call = tree.call(release, arguments).env("CUDNN_PATH", &cudnn);
-                call.env("CUDA_PATH", tree.beside(&format!("cuda-{release}"))).env("CUDA_COMPUTE_CAP", cap)
+                call.env("CUDA_PATH", tree.sibling(&format!("cuda-{release}"))).env("CUDA_COMPUTE_CAP", cap)
             });
             // Findings of `check` about the toolchain (an arch without PTX) do not concern crates.
-            assert!(!said.contains("[CG15"), "{graph} with {release} and {cap}:\n{said}");
+            assert!(!printed.contains("[CG15"), "{graph} with {release} and {cap}:\n{printed}");
         }
     }
 }
@@ -43,7 +43,7 @@ fn single_arch_for_fleet_is_refused() {
     let tree = Tree::recorded("one-arch", "candle-0.11");
     tree.write("cudaguard.toml", FLEET);
     tree.refused("one-arch", |_, arguments| {
-        tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.beside("cudnn-9.15"))
+        tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.sibling("cudnn-9.15"))
     });
 }
 
@@ -51,15 +51,15 @@ fn single_arch_for_fleet_is_refused() {
 fn narrowed_arch_is_refused() {
     let fleet = "[gpu]\nfleet = [\"H100\", \"B200\"]\n";
     let call = |tree: &Tree, arguments: &[&str]| {
-        tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.beside("cudnn-9.15"))
+        tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.sibling("cudnn-9.15"))
     };
     let tree = Tree::recorded("narrowed", "candle-0.11");
     tree.write("cudaguard.toml", fleet);
     tree.refused("narrowed-arch", |_, arguments| call(&tree, arguments));
     let tree = Tree::recorded("not-narrowed", "candle-0.9");
     tree.write("cudaguard.toml", fleet);
-    let said = tree.said(&call(&tree, &["check"]).run().success());
-    assert!(!said.contains("[CG15"), "bindgen_cuda adds nothing to 90: {said}");
+    let printed = tree.printed(&call(&tree, &["check"]).run().success());
+    assert!(!printed.contains("[CG15"), "bindgen_cuda adds nothing to 90: {printed}");
 }
 
 fn builder_gpu_for_fleet_is_refused() {
@@ -67,7 +67,7 @@ fn builder_gpu_for_fleet_is_refused() {
     tree.write("cudaguard.toml", FLEET);
     // Fake nvidia-smi of a machine with an L4.
     program(
-        &tree.beside("cuda-13.0/bin/nvidia-smi"),
+        &tree.sibling("cuda-13.0/bin/nvidia-smi"),
         "#!/bin/sh\ncase \"$*\" in *noheader*) ;; *) echo compute_cap ;; esac\necho 8.9\n",
     );
     tree.refused("builders-gpu", |_, arguments| tree.call("13.0", arguments));
@@ -75,23 +75,23 @@ fn builder_gpu_for_fleet_is_refused() {
 
 /// The build script of candle-kernels fails without `CUDA_COMPUTE_CAP` if nvidia-smi reports no GPU.
 fn builder_without_gpu_is_reported() {
-    let said = ["candle-0.11", "candle-0.9"].map(|graph| {
+    let printed = ["candle-0.11", "candle-0.9"].map(|graph| {
         let tree = Tree::recorded("no-gpu", graph);
         tree.write("cudaguard.toml", FLEET);
-        program(&tree.beside("cuda-13.0/bin/nvidia-smi"), "#!/bin/sh\necho 'No devices were found' >&2\nexit 6\n");
-        let said = tree.passes(|arguments| tree.call("13.0", arguments));
+        program(&tree.sibling("cuda-13.0/bin/nvidia-smi"), "#!/bin/sh\necho 'No devices were found' >&2\nexit 6\n");
+        let printed = tree.passes(|arguments| tree.call("13.0", arguments));
         let named = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "75"));
         assert!(!named.contains("CG159"), "{named}");
-        let ours = said.split_inclusive('\n').skip_while(|line| !line.contains("CG159")).take(3).collect::<String>();
+        let ours = printed.split_inclusive('\n').skip_while(|line| !line.contains("CG159")).take(3).collect::<String>();
         format!("# {graph}\n{ours}")
     });
-    snapshot::check("graph/builder-without-gpu", &said.concat());
+    snapshot::check("graph/builder-without-gpu", &printed.concat());
 }
 
 fn arch_suffix_change_is_reported() {
     let tree = Tree::recorded("specific", "candle-0.11");
-    let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90"));
-    let ours: String = said.split_inclusive('\n').skip_while(|line| !line.contains("CG157")).take(4).collect();
+    let printed = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90"));
+    let ours: String = printed.split_inclusive('\n').skip_while(|line| !line.contains("CG157")).take(4).collect();
     snapshot::check("graph/specific-arch", &ours);
 }
 
@@ -100,7 +100,7 @@ fn nvcc_and_headers_mismatch_is_refused() {
     // CUDA_HOME and PATH select 13.0. bindgen_cuda does not read CUDA_HOME, and CUDA_ROOT is last in the toolchain's own
     // order.
     tree.refused("two-toolkits", |_, arguments| {
-        tree.call("13.0", arguments).env("CUDA_ROOT", tree.beside("cuda-12.4")).env("CUDA_COMPUTE_CAP", "80")
+        tree.call("13.0", arguments).env("CUDA_ROOT", tree.sibling("cuda-12.4")).env("CUDA_COMPUTE_CAP", "80")
     });
 }
 
@@ -108,9 +108,9 @@ fn unused_nvcc_is_refused() {
     let tree = Tree::recorded("another-nvcc", "candle-0.9");
     tree.refused("another-nvcc", |_, arguments| {
         tree.call("12.4", arguments)
-            .env("NVCC", tree.beside("cuda-13.0/bin/nvcc"))
-            .env("CUDA_HOME", tree.beside("cuda-13.0"))
-            .env("CUDA_PATH", tree.beside("cuda-13.0"))
+            .env("NVCC", tree.sibling("cuda-13.0/bin/nvcc"))
+            .env("CUDA_HOME", tree.sibling("cuda-13.0"))
+            .env("CUDA_PATH", tree.sibling("cuda-13.0"))
             .env("CUDA_COMPUTE_CAP", "80")
     });
 }
@@ -120,8 +120,8 @@ fn cubecl_on_old_driver_is_refused() {
     tree.write("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
     tree.refused("cubecl-driver", |_, arguments| tree.call("12.4", arguments));
     // The suggested fix is sufficient.
-    let said = tree.passes(|arguments| tree.call("12.4", arguments).env("CUDARC_CUDA_VERSION", "12020"));
-    assert!(!said.contains("[CG15"), "{said}");
+    let printed = tree.passes(|arguments| tree.call("12.4", arguments).env("CUDARC_CUDA_VERSION", "12020"));
+    assert!(!printed.contains("[CG15"), "{printed}");
 }
 
 fn cubecl_without_nvcc_is_refused() {
@@ -135,18 +135,19 @@ fn cubecl_without_nvcc_is_refused() {
 
 fn cust_without_libraries_is_reported() {
     let tree = Tree::recorded("cust", "cust-0.3");
-    let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_PATH", tree.beside("cuda-13.0")));
-    snapshot::check("graph/cust-finds-nothing", &said);
-    std::fs::create_dir_all(tree.beside("cuda-13.0/lib64")).expect("a folder");
-    let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_LIBRARY_PATH", tree.beside("cuda-13.0")));
-    assert!(!said.contains("[CG15"), "{said}");
+    let printed = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_PATH", tree.sibling("cuda-13.0")));
+    snapshot::check("graph/cust-finds-nothing", &printed);
+    std::fs::create_dir_all(tree.sibling("cuda-13.0/lib64")).expect("a folder");
+    let printed =
+        tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_LIBRARY_PATH", tree.sibling("cuda-13.0")));
+    assert!(!printed.contains("[CG15"), "{printed}");
 }
 
 fn listed_crates_have_no_findings() {
     // llama-cpp-sys-2 only queries find_cuda_helper, but cust fails if it finds nothing.
     for graph in ["ort-2.0.0-rc.10", "tch-0.26", "llama-cpp-2-0.1"] {
         let tree = Tree::recorded("known", graph);
-        let said = tree.passes(|arguments| tree.call("13.0", arguments));
-        assert!(!said.contains("[CG15"), "{graph}: {said}");
+        let printed = tree.passes(|arguments| tree.call("13.0", arguments));
+        assert!(!printed.contains("[CG15"), "{graph}: {printed}");
     }
 }

@@ -42,22 +42,22 @@ const LINKED: &str = "cudarc = { version = \"=0.19.10\", default-features = fals
 fn linked_cudarc_major_mismatch_is_refused() {
     let tree = tree("linked", LINKED);
     tree.refused("linked", |_, arguments| tree.call("13.0", arguments));
-    let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDARC_CUDA_VERSION", "13000"));
-    assert!(!said.contains("[CG15"), "{said}");
-    let said = tree.passes(|arguments| tree.call("12.8", arguments));
-    assert!(!said.contains("[CG15"), "{said}");
+    let printed = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDARC_CUDA_VERSION", "13000"));
+    assert!(!printed.contains("[CG15"), "{printed}");
+    let printed = tree.passes(|arguments| tree.call("12.8", arguments));
+    assert!(!printed.contains("[CG15"), "{printed}");
 }
 
 fn loaded_cudarc_major_mismatch_is_reported() {
     let tree = tree("loaded", "cudarc = { version = \"=0.19.10\", features = [\"cuda-12080\"] }\n");
-    let said = tree.passes(|arguments| tree.call("13.0", arguments));
-    assert!(said.contains("warning[CG150]") && !said.contains("error["), "reported, and not refused: {said}");
+    let printed = tree.passes(|arguments| tree.call("13.0", arguments));
+    assert!(printed.contains("warning[CG150]") && !printed.contains("error["), "reported, and not refused: {printed}");
     let [driver_only] =
         ["cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \"nvrtc\", \
                           \"cuda-12080\", \"dynamic-loading\"] }\n"];
     let tree = super::real_crates::tree("driver-only", driver_only);
-    let said = tree.passes(|arguments| tree.call("13.0", arguments));
-    assert!(!said.contains("[CG15"), "the driver's functions are of no toolkit: {said}");
+    let printed = tree.passes(|arguments| tree.call("13.0", arguments));
+    assert!(!printed.contains("[CG15"), "the driver's functions are of no toolkit: {printed}");
 }
 
 /// A library with its own version numbers is the same for all toolkits.
@@ -65,8 +65,8 @@ fn toolkit_independent_crate_is_accepted() {
     let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
                       \"cudnn\", \"curand\", \"nccl-02027\", \"cuda-12080\", \"dynamic-linking\"] }\n";
     let tree = tree("no-toolkits", dependency);
-    let said = tree.passes(|arguments| tree.call("13.0", arguments));
-    assert!(!said.contains("[CG15"), "{said}");
+    let printed = tree.passes(|arguments| tree.call("13.0", arguments));
+    assert!(!printed.contains("[CG15"), "{printed}");
 }
 
 /// `check` uses the versions that cargo would resolve now, and writes no lock. If it cannot resolve them, it reports this.
@@ -78,8 +78,8 @@ fn project_without_lock_is_checked() {
     tree.write("app/src/main.rs", "fn main() {}\n");
     // A path dependency outside the workspace pulls it in.
     tree.write("app/Cargo.toml", &manifest("beside = { path = \"../../beside\" }\ncudarc.workspace = true\n"));
-    let beside = "[package]\nname = \"beside\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
-    tree.write("../beside/Cargo.toml", beside);
+    let sibling = "[package]\nname = \"beside\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
+    tree.write("../beside/Cargo.toml", sibling);
     tree.write("../beside/src/lib.rs", "");
     tree.write(
         "Cargo.toml",
@@ -96,17 +96,17 @@ fn project_without_lock_is_checked() {
     };
     let before = files(&tree);
     let outcome = tree.call("13.0", &["check", "--release", "--offline"]).run().expect(1);
-    snapshot::check("graph/without-a-lock", &tree.said(&outcome));
+    snapshot::check("graph/without-a-lock", &tree.printed(&outcome));
     assert_eq!(files(&tree), before, "nothing remains");
-    let untold = |arguments: &[&str]| {
+    let undocumented = |arguments: &[&str]| {
         let call: Vec<&str> = ["check", "--release"].iter().chain(arguments).copied().collect();
         let outcome = tree.call("13.0", &call).run().success();
         let line = outcome.stdout.lines().find(|line| line.contains("not checked"));
         line.unwrap_or_else(|| panic!("{outcome}")).trim().to_owned()
     };
-    let locked = untold(&["--locked"]);
+    let locked = undocumented(&["--locked"]);
     tree.write("app/Cargo.toml", &manifest("cudarc = \"=0.19.999\"\n"));
-    let unknown = untold(&["--offline"]);
+    let unknown = undocumented(&["--offline"]);
     snapshot::check("graph/not-judged", &format!("{locked}\n{unknown}\n"));
     let json = tree.call("13.0", &["check", "--offline", "--json"]).run().success().stdout;
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -128,7 +128,7 @@ fn cudnn_bindings_major_is_checked() {
                       \"cudnn-08009\", \"cuda-13000\", \"dynamic-loading\"] }\n";
     let tree = tree("cudnn-major", dependency);
     tree.refused("cudnn-major", |_, arguments| {
-        tree.call("13.0", arguments).env("CUDNN_PATH", tree.beside("cudnn-9.15"))
+        tree.call("13.0", arguments).env("CUDNN_PATH", tree.sibling("cudnn-9.15"))
     });
 }
 
@@ -137,10 +137,10 @@ fn cudnn_without_function_is_reported() {
                       \"cuda-12080\", \"dynamic-loading\"] }\n";
     let tree = tree("cudnn-lacks", dependency);
     tree.refused("cudnn-lacks", |_, arguments| {
-        tree.call("12.8", arguments).env("CUDNN_PATH", tree.beside("cudnn-9.1"))
+        tree.call("12.8", arguments).env("CUDNN_PATH", tree.sibling("cudnn-9.1"))
     });
-    let said = tree.passes(|arguments| tree.call("12.8", arguments).env("CUDNN_PATH", tree.beside("cudnn-9.15")));
-    assert!(!said.contains("[CG15"), "{said}");
+    let printed = tree.passes(|arguments| tree.call("12.8", arguments).env("CUDNN_PATH", tree.sibling("cudnn-9.15")));
+    assert!(!printed.contains("[CG15"), "{printed}");
 }
 
 const BY_NVCC: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"driver\", \
@@ -152,15 +152,15 @@ fn unknown_toolkit_is_reported() {
     let outcome = tree.call("13.5", &["build", "--release"]).run();
     assert!(!matches!(outcome.status(), Some(0 | 1)), "cargo's own status: {outcome}");
     assert!(outcome.stderr.contains("Unsupported cuda toolkit version: `13.5`"), "{outcome}");
-    let said = tree.said(&outcome);
+    let printed = tree.printed(&outcome);
     let ours: String =
-        said.split_inclusive('\n').take_while(|line| !line.trim_start().starts_with("Compiling")).collect();
+        printed.split_inclusive('\n').take_while(|line| !line.trim_start().starts_with("Compiling")).collect();
     snapshot::check("graph/unknown-toolkit", &ours);
 }
 
 /// Returns the output from the finding of a cached level on.
 fn of_kept(tree: &Tree, outcome: &Outcome) -> String {
-    tree.said(outcome).split_inclusive('\n').skip_while(|line| !line.contains("CG155")).collect()
+    tree.printed(outcome).split_inclusive('\n').skip_while(|line| !line.contains("CG155")).collect()
 }
 
 /// Returns a package whose release build is as fast as a dev build.
@@ -209,13 +209,13 @@ fn cached_cudnn_is_reported() {
     tree.cudnn((9, 10, 2));
     let build = |cudnn: &str, profile: &[&str]| {
         let arguments: Vec<&str> = ["build"].iter().chain(profile).copied().collect();
-        tree.call("12.4", &arguments).env("CUDNN_PATH", tree.beside(cudnn))
+        tree.call("12.4", &arguments).env("CUDNN_PATH", tree.sibling(cudnn))
     };
     let built = build("cudnn-8.9", &["--release"]).run().success();
     assert!(!built.stderr.contains("[CG15"), "{built}");
     // The build script does not run again for CUDNN_PATH, so plain cargo rebuilds nothing and prints nothing.
     let plain = Call::new(cargo()).args(["build", "--release"]).dir(tree.root()).env("CARGO_TERM_COLOR", "never");
-    let plain = plain.env("CUDA_HOME", tree.beside("cuda-12.4")).env("CUDNN_PATH", tree.beside("cudnn-9.10"));
+    let plain = plain.env("CUDA_HOME", tree.sibling("cuda-12.4")).env("CUDNN_PATH", tree.sibling("cudnn-9.10"));
     let plain = plain.run().success();
     assert!(plain.stderr.contains("Finished") && !plain.stderr.contains("Compiling cudarc"), "{plain}");
     let kept = build("cudnn-9.10", &["--release"]).run().expect(1);
@@ -263,15 +263,15 @@ fn call_features_select_the_graph() {
     );
     tree.write("other/src/main.rs", "fn main() {}\n");
     crates::settle(&tree.root());
-    let said = |arguments: &[&str]| {
+    let printed = |arguments: &[&str]| {
         let call: Vec<&str> = ["check", "--release"].iter().chain(arguments).copied().collect();
-        tree.said(&tree.call("13.0", &call).run())
+        tree.printed(&tree.call("13.0", &call).run())
     };
-    assert!(!said(&["-p", "app"]).contains("[CG15"), "the feature is off");
-    let on = said(&["-p", "app", "--features", "gpu"]);
+    assert!(!printed(&["-p", "app"]).contains("[CG15"), "the feature is off");
+    let on = printed(&["-p", "app", "--features", "gpu"]);
     assert!(!on.contains("[CG15"), "only the build script takes 12.8: {on}");
-    let other = said(&["-p", "other", "-F", "gpu"]);
+    let other = printed(&["-p", "other", "-F", "gpu"]);
     assert!(other.contains("error[CG150]") && other.contains("other/Cargo.toml:8"), "{other}");
-    let all = said(&["--workspace", "--all-features"]);
+    let all = printed(&["--workspace", "--all-features"]);
     assert!(!all.contains("[CG15"), "cargo gives each the features of both, and the newest level counts: {all}");
 }

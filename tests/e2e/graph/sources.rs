@@ -54,7 +54,8 @@ fn check(row: &CrateRow, folder: &Path) {
     .map(|name| read(name))
     .collect();
     let code = format!("{script}{library}{others}");
-    let told = |what: &str, wanted: &str| assert!(code.contains(wanted), "{} {}: {what}: {wanted}", row.name, row.read);
+    let reported =
+        |what: &str, wanted: &str| assert!(code.contains(wanted), "{} {}: {what}: {wanted}", row.name, row.read);
     let feature = |name: &str| {
         let declared = manifest.lines().any(|line| line.starts_with(&format!("{name} = ")));
         assert!(name.is_empty() || declared, "{} {}: no feature {name}", row.name, row.read);
@@ -62,7 +63,7 @@ fn check(row: &CrateRow, folder: &Path) {
     row.modes.iter().for_each(|(name, _)| feature(name));
     row.libraries.iter().for_each(|(name, _)| feature(name));
     if let Some(rule) = &row.level {
-        told("variable", &rule.variable);
+        reported("variable", &rule.variable);
         feature(&rule.nvcc);
         rule.newest.iter().for_each(|name| feature(name));
         let level = |line: &str| rule.level_of(line.split(' ').next()?);
@@ -70,10 +71,10 @@ fn check(row: &CrateRow, folder: &Path) {
         assert!(levels.contains(&CudaVersion::new(12, 8)), "{} {}: {levels:?}", row.name, row.read);
     }
     if let Some(rule) = &row.header_level {
-        told("variable", &rule.target);
+        reported("variable", &rule.target);
         let oldest = format!("MIN_CUDA_VERSION: u32 = {};", rule.oldest.to_int());
-        told("oldest release", &oldest);
-        rule.roots.iter().for_each(|root| told("root", root.trim_start_matches('$')));
+        reported("oldest release", &oldest);
+        rule.roots.iter().for_each(|root| reported("root", root.trim_start_matches('$')));
     }
     match &row.library {
         Some(LibraryRule::Fixed { feature: name, symbol, .. }) => {
@@ -96,16 +97,16 @@ fn check(row: &CrateRow, folder: &Path) {
         }
         assert_eq!(patterns, row.names, "{} {}", row.name, row.read);
     }
-    row.reruns.iter().for_each(|variable| told("variable", variable));
+    row.reruns.iter().for_each(|variable| reported("variable", variable));
     for place in row.nvcc.iter().chain(&row.headers).chain(&row.link) {
         let variable = place.strip_prefix('$').map(|rest| rest.split(['/', ' ']).next().unwrap_or_default());
         match variable {
-            Some(variable) => told("variable", variable),
+            Some(variable) => reported("variable", variable),
             None if place.starts_with('/') => {
                 let root = place.trim_end_matches("/bin/nvcc").trim_end_matches("/include");
                 // cuda-driver-sys and similar crates search with a separate crate.
                 if !code.contains("cuda_config") {
-                    told("folder", root);
+                    reported("folder", root);
                 }
             }
             None => {}

@@ -31,14 +31,14 @@ pub(crate) fn tests() -> Vec<Test> {
 
 /// The parts of a finding that must be equal in all front ends.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
-pub(super) struct Told {
+pub(super) struct ReportedFinding {
     pub(super) code: String,
     severity: String,
     says: String,
     hint: String,
 }
 
-impl Told {
+impl ReportedFinding {
     fn of(finding: &Finding) -> Self {
         Self::new(&finding.code.to_string(), finding.severity.name(), &finding.message, &finding.hint)
     }
@@ -97,20 +97,22 @@ fn rust_program() -> Vec<u8> {
 }
 
 /// Checks that the text contains all these refusals, in this order.
-pub(super) fn are_printed(refusals: &[&Told], text: &str) -> bool {
+pub(super) fn are_printed(refusals: &[&ReportedFinding], text: &str) -> bool {
     // Facts are on indented lines. Only the first refusal is printed with its facts.
-    let printed = |(at, told): (usize, &&Told)| match told.says.split_once('\n') {
+    let printed = |(at, reported): (usize, &&ReportedFinding)| match reported.says.split_once('\n') {
         Some((sentence, _)) if at > 0 => sentence.to_owned(),
-        _ => told.says.replace('\n', "\n  "),
+        _ => reported.says.replace('\n', "\n  "),
     };
-    let places: Vec<_> = refusals.iter().enumerate().map(|told| text.find(&printed(told))).collect();
-    places.iter().all(Option::is_some) && places.is_sorted() && refusals.iter().all(|told| text.contains(&told.hint))
+    let places: Vec<_> = refusals.iter().enumerate().map(|reported| text.find(&printed(reported))).collect();
+    places.iter().all(Option::is_some)
+        && places.is_sorted()
+        && refusals.iter().all(|reported| text.contains(&reported.hint))
 }
 
-pub(super) fn sorted(told: &[Told]) -> Vec<Told> {
-    let mut told = told.to_vec();
-    told.sort();
-    told
+pub(super) fn sorted(reported: &[ReportedFinding]) -> Vec<ReportedFinding> {
+    let mut reported = reported.to_vec();
+    reported.sort();
+    reported
 }
 
 /// A program in its fake host, and the findings that each front end must report about it.
@@ -138,43 +140,47 @@ impl Rehearsal<'_> {
     fn differences(&self) -> String {
         let mut differences = String::new();
         let verdict = Verdict::from_findings(&self.expected);
-        let told: Vec<Told> = self.expected.iter().map(Told::of).collect();
+        let reported: Vec<ReportedFinding> = self.expected.iter().map(ReportedFinding::of).collect();
         let mut differ = |door: &str, heard: &dyn std::fmt::Debug| {
-            let _ =
-                writeln!(differences, "{}: the judge returns {verdict:?} {told:#?}\n  {door}: {heard:#?}", self.name);
+            let _ = writeln!(
+                differences,
+                "{}: the judge returns {verdict:?} {reported:#?}\n  {door}: {heard:#?}",
+                self.name
+            );
         };
         let program = self.scene.program.display().to_string();
 
         let started = self.call(&self.scene.program, &[]).run();
         let report = self.scene.report();
-        let heard = Told::list(&report["findings"]);
-        if report["verdict"] != verdict.name() || sorted(&heard) != sorted(&told) {
+        let heard = ReportedFinding::list(&report["findings"]);
+        if report["verdict"] != verdict.name() || sorted(&heard) != sorted(&reported) {
             differ("the report of the start", &(&report["verdict"], heard));
         }
-        let refusals: Vec<&Told> = told.iter().filter(|told| self.refuses && told.is_error()).collect();
-        let said = |text: &str| are_printed(&refusals, text);
+        let refusals: Vec<&ReportedFinding> =
+            reported.iter().filter(|reported| self.refuses && reported.is_error()).collect();
+        let text_printed = |text: &str| are_printed(&refusals, text);
         let status = if refusals.is_empty() { 0 } else { 78 };
-        if started.status() != Some(status) || !said(&started.stderr) {
+        if started.status() != Some(status) || !text_printed(&started.stderr) {
             differ("the start", &(started.status(), started.stderr));
         }
 
         let outcome = self.call(command::path(), &["verify", "--json", &program]).run();
         let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
-        let heard = Told::list(&answer["findings"]);
-        if answer["verdict"] != verdict.name() || sorted(&heard) != sorted(&told) {
+        let heard = ReportedFinding::list(&answer["findings"]);
+        if answer["verdict"] != verdict.name() || sorted(&heard) != sorted(&reported) {
             differ("verify", &(&answer["verdict"], heard));
         }
 
         // `doctor` reports more: problems of the machine that do not depend on the program.
         let outcome = self.call(command::path(), &["doctor", "--json", &program]).run();
         let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
-        let heard = Told::list(&answer["findings"]);
-        if answer["verdict"] != verdict.name() || !told.iter().all(|told| heard.contains(told)) {
+        let heard = ReportedFinding::list(&answer["findings"]);
+        if answer["verdict"] != verdict.name() || !reported.iter().all(|reported| heard.contains(reported)) {
             differ("doctor", &(&answer["verdict"], heard));
         }
 
         let outcome = self.call(command::path(), &["exec", "--", &program]).run();
-        if outcome.status() != Some(status) || !said(&outcome.stderr) {
+        if outcome.status() != Some(status) || !text_printed(&outcome.stderr) {
             differ("exec", &(outcome.status(), outcome.stderr));
         }
 
@@ -186,7 +192,8 @@ impl Rehearsal<'_> {
             Verdict::Unknown => 2,
         };
         let worst = self.expected.iter().find(|finding| Verdict::from_findings([*finding]) == verdict && number != 0);
-        let words = worst.map_or_else(String::new, |finding| format!("[{}] {}", finding.code, Told::of(finding).says));
+        let words = worst
+            .map_or_else(String::new, |finding| format!("[{}] {}", finding.code, ReportedFinding::of(finding).says));
         let answer = format!("check {number} {words}");
         let mut ask = |door: &str, program: &Path| {
             let outcome = self.call(program, &["check"]).env("CUDAGUARD", "warn").run();
@@ -293,15 +300,17 @@ fn start_findings_are_rows() {
         let each = case.manifests.iter().flat_map(|manifest| judge(manifest, &host));
         each.chain(together(&case.manifests, &host)).collect::<Vec<_>>()
     };
-    let said: Vec<Finding> = written().iter().flat_map(judged).collect();
+    let text_printed: Vec<Finding> = written().iter().flat_map(judged).collect();
     let elsewhere: Vec<&str> = SHOWN_ELSEWHERE.iter().flat_map(|(_, words)| words.iter().copied()).collect();
     let findings = cudaguard_findings::read();
     let spoken = findings.rows.iter().flat_map(|row| &row.words).filter(|words| words.shim);
     let mut without = Vec::new();
     for words in spoken {
         let sentence = words.message.lines().next().unwrap_or_default();
-        let is_it = |said: &Finding| is_said_by(sentence, &said.message) && is_said_by(&words.hint, &said.hint);
-        let is_said = said.iter().any(is_it);
+        let is_it = |text_printed: &Finding| {
+            is_said_by(sentence, &text_printed.message) && is_said_by(&words.hint, &text_printed.hint)
+        };
+        let is_said = text_printed.iter().any(is_it);
         if is_said == elsewhere.contains(&words.name.as_str()) {
             without.push((words.name.as_str(), is_said));
         }
@@ -420,7 +429,7 @@ fn omitted_findings_are_counted() {
         let outcome = scene.start(&NATIVE, &machine, &[]);
         let report = scene.report();
         assert_eq!((outcome.status(), &report["verdict"]), (Some(status), &verdict.into()), "{report}");
-        assert!(Told::list(&report["findings"]).iter().any(|told| told.code == "CG508"), "{report}");
+        assert!(ReportedFinding::list(&report["findings"]).iter().any(|reported| reported.code == "CG508"), "{report}");
     }
 }
 
@@ -433,5 +442,5 @@ fn object_file_is_not_linked() {
     let outcome = command::call(["verify", "--json", "--driver", "535", "--"]).arg(&object).run();
     let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
     assert_eq!(answer["verdict"], "unknown", "{outcome}");
-    assert!(Told::list(&answer["findings"]).iter().any(|told| told.code == "CG514"), "{outcome}");
+    assert!(ReportedFinding::list(&answer["findings"]).iter().any(|reported| reported.code == "CG514"), "{outcome}");
 }

@@ -298,7 +298,7 @@ fn unread_pipe_does_not_kill() {
 }
 
 /// Returns scenes of a refused program and of one with a warning, with their exit statuses.
-fn told() -> [(Scene, i32); 2] {
+fn reported() -> [(Scene, i32); 2] {
     let mut lenient = built();
     lenient.runtime.mismatch_warns = true;
     [(Scene::older(), 78), (Scene::new(&lenient, "9.1.0", Says::Nothing), 0)]
@@ -307,7 +307,7 @@ fn told() -> [(Scene, i32); 2] {
 const NOWHERE: [&str; 5] = ["broken-pipe", "full-pipe", "gone-socket", "full-socket", "no-file-size"];
 
 fn blocked_stderr_does_not_hang() {
-    for (scene, status) in told() {
+    for (scene, status) in reported() {
         for how in NOWHERE {
             let outcome = launch(&scene, how);
             assert_eq!((outcome.status(), outcome.signal()), (Some(status), None), "{how}: {outcome}");
@@ -316,7 +316,7 @@ fn blocked_stderr_does_not_hang() {
 }
 
 fn blocked_report_does_not_hang() {
-    for (scene, status) in told() {
+    for (scene, status) in reported() {
         let _ = Call::new("mkfifo").arg(scene.scratch.join("fifo")).run().success();
         let places = ["/dev/stderr", "/proc/self/fd/2", "fifo"].into_iter();
         for (how, place) in places.flat_map(|place| NOWHERE.map(|how| (how, place))) {

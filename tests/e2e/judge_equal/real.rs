@@ -141,8 +141,8 @@ fn crate_library_names_are_tried() {
             assert_eq!(guarded.stdout, if status == 0 { opens } else { "" }, "{path:?}: {guarded}");
             let executed =
                 command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &path).run().expect(status);
-            for said in [&guarded, &executed] {
-                assert_eq!(said.stderr.contains("CG202"), status != 0, "{path:?}: {said}");
+            for printed in [&guarded, &executed] {
+                assert_eq!(printed.stderr.contains("CG202"), status != 0, "{path:?}: {printed}");
             }
             let asked = start().env("CUDAGUARD", "warn").arg("check").run().success();
             assert_eq!(asked.stdout, format!("check {}, {opens}", i32::from(status != 0)), "{path:?}");
@@ -167,8 +167,8 @@ fn inner_libraries_elsewhere_are_named() {
     );
     let start = NATIVE.call(&program).env("LD_LIBRARY_PATH", &path).dir(scratch.path()).run().expect(78);
     let executed = command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &path).run().expect(78);
-    for said in [start, executed] {
-        assert!(said.stderr.contains("CG202") && said.stderr.contains(&named), "{named}{said}");
+    for printed in [start, executed] {
+        assert!(printed.stderr.contains("CG202") && printed.stderr.contains(&named), "{named}{printed}");
     }
 }
 
@@ -222,8 +222,8 @@ fn mixed_engines_are_refused() {
         let host: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
         for file in ENGINES {
             let parts = host["cudnn"][0]["parts"].as_array().expect("parts");
-            let told = parts.iter().find(|part| part["file"] == file).expect("it is there");
-            assert_eq!(told["version"], engines, "{host}");
+            let reported = parts.iter().find(|part| part["file"] == file).expect("it is there");
+            assert_eq!(reported["version"], engines, "{host}");
         }
         let host = scratch.file("host.json", &outcome.stdout);
         let status = i32::from(mixed);
@@ -233,8 +233,8 @@ fn mixed_engines_are_refused() {
         ];
         let executed = call(&["exec", "--"]).arg(&program).run().expect(if mixed { 78 } else { 0 });
         let says = format!("cuDNN is mixed: {} is {engines}, the rest {whole}", ENGINES[1]);
-        for said in verified.map(|outcome| outcome.stdout).iter().chain([&executed.stderr]) {
-            assert_eq!(said.contains(&says), mixed, "{engines} in {whole}: {said}");
+        for printed in verified.map(|outcome| outcome.stdout).iter().chain([&executed.stderr]) {
+            assert_eq!(printed.contains(&says), mixed, "{engines} in {whole}: {printed}");
         }
         let outcome = call(&["doctor"]).run();
         assert_eq!(outcome.stdout.contains("warning[CG206]"), mixed, "{outcome}");

@@ -195,7 +195,8 @@ fn overlong_path_is_not_truncated() {
 
 /// The log keeps its contents under each of these names, and the output of the program follows.
 fn log_is_appended() {
-    for (scene, status, said) in [(Scene::right(), 0, "main ran\n"), (Scene::older(), 78, "cudaguard: error[CG202]: ")]
+    for (scene, status, printed) in
+        [(Scene::right(), 0, "main ran\n"), (Scene::older(), 78, "cudaguard: error[CG202]: ")]
     {
         for report in ["/dev/stderr", "/proc/self/fd/1", "log", "link"] {
             let script = "echo before >log; ln -sf log link; exec ./program >>log 2>&1";
@@ -206,7 +207,7 @@ fn log_is_appended() {
             let (head, rest) = parts.unwrap_or_else(|| panic!("{report}: {log}"));
             let whole: Value = serde_json::from_str(&format!("{head}]}}")).expect("JSON");
             assert_eq!(whole["verdict"], if status == 0 { "runs" } else { "refused" });
-            assert!(rest.starts_with(said), "{report}: {log}");
+            assert!(rest.starts_with(printed), "{report}: {log}");
             assert_eq!(names(&scene, "log"), ["log"]);
         }
     }

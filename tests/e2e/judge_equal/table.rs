@@ -14,7 +14,7 @@ use cudaguard::internal::version::{CudaVersion, Version};
 use cudaguard_tests::{Call, Scratch, Test, command, test};
 use serde_json::Value;
 
-use super::doors::{Told, are_printed, sorted};
+use super::doors::{ReportedFinding, are_printed, sorted};
 use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -684,38 +684,42 @@ fn by_the_shim(arch: &Arch, case: &Case, folder: &Path) -> (Vec<String>, String,
 fn other_doors(case: &Case, folder: &Path) -> String {
     let report: Value = serde_json::from_str(&fs::read_to_string(folder.join("report.json")).expect("a report"))
         .expect("what the start wrote can be read");
-    let (verdict, told) = (report["verdict"].as_str().expect("a verdict"), Told::list(&report["findings"]));
+    let (verdict, reported) =
+        (report["verdict"].as_str().expect("a verdict"), ReportedFinding::list(&report["findings"]));
     let program = folder.join("program").display().to_string();
     let on = |call: Call| call.env("LD_LIBRARY_PATH", folder.join("lib")).env("HOME", "/nowhere");
     let mut differences = String::new();
     let mut differ = |door: &str, heard: &dyn std::fmt::Debug| {
-        let _ = writeln!(differences, "{}: the start reports {verdict} {told:#?}\n  {door}: {heard:#?}", case.name);
+        let _ = writeln!(differences, "{}: the start reports {verdict} {reported:#?}\n  {door}: {heard:#?}", case.name);
     };
 
     let outcome = on(command::call(["verify", "--json", &program])).run();
     let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
-    let heard = Told::list(&answer["findings"]);
+    let heard = ReportedFinding::list(&answer["findings"]);
     // `verify` runs no code of cuDNN. It does not know the version that only cuDNN returns, and it reports a missing sub-library
     // that every real cuDNN needs, although the fake one answers without it.
     let asked = report["level"] == 1;
     let open = answer["verdict"] == "unknown";
-    let missing = |told: &Told| told.is_error() && told.code == "CG204";
-    let by_files_alone = asked && (open || heard.iter().any(missing) && !told.iter().any(missing));
+    let missing = |reported: &ReportedFinding| reported.is_error() && reported.code == "CG204";
+    let by_files_alone = asked && (open || heard.iter().any(missing) && !reported.iter().any(missing));
     if by_files_alone {
         return differences;
     }
     // The findings are equal, except for a version that only the answer contains.
-    let codes = |list: &[Told]| sorted(list).iter().map(|told| told.code.clone()).collect::<Vec<_>>();
-    let same = if asked { codes(&heard) == codes(&told) } else { sorted(&heard) == sorted(&told) };
+    let codes =
+        |list: &[ReportedFinding]| sorted(list).iter().map(|reported| reported.code.clone()).collect::<Vec<_>>();
+    let same = if asked { codes(&heard) == codes(&reported) } else { sorted(&heard) == sorted(&reported) };
     if answer["verdict"] != verdict || !same {
         differ("verify", &(&answer["verdict"], &heard));
     }
 
     let status = if verdict == "refused" { 78 } else { 0 };
     let outcome = on(command::call(["exec", "--", &program])).run();
-    let said = |told: &Told| are_printed(&[told], &outcome.stderr);
+    let printed = |reported: &ReportedFinding| are_printed(&[reported], &outcome.stderr);
     // `exec` prints the findings of `verify`, and the program reports the rest.
-    if outcome.status() != Some(status) || (status == 78 && !heard.iter().filter(|told| told.is_error()).all(said)) {
+    if outcome.status() != Some(status)
+        || (status == 78 && !heard.iter().filter(|reported| reported.is_error()).all(printed))
+    {
         differ("exec", &(outcome.status(), outcome.stderr));
     }
 

@@ -129,14 +129,14 @@ fn debuggers_see_no_child() {
             continue;
         }
         for scene in &all {
-            let told = watched(&tool, &program, scene, false);
+            let reported = watched(&tool, &program, scene, false);
             let ended = match (&*tool[0], scene.1) {
                 ("gdb", 0) => "exited normally",
                 ("gdb", _) => "exited with code 0116",
                 (_, 0) => "exited with status = 0 ",
                 _ => "exited with status = 78 ",
             };
-            assert!(told.contains(ended), "{tool:?}: {told}");
+            assert!(reported.contains(ended), "{tool:?}: {reported}");
         }
     }
     tools::done_without(&missing);

@@ -36,7 +36,7 @@ fn named() {
     let _ = Call::new("mkfifo").arg("fifo").dir(folder.path()).run().success();
     let locked = folder.file("locked", b"\x7fELF");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
-    let mut said = String::new();
+    let mut printed = String::new();
     for file in [
         "absent",
         "link-to-nothing",
@@ -59,9 +59,9 @@ fn named() {
         // Files that would block or never end are not opened.
         let outcome = call.arg(file).dir(folder.path()).limit(Duration::from_secs(60)).run().expect(2);
         assert!(outcome.stdout.is_empty() && outcome.stderr.contains(file), "{outcome}");
-        said += &outcome.stderr;
+        printed += &outcome.stderr;
     }
-    snapshot::check("kernels/awkward", &said);
+    snapshot::check("kernels/awkward", &printed);
 }
 
 /// The fuzz targets read all inputs that the fuzzer has found.
@@ -155,9 +155,9 @@ fn file_kinds_are_recognized() {
     ] {
         let file = corpus.join(name);
         let outcome = command::call(["inspect", "--json"]).arg(&file).run().expect(0);
-        let told: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
-        assert_eq!((told["kind"].as_str(), &told["components"]), (Some(kind), &serde_json::json!([])), "{outcome}");
-        assert_eq!(told["kernels"]["entries"][0]["arch"], archs, "{outcome}");
+        let listed: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!((listed["kind"].as_str(), &listed["components"]), (Some(kind), &serde_json::json!([])), "{outcome}");
+        assert_eq!(listed["kernels"]["entries"][0]["arch"], archs, "{outcome}");
         for call in [
             command::call(["verify", "--json", "--gpu", "T4", "--driver", "590"]).arg(&file),
             command::call(["verify", "--json", "--driver", "590", "--gpu", "T4"]).arg(&file),
@@ -165,8 +165,9 @@ fn file_kinds_are_recognized() {
             command::call(["verify"]).arg(&file).args(["--gpu", "sm_75", "--json", "--driver", "590"]),
         ] {
             let outcome = call.run();
-            let told: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome}"));
-            assert_eq!(told["verdict"], verdict, "{name}: {outcome}");
+            let listed: serde_json::Value =
+                serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome}"));
+            assert_eq!(listed["verdict"], verdict, "{name}: {outcome}");
         }
     }
     let folder = Scratch::new("every-kind");
@@ -174,18 +175,18 @@ fn file_kinds_are_recognized() {
     folder.file("cut.fatbin", &fs::read(corpus.join("fatbin")).unwrap()[..200]);
     folder.file("cut.cubin", &fs::read(corpus.join("cubin-7")).unwrap()[..200]);
     folder.file("only.ltoir", fs::read(corpus.join("ltoir")).unwrap());
-    let mut said = String::new();
+    let mut printed = String::new();
     // Machine code of CUDA 13, which needs a known driver.
     let bench = Bench::new("13.0");
     bench.nvcc("-cubin -arch=sm_80 alone.cu -o of-13.cubin");
     fs::copy(bench.path("of-13.cubin"), folder.path().join("of-13.cubin")).unwrap();
     for (file, status) in [("of-13.cubin", 0), ("empty.a", 0), ("cut.fatbin", 2), ("cut.cubin", 2), ("only.ltoir", 0)] {
         let outcome = command::call(["inspect", file]).dir(folder.path()).run().expect(status);
-        said.extend([outcome.stdout, outcome.stderr]);
+        printed.extend([outcome.stdout, outcome.stderr]);
         let outcome = command::call(["verify", "--gpu", "A100", file]).dir(folder.path()).run();
-        said.extend([outcome.stdout, outcome.stderr]);
+        printed.extend([outcome.stdout, outcome.stderr]);
     }
-    snapshot::check("kernels/every-kind", &said);
+    snapshot::check("kernels/every-kind", &printed);
 }
 
 const SIZE: u64 = 128 << 20;

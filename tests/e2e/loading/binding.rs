@@ -219,10 +219,10 @@ struct Count {
 /// Fails if the prediction differs from the real start.
 fn hold(program: &(String, PathBuf), place: &str, variables: &BTreeMap<String, OsString>, count: &mut Count) {
     let (name, path) = program;
-    let (status, said) = started(path, variables);
+    let (status, printed) = started(path, variables);
     let findings = dry_run::predict_start(path, &Env::from_variables(variables.clone(), "/"));
     let ours: String = findings.iter().map(Finding::render).collect::<Vec<_>>().join("\n");
-    let scene = format!("{name}; {place}\nthe loader ({status:?}): {said}\nforetold: {ours}");
+    let scene = format!("{name}; {place}\nthe loader ({status:?}): {printed}\nforetold: {ours}");
     count.all += 1;
     if status == Some(0) {
         assert!(findings.is_empty(), "a false alarm: {scene}");
@@ -231,14 +231,14 @@ fn hold(program: &(String, PathBuf), place: &str, variables: &BTreeMap<String, O
     count.died += 1;
     assert!(!findings.is_empty(), "not foretold: {scene}");
     let codes: BTreeSet<Code> = findings.iter().map(|finding| finding.code).collect();
-    let (code, word) = match said.split_once("undefined symbol: ") {
+    let (code, word) = match printed.split_once("undefined symbol: ") {
         Some((_, rest)) => (Code::LibraryLacksSymbol, rest.split(|c: char| !c.is_alphanumeric()).next().unwrap()),
-        None if said.contains("version `") => (Code::LibraryTooOld, "V_2"),
+        None if printed.contains("version `") => (Code::LibraryTooOld, "V_2"),
         None => (Code::LibraryLacksSymbol, "g"),
     };
     assert_eq!(codes, BTreeSet::from([code]), "{scene}");
     assert!(ours.contains(word), "{word} is not named: {scene}");
-    let after = |mark: &str| said.split(mark).nth(1).map(|rest| rest.split([':', ')']).next().unwrap_or_default());
+    let after = |mark: &str| printed.split(mark).nth(1).map(|rest| rest.split([':', ')']).next().unwrap_or_default());
     let binder = after("symbol lookup error: ").or_else(|| after("not found (required by "));
     assert!(binder.is_none_or(|binder| ours.contains(binder)), "{binder:?} is not named: {scene}");
 }

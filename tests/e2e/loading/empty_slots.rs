@@ -73,9 +73,9 @@ const BUILT: Version = Version::new(9, 15, 1);
 
 /// Returns a table row: a description and the result of each start.
 fn row(what: &str, ends: &[&Ended]) -> String {
-    let cells = ends.iter().map(|(status, output, said)| {
-        let guard = said.contains("[CG202]").then_some("CG202");
-        let loader = said.contains(&format!("undefined symbol: {LACKED}")).then_some("loader");
+    let cells = ends.iter().map(|(status, output, printed)| {
+        let guard = printed.contains("[CG202]").then_some("CG202");
+        let loader = printed.contains(&format!("undefined symbol: {LACKED}")).then_some("loader");
         let ran = (!output.is_empty() && *status == Some(0)).then_some("runs");
         let words: Vec<&str> = [guard, loader, ran].into_iter().flatten().collect();
         format!("{} {}", status.unwrap_or(-1), words.join(", "))
@@ -203,18 +203,18 @@ fn matching_versions_fill_slots() {
     let folder = Scratch::new("empty slots agree");
     let program = build(&folder, STORES, Version::new(9, 1, 0), &["-pie", "-fPIE"]);
     sealed(&program);
-    let (status, output, said) = started(&program, "9.1.0", &[]);
-    assert_eq!((status, &*output), (Some(78), ""), "{said}");
+    let (status, output, printed) = started(&program, "9.1.0", &[]);
+    assert_eq!((status, &*output), (Some(78), ""), "{printed}");
     let expected = format!(
         "cudaguard: error[CG214]: demo 0.1.0 uses {LACKED}, which no library has\n  \
          found:      {}\n  first in:   libcudnn.so.9 9.5.0\n  what to do: update the library, or rebuild\n",
         parts::cudnn("9.1.0").join("lib/libcudnn.so.9").display(),
     );
-    assert!(said.starts_with(&expected), "{said}");
-    let (status, _, said) = started(&program, "9.1.0", &[("CUDAGUARD", "off")]);
+    assert!(printed.starts_with(&expected), "{printed}");
+    let (status, _, printed) = started(&program, "9.1.0", &[("CUDAGUARD", "off")]);
     let name = program.display();
     let words = format!("{name}: symbol lookup error: {name}: undefined symbol: {LACKED}, version libcudnn.so.9\n");
-    assert_eq!((status, said), (Some(127), words));
+    assert_eq!((status, printed), (Some(127), words));
     assert_eq!(started(&program, "9.15.1", &[]).0, Some(0));
     let report = folder.join("report.json");
     let _ = started(&program, "9.1.0", &[("CUDAGUARD_REPORT", report.to_str().unwrap())]);
@@ -230,8 +230,8 @@ fn optional_symbols_may_be_missing() {
         .replace("n > 7", "n > 7 && cudnnBackendPopulateCudaGraph");
     let program = build(&folder, &text, Version::new(9, 1, 0), &["-pie", "-fPIE", "-fno-plt", "-Wl,-z,now"]);
     sealed(&program);
-    let (status, output, said) = started(&program, "9.1.0", &[]);
-    assert_eq!((status, &*said), (Some(0), ""), "{output}");
+    let (status, output, printed) = started(&program, "9.1.0", &[]);
+    assert_eq!((status, &*printed), (Some(0), ""), "{output}");
 }
 
 /// Later changes to a sealed file by other tools do not affect it.
@@ -261,10 +261,10 @@ fn other_tools_keep_slots() {
                 .unwrap();
             assert!(done.status.success(), "{tool}: {}", String::from_utf8_lossy(&done.stderr));
             assert_eq!(started(&program, "9.15.1", &[]).0, Some(0), "{tool} {pie}");
-            let (status, _, said) = started(&program, "9.1.0", &[]);
-            assert!(status == Some(78) && said.contains("CG202"), "{tool} {pie}: {said}");
-            let (status, _, said) = started(&program, "9.1.0", &[("CUDAGUARD", "off")]);
-            assert!(status == Some(127) && said.contains(LACKED), "{tool} {pie}: {said}");
+            let (status, _, printed) = started(&program, "9.1.0", &[]);
+            assert!(status == Some(78) && printed.contains("CG202"), "{tool} {pie}: {printed}");
+            let (status, _, printed) = started(&program, "9.1.0", &[("CUDAGUARD", "off")]);
+            assert!(status == Some(127) && printed.contains(LACKED), "{tool} {pie}: {printed}");
         }
     }
     tools::done_without(&missing);
@@ -336,13 +336,14 @@ fn library_slots_stay_empty() {
             let after = all();
             assert_eq!(after, before, "{what}");
             for (ended, lazily) in after.iter().zip([false, true, true]) {
-                let told = ended.1.contains("[CG202] cuDNN 9.1.0 is older than cuDNN 9.15.1") || ended.1 == "90100\n";
+                let reported =
+                    ended.1.contains("[CG202] cuDNN 9.1.0 is older than cuDNN 9.15.1") || ended.1 == "90100\n";
                 let opens = lazily && bind == "lazy" && how == "call";
-                assert!(told == opens && (ended.0 == Some(0)) == opens, "{what}: {ended:?}");
+                assert!(reported == opens && (ended.0 == Some(0)) == opens, "{what}: {ended:?}");
                 assert!(opens || ended.2.contains(&format!("undefined symbol: {LACKED}")), "{what}: {ended:?}");
             }
-            let told = |ended: &Ended| (ended.0, ended.1.clone(), format!("{}{}", ended.1, ended.2));
-            let ends = after.each_ref().map(told);
+            let reported = |ended: &Ended| (ended.0, ended.1.clone(), format!("{}{}", ended.1, ended.2));
+            let ends = after.each_ref().map(reported);
             rows.push(row(&what, &ends.each_ref()));
         }
     }

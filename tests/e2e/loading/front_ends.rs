@@ -76,13 +76,13 @@ fn put(fault: &str, good: &Path, place: &Path) {
 }
 
 /// Returns the symbol, the version or the library name in the loader's message.
-fn complaint(said: &str) -> &str {
+fn complaint(printed: &str) -> &str {
     let ends = |rest: &'static [char]| move |c: char| rest.contains(&c);
-    let behind = |mark: &str, end| said.split_once(mark).and_then(|(_, rest)| rest.split(end).next());
+    let behind = |mark: &str, end| printed.split_once(mark).and_then(|(_, rest)| rest.split(end).next());
     let word = behind("undefined symbol: ", ends(&[',', '\n', ' ']));
     let word = word.or_else(|| behind("version `", ends(&['\''])));
     let word = word.or_else(|| behind("shared libraries: ", ends(&[':'])));
-    word.unwrap_or_else(|| panic!("unknown message of the loader: {said}")).rsplit('/').next().expect("a word")
+    word.unwrap_or_else(|| panic!("unknown message of the loader: {printed}")).rsplit('/').next().expect("a word")
 }
 
 fn loader(program: &Path, variables: &BTreeMap<&str, PathBuf>) -> Outcome {
@@ -99,16 +99,16 @@ fn hold_in(call: &dyn Fn(&Path) -> Call, program: &Path, variables: &BTreeMap<&s
     let with = |call: Call| variables.iter().fold(call.env("LC_ALL", "C"), |call, (name, value)| call.env(name, value));
     let real = with(call(program)).run();
     for (door, refused) in [(&["exec", "--"][..], 78), (&["verify"], 1), (&["doctor"], 1)] {
-        let told = with(call(command::path()).args(door)).arg(program).run();
-        let scene = format!("{what} {door:?}\nthe loader: {real}\nwe: {told}");
-        let said = format!("{}{}", told.stdout, told.stderr);
+        let reported = with(call(command::path()).args(door)).arg(program).run();
+        let scene = format!("{what} {door:?}\nthe loader: {real}\nwe: {reported}");
+        let printed = format!("{}{}", reported.stdout, reported.stderr);
         if real.status() == Some(0) {
-            assert!(!said.contains("error[CG21"), "a false alarm: {scene}");
-            assert!(door[0] != "exec" || told.status() == Some(0), "{scene}");
+            assert!(!printed.contains("error[CG21"), "a false alarm: {scene}");
+            assert!(door[0] != "exec" || reported.status() == Some(0), "{scene}");
             continue;
         }
-        assert_eq!(told.status(), Some(refused), "{scene}");
-        assert!(said.contains(complaint(&real.stderr)) && said.contains("error[CG"), "{scene}");
+        assert_eq!(reported.status(), Some(refused), "{scene}");
+        assert!(printed.contains(complaint(&real.stderr)) && printed.contains("error[CG"), "{scene}");
     }
     real.status() != Some(0)
 }
@@ -254,11 +254,11 @@ fn loader_cache_and_preloads_are_read() {
         // A preloaded library satisfies the program's dependency. It is skipped if it cannot be loaded.
         for (cached, text) in [(true, "@"), (false, "@"), (false, "/nowhere/libx.so.1 @"), (false, "# no\n@\n")] {
             fresh();
-            let beside = other.join("libx.so.1");
+            let sibling = other.join("libx.so.1");
             put("none", &good, &place);
-            put(fault, &good, &beside);
+            put(fault, &good, &sibling);
             cache(if cached { &one } else { &[] });
-            preload(&text.replace('@', &beside.display().to_string()));
+            preload(&text.replace('@', &sibling.display().to_string()));
             hold(&format!("{fault}, by /etc/ld.so.preload {text:?}, another in the cache: {cached}"), None);
         }
     }

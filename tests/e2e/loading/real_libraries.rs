@@ -198,9 +198,9 @@ fn function_missing_in_older_cudnn() {
             Env::without_variables().with_variables([("LD_LIBRARY_PATH".to_owned(), lib.clone().into_os_string())]);
         let findings = dry_run::predict_start(&program, &env);
         let ran = Command::new(&program).env_clear().env("LD_LIBRARY_PATH", lib).output().unwrap();
-        let said = String::from_utf8_lossy(&ran.stderr);
-        assert_eq!(ran.status.code(), Some(if lacks { 127 } else { 0 }), "{release}: {said}");
-        assert_eq!(said.contains("undefined symbol: cudnnBackendPopulateCudaGraph"), lacks, "{said}");
+        let printed = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(if lacks { 127 } else { 0 }), "{release}: {printed}");
+        assert_eq!(printed.contains("undefined symbol: cudnnBackendPopulateCudaGraph"), lacks, "{printed}");
         let ours: Vec<String> = findings.iter().map(cudaguard::internal::finding::Finding::render).collect();
         assert_eq!(ours.len(), usize::from(lacks), "{release}: {ours:?}");
         for part in ["CG214", "cudnnBackendPopulateCudaGraph", "9.5.0", "libcudnn.so.9"].iter().filter(|_| lacks) {

@@ -159,10 +159,10 @@ pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeM
         command.env("LD_TRACE_LOADED_OBJECTS", "1");
     }
     let output = unless_busy(|| command.output()).unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let mut loaded = Loaded::default();
-    for line in said.lines() {
+    for line in printed.lines() {
         let line = line.trim();
         let (name, place) = line.split_once(" => ").unwrap_or((line, line));
         let place = place.rsplit_once(" (0x").map_or(place, |(place, _)| place);
@@ -187,19 +187,21 @@ pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeM
 /// Fails if the prediction differs from the real loader.
 pub(crate) fn compare(graph: &LoadGraph, program: &Path, folder: &Path, variables: &BTreeMap<String, OsString>) {
     let musl = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-musl"));
-    let said = real(program, musl, folder, variables);
+    let printed = real(program, musl, folder, variables);
     let broken = graph.requests.iter().find_map(|request| match &request.answer {
         LoadOutcome::Broken(candidate) => Some(candidate),
         _ => None,
     });
     if let Some(broken) = broken {
-        let fatal =
-            said.fatal.clone().unwrap_or_else(|| panic!("foretold to die of {broken:?}, and it does not: {said:?}"));
+        let fatal = printed
+            .fatal
+            .clone()
+            .unwrap_or_else(|| panic!("foretold to die of {broken:?}, and it does not: {printed:?}"));
         let named = fatal.contains(&*broken.path.to_string_lossy()) || fatal.contains("signal: 7");
         assert!(named, "dies of something else: {fatal}\nforetold: {broken:?}");
         return;
     }
-    assert_eq!(said.fatal, None, "foretold to live: {graph:#?}");
+    assert_eq!(printed.fatal, None, "foretold to live: {graph:#?}");
     let interpreter = graph.interpreter.as_deref();
     let mut predicted = Loaded::default();
     for object in
@@ -210,14 +212,14 @@ pub(crate) fn compare(graph: &LoadGraph, program: &Path, folder: &Path, variable
     for request in graph.unresolved_requests() {
         predicted.absent.push(request.name.clone());
     }
-    let real_files = said.files.into_iter().filter(|(_, path)| Some(&**path) != interpreter).collect();
+    let real_files = printed.files.into_iter().filter(|(_, path)| Some(&**path) != interpreter).collect();
     // Depending on its release, the loader lists a missing name once or twice if it is imported twice.
     let once = |mut names: Vec<String>| {
         names.sort();
         names.dedup();
         names
     };
-    let said = Loaded { files: real_files, absent: once(said.absent), fatal: None };
+    let printed = Loaded { files: real_files, absent: once(printed.absent), fatal: None };
     predicted.absent = once(predicted.absent);
-    assert_eq!(predicted, said, "left: foretold, right: the loader");
+    assert_eq!(predicted, printed, "left: foretold, right: the loader");
 }

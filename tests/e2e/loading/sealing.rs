@@ -150,8 +150,8 @@ fn running_program_is_sealed_aside() {
     let text = "#include <stdio.h>\nint main(void) { puts(\"up\"); fflush(stdout); return getchar() != 'x'; }";
     let file = one(&folder, text);
     let mut child = unless_busy(|| Command::new(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()).unwrap();
-    let mut said = [0; 3];
-    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let mut printed = [0; 3];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut printed).unwrap();
     assert_eq!(seal_file(&file, None, &LinkObservation::default()).unwrap(), written());
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"x").unwrap();
     assert!(child.wait().unwrap().success(), "the old file runs on to its end");

@@ -153,8 +153,8 @@ fn cudnn_minor_and_patch_are_compared() {
     ] {
         let (findings, output) = both(&program, Some(&release(&folder, version)));
         assert_eq!(codes(&findings), Vec::from_iter(refused), "{version:?}");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(if refused.is_some() { 78 } else { 0 }), "{version:?}: {said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(if refused.is_some() { 78 } else { 0 }), "{version:?}: {printed}");
     }
 }
 
@@ -239,12 +239,12 @@ fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
     fs::set_permissions(&report, fs::Permissions::from_mode(0o666)).unwrap();
     let _ = nobody(&program).env("CUDAGUARD_REPORT", &report).run();
     let verified = nobody(command::path()).args(["verify".as_ref(), "--json".as_ref(), program.as_os_str()]).run();
-    let told = |text: &str| {
+    let reported = |text: &str| {
         let mut codes: Vec<&str> = text.split('"').filter(|word| word.starts_with("CG")).collect();
         codes.dedup();
         codes.into_iter().filter(|code| code.starts_with("CG2") || *code == "CG501").collect::<Vec<_>>().join(" ")
     };
-    (told(&verified.stdout), told(&fs::read_to_string(&report).unwrap()))
+    (reported(&verified.stdout), reported(&fs::read_to_string(&report).unwrap()))
 }
 
 /// An unreadable file is not treated as absent.
@@ -256,9 +256,9 @@ fn unreadable_directory_is_unknown() {
     assert_eq!(needs(&scratch, &empty), both("CG205"));
     assert_eq!(needs(&scratch, &shut), both(""));
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
-    let told = needs(&scratch, &shut);
+    let reported = needs(&scratch, &shut);
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(told, both("CG501"));
+    assert_eq!(reported, both("CG501"));
 }
 
 fn symlink_loop_is_skipped() {
@@ -398,8 +398,8 @@ fn system_programs_have_no_findings() {
         if !findings.is_empty() && std::fs::metadata(&file).unwrap().mode() & 0o6000 == 0 {
             // A machine may have programs that do not start. In this case the loader must report the same.
             let trace = Command::new(&file).env_clear().env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();
-            let said = [trace.stdout, trace.stderr].concat();
-            let agrees = String::from_utf8_lossy(&said).contains("not found") || !trace.status.success();
+            let printed = [trace.stdout, trace.stderr].concat();
+            let agrees = String::from_utf8_lossy(&printed).contains("not found") || !trace.status.success();
             assert!(agrees, "a false alarm about {}: {}", file.display(), findings.join("\n"));
         }
         seen += 1;

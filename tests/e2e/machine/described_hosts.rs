@@ -11,7 +11,7 @@ use cudaguard::internal::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Test, command, parts, places, snapshot, tests};
 use serde_json::Value;
 
-use super::fixture::{self, call, codes, demo, host, json, manifest, said};
+use super::fixture::{self, call, codes, demo, host, json, manifest, printed};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -52,7 +52,7 @@ fn host_kinds_are_checked() {
     let mut text = String::new();
     for name in names {
         let outcome = call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), host(name).as_os_str()]).run();
-        text = text + "== " + name + "\n" + &said(&outcome, &[]) + "\n";
+        text = text + "== " + name + "\n" + &printed(&outcome, &[]) + "\n";
     }
     snapshot::check("machine/host_kinds_are_checked", &text);
 }
@@ -145,7 +145,7 @@ fn missing_facts_are_named() {
         "--driver 540.4.0 --kernel 540.4.0 --gpu 8.7 --cudnn 9.15.1",
     ] {
         let outcome = call(["verify"]).arg(demo()).args(flags.split(' ')).run().expect(0);
-        text = text + "== " + flags + "\n" + &said(&outcome, &[]);
+        text = text + "== " + flags + "\n" + &printed(&outcome, &[]);
     }
     // cuda-compat with a kernel module that no table lists for it, and with one that is listed, with an unnamed GPU.
     let scratch = Scratch::new("lacking");
@@ -157,7 +157,7 @@ fn missing_facts_are_named() {
             format!(r#"{{"driver": {{{driver}}}, "gpus": [{{"cc": "8.0"}}], "cudnn": [{{"version": "9.15.1"}}]}}"#);
         let host = scratch.file("host.json", host);
         let outcome = call(["verify"]).arg(demo()).arg("--host").arg(host).run().expect(0);
-        text = text + "== " + driver + "\n" + &said(&outcome, &[(&scratch, "<scratch>")]);
+        text = text + "== " + driver + "\n" + &printed(&outcome, &[(&scratch, "<scratch>")]);
     }
     snapshot::check("machine/missing_facts_are_named", &text);
 }
@@ -168,7 +168,7 @@ fn meaningless_flags_are_rejected() {
         ["--driver latest", "--kernel 5x", "--gpu fast", "--gpu 8", "--cudnn nine", "--driver 535 --host x.json"]
     {
         let outcome = call(["verify"]).arg(demo()).args(flags.split(' ')).run().expect(2);
-        text = text + "== " + flags + "\n" + &said(&outcome, &[]);
+        text = text + "== " + flags + "\n" + &printed(&outcome, &[]);
     }
     snapshot::check("machine/meaningless_flags_are_rejected", &text);
 }
@@ -200,7 +200,7 @@ fn invalid_host_files_are_rejected() {
         let outcome =
             call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), file.as_os_str()]).run().expect(2);
         assert!(outcome.stdout.is_empty(), "{outcome}");
-        text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
+        text.push_str(&printed(&outcome, &[(&scratch, "<scratch>")]));
     }
     // The FIFO has no writer, so opening it would block.
     let fifo = scratch.join("fifo");
@@ -208,7 +208,7 @@ fn invalid_host_files_are_rejected() {
     for other in [scratch.join("absent.json"), scratch.path().to_owned(), fifo, "/dev/zero".into()] {
         let outcome =
             call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), other.as_os_str()]).run().expect(2);
-        text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
+        text.push_str(&printed(&outcome, &[(&scratch, "<scratch>")]));
     }
     snapshot::check("machine/invalid_host_files_are_rejected", &text);
 }
@@ -246,7 +246,7 @@ fn uncheckable_files_are_errors() {
     for file in [&script, &scratch.join("absent"), Path::new("/bin/sh")] {
         for place in [&[][..], &["--driver", "535"]] {
             let outcome = call(["verify"]).arg(file).args(place).run().expect(2);
-            text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
+            text.push_str(&printed(&outcome, &[(&scratch, "<scratch>")]));
         }
     }
     snapshot::check("machine/uncheckable_files_are_errors", &text);
@@ -258,7 +258,10 @@ fn several_files_are_checked() {
     fixture::program(&loads, &[manifest(Linkage::Dlopened)]);
     let outcome =
         call(["verify"]).args([demo(), &loads]).args(["--driver", "580.65.06", "--gpu", "8.6", "--cudnn", "none"]);
-    snapshot::check("machine/several_files_are_checked", &said(&outcome.run().expect(1), &[(&scratch, "<scratch>")]));
+    snapshot::check(
+        "machine/several_files_are_checked",
+        &printed(&outcome.run().expect(1), &[(&scratch, "<scratch>")]),
+    );
 }
 
 /// The output of nvcc contains its requirements on driver and GPU, and these are checked.
@@ -275,10 +278,10 @@ fn cuda_program_without_manifest_is_checked() {
     let mut text = String::new();
     for flags in ["--driver 580.65.06 --gpu 8.6", "--driver 580.65.06 --gpu T4", "--driver 535 --gpu A100"] {
         let outcome = call(["verify"]).arg(&program).args(flags.split(' ')).run();
-        text = text + "== " + flags + "\n" + &said(&outcome, &[(&scratch, "<scratch>")]);
+        text = text + "== " + flags + "\n" + &printed(&outcome, &[(&scratch, "<scratch>")]);
     }
     // The libcudart of the program is missing on this machine.
-    text = text + "== here\n" + &said(&call(["verify"]).arg(&program).run(), &[(&scratch, "<scratch>")]);
+    text = text + "== here\n" + &printed(&call(["verify"]).arg(&program).run(), &[(&scratch, "<scratch>")]);
     snapshot::check("machine/cuda_program_without_manifest_is_checked", &text);
 }
 

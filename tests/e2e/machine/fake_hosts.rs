@@ -194,8 +194,8 @@ fn verify_predicts_program_start() {
         ("nothing of NVIDIA", World::bare(), &[], "unknown"),
     ] {
         let stage = Stage::new(&world);
-        let (said, codes) = stage.verify(variables, &[]);
-        assert_eq!(said, verdict, "{name}: {codes:?}");
+        let (printed, codes) = stage.verify(variables, &[]);
+        assert_eq!(printed, verdict, "{name}: {codes:?}");
         let file = stage.scratch.join("report.json");
         let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
         let started = stage.machine.call(&stage.app, &[variables, &report].concat()).run();
@@ -304,10 +304,10 @@ fn doctor_diagnoses_fake_hosts() {
         assert_eq!(expected == 2, of_app["not_judged"].is_array() && expected != 1, "{name}: {of_app}");
         assert!(outcome.stdout.lines().last().is_some_and(|line| line.starts_with("next step: ")), "{name}: {outcome}");
         if SHOWN.contains(&name) {
-            let said = outcome.stdout;
+            let printed = outcome.stdout;
             let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
-            let said = snapshot::paths(&said, &[(&stage.scratch, "<scratch>")]);
-            text = text + "== " + name + "\n" + &snapshot::replace(&said, &[(&triplet, "<triplet>")]) + "\n";
+            let printed = snapshot::paths(&printed, &[(&stage.scratch, "<scratch>")]);
+            text = text + "== " + name + "\n" + &snapshot::replace(&printed, &[(&triplet, "<triplet>")]) + "\n";
         }
     }
     snapshot::check("machine/doctor", &text);

@@ -126,7 +126,7 @@ pub(crate) fn host(name: &str) -> PathBuf {
 }
 
 /// Returns stdout and stderr without paths of this machine, with the findings first as on a terminal.
-pub(crate) fn said(outcome: &Outcome, names: &[(&Path, &str)]) -> String {
+pub(crate) fn printed(outcome: &Outcome, names: &[(&Path, &str)]) -> String {
     let status = outcome.status().map_or("a signal".to_owned(), |status| status.to_string());
     let hosts = places::workspace().join("tests/e2e/machine/hosts");
     let mut all = vec![(demo(), "demo"), (hosts.as_path(), "hosts")];

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use cudaguard::internal::manifest::Linkage;
 use cudaguard_tests::{Call, Scratch, Test, command, snapshot, tests};
 
-use super::fixture::{self, call, demo, host, manifest, said};
+use super::fixture::{self, call, demo, host, manifest, printed};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -50,7 +50,7 @@ fn host_list_is_checked() {
     let loads = scratch.join("loads");
     fixture::program(&loads, &[manifest(Linkage::Dlopened)]);
     let outcome = call(["verify"]).args([demo(), &loads]).arg("--fleet").arg(&file).run().expect(1);
-    snapshot::check("machine/fleet", &said(&outcome, &[(&scratch, "<scratch>")]));
+    snapshot::check("machine/fleet", &printed(&outcome, &[(&scratch, "<scratch>")]));
 }
 
 /// Several programs: each has its own suggestions for the fleet, and there is one suggestion for all of them.
@@ -81,7 +81,7 @@ fn several_programs_are_checked() {
     let file = scratch.file("fleet.jsonl", &list);
     let outcome = call(["verify"]).arg(fixture::of_driver()).arg(&ampere).arg("--fleet").arg(&file).run().expect(1);
     let made = fixture::of_driver().parent().expect("a folder");
-    let text = said(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]);
+    let text = printed(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]);
     snapshot::check("machine/fleet_of_several", &text);
     // The order of the machines only affects which of them are named.
     let turned = scratch.file("turned.jsonl", list.lines().rev().fold(String::new(), |text, line| text + line + "\n"));
@@ -89,7 +89,7 @@ fn several_programs_are_checked() {
     let counts = |text: &str| -> Vec<String> {
         text.lines().map(|line| line.rsplit_once(": ").map_or(line, |(what, _)| what).to_owned()).collect()
     };
-    let other = said(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]);
+    let other = printed(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]);
     assert_eq!(counts(&text), counts(&other));
 }
 
@@ -128,7 +128,7 @@ fn unreadable_lines_are_reported() {
     bytes.extend(good.as_bytes()); // without a newline at the end
     let file = scratch.file("fleet.jsonl", &bytes);
     let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(&file).run().expect(2);
-    snapshot::check("machine/fleet_mistakes", &said(&outcome, &[(&scratch, "<scratch>")]));
+    snapshot::check("machine/fleet_mistakes", &printed(&outcome, &[(&scratch, "<scratch>")]));
     // A refusal takes precedence over an unreadable line.
     let refused = r#"{"driver": {"user": "535.1"}, "gpus": [{"cc": "8.0"}]}"#;
     let file = scratch.file("refused.jsonl", format!("nothing\n{refused}\n{}", "nothing\n".repeat(20)));
@@ -148,7 +148,7 @@ fn invalid_lists_are_rejected() {
     let wide = scratch.file("wide.xml", &wide);
     for file in [&empty, &blank, &wide, &folder, &scratch.join("absent.jsonl"), scratch.path(), &fifo] {
         let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(file).run().expect(2);
-        text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
+        text.push_str(&printed(&outcome, &[(&scratch, "<scratch>")]));
     }
     snapshot::check("machine/fleet_none", &text);
 }
@@ -195,7 +195,7 @@ fn real_inventories_are_read() {
     ] {
         let outcome = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(kept(name)).run();
         let made = fixture::of_driver().parent().expect("a folder");
-        let text = said(&outcome, &[(folder.as_path(), "fleets/"), (made, "<made>")]);
+        let text = printed(&outcome, &[(folder.as_path(), "fleets/"), (made, "<made>")]);
         snapshot::check(&format!("machine/fleet_of_{}", name.replace('.', "_")), &text);
     }
 }
@@ -295,7 +295,7 @@ fn contradictory_lists_are_reported() {
         let outcome = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(&file).run();
         assert!(outcome.signal().is_none() && !outcome.stderr.contains("panicked"), "{name}: {outcome}");
         let made = fixture::of_driver().parent().expect("a folder");
-        let _ = write!(text, "{name}\n{}", said(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]));
+        let _ = write!(text, "{name}\n{}", printed(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]));
     }
     snapshot::check("machine/fleet_lies", &text);
 }

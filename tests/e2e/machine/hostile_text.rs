@@ -28,11 +28,11 @@ const SHOWN: &str = "x\\u001b[2J\\u009b2J\\u202e\\u007f\\u000d\\u000aerror[CG101
 /// Returns the output. Checks that a terminal can show it safely, and that no part of it imitates our lines.
 #[track_caller]
 fn harmless(outcome: &Outcome) -> String {
-    let said = format!("{}\n{}", outcome.stdout, outcome.stderr);
+    let printed = format!("{}\n{}", outcome.stdout, outcome.stderr);
     let commands = |c: char| (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}');
-    assert!(!said.contains(commands), "{said:?}");
-    assert!(!said.lines().any(|line| line.trim_start().starts_with("error[CG101]: forged")), "{said}");
-    said
+    assert!(!printed.contains(commands), "{printed:?}");
+    assert!(!printed.lines().any(|line| line.trim_start().starts_with("error[CG101]: forged")), "{printed}");
+    printed
 }
 
 fn hostile_file_name_is_sanitized() {
@@ -41,8 +41,8 @@ fn hostile_file_name_is_sanitized() {
     fixture::link(demo(), &file);
     for (verb, place) in [("inspect", &[][..]), ("verify", &["--driver", "535", "--gpu", "8.0"]), ("doctor", &[])] {
         let outcome = call([verb]).arg(&file).args(place).run();
-        let said = harmless(&outcome);
-        assert!(said.contains(SHOWN), "{verb}: {said}");
+        let printed = harmless(&outcome);
+        assert!(printed.contains(SHOWN), "{verb}: {printed}");
     }
     // JSON output contains the exact name.
     let outcome = call(["inspect", "--json"]).arg(&file).run().success();
@@ -55,8 +55,8 @@ fn hostile_component_is_sanitized() {
     let file = scratch.join("program");
     fixture::program(&file, &[guarded_programs::manifest(HOSTILE, BUILT, Linkage::Linked)]);
     for words in [&["inspect"][..], &["verify", "--driver", "535", "--gpu", "8.0", "--cudnn", "8.9.0"]] {
-        let said = harmless(&call(words).arg(&file).run());
-        assert!(said.contains(SHOWN), "{said}");
+        let printed = harmless(&call(words).arg(&file).run());
+        assert!(printed.contains(SHOWN), "{printed}");
     }
 }
 
@@ -68,8 +68,8 @@ fn hostile_soname_is_sanitized() {
     let _ = Call::new("cc").args(["-shared", "-fPIC", &soname, "-o"]).args([&library, &source]).run().success();
     let main = scratch.file("main.c", "int answer(void);\nint main(void) { return answer(); }\n");
     let _ = Call::new("cc").arg("-o").args([&file, &main, &library]).run().success();
-    let said = harmless(&call(["inspect"]).arg(&file).run());
-    assert!(said.contains(SHOWN), "{said}");
+    let printed = harmless(&call(["inspect"]).arg(&file).run());
+    assert!(printed.contains(SHOWN), "{printed}");
 }
 
 fn hostile_host_file_is_sanitized() {
@@ -80,17 +80,17 @@ fn hostile_host_file_is_sanitized() {
     };
     let host = scratch.file("host.json", text("x").to_string());
     for place in ["--host", "--fleet"] {
-        let said = harmless(&call(["verify"]).arg(demo()).arg(place).arg(&host).run().expect(1));
-        assert!(said.contains(SHOWN), "{said}");
+        let printed = harmless(&call(["verify"]).arg(demo()).arg(place).arg(&host).run().expect(1));
+        assert!(printed.contains(SHOWN), "{printed}");
     }
     // An error in a key, and one in a value.
     let wrong = serde_json::json!({ "variables": { HOSTILE: 1 } });
     let host = scratch.file("wrong.json", wrong.to_string());
-    let said = harmless(&call(["verify"]).arg(demo()).arg("--host").arg(&host).run().expect(2));
-    assert!(said.contains(SHOWN), "{said}");
+    let printed = harmless(&call(["verify"]).arg(demo()).arg("--host").arg(&host).run().expect(2));
+    assert!(printed.contains(SHOWN), "{printed}");
     let host = scratch.file("value.json", serde_json::json!({ "gpus": [{ "cc": HOSTILE }] }).to_string());
-    let said = harmless(&call(["verify"]).arg(demo()).arg("--host").arg(&host).run().expect(2));
-    assert!(said.contains("x\\u{1b}[2J"), "{said}");
+    let printed = harmless(&call(["verify"]).arg(demo()).arg("--host").arg(&host).run().expect(2));
+    assert!(printed.contains("x\\u{1b}[2J"), "{printed}");
 }
 
 fn hostile_policy_is_sanitized() {
@@ -101,9 +101,9 @@ fn hostile_policy_is_sanitized() {
     scratch.file("src/main.rs", "fn main() {}\n");
     for policy in [format!("[toolkit]\n{quoted} = 1\n"), format!("[toolkit]\nrequire = {quoted}\n")] {
         scratch.file("cudaguard.toml", policy);
-        let said = harmless(&call(["check"]).dir(scratch.path()).run().expect(2));
+        let printed = harmless(&call(["check"]).dir(scratch.path()).run().expect(2));
         // A key is shown in TOML syntax, and a value with the escapes of Rust.
-        assert!(said.contains("x\\u001b[2J") || said.contains("x\\u{1b}[2J"), "{said}");
+        assert!(printed.contains("x\\u001b[2J") || printed.contains("x\\u{1b}[2J"), "{printed}");
     }
 }
 
@@ -115,6 +115,6 @@ fn hostile_nvcc_is_sanitized() {
     scratch.file("cudaguard.toml", "[toolkit]\nrequire = \"13\"\n");
     let nvcc = scratch.file("nvcc", "#!/bin/sh\nprintf 'x\\033[2J\\302\\2332J\\342\\200\\256y\\n' >&2; exit 3\n");
     let _ = Call::new("chmod").arg("+x").arg(&nvcc).run().success();
-    let said = harmless(&call(["check"]).dir(scratch.path()).env("NVCC", &nvcc).run());
-    assert!(said.contains("--version: exit status 3: x\\u001b[2J\\u009b2J\\u202ey"), "{said}");
+    let printed = harmless(&call(["check"]).dir(scratch.path()).env("NVCC", &nvcc).run());
+    assert!(printed.contains("--version: exit status 3: x\\u001b[2J\\u009b2J\\u202ey"), "{printed}");
 }

@@ -15,7 +15,7 @@ use cudaguard::internal::policy::GpuNeed;
 use cudaguard::internal::version::CudaVersion;
 use cudaguard_tests::{Call, Scratch, Test, command, parts, skip, snapshot, tests};
 
-use super::fixture::{self, call, codes, json, said};
+use super::fixture::{self, call, codes, json, printed};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
@@ -70,7 +70,7 @@ fn probe_text_matches_snapshot() {
     let cudnn = parts::cudnn("9.15.1").join("lib");
     let path = std::env::join_paths([&driver, &cudnn]).expect("a path");
     let outcome = call(["probe"]).env("LD_LIBRARY_PATH", path).run().success();
-    let text = said(&outcome, &[(&scratch, "<scratch>"), (&cudnn, "<cudnn>")]);
+    let text = printed(&outcome, &[(&scratch, "<scratch>"), (&cudnn, "<cudnn>")]);
     // The libraries of this system are unknown, so their part is removed.
     snapshot::check("machine/probe", text.split("cudart\n").next().expect("a part"));
 }
@@ -122,7 +122,7 @@ fn fitting_driver_passes() {
     let app = program(&scratch);
     let driver = fixture::driver(&scratch, "580.65.06", "13000 0 0 2048 1537");
     let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
-    snapshot::check("machine/fitting_driver_passes", &said(&outcome, &[(&scratch, "<scratch>")]));
+    snapshot::check("machine/fitting_driver_passes", &printed(&outcome, &[(&scratch, "<scratch>")]));
     // The second GPU is a P4, for which there is no code.
     let call = || call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver);
     let verdict = |value: &serde_json::Value| value["verdict"].as_str().map(str::to_owned);
@@ -137,7 +137,7 @@ fn old_driver_is_refused() {
     let app = program(&scratch);
     let driver = fixture::driver(&scratch, "535.261.03", "12020 0 0 2048");
     let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().expect(1);
-    snapshot::check("machine/old_driver_is_refused", &said(&outcome, &[(&scratch, "<scratch>")]));
+    snapshot::check("machine/old_driver_is_refused", &printed(&outcome, &[(&scratch, "<scratch>")]));
 }
 
 /// The driver crashes, hangs or prints. The wait is bounded, and the verdict is unknown.
@@ -284,8 +284,8 @@ fn fleet_is_collected() {
     let app = scratch.join("app");
     fixture::program(&app, &[fixture::manifest(Linkage::Dlopened)]);
     let outcome = call(["verify", "--json"]).arg(&app).arg("--fleet").arg(&fleet).run();
-    let told = outcome.stdout.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
-    let names: Vec<String> = told.filter_map(|line| Some(line["host"].as_str()?.to_owned())).collect();
+    let reported = outcome.stdout.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let names: Vec<String> = reported.filter_map(|line| Some(line["host"].as_str()?.to_owned())).collect();
     assert_eq!(names, ["n1", "n2", "n3", "gpu-node-4", "host-5"], "{outcome}");
     let text = call(["probe", "--name", "n1"]).run().success().stdout;
     assert!(text.starts_with("n1: "), "{text}");

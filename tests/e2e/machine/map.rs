@@ -78,8 +78,8 @@ fn svg_map_is_valid() {
     let file = scratch.file("map.svg", &drawn);
     let count = "import sys, xml.etree.ElementTree as t; r = t.parse(sys.argv[1]).getroot(); n = '{http://www.w3.org/2000/svg}'\n\
                  print(r.get('role'), len([g for g in r.iter(n + 'g') if g.find(n + 'title') is not None]))";
-    let told = Call::new("python3").args(["-c", count]).arg(&file).run().success().stdout;
-    assert_eq!(told.trim(), format!("img {}", squares(&map("text")).len()));
+    let reported = Call::new("python3").args(["-c", count]).arg(&file).run().success().stdout;
+    assert_eq!(reported.trim(), format!("img {}", squares(&map("text")).len()));
     assert!(drawn.contains("prefers-color-scheme: dark") && drawn.contains("is refused (CG303: "), "{drawn}");
 }
 

@@ -57,7 +57,7 @@ struct Facts {
 enum OfDriver {
     Unknown,
     Absent,
-    Found { release: &'static str, supports: Option<(u32, u32)>, said: bool, init: Option<u32>, compiler: bool },
+    Found { release: &'static str, supports: Option<(u32, u32)>, printed: bool, init: Option<u32>, compiler: bool },
 }
 
 fn of<T: Clone>(dice: &mut Dice, all: &[T]) -> T {
@@ -72,7 +72,7 @@ fn facts(dice: &mut Dice) -> Facts {
         _ => {
             let (release, supports) = of(dice, &DRIVERS);
             let init = of(dice, &[None, None, None, Some(0), Some(0), Some(100), Some(803)]);
-            OfDriver::Found { release, supports, said: dice.below(2) == 0, init, compiler: dice.below(9) > 0 }
+            OfDriver::Found { release, supports, printed: dice.below(2) == 0, init, compiler: dice.below(9) > 0 }
         }
     };
     let mut gpus = Vec::new();
@@ -160,9 +160,9 @@ impl Facts {
         match &self.driver {
             OfDriver::Unknown => {}
             OfDriver::Absent => members.push("\"driver\":{\"present\":false}".to_owned()),
-            OfDriver::Found { release, supports, said, init, compiler } => {
+            OfDriver::Found { release, supports, printed, init, compiler } => {
                 let mut of = format!("\"driver\":{{\"user\":\"{release}\",{blank}\"kernel\":\"{release}\"");
-                if let (true, Some((major, minor))) = (*said, supports) {
+                if let (true, Some((major, minor))) = (*printed, supports) {
                     let _ = write!(of, ",\"cuda\":\"{major}.{minor}\"");
                 }
                 if let Some(init) = init {
@@ -260,17 +260,21 @@ fn totals_match_slow_judge() {
     });
     assert_eq!(at, hosts * files.len());
 
-    let mut said = String::new();
-    run(&files, &[], hosts, feed, |line| said = std::mem::take(&mut said) + &line + "\n");
-    let blocks: Vec<&str> = said.split(" machines\n").skip(1).collect();
-    assert_eq!(blocks.len(), counts.len(), "{said}");
+    let mut printed = String::new();
+    run(&files, &[], hosts, feed, |line| printed = std::mem::take(&mut printed) + &line + "\n");
+    let blocks: Vec<&str> = printed.split(" machines\n").skip(1).collect();
+    assert_eq!(blocks.len(), counts.len(), "{printed}");
     for (block, count) in blocks.iter().zip(&counts) {
-        let told = |words: &[&str]| {
+        let reported = |words: &[&str]| {
             let lines = block.lines().map(str::trim_start).filter_map(|line| line.split_once("  "));
             let mut found = lines.filter(|(_, what)| words.contains(what));
             found.next().map_or(0, |(count, _)| count.parse::<usize>().expect("a number"))
         };
-        assert_eq!([told(&["run it", "run all of them"]), told(&["unknown"]), told(&["refused"])], *count, "{said}");
+        assert_eq!(
+            [reported(&["run it", "run all of them"]), reported(&["unknown"]), reported(&["refused"])],
+            *count,
+            "{printed}"
+        );
     }
 }
 

@@ -119,13 +119,13 @@ fn unguarded_program_on_described_hosts() {
     }
     // A cuDNN for CUDA 11 supports no later GPU. The CUDA version of a cuDNN 9 comes from its code.
     let program = fixture.program("prog", &["cudnnCreate"], &cudnn, "lazy");
-    for (cuda, told) in [(r#", "cuda": "11.8""#, true), (r#", "cuda": "12.4""#, false), ("", false)] {
+    for (cuda, reported) in [(r#", "cuda": "11.8""#, true), (r#", "cuda": "12.4""#, false), ("", false)] {
         let host = format!(
             r#"{{"driver": {{"user": "580.95.05", "kernel": "580.95.05"}}, "gpus": [{{"cc": "10.0"}}], "cudnn": [{{"soname": "libcudnn.so.9", "version": "9.1.0"{cuda}}}]}}"#
         );
         let host = fixture.0.file("host.json", host);
         let value = json(&call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run());
-        assert_eq!(codes(&value).contains(&"CG517 info".to_owned()), told, "{cuda}: {value}");
+        assert_eq!(codes(&value).contains(&"CG517 info".to_owned()), reported, "{cuda}: {value}");
     }
     let program = fixture.program("prog", &["cudaGraphAddNode_v2"], &cudart_library, "now");
     // The loader of that machine finds no file with the required name.

@@ -209,8 +209,8 @@ fn documented_commands_build_guarded_program() {
     let lib = parts::cuda("13.0").join("lib64");
     let commands =
         commands.replace("-lcudart", &format!("-L'{}' -lcudart_static -lstdc++ -ldl -lrt -lpthread", lib.display()));
-    let said = project.compiled().shell(&commands).success();
-    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", ""));
+    let printed = project.compiled().shell(&commands).success();
+    assert_eq!((printed.stdout.as_str(), printed.stderr.as_str()), ("", ""));
     is_whole(&project, "my-model");
 }
 
@@ -223,8 +223,8 @@ fn seal_writes_another_file() {
     let seal = "cargo-cudaguard seal linked main.o kernels.o guard.o -o my-model";
     let _ = project.compiled().embed("--release -o guard.o").success();
     let _ = project.shell(&format!("{link}; cp linked before; echo old > my-model; ln my-model elsewhere")).success();
-    let said = project.shell(seal).success();
-    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", ""));
+    let printed = project.shell(seal).success();
+    assert_eq!((printed.stdout.as_str(), printed.stderr.as_str()), ("", ""));
     is_whole(&project, "my-model");
     let bytes = |file: &str| fs::read(project.path(file)).ok();
     assert_eq!(bytes("linked"), bytes("before"));
@@ -255,10 +255,10 @@ fn shared_library_is_guarded() {
     project.write("part.c", "int part(void) { return 7; }\n");
     let python = tools::need("python3");
     let _ = project.embed("-o guard.o").success();
-    let said = project
+    let printed = project
         .shell("gcc -fPIC -c part.c && gcc -shared -o libpart.so part.o guard.o && cargo-cudaguard seal libpart.so part.o guard.o")
         .success();
-    assert_eq!(said.stderr, "");
+    assert_eq!(printed.stderr, "");
     assert_eq!(manifest(&project.path("libpart.so"), "my-model")["sealed"], true);
     let script = "import ctypes; print(ctypes.CDLL('./libpart.so').part())";
     let loaded = project.call(&python).args(["-c", script]).run().success();
@@ -386,8 +386,8 @@ fn seal_without_guard_is_rejected() {
         "#!/bin/sh\nif [ \"$1\" = -dumpmachine ]; then echo sparc64-linux-gnu; else exec gcc \"$@\"; fi\n",
     );
     let _ = project.shell("chmod +x odd-cc").success();
-    let said = project.compiled().embed("--compiler ./odd-cc -o guard.o").success();
-    assert!(said.stderr.contains("big-endian") && said.stderr.contains("my-model"), "{said}");
+    let printed = project.compiled().embed("--compiler ./odd-cc -o guard.o").success();
+    assert!(printed.stderr.contains("big-endian") && printed.stderr.contains("my-model"), "{printed}");
     let lib = parts::cuda("13.0").join("lib64");
     let sealed = project
         .shell(&format!(

@@ -80,23 +80,23 @@ fn package(name: &str) -> (Scratch, PathBuf) {
     (scratch, wheel)
 }
 
-fn told(file: &Path) -> Value {
+fn listed(file: &Path) -> Value {
     let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
-    let mut told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let mut listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     for differs in ["file", "kind", "members_in_all"] {
-        assert!(told.as_object_mut().expect("an object").remove(differs).is_some(), "{outcome}");
+        assert!(listed.as_object_mut().expect("an object").remove(differs).is_some(), "{outcome}");
     }
-    told
+    listed
 }
 
 fn artifact_formats_are_read() {
     let (scratch, wheel) = package("artefact-forms");
     let outcome = command::call(["inspect"]).arg(&wheel).run().success();
     snapshot::check("outside/wheel", &snapshot::paths(&outcome.stdout, &[(scratch.path(), "<scratch>")]));
-    let expected = told(&wheel);
+    let expected = listed(&wheel);
     assert_eq!(expected["members"].as_array().map(Vec::len), Some(4), "{expected}");
     for form in ["tree", "app.tar", "app.tar.gz", "app.tar.bz2", "app.tar.xz"] {
-        assert_eq!(told(&scratch.join(form)), expected, "{form}");
+        assert_eq!(listed(&scratch.join(form)), expected, "{form}");
     }
     let script = r#"exec "$0" inspect --json - < app.tar.gz"#;
     let outcome = Call::new("sh").args(["-c", script]).arg(command::path()).dir(scratch.path()).run().success();
@@ -112,8 +112,8 @@ fn artifact_has_one_verdict() {
     let outcome = verify(&["--driver", "580.65.06", "--gpu", "V100"]).expect(1);
     assert!(outcome.stderr.contains("app/lib/libapp.so"), "the member is named: {outcome}");
     let outcome = verify(&["--driver", "535.261.03", "--gpu", "A100", "--json"]).expect(1);
-    let told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-    assert_eq!(told["verdict"], "refused", "{outcome}");
+    let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(listed["verdict"], "refused", "{outcome}");
 }
 
 /// A wheel contains a libcuda, two cuDNNs and a directory of the build machine, and declares requirements that do not fit.
@@ -128,7 +128,7 @@ fn wheel_requirements_are_checked() {
         let _ = Call::new("python3").args(["-c", PACK]).dir(scratch.path()).run().success();
     };
     let found = || {
-        let inspected = told(&scratch.join("app-1.0-py3-none-any.whl"));
+        let inspected = listed(&scratch.join("app-1.0-py3-none-any.whl"));
         let all = inspected["findings"].as_array().cloned().unwrap_or_default();
         all.iter().map(|one| one["message"].as_str().expect("words").to_owned()).collect::<Vec<_>>()
     };
@@ -160,7 +160,7 @@ fn wheel_requirements_are_checked() {
     let outcome = command::call(["inspect"]).arg(&wheel).run().success();
     snapshot::check("outside/promises", &snapshot::paths(&outcome.stdout, &[(scratch.path(), "<scratch>")]));
     let messages = found().join("\n");
-    for told in [
+    for listed in [
         "app.libs/libcuda-1a2b3c4d.so.1, which belongs to the driver",
         "the package contains cuDNN more than once: 9.1.0 in app.libs/libcudnn_graph.so.9, 9.15.1 in nvidia/cudnn/lib/",
         "requires nvidia-cudnn-cu12==9.1.0.70, but app/ext.so needs libcudnn",
@@ -168,7 +168,7 @@ fn wheel_requirements_are_checked() {
         "the version contains cu128, but app/lib/libapp.so is for CUDA 13.0",
         "app/ext.so searches for libraries outside of the package, in /opt/build/lib",
     ] {
-        assert!(messages.contains(told), "{told} in:\n{messages}");
+        assert!(messages.contains(listed), "{listed} in:\n{messages}");
     }
     // It is reported, but does not refuse.
     let verified =
@@ -199,8 +199,8 @@ with tarfile.open('image.tar', 'w') as tar:
 ";
 
 fn messages(file: &Path) -> Vec<String> {
-    let told = told(file);
-    let all = told["findings"].as_array().cloned().unwrap_or_default();
+    let listed = listed(file);
+    let all = listed["findings"].as_array().cloned().unwrap_or_default();
     all.iter().map(|one| one["message"].as_str().expect("words").to_owned()).collect()
 }
 
@@ -229,7 +229,7 @@ fn conda_and_image_requirements_are_checked() {
         r#""cudnn >=8.9,<9.0a0""#,
         "CUDA_VERSION=12.8.1\nNVIDIA_REQUIRE_CUDA=cuda>=12.8",
     );
-    for (found, told) in [
+    for (found, listed) in [
         (&conda, "the package requires cuda-version >=12.8,<13, but app/lib/libapp.so needs libcudart.so.13"),
         (&conda, "the build string is cuda128py312_0, but app/lib/libapp.so is for CUDA 13.0"),
         (
@@ -239,7 +239,7 @@ fn conda_and_image_requirements_are_checked() {
         (&image, "the image sets CUDA_VERSION=12.8.1, but opt/app/lib/libapp.so is for CUDA 13.0"),
         (&image, "CUDA 12.8 (NVIDIA_REQUIRE_CUDA), but opt/app/lib/libapp.so needs a driver that supports CUDA 13.0"),
     ] {
-        assert!(found.iter().any(|one| one.contains(told)), "{told} in:\n{found:?}");
+        assert!(found.iter().any(|one| one.contains(listed)), "{listed} in:\n{found:?}");
     }
 }
 
@@ -296,8 +296,8 @@ fn stray_container_is_ignored() {
     let anybodys = link("libengine.so", &["stray.o"]);
     assert_eq!(on("A100", &whole).status(), Some(1));
     fs::remove_file(anybodys).expect("it was there");
-    let told = command::call(["inspect"]).arg(&theirs).run().success().stdout;
-    assert!(told.contains("8.0 to 8.6: partial (sm_80); 1 of 2 containers has no code for it: stray.cu"), "{told}");
+    let listed = command::call(["inspect"]).arg(&theirs).run().success().stdout;
+    assert!(listed.contains("8.0 to 8.6: partial (sm_80); 1 of 2 containers has no code for it: stray.cu"), "{listed}");
 }
 
 /// A cuDNN that the package requires counts as installed. So do libraries that the RPATH of their importers finds.
@@ -376,8 +376,8 @@ fn per_cuda_libraries_are_selected() {
     assert!(outcome.stdout.contains(": unknown"), "by the one for CUDA 11: {outcome}");
     let _ = judged("440.33.01", "A100").expect(1);
     let inspected = command::call(["inspect"]).arg(&wheel).run().success();
-    for told in ["for CUDA 11: app/lib/libapp_cuda118.so", "for CUDA 13: app/lib/libapp_cuda130.so"] {
-        assert!(inspected.stdout.contains(told), "{told}: {inspected}");
+    for listed in ["for CUDA 11: app/lib/libapp_cuda118.so", "for CUDA 13: app/lib/libapp_cuda130.so"] {
+        assert!(inspected.stdout.contains(listed), "{listed}: {inspected}");
     }
     fs::remove_file(scratch.join("tree/app/lib/libapp_cuda118.so")).expect("there before");
     link("tree/app/lib/libextra.so", &cuda.join("lib/libcudart.so.13"), "k90.o");
@@ -405,8 +405,8 @@ fn sarif_output_is_valid() {
     let wheel = "app-1.0-py3-none-any.whl";
     let outcome =
         call(&["verify", wheel, "tree", "--driver", "535.261.03", "--gpu", "A100", "--format", "sarif"]).expect(1);
-    let told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-    let results = told["runs"][0]["results"].as_array().expect("results");
+    let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let results = listed["runs"][0]["results"].as_array().expect("results");
     let of = |uri: &str| {
         let place = |one: &&Value| one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri;
         results.iter().filter(place).map(|one| one["ruleId"].as_str().unwrap_or_default()).collect::<Vec<_>>()
@@ -414,8 +414,8 @@ fn sarif_output_is_valid() {
     assert!(of(wheel).contains(&"CG301") && of("tree").contains(&"CG301"), "{outcome}");
     assert!(outcome.stderr.is_empty(), "one form is enough: {outcome}");
     let outcome = call(&["inspect", wheel, "--format", "sarif"]).success();
-    let told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-    assert_eq!(told["runs"][0]["results"].as_array().map(Vec::len), Some(0), "{outcome}");
+    let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(listed["runs"][0]["results"].as_array().map(Vec::len), Some(0), "{outcome}");
     let wrong = call(&["verify", wheel, "--fleet", "-", "--format", "sarif"]).expect(2);
     assert!(wrong.stderr.contains("--format"), "{wrong}");
 }
@@ -530,8 +530,8 @@ fn foreign_members_are_not_examined() {
     let flags = ["--driver", "580.65.06", "--gpu", "A100", "--cudnn", "9.15.1"];
     let verify = || command::call(["verify", "--json"]).arg(&tree).args(flags).run();
     let parts = |outcome: &cudaguard_tests::run::Outcome| -> Vec<String> {
-        let told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-        let all = told["not_judged"].as_array().cloned().unwrap_or_default();
+        let listed: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        let all = listed["not_judged"].as_array().cloned().unwrap_or_default();
         all.iter().map(|one| one.as_str().expect("a text").to_owned()).collect()
     };
     let outcome = verify().expect(0);

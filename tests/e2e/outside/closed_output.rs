@@ -93,8 +93,8 @@ fn subcommands_survive_closed_output() {
                 "{words:?} {redirections}: {outcome}"
             );
             assert!(!outcome.stderr.contains("panicked"), "{words:?} {redirections}: {outcome}");
-            let told = outcome.stderr.contains("cannot write to stdout: ");
-            assert_eq!(told, redirections == ">/dev/full", "{words:?} {redirections}: {outcome}");
+            let reported = outcome.stderr.contains("cannot write to stdout: ");
+            assert_eq!(reported, redirections == ">/dev/full", "{words:?} {redirections}: {outcome}");
         }
     }
 }

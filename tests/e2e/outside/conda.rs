@@ -101,14 +101,14 @@ fn lock_file_requirements_are_checked() {
     let file = scratch.file("requests", requests);
     let script = places::workspace().join("tests/e2e/requirements/consumers.py");
     let call = Call::new("sh").args(["-c", "python3 \"$0\" \"$1\" <\"$2\""]).arg(script).arg(part).arg(file);
-    let said = call.run().success().stdout;
-    let lets_in: Vec<bool> = said.lines().map(|line| line == "true").collect();
+    let printed = call.run().success().stdout;
+    let lets_in: Vec<bool> = printed.lines().map(|line| line == "true").collect();
     assert_eq!(lets_in.len(), asked.len());
 
-    let told = command::call(["inspect", "--json"]).arg(scratch.join("env")).run().success().stdout;
-    let told: Value = serde_json::from_str(&told).expect("JSON");
+    let reported = command::call(["inspect", "--json"]).arg(scratch.join("env")).run().success().stdout;
+    let reported: Value = serde_json::from_str(&reported).expect("JSON");
     let messages: Vec<&str> =
-        told["findings"].as_array().into_iter().flatten().filter_map(|one| one["message"].as_str()).collect();
+        reported["findings"].as_array().into_iter().flatten().filter_map(|one| one["message"].as_str()).collect();
     let mut found: BTreeMap<&str, &str> = BTreeMap::new();
     for message in &messages {
         let member = message.split(' ').find(|word| word.starts_with("lib/")).expect("a member");

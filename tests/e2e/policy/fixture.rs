@@ -9,9 +9,9 @@ use cudaguard_tests::{Call, Project, Scratch, command, project, scratch};
 
 /// Creates a fake toolkit of this release: an nvcc that prints it, a `cuda.h`, and a host compiler that both accept,
 /// independent of this machine.
-pub(crate) fn toolkit(beside: &Path, release: &str) {
+pub(crate) fn toolkit(sibling: &Path, release: &str) {
     let (major, minor) = release.split_once('.').expect("two numbers");
-    let root = beside.join(format!("cuda-{release}"));
+    let root = sibling.join(format!("cuda-{release}"));
     let script = format!(
         "#!/bin/sh\ncat <<END\nnvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\n\
          Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\
@@ -28,11 +28,11 @@ pub(crate) fn toolkit(beside: &Path, release: &str) {
 }
 
 /// Puts the toolkit of this release first in the search order.
-pub(crate) fn with(call: Call, beside: &Path, release: &str) -> Call {
+pub(crate) fn with(call: Call, sibling: &Path, release: &str) -> Call {
     let path = std::env::var("PATH").expect("a PATH");
-    let nvcc = beside.join(format!("cuda-{release}/bin"));
+    let nvcc = sibling.join(format!("cuda-{release}/bin"));
     // Hides toolkits in the default locations of the build machine.
-    let call = call.env("PATH", format!("{}:{path}", nvcc.display())).env(SYSROOT, beside);
+    let call = call.env("PATH", format!("{}:{path}", nvcc.display())).env(SYSROOT, sibling);
     let call = call.env("NVCC_CCBIN", nvcc.join("g++-12"));
     project::LEAD_ELSEWHERE.iter().fold(call, Call::env_remove)
 }
@@ -64,7 +64,7 @@ impl Tree {
         Self::new(name, &[("Cargo.toml", &manifest), ("Cargo.lock", lock), ("src/main.rs", "fn main() {}\n")])
     }
 
-    pub(crate) fn beside(&self) -> &Path {
+    pub(crate) fn sibling(&self) -> &Path {
         self.scratch.path()
     }
 
@@ -84,15 +84,15 @@ impl Tree {
             None => call,
         };
         // Sets the compiler of the cc crate; nothing is compiled in such a tree.
-        let compiler = self.beside().join(format!("cuda-{release}/bin/g++-12"));
-        with(call, self.beside(), release).env("CXX", compiler)
+        let compiler = self.sibling().join(format!("cuda-{release}/bin/g++-12"));
+        with(call, self.sibling(), release).env("CXX", compiler)
     }
 }
 
 /// Adds toolkits next to a project.
 pub(crate) fn equipped(project: Project) -> Project {
     for release in ["12.4", "13.0"] {
-        toolkit(project.beside(), release);
+        toolkit(project.sibling(), release);
     }
     project
 }

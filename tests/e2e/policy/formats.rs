@@ -59,8 +59,8 @@ fn nothing_to_check_is_reported() {
         (&["check", "--profile", "relase"], "error: profile `relase` is not defined\n"),
         (&["init", "-p", "nobody"], "error: this workspace has no package `nobody`\n"),
     ] {
-        let said = tree.call("12.4", arguments).run().expect(2);
-        assert_eq!((said.stdout.as_str(), said.clean_stderr().as_str()), ("", words), "{arguments:?}");
+        let printed = tree.call("12.4", arguments).run().expect(2);
+        assert_eq!((printed.stdout.as_str(), printed.clean_stderr().as_str()), ("", words), "{arguments:?}");
     }
     let _ = tree.call("12.4", &["check", "-p", "a*@0.1"]).run().success();
     for verb in ["check", "lock"] {
@@ -68,12 +68,12 @@ fn nothing_to_check_is_reported() {
             ("nonsense", " cannot build for target `nonsense`: "),
             ("x.json", "x.json: target specification not found"),
         ] {
-            let said = tree.call("12.4", &[verb, "--target", target]).run().expect(2);
-            assert_eq!(said.stdout, "", "{verb}");
-            assert!(said.stderr.contains(words), "{said}");
+            let printed = tree.call("12.4", &[verb, "--target", target]).run().expect(2);
+            assert_eq!(printed.stdout, "", "{verb}");
+            assert!(printed.stderr.contains(words), "{printed}");
         }
     }
-    assert!(!tree.beside().join("tree/cudaguard.lock").exists(), "nothing is locked for what no compiler knows");
+    assert!(!tree.sibling().join("tree/cudaguard.lock").exists(), "nothing is locked for what no compiler knows");
     let _ = tree.call("12.4", &["check", "--target", "aarch64-unknown-linux-gnu"]).run().success();
 }
 
@@ -88,9 +88,9 @@ fn subdirectory_paths_are_relative() {
             ("native/app/cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n"),
         ],
     );
-    let below = tree.beside().join("tree/native/app");
-    let said = tree.call("12.4", &["check", "--release", "--format", "sarif"]).dir(below).run().expect(1).stdout;
-    let sarif: Value = serde_json::from_str(&said).expect("JSON");
+    let below = tree.sibling().join("tree/native/app");
+    let printed = tree.call("12.4", &["check", "--release", "--format", "sarif"]).dir(below).run().expect(1).stdout;
+    let sarif: Value = serde_json::from_str(&printed).expect("JSON");
     let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "native/app/Cargo.toml");
 }
@@ -98,11 +98,11 @@ fn subdirectory_paths_are_relative() {
 fn workflow_annotations_are_printed() {
     let tree = tree("annotations");
     for arguments in [&["check", "--release"][..], &["check", "--release", "--json"], &["build", "--release"]] {
-        let said = tree.call("12.4", arguments).env("GITHUB_ACTIONS", "true").run().expect(1);
-        let ours: Vec<&str> = said.stderr.lines().filter(|line| line.starts_with("::")).collect();
-        assert_eq!(ours.len(), 1, "{said}");
-        assert!(ours[0].starts_with("::error title=CG103%3A "), "{said}");
-        assert!(!said.stdout.contains("::error"), "stdout is the report's: {said}");
+        let printed = tree.call("12.4", arguments).env("GITHUB_ACTIONS", "true").run().expect(1);
+        let ours: Vec<&str> = printed.stderr.lines().filter(|line| line.starts_with("::")).collect();
+        assert_eq!(ours.len(), 1, "{printed}");
+        assert!(ours[0].starts_with("::error title=CG103%3A "), "{printed}");
+        assert!(!printed.stdout.contains("::error"), "stdout is the report's: {printed}");
     }
     let fine = tree.call("13.0", &["check", "--release"]).env("GITHUB_ACTIONS", "true").run().success();
     assert!(!fine.stderr.contains("::"), "{fine}");
@@ -112,21 +112,25 @@ fn workflow_annotations_are_printed() {
 fn build_script_annotations_are_printed() {
     let project = equipped(Project::guarded("annotated").file("src/main.rs", "fn main() {}\n"));
     project.write("cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n");
-    let call = |project: &Project| with(project.cargo(["build", "--release"]), project.beside(), "12.4");
-    let said = call(&project).env("GITHUB_ACTIONS", "true").run().expect(101);
-    let ours: Vec<&str> = said.stderr.lines().map(str::trim_start).filter(|line| line.starts_with("::")).collect();
-    assert_eq!(ours.len(), 1, "{said}");
-    assert!(ours[0].starts_with("::error title=CG103%3A ") && ours[0].contains("%0Ahint: "), "{said}");
+    let call = |project: &Project| with(project.cargo(["build", "--release"]), project.sibling(), "12.4");
+    let printed = call(&project).env("GITHUB_ACTIONS", "true").run().expect(101);
+    let ours: Vec<&str> = printed.stderr.lines().map(str::trim_start).filter(|line| line.starts_with("::")).collect();
+    assert_eq!(ours.len(), 1, "{printed}");
+    assert!(ours[0].starts_with("::error title=CG103%3A ") && ours[0].contains("%0Ahint: "), "{printed}");
     let plain = call(&project).run().expect(101);
     assert!(!plain.stderr.contains("::error"), "{plain}");
     // An unreadable policy is not a finding, but is annotated anyway.
     project.change("cudaguard.toml", "[build]\nrelese = \"warn\"\n");
     let by_cargo = call(&project).env("GITHUB_ACTIONS", "true").run().expect(101);
-    let check = with(project.cudaguard(["check"]), project.beside(), "12.4").env("GITHUB_ACTIONS", "true");
-    for said in [by_cargo, check.run().expect(2)] {
-        let ours: Vec<&str> = said.stderr.lines().map(str::trim_start).filter(|line| line.starts_with("::")).collect();
-        assert_eq!(ours.len(), 1, "{said}");
-        assert!(ours[0].starts_with("::error title=cudaguard::") && ours[0].contains("cudaguard.toml:2: "), "{said}");
+    let check = with(project.cudaguard(["check"]), project.sibling(), "12.4").env("GITHUB_ACTIONS", "true");
+    for printed in [by_cargo, check.run().expect(2)] {
+        let ours: Vec<&str> =
+            printed.stderr.lines().map(str::trim_start).filter(|line| line.starts_with("::")).collect();
+        assert_eq!(ours.len(), 1, "{printed}");
+        assert!(
+            ours[0].starts_with("::error title=cudaguard::") && ours[0].contains("cudaguard.toml:2: "),
+            "{printed}"
+        );
     }
 }
 
@@ -137,11 +141,11 @@ fn linked_file_annotations_are_printed() {
     let project = equipped(project);
     let build = |path: &str| {
         project.change("build.rs", script(path));
-        let call = with(project.cudaguard(["build", "--release"]), project.beside(), "12.4");
+        let call = with(project.cudaguard(["build", "--release"]), project.sibling(), "12.4");
         call.env("GITHUB_ACTIONS", "true").run()
     };
-    let lines = |said: &Outcome| -> Vec<String> {
-        said.stderr.lines().filter(|line| line.starts_with("::")).map(str::to_owned).collect()
+    let lines = |printed: &Outcome| -> Vec<String> {
+        printed.stderr.lines().filter(|line| line.starts_with("::")).map(str::to_owned).collect()
     };
     let refused = build("/opt/cuda/lib64/stubs").expect(101);
     let ours = lines(&refused);
@@ -154,21 +158,22 @@ fn linked_file_annotations_are_printed() {
 fn stale_allows_are_reported() {
     let tree = Tree::package("stale");
     tree.write("cudaguard.toml", "[allow]\nCG101 = \"old headers\"\n");
-    let said = tree.call("12.4", &["check", "--release"]).run().success().clean_stderr();
-    assert!(said.starts_with("info[CG109]: CG101 is allowed, but this build has no such finding."), "{said}");
-    assert!(said.contains("old headers") && said.contains("cudaguard.toml"), "{said}");
+    let printed = tree.call("12.4", &["check", "--release"]).run().success().clean_stderr();
+    assert!(printed.starts_with("info[CG109]: CG101 is allowed, but this build has no such finding."), "{printed}");
+    assert!(printed.contains("old headers") && printed.contains("cudaguard.toml"), "{printed}");
 }
 
 fn unknown_packages_are_reported() {
     let tree = Tree::package("strangers");
     tree.write("cudaguard.toml", "[package.app.build]\ndev = \"deny\"\n[package.ap.build]\nrelease = \"warn\"\n");
-    let said = tree.call("12.4", &["check"]).run().success().clean_stderr();
+    let printed = tree.call("12.4", &["check"]).run().success().clean_stderr();
     assert!(
-        said.starts_with("warning[CG141]: the policy has a table for the package ap, which is not in this workspace"),
-        "{said}"
+        printed
+            .starts_with("warning[CG141]: the policy has a table for the package ap, which is not in this workspace"),
+        "{printed}"
     );
-    assert!(said.contains("did you mean package.app?") && said.matches("CG141").count() == 1, "{said}");
-    assert!(said.contains("tree/cudaguard.toml:3\n"), "{said}");
+    assert!(printed.contains("did you mean package.app?") && printed.matches("CG141").count() == 1, "{printed}");
+    assert!(printed.contains("tree/cudaguard.toml:3\n"), "{printed}");
 }
 
 pub(super) fn tests() -> Vec<cudaguard_tests::Test> {

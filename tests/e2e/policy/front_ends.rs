@@ -56,7 +56,7 @@ struct Said {
     note: Option<Vec<u8>>,
 }
 
-fn said(outcome: &Outcome, built: bool, note: &Path) -> Said {
+fn printed(outcome: &Outcome, built: bool, note: &Path) -> Said {
     let text = format!("{}\n{}", outcome.stdout, outcome.clean_stderr());
     let lines = text.lines().map(|line| line.trim_start_matches("cargo:warning="));
     let heads = lines.filter_map(|line| line.split_once(']').map(|(head, _)| format!("{head}]")));
@@ -111,11 +111,11 @@ impl Fixture {
         // A child process writes the program, so that no fork of this process has it open for writing.
         let _ = Call::new("install").args(["-m", "755"]).args([&bytes, &script]).run().success();
         for (nvcc, headers) in TOOLCHAINS {
-            let beside = scratch.join(format!("{nvcc}-{headers}"));
-            toolkit(&beside, nvcc);
+            let sibling = scratch.join(format!("{nvcc}-{headers}"));
+            toolkit(&sibling, nvcc);
             let (major, minor) = headers.split_once('.').expect("two numbers");
             scratch::write(
-                &beside.join(format!("cuda-{nvcc}/include/cuda.h")),
+                &sibling.join(format!("cuda-{nvcc}/include/cuda.h")),
                 format!("#define CUDA_VERSION {major}0{minor}0\n"),
             );
         }
@@ -162,7 +162,7 @@ impl Fixture {
         let call = call.env("CUDAGUARD_STAMPS", self.scratch.join("stamps"));
         let outcome = if case.locked { call.env("CUDAGUARD_LOCKED", "1") } else { call }.run();
         let built = outcome.status() == Some(0);
-        said(&outcome, built, &out.join("cudaguard-note.o"))
+        printed(&outcome, built, &out.join("cudaguard-note.o"))
     }
 
     fn by_command(&self, case: &Case) -> Said {
@@ -177,7 +177,7 @@ impl Fixture {
         let outcome = call.run();
         let profile = if case.release { "release" } else { "dev" };
         let note = format!("tree/target/cudaguard/guards/{TARGET}/{profile}/app-0.1.0/cudaguard-note.o");
-        said(&outcome, outcome.status() == Some(0), &self.scratch.join(note))
+        printed(&outcome, outcome.status() == Some(0), &self.scratch.join(note))
     }
 
     fn by_cmake(&self, case: &Case) -> Said {
@@ -201,7 +201,7 @@ impl Fixture {
         scratch::write(&build.join("facts/facts.CUDA"), facts);
         let facts = build.join("facts");
         let outcome = self.call(case, command::call(["cmake", "embed", "--facts", &facts.to_string_lossy()])).run();
-        said(&outcome, outcome.status() == Some(0), &facts.join("cudaguard-note.o"))
+        printed(&outcome, outcome.status() == Some(0), &facts.join("cudaguard-note.o"))
     }
 }
 
@@ -212,10 +212,11 @@ fn three_doors_say_the_same(policy: &'static str, toolchain: (&'static str, &'st
             let case = Case { policy, toolchain, release, lock, locked: *locked };
             fixture.prepare(&case);
             let by_command = fixture.by_command(&case);
-            for (door, said) in [("a build.rs", fixture.by_build_script(&case)), ("CMake", fixture.by_cmake(&case))] {
-                assert_eq!(said.findings, by_command.findings, "{door}: {case:?}");
-                assert_eq!(said.built, by_command.built, "{door}: {case:?}");
-                assert!(said.note == by_command.note, "{door}: another note: {case:?}");
+            for (door, printed) in [("a build.rs", fixture.by_build_script(&case)), ("CMake", fixture.by_cmake(&case))]
+            {
+                assert_eq!(printed.findings, by_command.findings, "{door}: {case:?}");
+                assert_eq!(printed.built, by_command.built, "{door}: {case:?}");
+                assert!(printed.note == by_command.note, "{door}: another note: {case:?}");
             }
         }
     }

@@ -28,43 +28,43 @@ fn read(project: &Project, file: &str) -> String {
 
 /// Returns a call of a command that was installed from a registry: it is outside a checkout and has no install record.
 fn installed(project: &Project, arguments: &[&str]) -> Call {
-    let command = project.beside().join("root/bin/cargo-cudaguard");
+    let command = project.sibling().join("root/bin/cargo-cudaguard");
     if !command.exists() {
         fs::create_dir_all(command.parent().expect("a folder")).expect("a folder can be made");
         fs::hard_link(command::path(), &command).expect("both are in the target directory");
     }
     let call = Call::new(command).args(arguments).dir(project.path()).env("CARGO", crates::cargo());
-    with(call.env("CARGO_NET_OFFLINE", "true"), project.beside(), "12.4")
+    with(call.env("CARGO_NET_OFFLINE", "true"), project.sibling(), "12.4")
 }
 
 /// Runs `init` twice, the second time without a change, and builds. Returns the output of the first run.
 fn init(project: &Project, files: &[&str]) -> String {
     let call = |arguments: &[&str]| installed(project, arguments);
-    let said = call(&["init"]).run().success().stdout;
+    let printed = call(&["init"]).run().success().stdout;
     let made: Vec<String> = files.iter().map(|file| read(project, file)).collect();
     let again = call(&["init"]).run().success().stdout;
     assert!(!again.contains("wrote ") && !again.contains("added "), "{again}");
     assert_eq!(files.iter().map(|file| read(project, file)).collect::<Vec<_>>(), made, "nothing changes");
-    let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
-    said
+    let _ = with(project.cargo(["build"]), project.sibling(), "12.4").run().success();
+    printed
 }
 
 fn init_guards_a_program() {
     let project = settled("init-bin").file("src/main.rs", MAIN);
-    let said = init(&project, &MADE);
-    assert_eq!(said.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{said}");
+    let printed = init(&project, &MADE);
+    assert_eq!(printed.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{printed}");
     assert_eq!(read(&project, "build.rs"), "fn main() {\n    cudaguard::embed!();\n}\n");
     assert!(read(&project, "Cargo.toml").ends_with("\n[build-dependencies]\ncudaguard = \"0.1\"\n"));
     assert!(
-        said.contains("if your registry does not have it, use `cudaguard = { path = \"CHECKOUT/guard-core\""),
-        "{said}"
+        printed.contains("if your registry does not have it, use `cudaguard = { path = \"CHECKOUT/guard-core\""),
+        "{printed}"
     );
     assert!(read(&project, "cudaguard.toml").contains("\n[toolkit]\nrequire = \">=12.4, <13\"\n"));
-    assert!(said.contains("no workflow: the policy requires a CUDA toolkit"), "{said}");
+    assert!(printed.contains("no workflow: the policy requires a CUDA toolkit"), "{printed}");
     assert!(!project.path().join(WORKFLOW).exists(), "a runner of GitHub has no toolkit");
     let notes = cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-bin")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
-    let _ = with(project.cargo(["package", "--offline", "--allow-dirty"]), project.beside(), "12.4").run().success();
+    let _ = with(project.cargo(["package", "--offline", "--allow-dirty"]), project.sibling(), "12.4").run().success();
 }
 
 /// `cargo publish` rejects `--offline`, so the test uses a registry in a directory and vendored crates. All requests to the
@@ -73,15 +73,15 @@ fn guarded_crate_can_be_published() {
     tools::need("git");
     let manifest = project::package("init-publish").replace("publish = false\n", "");
     let project = settled("init-publish").file("Cargo.toml", manifest).file("src/main.rs", MAIN);
-    let call = |words: &[&str]| with(project.cargo(words), project.beside(), "12.4");
+    let call = |words: &[&str]| with(project.cargo(words), project.sibling(), "12.4");
     let _ = installed(&project, &["init"]).run().success();
-    let index = project.beside().join("index");
+    let index = project.sibling().join("index");
     let config = r#"{"dl": "http://registry.invalid/crates", "api": "http://registry.invalid"}"#;
     scratch::write(&index.join("config.json"), config);
     for words in ["init --quiet", "add config.json", "-c user.name=x -c user.email=x commit --quiet --message=index"] {
         let _ = Call::new("git").args(words.split(' ')).dir(&index).run().success();
     }
-    let vendored = project.beside().join("vendor").display().to_string();
+    let vendored = project.sibling().join("vendor").display().to_string();
     let _ = call(&["vendor", "--quiet", &vendored]).run().success();
     let from = format!("source.vendored.directory = '{vendored}'");
     let publish = ["publish", "--dry-run", "--registry", "folder", "--allow-dirty"];
@@ -101,7 +101,7 @@ fn init_works_from_other_directory() {
         equipped(project.file("src/kernels.cu", ""))
     };
     let project = bare("init-path");
-    let call = |project: &Project, words: &[&str]| with(project.cudaguard(words), project.beside(), "12.4").run();
+    let call = |project: &Project, words: &[&str]| with(project.cudaguard(words), project.sibling(), "12.4").run();
     let wrong = call(&project, &["init", "--path", "src"]).expect(2);
     assert!(wrong.stderr.contains("does not contain the package `cudaguard`"), "{wrong}");
     assert!(!project.path().join("build.rs").exists());
@@ -109,24 +109,24 @@ fn init_works_from_other_directory() {
     let manifest = read(&project, "Cargo.toml");
     assert!(manifest.contains("cudaguard = { path = \"../") && !manifest.contains(&guard_core), "{manifest}");
     assert!(!project.path().join(WORKFLOW).exists(), "the path leads out of the repository");
-    let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
+    let _ = with(project.cargo(["build"]), project.sibling(), "12.4").run().success();
     let notes = cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-path")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
     let patch = format!("patch.crates-io.cudaguard.path = '{guard_core}'");
     let package = ["package", "--offline", "--allow-dirty", "--config", &patch];
-    let _ = with(project.cargo(package), project.beside(), "12.4").run().success();
+    let _ = with(project.cargo(package), project.sibling(), "12.4").run().success();
     // By default the dependency comes from the source of the command.
     let project = bare("init-record");
     let record = |source: &str| {
         let version = env!("CARGO_PKG_VERSION");
         let text = format!("{{\"installs\": {{\"cargo-cudaguard {version} ({source})\": {{}}}}}}");
-        scratch::write(&project.beside().join("root/.crates2.json"), text);
+        scratch::write(&project.sibling().join("root/.crates2.json"), text);
     };
     let checkout = places::workspace().display().to_string().replace(' ', "%20");
     record(&format!("path+file://{checkout}/cargo-cudaguard"));
-    let said = installed(&project, &["init"]).run().success().stdout;
-    assert!(said.contains(", with the path of the checkout that this command was built from\n"), "{said}");
-    let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
+    let printed = installed(&project, &["init"]).run().success().stdout;
+    assert!(printed.contains(", with the path of the checkout that this command was built from\n"), "{printed}");
+    let _ = with(project.cargo(["build"]), project.sibling(), "12.4").run().success();
     let notes = cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-record")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
     fs::remove_file(project.path().join("build.rs")).expect("it was written");
@@ -147,7 +147,7 @@ fn init_works_from_other_directory() {
 /// build-dependencies at such a path, and in one with a build script, whose change is applied manually.
 fn init_works_in_odd_paths() {
     let seed = Project::guarded("init-odd");
-    let folder = seed.beside().join("ein Klon ü");
+    let folder = seed.sibling().join("ein Klon ü");
     let packed =
         ["package", "--package", "cudaguard", "--offline", "--allow-dirty", "--no-verify", "--quiet", "--target-dir"];
     let _ = project::cargo(packed).arg(&folder).dir(places::workspace()).run().success();
@@ -156,7 +156,7 @@ fn init_works_in_odd_paths() {
     let _ = Call::new("tar").arg("-xf").arg(packed).arg("-C").arg(folder.join("package")).run().success();
     let library = library.to_str().expect("UTF-8");
     let manifest = |name: &str| project::package(name) + "\n[build-dependencies]\ncc = \"1\"\n";
-    let call = |project: &Project, words: &[&str]| with(project.cudaguard(words), project.beside(), "12.4").run();
+    let call = |project: &Project, words: &[&str]| with(project.cudaguard(words), project.sibling(), "12.4").run();
     let project = equipped(
         Project::in_folder("init-odd", "größer als eins")
             .file("Cargo.toml", manifest("init-odd"))
@@ -172,7 +172,7 @@ fn init_works_in_odd_paths() {
     assert!(made[0].ends_with("\", version = \"0.1\" }\ncc = \"1\"\n"), "{}", made[0]);
     assert!(made[2].contains("unguarded = \"deny\""), "{}", made[2]);
     let is_guarded = |project: &Project| {
-        let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
+        let _ = with(project.cargo(["build"]), project.sibling(), "12.4").run().success();
         let built =
             cargo_cudaguard::binary::file::Binary::read(&project.built("debug/init-odd")).expect("it was built");
         assert_eq!(built.manifests().count(), 1, "and is guarded");
@@ -188,10 +188,11 @@ fn init_works_in_odd_paths() {
             .file("src/kernels.cu", "")
             .file("src/main.rs", MAIN),
     );
-    let said = call(&by_hand, &["init", "--path", library]).success().stdout;
-    let told = said.lines().find(|line| line.contains("exists, but does not call embed!()")).expect("what to do");
-    let quoted: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
-    let [dependency, line] = quoted[..] else { panic!("a dependency and a line of the script: {told}") };
+    let printed = call(&by_hand, &["init", "--path", library]).success().stdout;
+    let reported =
+        printed.lines().find(|line| line.contains("exists, but does not call embed!()")).expect("what to do");
+    let quoted: Vec<&str> = reported.split('`').skip(1).step_by(2).collect();
+    let [dependency, line] = quoted[..] else { panic!("a dependency and a line of the script: {reported}") };
     by_hand.write("Cargo.toml", read(&by_hand, "Cargo.toml") + dependency + "\n");
     by_hand.write("build.rs", script.replace("\n}\n", &format!("\n    {line}\n}}\n")));
     is_guarded(&by_hand);
@@ -249,10 +250,10 @@ fn init_works_below_repository_root() {
         ("c", &["init", "--cmake", "--git", URL], ".github/workflows/cudaguard-c.yml", "c"),
         ("module/app", &["init", "--git", URL], "module/.github/workflows/cudaguard-app.yml", "app"),
     ] {
-        let init = || tree.call("none", arguments).dir(tree.beside().join("tree").join(folder)).run().success().stdout;
-        let said = init();
-        let path = tree.beside().join("tree").join(file);
-        assert!(said.contains(&format!("wrote {}\n", path.display())), "{said}");
+        let init = || tree.call("none", arguments).dir(tree.sibling().join("tree").join(folder)).run().success().stdout;
+        let printed = init();
+        let path = tree.sibling().join("tree").join(file);
+        assert!(printed.contains(&format!("wrote {}\n", path.display())), "{printed}");
         let workflow = tree.read(file);
         let lines = lines(&workflow);
         assert!(lines.contains(&format!("name: \"cudaguard {title}\"").as_str()), "{workflow}");
@@ -262,7 +263,7 @@ fn init_works_below_repository_root() {
         );
         let defaults = lines.iter().position(|line| *line == "defaults:").expect("steps run in the project's folder");
         assert_eq!(lines[defaults + 1..defaults + 3], ["run:", &format!("working-directory: \"{title}\"")]);
-        assert!(!tree.beside().join("tree").join(folder).join(".github").exists());
+        assert!(!tree.sibling().join("tree").join(folder).join(".github").exists());
         assert!(!init().contains("wrote "));
         assert_eq!(tree.read(file), workflow, "nothing changes");
     }
@@ -273,9 +274,9 @@ fn workflow_is_omitted_if_toolkit_required() {
     for (policy, requires) in [("", false), ("[toolkit]\nrequire = \">=12\"\n", true)] {
         let tree = Tree::package("init-waits");
         tree.write("cudaguard.toml", policy);
-        let said = tree.call("12.4", &["init", "--git", URL]).run().success().stdout;
-        let written = tree.beside().join("tree").join(WORKFLOW).exists();
-        assert_eq!((written, said.contains("no workflow: the policy requires")), (!requires, requires), "{said}");
+        let printed = tree.call("12.4", &["init", "--git", URL]).run().success().stdout;
+        let written = tree.sibling().join("tree").join(WORKFLOW).exists();
+        assert_eq!((written, printed.contains("no workflow: the policy requires")), (!requires, requires), "{printed}");
         // Runs the command of such a job.
         let runner = tree.call("none", &["check", "--workspace", "--release"]).run();
         let _ = runner.expect(i32::from(requires));
@@ -299,14 +300,17 @@ fn packages_without_cuda_are_skipped() {
         ],
     );
     let files = ["plain/build.rs", "kernels/build.rs", "cudaguard.toml"];
-    let there = || files.map(|file| tree.beside().join("tree").join(file).exists());
+    let there = || files.map(|file| tree.sibling().join("tree").join(file).exists());
     let planned = tree.call("none", &["init", "--dry-run"]).run().success().stdout;
     assert!(planned.contains("would write ") && planned.contains("would add cudaguard to "), "{planned}");
     assert_eq!(there(), [false, false, false], "a dry run writes nothing: {planned}");
-    let said = tree.call("none", &["init"]).run().success().stdout;
-    assert_eq!(there(), [false, true, true], "{said}");
-    assert!(said.contains("plain/Cargo.toml: it has no CUDA source file") && said.contains("init -p plain`"), "{said}");
-    assert!(said.contains("script/build.rs: exists, but does not call embed!()"), "{said}");
+    let printed = tree.call("none", &["init"]).run().success().stdout;
+    assert_eq!(there(), [false, true, true], "{printed}");
+    assert!(
+        printed.contains("plain/Cargo.toml: it has no CUDA source file") && printed.contains("init -p plain`"),
+        "{printed}"
+    );
+    assert!(printed.contains("script/build.rs: exists, but does not call embed!()"), "{printed}");
     let _ = tree.call("none", &["init", "-p", "plain"]).run().success();
     assert_eq!(there(), [true, true, true]);
 }
@@ -326,19 +330,25 @@ fn init_skips_proc_macros() {
             ("macros/src/lib.rs", ""),
         ],
     );
-    let said = tree.call("12.4", &["init"]).run().success().stdout;
-    assert!(said.contains("macros/Cargo.toml: it has no CUDA source file, build script or known crate"), "{said}");
+    let printed = tree.call("12.4", &["init"]).run().success().stdout;
+    assert!(
+        printed.contains("macros/Cargo.toml: it has no CUDA source file, build script or known crate"),
+        "{printed}"
+    );
     assert_eq!(tree.read("macros/Cargo.toml"), macros);
-    assert!(tree.read("app/Cargo.toml").contains("\ncudaguard = "), "{said}");
-    assert!(!tree.beside().join("tree/macros/build.rs").exists());
+    assert!(tree.read("app/Cargo.toml").contains("\ncudaguard = "), "{printed}");
+    assert!(!tree.sibling().join("tree/macros/build.rs").exists());
 }
 
 fn init_extends_build_script() {
     let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n";
     let project = settled("init-script").file("src/main.rs", MAIN).file("build.rs", script);
-    let said = init(&project, &MADE);
-    assert!(said.contains("build.rs: exists, but does not call embed!(): run `cargo add --build --package "), "{said}");
-    assert!(said.contains(" add `cudaguard::embed!();` to its main\n"), "{said}");
+    let printed = init(&project, &MADE);
+    assert!(
+        printed.contains("build.rs: exists, but does not call embed!(): run `cargo add --build --package "),
+        "{printed}"
+    );
+    assert!(printed.contains(" add `cudaguard::embed!();` to its main\n"), "{printed}");
     assert!(!read(&project, "Cargo.toml").contains("cudaguard ="), "nothing is half done");
     assert_eq!(read(&project, "build.rs"), script);
 }
@@ -346,8 +356,8 @@ fn init_extends_build_script() {
 fn init_keeps_existing_policy() {
     let policy = "[build]\ndev = \"warn\"\n";
     let project = settled("init-policy").file("src/main.rs", MAIN).file("cudaguard.toml", policy);
-    let said = init(&project, &MADE);
-    assert!(said.contains("kept "), "{said}");
+    let printed = init(&project, &MADE);
+    assert!(printed.contains("kept "), "{printed}");
     assert_eq!(read(&project, "cudaguard.toml"), policy);
 }
 
@@ -356,28 +366,28 @@ fn init_guards_cmake_project() {
     let lists = "cmake_minimum_required(VERSION 3.24)\nproject(demo LANGUAGES C)\nadd_executable(demo main.c)\n";
     let tree = Tree::new("init-cmake", &[("CMakeLists.txt", lists), ("main.c", "int main(void) { return 0; }\n")]);
     let init = || tree.call("12.4", &["init", "--cmake", "--git", URL]).run().success().stdout;
-    let said = init();
+    let printed = init();
     let files = ["CMakeLists.txt", "cudaguard.toml", ".github/workflows/cudaguard.yml"];
     let made = files.map(|file| tree.read(file));
     assert_eq!(made[0], format!("{lists}\nfind_package(CudaGuard REQUIRED)\ncudaguard_embed(demo)\n"));
     assert!(made[1].contains("\n# [toolkit]\n"), "a project of C asks for no toolkit: {}", made[1]);
     assert!(made[2].contains("cmake install --prefix"), "{}", made[2]);
-    assert_eq!(said.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{said}");
+    assert_eq!(printed.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{printed}");
     let again = init();
     assert!(!again.contains("wrote ") && !again.contains("added "), "{again}");
     assert_eq!(files.map(|file| tree.read(file)), made, "nothing changes");
 
     let build = |arguments: &[&str]| {
         let cmake = parts::program("cmake-3.24", "cmake");
-        let call = Call::new(cmake).args(arguments).dir(tree.beside().join("tree"));
-        let _ = with(call, tree.beside(), "12.4").run().success();
+        let call = Call::new(cmake).args(arguments).dir(tree.sibling().join("tree"));
+        let _ = with(call, tree.sibling(), "12.4").run().success();
     };
     let package = format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display());
     let command = format!("-DCUDAGUARD_COMMAND={}", command::path().display());
     let make = format!("-DCMAKE_MAKE_PROGRAM={}", parts::program("make", "make").display());
     build(&["-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release", &make, &package, &command]);
     build(&["--build", "build"]);
-    let program = tree.beside().join("tree/build/demo");
+    let program = tree.sibling().join("tree/build/demo");
     let notes = cargo_cudaguard::binary::file::Binary::read(&program).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
 }
@@ -386,14 +396,14 @@ fn init_guards_cmake_project() {
 fn init_asks_for_cmake_target() {
     let lists = "project(demo LANGUAGES C)\nadd_executable(app main.c)\nadd_executable(tool main.c)\n";
     let tree = Tree::new("init-cmake-several", &[("CMakeLists.txt", lists)]);
-    let said = tree.call("12.4", &["init", "--cmake"]).run().success().stdout;
+    let printed = tree.call("12.4", &["init", "--cmake"]).run().success().stdout;
     assert!(
-        said.contains("add these lines after the targets that you ship:\n    find_package(CudaGuard REQUIRED)\n"),
-        "{said}"
+        printed.contains("add these lines after the targets that you ship:\n    find_package(CudaGuard REQUIRED)\n"),
+        "{printed}"
     );
-    assert!(said.contains("    cudaguard_embed(app)\n    cudaguard_embed(tool)\n"), "{said}");
+    assert!(printed.contains("    cudaguard_embed(app)\n    cudaguard_embed(tool)\n"), "{printed}");
     assert_eq!(tree.read("CMakeLists.txt"), lists);
-    let elsewhere = tree.call("12.4", &["init", "--cmake"]).dir(tree.beside()).run().expect(2);
+    let elsewhere = tree.call("12.4", &["init", "--cmake"]).dir(tree.sibling()).run().expect(2);
     assert!(
         elsewhere.stderr.contains("CMakeLists.txt: was not found: run this command in the directory"),
         "{elsewhere}"
@@ -402,11 +412,11 @@ fn init_asks_for_cmake_target() {
 
 fn init_without_cuda_is_refused() {
     let project = settled("init-plain").file("src/main.rs", MAIN);
-    let plain = |arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), "none");
+    let plain = |arguments: &[&str]| with(project.cudaguard(arguments), project.sibling(), "none");
     let _ = plain(&["init"]).run().success();
     let policy = read(&project, "cudaguard.toml");
     assert!(policy.contains("# No CUDA toolkit was in use when this was written.\n# [toolkit]\n"), "{policy}");
-    let _ = with(project.cargo(["build", "--release"]), project.beside(), "none").run().success();
+    let _ = with(project.cargo(["build", "--release"]), project.sibling(), "none").run().success();
 }
 
 pub(super) fn tests() -> Vec<cudaguard_tests::Test> {

@@ -11,13 +11,13 @@ fn lock_is_written_and_updated() {
     tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n");
     assert_eq!(tree.call("13.0", &["check", "--release", "--locked"]).run().success().clean_stderr(), "");
 
-    let said = tree.call("12.4", &["lock"]).run().success().stdout;
-    assert!(said.contains("  toolkit: 12.4.131 (") && said.contains("  archs: sm_80 compute_90\n"), "{said}");
+    let printed = tree.call("12.4", &["lock"]).run().success().stdout;
+    assert!(printed.contains("  toolkit: 12.4.131 (") && printed.contains("  archs: sm_80 compute_90\n"), "{printed}");
     let lock = tree.read(FILE);
     assert!(lock.contains("\ntoolkit = \"12.4.131\"\n") && lock.contains("\nhost-compiler = \"gcc "), "{lock}");
     assert!(lock.contains("\narchs = [\"sm_80\", \"compute_90\"]\n") && !lock.contains('/'), "{lock}");
-    let said = tree.call("12.4", &["lock"]).run().success().stdout;
-    assert!(said.ends_with("\ncudaguard.lock is up to date\n"), "{said}");
+    let printed = tree.call("12.4", &["lock"]).run().success().stdout;
+    assert!(printed.ends_with("\ncudaguard.lock is up to date\n"), "{printed}");
     let _ = tree.call("12.4", &["lock", "--locked"]).run().success();
     assert_eq!(tree.read(FILE), lock);
     for arguments in [&["check"][..], &["check", "--release"], &["check", "--locked"]] {
@@ -26,7 +26,7 @@ fn lock_is_written_and_updated() {
 
     // A different toolkit is an error in release builds and with --locked, and a warning otherwise.
     let refused = tree.call("13.0", &["check", "--release"]).run().expect(1).clean_stderr();
-    snapshot::check("policy/drift", &snapshot::paths(&refused, &[(tree.beside(), "SCENE")]));
+    snapshot::check("policy/drift", &snapshot::paths(&refused, &[(tree.sibling(), "SCENE")]));
     for option in ["--locked", "--frozen"] {
         assert_eq!(tree.call("13.0", &["check", option]).run().expect(1).clean_stderr(), refused, "{option}");
     }
@@ -60,8 +60,8 @@ fn lock_is_written_and_updated() {
 
     // A container's arch list for PyTorch does not concern this project.
     for (verb, words) in [(&["lock"][..], "toolkit: 13.0.131"), (&["check", "--release", "--locked"], "")] {
-        let said = tree.call("13.0", verb).env("TORCH_CUDA_ARCH_LIST", "8.0+PTX").run().success();
-        assert!(said.stdout.contains(words) && said.clean_stderr().is_empty(), "{said}");
+        let printed = tree.call("13.0", verb).env("TORCH_CUDA_ARCH_LIST", "8.0+PTX").run().success();
+        assert!(printed.stdout.contains(words) && printed.clean_stderr().is_empty(), "{printed}");
         assert!(!tree.read(FILE).contains("\narchs"), "{}", tree.read(FILE));
     }
 }
@@ -116,8 +116,11 @@ fn unreadable_lock_names_its_line() {
     ] {
         tree.write(FILE, text);
         for verb in [&["check"][..], &["build"], &["lock"]] {
-            let said = tree.call("12.4", verb).run().expect(2).clean_stderr();
-            assert!(said.contains(&format!("cudaguard.lock:{line}: ")) && said.contains(words), "{verb:?}: {said}");
+            let printed = tree.call("12.4", verb).run().expect(2).clean_stderr();
+            assert!(
+                printed.contains(&format!("cudaguard.lock:{line}: ")) && printed.contains(words),
+                "{verb:?}: {printed}"
+            );
         }
         assert_eq!(tree.read(FILE), text, "what cannot be read is not thrown away");
     }
@@ -126,10 +129,10 @@ fn unreadable_lock_names_its_line() {
 fn non_regular_lock_is_not_opened() {
     let tree = Tree::package("lock-fifo");
     for file in [FILE, "cudaguard.toml"] {
-        let path = tree.beside().join("tree").join(file);
+        let path = tree.sibling().join("tree").join(file);
         let _ = Call::new("mkfifo").arg(&path).run().success();
-        let said = tree.call("12.4", &["check"]).run().expect(2).clean_stderr();
-        assert!(said.contains(&format!("{file}: is not a regular file; expected a ")), "{said}");
+        let printed = tree.call("12.4", &["check"]).run().expect(2).clean_stderr();
+        assert!(printed.contains(&format!("{file}: is not a regular file; expected a ")), "{printed}");
         std::fs::remove_file(path).expect("it was made");
     }
 }
@@ -139,7 +142,7 @@ fn lock_applies_to_guarded_builds() {
     let policy = "[toolkit]\nrequire = \">=12\"\n";
     let project = Project::new("lock-wrapped").file("src/main.rs", "fn main() {}\n").file("cudaguard.toml", policy);
     let project = equipped(project);
-    let call = |release: &str, arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), release);
+    let call = |release: &str, arguments: &[&str]| with(project.cudaguard(arguments), project.sibling(), release);
     let _ = call("12.4", &["lock"]).run().success();
     let refused = call("13.0", &["build", "--locked"]).run().expect(1);
     assert!(refused.stderr.contains("error[CG107]: "), "{refused}");
@@ -152,10 +155,10 @@ fn lock_applies_to_guarded_builds() {
 
 fn lock_applies_to_plain_cargo() {
     let project = equipped(Project::guarded("lock-embedded").file("src/main.rs", "fn main() {}\n"));
-    let beside = project.beside().to_owned();
-    let cargo = |release: &str, arguments: &[&str]| with(project.cargo(arguments), &beside, release);
+    let sibling = project.sibling().to_owned();
+    let cargo = |release: &str, arguments: &[&str]| with(project.cargo(arguments), &sibling, release);
     let compiles = |stderr: &str| stderr.lines().any(|line| line.trim_start().starts_with("Compiling "));
-    let _ = with(project.cudaguard(["lock"]), &beside, "12.4").run().success();
+    let _ = with(project.cudaguard(["lock"]), &sibling, "12.4").run().success();
 
     let failed = cargo("13.0", &["build", "--release"]).run().expect(101);
     assert!(failed.stderr.contains("error[CG107]: ") && failed.stderr.contains("12.4.131 → 13.0.131"), "{failed}");
@@ -166,7 +169,7 @@ fn lock_applies_to_plain_cargo() {
     let warned = cargo("13.0", &["build"]).env("CUDAGUARD_LOCKED", "0").run().success();
     assert!(warned.stderr.contains("warning[CG107]: "), "{warned}");
     // The build script only receives --locked through the command.
-    let failed = with(project.cudaguard(["build", "--locked"]), &beside, "13.0").run().expect(101);
+    let failed = with(project.cudaguard(["build", "--locked"]), &sibling, "13.0").run().expect(101);
     assert!(failed.stderr.contains("error[CG107]: "), "{failed}");
 
     // The lock is updated, and the guard is built once more.

@@ -231,19 +231,19 @@ impl Lane {
         let by_command = machine.on(guarded.cudaguard(["build", "--release"])).run();
         match observed {
             None => {
-                let said = if errors.is_empty() { warned(&by_command) } else { reason(&by_command) };
-                let said = findings(&self.clean(&machine, said.trim_end()));
+                let printed = if errors.is_empty() { warned(&by_command) } else { reason(&by_command) };
+                let printed = findings(&self.clean(&machine, printed.trim_end()));
                 let _ = by_command.expect(if errors.is_empty() { 0 } else { 101 });
-                assert_eq!(said, findings(&text), "{name}: both front ends report the same");
+                assert_eq!(printed, findings(&text), "{name}: both front ends report the same");
             }
             Some(observed) => {
-                let said = findings(&self.clean(&machine, &by_command.stderr));
+                let printed = findings(&self.clean(&machine, &by_command.stderr));
                 let by_command = by_command.expect(101);
-                assert_eq!(codes(&said, "error["), *observed, "{name}: {by_command}");
-                snapshot::check(&format!("recipes/{name}-observed"), &said);
+                assert_eq!(codes(&printed, "error["), *observed, "{name}: {by_command}");
+                snapshot::check(&format!("recipes/{name}-observed"), &printed);
                 // Under `cargo cudaguard`, `embed!()` also waits for the linked file.
                 let embedded = machine.on(self.embedded.cudaguard(["build", "--release"])).run().expect(101);
-                assert_eq!(findings(&self.clean(&machine, &embedded.stderr)), said, "{name}: {embedded}");
+                assert_eq!(findings(&self.clean(&machine, &embedded.stderr)), printed, "{name}: {embedded}");
             }
         }
         assert!(!self.plain.built("release/app").exists(), "{name}: nothing is left to be run");
@@ -361,9 +361,9 @@ fn findings(text: &str) -> String {
 
 /// Checks that `inspect` lists these codes as allowed in the manifest.
 fn recorded(project: &Project, codes: &[&str], reason: &str) {
-    let told: Outcome = command::call(["inspect", "--json"]).arg(project.built("release/app")).run().success();
-    let told: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
+    let reported: Outcome = command::call(["inspect", "--json"]).arg(project.built("release/app")).run().success();
+    let reported: Value = serde_json::from_str(&reported.stdout).unwrap_or_else(|error| panic!("{error}: {reported}"));
     for code in codes {
-        assert_eq!(told["components"][0]["allow"][code], reason, "{told}");
+        assert_eq!(reported["components"][0]["allow"][code], reason, "{reported}");
     }
 }

@@ -111,12 +111,12 @@ impl Scene {
         };
         let by_cargo = made("app").file("build.rs", BUILD_RS);
         let by_command = made("app");
-        let script = by_cargo.beside().join("script");
-        let bytes = by_cargo.beside().join("script.bytes");
+        let script = by_cargo.sibling().join("script");
+        let bytes = by_cargo.sibling().join("script.bytes");
         scratch::write(&bytes, once("the build script of recipes::profiles", compile_script));
         // A child process writes the program, so that no fork of this process has it open for writing.
         let _ = Call::new("install").args(["-m", "755"]).args([&bytes, &script]).run().success();
-        let mut machine = Machine::in_folder(by_cargo.beside().join("mixed"));
+        let mut machine = Machine::in_folder(by_cargo.sibling().join("mixed"));
         machine.cuda("cuda-13.0", "13.0");
         machine.cuda("cuda-13.5", "13.5");
         machine.path_first("cuda-13.0/bin");

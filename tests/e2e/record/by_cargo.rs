@@ -63,13 +63,13 @@ fn other_major_than_path_is_recorded() {
         fixture.write("tools", nvcc(used) + &cudart(used));
         let outcome = refused(&fixture, Some(in_path));
         assert_eq!(codes(&outcome), ["error[CG144]"], "{outcome}");
-        let said = outcome.clean_stderr();
+        let printed = outcome.clean_stderr();
         for words in [
             format!("app contains code from CUDA {used}, but the toolkit in use is CUDA {in_path}."),
             format!("cuda-{in_path}/bin/nvcc --version"),
             format!("{used} inside"),
         ] {
-            assert!(said.contains(&words), "{words}: {outcome}");
+            assert!(printed.contains(&words), "{words}: {outcome}");
         }
         let warned = build(&fixture, &[], Some(in_path)).success();
         assert_eq!(codes(&warned), ["warning[CG144]"], "{warned}");
@@ -130,14 +130,14 @@ fn other_cudart_release_is_reported() {
 
 fn prebuilt_library_is_not_blamed() {
     // Mixed majors are not supported. An older release of the same major works.
-    for (other, in_path, fine, said) in
+    for (other, in_path, fine, printed) in
         [("11.8", "13.0", false, "error[CG145]"), ("13.0", "13.2", true, "warning[CG145]")]
     {
         let fixture = package("elsewhere", "");
         fixture.write("tools", nvcc(in_path) + &made_elsewhere(&fixture, other) + &cudart(in_path));
         let built = build(&fixture, &["--release"], Some(in_path));
         assert_eq!(built.status() == Some(0), fine, "{built}");
-        assert_eq!(codes(&built), [said], "{built}");
+        assert_eq!(codes(&built), [printed], "{built}");
         let _ = build(&fixture, &[], Some(in_path)).success();
         let manifest = manifest(&fixture.built("debug/app"));
         assert_eq!(manifest["toolkit"]["besides"], json!([other]), "{manifest:#}");
@@ -170,17 +170,17 @@ fn policy_checks_used_toolkit() {
 }
 
 fn shared_cudart_is_recorded() {
-    for (used, linked, said) in
+    for (used, linked, printed) in
         [("13.0", "13.0", &[][..]), ("13.0", "13.2", &["error[CG145]"]), ("11.8", "13.0", &["error[CG145]"])]
     {
         let fixture = package("shared", "");
         fixture.write("tools", nvcc(used) + &shared_cudart(linked));
-        if said.is_empty() {
+        if printed.is_empty() {
             let built = build(&fixture, &["--release"], Some(used)).success();
             assert_eq!(codes(&built), [""; 0], "{built}");
         } else {
             let outcome = refused(&fixture, Some(used));
-            assert_eq!(codes(&outcome), said, "{outcome}");
+            assert_eq!(codes(&outcome), printed, "{outcome}");
         }
         let _ = build(&fixture, &[], Some(used)).success();
         let manifest = manifest(&fixture.built("debug/app"));
@@ -245,7 +245,7 @@ fn plain_cargo_ignores_unused_toolkit() {
         let right = right.run().success();
         assert!(!right.stderr.contains("[CG"), "{right}");
         let toolkit = manifest(&project.built("release/app"))["toolkit"].clone();
-        assert!(toolkit["version"].as_str().is_some_and(|said| said.starts_with(version)), "{toolkit}");
+        assert!(toolkit["version"].as_str().is_some_and(|printed| printed.starts_with(version)), "{toolkit}");
         std::fs::remove_file(project.built("release/app")).expect("it was built");
     }
 }
@@ -255,7 +255,7 @@ fn cudnn_without_headers_is_recorded() {
     let cudnn = parts::cudnn("9.15.1");
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
     let old = |fixture: &crate::wrapper::fixture::Fixture| {
-        let root = fixture.beside("root");
+        let root = fixture.sibling("root");
         cudaguard_tests::scratch::write(
             &root.join("usr/include/cudnn_version.h"),
             "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n",
@@ -264,16 +264,16 @@ fn cudnn_without_headers_is_recorded() {
     };
     let include = cudnn.join("include");
     let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
-    let told = json!({"version": "9.15.1", "linkage": "linked"});
+    let reported = json!({"version": "9.15.1", "linkage": "linked"});
     // Cases: /usr/include contains old headers, the variable that selects the right ones, the findings, and the recorded
     // cuDNN.
-    for (stale, variable, said, recorded) in [
+    for (stale, variable, printed, recorded) in [
         (false, "", &["warning[CG146]"][..], &linked),
-        (false, "CPATH", &[], &told),
-        (false, "C_INCLUDE_PATH", &[], &told),
-        (true, "CPLUS_INCLUDE_PATH", &[], &told),
+        (false, "CPATH", &[], &reported),
+        (false, "C_INCLUDE_PATH", &[], &reported),
+        (true, "CPLUS_INCLUDE_PATH", &[], &reported),
         (true, "", &["warning[CG146]"], &linked),
-        (true, "CUDNN_INCLUDE_DIR", &[], &told),
+        (true, "CUDNN_INCLUDE_DIR", &[], &reported),
     ] {
         let fixture = package("headers", "");
         fixture.write("src/main.rs", main);
@@ -286,12 +286,12 @@ fn cudnn_without_headers_is_recorded() {
             call = call.env(variable, &include);
         }
         let built = call.run().success();
-        assert_eq!(codes(&built), said, "{stale} {variable}: {built}");
+        assert_eq!(codes(&built), printed, "{stale} {variable}: {built}");
         let manifest = manifest(&fixture.built("release/app"));
         assert_eq!(&manifest["cudnn"], recorded, "{stale} {variable}: {manifest:#}");
         let rows = manifest["requires"].as_array().expect("rows");
         assert!(rows.iter().any(|row| row["kind"] == "cudnn" && row["min"] == "9.15.0"), "{manifest:#}");
-        if !said.is_empty() {
+        if !printed.is_empty() {
             assert!(built.stderr.contains("recorded: cuDNN 9.15.1, from "), "{built}");
         }
     }
@@ -322,12 +322,12 @@ fn linker_spellings_of_cudnn_are_recognized() {
         let recorded = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
         assert_eq!(manifest(&fixture.built("release/app"))["cudnn"], recorded, "{tools}: {built}");
     }
-    for (linked, said) in [("13.0", &[][..]), ("13.2", &["error[CG145]"])] {
+    for (linked, printed) in [("13.0", &[][..]), ("13.2", &["error[CG145]"])] {
         let library = parts::cuda(linked).join("lib64/libcudart.so");
         let fixture = package("taken", "");
         fixture.write("tools", nvcc("13.0") + &format!("link {}\n", library.display()));
         let built = build(&fixture, &["--release"], Some("13.0"));
-        assert_eq!(codes(&built), said, "{linked}: {built}");
+        assert_eq!(codes(&built), printed, "{linked}: {built}");
         let _ = build(&fixture, &[], Some("13.0")).success();
         let recorded = json!({"linkage": "linked", "version": linked});
         assert_eq!(manifest(&fixture.built("debug/app"))["cudart"], recorded, "{built}");
@@ -340,15 +340,15 @@ fn used_host_compiler_is_recorded() {
     let version = |program: &str| Call::new(program).arg("-dumpversion").run().success().stdout.trim().to_owned();
     let full = |program: &str| Call::new(program).arg("-dumpfullversion").run().success().stdout.trim().to_owned();
     let (clang_said, gcc_said) = (format!("clang {}", version(&clang)), format!("gcc {}", full(&gcc)));
-    for (used, suggested, said) in [(&clang, &gcc, &clang_said), (&gcc, &clang, &gcc_said)] {
+    for (used, suggested, printed) in [(&clang, &gcc, &clang_said), (&gcc, &clang, &gcc_said)] {
         let fixture = package("host", "");
         fixture.write("tools", format!("ccbin {used}\n") + &nvcc("13.0") + &cudart("13.0"));
         let built = call(&fixture, &["--release"], Some("13.0")).env("CXX", suggested).env("NVCC_CCBIN", suggested);
         let _ = built.run().success();
         let file = fixture.built("release/app");
-        assert_eq!(manifest(&file)["host_compiler"], **said);
+        assert_eq!(manifest(&file)["host_compiler"], **printed);
         let comment = Call::new(tools::need("readelf")).args(["-p", ".comment"]).arg(&file).run().success();
-        let (_, release) = said.split_once(' ').expect("a release");
+        let (_, release) = printed.split_once(' ').expect("a release");
         assert!(comment.stdout.contains(release), "{release}: {comment}");
     }
     // If no file contains compiled code, the compiler from PATH is not recorded, even if CUDA is used.
@@ -367,9 +367,9 @@ fn missing_declared_arch_is_reported() {
     let fixture = package("declared", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
     let with = |archs: &str| call(&fixture, &["--release"], Some("13.0")).env("CUDAARCHS", archs).run().success();
-    let told = with("80;90");
-    assert_eq!(codes(&told), ["warning[CG128]"], "{told}");
-    assert!(told.stderr.contains("are not built for sm_90, compute_90, which CUDAARCHS names."), "{told}");
+    let reported = with("80;90");
+    assert_eq!(codes(&reported), ["warning[CG128]"], "{reported}");
+    assert!(reported.stderr.contains("are not built for sm_90, compute_90, which CUDAARCHS names."), "{reported}");
     assert_eq!(manifest(&fixture.built("release/app"))["archs"]["observed"], json!(["sm_80", "compute_80"]));
     let right = with("80");
     assert_eq!(codes(&right), [""; 0], "{right}");
@@ -394,14 +394,14 @@ fn lock_records_used_toolchain() {
     let right = build(&fixture, &["--release", "--locked"], None).success();
     assert_eq!(codes(&right), [""; 0], "{right}");
     // Another compiler or another toolkit is detected from the file, the only evidence.
-    for (version, ccbin, said) in [
+    for (version, ccbin, printed) in [
         ("13.0", "g++-11", "the host compiler differs from the lock"),
         ("13.2", &*clang, "the toolkit differs from the lock"),
     ] {
         fixture.change("tools", &tools_of(version, ccbin));
         let outcome = refused(&fixture, None);
         assert_eq!(codes(&outcome), ["error[CG107]"], "{outcome}");
-        assert!(outcome.stderr.contains(said), "{outcome}");
+        assert!(outcome.stderr.contains(printed), "{outcome}");
         let warned = build(&fixture, &[], None).success();
         assert_eq!(codes(&warned), ["warning[CG107]"], "{warned}");
         let insisted = build(&fixture, &["--locked"], None);
@@ -430,7 +430,7 @@ fn policy_checks_cudnn_without_headers() {
     fixture.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
     let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
     let declared = json!({"version": "9.14.0", "library": "9.15.1", "linkage": "linked", "known": "declared"});
-    for (policy, said, recorded) in [
+    for (policy, printed, recorded) in [
         ("require = \"^9.1\"", &["warning[CG146]"][..], Some(&linked)),
         ("require = \"^9.20\"", &["error[CG113]", "warning[CG146]"], None),
         ("fleet = \"9.10\"", &["error[CG136]", "warning[CG146]"], None),
@@ -440,11 +440,11 @@ fn policy_checks_cudnn_without_headers() {
         fixture.change("cudaguard.toml", &format!("[cudnn]\n{policy}\n"));
         if let Some(recorded) = recorded {
             let built = build(&fixture, &["--release"], None).success();
-            assert_eq!(codes(&built), said, "{policy}: {built}");
+            assert_eq!(codes(&built), printed, "{policy}: {built}");
             assert_eq!(&manifest(&fixture.built("release/app"))["cudnn"], recorded, "{policy}");
         } else {
             let refused = refused(&fixture, None);
-            assert_eq!(codes(&refused), said, "{policy}: {refused}");
+            assert_eq!(codes(&refused), printed, "{policy}: {refused}");
         }
     }
 }

@@ -153,7 +153,7 @@ fn script_headers_are_recorded() {
         let needed = Call::new(tools::need("readelf")).arg("-d").arg(project.built("debug/app")).run().success();
         assert!(needed.stdout.contains("[libcudnn.so.9]"), "{needed}");
         // Unused headers in /usr/include are ignored.
-        let root = project.beside().join("root");
+        let root = project.sibling().join("root");
         let old = "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n";
         scratch::write(&root.join("usr/include/cudnn_version.h"), old);
         project.touch("include");
@@ -188,7 +188,7 @@ fn other_header_release_is_reported() {
 /// The directory contains other headers now than at compile time, with older modification times, so they prove nothing.
 fn replaced_headers_are_reported() {
     let project = with_cudnn(LISTED);
-    let include = project.beside().join("headers");
+    let include = project.sibling().join("headers");
     let lay = |version: &str| {
         let _ = fs::remove_dir_all(&include);
         fs::create_dir(&include).expect("a folder");
@@ -217,7 +217,7 @@ fn guard_inspected_headers_are_ignored() {
     let project = with_cudnn(BY_CC).append("Cargo.toml", &ours);
     let script = fs::read_to_string(project.path().join("build.rs")).expect("just written");
     project.write("build.rs", script.replace("fn main() {", "fn main() {\n    cudaguard::embed!();"));
-    let root = project.beside().join("root");
+    let root = project.sibling().join("root");
     let old = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n";
     scratch::write(&root.join("usr/include/cudnn_version.h"), old);
     project.write("include", parts::cudnn("9.15.1").join("include").display().to_string());
@@ -230,12 +230,12 @@ fn guard_inspected_headers_are_ignored() {
 /// The cc crate prints its calls on request, and older releases always do: `running: "c++" "-I" …`.
 fn headers_in_cc_calls_are_recorded() {
     let root = |project: &Project| {
-        let root = project.beside().join("root");
+        let root = project.sibling().join("root");
         let old = "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n";
         scratch::write(&root.join("usr/include/cudnn_version.h"), old);
         root
     };
-    for (headers, said) in [("9.15.1", &[][..]), ("9.1.0", &["CG110"])] {
+    for (headers, printed) in [("9.15.1", &[][..]), ("9.1.0", &["CG110"])] {
         let project = with_cudnn(BY_CC);
         project.write("include", parts::cudnn(headers).join("include").display().to_string());
         let build = |words: &[&str]| {
@@ -243,12 +243,12 @@ fn headers_in_cc_calls_are_recorded() {
             around.env("CUDAGUARD_SYSROOT", root(&project)).run()
         };
         let built = build(&["build", "--release"]);
-        let expected: Vec<_> = said.iter().map(|code| format!("error[{code}]")).collect();
+        let expected: Vec<_> = printed.iter().map(|code| format!("error[{code}]")).collect();
         let heavy: Vec<_> = codes(&built).into_iter().filter(|code| !code.starts_with("info")).collect();
         assert_eq!(heavy, expected, "{headers}: {built}");
-        assert_eq!(built.status() == Some(0), said.is_empty(), "{headers}: {built}");
-        assert_eq!(project.built("release/app").exists(), said.is_empty(), "{headers}: {built}");
-        if said.is_empty() {
+        assert_eq!(built.status() == Some(0), printed.is_empty(), "{headers}: {built}");
+        assert_eq!(project.built("release/app").exists(), printed.is_empty(), "{headers}: {built}");
+        if printed.is_empty() {
             let known = json!({"version": "9.15.1", "linkage": "linked"});
             assert_eq!(cudnn(&project, "release/app"), known, "{built}");
         }

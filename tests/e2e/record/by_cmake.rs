@@ -14,7 +14,7 @@ use cudaguard_tests::{Call, Outcome, Test, parts, tests, tools};
 use serde_json::{Value, json};
 
 use super::fixture::manifest;
-use crate::cmake::fixture::{Cmake, NINJA, Tree, include, said, toolkit};
+use crate::cmake::fixture::{Cmake, NINJA, Tree, include, printed, toolkit};
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests = tests![
@@ -61,7 +61,7 @@ fn object(tree: &Tree, toolkit: &str) -> PathBuf {
 }
 
 fn object_of(tree: &Tree, toolkit: &str, text: &str) -> PathBuf {
-    let (source, object) = (tree.beside().join("elsewhere/kernel.cu"), tree.beside().join("elsewhere/kernel.o"));
+    let (source, object) = (tree.sibling().join("elsewhere/kernel.cu"), tree.sibling().join("elsewhere/kernel.o"));
     cudaguard_tests::scratch::write(&source, text);
     let mut call = Call::new(parts::cuda(toolkit).join("bin/nvcc"));
     if toolkit == "11.8" {
@@ -96,7 +96,7 @@ fn configure(tree: &Tree, configuration: &str, link: &[&Path]) -> Call {
 
 fn codes(outcome: &Outcome) -> Vec<String> {
     let head = |line: &str| Some(format!("{}]", line.split_once("]: ")?.0));
-    said(outcome).lines().filter(|line| !line.starts_with(' ')).filter_map(head).collect()
+    printed(outcome).lines().filter(|line| !line.starts_with(' ')).filter_map(head).collect()
 }
 
 /// Checks that Release is refused without outputs, and that Debug warns. Returns the manifest of the Debug build.
@@ -210,13 +210,14 @@ fn missing_declared_arch_is_reported() {
     );
     let files = [("CMakeLists.txt", &*text), ("main.cpp", MAIN), ("kernel.cu", KERNEL)];
     let tree = Tree::new("declared", Cmake::Oldest, NINJA, &files);
-    for (declared, said) in [("", &[][..]), ("ARCHITECTURES;80", &[]), ("ARCHITECTURES;80;90", &["warning[CG128]"])] {
+    for (declared, printed) in [("", &[][..]), ("ARCHITECTURES;80", &[]), ("ARCHITECTURES;80;90", &["warning[CG128]"])]
+    {
         let mut words = toolkit("13.0");
         words.extend(["-DCMAKE_BUILD_TYPE=Release".to_owned(), "-DCMAKE_CUDA_ARCHITECTURES=80".to_owned()]);
         words.push(format!("-DDECLARED={declared}"));
         let _ = tree.configure(&words.iter().map(String::as_str).collect::<Vec<_>>()).run().success();
         let built = tree.build(&[]).run().success();
-        assert_eq!(codes(&built), said, "{declared}: {built}");
+        assert_eq!(codes(&built), printed, "{declared}: {built}");
     }
 }
 

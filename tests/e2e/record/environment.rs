@@ -35,7 +35,7 @@ fn path(folder: &Path) -> OsString {
 
 /// Creates a directory with a script that replaces nvcc, like those of compiler caches and environment modules.
 fn wrapped(fixture: &Fixture, version: &str) -> PathBuf {
-    let folder = fixture.beside(&format!("wrapped-{version}"));
+    let folder = fixture.sibling(&format!("wrapped-{version}"));
     let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", parts::cuda(version).join("bin/nvcc").display());
     scratch::write(&folder.join("nvcc"), script);
     fs::set_permissions(folder.join("nvcc"), fs::Permissions::from_mode(0o755)).expect("a mode can be set");
@@ -44,7 +44,7 @@ fn wrapped(fixture: &Fixture, version: &str) -> PathBuf {
 
 /// Creates a symbolic link to a toolkit.
 fn linked(fixture: &Fixture, version: &str) -> PathBuf {
-    let link = fixture.beside(&format!("cuda-{version}"));
+    let link = fixture.sibling(&format!("cuda-{version}"));
     layout::link(&parts::cuda(version), &link);
     link
 }
@@ -74,7 +74,7 @@ fn toolkit_aliases_are_one_toolkit() {
         ("no such host", vec![("PATH", usual()), ("CUDAHOSTCXX", "/nowhere/g++".into())]),
         ("empty", vec![("PATH", usual()), ("CUDA_HOME", "".into()), ("CUDNN_PATH", "".into()), ("CXX", "".into())]),
         ("a target", vec![("PATH", usual()), ("CARGO_BUILD_TARGET", host().into())]),
-        ("elsewhere", vec![("PATH", usual()), ("CARGO_TARGET_DIR", text(&fixture.beside("elsewhere"), ""))]),
+        ("elsewhere", vec![("PATH", usual()), ("CARGO_TARGET_DIR", text(&fixture.sibling("elsewhere"), ""))]),
     ];
     for (name, variables) in surroundings {
         fixture.change("src/main.rs", &format!("{MAIN}// {name}\n"));
@@ -83,7 +83,7 @@ fn toolkit_aliases_are_one_toolkit() {
         assert!(built.stderr.contains("1 of 1 target guarded (CUDA 13.0)"), "{name}: {built}");
         let file = match name {
             "a target" => fixture.built(&format!("{}/release/app", host())),
-            "elsewhere" => fixture.beside("elsewhere/release/app"),
+            "elsewhere" => fixture.sibling("elsewhere/release/app"),
             _ => fixture.built("release/app"),
         };
         let toolkit = manifest(&file)["toolkit"].clone();
@@ -112,7 +112,7 @@ fn other_toolkit_is_found_by_aliases() {
         ("ccache", "", vec![("NVCC", behind_ccache(&plain, "13.2"))]),
         ("cargo's configuration", &configured, vec![]),
         ("a target", "", vec![in_path(), ("CARGO_BUILD_TARGET", host().into())]),
-        ("elsewhere", "", vec![in_path(), ("CARGO_TARGET_DIR", fixture.beside("elsewhere").into())]),
+        ("elsewhere", "", vec![in_path(), ("CARGO_TARGET_DIR", fixture.sibling("elsewhere").into())]),
     ];
     for (name, configured, variables) in surroundings {
         fixture.write(".cargo/config.toml", configured);
@@ -122,7 +122,7 @@ fn other_toolkit_is_found_by_aliases() {
         let places = [
             fixture.built("release/app"),
             fixture.built(&format!("{}/release/app", host())),
-            fixture.beside("elsewhere/release/app"),
+            fixture.sibling("elsewhere/release/app"),
         ];
         assert!(!places.iter().any(|file| file.exists()), "{name}: {refused}");
         // A dev build warns, and the manifest records the components that were compiled and linked.

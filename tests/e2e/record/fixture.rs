@@ -77,7 +77,7 @@ pub(crate) fn nvcc(version: &str) -> String {
 
 /// Builds a library with a kernel of this toolkit, outside the package. Returns the lines of `tools` that link it.
 pub(crate) fn made_elsewhere(fixture: &Fixture, version: &str) -> String {
-    let (source, object) = (fixture.beside("elsewhere/other.cu"), fixture.beside("elsewhere/other.o"));
+    let (source, object) = (fixture.sibling("elsewhere/other.cu"), fixture.sibling("elsewhere/other.o"));
     cudaguard_tests::scratch::write(&source, OTHER);
     let mut call = Call::new(parts::cuda(version).join("bin/nvcc"));
     if version == "11.8" {
@@ -153,9 +153,9 @@ pub(crate) fn independently(file: &Path) -> BTreeSet<String> {
     }
     let mut releases = BTreeSet::new();
     for image in images {
-        let told = Call::new(tools::need("strings")).arg("-a").arg(&image).run().success().stdout;
+        let reported = Call::new(tools::need("strings")).arg("-a").arg(&image).run().success().stdout;
         let release = |line: &str| Some(line.split_once("tools, release ")?.1.split(',').next()?.to_owned());
-        let mut noted: BTreeSet<String> = told.lines().filter_map(release).collect();
+        let mut noted: BTreeSet<String> = reported.lines().filter_map(release).collect();
         if noted.is_empty() {
             // Up to ELF ABI 7, the version in the header is the release times ten.
             let header = Call::new(tools::need("readelf")).arg("-h").arg(&image).run().success().stdout;

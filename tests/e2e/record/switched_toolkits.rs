@@ -38,7 +38,7 @@ enum Switch {
 impl Switch {
     /// Returns the toolkit root that is now in `PATH`.
     fn root(self, project: &Project, version: &str) -> PathBuf {
-        let (real, root) = (parts::cuda(version), project.beside().join("cuda"));
+        let (real, root) = (parts::cuda(version), project.sibling().join("cuda"));
         match self {
             Self::Path => return real,
             Self::Link => layout::link(&real, &root),
@@ -120,11 +120,11 @@ fn call(project: &Project, words: &[&str], root: &Path) -> Call {
 /// Returns the release that compiled the file. Checks that the manifest records the same.
 #[track_caller]
 fn recorded(file: &Path) -> String {
-    let said = manifest(file);
-    let version = said["toolkit"]["version"].as_str().unwrap_or_else(|| panic!("no toolkit: {said:#}"));
+    let printed = manifest(file);
+    let version = printed["toolkit"]["version"].as_str().unwrap_or_else(|| panic!("no toolkit: {printed:#}"));
     let mut parts = version.split('.');
     let release = format!("{}.{}", parts.next().expect("a major"), parts.next().expect("a minor"));
-    assert_eq!(independently(file), BTreeSet::from([release.clone()]), "{said:#}");
+    assert_eq!(independently(file), BTreeSet::from([release.clone()]), "{printed:#}");
     release
 }
 

@@ -376,9 +376,9 @@ fn consumer_code_agrees() {
     let file = scratch.file("requests", &requests);
     let script = places::workspace().join("tests/e2e/requirements/consumers.py");
     let call = Call::new("sh").args(["-c", "python3 \"$0\" \"$1\" <\"$2\""]).arg(script).arg(part).arg(file);
-    let said = call.run().success().stdout;
-    let answers: Vec<&str> = said.lines().collect();
-    assert_eq!(answers.len(), expected.len(), "{said}");
+    let printed = call.run().success().stdout;
+    let answers: Vec<&str> = printed.lines().collect();
+    assert_eq!(answers.len(), expected.len(), "{printed}");
     for (answer, (expected, text)) in answers.iter().zip(&expected) {
         let answer: serde_json::Value = serde_json::from_str(answer).expect("JSON");
         assert_eq!(answer, *expected, "{text}");
@@ -413,13 +413,13 @@ fn written(file: &Path, form: &str) -> Option<String> {
     if outcome.status() == Some(0) {
         return Some(outcome.stdout);
     }
-    let told = outcome.stderr.contains("no requirement can be derived")
+    let reported = outcome.stderr.contains("no requirement can be derived")
         || outcome.stderr.contains("no requirement to express")
         || outcome.stderr.contains("no known driver release")
         || outcome.stderr.contains("no requirement on driver or GPU")
         || outcome.stderr.contains("no value of sm_arch")
         || outcome.stderr.contains("no CUDA component is required");
-    assert!(outcome.status() == Some(2) && outcome.stdout.is_empty() && told, "{form}: {outcome}");
+    assert!(outcome.status() == Some(2) && outcome.stdout.is_empty() && reported, "{form}: {outcome}");
     None
 }
 

@@ -239,9 +239,9 @@ pub(crate) fn spack(text: &str, machines: &[Seen]) -> Vec<bool> {
         exec(open(sys.argv[1]).read())\nprint('\\n'.join(all))";
     let scratch = Scratch::new("requirements-spack");
     let file = scratch.file("directives.py", text);
-    let said = Call::new("python3").args(["-c", RUN]).arg(file).run().success().stdout;
+    let printed = Call::new("python3").args(["-c", RUN]).arg(file).run().success().stdout;
     let takes = |gpu: &(u32, u32)| {
-        spack_value(*gpu).is_some_and(|value| !said.lines().any(|line| line == format!("cuda_arch={value}")))
+        spack_value(*gpu).is_some_and(|value| !printed.lines().any(|line| line == format!("cuda_arch={value}")))
     };
     machines.iter().map(|machine| machine.gpus.iter().any(takes)).collect()
 }
@@ -285,8 +285,8 @@ pub(crate) fn nix(text: &str, machines: &[Seen]) -> Vec<bool> {
     );
     let call =
         Call::new("nix-instantiate").args(["--store", "dummy://", "--eval", "--strict", "--json", "--expr", &each]);
-    let said = call.env("HOME", scratch.path()).run().success().stdout;
-    let phases: Vec<String> = serde_json::from_str(&said).expect("texts");
+    let printed = call.env("HOME", scratch.path()).run().success().stdout;
+    let phases: Vec<String> = serde_json::from_str(&printed).expect("texts");
     assert_eq!(phases.len(), machines.len());
     phases.iter().map(|phase| !phase.ends_with("exit 1")).collect()
 }

@@ -237,8 +237,9 @@ fn nix_capabilities_are_listed() {
         assert_eq!(value["doInstallCheck"], true);
         let outcome = Call::new("sh").args(["-c", &format!("runHook() {{ :; }}\n{phase}")]).run();
         assert_eq!(outcome.status(), Some(unfit.map_or(0, |_| 1)), "{capabilities}: {outcome}");
-        let told = unfit.map(|unfit| format!("my-model: not fit for compute capability {unfit}\n")).unwrap_or_default();
-        assert_eq!(outcome.clean_stderr(), told, "{capabilities}");
+        let reported =
+            unfit.map(|unfit| format!("my-model: not fit for compute capability {unfit}\n")).unwrap_or_default();
+        assert_eq!(outcome.clean_stderr(), reported, "{capabilities}");
     }
 }
 

@@ -42,7 +42,7 @@ fn loading(name: &str, policy: &str) -> Project {
     project
 }
 
-fn said(outcome: &Outcome, when: &str) -> String {
+fn printed(outcome: &Outcome, when: &str) -> String {
     let start = format!("{when}: ");
     let line = outcome.stdout.lines().find_map(|line| line.strip_prefix(&start));
     line.unwrap_or_else(|| panic!("nothing said {when}: {outcome}")).to_owned()
@@ -52,20 +52,20 @@ fn verdict_follows_loaded_cudnn() {
     let project = loading("loading", "");
     let program = project.built("release/loading");
     let good = start(&program, &parts::cudnn("9.15.1")).run().success();
-    assert_eq!((said(&good, "loaded"), said(&good, "after")), ("true".into(), "compatible".into()), "{good}");
+    assert_eq!((printed(&good, "loaded"), printed(&good, "after")), ("true".into(), "compatible".into()), "{good}");
     let older = start(&program, &parts::cudnn("9.1.0")).run().success();
     assert_eq!(older.stderr, "", "how cuDNN is reached is not known, so its start is not refused: {older}");
-    assert!(said(&older, "after").starts_with("incompatible: error[CG202]"), "{older}");
+    assert!(printed(&older, "after").starts_with("incompatible: error[CG202]"), "{older}");
     let absent = Call::new(&program).run().success();
-    assert_eq!((said(&absent, "loaded"), absent.stderr.as_str()), ("false".into(), ""), "{absent}");
-    assert!(!said(&absent, "after").starts_with("incompatible"), "{absent}");
+    assert_eq!((printed(&absent, "loaded"), absent.stderr.as_str()), ("false".into(), ""), "{absent}");
+    assert!(!printed(&absent, "after").starts_with("incompatible"), "{absent}");
 }
 
 fn declared_cudnn_is_found_at_start() {
     let project = loading("declared", "[cudnn]\nlinkage = \"dlopened\"\n");
     let program = project.built("release/declared");
     let good = start(&program, &parts::cudnn("9.17.1")).run().success();
-    assert_eq!((said(&good, "after").as_str(), good.stderr.as_str()), ("compatible", ""), "{good}");
+    assert_eq!((printed(&good, "after").as_str(), good.stderr.as_str()), ("compatible", ""), "{good}");
     let older = start(&program, &parts::cudnn("9.1.0")).run().expect(78);
     assert!(older.stdout.is_empty() && older.stderr.contains("CG202"), "{older}");
     let absent = Call::new(&program).run().success();
@@ -78,5 +78,5 @@ fn required_cudnn_is_missing() {
     let absent = Call::new(&program).run().expect(78);
     assert!(absent.stdout.is_empty() && absent.stderr.contains("CG205"), "{absent}");
     let good = start(&program, &parts::cudnn("9.15.1")).run().success();
-    assert_eq!(said(&good, "after"), "compatible", "{good}");
+    assert_eq!(printed(&good, "after"), "compatible", "{good}");
 }

@@ -21,19 +21,19 @@ fn fetch(into: &Path, wheels: &Path, part: &str) -> Outcome {
 
 fn unavailable_part_is_named() {
     let scratch = Scratch::new("no network");
-    let told = fetch(&scratch, &scratch, "cudnn-9.15.1-loader").expect(3);
+    let reported = fetch(&scratch, &scratch, "cudnn-9.15.1-loader").expect(3);
     let folder = scratch.join("cudnn-9.15.1-loader");
     for word in ["cudnn-9.15.1-loader", "9.15.1.9", "hint:", "cudnn_version.h", folder.to_str().expect("UTF-8")] {
-        assert!(told.stderr.contains(word), "{word} is not named: {told}");
+        assert!(reported.stderr.contains(word), "{word} is not named: {reported}");
     }
-    assert!(!folder.exists(), "nothing half done: {told}");
+    assert!(!folder.exists(), "nothing half done: {reported}");
 }
 
 fn existing_part_is_reused() {
     let scratch = Scratch::new("by hand");
     scratch.file("cudnn-9.15.1/include/cudnn_version.h", "");
-    let told = fetch(&scratch, &scratch, "cudnn-9.15.1").success();
-    assert_eq!(told.stdout.trim_end(), scratch.join("cudnn-9.15.1").display().to_string());
+    let reported = fetch(&scratch, &scratch, "cudnn-9.15.1").success();
+    assert_eq!(reported.stdout.trim_end(), scratch.join("cudnn-9.15.1").display().to_string());
 }
 
 fn part_with_wrong_hash_is_deleted() {
@@ -43,8 +43,11 @@ fn part_with_wrong_hash_is_deleted() {
                 with zipfile.ZipFile(sys.argv[1], 'w') as wheel:\n    \
                     wheel.writestr('nvidia/cudnn/lib/libcudnn.so.9', 'not cuDNN')\n";
     let _ = Call::new("python3").args(["-c", make]).arg(&wheel).run().success();
-    let told = fetch(&scratch, &scratch, "cudnn-9.15.1-loader").expect(1);
-    assert!(told.stderr.contains("nvidia-cudnn-cu13==9.15.1.9") && told.stderr.contains("digest"), "{told}");
-    assert!(!scratch.join("cudnn-9.15.1-loader").exists(), "{told}");
-    assert!(!scratch.join(".fresh/cudnn-9.15.1-loader").exists(), "{told}");
+    let reported = fetch(&scratch, &scratch, "cudnn-9.15.1-loader").expect(1);
+    assert!(
+        reported.stderr.contains("nvidia-cudnn-cu13==9.15.1.9") && reported.stderr.contains("digest"),
+        "{reported}"
+    );
+    assert!(!scratch.join("cudnn-9.15.1-loader").exists(), "{reported}");
+    assert!(!scratch.join(".fresh/cudnn-9.15.1-loader").exists(), "{reported}");
 }

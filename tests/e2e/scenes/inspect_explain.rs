@@ -32,15 +32,15 @@ fn program_is_shown_in_both_formats() {
     let call = project.cargo(["build", "--release"]).env("CUDNN_PATH", parts::cudnn("9.15.1"));
     let _ = call.env("PATH", path).env("CUDA_HOME", &toolkit).run().success();
     let file = project.built("release/seen");
-    let told = json(&file);
-    let manifest = &told["components"][0];
-    assert_eq!(manifest["revision"], 1, "{told}");
-    assert_eq!(manifest["component"]["version"], "0.1.0", "{told}");
-    assert_eq!(manifest["profile"], "release", "{told}");
-    assert_eq!(manifest["toolkit"]["version"], "13.0.88", "{told}");
-    assert_eq!(manifest["cudnn"]["version"], "9.15.1", "{told}");
-    let needed = told["needed"].as_array().expect("needed");
-    assert!(needed.contains(&"libcudnn.so.9".into()), "{told}");
+    let reported = json(&file);
+    let manifest = &reported["components"][0];
+    assert_eq!(manifest["revision"], 1, "{reported}");
+    assert_eq!(manifest["component"]["version"], "0.1.0", "{reported}");
+    assert_eq!(manifest["profile"], "release", "{reported}");
+    assert_eq!(manifest["toolkit"]["version"], "13.0.88", "{reported}");
+    assert_eq!(manifest["cudnn"]["version"], "9.15.1", "{reported}");
+    let needed = reported["needed"].as_array().expect("needed");
+    assert!(needed.contains(&"libcudnn.so.9".into()), "{reported}");
     let outcome = command::call(["inspect"]).arg(&file).run().success();
     let version = format!("guarded by cudaguard {}", env!("CARGO_PKG_VERSION"));
     let text = outcome.stdout.replace(&version, "guarded by cudaguard <version>");
@@ -103,13 +103,13 @@ fn components_are_shown_separately() {
 fn missing_manifest_is_reported() {
     let scratch = Scratch::new("bare-files");
     let bare = Path::new("/bin/sh");
-    let told = command::call(["inspect"]).arg(bare).run().expect(0);
-    assert!(told.stderr.contains("/bin/sh: no manifest") && told.stdout.contains("libc.so.6"), "{told}");
+    let reported = command::call(["inspect"]).arg(bare).run().expect(0);
+    assert!(reported.stderr.contains("/bin/sh: no manifest") && reported.stdout.contains("libc.so.6"), "{reported}");
     let text = scratch.file("a text.txt", "not a program\n");
-    let told = command::call(["inspect"]).arg(&text).run().expect(2);
-    assert!(told.stderr.contains("a text.txt"), "{told}");
-    let told = command::call(["inspect"]).arg(scratch.join("no such file")).run().expect(2);
-    assert!(told.stderr.contains("no such file"), "{told}");
+    let reported = command::call(["inspect"]).arg(&text).run().expect(2);
+    assert!(reported.stderr.contains("a text.txt"), "{reported}");
+    let reported = command::call(["inspect"]).arg(scratch.join("no such file")).run().expect(2);
+    assert!(reported.stderr.contains("no such file"), "{reported}");
 }
 
 /// Runs the Python parser from MANIFEST.md unchanged, and `readelf -n`.
@@ -120,8 +120,8 @@ fn documented_parser_reads_readelf_output() {
     let page = std::fs::read_to_string(places::workspace().join("MANIFEST.md")).expect("MANIFEST.md");
     let parser = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a parser");
     assert!(parser.lines().count() <= 10, "ten lines");
-    let told = Call::new("python3").args(["-c", parser]).arg(&file).run().success();
-    let manifest: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
+    let reported = Call::new("python3").args(["-c", parser]).arg(&file).run().success();
+    let manifest: Value = serde_json::from_str(&reported.stdout).unwrap_or_else(|error| panic!("{error}: {reported}"));
     assert_eq!(manifest, json(&file)["components"][0], "the same as the output of inspect");
     let notes = Call::new("readelf").arg("-n").arg("-W").arg(&file).env("LC_ALL", "C").run().success();
     assert_eq!(
@@ -136,8 +136,8 @@ fn codes_are_all_explained() {
     for code in Code::ALL {
         let name = code.to_string();
         assert!(all.stdout.contains(&name), "{name} is not in the list");
-        let told = command::call(["explain", &name]).run().success();
-        assert!(told.stdout.contains(code.title()) && told.stdout.contains("What to do"), "{told}");
+        let reported = command::call(["explain", &name]).run().success();
+        assert!(reported.stdout.contains(code.title()) && reported.stdout.contains("What to do"), "{reported}");
     }
     let lower = command::call(["explain", "cg202"]).run().success();
     assert_eq!(lower.stdout, command::call(["explain", "CG202"]).run().success().stdout);

@@ -24,13 +24,13 @@ pub(crate) fn tests() -> Vec<Test> {
 /// No package contains a real 8.1.0 or 8.0.5, so these are fakes.
 fn cudnn_8_1_rejects_8_0() {
     let project = program("forum");
-    let (built, older) = (project.beside().join("cudnn-8.1.0"), project.beside().join("cudnn-8.0.5"));
+    let (built, older) = (project.sibling().join("cudnn-8.1.0"), project.sibling().join("cudnn-8.0.5"));
     fake_library::cudnn(&built, (8, 1, 0));
     fake_library::cudnn(&older, (8, 0, 5));
     build(&project, &built);
     let program = project.built("release/forum");
     runs(start(&program, &built).run(), 8100);
-    let outcome = refused(start(&program, &older).run(), "forum", &[(project.beside(), "<scene>")]);
+    let outcome = refused(start(&program, &older).run(), "forum", &[(project.sibling(), "<scene>")]);
     for word in ["8.1.0", "8.0.5", "libcudnn.so.8", "LD_LIBRARY_PATH"] {
         assert!(outcome.stderr.contains(word), "{word} is not named: {outcome}");
     }
@@ -65,7 +65,7 @@ fn newer_cudnn_minors_run() {
     runs(start(&program, &parts::cudnn("9.17.1")).run(), 91701);
     runs(start(&program, &parts::cudnn("9.28.0")).run(), 92800);
     runs(start(&program, &parts::cudnn("9.15.1-cu12")).run(), 91501);
-    let farm = project.beside().join("farm");
+    let farm = project.sibling().join("farm");
     layout::farm(&built, &farm);
     runs(start(&program, &farm).run(), 91501);
 }
@@ -74,7 +74,7 @@ fn newer_cudnn_minors_run() {
 fn cudnn_patches_are_interchangeable() {
     let project = program("patches");
     let cudnn = |patch: u32| {
-        let folder = project.beside().join(format!("cuDNN 9.15.{patch}"));
+        let folder = project.sibling().join(format!("cuDNN 9.15.{patch}"));
         fake_library::cudnn(&folder, (9, 15, patch));
         folder
     };

@@ -24,8 +24,8 @@ pub(crate) fn tests() -> Vec<Test> {
 /// Returns the names of the components in a file.
 pub(crate) fn components(file: &Path) -> Vec<String> {
     let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
-    let told: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
-    let components = told["components"].as_array().unwrap_or_else(|| panic!("no components: {told}"));
+    let reported: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let components = reported["components"].as_array().unwrap_or_else(|| panic!("no components: {reported}"));
     let mut names: Vec<_> =
         components.iter().map(|one| one["component"]["name"].as_str().expect("a name").to_owned()).collect();
     names.sort();
@@ -73,7 +73,7 @@ fn workspace_arguments_reach_cargo() {
         .file("two/Cargo.toml", member("two"))
         .file("two/build.rs", LINKS_CUDNN.replace("EMBED", ""))
         .file("two/src/main.rs", ASKS_CUDNN);
-    let elsewhere = project.beside().join("built elsewhere");
+    let elsewhere = project.sibling().join("built elsewhere");
     let build = |arguments: &[&str]| {
         let call = project.cudaguard(["build", "--release"]).args(arguments).env("CUDNN_PATH", &cudnn);
         let _ = call.run().success();
@@ -89,7 +89,7 @@ fn workspace_arguments_reach_cargo() {
     }
     let manifest = project.path().join("one/Cargo.toml");
     let call = command::call(["build", "--release", "--offline", "--manifest-path"]).arg(manifest);
-    let _ = call.dir(project.beside()).env("CUDNN_PATH", &cudnn).run().success();
+    let _ = call.dir(project.sibling()).env("CUDNN_PATH", &cudnn).run().success();
     assert_eq!(components(&project.built("release/one")), ["one"]);
 }
 
@@ -106,7 +106,7 @@ fn cargo_status_and_output_are_kept() {
 
 fn non_ascii_directories_work() {
     let project = program_in("odd", "größe 大 'quoted' $HOME");
-    let built = project.beside().join("cuDNN für alle");
+    let built = project.sibling().join("cuDNN für alle");
     cudaguard_tests::layout::farm(&parts::cudnn("9.15.1"), &built);
     build(&project, &built);
     let program = project.built("release/odd");
@@ -114,11 +114,11 @@ fn non_ascii_directories_work() {
     assert_eq!(components(&program), ["odd"]);
     let _ = project.cudaguard(["build", "--release"]).env("CUDNN_PATH", &built).run().success();
     assert_eq!(components(&program), ["odd"]);
-    let older = project.beside().join("ältere cuDNN");
+    let older = project.sibling().join("ältere cuDNN");
     cudaguard_tests::layout::farm(&parts::cudnn("9.1.0"), &older);
     let refused = start(&program, &older).run().expect(78);
     assert!(refused.stderr.contains("ältere cuDNN/lib/libcudnn.so.9"), "{refused}");
-    let renamed = project.beside().join("das Programm");
+    let renamed = project.sibling().join("das Programm");
     std::fs::copy(&program, &renamed).expect("a program can be copied");
     runs(Call::new(&renamed).env("LD_LIBRARY_PATH", built.join("lib")).run(), 91501);
 }

@@ -21,7 +21,7 @@ fn cudaguard_variable_overrides_manifest() {
     let (strict, lenient) = (program("strict"), program("lenient"));
     lenient.write("cudaguard.toml", "[runtime]\nmismatch = \"warn\"\n");
     for (project, name) in [(&strict, "strict"), (&lenient, "lenient")] {
-        let (built, older) = (project.beside().join("cudnn-8.1.0"), project.beside().join("cudnn-8.0.5"));
+        let (built, older) = (project.sibling().join("cudnn-8.1.0"), project.sibling().join("cudnn-8.0.5"));
         fake_library::cudnn(&built, (8, 1, 0));
         fake_library::cudnn(&older, (8, 0, 5));
         build(project, &built);
@@ -49,7 +49,7 @@ fn report_lists_passed_checks() {
     let built = parts::cudnn("9.15.1");
     build(&project, &built);
     let program = project.built("release/reporting");
-    let report = project.beside().join("report of a start.json");
+    let report = project.sibling().join("report of a start.json");
     let read = || -> Value {
         let text = fs::read_to_string(&report).expect("a report is left");
         fs::remove_file(&report).expect("a report can be removed");
@@ -63,13 +63,13 @@ fn report_lists_passed_checks() {
         passed["findings"].as_array().expect("findings").iter().map(|one| one["code"].as_str()).collect();
     assert_eq!(codes, [Some("CG204")], "{passed}");
     let refused = start(&program, &parts::cudnn("9.1.0")).env("CUDAGUARD_REPORT", &report).run().expect(78);
-    let told = read();
-    assert_eq!(told["verdict"], "refused", "{told}");
-    let findings = told["findings"].as_array().expect("findings");
+    let reported = read();
+    assert_eq!(reported["verdict"], "refused", "{reported}");
+    let findings = reported["findings"].as_array().expect("findings");
     let finding = findings.iter().find(|finding| finding["severity"] == "error").expect("an error");
-    assert_eq!(finding["code"], "CG202", "{told}");
-    assert!(finding["message"].as_str().is_some_and(|text| text.contains("9.1.0")), "{told}");
+    assert_eq!(finding["code"], "CG202", "{reported}");
+    assert!(finding["message"].as_str().is_some_and(|text| text.contains("9.1.0")), "{reported}");
     assert!(refused.stderr.contains("CG202"), "{refused}");
-    let nowhere = project.beside().join("no such folder/report.json");
+    let nowhere = project.sibling().join("no such folder/report.json");
     runs(start(&program, &built).env("CUDAGUARD_REPORT", nowhere).run(), 91501);
 }

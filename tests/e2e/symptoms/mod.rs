@@ -181,13 +181,13 @@ fn loader_messages_match_in_other_languages() {
 }
 
 fn output_matches_snapshot() {
-    for (name, said) in [
+    for (name, printed) in [
         ("number", &["803"][..]),
         ("status", &["CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"]),
         ("text", &["RuntimeError: CUDA error: no kernel image is available for execution on the device"]),
         ("several", &["202"]),
     ] {
-        let outcome = command::call(["explain"]).args(said).run().success();
+        let outcome = command::call(["explain"]).args(printed).run().success();
         snapshot::check(&format!("symptoms/{name}"), &outcome.stdout);
     }
     let outcome = command::call(["explain", "HTTP", "error", "804"]).run().expect(3);

@@ -113,9 +113,9 @@ pub(crate) fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
 /// Measures a directory with only an assembler. ptxas prints its release.
 fn assembler(root: &Path) -> Result<Vec<Measurement>, String> {
     let scratch = Scratch::new("measure-assembler");
-    let said = call(root, "ptxas", &["--version"], &scratch)?;
-    let release = said.split(", V").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-    assembled(root, release.ok_or_else(|| format!("ptxas does not print its version: {said}"))?)
+    let printed = call(root, "ptxas", &["--version"], &scratch)?;
+    let release = printed.split(", V").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    assembled(root, release.ok_or_else(|| format!("ptxas does not print its version: {printed}"))?)
 }
 
 /// Measures the facts from ptxas and `crt/host_config.h`: archs, PTX ISA, host compilers, families.
@@ -151,14 +151,14 @@ pub(crate) fn release(root: &Path) -> Result<Version, String> {
         .and_then(|number| number.trim().parse().ok())
         .ok_or("cuda.h has no CUDA_VERSION")?;
     let header = CudaVersion::from_int(number);
-    let said = Call::new(root.join("bin/nvcc")).arg("--version").run();
-    let nvcc: Version = said
+    let printed = Call::new(root.join("bin/nvcc")).arg("--version").run();
+    let nvcc: Version = printed
         .stdout
         .split(", V")
         .nth(1)
         .and_then(|rest| rest.split_whitespace().next())
         .and_then(|version| version.parse().ok())
-        .ok_or_else(|| format!("nvcc does not print its version: {said}"))?;
+        .ok_or_else(|| format!("nvcc does not print its version: {printed}"))?;
     if header != nvcc.into() {
         return Err(format!("cuda.h is of {header}, nvcc of {nvcc}"));
     }
@@ -183,8 +183,8 @@ pub(crate) fn ptxas_archs(root: &Path) -> Result<BTreeSet<Arch>, String> {
 /// Returns the images that nvcc would put into an object, from its dry run.
 pub(crate) fn images(root: &Path, flags: &[&str], scratch: &Scratch) -> Result<Vec<Target>, String> {
     scratch.file("k.cu", "__global__ void k() {}\n");
-    let said = call(root, "nvcc", &[&["--dryrun", "-c", "k.cu"], flags].concat(), scratch)?;
-    let images: Vec<Target> = said
+    let printed = call(root, "nvcc", &[&["--dryrun", "-c", "k.cu"], flags].concat(), scratch)?;
+    let images: Vec<Target> = printed
         .split("kind=")
         .skip(1)
         .filter_map(|image| {
@@ -198,19 +198,19 @@ pub(crate) fn images(root: &Path, flags: &[&str], scratch: &Scratch) -> Result<V
             }
         })
         .collect();
-    if images.is_empty() { Err(format!("nvcc's dry run names no image:\n{said}")) } else { Ok(images) }
+    if images.is_empty() { Err(format!("nvcc's dry run names no image:\n{printed}")) } else { Ok(images) }
 }
 
 /// Returns the newest PTX ISA, which ptxas prints when it rejects another one.
 pub(crate) fn newest_isa(root: &Path, made: &BTreeSet<Arch>, scratch: &Scratch) -> Result<String, String> {
     let newest = made.iter().next_back().ok_or("no arch")?;
     scratch.file("v.ptx", format!(".version 99.9\n.target sm_{newest}\n.address_size 64\n"));
-    let said = Call::new(root.join("bin/ptxas"))
+    let printed = Call::new(root.join("bin/ptxas"))
         .args([format!("-arch=sm_{newest}").as_str(), "v.ptx", "-o", "v.cubin"])
         .dir(scratch.path())
         .run();
-    let current = said.stderr.split("current version is '").nth(1).and_then(|rest| rest.split('\'').next());
-    current.map(str::to_owned).ok_or_else(|| format!("ptxas does not print its ISA: {said}"))
+    let current = printed.stderr.split("current version is '").nth(1).and_then(|rest| rest.split('\'').next());
+    current.map(str::to_owned).ok_or_else(|| format!("ptxas does not print its ISA: {printed}"))
 }
 
 /// Returns the newest supported gcc and the first rejected clang, from the conditions in `crt/host_config.h`. The last
@@ -351,8 +351,8 @@ pub(crate) fn driver(folder: &Path) -> Result<Vec<Measurement>, String> {
     let scratch = Scratch::new("measure-driver");
     scratch.file("ask.c", ASK);
     let _ = Call::new("cc").args(["-o", "ask", "ask.c", "-ldl"]).dir(scratch.path()).run().success();
-    let said = Call::new(scratch.path().join("ask")).arg(&real).run().success();
-    let answer = said.stdout.trim().parse().map_err(|_| format!("no number: {said}"))?;
+    let printed = Call::new(scratch.path().join("ask")).arg(&real).run().success();
+    let answer = printed.stdout.trim().parse().map_err(|_| format!("no number: {printed}"))?;
     let table = tables::driver_supports(release).exact_version();
     Ok(vec![Measurement::new(
         format!("driver {release}: CUDA version"),

@@ -22,13 +22,13 @@ pub(crate) struct Bench {
 }
 
 /// Output of `check --release --json`.
-pub(crate) struct Told {
+pub(crate) struct ReportedFinding {
     /// Output as text.
     printed: String,
     value: Value,
 }
 
-impl Told {
+impl ReportedFinding {
     /// Returns all detected facts.
     pub(crate) fn toolchain(&self) -> &Value {
         &self.value["packages"][0]["toolchain"]
@@ -83,7 +83,7 @@ impl Told {
 }
 
 /// Returns the output of `nvcc --version` of this build.
-pub(crate) fn said(build: &str) -> String {
+pub(crate) fn text_printed(build: &str) -> String {
     let releases = recorded();
     let release = releases
         .iter()
@@ -246,7 +246,7 @@ impl Bench {
             &format!(
                 "case $1 in\n--version) printf '%s' '{}' ;;\n--dryrun)\necho '#$ TOP={top}/bin/..' >&2\necho '#$ \
                  INCLUDES=\"-I{top}/bin/../include\"' >&2 ;;\n*) exit 1 ;;\nesac",
-                said(build),
+                text_printed(build),
                 top = top.display()
             ),
         );
@@ -296,31 +296,31 @@ impl Bench {
     }
 
     /// Runs the command without a snapshot.
-    pub(crate) fn tell(&self) -> Told {
+    pub(crate) fn tell(&self) -> ReportedFinding {
         let outcome = self.check(true);
         let value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
-        let told = Told { printed: outcome.stdout.clone(), value };
-        let refuses = told.findings().iter().any(|finding| finding.ends_with(" error"));
+        let reported = ReportedFinding { printed: outcome.stdout.clone(), value };
+        let refuses = reported.findings().iter().any(|finding| finding.ends_with(" error"));
         let outcome = outcome.expect(i32::from(refuses));
         assert_eq!(outcome.clean_stderr(), "", "a program reads the answer on stdout");
-        told
+        reported
     }
 
     /// Runs the command. Compares the codes and severities (`CG101 error`), and the text output with the snapshot.
-    pub(crate) fn expect(&self, codes: &[&str]) -> Told {
-        let told = self.tell();
+    pub(crate) fn expect(&self, codes: &[&str]) -> ReportedFinding {
+        let reported = self.tell();
         let read = self.check(false);
         let text = self.hide(&(read.stdout.clone() + "\n" + &read.clean_stderr()));
-        assert_eq!(told.findings(), codes, "{text}");
+        assert_eq!(reported.findings(), codes, "{text}");
         snapshot::check(&format!("toolchains/{}", self.name), &text);
-        told
+        reported
     }
 
     /// Additionally compares the output of `check --json` with a separate snapshot.
-    pub(crate) fn expect_json(&self, codes: &[&str]) -> Told {
-        let told = self.expect(codes);
-        snapshot::check(&format!("toolchains/{}.json", self.name), &self.hide(&told.printed));
-        told
+    pub(crate) fn expect_json(&self, codes: &[&str]) -> ReportedFinding {
+        let reported = self.expect(codes);
+        snapshot::check(&format!("toolchains/{}.json", self.name), &self.hide(&reported.printed));
+        reported
     }
 
     fn hide(&self, text: &str) -> String {

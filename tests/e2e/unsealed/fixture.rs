@@ -138,7 +138,7 @@ pub(crate) const PLAIN_DATA: &str = "GPU code outside fatbin containers";
 pub(crate) const STATIC_CUDART: &str = "driver requirement of a static cudart";
 
 /// Returns status, output and report of a start, without the differences between the twins.
-pub(crate) fn told(
+pub(crate) fn reported(
     scratch: &Scratch,
     machine: &world::Machine,
     program: &Path,

@@ -218,10 +218,10 @@ fn front_ends_seal_alike() {
         }
         // A library keeps its verdict until it is queried.
         let asked = machine.call(&python, &[]).args(["-c", script]).arg(&shared).dir(scratch.path()).run().success();
-        let said = first.expect("there are doors");
-        let head = said.lines().next().unwrap_or_default().split_once("]: ").map(|(_, text)| text.to_owned());
+        let text_printed = first.expect("there are doors");
+        let head = text_printed.lines().next().unwrap_or_default().split_once("]: ").map(|(_, text)| text.to_owned());
         assert_eq!(asked.stdout.starts_with("error["), refused, "{place}: {asked}");
-        assert!(!refused || head.is_some_and(|head| asked.stdout.contains(&head)), "{place}: {said}\n{asked}");
+        assert!(!refused || head.is_some_and(|head| asked.stdout.contains(&head)), "{place}: {text_printed}\n{asked}");
         let right = format!("compatible; not checked: {PLAIN_DATA}\n");
         assert_eq!(asked.stdout == right, place == "A100", "{place}: {asked}");
     }
@@ -254,17 +254,17 @@ fn policy_declaration_is_used() {
         };
         let twin = start(&seen);
         assert_eq!(twin.0, Some(if refused { 78 } else { 0 }), "{place}: {twin:?}");
-        let said = start(&unseen);
-        let told: serde_json::Value =
+        let text_printed = start(&unseen);
+        let reported: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("JSON");
-        assert_eq!(told["components"][0]["not_judged"], serde_json::json!([STATIC_CUDART]), "{place}: {told}");
+        assert_eq!(reported["components"][0]["not_judged"], serde_json::json!([STATIC_CUDART]), "{place}: {reported}");
         // The policy does not declare a cudart, which requires that driver.
         let by_cudart = place == "A100 with 535";
-        assert!(said == twin || by_cudart && said.0 == Some(0), "{place}: {said:?}, {twin:?}");
+        assert!(text_printed == twin || by_cudart && text_printed.0 == Some(0), "{place}: {text_printed:?}, {twin:?}");
         // PTX of CUDA 13.0, which a sufficiently new driver compiles for a newer GPU.
-        let said = start(&compiled);
+        let text_printed = start(&compiled);
         let wanted = if ["V100", "A100 with 535"].contains(&place) { 78 } else { 0 };
-        assert_eq!(said.0, Some(wanted), "{place}: {said:?}");
+        assert_eq!(text_printed.0, Some(wanted), "{place}: {text_printed:?}");
     }
     for (project, gpu, status) in
         [(&unseen, "V100", 1), (&unseen, "A100", 0), (&unseen, "H100", 1), (&compiled, "H100", 0)]
@@ -314,19 +314,19 @@ fn unreadable_kernels_are_unknown() {
     let name = "declared GPU code that was not found";
     let scratch = Scratch::new("packed-world");
     let machine = World::new("580.95.05", 13000, &[A100]).make(&scratch.join("world"));
-    for (program, left, said) in [
+    for (program, left, text_printed) in [
         (of_plain.built("debug/my-model"), None, "compatible\n".to_owned()),
         (of_packed.built("debug/my-model"), Some(name), format!("compatible; not checked: {name}\n")),
         (in_c, Some(name), format!("0 {name}\n")),
     ] {
         let report = scratch.join("report.json");
         let outcome = machine.call(&program, &[]).env("CUDAGUARD_REPORT", &report).dir(scratch.path()).run().success();
-        assert_eq!((&*outcome.stdout, &*outcome.stderr), (&*said, ""), "{}", program.display());
-        let told: serde_json::Value =
+        assert_eq!((&*outcome.stdout, &*outcome.stderr), (&*text_printed, ""), "{}", program.display());
+        let reported: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("JSON");
         let left: Vec<&str> = left.into_iter().collect();
-        assert_eq!(told["verdict"], "runs", "{told}");
-        assert_eq!(told["components"][0]["not_judged"], serde_json::json!(left), "{told}");
+        assert_eq!(reported["verdict"], "runs", "{reported}");
+        assert_eq!(reported["components"][0]["not_judged"], serde_json::json!(left), "{reported}");
         let verify = |more: &[&str]| {
             let options = ["verify", "--driver", "580.95.05", "--gpu", "A100"];
             command::call(options).args(more).arg(&program).run().success().stdout

@@ -10,7 +10,7 @@ use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, V100, World};
 use cudaguard_tests::{Call, Scratch, Test, rows, test, tests, tools};
 
-use fixture::{Build, PLAIN_DATA, STATIC_CUDART, before_linking, object, told, worlds};
+use fixture::{Build, PLAIN_DATA, STATIC_CUDART, before_linking, object, reported, worlds};
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut all = tests![
@@ -85,7 +85,7 @@ fn linkers_agree(count: usize) {
             let build = Build { compiler, flags, options: &options, manifest: &manifest };
             let twins = build.make(scratch.path(), &objects);
             for (at, (place, machine)) in machines.iter().enumerate() {
-                let [unsealed, sealed] = twins.each_ref().map(|twin| told(place, machine, twin, &[]));
+                let [unsealed, sealed] = twins.each_ref().map(|twin| reported(place, machine, twin, &[]));
                 let text = unsealed.0.replace("/unsealed/", "/sealed/");
                 assert_eq!(text, sealed.0, "{count} containers, {compiler} {flags:?} {options:?}");
                 assert_eq!(unsealed.1, sealed.1, "{count} containers, {compiler} {flags:?} {options:?}");
@@ -120,7 +120,7 @@ fn cudart_without_kernels_is_accounted() {
         for (release, cuda, old) in [("535.261.03", 12020, true), ("580.95.05", 13000, false)] {
             let place = Scratch::new("unsealed-world");
             let machine = World::new(release, cuda, &[A100]).make(&place.join("world"));
-            let [text, twin] = [&unsealed, &sealed].map(|program| told(&place, &machine, program, &[]));
+            let [text, twin] = [&unsealed, &sealed].map(|program| reported(&place, &machine, program, &[]));
             assert_eq!(twin.0.starts_with("status Some(78)"), old, "{release}: {}", twin.0);
             let same_words = text.0.replace("/unsealed/", "/sealed/") == twin.0;
             assert_eq!(same_words, shared || !old, "{release}: {}", text.0);
@@ -158,7 +158,7 @@ fn relocatable_device_code_is_accounted() {
     for (gpu, refused) in [(V100, true), (A100, false)] {
         let place = Scratch::new("unsealed-world");
         let machine = World::new("580.95.05", 13000, &[gpu]).make(&place.join("world"));
-        let [unsealed, sealed] = twins.each_ref().map(|twin| told(&place, &machine, twin, &[]));
+        let [unsealed, sealed] = twins.each_ref().map(|twin| reported(&place, &machine, twin, &[]));
         assert_eq!((unsealed.0.replace("/unsealed/", "/sealed/"), &unsealed.1), (sealed.0, &sealed.1));
         assert_eq!(unsealed.0.starts_with("status Some(78)"), refused, "{}", unsealed.0);
     }
@@ -233,7 +233,7 @@ fn sealed_twin(objects: &[&str]) {
         let place = Scratch::new("unsealed-world");
         let machine = world.make(&place.join("world"));
         for variables in [&[][..], &[("CUDA_FORCE_PTX_JIT", "1")], &[("CUDA_DISABLE_PTX_JIT", "1")]] {
-            let [unsealed, sealed] = twins.each_ref().map(|twin| told(&place, &machine, twin, variables));
+            let [unsealed, sealed] = twins.each_ref().map(|twin| reported(&place, &machine, twin, variables));
             assert_eq!(unsealed.0.replace("/unsealed/", "/sealed/"), sealed.0, "on {name} with {variables:?}");
             assert_eq!(unsealed.1, sealed.1, "on {name} with {variables:?}");
         }
@@ -265,7 +265,7 @@ fn unknown_ptx_is_accounted() {
     {
         let place = Scratch::new("unsealed-world");
         let machine = World::new(release, cuda, &[A100]).make(&place.join("world"));
-        let [text, twin] = [&unsealed, &sealed].map(|program| told(&place, &machine, program, &[]));
+        let [text, twin] = [&unsealed, &sealed].map(|program| reported(&place, &machine, program, &[]));
         assert_eq!((text.0.replace("/unsealed/", "/sealed/"), &text.1), (twin.0, &twin.1), "{release}");
         let refused = code == "CG302";
         assert_eq!(text.0.starts_with("status Some(78)"), refused, "{release}: {}", text.0);

@@ -104,7 +104,7 @@ impl Fixture {
     }
 
     /// Returns a path next to the package.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    pub(crate) fn sibling(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
     }
 
@@ -132,7 +132,7 @@ impl Fixture {
     }
 
     /// Returns cudaguard's output in a build, without paths of this machine.
-    pub(crate) fn said(&self, outcome: &Outcome) -> String {
+    pub(crate) fn printed(&self, outcome: &Outcome) -> String {
         let mut lines: Vec<&str> = Vec::new();
         let mut ours = false;
         for line in outcome.stderr.lines() {
@@ -152,7 +152,7 @@ impl Fixture {
     /// Compares the output with the snapshot of this test.
     #[track_caller]
     pub(crate) fn check(&self, part: &str, outcome: &Outcome) {
-        snapshot::check(&format!("verified/{}-{part}", self.name), &self.said(outcome));
+        snapshot::check(&format!("verified/{}-{part}", self.name), &self.printed(outcome));
     }
 
     pub(crate) fn built(&self, profile: &str) -> PathBuf {

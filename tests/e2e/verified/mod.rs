@@ -32,12 +32,12 @@ fn missing() {
     assert!(!fixture.built("release").exists());
     // cargo does not consider the refused program built.
     let again = fixture.build(&["--release"]).expect(101);
-    assert_eq!(fixture.said(&again), fixture.said(&refused));
+    assert_eq!(fixture.printed(&again), fixture.printed(&refused));
 
     // A dev build continues, and repeats the warning each time.
     let first = fixture.build(&[]).success();
     fixture.check("dev", &first);
-    assert_eq!(fixture.said(&fixture.build(&[]).success()), fixture.said(&first));
+    assert_eq!(fixture.printed(&fixture.build(&[]).success()), fixture.printed(&first));
 
     fixture.change("cudaguard.toml", &format!("{ARCHS}[allow]\nCG128 = \"no H100 before spring\"\n"));
     let allowed = fixture.build(&["--release"]).success();
@@ -48,7 +48,7 @@ fn missing() {
     fixture.change("cudaguard.toml", ARCHS);
     fixture.change("kernels/flags", &gencode(RIGHT));
     let right = fixture.build(&["--release"]).success();
-    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
     sealed(&fixture);
 }
 
@@ -93,7 +93,7 @@ fn stale() {
     std::fs::remove_file(fixture.root.join("kernels/first.cu")).expect("it is there");
     fixture.change("kernels/flags", "");
     let right = fixture.build(&["--release"]).success();
-    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
 fn appended() {
@@ -109,7 +109,7 @@ fn fleet() {
     // Only the policy changes, and the linked file is checked again.
     fixture.change("cudaguard.toml", &policy("\"A100\", \"H100\", \"L40S\""));
     let right = fixture.build(&["--release"]).success();
-    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
     fixture.source("narrow");
     fixture.change("kernels/narrow.flags", &gencode("80:sm_80"));
     fixture.check("partial", &fixture.build(&["--release"]).success());
@@ -133,7 +133,7 @@ fn runtime_paths_are_checked() {
     fixture.change("kernels/link", &format!("-Wl,--enable-new-dtags,-rpath,{folders}"));
     fixture.check("release", &fixture.build(&["--release"]).success());
     let dev = fixture.build(&[]).success();
-    assert_eq!(fixture.said(&dev), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    assert_eq!(fixture.printed(&dev), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
     fixture.change("kernels/link", "-Wl,-rpath,/usr/local/cuda/lib64/stubs");
     fixture.check("stubs", &fixture.build(&["--release"]).expect(101));
     fixture.change("cudaguard.toml", "[allow]\nCG106 = \"a test\"\n");
@@ -142,7 +142,7 @@ fn runtime_paths_are_checked() {
     fixture.change("cudaguard.toml", "");
     fixture.change("kernels/link", "-Wl,-rpath,$ORIGIN/../lib:/usr/local/cuda/lib64");
     let right = fixture.build(&["--release"]).success();
-    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
 /// `[gpu] archs` only applies to the package's own kernels; the fleet applies to all kernels.
@@ -179,8 +179,8 @@ fn dependency() {
 fn deleted() {
     let fixture = Fixture::new("deleted", &gencode("80:sm_80"), ARCHS);
     let build = std::fs::read_to_string(fixture.root.join("build.rs")).expect("it is there");
-    let beside = fixture.beside("objects");
-    let folder = beside.display();
+    let sibling = fixture.sibling("objects");
+    let folder = sibling.display();
     let (from, to) = ("PathBuf::from(env::var_os(\"OUT_DIR\").unwrap())", format!("PathBuf::from(\"{folder}\")"));
     assert!(build.contains(from));
     let link = "println!(\"cargo:rustc-link-arg={}\", object.display());";
@@ -190,18 +190,18 @@ fn deleted() {
         println!(\"cargo:rustc-link-arg=-Wl,--whole-archive,-L{folder},-lall,--no-whole-archive\");"
     );
     assert!(build.contains(link));
-    std::fs::create_dir_all(&beside).expect("a folder");
+    std::fs::create_dir_all(&sibling).expect("a folder");
     fixture.change("build.rs", &build.replace(from, &to).replace(link, &archived));
     fixture.check("said", &fixture.build(&["--release"]).success());
     // The kernels have the same archs as the policy, so their owner does not matter.
     fixture.change("kernels/flags", &gencode(RIGHT));
     let right = fixture.build(&["--release"]).success();
-    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    assert_eq!(fixture.printed(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
 fn other_cudart() {
     let fixture = Fixture::new("cudart", &gencode(RIGHT), "");
-    let library = fixture.beside("libcudart.so.12");
+    let library = fixture.sibling("libcudart.so.12");
     fake_library::shared_library("libcudart.so.12").source("int stands_in(void) { return 12; }\n").make(&library);
     fixture.change("kernels/link", &format!("-Wl,--no-as-needed\n{}", library.display()));
     fixture.check("refused", &fixture.build(&["--release"]).expect(101));
@@ -210,10 +210,10 @@ fn other_cudart() {
 /// The environment contains a mixed cuDNN. This is a warning while it is unknown if the program uses it.
 fn unnamed_cudnn() {
     let mut fixture = Fixture::new("cudnn", &gencode(RIGHT), "");
-    let environment = fixture.beside("env");
+    let environment = fixture.sibling("env");
     layout::farm(&fixture.cuda, &environment);
     fake_library::cudnn(&environment, (9, 1, 0));
-    let newer = fixture.beside("newer");
+    let newer = fixture.sibling("newer");
     fake_library::cudnn(&newer, (9, 15, 1));
     let header = "include/cudnn_version.h";
     std::fs::copy(newer.join(header), environment.join(header)).expect("it is there");
@@ -233,7 +233,7 @@ fn unnamed_cudnn() {
     fixture.check("another-linked", &fixture.build(&["--release"]).success());
     assert_eq!(about_cudnn("release"), 8);
     // The library and the headers have different majors, so the version that the program was built with is unknown.
-    let older = fixture.beside("older");
+    let older = fixture.sibling("older");
     fake_library::cudnn(&older, (8, 9, 7));
     fixture.change("kernels/link", &link(&older));
     fixture.check("other-major", &fixture.build(&["--release"]).expect(101));

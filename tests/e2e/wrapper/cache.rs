@@ -111,7 +111,7 @@ impl Shape {
         }
 
         let (older, newer) = (self.toolkit(12, 4), self.toolkit(13, 0));
-        let cudnn = self.fixture.beside("cudnn");
+        let cudnn = self.fixture.sibling("cudnn");
         cudaguard_tests::fake_library::cudnn(&cudnn, (9, 15, 1));
         let steps: [(&str, With<'_>); 6] = [
             ("a toolkit", Box::new(|call| call.env("CUDA_HOME", &older))),
@@ -155,7 +155,7 @@ impl Shape {
 
     /// Creates a fake toolkit: its header, which identifies it.
     fn toolkit(&self, major: u32, minor: u32) -> PathBuf {
-        let root = self.fixture.beside(&format!("cuda-{major}.{minor}"));
+        let root = self.fixture.sibling(&format!("cuda-{major}.{minor}"));
         cuda_h(&root, major, minor);
         root
     }
@@ -367,7 +367,7 @@ fn external_build_directory_is_cached() {
 fn killed_build_is_sealed_later() {
     let fixture =
         Fixture::new("cache-killed", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
-    let script = fixture.beside("rustc-then-kill");
+    let script = fixture.sibling("rustc-then-kill");
     let text = "#!/bin/sh\n\"$@\" || exit\ncase \"$*\" in *'--crate-name app '*) kill -KILL $PPID;; esac\n";
     executable(&script, text);
     let outcome = fixture.guard(["build"]).env("RUSTC_WORKSPACE_WRAPPER", &script).run();
@@ -385,6 +385,6 @@ pub(crate) fn executable(path: &Path, text: &str) {
 }
 
 pub(crate) fn host() -> String {
-    let said = Call::new("rustc").arg("-vV").run().success().stdout;
-    said.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()
+    let printed = Call::new("rustc").arg("-vV").run().success().stdout;
+    printed.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()
 }

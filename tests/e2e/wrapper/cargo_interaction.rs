@@ -47,7 +47,7 @@ fn program(name: &str) -> Fixture {
 
 /// Creates a wrapper that logs its arguments.
 fn wrapper(fixture: &Fixture, name: &str) -> std::path::PathBuf {
-    let script = fixture.beside(name);
+    let script = fixture.sibling(name);
     executable(&script, "#!/bin/sh\nprintf '%s\\n' \"$*\" >> \"$0.log\"\nexec \"$@\"\n");
     script
 }
@@ -113,8 +113,8 @@ fn same(text: &str, fixture: &Fixture) -> String {
             }
         }
         kept.push_str(rest);
-        if let Some((said, _)) = kept.split_once(" target(s) in ") {
-            kept = format!("{said} target(s)");
+        if let Some((printed, _)) = kept.split_once(" target(s) in ") {
+            kept = format!("{printed} target(s)");
         }
         lines.push(kept);
     }
@@ -181,7 +181,7 @@ fn cargo_status_is_returned() {
 /// If a signal kills cargo, the command ends with the same signal.
 fn cargo_signal_is_returned() {
     let fixture = program("death");
-    let fake = fixture.beside("cargo");
+    let fake = fixture.sibling("cargo");
     let text = format!(
         "#!/bin/sh\ncase $1 in metadata) exec {:?} \"$@\";; esac\nkill -TERM $$\nsleep 60\n",
         cargo().to_string_lossy()
@@ -276,7 +276,7 @@ fn full_disk_fails() {
 
 /// Creates a fake cuDNN whose headers and library differ, which causes a finding.
 fn mixed_cudnn(fixture: &Fixture) -> std::path::PathBuf {
-    let cudnn = fixture.beside("cudnn");
+    let cudnn = fixture.sibling("cudnn");
     cudaguard_tests::fake_library::cudnn(&cudnn, (9, 1, 0));
     let header = cudnn.join("include/cudnn_version.h");
     let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");

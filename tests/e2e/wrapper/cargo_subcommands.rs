@@ -55,9 +55,9 @@ fn other_subcommands_are_guarded() {
         (&["bench"], "release/app"),
         (&["t"], "debug/app"),
     ] {
-        let said = anew(&fixture, words).run().success();
+        let printed = anew(&fixture, words).run().success();
         let _ = sealed(&fixture.built(built), "app");
-        assert_eq!(summary(&said), CUDNN, "{said}");
+        assert_eq!(summary(&printed), CUDNN, "{printed}");
     }
     assert_eq!(
         fixture.guard(["--", "run", "x"]).run().success().stdout,
@@ -76,11 +76,11 @@ fn other_subcommands_are_guarded() {
     fixture.remove("src/lib.rs");
     fixture.remove("cudaguard.toml");
     for words in [&["doc"][..], &["check"], &["metadata", "--format-version", "1", "--no-deps"]] {
-        let said = anew(&fixture, words).run().success();
-        assert!(!said.stderr.contains("error") && !said.stderr.contains("cudaguard:"), "{said}");
+        let printed = anew(&fixture, words).run().success();
+        assert!(!printed.stderr.contains("error") && !printed.stderr.contains("cudaguard:"), "{printed}");
     }
-    super::cache::executable(&fixture.beside("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
-    let path = format!("{}:{}", fixture.beside("bin").display(), std::env::var("PATH").unwrap_or_default());
+    super::cache::executable(&fixture.sibling("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
+    let path = format!("{}:{}", fixture.sibling("bin").display(), std::env::var("PATH").unwrap_or_default());
     fixture.write("cudaguard.toml", GUARDED);
     let _ = anew(&fixture, &["theirs", "--release"]).env("PATH", path).run().success();
     let _ = sealed(&fixture.built("release/app"), "app");
@@ -108,8 +108,8 @@ fn changed_profile_is_detected() {
         let _ = by_a_tool(words).success();
         assert_eq!(sealed(&fixture.built(&format!("{folder}/app")), "app").manifest.profile, profile);
     }
-    let said = anew(&fixture, &["rel"]).run().success();
-    assert_eq!(summary(&said), CUDNN, "{said}");
+    let printed = anew(&fixture, &["rel"]).run().success();
+    assert_eq!(summary(&printed), CUDNN, "{printed}");
     assert_eq!(sealed(&fixture.built("release/app"), "app").manifest.profile, "release");
     let cleaned = fixture.guard(["--", "clean"]).run().success();
     assert!(!fixture.built("").exists(), "cargo's own subcommand, despite an alias: {cleaned}");
@@ -160,12 +160,12 @@ fn clippy_runs_guarded() {
     for (words, status) in
         [(&["clippy"][..], 0), (&["clippy", "--all-targets", "--", "-D", "warnings"], 101), (&["clippy", "-r"], 0)]
     {
-        let said = anew(&fixture, words).run().expect(status);
-        assert!(said.stderr.contains("clippy::to_string_in_format_args"), "{said}");
-        assert!(!said.stderr.contains("cudaguard:"), "{said}");
+        let printed = anew(&fixture, words).run().expect(status);
+        assert!(printed.stderr.contains("clippy::to_string_in_format_args"), "{printed}");
+        assert!(!printed.stderr.contains("cudaguard:"), "{printed}");
     }
-    let said = fixture.guard(["build"]).run().success();
-    assert_eq!(summary(&said), CUDNN, "{said}");
+    let printed = fixture.guard(["build"]).run().success();
+    assert_eq!(summary(&printed), CUDNN, "{printed}");
     let _ = sealed(&fixture.built("debug/app"), "app");
     let again = fixture.guard(["--", "clippy"]).run().success();
     assert!(!again.stderr.contains("cudaguard:"), "the program is not of this call: {again}");
@@ -185,9 +185,9 @@ fn nextest_runs_guarded() {
         (&["nextest", "list"], "debug/app", "dev"),
         (&["nextest", "archive", "--archive-file", "tests.tar.zst"], "debug/app", "dev"),
     ] {
-        let said = anew(&fixture, words).env("PATH", &path).run().success();
+        let printed = anew(&fixture, words).env("PATH", &path).run().success();
         assert_eq!(sealed(&fixture.built(built), "app").manifest.profile, profile, "{words:?}");
-        assert_eq!(summary(&said), CUDNN, "{said}");
+        assert_eq!(summary(&printed), CUDNN, "{printed}");
     }
     fixture.write("tests/starts.rs", "#[test]\nfn fails() {\n    panic!()\n}\n");
     let failed = anew(&fixture, &["nextest", "run"]).env("PATH", &path).run();
@@ -204,13 +204,13 @@ fn zigbuild_runs_guarded() {
         skip("the headers of this machine's C library in the part zigbuild", "an x86-64 machine with glibc");
     }
     let target = format!("{host}.2.17");
-    let cache = fixture.beside("cache");
+    let cache = fixture.sibling("cache");
     let with = |call: Call| -> Outcome {
         let call = call.env("PATH", &path).env("XDG_CACHE_HOME", &cache).env("CARGO_ZIGBUILD_CACHE_DIR", &cache);
         call.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", &cache).run().success()
     };
-    let said = with(anew(&fixture, &["zigbuild", "--release", "--target", &target]));
-    assert_eq!(summary(&said), CUDNN, "{said}");
+    let printed = with(anew(&fixture, &["zigbuild", "--release", "--target", &target]));
+    assert_eq!(summary(&printed), CUDNN, "{printed}");
     let built = fixture.built(&format!("{host}/release/app"));
     let is_sealed = || {
         assert_eq!(sealed(&built, "app").manifest.target, host);

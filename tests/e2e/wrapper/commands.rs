@@ -66,10 +66,10 @@ fn help_lists_subcommands() {
     assert!(command::call(["--version"]).run().success().stdout.starts_with("cargo-cudaguard "));
     let _ = command::call(["no-such-verb"]).run().expect(2);
     for verb in ["build", "run", "test", "install"] {
-        let said = command::call([verb, "--help"]).run().success().stdout;
-        let (ours, cargos) = said.split_once("Help of `cargo ").expect("both");
-        assert!(ours.contains(&format!("Usage: cargo cudaguard {verb} [CARGO OPTIONS]")), "{said}");
-        assert!(cargos.contains("--target-dir"), "{said}");
+        let printed = command::call([verb, "--help"]).run().success().stdout;
+        let (ours, cargos) = printed.split_once("Help of `cargo ").expect("both");
+        assert!(ours.contains(&format!("Usage: cargo cudaguard {verb} [CARGO OPTIONS]")), "{printed}");
+        assert!(cargos.contains("--target-dir"), "{printed}");
     }
     let by_name = command::call(["--help"]).run().success().stdout;
     assert!(by_name.contains("Usage: cargo-cudaguard [OPTIONS] <COMMAND>"), "{by_name}");
@@ -77,7 +77,7 @@ fn help_lists_subcommands() {
 
 fn install_by_path_is_guarded() {
     let fixture = program("install");
-    let root = fixture.beside("root");
+    let root = fixture.sibling("root");
     let outcome =
         fixture.guard(["install", "--path", ".", "--root"].iter().map(std::ffi::OsStr::new).chain([root.as_os_str()]));
     let outcome = outcome.run().success();
@@ -153,7 +153,7 @@ fn run_reports_missing_libraries() {
 
 fn project_runner_is_used() {
     let fixture = program("runner");
-    let runner = fixture.beside("runner");
+    let runner = fixture.sibling("runner");
     super::cache::executable(&runner, "#!/bin/sh\nprintf 'by runner: '\nexec \"$@\"\n");
     let host = super::cache::host();
     for text in [
@@ -227,7 +227,7 @@ fn exec_replaces_the_process() {
     let outcome = command::call(["exec", "--", "/no/such/program"]).run().expect(2);
     assert!(outcome.stderr.contains("/no/such/program"), "{outcome}");
     // A non-executable file in PATH is skipped, and not checked instead of the started program.
-    let (first, second) = (fixture.beside("first"), fixture.built("debug"));
+    let (first, second) = (fixture.sibling("first"), fixture.built("debug"));
     fs::create_dir_all(&first).expect("a folder");
     let mut foreign = fs::read(second.join("app")).expect("it was built");
     foreign[18] = 183; // EM_AARCH64
@@ -241,7 +241,7 @@ fn check_prints_toolchain_and_findings() {
     let fixture = program("check");
     let outcome = fixture.guard(["check"]).run().success();
     assert!(outcome.stdout.starts_with("app 0.1.0 for ") && outcome.stderr.is_empty(), "{outcome}");
-    let cudnn = fixture.beside("cudnn");
+    let cudnn = fixture.sibling("cudnn");
     fake_library::cudnn(&cudnn, (9, 1, 0));
     let header = cudnn.join("include/cudnn_version.h");
     let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
@@ -290,7 +290,7 @@ fn inspect_reads_all_file_kinds() {
     );
     let _ = fixture.guard(["build"]).run().success();
     let object = fixture.built("cudaguard/guards").join(super::cache::host()).join("dev/seven-0.1.0/cudaguard-note.o");
-    let archive = fixture.beside("libguard.a");
+    let archive = fixture.sibling("libguard.a");
     let _ = Call::new("ar").arg("rcs").arg(&archive).arg(&object).run().success();
     for (file, kind) in [
         (fixture.built("debug/seven"), "executable"),

@@ -43,7 +43,7 @@ fn plain() -> Fixture {
 }
 
 /// Returns environments in which builds of CUDA programs fail. Their files are created in this directory.
-pub(crate) fn hostile(beside: &Path) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
+pub(crate) fn hostile(sibling: &Path) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
     let [old, cuda, next] = ["11.8", "13.0", "13.2"].map(parts::cuda);
     let cudnn = parts::cudnn("8.9.7");
     let text = |path: &Path| path.as_os_str().to_owned();
@@ -54,16 +54,16 @@ pub(crate) fn hostile(beside: &Path) -> Vec<(&'static str, Vec<(&'static str, Os
         ("PATH", path)
     };
     let word = |text: &str| OsString::from(text);
-    let silent = beside.join("silent");
+    let silent = sibling.join("silent");
     executable(&silent.join("bin/nvcc"), "#!/bin/sh\necho nonsense\nexit 3\n");
     let stubs = text(&cuda.join("lib64/stubs"));
     let mut rpath = word("-Clink-arg=-Wl,-rpath,");
     rpath.push(&stubs);
-    let mixed = beside.join("mixed");
+    let mixed = sibling.join("mixed");
     cudaguard_tests::fake_library::cudnn(&mixed, (9, 1, 0));
     let header = mixed.join("include/cudnn_version.h");
-    let said = fs::read_to_string(&header).expect("just written");
-    fs::write(&header, said.replace("MINOR 1", "MINOR 4").replace("90100", "90400")).expect("it can be written");
+    let printed = fs::read_to_string(&header).expect("just written");
+    fs::write(&header, printed.replace("MINOR 1", "MINOR 4").replace("90100", "90400")).expect("it can be written");
     vec![
         ("native without a GPU", vec![first(&cuda), ("CUDAARCHS", word("native"))]),
         ("native for every nvcc", vec![first(&cuda), ("NVCC_PREPEND_FLAGS", word("-arch=native"))]),
@@ -91,7 +91,7 @@ pub(crate) fn hostile(beside: &Path) -> Vec<(&'static str, Vec<(&'static str, Os
 
 fn plain_programs_ignore_toolkits() {
     let fixture = plain();
-    for (name, variables) in hostile(&fixture.beside("")) {
+    for (name, variables) in hostile(&fixture.sibling("")) {
         for words in [&["build", "--release"][..], &["test", "--release"]] {
             let call = fixture.guard(words);
             let outcome = variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run();
@@ -235,16 +235,16 @@ fn dropped_torch_cuda_is_reported() {
     let build = |fixture: &Fixture| fixture.guard(["build", "--release"]).run().success().stderr;
     let dropped = linking_torch("torch-dropped", &["torch_cuda"], "");
     for _ in 0..2 {
-        let said = build(&dropped);
-        assert!(said.contains("warning[CG147]: app needs libtorch_cpu.so, but"), "{said}");
+        let printed = build(&dropped);
+        assert!(printed.contains("warning[CG147]: app needs libtorch_cpu.so, but"), "{printed}");
     }
     let keep = |name: &str| format!("println!(\"cargo:rustc-link-arg=-Wl,--no-as-needed,-l{name}\");");
     // Directly, and through libtorch.so.
     for name in ["torch_cuda", "torch"] {
-        let said = build(&linking_torch("torch-kept", &["torch_cuda"], &keep(name)));
-        assert!(!said.contains("CG147"), "{name}: {said}");
+        let printed = build(&linking_torch("torch-kept", &["torch_cuda"], &keep(name)));
+        assert!(!printed.contains("CG147"), "{name}: {printed}");
     }
     // A libtorch for the CPU has no CUDA part.
-    let said = build(&linking_torch("torch-cpu", &[], ""));
-    assert!(!said.contains("CG147"), "{said}");
+    let printed = build(&linking_torch("torch-cpu", &[], ""));
+    assert!(!printed.contains("CG147"), "{printed}");
 }

@@ -49,7 +49,7 @@ impl Fixture {
     }
 
     /// Returns a path next to the tree.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    pub(crate) fn sibling(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
     }
 

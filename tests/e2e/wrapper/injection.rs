@@ -103,8 +103,8 @@ fn only_requested_targets_are_counted() {
         (&["build", "--all-features", "--bin", "with-*"], "2 of 2 targets"),
         (&["build", "--bin", "with-som?"], "1 of 1 target"),
     ] {
-        let said = fixture.guard(words).run().success();
-        assert_eq!(summary(&said), format!("cudaguard: {count} guarded (no CUDA)"), "{words:?}: {said}");
+        let printed = fixture.guard(words).run().success();
+        assert_eq!(summary(&printed), format!("cudaguard: {count} guarded (no CUDA)"), "{words:?}: {printed}");
     }
 }
 
@@ -187,7 +187,7 @@ fn embed_is_not_guarded_twice() {
     let again = project.cudaguard(["build", "-v"]).run().success();
     assert!(!again.stderr.contains("Running `"), "nothing changed: {again}");
     // A stamp with other contents makes the build script run again.
-    let cudnn = project.beside().join("cudnn");
+    let cudnn = project.sibling().join("cudnn");
     cudaguard_tests::fake_library::cudnn(&cudnn, (9, 1, 0));
     let _ = project.cudaguard(["build"]).env("CUDNN_PATH", &cudnn).run().success();
     let header = cudnn.join("include/cudnn_version.h");
@@ -233,7 +233,7 @@ fn direct_linker_keeps_the_guard() {
 /// CMake prints the same finding. A file without CUDA and without a requested guard has no finding.
 fn dropped_guard_is_reported() {
     let project = cudaguard_tests::Project::guarded("injection-dropped").file("src/main.rs", MAIN);
-    let linker = project.beside().join("linker");
+    let linker = project.sibling().join("linker");
     executable(
         &linker,
         "#!/bin/bash\ncc \"$@\" || exit\nwhile [ \"$1\" != -o ]; do shift; done\n\
@@ -298,17 +298,17 @@ fn static_library_without_guard_is_reported() {
         "injection-archive",
         &[("Cargo.toml", &package("part", "[lib]\ncrate-type = [\"staticlib\"]\n[workspace]\n")), ("src/lib.rs", LIB)],
     );
-    let said = fixture.guard(["build"]).run().success();
+    let printed = fixture.guard(["build"]).run().success();
     let line = "cudaguard: 0 of 0 targets guarded\n  not guarded: libpart.a: to guard a static library, call cudaguard::embed!()";
-    assert!(said.stderr.contains(line), "{said}");
+    assert!(printed.stderr.contains(line), "{printed}");
     let quiet = fixture.guard(["build", "--quiet"]).run().success();
     assert_eq!(quiet.stderr, "");
     fixture.write("src/main.rs", MAIN);
     let built = fixture.guard(["build"]).run().success();
     assert!(built.stderr.contains("1 of 1 target guarded (no CUDA)\n  not guarded: libpart.a: "), "{built}");
     for words in [&["run"][..], &["test"], &["build", "--bin", "part"]] {
-        let said = fixture.guard(words).run().success();
-        assert!(!said.stderr.contains("not guarded"), "no program needs the library: {said}");
+        let printed = fixture.guard(words).run().success();
+        assert!(!printed.stderr.contains("not guarded"), "no program needs the library: {printed}");
     }
 }
 
@@ -342,7 +342,7 @@ fn conflict_is_reported_once() {
 /// Creates a fake rustc for a target whose standard library is missing. It answers like the real one, and compiles the
 /// `main.c` next to it with the target's C compiler and the received objects.
 fn foreign(fixture: &Fixture, compile: &str) -> std::path::PathBuf {
-    let script = fixture.beside("rustc");
+    let script = fixture.sibling("rustc");
     let text = format!(
         r#"#!/bin/bash
 case " $* " in *" --print"*|*" -vV "*) exec rustc "$@";; esac

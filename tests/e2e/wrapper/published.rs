@@ -76,9 +76,9 @@ fn hexyl_builds_without_cuda() {
     assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded");
     let program = root.join("bin/hexyl");
     assert!(notes(&program).is_empty());
-    let said = Call::new(&program).args(["--color=never", "--border=none", "-n", "4"]).arg(&program).run().success();
-    assert!(said.stdout.contains("7f 45 4c 46"), "{said}");
-    assert!(said.stderr.is_empty(), "{said}");
+    let printed = Call::new(&program).args(["--color=never", "--border=none", "-n", "4"]).arg(&program).run().success();
+    assert!(printed.stdout.contains("7f 45 4c 46"), "{printed}");
+    assert!(printed.stderr.is_empty(), "{printed}");
 }
 
 /// A program with fifty crates without CUDA is built in environments with broken CUDA settings.
@@ -111,8 +111,8 @@ fn ripgrep_builds_anywhere() {
         assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded", "{name}");
         assert!(notes(&root.join(version)).is_empty(), "{name}");
     }
-    let said = Call::new(root.join(version)).arg("--version").run().success();
-    assert!(said.stdout.starts_with("ripgrep 14.1.1") && said.stderr.is_empty(), "{said}");
+    let printed = Call::new(root.join(version)).arg("--version").run().success();
+    assert!(printed.stdout.starts_with("ripgrep 14.1.1") && printed.stderr.is_empty(), "{printed}");
 }
 
 /// Program that initializes the driver API, with a driver but without a GPU.
@@ -128,8 +128,8 @@ fn linked_cudarc_is_guarded() {
     let note = sealed(&program, "cudarc-linked");
     assert_eq!(note.manifest.toolkit.map(|version| (version.major, version.minor)), Some((13, 0)));
     let driver = parts::driver("535");
-    let said = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run().success();
-    assert!(said.stdout.contains("GPU"), "it starts, and its guard reports the findings: {said}");
+    let printed = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run().success();
+    assert!(printed.stdout.contains("GPU"), "it starts, and its guard reports the findings: {printed}");
     // The loader would report the missing driver library. `exec` reports it before the start.
     let outcome = command::call(["exec", "--"]).arg(&program).env_remove("LD_LIBRARY_PATH").run();
     if outcome.status() != Some(0) {
@@ -145,9 +145,9 @@ fn loading_cudarc_is_guarded() {
     let (program, _) = build("cudarc-loading", features, CUDARC, &cuda);
     let _ = sealed(&program, "cudarc-loading");
     let driver = parts::driver("535");
-    let said = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run();
+    let printed = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run();
     // An old driver lacks symbols of 13.0, and cudarc itself panics. The guard does not refuse this start.
-    assert_ne!(said.status(), Some(78), "{said}");
+    assert_ne!(printed.status(), Some(78), "{printed}");
 }
 
 fn cust_program_is_guarded() {
@@ -157,6 +157,6 @@ fn cust_program_is_guarded() {
     let (program, _) = build("cust-driver", "cust = \"=0.3.2\"", main, &cuda);
     let _ = sealed(&program, "cust-driver");
     let driver = parts::driver("535");
-    let said = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run().success();
-    assert!(said.stdout.contains("GPU"), "{said}");
+    let printed = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run().success();
+    assert!(printed.stdout.contains("GPU"), "{printed}");
 }

@@ -104,7 +104,7 @@ fn refusal_before_cargo_removes_outputs() {
 
 /// Parses the output with cargo's own parser. Returns the codes with their levels, and the results of the build.
 fn read(outcome: &Outcome) -> (Vec<(String, DiagnosticLevel)>, Vec<bool>) {
-    let (mut said, mut ended) = (Vec::new(), Vec::new());
+    let (mut printed, mut ended) = (Vec::new(), Vec::new());
     for message in Message::parse_stream(outcome.stdout.as_bytes()) {
         match message.expect("a message") {
             Message::CompilerMessage(one) => {
@@ -115,14 +115,14 @@ fn read(outcome: &Outcome) -> (Vec<(String, DiagnosticLevel)>, Vec<bool>) {
                 assert!(one.message.spans[0].is_primary, "{outcome}");
                 assert!(one.message.spans[0].file_name.ends_with("Cargo.toml"), "{outcome}");
                 assert!(one.message.rendered.expect("a text").contains(&code), "{outcome}");
-                said.push((code, one.message.level));
+                printed.push((code, one.message.level));
             }
             Message::BuildFinished(end) => ended.push(end.success),
             Message::TextLine(line) => panic!("no message: {line}: {outcome}"),
             _ => {}
         }
     }
-    (said, ended)
+    (printed, ended)
 }
 
 fn findings_are_cargo_messages() {
@@ -140,15 +140,15 @@ fn findings_are_cargo_messages() {
                 with(fixture.guard(words), home).run()
             };
             let refused = call(&["build", "--release"], home).expect(status);
-            let (said, ended) = read(&refused);
-            assert!(said.contains(&(code.to_owned(), DiagnosticLevel::Error)), "{format}: {refused}");
+            let (printed, ended) = read(&refused);
+            assert!(printed.contains(&(code.to_owned(), DiagnosticLevel::Error)), "{format}: {refused}");
             assert_eq!(ended, [false], "{format}: {refused}");
             assert!(!fixture.built("release/my-app").exists(), "{format}: {refused}");
             assert!(!refused.stderr.contains(&format!("error[{code}]")), "said once: {refused}");
             for round in 0..2 {
                 let warned = call(&["build"], home).success();
-                let (said, ended) = read(&warned);
-                let heavy = said.iter().filter(|(known, _)| known == code).collect::<Vec<_>>();
+                let (printed, ended) = read(&warned);
+                let heavy = printed.iter().filter(|(known, _)| known == code).collect::<Vec<_>>();
                 assert_eq!(heavy, [&(code.to_owned(), DiagnosticLevel::Warning)], "{format}, {round}: {warned}");
                 assert_eq!(ended, [true], "{warned}");
                 assert!(!warned.stderr.contains(code), "said once: {warned}");
@@ -215,7 +215,7 @@ fn refused_static_library_is_removed() {
 /// A refused program is not installed. An earlier installed version stays, as with plain cargo.
 fn refused_program_is_not_installed() {
     let fixture = linking("refused-install");
-    let root = fixture.beside("installed");
+    let root = fixture.sibling("installed");
     let install = |home: &str| {
         let words = ["install", "--path", ".", "--bins", "--force", "--root"];
         with(fixture.guard(words).arg(&root), home).run()

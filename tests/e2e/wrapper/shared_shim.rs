@@ -61,7 +61,7 @@ struct Compiler {
 
 impl Compiler {
     fn new(fixture: &Fixture) -> Self {
-        let (path, log) = (fixture.beside("counting-cc"), fixture.beside("compiled"));
+        let (path, log) = (fixture.sibling("counting-cc"), fixture.sibling("compiled"));
         let text = format!(
             "#!/bin/sh\ncase \"$*\" in *cudaguard-shim.c*) echo x >> '{}';; esac\nexec '{}' \"$@\"\n",
             log.display(),
@@ -111,8 +111,8 @@ fn policy_edit_compiles_no_shim() {
 
 fn embed_shares_the_shim() {
     let project = cudaguard_tests::Project::guarded("once-embed").file("src/main.rs", MAIN);
-    let log = project.beside().join("compiled");
-    let path = project.beside().join("counting-cc");
+    let log = project.sibling().join("compiled");
+    let path = project.sibling().join("counting-cc");
     let text = format!(
         "#!/bin/sh\ncase \"$*\" in *cudaguard-shim.c*) echo x >> '{}';; esac\nexec '{}' \"$@\"\n",
         log.display(),
@@ -227,7 +227,7 @@ fn dropped_policy_drops_guard() {
 
 /// A directory with a libcuda for the linker, and the flags that make it search there.
 fn driver(fixture: &Fixture) -> (PathBuf, String) {
-    let dir = fixture.beside("lib");
+    let dir = fixture.sibling("lib");
     fs::create_dir_all(&dir).expect("a directory");
     shared_library(
         &dir.join("libcuda.so"),
@@ -263,7 +263,7 @@ fn link_attribute_is_guarded() {
 
 fn vendor_library_is_guarded() {
     let fixture = one("once-vendor", &LINKS.replace("\"cuda\"", "\"vendor\"").replace("cuInit", "vendorInit"));
-    let dir = fixture.beside("lib");
+    let dir = fixture.sibling("lib");
     fs::create_dir_all(&dir).expect("a directory");
     let cudart = dir.join("cudart.so");
     shared_library(&cudart, "int cudaInit(void) { return 0; }\n", &["-Wl,-soname,libcudart.so.13"]);

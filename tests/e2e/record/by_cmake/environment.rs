@@ -7,7 +7,7 @@ use cudaguard_tests::{Test, parts, tests};
 use serde_json::json;
 
 use super::{build_in, codes, judged_as, object, tree};
-use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, said};
+use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, printed};
 use crate::record::fixture::manifest;
 use crate::wrapper::cuda_intent::hostile;
 
@@ -140,7 +140,7 @@ fn policy_checks_cudnn_without_headers() {
     let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
     let declared = json!({"version": "9.14.0", "library": "9.15.1", "linkage": "linked", "known": "declared"});
     let uses = "extern \"C\" unsigned long cudnnGetVersion();\nint main() { return cudnnGetVersion() == 0; }\n";
-    for (main, policy, said, recorded) in [
+    for (main, policy, printed, recorded) in [
         (uses, "require = \"^9.1\"", &["warning[CG146]"][..], Some(&linked)),
         (uses, "require = \"^9.20\"", &["error[CG113]", "warning[CG146]"], None),
         (uses, "fleet = \"9.10\"", &["error[CG136]", "warning[CG146]"], None),
@@ -153,13 +153,13 @@ fn policy_checks_cudnn_without_headers() {
         tree.write("cudaguard.toml", &format!("[cudnn]\n{policy}\n"));
         let link: &[&Path] = if main == uses { &[&library] } else { &[] };
         let built = build_in(&tree, "Release", link, &[]);
-        assert_eq!(codes(&built), said, "{policy}: {built}");
+        assert_eq!(codes(&built), printed, "{policy}: {built}");
         assert_eq!(built.status() == Some(0), recorded.is_some(), "{policy}: {built}");
         match recorded {
             Some(recorded) => assert_eq!(&manifest(&tree.built("app"))["cudnn"], recorded, "{policy}"),
             None => assert!(!tree.built("app").exists(), "{policy}: {built}"),
         }
-        let mut in_dev: Vec<_> = said.iter().map(|code| code.replace("error", "warning")).collect();
+        let mut in_dev: Vec<_> = printed.iter().map(|code| code.replace("error", "warning")).collect();
         in_dev.sort();
         let warned = build_in(&tree, "Debug", link, &[]).success();
         assert_eq!(codes(&warned), in_dev, "{policy}: {warned}");
@@ -170,11 +170,11 @@ fn policy_checks_cudnn_without_headers() {
 fn plain_programs_ignore_toolkits() {
     let tree = tree("plain", "", "");
     tree.write("main.cpp", "int main() { return 0; }\n");
-    for (name, variables) in hostile(tree.beside()) {
+    for (name, variables) in hostile(tree.sibling()) {
         let _ = fs::remove_dir_all(tree.built("cudaguard"));
         let built = build_in(&tree, "Release", &[], &variables).success();
         assert!(built.stdout.contains("Linking"), "{name}: {built}");
-        assert_eq!(said(&built), "", "{name}: {built}");
+        assert_eq!(printed(&built), "", "{name}: {built}");
         let manifest = manifest(&tree.built("app"));
         let absent = ["toolkit", "cudnn"].iter().all(|fact| manifest[fact].is_null());
         assert!(absent && manifest["requires"].as_array().is_none_or(Vec::is_empty), "{name}: {manifest:#}");

@@ -86,8 +86,8 @@ fn refused_by(
         assert_eq!((there(gone), there(stays)), (gone.len(), stays.len()), "{generator}, {round}: {built}");
         tree.write("cudaguard.toml", policy);
         let refused = build();
-        let said = [format!("error[{code}]")];
-        assert!(refused.status() != Some(0) && codes(&refused) == said, "{generator}: {refused}");
+        let printed = [format!("error[{code}]")];
+        assert!(refused.status() != Some(0) && codes(&refused) == printed, "{generator}: {refused}");
         let left: Vec<PathBuf> = gone.iter().map(place).filter(|file| file.exists()).collect();
         assert_eq!(left, [] as [PathBuf; 0], "{generator}, {round}: {refused}");
         assert_eq!(there(stays), stays.len(), "{generator}: {refused}");
