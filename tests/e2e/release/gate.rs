@@ -210,7 +210,7 @@ fn unexamined_parts_are_not_fine() {
     scratch.file("tree/gpu.co", b"__CLANG_OFFLOAD_BUNDLE__\x02\0\0\0\0\0\0\0");
     wheel(&scratch, "app.whl");
     let outcome = verify(&scratch, &["app.whl", "--archs", "80"]).expect(2);
-    assert!(outcome.stdout.contains("cannot tell") && outcome.stdout.contains("gpu.co"), "{outcome}");
+    assert!(outcome.stdout.contains("it is unknown whether") && outcome.stdout.contains("gpu.co"), "{outcome}");
     let _ = verify(&scratch, &["app.whl", "--archs", "80", "--strict"]).expect(1);
     // Code that is compiled when the program runs.
     let lto = Call::new(parts::cuda("13.0").join("bin/nvcc"))
