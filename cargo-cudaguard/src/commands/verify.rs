@@ -23,10 +23,10 @@ use crate::commands::release::Gate;
 
 use answer::FileAnswer;
 use examine::OpenArtifact;
-pub(crate) use examine::{components_of_all, read_components};
+pub(crate) use examine::{components_of_all, not_judged, read_components};
 use machines::Machines;
 pub(crate) use machines::{open_input, position_text};
-pub(crate) use output::{file_names, not_judged, not_judged_in_words, put_not_judged, to_json, warn_of_not_examined};
+pub(crate) use output::{file_names, not_judged_in_words, put_not_judged, to_json, warn_of_not_examined};
 
 /// Runs `verify` for this machine or for described machines.
 pub(crate) fn run_verify(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError> {

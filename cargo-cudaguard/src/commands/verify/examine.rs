@@ -8,14 +8,13 @@ use cudaguard::internal::finding::{self, Finding};
 use cudaguard::internal::manifest::Manifest;
 
 use super::machines::HERE;
-use super::output::{describe_manifests, not_judged};
 use crate::artifact::{self, Opened};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::mapped_file::{Contents, OpenFiles};
 use crate::cli::report::CliError;
 use crate::commands::artifact_report::{self, ArtifactReport};
-use crate::commands::inspect::is_cuda;
+use crate::commands::inspect::{built_with, is_cuda};
 use crate::commands::release::{Gate, GateReport};
 use crate::host::dry_run::{self, Loaded};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
@@ -236,4 +235,22 @@ fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine],
     };
     let answer = MachineAnswer::new(findings, &components.manifests, components.not_examined, gpus);
     MachineAnswer { undriven, ..answer }
+}
+
+/// Describes the parts of these components that no rule has checked, and those that were not examined.
+pub(crate) fn not_judged(manifests: &[Manifest], not_examined: &[NotExamined]) -> Vec<String> {
+    let mut names: Vec<_> = manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned).collect();
+    names.dedup();
+    names.extend(not_examined.iter().map(ToString::to_string));
+    names
+}
+
+fn describe_manifests(manifests: &[Manifest]) -> Vec<String> {
+    // A component that was not built with cudaguard has no target.
+    let one = |manifest: &Manifest| {
+        let built =
+            if manifest.target.is_empty() { String::new() } else { format!(", built with {}", built_with(manifest)) };
+        format!("{}{built}", manifest.component)
+    };
+    manifests.iter().map(one).collect()
 }

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::internal::finding::{self, Code, Finding, Severity, Verdict};
 use cudaguard::internal::json::{Value, array, object};
-use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::sanitize;
 
 use super::answer::FileAnswer;
 use super::examine::MachineAnswer;
-use crate::binary::examined::NotExamined;
 use crate::cli::{counts, findings, json_output, report};
-use crate::commands::inspect::{built_with, group_by_reason};
+use crate::commands::inspect::group_by_reason;
 use crate::commands::release::Gate;
 use crate::host::dry_run::Loaded;
 use crate::host::judge::answer::GpuAnswer;
@@ -25,14 +23,6 @@ const TOLD: usize = 12;
 pub(crate) fn file_names(files: &[PathBuf]) -> String {
     let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
     files.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
-/// Describes the parts of these components that no rule has checked, and those that were not examined.
-pub(crate) fn not_judged(manifests: &[Manifest], not_examined: &[NotExamined]) -> Vec<String> {
-    let mut names: Vec<_> = manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned).collect();
-    names.dedup();
-    names.extend(not_examined.iter().map(ToString::to_string));
-    names
 }
 
 pub(crate) fn put_not_judged(value: &mut Value, names: &[String]) {
@@ -60,16 +50,6 @@ pub(crate) fn warn_of_not_examined(all: &[Components]) {
             ));
         }
     }
-}
-
-pub(super) fn describe_manifests(manifests: &[Manifest]) -> Vec<String> {
-    // A component that was not built with cudaguard has no target.
-    let one = |manifest: &Manifest| {
-        let built =
-            if manifest.target.is_empty() { String::new() } else { format!(", built with {}", built_with(manifest)) };
-        format!("{}{built}", manifest.component)
-    };
-    manifests.iter().map(one).collect()
 }
 
 /// Returns the verdict as JSON, with the documented keys.
