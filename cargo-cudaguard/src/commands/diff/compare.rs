@@ -7,8 +7,7 @@ use cudaguard::internal::policy::{LossKind, ReleaseRequirements};
 use cudaguard::internal::tables;
 use cudaguard::internal::version::Version;
 
-use super::facts::{DriverNeed, GpuState, ReleaseFacts};
-use super::words::{describe_driver, dotted};
+use super::facts::{DriverNeed, GpuState, ReleaseFacts, describe_driver, dotted};
 use crate::host::judge::answer::Service;
 
 /// A GPU whose support differs.

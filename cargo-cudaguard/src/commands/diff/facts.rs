@@ -163,3 +163,14 @@ fn insert(map: &mut BTreeMap<String, BTreeSet<String>>, name: &str, value: Strin
 fn stem(soname: &str) -> &str {
     soname.split(".so").next().unwrap_or(soname)
 }
+
+pub(super) fn describe_driver((cuda, release): DriverNeed) -> String {
+    match release {
+        Some(release) => format!("{release} (CUDA {cuda})"),
+        None => format!("CUDA {cuda}"),
+    }
+}
+
+pub(super) fn dotted((major, minor): (u8, u8)) -> String {
+    format!("{major}.{minor}")
+}

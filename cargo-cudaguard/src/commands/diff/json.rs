@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cudaguard::internal::json::{Value, array, object};
 
 use super::compare::{GpuChange, Loss, ReleaseDiff, ValueChange};
-use super::facts::{DriverNeed, GpuState, ReleaseFacts};
-use super::words::dotted;
+use super::facts::{DriverNeed, GpuState, ReleaseFacts, dotted};
 
 impl ReleaseDiff {
     pub(super) fn to_json(&self) -> Value {

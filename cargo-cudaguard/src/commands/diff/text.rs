@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use cudaguard::internal::sanitize;
 
 use super::compare::{ReleaseDiff, ValueChange};
-use super::words::{
-    describe_driver, describe_guard, describe_state, group_changes, labels, or_dash, size_rows, summary,
-};
+use super::facts::describe_driver;
+use super::words::{describe_guard, describe_state, group_changes, labels, or_dash, size_rows, summary};
 
 pub(super) fn render_text(diff: &ReleaseDiff) -> String {
     let mut text = String::new();

@@ -3,18 +3,7 @@
 use cudaguard::internal::policy::LossKind;
 
 use super::compare::{GpuChange, ReleaseDiff};
-use super::facts::{DriverNeed, GpuState};
-
-pub(super) fn describe_driver((cuda, release): DriverNeed) -> String {
-    match release {
-        Some(release) => format!("{release} (CUDA {cuda})"),
-        None => format!("CUDA {cuda}"),
-    }
-}
-
-pub(super) fn dotted((major, minor): (u8, u8)) -> String {
-    format!("{major}.{minor}")
-}
+use super::facts::{GpuState, describe_driver};
 
 /// `1.2 MB`.
 pub(super) fn describe_size(bytes: u64) -> String {
