@@ -290,6 +290,20 @@ impl<'data> Links<'data> {
         self.symbol_versions.is_some()
     }
 
+    /// Returns the symbols that the file defines for others: the name, the version, and true if an import without a
+    /// version finds it.
+    pub fn exports(&self) -> impl Iterator<Item = (&'data [u8], Option<&'data [u8]>, bool)> + use<'_, 'data> {
+        self.elf.dynamic_symbols().zip(1_usize..).filter_map(|(symbol, index)| {
+            let is_defined = symbol.section != 0
+                && (symbol.value != 0 || symbol.section == SHN_ABS || symbol.kind == STT_TLS)
+                && DEFINING_TYPES >> symbol.kind & 1 == 1;
+            let name = text_at(self.names, symbol.name.into()).filter(|_| is_defined && is_for_others(&symbol))?;
+            let number = self.symbol_versions.and_then(|table| u16_at(table, index.checked_mul(2)?));
+            let version = number.and_then(|number| self.versions.get(&(number & VERSION)));
+            Some((name, version.map(|version| version.name), number.is_none_or(|number| number & HIDDEN == 0)))
+        })
+    }
+
     /// Returns true if this file defines the imported symbol. `by_name_alone`: the loader ignores versions.
     pub fn defines(&self, import: &SymbolImport<'_>, by_name_alone: bool) -> bool {
         let (mut versioned, mut count) = (None, 0);

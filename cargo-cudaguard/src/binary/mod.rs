@@ -11,3 +11,4 @@ pub mod manifest_decoder;
 pub mod mapped_file;
 pub mod pe;
 pub mod symbols;
+pub(crate) mod vendor_symbols;

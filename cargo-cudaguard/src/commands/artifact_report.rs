@@ -1,6 +1,7 @@
 //! Reports of `inspect` and `verify` for an entire archive or directory: one result for all members that contain GPU
 //! code or need an NVIDIA library.
 
+mod closure;
 mod components;
 mod member;
 mod output;
@@ -14,9 +15,10 @@ use std::sync::{Arc, Mutex};
 use crate::binary::examined::NotExamined;
 use crate::binary::file::TargetOs;
 use crate::binary::kernels::{Coverage, Kernels};
-use crate::binary::mapped_file::Contents;
+use crate::binary::mapped_file::{Contents, open_regular};
+use crate::host::machine::mark_fallback;
 use cudaguard::internal::finding::Finding;
-use cudaguard::internal::manifest::{Manifest, Requirement};
+use cudaguard::internal::manifest::Manifest;
 use cudaguard::internal::vendor::{CUDART, CUDNN, plain_name};
 use cudaguard::internal::version::Version;
 
@@ -26,6 +28,7 @@ use crate::cli::findings;
 use crate::cli::report::{self, CliError};
 use crate::commands::inspect::{self, is_cuda};
 
+use closure::MemberClosure;
 pub(crate) use components::together_on;
 pub(crate) use member::{ArtifactMember, sha256_of, unmarked_name};
 use member::{MemberLoader, file_name};
@@ -45,8 +48,12 @@ pub(crate) struct ArtifactReport {
     /// Every ELF file and every link, in which a library may be found.
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
-    /// Members whose RPATH also applies to the libraries that they load.
+    /// The programs and libraries, by name.
     loaders: Vec<MemberLoader>,
+    /// The members that run together.
+    closures: Vec<MemberClosure>,
+    /// The prefixes of the names of members of wheels, which are installed into one directory.
+    wheels: BTreeSet<String>,
     /// The libraries that any member needs.
     needed: BTreeSet<String>,
     /// The metadata of the packages in it, and of an image.
@@ -75,14 +82,10 @@ struct Read {
 fn served_by_others(parts: &mut [ArtifactMember]) {
     for at in 0..parts.len() {
         let mut kernels = std::mem::take(&mut parts[at].kernels);
-        kernels.mark_fallback(|cc| parts.iter().any(|other| other.kernels.has_machine_code(cc)));
-        for manifest in &mut parts[at].components.manifests {
-            let first = manifest.requires.iter().position(|row| matches!(row, Requirement::Gpu { .. }));
-            if let Some(first) = first.filter(|_| manifest.target.is_empty()) {
-                manifest.requires.retain(|row| !matches!(row, Requirement::Gpu { .. }));
-                manifest.requires.splice(first..first, kernels.requirement_rows());
-            }
-        }
+        let mut manifests = std::mem::take(&mut parts[at].components.manifests);
+        let has_code = |cc| parts.iter().any(|other| other.kernels.has_machine_code(cc));
+        mark_fallback(&mut kernels, &mut manifests, has_code);
+        parts[at].components.manifests = manifests;
         parts[at].kernels = kernels;
     }
 }
@@ -138,6 +141,8 @@ impl ArtifactReport {
             links: BTreeMap::new(),
             needed: loader.needed.iter().cloned().collect(),
             loaders: Vec::new(),
+            closures: Vec::new(),
+            wheels: BTreeSet::new(),
             packages: Vec::new(),
             not_examined: reasons.into_iter().map(|reason| NotExamined::new(&*name, reason)).collect(),
         })
@@ -198,7 +203,7 @@ impl ArtifactReport {
                         Ok((part, loader, reasons)) => {
                             read.parts.extend(part);
                             read.needed.extend(loader.needed.iter().cloned());
-                            read.loaders.extend(loader.rpath.is_some().then_some(loader));
+                            read.loaders.push(loader);
                             let reasons = reasons.into_iter().map(|reason| NotExamined::new(name.as_str(), reason));
                             read.not_examined.extend(reasons);
                         }
@@ -215,9 +220,11 @@ impl ArtifactReport {
         };
         let walked = artifact::walk_artifact(archive, &take).map_err(CliError::operational)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Read { mut parts, files, links, loaders, needed, texts, images: mut packages, mut not_examined } = read;
+        let Read { mut parts, files, links, mut loaders, needed, texts, images: mut packages, mut not_examined } = read;
         // Several threads read the members, so their order is random.
         parts.sort_by(|one, other| one.name.cmp(&other.name));
+        loaders.sort_by(|one, other| one.name.cmp(&other.name));
+        let wheels = files.iter().filter_map(|name| Some(&name[..=name.rfind(".whl!")? + 4])).map(str::to_owned);
         served_by_others(&mut parts);
         packages.extend(packages::all_of(&texts));
         not_examined.sort();
@@ -227,13 +234,18 @@ impl ArtifactReport {
                 report::note(&format!("warning: {}!{}: {warning}", path.display(), part.name));
             }
         }
-        Ok(Self { archive: path.to_owned(), walked, parts, files, links, loaders, needed, packages, not_examined })
+        let archive = path.to_owned();
+        let (wheels, closures) = (wheels.collect(), Vec::new());
+        let mut report =
+            Self { archive, walked, parts, files, links, loaders, closures, wheels, needed, packages, not_examined };
+        report.find_closures();
+        Ok(report)
     }
 
-    /// Checks the requirements of packages and images. The contents are checked only in packages, because images and
+    /// Checks what runs together, and the requirements of packages and images. The contents are checked only in packages, because images and
     /// directories may legitimately contain such files.
     fn package_findings(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
+        let mut findings = self.symbol_findings();
         for package in &self.packages {
             let mine = || self.parts.iter().filter(|part| package.owns_member(&part.name));
             let members: Vec<_> = mine().map(|part| (part.name.as_str(), self.library_wants(part))).collect();
@@ -249,6 +261,9 @@ impl ArtifactReport {
         if !self.packages.iter().any(ArtifactPackage::is_one) {
             return findings;
         }
+        let uses_cuda = |package: &ArtifactPackage| self.parts.iter().any(|part| package.owns_member(&part.name));
+        findings.extend(packages::overwritten_files(&self.packages, uses_cuda, |name| self.installed_digest(name)));
+        findings.extend(packages::unfulfilled_requirements(&self.packages));
         findings.extend(
             self.parts.iter().filter_map(|part| packages::bundled_driver_finding(&part.name, file_name(&part.name))),
         );
@@ -259,6 +274,13 @@ impl ArtifactReport {
         findings.extend(packages::duplicate_libraries(held));
         findings.extend(packages::leading_out(self.parts.iter().map(|part| (part.name.as_str(), &part.binary))));
         findings
+    }
+
+    /// Returns the SHA-256 of a file of a directory.
+    fn installed_digest(&self, name: &str) -> Option<String> {
+        let path = self.archive.join(name);
+        let mut file = (self.walked.kind == "folder").then(|| open_regular(&path).ok()).flatten()?;
+        sha256_of(&mut file).ok()
     }
 
     fn library_wants(&self, part: &ArtifactMember) -> NeededVersions {
@@ -330,7 +352,8 @@ impl ArtifactReport {
             // The RPATH of members that need this one, directly or indirectly, applies too.
             let (mut names, mut looked) = (vec![file_name(&part.name)], BTreeSet::new());
             while let Some(name) = names.pop() {
-                for loader in self.loaders.iter().filter(|loader| loader.needed.iter().any(|needed| needed == name)) {
+                let with_rpath = self.loaders.iter().filter(|loader| loader.rpath.is_some());
+                for loader in with_rpath.filter(|loader| loader.needed.iter().any(|needed| needed == name)) {
                     if looked.insert(&loader.name) {
                         let rpath = loader.rpath.as_deref().unwrap_or_default();
                         if let Some(real) = self.resolve_path(&loader.name, rpath, soname) {
@@ -363,8 +386,11 @@ impl ArtifactReport {
         path.split(':').find_map(|written| {
             let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"))?;
             let from = resolve_within(folder, from)?;
-            let name = if from.is_empty() { format!("{top}{soname}") } else { format!("{top}{from}/{soname}") };
-            self.resolve_links(&name).map(str::to_owned)
+            let name = if from.is_empty() { soname.to_owned() } else { format!("{from}/{soname}") };
+            // Wheels in one directory are installed together.
+            let others = self.wheels.iter().filter(|other| *other != top && top.ends_with(".whl!"));
+            let tops = std::iter::once(top).chain(others.map(String::as_str));
+            tops.map(|top| format!("{top}{name}")).find_map(|name| self.resolve_links(&name).map(str::to_owned))
         })
     }
 

@@ -156,7 +156,11 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
         not_judged.push("GPUs: this machine has none, so no CUDA program works here".to_owned());
     }
     let open = findings.iter().filter(|finding| finding.code.effect() == Effect::Open);
-    not_judged.extend(open.map(|finding| finding.message.replace('\n', "; ")));
+    for reason in open.map(|finding| finding.message.replace('\n', "; ")) {
+        if !not_judged.contains(&reason) {
+            not_judged.push(reason);
+        }
+    }
     finding::sort_findings(&mut findings);
     let status = if findings.iter().any(|finding| finding.severity == Severity::Error) {
         Status::Incompatible

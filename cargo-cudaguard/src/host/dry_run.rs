@@ -4,6 +4,7 @@
 //! file for another machine. If something cannot be determined, there is no finding, because a false alarm costs more
 //! than a failure that the loader explains.
 
+mod closure;
 mod missing;
 mod symbols;
 
@@ -18,7 +19,10 @@ use crate::host::judge;
 use crate::host::library_version::{
     self, exported_version, file_version, in_name, inner_file, made_with, part_version,
 };
-use crate::host::machine::{Components, DriverProbe, Machine, detect_for_graph};
+use crate::host::machine::{Alternatives, Components, DriverProbe, Machine, detect_for_graph};
+pub use closure::components_of;
+pub(crate) use closure::mark_unchecked;
+use closure::{Closure, Scope};
 use cudaguard::internal::elf::machine;
 use cudaguard::internal::env::Env;
 use cudaguard::internal::finding::{self, Finding, MessageTemplate, Severity, Values, Verdict};
@@ -29,6 +33,7 @@ use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::Version;
 pub(crate) use missing::in_usual_folders;
 use missing::missing_library_finding;
+pub(crate) use symbols::{SymbolFile, findings_of_missing};
 
 /// Prediction for the start of a program.
 #[derive(Debug)]
@@ -43,7 +48,9 @@ pub struct DryRun {
     pub machine: Option<Machine>,
     /// The manifests that were checked, those of the program first.
     pub manifests: Vec<Manifest>,
-    /// Parts of the program that were not examined.
+    /// Groups of manifests of which one is sufficient.
+    pub alternatives: Alternatives,
+    /// Parts of the program and its libraries that were not examined.
     pub not_examined: Vec<NotExamined>,
 }
 
@@ -93,6 +100,7 @@ impl DryRun {
     pub fn all_findings(&self) -> Vec<Finding> {
         let mut findings = self.by_loader.clone();
         findings.extend(self.by_shim.iter().map(|(_, finding)| finding.clone()));
+        mark_unchecked(&mut findings, &self.manifests);
         finding::sort_findings(&mut findings);
         findings
     }
@@ -143,20 +151,20 @@ fn fatal_findings(env: &Env, predicted: DryRun) -> Vec<Finding> {
     findings
 }
 
-/// Does the same as [`predict_start`], but includes this machine's driver and GPUs. The driver is queried only if its
-/// files alone cause an error, and only its own answer can then refuse the program. On a machine without problems this
-/// reads only a few files.
+/// Returns the findings that refuse this program on this machine: those with which [`simulate_and_check`] refuses it, except
+/// those that `[runtime]` defers. The driver is queried only if its files alone cause an error, and only its own answer can
+/// then refuse the program. Returns nothing if the file is not a readable program.
 pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
-    let of_files = |graph: &mut LoadGraph| Some(detect_for_graph(env, graph, None));
     let files = OpenFiles::default();
-    let Ok(mut predicted) = simulate_loading(program, env, &files, None, of_files) else { return Vec::new() };
+    let read = || Binary::from_contents(program, files.open(program)?);
+    let Some(binary) = read().ok().filter(|binary| binary.os == Some(TargetOs::Linux)) else { return Vec::new() };
+    let Ok(mut predicted) = simulate_closure(&binary, env, &files, None) else { return Vec::new() };
     let refuses =
         |finding: &Finding| Verdict::from_findings([finding]) == Verdict::Refused && finding.code.is_of_driver_or_gpu();
     // The driver is not queried if no error depends on it.
     let asks = |(at_start, finding): &(AtStart, Finding)| *at_start != AtStart::LeftToCheck && refuses(finding);
     if predicted.by_shim.iter().any(asks) {
-        let of_driver = |graph: &mut LoadGraph| Some(detect_for_graph(env, graph, Some(asker)));
-        let Ok(asked) = simulate_loading(program, env, &files, None, of_driver) else { return Vec::new() };
+        let Ok(asked) = simulate_closure(&binary, env, &files, Some(asker)) else { return Vec::new() };
         predicted = asked;
         if predicted.machine.as_ref().is_none_or(Machine::is_silent) {
             // The shim checks this itself; it runs inside the process and has more information.
@@ -183,6 +191,24 @@ pub fn simulate_and_check(
         return Err(format!("{}: is for Windows, and this machine does not run it", program.path.display()));
     }
     files.insert(&program.path, program.data());
+    let mut predicted = simulate_closure(program, env, files, asker)?;
+    if predicted.machine.as_ref().is_some_and(Machine::is_silent) {
+        // Such an error needs the driver's own answer, which is missing here.
+        let mine = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
+        for finding in mine.filter(|finding| finding.code.is_of_driver_or_gpu()) {
+            finding.severity = finding.severity.min(Severity::Warning);
+        }
+    }
+    Ok(predicted)
+}
+
+/// Simulates the loader, and checks all files of the closure on this machine.
+fn simulate_closure(
+    program: &Binary,
+    env: &Env,
+    files: &OpenFiles,
+    asker: Option<&DriverProbe>,
+) -> Result<DryRun, String> {
     simulate_loading(&program.path, env, files, Some(program), |graph| Some(detect_for_graph(env, graph, asker)))
 }
 
@@ -196,10 +222,12 @@ fn simulate_loading(
     machine: impl FnOnce(&mut LoadGraph) -> Option<Machine>,
 ) -> Result<DryRun, String> {
     let graph = loader::resolve_with(program, env, files)?;
-    let (notes, of_files) = match examined {
-        None => (guarded_manifests(&graph), Vec::new()),
-        Some(program) => all_components(&graph, program),
+    let (objects, components) = match examined {
+        None => guarded_manifests(&graph),
+        Some(program) => Closure::new(&graph, program, Scope::Loaded).components(),
     };
+    let Components { manifests, alternatives, findings: of_files, not_examined, .. } = components;
+    let notes: Vec<(usize, Manifest)> = objects.into_iter().zip(manifests).collect();
     let completed = examined.is_some();
     let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component_name(manifest));
     let of_component = |finding: Finding| match &component {
@@ -225,11 +253,8 @@ fn simulate_loading(
         }
     }
     let by_loader = findings.into_iter().map(of_component).collect();
-    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
-    let reasons = examined.map_or(&[][..], |program| &program.not_examined);
-    let not_examined = reasons.iter().map(|reason| NotExamined::new(&*name, reason)).collect();
     let (by_shim, manifests) = (Vec::new(), Vec::new());
-    let mut predicted = DryRun { graph, by_loader, by_shim, machine: None, manifests, not_examined };
+    let mut predicted = DryRun { graph, by_loader, by_shim, machine: None, manifests, alternatives, not_examined };
     if !predicted.by_loader.is_empty() {
         predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
         return Ok(predicted);
@@ -247,27 +272,23 @@ fn simulate_loading(
     }
     let unseen = Machine::default();
     let seen = predicted.machine.as_ref().unwrap_or(&unseen);
-    let mut hosts = Vec::new();
+    let (mut hosts, mut of_each) = (Vec::new(), Vec::new());
     for ((_, manifest), (guarded, cudart)) in notes.iter().zip(libraries) {
         let host = Host { cudart, ..seen.host_with(guarded) };
-        let found = judge::judge(manifest, &host);
-        predicted.by_shim.extend(found.into_iter().map(|finding| (AtStart::from_finding(manifest, &finding), finding)));
+        of_each.push(judge::judge(manifest, &host));
         hosts.push(host);
     }
-    if let Some(host) = hosts.first().filter(|_| completed) {
-        let together = judge::together(notes.iter().map(|(_, manifest)| manifest), host);
-        predicted.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
+    predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
+    predicted.alternatives.downgrade_optional(&mut of_each, &predicted.manifests);
+    for (manifest, found) in predicted.manifests.iter().zip(of_each) {
+        predicted.by_shim.extend(found.into_iter().map(|finding| (AtStart::from_finding(manifest, &finding), finding)));
     }
-    if completed && predicted.machine.as_ref().is_some_and(Machine::is_silent) {
-        // Such an error needs the driver's own answer, which is missing here.
-        let mine = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
-        for finding in mine.filter(|finding| finding.code.is_of_driver_or_gpu()) {
-            finding.severity = finding.severity.min(Severity::Warning);
-        }
+    if let Some(host) = hosts.first().filter(|_| completed) {
+        let together = judge::together(&predicted.manifests, host);
+        predicted.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
     }
     let warning = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::unknowns_finding);
     predicted.by_shim.extend(of_files.into_iter().chain(warning).map(|finding| (AtStart::Ends, finding)));
-    predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
     Ok(predicted)
 }
 
@@ -277,7 +298,7 @@ fn component_name(manifest: &Manifest) -> String {
 
 /// Returns the manifests that a guard would check, each with the index of the object that contains it. The guard of the
 /// program also checks the libraries. In a program without a guard, only libraries with `library_enforces` are checked.
-fn guarded_manifests(graph: &LoadGraph) -> Vec<(usize, Manifest)> {
+fn guarded_manifests(graph: &LoadGraph) -> (Vec<usize>, Components) {
     let mut found = Vec::new();
     for (index, object) in graph.objects.iter().enumerate() {
         let Ok(notes) = file::notes_in(object.data()) else { continue };
@@ -285,47 +306,8 @@ fn guarded_manifests(graph: &LoadGraph) -> Vec<(usize, Manifest)> {
     }
     let guarded = found.iter().any(|(index, _)| *index == 0);
     found.retain(|(_, manifest)| guarded || manifest.runtime.library_enforces);
-    found
-}
-
-/// Returns the requirements of this file, and of the libraries with notes that the loader would load for it, because
-/// libraries next to a program are deployed with it.
-pub fn components_of(file: &Binary, env: &Env) -> Components {
-    let mut all = Components::from_binary(&file.path, file);
-    let files = OpenFiles::default();
-    files.insert(&file.path, file.data());
-    // A file that no loader loads, such as an archive, is checked alone.
-    let Ok(graph) = loader::resolve_with(&file.path, env, &files) else { return all };
-    for library in graph.objects.iter().skip(1).filter(|library| is_guarded(library)) {
-        let Ok(binary) = Binary::from_contents(&library.path, library.data().clone()) else { continue };
-        let own = Components::from_binary(&library.path, &binary);
-        all.manifests.extend(own.manifests);
-        all.findings.extend(own.findings);
-    }
-    all
-}
-
-fn is_guarded(object: &Object) -> bool {
-    file::notes_in(object.data()).is_ok_and(|notes| !notes.is_empty())
-}
-
-/// Returns every component of every object with the index of the object, and findings about facts that could not be
-/// determined.
-fn all_components(graph: &LoadGraph, program: &Binary) -> (Vec<(usize, Manifest)>, Vec<Finding>) {
-    let (mut found, mut findings) = (Vec::new(), Vec::new());
-    for (index, object) in graph.objects.iter().enumerate() {
-        let components = if index == 0 {
-            Components::from_binary(&object.path, program)
-        } else if is_guarded(object) {
-            let Ok(binary) = Binary::from_contents(&object.path, object.data().clone()) else { continue };
-            Components::from_binary(&object.path, &binary)
-        } else {
-            continue;
-        };
-        found.extend(components.manifests.into_iter().map(|manifest| (index, manifest)));
-        findings.extend(components.findings);
-    }
-    (found, findings)
+    let (objects, manifests) = found.into_iter().unzip();
+    (objects, Components { manifests, ..Components::default() })
 }
 
 /// Returns an error for a program of another processor, unless an emulator is registered for it.

@@ -1,334 +1,334 @@
 // Written by `cargo findings` from guard-core/data/findings.toml; a test keeps it so.
 
 codes! {
-    100 ToolkitMissing Error Refuses 255
+    100 ToolkitMissing Error Refuses 255 false
         "no CUDA toolkit is found, and the policy requires one"
         "The policy requires a toolkit, and none was found. cudaguard searches NVCC, CUDACXX, PATH, CUDA_HOME, CUDA_PATH, CUDA_ROOT, CUDA_TOOLKIT_ROOT_DIR and the usual directories.\nWhat to do: install a toolkit, or set CUDA_HOME to its root. If the project needs none, remove [toolkit] require.";
-    101 ToolkitMixed Error Refuses 255
+    101 ToolkitMixed Error Refuses 255 false
         "nvcc and cuda.h are from different releases"
         "The compiler comes from one toolkit and the headers from another, most often because PATH and CUDA_HOME or CUDA_PATH disagree. Such a build compiles, and fails or misbehaves at run time.\nWhat to do: make PATH and CUDA_HOME (CUDA_PATH, CUDA_ROOT) name one toolkit.";
-    102 CudartMixed Error Refuses 255
+    102 CudartMixed Error Refuses 255 false
         "the libcudart that will be linked is from another release than nvcc"
         "The linker would probably use a libcudart from another toolkit. cudart and nvcc must be from one release, or kernels fail to register. If LIBRARY_PATH or a system directory contains it, this is a warning, because a build script may add a directory that is searched first. After linking, cudaguard checks the libcudart that the linker used.\nWhat to do: put the library directory of the toolkit first, or remove the other one from LIBRARY_PATH.";
-    103 ToolkitNotAllowed Error Refuses 255
+    103 ToolkitNotAllowed Error Refuses 255 false
         "the policy does not allow this toolkit"
         "[toolkit] require in cudaguard.toml lists the releases that may build this project. The toolkit in use is not among them.\nWhat to do: use an allowed toolkit, or change the requirement and give the reason in the commit.";
-    104 ToolkitUnreadable Warning Informs 255
+    104 ToolkitUnreadable Warning Informs 255 false
         "a CUDA toolkit's version cannot be read"
         "There is an nvcc or a cuda.h without a readable version: it cannot be run, prints something else, or the file is damaged. The record of the build would be wrong.\nWhat to do: run that nvcc with --version. Reinstall the toolkit if this fails.";
-    105 HostCompilerRejected Error Refuses 255
+    105 HostCompilerRejected Error Refuses 255 false
         "this nvcc does not accept this host compiler"
         "Each nvcc supports host compilers up to a version and stops with `unsupported GNU version` otherwise. nvcc itself calls gcc, or the compiler in NVCC_CCBIN. The cc crate makes nvcc call CXX, or c++, and then NVCC_CCBIN does not count. If only one of the two is too new, this is an info, because the build may use the other. If no variable names the compiler, it is a warning, because the build may not call nvcc, or may call it with -ccbin.\nWhat to do: name an older compiler (g++-11 for CUDA 11.8) with CXX if a build script calls nvcc through the cc crate, otherwise with NVCC_CCBIN or -ccbin; or use a newer toolkit.";
-    106 StubInRuntimePath Error Refuses 255
+    106 StubInRuntimePath Error Refuses 255 false
         "a stub directory is in a runtime path"
         "The directory lib/stubs of the toolkit contains empty libraries for the linker only. If it is in LD_LIBRARY_PATH, RPATH or RUNPATH, the program loads the empty libcuda, and every call returns 34, CUDA_ERROR_STUB_LIBRARY.\nWhat to do: remove the stubs directory from LD_LIBRARY_PATH and -rpath. Keep it in -L only.";
-    107 LockDrift Error Refuses 255
+    107 LockDrift Error Refuses 255 false
         "the toolchain differs from the lock"
         "cudaguard.lock records the toolkit, cuDNN, host compiler and architectures of this workspace, and this build would use others. Causes are an update of the machine, another machine, or a variable.\nWhat to do: restore the locked toolchain, or accept the new one with `cargo cudaguard lock` and commit the file.";
-    108 LockLacksTarget Warning Informs 255
+    108 LockLacksTarget Warning Informs 255 false
         "the lock has no entry for this target"
         "cudaguard.lock contains one table for each locked target, and none for the target of this build. cudaguard cannot check if its toolchain has changed.\nWhat to do: run `cargo cudaguard lock --target` with this triple and commit the file, or remove the file if you need no lock.";
-    109 StaleAllow Info Informs 255
+    109 StaleAllow Info Informs 255 false
         "an [allow] for a finding that this build does not have"
         "[allow] in cudaguard.toml allows a finding that this build does not have. The reason may be obsolete, and the entry would hide the next finding of this kind. Another machine or target may still need it.\nWhat to do: remove the line, unless a build elsewhere needs it.";
-    110 CudnnMixed Error Refuses 255
+    110 CudnnMixed Error Refuses 255 false
         "cuDNN's headers and its library are of different versions"
         "The program would be compiled against one cuDNN and linked to another. With a library older than the headers, it fails when it starts. With newer ones, your tests do not show the real combination.\nWhat to do: use headers and library of one package: set CUDNN_PATH to its root.";
-    111 CudnnForOtherCuda Error Refuses 255
+    111 CudnnForOtherCuda Error Refuses 255 false
         "cuDNN is built for another CUDA major"
         "cuDNN has one build per CUDA major. This build contains or expects a cudart and cuBLAS of another major than the toolkit's, so one process would have two of each.\nWhat to do: install the cuDNN package for the toolkit's major, for example cudnn9-cuda-13.";
-    112 CudnnIncomplete Error Refuses 255
+    112 CudnnIncomplete Error Refuses 255 false
         "cuDNN's sub-libraries are missing or mixed"
         "libcudnn loads its libraries by name at run time. Libraries of another release, or missing ones, abort the process at the first call.\nWhat to do: reinstall cuDNN completely from one package, and remove old files in the same directory.";
-    113 CudnnNotAllowed Error Refuses 255
+    113 CudnnNotAllowed Error Refuses 255 false
         "the policy does not allow this cuDNN"
         "[cudnn] require or linkage in cudaguard.toml limits the cuDNN of this project. The detected one does not fit.\nWhat to do: use an allowed cuDNN, or change the policy and give the reason in the commit.";
-    114 CudnnUnreadable Warning Informs 255
+    114 CudnnUnreadable Warning Informs 255 false
         "the version of cuDNN's headers cannot be read"
         "There is a cudnn.h or cudnn_version.h without CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL. The version cannot be recorded, so nothing can be checked at start-up.\nWhat to do: reinstall the headers of cuDNN. cuDNN 8 and newer keep the version in cudnn_version.h next to cudnn.h.";
-    120 ArchTooNew Error Refuses 255
+    120 ArchTooNew Error Refuses 255 false
         "the toolkit does not support this architecture yet"
         "A later release than the toolkit in use introduced this architecture. nvcc stops with `Unsupported gpu architecture`.\nWhat to do: use the toolkit that introduced it, or declare an older architecture with PTX, which newer GPUs compile.";
-    121 ArchDropped Error Refuses 255
+    121 ArchDropped Error Refuses 255 false
         "the toolkit no longer supports this architecture"
         "Later releases drop old architectures: CUDA 13 compiles nothing below sm_75.\nWhat to do: drop the architecture and the GPUs that need it, or build with the last toolkit that supports it.";
-    122 NoPtx Info Informs 255
+    122 NoPtx Info Informs 255 false
         "no PTX: the program has no code for newer GPUs"
         "Machine code runs only on GPUs of the same major. Without PTX of the newest architecture, the program has no code for later GPU generations.\nWhat to do: add PTX of the newest architecture (compute_90, 9.0+PTX). If the omission is intended, allow it with a reason.";
-    123 ArchsContradict Warning Informs 255
+    123 ArchsContradict Warning Informs 255 false
         "two sources name different architectures"
         "Variables, the policy and the builder can each declare the architectures. Here they disagree, and the build script decides which one the compiler uses.\nWhat to do: keep one of them, preferably [gpu] archs in cudaguard.toml, and unset the others.";
-    124 NativeUnknown Error Refuses 255
+    124 NativeUnknown Error Refuses 255 false
         "`native` was requested, and this machine has no usable GPU"
         "`native` means the architecture of the GPU in the building machine. Without a driver and a GPU, nvcc uses its default without a message.\nWhat to do: name the architectures, for example CUDAARCHS=\"80;90\".";
-    125 NativeOutsideFleet Error Refuses 255
+    125 NativeOutsideFleet Error Refuses 255 false
         "`native` builds for this machine's GPU, which the fleet does not have"
         "The program is built for the GPU of the building machine. [gpu] fleet lists other GPUs, which this code does not support.\nWhat to do: name the architectures of the fleet instead of `native`.";
-    126 ArchUnreadable Error Refuses 255
+    126 ArchUnreadable Error Refuses 255 false
         "an architecture cannot be read"
         "A variable, the policy or the builder contains an architecture in a spelling that no tool accepts.\nWhat to do: write sm_90, 90a, 9.0+PTX, 90-real or compute_90. Separate lists with commas, semicolons or blanks.";
-    127 ArchOnlyByPtx Warning Informs 255
+    127 ArchOnlyByPtx Warning Informs 255 false
         "only PTX supports this architecture"
         "The toolkit cannot compile machine code for this architecture. The driver would compile its PTX at the first start, which is slow and works only with drivers that support this PTX.\nWhat to do: build with a toolkit that supports the architecture, or accept it with [allow].";
-    128 ArchMissing Error Refuses 255
+    128 ArchMissing Error Refuses 255 false
         "kernels of this package lack a requested architecture"
         "[gpu] archs in cudaguard.toml lists the architectures of the package's own kernels, and the linked file contains own kernels without one of them. Causes: nvcc's flags lack an architecture, the build script follows another variable, CUDA_COMPUTE_CAP=90 became sm_90a alone, or an object from an earlier build was linked. On such a GPU the first launch of that kernel fails with `no kernel image is available`.\nWhat to do: compile the named sources for every architecture in [gpu] archs and delete stale objects. If a file needs fewer, allow it with a reason. If a variable or a property requests the architecture, and not the policy, this is a warning.";
-    129 ArchSurplus Warning Informs 255
+    129 ArchSurplus Warning Informs 255 false
         "kernels of this package are built for an architecture that the policy does not list"
         "[gpu] archs lists the architectures of the package's own kernels, and the linked file contains code for more. This makes files larger and builds longer, and adds an architecture without tests. Most often NVCC_APPEND_FLAGS, a default or a stale object adds it.\nWhat to do: remove the architecture from nvcc's flags, or add it to [gpu] archs.";
-    130 FleetUnserved Error Refuses 255
+    130 FleetUnserved Error Refuses 255 false
         "the program has no code for a GPU of the fleet"
         "[gpu] fleet lists GPUs that the whole program must run on, and no kernel in the linked file has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The program would fail there with `no kernel image is available`.\nWhat to do: add the architecture (or PTX of an older one) to nvcc's flags, or remove the GPU from [gpu] fleet.";
-    131 FleetPartial Warning Informs 255
+    131 FleetPartial Warning Informs 255 false
         "only some kernels have code for a GPU"
         "Code is loaded by container, one for each source. If only some containers have code for a GPU, the program runs there until it launches a kernel of another one. Libraries that select kernels at run time do this intentionally (sm_90a variants). Otherwise a source was compiled with other flags, or an object is stale.\nWhat to do: compile the named sources for the architecture too. If the program selects kernels at run time, allow it with a reason.";
-    132 FleetUndeclared Error Refuses 255
+    132 FleetUndeclared Error Refuses 255 false
         "no declared architecture supports a GPU of the fleet"
         "[gpu] fleet lists GPUs that the program must run on, and no declared architecture has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The kernels would fail there with `no kernel image is available`. Plain cargo knows only the declared architectures. If only a variable declares them, this is a warning. `cargo cudaguard build` checks the linked file instead (CG130).\nWhat to do: add the architecture that the message names, or remove the GPU from [gpu] fleet. If the build script compiles for other architectures than it declares, allow it with a reason.";
-    133 DriverFleetOlder Error Refuses 255
+    133 DriverFleetOlder Error Refuses 255 false
         "the oldest driver of the fleet is too old for this CUDA"
         "[driver] fleet names the oldest driver branch that the program must run on. A libcudart needs a driver of the same major: 580 for CUDA 13, 525.60.13 for CUDA 12, 450.80.02 for CUDA 11. On an older driver every call returns 35, cudaErrorInsufficientDriver. cuDNN contains a cudart of the CUDA version that it was built for. This does not apply to programs without cudart, or to data centre GPUs with cuda-compat.\n`cargo cudaguard build` and CMake read the linked file. Plain cargo knows only the toolkit, so this is a warning there.\nWhat to do: build with a toolkit of the driver's major, or raise [driver] fleet after the machines are updated.";
-    134 BuildMachinePath Warning Informs 255
+    134 BuildMachinePath Warning Informs 255 false
         "a runtime path contains a directory of the building machine"
         "RPATH and RUNPATH name directories that the dynamic linker searches before the system directories. A directory of the building machine (a home directory, /tmp, cargo's target directory) does not exist on another machine, or contains something else.\nWhat to do: remove the -rpath from the build script or from RUSTFLAGS. Name directories next to the program with $ORIGIN.";
-    135 DriverFleetCode Error Refuses 255
+    135 DriverFleetCode Error Refuses 255 false
         "the oldest driver of the fleet cannot load the code for a GPU of the fleet"
         "The driver compiles PTX, and it reads only PTX that is no newer than itself. Code that is compressed with Zstandard needs a driver that can decompress it. [driver] fleet and [gpu] fleet together name machines on which the program has only such code: 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION.\nWhat to do: add machine code (sm_XY) for that GPU, or raise [driver] fleet after the machines are updated.";
-    136 CudnnFleetOlder Error Refuses 255
+    136 CudnnFleetOlder Error Refuses 255 false
         "the oldest cuDNN of the fleet is too old for this build"
         "A program works with a cuDNN of the major that it was built with and of the same or a newer minor. With an older one it refuses to start (CG202). [cudnn] fleet names the oldest cuDNN that the program must run with.\nWhat to do: build with that cuDNN or an older one of its major, or raise [cudnn] fleet after the machines are updated.";
-    137 CudnnLeftGpu Error Refuses 255
+    137 CudnnLeftGpu Error Refuses 255 false
         "this cuDNN no longer supports a GPU of the fleet"
         "cuDNN drops old GPUs in minor releases. From 9.11 its builds have no code below compute capability 7.5, so 9.10 is the last for Maxwell, Pascal and Volta (P100, V100). A newer cuDNN at run time supports fewer old GPUs, never more.\nWhat to do: build with the release that the message names, or remove the GPU from [gpu] fleet.";
-    138 CudnnBeforeGpu Warning Informs 255
+    138 CudnnBeforeGpu Warning Informs 255 false
         "this cuDNN is older than a GPU of the fleet"
         "cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself. Older builds have code up to one generation, and no document describes them on later GPUs. A newer cuDNN on the machine may support them.\nWhat to do: build with a newer cuDNN, or accept it with [allow].";
-    139 FleetCannotTell Info Informs 255
+    139 FleetCannotTell Info Informs 255 false
         "it is unknown whether the build supports the whole fleet"
         "cudaguard compares [gpu], [driver] and [cudnn] fleet with the declarations of the build (architectures, toolkit, cuDNN headers), or under `cargo cudaguard` with the linked file. If neither is known, it checks nothing.\nWhat to do: declare the architectures in [gpu] archs, or build with `cargo cudaguard build`, which reads the linked file.";
-    140 Unguarded Warning Informs 255
+    140 Unguarded Warning Informs 255 false
         "a target could not be guarded"
         "The guard needs ELF, a C compiler for the target and a program that starts through the C library. One of them is missing, so the file contains no manifest and starts on every machine.\nWhat to do: read the reason in the message. The build itself is not affected.";
-    141 NoSuchPackage Warning Informs 255
+    141 NoSuchPackage Warning Informs 255 false
         "the policy names a package that is not in this workspace"
         "[package.NAME] in cudaguard.toml overrides keys for the package of that name. The workspace has no such package, so the table has no effect. Most often the name is misspelt, or the package was removed.\nWhat to do: correct the name, or remove the table.";
-    142 NotAsRecorded Error Refuses 255
+    142 NotAsRecorded Error Refuses 255 false
         "the linked file needs another library than was recorded"
         "The facts from before compilation contradict the linked file: a libcudart or libcudnn of another major than the toolkit or the headers, or another cuDNN linkage than [cudnn] linkage declares. The program mixes releases, and its manifest would contain wrong requirements.\nWhat to do: make the build script link the libraries of the toolkit in use (CUDA_HOME, CUDNN_PATH and LIBRARY_PATH of one release), or correct [cudnn] linkage.";
-    143 OwnKernelsUnknown Info Informs 255
+    143 OwnKernelsUnknown Info Informs 255 false
         "it is unknown which kernels in the linked file are the package's own"
         "[gpu] archs describes the package's own kernels. cudaguard recognises them by their bytes in an object, an archive, a cubin or a PTX file that the build script created or that is in the package. Here it recognised none, and some kernels in the file have other architectures than the policy requires. They can belong to another package, which is fine, or to this one, if the build deleted the files.\nWhat to do: make the build script keep nvcc's output in OUT_DIR. If the package has no own kernels, remove [gpu] archs: [gpu] fleet applies to the whole file.";
-    144 OtherToolkitUsed Error Refuses 255
+    144 OtherToolkitUsed Error Refuses 255 false
         "another toolkit than the one in use built the linked file"
         "The kernels and the cudart in a linked file show which release built them (docs/internals/evidence.md). Here it is not the toolkit that variables and PATH name: the build script calls another nvcc by its path, or objects of an earlier toolkit were kept. The manifest records the release in the file; everything that used the other toolkit can be wrong. If only some kernels are of another release, such as those of a prebuilt static library, this is a warning. For single PTX or cubin files, which may come with the sources, it is an info.\nWhat to do: make PATH, CUDA_HOME and the build script name one toolkit, or clean and build again.";
-    145 CudartOfOtherToolkit Error Refuses 255
+    145 CudartOfOtherToolkit Error Refuses 255 false
         "cudart and kernels in the linked file are from different releases"
         "The code of a static cudart and the kernels that it registers show their releases (docs/internals/evidence.md), and these differ. nvcc and cudart belong together: an older cudart may lack functions that nvcc's host code calls, and nothing is guaranteed across majors. Prebuilt kernels of an older release of the same major are guaranteed to work, so they are a warning.\nWhat to do: link the cudart of the toolkit that compiles, or build the kernels with the toolkit of the linked cudart.";
-    146 CudnnHeadersUnknown Warning Informs 255
+    146 CudnnHeadersUnknown Warning Informs 255 false
         "the linked file needs cuDNN, but its headers are not known"
         "A program needs the cuDNN of the headers that it was compiled with. No usual directory contains them; a build script may name the directory with -I, which no object records. cudaguard also reads compiler dependency lists (-MD), debug info, headers that the script announces to cargo, and bindgen's bindings. None of them names the headers here. Headers and library come in one package, so the manifest records the release of the linked library (known = \"linked\"). If this is unknown too, it records the first release with all bound functions (known = \"symbols\").\nWhat to do: set CUDNN_INCLUDE_DIR to the directory of the headers, or CPATH if the compiler uses it to find them. Or name their version in cudaguard.toml: [cudnn] built = \"9.1\".";
-    147 TorchWithoutCuda Warning Informs 255
+    147 TorchWithoutCuda Warning Informs 255 false
         "the linked file loads libtorch without its CUDA part"
         "The directory of libtorch contains libtorch_cuda.so. It registers PyTorch's CUDA functions when it is loaded, and no other code calls a function in it. The linker therefore drops it (--as-needed, the default of rustc and of many distributions). The program starts, and torch::cuda::is_available() returns false on every machine.\nWhat to do: link with -Wl,--no-as-needed and -ltorch_cuda. If the program is meant for the CPU, link a libtorch without CUDA, or allow the finding.";
-    150 CrateForOtherCuda Error Refuses 255
+    150 CrateForOtherCuda Error Refuses 255 false
         "a crate has bindings for another CUDA than the toolkit in use"
         "A feature, a variable or the nvcc in PATH determines the CUDA version of the bindings in crates such as cudarc. If libraries of another major are linked, structs and functions do not match: calls fail, or results are wrong. For libraries that a crate opens by name at run time this is a warning, because the machine may have other ones.\nWhat to do: set the crate to the toolkit's version (the message names the line or variable), or build with the matching toolkit.";
-    151 CrateForOtherCudnn Error Refuses 255
+    151 CrateForOtherCudnn Error Refuses 255 false
         "a crate has bindings for another cuDNN than the one in use"
         "Bindings of one cuDNN major do not fit a library of another. Older cudarc releases also resolve every function when they open cuDNN, and panic if one is missing.\nWhat to do: use the cuDNN of the bindings, or the bindings of the cuDNN in use.";
-    152 CratesDisagree Error Refuses 255
+    152 CratesDisagree Error Refuses 255 false
         "two crates of one program are for different majors"
         "Two crates, or two versions of one, have bindings for different majors of CUDA or cuDNN. In one process they share a library of one major, which is wrong for the other, or load two of them, with separate memory and handles.\nWhat to do: set both to one version, or update the older crate so that one version is enough.";
-    153 CrateRaisesDriver Error Refuses 255
+    153 CrateRaisesDriver Error Refuses 255 false
         "a crate would panic on the oldest driver of the fleet"
         "cudarc before 0.19.5 resolves every driver function of its CUDA version when it opens libcuda, and panics if one is missing: `Expected symbol in library: cuCtxFromGreenCtx`. Its CUDA version is therefore a minimum for the driver, higher than the toolkit's own. [driver] fleet in cudaguard.toml names the driver that it must run on.\nWhat to do: select an older version (CUDARC_CUDA_VERSION, or the feature), update cudarc, or require a newer driver.";
-    154 CrateToolkitMixed Error Refuses 255
+    154 CrateToolkitMixed Error Refuses 255 false
         "a crate compiles with another toolkit than the one in use, or with two"
         "Each build script searches for nvcc and cuda.h in its own order: one runs the first nvcc in PATH with the headers in CUDA_PATH, another prefers NVCC. Here they find parts of two toolkits, or another toolkit than the rest of the build and the manifest.\nWhat to do: make NVCC, PATH, CUDA_HOME and CUDA_PATH name one toolkit.";
-    155 CrateStale Error Refuses 255
+    155 CrateStale Error Refuses 255 false
         "cargo reuses a crate that was built for an earlier toolkit or cuDNN"
         "cargo runs a build script again only if a variable or file changes that the script announces. Most crates do not announce PATH and CUDNN_PATH. The crate therefore still has the bindings or kernels of the earlier toolkit or cuDNN.\nWhat to do: run `cargo clean -p` for the crate and build again.";
-    156 CrateArchOutsideFleet Error Refuses 255
+    156 CrateArchOutsideFleet Error Refuses 255 false
         "a crate compiles its kernels for one arch, which does not support the fleet"
         "cudaforge and bindgen_cuda compile all kernels for the one architecture in CUDA_COMPUTE_CAP. [gpu] fleet in cudaguard.toml lists GPUs that this code does not support: the first launch there would fail with `no kernel image is available`. From 90 on cudaforge adds the suffix a, and such code runs on that GPU alone.\nWhat to do: build once for each generation of the fleet, or remove the GPU from [gpu] fleet.";
-    157 CrateArchSpecific Info Informs 255
+    157 CrateArchSpecific Info Informs 255 false
         "a crate compiles a plain arch to code for one GPU only"
         "cudaforge turns CUDA_COMPUTE_CAP=90 into sm_90a (120 into sm_120a, 121 into sm_121f). Machine code and PTX of such an architecture run on GPUs of exactly that compute capability, or of its family, and on no later GPU.\nWhat to do: nothing if the program runs on that GPU only. Otherwise build for an older architecture too.";
-    158 BuilderGpuDecides Error Refuses 255
+    158 BuilderGpuDecides Error Refuses 255 false
         "the GPU of the building machine selects the architecture of a crate"
         "Without CUDA_COMPUTE_CAP, cudaforge and bindgen_cuda query nvidia-smi for the first GPU of the building machine and compile for it alone. [gpu] fleet in cudaguard.toml lists GPUs that this does not support.\nWhat to do: set CUDA_COMPUTE_CAP, and build once for each generation of the fleet.";
-    159 CrateStops Warning Informs 255
+    159 CrateStops Warning Informs 255 false
         "a crate's build script would fail"
         "The crate does not know the toolkit or cuDNN in use (`Unsupported cuda toolkit version`), or does not search its directory. Or it compiles for the GPU of the building machine, and nvidia-smi reports none. Its build script would fail.\nWhat to do: update the crate, select a version that it knows (CUDARC_CUDA_VERSION), or set the variable that it reads (CUDA_COMPUTE_CAP).";
-    170 GuardNotLinked Error Refuses 255
+    170 GuardNotLinked Error Refuses 255 false
         "the linked file does not contain its guard"
         "CMake linked the two objects of the guard into this file, and the linker discarded them, or a later step removed the note. The program would start on any machine, and its build facts are lost.\nWhat to do: check whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy). Link the objects unchanged.";
-    201 CudnnOtherMajor Error Refuses 41
+    201 CudnnOtherMajor Error Refuses 41 true
         "the cuDNN found is another major version"
         "cuDNN guarantees nothing across majors: functions are missing or have another meaning.\nWhat to do: install the major that the program was built with, or rebuild it.";
-    202 CudnnOlder Error Refuses 44
+    202 CudnnOlder Error Refuses 44 true
         "the cuDNN found is older than the one built with"
         "A program may use a cuDNN of the same major and the same or a newer minor. An older minor lacks functions that the program was compiled to call.\nWhat to do: update cuDNN in the named directory, or put a newer one first in LD_LIBRARY_PATH; or rebuild with the older one.";
-    203 CudnnOlderPatch Error Refuses 45
+    203 CudnnOlderPatch Error Refuses 45 true
         "the cuDNN found is an older patch, and the policy refuses that"
         "NVIDIA guarantees that patches of one minor are interchangeable. This project requires more with [cudnn] patch = \"refuse\".\nWhat to do: update cuDNN to the patch that the program was built with, or remove the option.";
-    204 CudnnInnerMissing Error Refuses 42
+    204 CudnnInnerMissing Error Refuses 42 true
         "an inner library of cuDNN is missing"
         "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the process. Calls open the other libraries when they need them: ops for normalisation, pooling and activations, cnn for convolutions, adv for recurrent networks and attention, train for backward passes, engines and heuristic for plans of the graph API. A program without such calls works without them.\nWhat to do: reinstall cuDNN completely from one package.";
-    205 CudnnAbsent Error Refuses 40
+    205 CudnnAbsent Error Refuses 40 true
         "no cuDNN was found"
         "The program links libcudnn, or the policy requires it, and no directory that the dynamic linker searches contains it.\nWhat to do: install cuDNN, or add its directory to LD_LIBRARY_PATH.";
-    206 CudnnInnerMixed Error Refuses 43
+    206 CudnnInnerMixed Error Refuses 43 true
         "cuDNN's inner library is from another release than its loader"
         "All libcudnn libraries of a process must be of one release; a mix aborts or misbehaves. The version of the inner library decides, and it does not fit the version that the program was built with.\nWhat to do: remove the wrong copy that the message names, or reinstall cuDNN completely.";
-    207 CudnnOtherCuda Warning Informs 57
+    207 CudnnOtherCuda Warning Informs 57 true
         "cuDNN is made for another CUDA major than the program"
         "NVIDIA publishes each release of cuDNN once per CUDA major, with the same soname. A build for another major brings its own CUDA runtime and opens the cuBLAS of that major. This works, but needs twice the memory, and the driver must support both. The code of cuDNN's inner library contains the release of that runtime.\nWhat to do: install the cuDNN package for the program's CUDA (nvidia-cudnn-cu12 for 12), or put its directory first in LD_LIBRARY_PATH.";
-    210 LibraryAbsent Error Refuses 11
+    210 LibraryAbsent Error Refuses 11 false
         "a library that the program is linked to is not found"
         "The dynamic linker would stop the program with `cannot open shared object file` before any of its code runs.\nWhat to do: install the package that contains it, or add its directory to LD_LIBRARY_PATH.";
-    211 WrongMachine Error Refuses 10
+    211 WrongMachine Error Refuses 10 false
         "the file is for another kind of machine"
         "The program, or a library that the dynamic linker would load, is built for another processor architecture.\nWhat to do: use the build for this machine.";
-    212 LibraryDamaged Error Refuses 12
+    212 LibraryDamaged Error Refuses 12 false
         "a library that the dynamic linker would load is damaged"
         "The dynamic linker uses the first file with the right name. If this file is empty, truncated (an interrupted copy) or not a library (a linker script), the program ends.\nWhat to do: reinstall the package of the file, or remove the file.";
-    213 LibraryTooOld Error Refuses 13
+    213 LibraryTooOld Error Refuses 13 false
         "a library lacks a version that the program was linked to"
         "The program was linked on a newer system. The dynamic linker would stop it with `version ... not found`, most often for GLIBC or GLIBCXX.\nWhat to do: run it on a system as new as the one it was built on, or build it on the older one.";
-    214 LibraryLacksSymbol Error Refuses 14
+    214 LibraryLacksSymbol Error Refuses 14 true
         "a library lacks a function that the program binds"
-        "The dynamic linker resolves the functions of a program and its libraries: all at the start if they were linked so (Rust, `-z now`) or if their addresses are stored, otherwise each at its first call. A function that no library has ends the program with `symbol lookup error`, status 127. Most often a library is an older release than at build time. At start-up only functions that are bound at the start count. `verify` and `doctor` also refuse for functions of NVIDIA libraries that are bound at their first call.\nIn a sealed program the guard reports this before the dynamic linker does.\nWhat to do: use a release of the library that has the function (the message names the first one if it is known), or rebuild the program with the installed release.";
-    301 DriverTooOld Error Refuses 30
+        "The dynamic linker resolves the functions of a program and its libraries: all at the start if they were linked so (Rust, `-z now`) or if their addresses are stored, otherwise each at its first call. A function that no library has ends the program with `symbol lookup error`, status 127. Most often a library is an older release than at build time. At start-up only functions that are bound at the start count. `verify`, `doctor` and `exec` also refuse for functions of NVIDIA libraries that are bound at their first call.\nIn a sealed program the guard reports this before the dynamic linker does.\nWhat to do: use a release of the library that has the function (the message names the first one if it is known), or rebuild the program with the installed release.";
+    301 DriverTooOld Error Refuses 30 true
         "the driver is too old for what the program is linked to"
         "A CUDA runtime works with drivers of the same or a newer major. On an older driver every call returns 35, cudaErrorInsufficientDriver. A missing driver API function also ends the program.\nWhat to do: update the driver to the named release, or rebuild with an older toolkit. On data centre GPUs cuda-compat can help.";
-    302 DriverTooOldForCode Error Refuses 32
+    302 DriverTooOldForCode Error Refuses 32 true
         "the driver is too old for the code that this GPU needs"
         "The driver compiles PTX, and it reads only PTX that it knows. Newer PTX returns 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Compressed code can need a newer driver too. Minor version compatibility does not include this.\nWhat to do: update the driver, or build with machine code (sm_XY) for this GPU.";
-    303 NoCodeForGpu Error Refuses 31
+    303 NoCodeForGpu Error Refuses 31 true
         "no code for any GPU that the program can see"
         "Machine code runs on GPUs of the same major with an equal or higher minor, PTX on all newer GPUs. The program has neither for these GPUs: every launch returns 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. If the toolkit of the build does not support that architecture, the hint names one that does.";
-    304 DriverMismatch Error Refuses 23
+    304 DriverMismatch Error Refuses 23 true
         "libcuda and the kernel module are from different releases"
         "cuInit returns 803: the user-mode library is of another release than the loaded kernel module, and forward compatibility does not allow this pair. Most often the driver was updated without a restart of the machine, or an image contains its own libcuda.\nWhat to do: reboot, or reload the nvidia module. In a container, remove the libcuda of the image.";
-    305 ForwardCompatUnsupported Error Refuses 24
+    305 ForwardCompatUnsupported Error Refuses 24 true
         "this GPU does not support forward compatibility"
         "cuInit returns 804: this libcuda comes from cuda-compat, which works on data centre GPUs and few others. One GPU that is not supported fails the whole process.\nWhat to do: remove the compat directory from LD_LIBRARY_PATH and update the driver, or hide that GPU with CUDA_VISIBLE_DEVICES.";
-    306 StubDriver Error Refuses 25
+    306 StubDriver Error Refuses 25 true
         "the libcuda found is the toolkit's stub"
         "The directory lib/stubs of the toolkit contains an empty libcuda for the linker. If the program loads it, every call returns 34, CUDA_ERROR_STUB_LIBRARY.\nWhat to do: remove the stubs directory from LD_LIBRARY_PATH, RPATH and RUNPATH.";
-    307 DriverMissing Error Refuses 20
+    307 DriverMissing Error Refuses 20 true
         "there is no driver, and the program requires a GPU"
         "The policy has [runtime] gpu = \"required\", and no directory that the dynamic linker searches contains libcuda.so.1.\nWhat to do: install the NVIDIA driver. Start a container with its GPUs (--gpus all).";
-    308 JitDisabled Error Refuses 34
+    308 JitDisabled Error Refuses 34 true
         "only PTX supports this GPU, and its compilation is disabled"
         "CUDA_DISABLE_PTX_JIT=1 stops the driver from compiling PTX, and the program has no machine code for the visible GPUs: 223, CUDA_ERROR_JIT_COMPILATION_DISABLED.\nWhat to do: unset CUDA_DISABLE_PTX_JIT, or rebuild with machine code for this GPU.";
-    309 JitMissing Error Refuses 35
+    309 JitMissing Error Refuses 35 true
         "only PTX supports this GPU, and the driver's PTX compiler is missing"
         "The driver compiles PTX with the separate library libnvidia-ptxjitcompiler.so.1, which is missing here. Causes are a container with only a part of the driver, or a stripped image. The first kernel fails with 221, CUDA_ERROR_JIT_COMPILER_NOT_FOUND.\nWhat to do: install the complete driver (on Debian, libnvidia-ptxjitcompiler1), start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility, or rebuild with machine code for this GPU.";
-    310 GpuMissing Error Refuses 21
+    310 GpuMissing Error Refuses 21 true
         "there is no GPU, and the program requires one"
         "The policy has [runtime] gpu = \"required\", and the driver shows no GPU to this process: there is none, CUDA_VISIBLE_DEVICES hides it, or the container was started without GPUs.\nWhat to do: check nvidia-smi and CUDA_VISIBLE_DEVICES. Start a container with --gpus all.";
-    311 PartialCode Error Refuses 36
+    311 PartialCode Error Refuses 36 true
         "only part of the program's code is for this GPU, and the policy refuses that"
         "Some containers of kernels have code for the GPU and some do not. Some programs select kernels at run time; this project requires complete coverage with [gpu] partial = \"refuse\".\nWhat to do: rebuild everything with that architecture, or remove the option.";
-    312 NoGpuForAll Warning Informs 50
+    312 NoGpuForAll Warning Informs 50 true
         "no GPU can run all components of the program"
         "Each of the two named components has code for some GPU of this machine, and no GPU can run both. Data that they share must move between GPUs, or one component fails.\nWhat to do: rebuild the named component with the architecture of the other GPU.";
-    313 CudnnTooNewForGpu Error Refuses 46
+    313 CudnnTooNewForGpu Error Refuses 46 true
         "the cuDNN found no longer works on this GPU"
         "cuDNN drops old GPUs in minor releases. 9.11 and later have no code for Maxwell, Pascal and Volta (below compute capability 7.5). 8.9 and all of 9 have none for Kepler (below 5.0). cudnnCreate fails there with an architecture mismatch.\nWhat to do: install an older cuDNN that the program accepts (up to 9.10, or 8.7 for Kepler), or run it on a newer GPU.";
-    314 CudartOlder Warning Informs 51
+    314 CudartOlder Warning Informs 51 true
         "the shared libcudart is older than the toolkit that the program was built with"
         "A program may be built with a newer minor release of cudart than it runs with, if it calls no new function. A missing function ends the program at the first call.\nWhat to do: put the libcudart of the toolkit first (LD_LIBRARY_PATH), update it, or link it statically.";
-    315 JitForced Error Refuses 33
+    315 JitForced Error Refuses 33 true
         "the program's machine code is disabled, and it has no PTX"
         "CUDA_FORCE_PTX_JIT=1 makes the driver ignore machine code and compile PTX, to test if a program has PTX. This program has none for the visible GPUs, so the driver finds no kernel.\nWhat to do: unset CUDA_FORCE_PTX_JIT.";
-    316 CudnnNeedsNewerDriver Error Refuses 26
+    316 CudnnNeedsNewerDriver Error Refuses 26 true
         "the cuDNN found is made for a newer CUDA than the driver supports"
         "NVIDIA publishes each release of cuDNN once per CUDA major, with the same soname and a CUDA runtime of that major inside. On a driver of an older major, every call of that runtime returns \"CUDA driver version is insufficient for CUDA runtime version\", and cudnnCreate fails.\nWhat to do: install the cuDNN package for the driver's CUDA (nvidia-cudnn-cu12 for 12), put its directory first in LD_LIBRARY_PATH, or update the driver.";
-    317 GpuNotForDriver Error Refuses 27
+    317 GpuNotForDriver Error Refuses 27 false
         "the driver does not support this GPU"
         "Driver branches drop old GPU generations: 470 was the last for Kepler, 580 for Maxwell, Pascal and Volta. A new generation needs a minimum branch: 570 was the first for Blackwell. A driver does not see other GPUs. This finding is for machines that a file or options describe. A live driver reports its GPUs itself.\nWhat to do: describe the machine with a driver that supports the GPU, or with another GPU.";
-    320 GpuUndriven Warning Informs 52
+    320 GpuUndriven Warning Informs 52 false
         "there is a GPU, but no driver for it"
         "An NVIDIA GPU is on the PCI bus, and its kernel module, libcuda, or both are missing. Every CUDA program finds no GPU. This is normal on a host that reserves its GPUs for virtual machines or containers.\nWhat to do: install the NVIDIA driver, or load its module (modprobe nvidia). Start a container with its GPUs (--gpus all).";
-    321 DeviceDenied Warning Informs 53
+    321 DeviceDenied Warning Informs 53 false
         "the device of a GPU cannot be opened by this user"
         "The program must open /dev/nvidia0 and similar devices for reading and writing. If it cannot, the driver shows no GPU and reports no reason.\nWhat to do: check owner and mode with ls -l /dev/nvidia*. Add the user to that group (often video), or start the container with its GPUs.";
-    322 CompatOutdated Warning Informs 54
+    322 CompatOutdated Warning Informs 54 false
         "cuda-compat is no newer than the driver"
         "This libcuda comes from cuda-compat, which brings a newer CUDA to an older driver. The driver was updated since and supports everything in the package. NVIDIA supports the package on older drivers only.\nWhat to do: remove the compat directory from LD_LIBRARY_PATH and from the configuration of the dynamic linker.";
-    323 WslShadowed Warning Informs 55
+    323 WslShadowed Warning Informs 55 false
         "a Linux driver hides the Windows driver in WSL"
         "In WSL2 the driver belongs to Windows, and its libcuda is in /usr/lib/wsl/lib. The dynamic linker finds another one first, most often from a Linux driver package inside WSL. That one finds no kernel module.\nWhat to do: remove the NVIDIA driver packages inside WSL. Install the toolkit without the driver: cuda-toolkit, not cuda.";
-    324 DriverNotWorking Error Refuses 22
+    324 DriverNotWorking Error Refuses 22 false
         "the driver does not work"
         "Every CUDA program calls cuInit first. It returns an error that no program causes: 802, the system is not ready (its fabric manager is not running), 999 and others, a fault of the driver or a GPU.\nWhat to do: check nvidia-smi and the kernel log (dmesg | grep -i nvrm). Reboot if a GPU has fallen off the bus.";
-    325 GpusHidden Info Informs 56
+    325 GpusHidden Info Informs 56 false
         "CUDA_VISIBLE_DEVICES hides every GPU"
         "The variable lists the GPUs that a program may see, and none of them exists: it is empty, or its first entry is neither a number nor a UUID of a GPU here. The driver ignores all entries after an invalid one.\nWhat to do: unset it, or name GPUs by number or as nvidia-smi -L prints them.";
-    501 CudnnCannotTell Info Open 63
+    501 CudnnCannotTell Info Open 63 true
         "the version of cuDNN is unknown"
         "A libcudnn was found, but neither its file nor a query in a child process gave a version. An unknown version never refuses, so the program continues.\nWhat to do: nothing, or put the inner libraries next to the loader library.";
-    502 NoteNewer Info Open 61
+    502 NoteNewer Info Open 61 true
         "a manifest is newer than this cudaguard"
         "A newer cudaguard guarded the file. This reader checked the parts that it knows and ignored the rest.\nWhat to do: update cargo-cudaguard.";
-    503 NoteDamaged Info Open 62
+    503 NoteDamaged Info Open 62 true
         "a manifest is damaged"
         "The file contains a manifest with inconsistent bytes: an offset points outside, or the magic number is missing. It was ignored, and never refuses by itself. A guarded program with a damaged or missing manifest warns at start-up.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
-    504 NothingToSee Info Open 65
+    504 NothingToSee Info Open 65 true
         "no GPU is visible: nothing to check"
         "There is no driver, or no GPU that this process may use. A program may work without one, so it starts, unless the policy has [runtime] gpu = \"required\".\nWhat to do: nothing.";
-    505 DriverCannotTell Info Open 64
+    505 DriverCannotTell Info Open 64 true
         "it is unknown whether driver and GPU fit"
         "A fact about the driver or the GPUs is unknown: no driver could be asked, it did not answer, or its answer does not concern versions. An unknown fact never refuses.\nWhat to do: run `cargo cudaguard doctor` to list the missing facts. The program starts anyway.";
-    506 KernelModuleUnknown Info Informs 66
+    506 KernelModuleUnknown Info Informs 66 false
         "the release of the kernel module is unknown"
         "cudaguard checked the driver by libcuda alone. If the kernel module is of another release that libcuda does not support, cuInit returns 803.\nWhat to do: for a complete answer, pass the release of the kernel module (/proc/driver/nvidia/version) with --kernel.";
-    507 CudartUnknown Info Informs 67
+    507 CudartUnknown Info Informs 67 true
         "it is unknown whether the shared libcudart is as new as the toolkit of the build"
         "NVIDIA's installers and distributions put the whole version into the file name (libcudart.so.12.4.127). The packages of pip have only the major in it, and the file contains no other version. An older release of the same major is a warning (CG314), never a refusal, so the verdict does not change.\nWhat to do: to be sure, put the libcudart of the build's toolkit first, or link it statically.";
-    508 NotAllKept Info Open 60
+    508 NotAllKept Info Open 60 true
         "more findings or manifests than the guard can store"
         "The guard in a program allocates no memory, so it has space for a fixed number of manifests and findings. Errors are kept first. A dropped entry could be another error, so the verdict is at best \"unknown\".\nWhat to do: run `cargo cudaguard verify` on the program, which has no such limit.";
-    513 NoManifest Info Informs 68
+    513 NoManifest Info Informs 68 false
         "the file has no manifest"
         "The file was built without cudaguard. The verdict rests on its GPU code, the CUDA libraries that it needs and the functions that it binds. No record of the build's releases exists: a library may lack more than its functions show. Each unknown fact has a finding.\nWhat to do: build it with `cargo cudaguard build`, or add `cudaguard::embed!()` to its build.rs.";
-    514 KernelsCannotTell Info Open 69
+    514 KernelsCannotTell Info Open 69 false
         "the requirements of the file's kernels are unknown"
         "The file is an object or an archive, which contains only a part of a program, or its GPU code cannot be read. cudaguard checked everything else.\nWhat to do: verify the linked program or library instead.";
-    515 MachineUnreadable Info Open 70
+    515 MachineUnreadable Info Open 70 false
         "part of the machine could not be examined"
         "The real libcuda crashed, hung or could not be loaded in a child process, or a kernel file has unexpected contents. This refuses nothing; unknown facts stay unknown.\nWhat to do: check nvidia-smi and the kernel log (dmesg). Describe a machine with --host or --driver.";
-    516 CudartInsideUnknown Info Open 71
+    516 CudartInsideUnknown Info Open 71 false
         "the release of the cudart inside a file is unknown"
         "Each CUDA runtime needs a driver of the same major: 525.60.13 for CUDA 12, 580 for CUDA 13. The name of a shared cudart contains its major. The release of a static one follows from the toolkit of the build, which is unknown here.\nWhat to do: build with `cargo cudaguard build` on a machine with the toolkit, or link the shared libcudart.";
-    517 CudnnBeforeThisGpu Info Open 72
+    517 CudnnBeforeThisGpu Info Open 72 true
         "the cuDNN found is older than the GPU"
         "cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself. Older builds have code up to one generation, and no document describes them on later GPUs. This is no reason to refuse.\nWhat to do: put a newer cuDNN that the program accepts first in LD_LIBRARY_PATH. A program that was built with cuDNN 8 accepts no other major and must be rebuilt.";
-    518 PackageUnfit Warning Informs 250
+    518 PackageUnfit Warning Informs 250 false
         "the contents or the metadata of the package are wrong"
-        "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the building machine works there and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or has another CUDA in its version than in its code. `depends` and `run_exports` of a conda package make such promises, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: change how the named files are packaged, or correct the requirements.";
-    601 ReleaseArchMissing Error Refuses 90
+        "A wheel that contains a part of the driver, two cuDNNs, or an RPATH of the building machine works there and fails on other machines. The same holds for one that requires an older cuDNN than its files need, or has another CUDA in its version than in its code. Two packages may install different files under one name, or a package may require another release than the installed one. `depends` and `run_exports` of a conda package make such promises, and so do NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION of an image.\nWhat to do: change how the named files are packaged, or correct the requirements.";
+    601 ReleaseArchMissing Error Refuses 90 false
         "a file of the release lacks a required architecture"
         "--archs, or archs in [release], lists the code that each file with kernels must contain. sm_90 is machine code for compute capability 9.0, and code of the same number counts if it runs on the same GPUs (sm_90a). compute_90 is PTX of exactly this number. For a library of NVIDIA, which the project does not compile, code that runs on the GPU is enough.\nWhat to do: correct the list of architectures in the build of that file, or exclude the file.";
-    602 ReleaseArchPartial Error Refuses 91
+    602 ReleaseArchPartial Error Refuses 91 false
         "some kernels of a file lack a required architecture"
         "A container is the GPU code of one source file. The file contains the required architecture, but other containers in it have nothing for that GPU. Kernels of those containers fail there. This is an error with --strict, and otherwise a warning.\nWhat to do: compile all sources for the same architectures, or exclude the file.";
-    603 ReleaseDriverFloor Error Refuses 92
+    603 ReleaseDriverFloor Error Refuses 92 false
         "a file of the release needs a newer driver than the release allows"
         "--driver-floor, or driver-floor in [release], is the oldest driver that must be sufficient. The file itself causes a newer requirement: through its CUDA runtime, PTX that the driver must compile, the compression of its code, or a function of the driver that it binds. The first driver of a GPU does not count: sm_100 code does not raise the floor.\nWhat to do: read the reason in the message. PTX of a new toolkit is the most common one; machine code for the GPU avoids it.";
-    604 ReleaseCudnnFloor Error Refuses 93
+    604 ReleaseCudnnFloor Error Refuses 93 false
         "a file of the release needs another cuDNN than the release allows"
         "--cudnn-floor, or cudnn-floor in [release], is the oldest cuDNN that must be sufficient. The file binds a function of a newer release, was built with a newer minor and guarded, or its package requires a newer one. A cuDNN that the package contains does not count.\nWhat to do: build with the oldest cuDNN that you support.";
-    605 ReleaseUnguarded Error Refuses 94
+    605 ReleaseUnguarded Error Refuses 94 false
         "a file of the release is not guarded"
         "--guarded, or guarded in [release], requires that each program and library that uses CUDA contains the guard. A plain `cargo build` or an IDE may have replaced a guarded file. Libraries of NVIDIA need no guard.\nWhat to do: build the file again with the guard, and package it without a further build.";
-    606 ReleaseCannotTell Info Open 95
+    606 ReleaseCannotTell Info Open 95 false
         "it is unknown whether a file meets the requirements of the release"
         "Part of the GPU code cannot be read, or no document says whether a driver accepts it. The gate does not report success then: the status is 2, and 1 with --strict.\nWhat to do: read the reason in the message.";
-    607 ReleaseStaleException Warning Informs 96
+    607 ReleaseStaleException Warning Informs 96 false
         "an exception of the release matches no file"
         "--except, or except in [release], excludes files from the required architectures and from the guard. This glob matches none of the examined files. It may be misspelt, or hide a later file by accident.\nWhat to do: correct the glob, or remove the exception.";
 }
@@ -1054,6 +1054,12 @@ words! {
     PackageUnfitPath PackageUnfit "package"
         "{path} searches for libraries outside of the package, in {folder}"
         "link without that RPATH, or with one that begins with $ORIGIN: on another machine, that directory contains something else or does not exist";
+    PackageUnfitOverwritten PackageUnfit "package"
+        "{component} and {other} both contain {path}, with different contents\nin place:\t{value}"
+        "uninstall both packages, then install the one that you need: the file of the package that was installed last replaces the other one";
+    PackageUnfitRequirement PackageUnfit "package"
+        "{component} requires {value}, but {other} is installed"
+        "install a release that fulfils the requirement, or update both packages: `pip check` lists the others";
     ReleaseArchMissing ReleaseArchMissing "{file}"
         "{file} has no code for {targets}, which the release requires\nbuilt for:  {built_for}"
         "build it for {targets}; if the file needs no such code, exclude it with --except";
@@ -1141,4 +1147,4 @@ phrases! {
 }
 
 /// Names of the placeholders that a text may contain.
-const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "floor", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "library_fleet", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];
+const FIELDS: &[&str] = &["accepted", "answer", "archs", "at_start", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "floor", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "library_fleet", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];

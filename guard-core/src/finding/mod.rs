@@ -59,6 +59,20 @@ impl Finding {
         self.severity = severity;
         self
     }
+
+    /// Returns a fact of the message by its name.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|(known, _)| *known == name).map(|(_, fact)| fact.as_str())
+    }
+
+    /// Records that nothing reports this problem when the program starts. Does nothing the second time.
+    pub fn mark_unchecked_at_start(&mut self) {
+        if self.fact("at_start").is_none() {
+            self.message.push_str("\nnot checked at start-up");
+            let facts = std::mem::take(&mut self.facts).into_vec();
+            self.facts = facts.into_iter().chain([("at_start", "not checked".to_owned())]).collect();
+        }
+    }
 }
 
 /// Effect of a finding on the verdict.
@@ -73,7 +87,7 @@ pub enum Effect {
 }
 
 macro_rules! codes {
-    ($($number:literal $name:ident $severity:ident $effect:ident $rank:literal $title:literal $text:literal;)*) => {
+    ($($number:literal $name:ident $severity:ident $effect:ident $rank:literal $at_start:literal $title:literal $text:literal;)*) => {
         /// Code of a finding: `CG` and three digits. 1xx: build, 2xx: start of a program, 3xx: GPU and driver, 4xx:
         /// kernels, 5xx: unknown facts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +112,11 @@ macro_rules! codes {
             /// Returns the order among findings of one severity; lower ranks are printed first.
             pub const fn rank(self) -> u8 {
                 match self { $(Self::$name => $rank,)* }
+            }
+
+            /// Returns true if the guard of a program judges it at start-up.
+            pub const fn is_judged_at_start(self) -> bool {
+                match self { $(Self::$name => $at_start,)* }
             }
 
             /// Returns the title: a short description.
@@ -234,6 +253,11 @@ impl Code {
     /// driver.
     pub const fn is_of_driver_or_gpu(self) -> bool {
         matches!(self as u16, 300..=399)
+    }
+
+    /// Returns true if the dynamic linker reports the problem and ends the program.
+    pub const fn is_of_loader(self) -> bool {
+        matches!(self as u16, 210..=214)
     }
 
     /// Returns true if the code is only about the release of cuDNN.

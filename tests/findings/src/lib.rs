@@ -30,6 +30,10 @@ same text. To allow a finding of a build, add its code and a reason to [`[allow]
 
 A finding that *leaves the verdict open* makes the verdict `unknown`, unless another finding refuses.
 
+A guarded program also checks itself for findings that are *also checked at start-up*. The dynamic linker reports CG210 to CG214. `verify` and
+`doctor` judge more: the libraries without a guard, for example. They add `not checked at start-up` to such a finding of a guarded program, and
+in JSON the key `at_start` with the value `not checked`.
+
 `cargo findings` generates this page from `guard-core/data/findings.toml`.
 ";
 
@@ -200,7 +204,8 @@ impl Findings {
             let (severity, verdict) = (title_case(severity), title_case(verdict));
             let _ = write!(
                 out,
-                "    {code} {name} {severity} {verdict} {rank}\n        {title:?}\n        {explanation:?};\n"
+                "    {code} {name} {severity} {verdict} {rank} {}\n        {title:?}\n        {explanation:?};\n",
+                row.is_judged_at_start()
             );
         }
         out.push_str("}\n\nwords! {\n");
@@ -292,14 +297,22 @@ impl Findings {
     /// Generates `docs/reference/findings.md`.
     pub fn page(&self) -> String {
         let mut page = PAGE.to_owned();
-        for Row { code, title, severity, verdict, explanation, .. } in &self.rows {
+        for row @ Row { code, title, severity, verdict, explanation, .. } in &self.rows {
             let open = if verdict == "open" { ", leaves the verdict open" } else { "" };
-            let _ = write!(page, "\n## CG{code}: {title}\n\n*{severity}*{open}\n");
+            let start = if row.is_judged_at_start() { ", also checked at start-up" } else { "" };
+            let _ = write!(page, "\n## CG{code}: {title}\n\n*{severity}*{open}{start}\n");
             for paragraph in explanation.lines() {
                 let _ = write!(page, "\n{paragraph}\n");
             }
         }
         page
+    }
+}
+
+impl Row {
+    /// Returns true if the shim has a message of this code.
+    fn is_judged_at_start(&self) -> bool {
+        self.words.iter().any(|words| words.shim)
     }
 }
 

@@ -443,6 +443,12 @@ impl LoadGraph {
         self.requests.iter().filter(|request| !matches!(request.answer, LoadOutcome::Object(..)))
     }
 
+    /// Returns true if the file of this object is below the directory of the program. Nothing is below the root directory.
+    pub(crate) fn is_below_program(&self, index: usize) -> bool {
+        let folder = &self.objects[0].origin;
+        folder.parent().is_some() && self.objects[index].path.starts_with(folder)
+    }
+
     /// Returns true if musl's loader starts the program.
     pub(super) fn is_of_musl(&self) -> bool {
         matches!(self.rules, Rules::Musl(_))

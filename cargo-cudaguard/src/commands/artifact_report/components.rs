@@ -6,14 +6,9 @@ use super::packages::ArtifactPackage;
 use super::{ArtifactMember, ArtifactReport, LibraryPlace, common_os, file_name, packages};
 use crate::cli::report::CliError;
 use crate::host::judge::answer::{GpuAnswer, Service};
-use crate::host::machine::{Alternatives, Components, HostLibrary as Found, Machine};
+use crate::host::machine::{Alternatives, Components, HostLibrary as Found, is_cudnn_row};
 use cudaguard::internal::finding::Finding;
-use cudaguard::internal::manifest::Requirement;
 use cudaguard::internal::vendor::CUDNN;
-
-fn is_cudnn_row(row: &Requirement) -> bool {
-    matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
-}
 
 impl ArtifactReport {
     /// Does the same as [`Self::components`], but returns an error if the artifact contains nothing to check.
@@ -44,6 +39,7 @@ impl ArtifactReport {
         all.os = common_os(&whole.parts);
         let majors = whole.cuda_majors();
         let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut of_vendor: Vec<usize> = Vec::new();
         let is_package = whole.packages.iter().any(ArtifactPackage::is_one);
         for part in &whole.parts {
             let mut own = part.components.clone();
@@ -70,9 +66,8 @@ impl ArtifactReport {
             if is_package && unrecorded && whole.does_without(part) {
                 all.alternatives.in_part.extend(places.clone());
             }
-            if !part.is_nvidias() {
-                all.alternatives.serving.extend(places.clone());
-            }
+            let group = if part.is_nvidias() { &mut of_vendor } else { &mut all.alternatives.serving };
+            group.extend(places.clone());
             if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
                 one_of.entry(*major).or_default().extend(places);
                 // The selected member, and the libraries that it finds, are only known when the program runs.
@@ -88,6 +83,7 @@ impl ArtifactReport {
             }
             all.bound.extend(own.bound);
         }
+        all.drop_implied_rows(&of_vendor);
         all.alternatives.one_of = one_of.into_values().collect();
         all.findings.extend(whole.package_findings());
         all
@@ -102,13 +98,7 @@ impl ArtifactReport {
             self.parts.iter().filter(same_directory).find_map(listed).and_then(|version| version.parse().ok());
         let path = Some(format!("{}!{name}", self.archive.display()));
         let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
-        let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
-        let mut asked = own.clone();
-        asked.findings.clear();
-        for manifest in &mut asked.manifests {
-            manifest.requires.retain(is_cudnn_row);
-        }
-        asked.check_on(&machine, "the archive")
+        own.check_bundled_cudnn(found, "the archive")
     }
 }
 

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::packages;
-use crate::binary::file::{Binary, BinaryKind};
+use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
+use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect::{self, is_cuda};
 use crate::host::judge::answer;
 use crate::host::machine::Components;
@@ -21,18 +22,34 @@ use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::vendor::{self, CUDART, Library, major_of, plain_name};
 use cudaguard::internal::version::CudaVersion;
 
-/// A member and its needed libraries. If it has a `DT_RPATH` and no `DT_RUNPATH`, the dynamic linker also uses it for
-/// the dependencies of its libraries.
+/// What the dynamic linker reads in a member.
 pub(super) struct MemberLoader {
     pub(super) name: String,
+    pub(super) soname: Option<String>,
+    /// `DT_RPATH`, which the dynamic linker also uses for the dependencies of its libraries. `None` if there is a
+    /// `DT_RUNPATH`.
     pub(super) rpath: Option<String>,
+    pub(super) runpath: Option<String>,
     pub(super) needed: Vec<String>,
+    /// True for a program for Linux.
+    pub(super) is_program: bool,
 }
 
 impl MemberLoader {
     fn from_binary(name: &str, binary: &Binary) -> Self {
-        let rpath = binary.rpath.clone().filter(|_| binary.runpath.is_none());
-        Self { name: name.to_owned(), rpath, needed: binary.needed.clone() }
+        Self {
+            name: name.to_owned(),
+            soname: binary.soname.clone(),
+            rpath: binary.rpath.clone().filter(|_| binary.runpath.is_none()),
+            runpath: binary.runpath.clone(),
+            needed: binary.needed.clone(),
+            is_program: binary.kind == BinaryKind::Executable && binary.os == Some(TargetOs::Linux),
+        }
+    }
+
+    /// Returns true if the dynamic linker uses this file for a library of this name.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        file_name(&self.name) == name || self.soname.as_deref() == Some(name)
     }
 }
 
@@ -42,6 +59,8 @@ pub(crate) struct ArtifactMember {
     pub(crate) binary: Binary,
     pub(crate) kernels: Kernels,
     pub(crate) components: Components,
+    /// The symbols that it exchanges with NVIDIA's libraries.
+    pub(crate) symbols: VendorSymbols,
     /// NVIDIA's libraries in the member, linked in or as the file itself, with the version if it is known.
     pub(crate) holds: Vec<(&'static Library, Option<String>)>,
     /// The SHA-256 of the file, if it was requested.
@@ -96,9 +115,10 @@ impl ArtifactMember {
         }
         let holds =
             vendor::ALL.into_iter().filter_map(|library| held_library(library, name, &binary, &evidence)).collect();
+        let symbols = VendorSymbols::from_binary(&binary);
         binary.close();
         Ok((
-            Some(Self { name: name.to_owned(), binary, kernels, components, holds, sha256: None }),
+            Some(Self { name: name.to_owned(), binary, kernels, components, symbols, holds, sha256: None }),
             loader,
             not_examined,
         ))

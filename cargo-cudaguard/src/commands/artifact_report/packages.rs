@@ -1,5 +1,6 @@
 //! Metadata of packages and images, and checks of the metadata against the contents.
 
+mod conflicts;
 mod requirement;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use cudaguard::internal::version::{CudaVersion, Version};
 use serde_json::Value;
 
 use crate::cli::counts::join_some;
+pub(super) use conflicts::{overwritten_files, unfulfilled_requirements};
 use requirement::{Promise, bundled_libraries, guarded_version, is_nvidias, name_of, normalize_name};
 
 /// The metadata of a package or an image: METADATA of a wheel, the index of a conda package, or the variables of an
@@ -33,6 +35,8 @@ pub(super) struct ArtifactPackage {
     top: String,
     /// The members that its metadata lists; empty if it lists none.
     files: BTreeSet<String>,
+    /// The SHA-256 in hexadecimal of libraries and programs that its metadata lists.
+    digests: BTreeMap<String, String>,
 }
 
 /// A package in a bill of materials.
@@ -113,6 +117,9 @@ impl ArtifactPackage {
             tag,
             top: top.to_owned(),
             files: record.lines().map(path).collect(),
+            digests: conflicts::digests_of_record(record)
+                .map(|(file, digest)| (format!("{top}{file}"), digest))
+                .collect(),
         }
     }
 
@@ -138,6 +145,9 @@ impl ArtifactPackage {
             tag,
             top: top.to_owned(),
             files: list(&index["files"]).iter().map(|file| format!("{top}{file}")).collect(),
+            digests: conflicts::digests_of_conda(&index)
+                .map(|(file, digest)| (format!("{top}{file}"), digest))
+                .collect(),
         })
     }
 
@@ -160,6 +170,7 @@ impl ArtifactPackage {
             tag,
             top: String::new(),
             files: BTreeSet::new(),
+            digests: BTreeMap::new(),
         })
     }
 

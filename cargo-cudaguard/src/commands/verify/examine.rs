@@ -18,7 +18,7 @@ use crate::commands::inspect::{built_with, is_cuda};
 use crate::commands::release::{Gate, GateReport};
 use crate::host::dry_run::{self, Loaded};
 use crate::host::judge::answer::{GpuAnswer, Service, answers};
-use crate::host::machine::{self, Components, DriverProbe, Machine};
+use crate::host::machine::{self, Alternatives, Components, DriverProbe, Machine};
 
 /// Reads each of these files with [`read_components`].
 pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
@@ -164,8 +164,17 @@ fn on_each(manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Vec<GpuAnsw
 }
 
 /// Returns the results for a single file, with the number of containers if only some of them have code for the GPU.
-fn on_each_of(binary: &Binary, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<GpuAnswer> {
-    let mut all: Vec<GpuAnswer> = on_each(manifests, machine).into_iter().flatten().collect();
+fn on_each_of(
+    binary: &Binary,
+    manifests: &[Manifest],
+    alternatives: &Alternatives,
+    machine: Option<&Machine>,
+) -> Vec<GpuAnswer> {
+    let of_each = on_each(manifests, machine);
+    if !alternatives.in_part.is_empty() {
+        return artifact_report::together_on(&of_each, alternatives);
+    }
+    let mut all: Vec<GpuAnswer> = of_each.into_iter().flatten().collect();
     // The code of a library next to the program is not in this file.
     if all.iter().any(|answer| answer.service == Service::Partial) && manifests.len() == 1 {
         if let Ok(kernels) = binary.kernels() {
@@ -185,7 +194,7 @@ fn simulate_start(env: &Env, binary: &Binary, asker: &DriverProbe) -> Result<Mac
     if predicted.manifests.is_empty() && findings.is_empty() && predicted.not_examined.is_empty() {
         return Err(nothing_to_judge(binary));
     }
-    let gpus = on_each_of(binary, &predicted.manifests, predicted.machine.as_ref());
+    let gpus = on_each_of(binary, &predicted.manifests, &predicted.alternatives, predicted.machine.as_ref());
     let libraries = Some(predicted.loaded_libraries());
     let answer = MachineAnswer::new(findings, &predicted.manifests, predicted.not_examined, gpus);
     Ok(MachineAnswer { libraries, ..answer })
@@ -204,7 +213,7 @@ fn check_archive(report: &ArtifactReport, machines: &[Machine], place: &str) -> 
 fn check_binary(env: &Env, binary: &Binary, machines: &[Machine], place: &str) -> Result<MachineAnswer, CliError> {
     let components = components_of(env, binary)?;
     let machines = with_default_os(machines, &components);
-    let on = |machine| on_each_of(binary, &components.manifests, Some(machine));
+    let on = |machine| on_each_of(binary, &components.manifests, &components.alternatives, Some(machine));
     let gpus = machines.iter().flat_map(on).collect();
     Ok(answer_on(components, gpus, &machines, place))
 }
@@ -228,6 +237,7 @@ fn answer_on(components: Components, gpus: Vec<GpuAnswer>, machines: &[Machine],
             }
         }
     }
+    dry_run::mark_unchecked(&mut findings, &components.manifests);
     finding::sort_findings(&mut findings);
     let gpus = match components.os {
         Some(TargetOs::Windows) => gpus.into_iter().map(GpuAnswer::with_windows_releases).collect(),

@@ -1,20 +1,60 @@
 //! Findings about functions that a program binds but no library defines.
 
-use crate::binary::loader::{LoadGraph, MissingSymbol};
+use crate::binary::loader::{LoadGraph, MissingSymbol, Object};
 use crate::binary::symbols::{self, Releases};
 use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
 
 /// Maximum number of function names in a finding about one file and one library.
 const SHOWN: usize = 3;
 
+/// A file of a closure, as findings about its symbols name it.
+pub(crate) struct SymbolFile {
+    /// Name or path of the file.
+    pub(crate) path: String,
+    /// `DT_SONAME`, or the name under which the file was requested.
+    pub(crate) soname: String,
+    /// Source of the path.
+    pub(crate) picked_by: Option<String>,
+}
+
 /// Returns the missing symbols that stop the program at its start. `later` adds functions of libraries in the symbol
 /// tables that fail only at their first call.
 pub(super) fn symbol_findings(graph: &LoadGraph, later: bool) -> Vec<Finding> {
+    let missing = graph.missing_symbols(later);
+    // The program that loads the library may define the symbol, and a lazily bound function may never be called.
+    let nowhere = |missing: &MissingSymbol| graph.interpreter.is_some() && !missing.lazy;
+    findings_of_missing(&symbol_files(graph), missing, nowhere)
+}
+
+/// Returns the missing functions, at the start or at their first call, if importer and library are both among these
+/// objects.
+pub(super) fn symbol_findings_among(graph: &LoadGraph, includes: impl Fn(usize) -> bool) -> Vec<Finding> {
+    let files = symbol_files(graph);
+    let mut missing = graph.missing_symbols(true);
+    missing.retain(|missing| includes(missing.by) && expected_owner(&files, missing).is_some_and(&includes));
+    findings_of_missing(&files, missing, |_| false)
+}
+
+fn symbol_files(graph: &LoadGraph) -> Vec<SymbolFile> {
+    let file = |object: &Object| SymbolFile {
+        path: object.path.display().to_string(),
+        soname: object.soname.clone().unwrap_or_else(|| object.name.clone()),
+        picked_by: Some(object.place.to_string()),
+    };
+    graph.objects.iter().map(file).collect()
+}
+
+/// Groups missing symbols by importer and library. `nowhere` selects those that count although no library of `files`
+/// is known to have them.
+pub(crate) fn findings_of_missing(
+    files: &[SymbolFile],
+    all: Vec<MissingSymbol>,
+    nowhere: impl Fn(&MissingSymbol) -> bool,
+) -> Vec<Finding> {
     let mut groups: Vec<(Option<usize>, Vec<MissingSymbol>)> = Vec::new();
-    for missing in graph.missing_symbols(later) {
-        let owner = expected_owner(graph, &missing);
-        // The program that loads the library may define the symbol, and a lazily bound function may never be called.
-        if owner.is_none() && (graph.interpreter.is_none() || missing.lazy) {
+    for missing in all {
+        let owner = expected_owner(files, &missing);
+        if owner.is_none() && !nowhere(&missing) {
             continue;
         }
         let same = |group: &&mut (Option<usize>, Vec<MissingSymbol>)| {
@@ -27,33 +67,30 @@ pub(super) fn symbol_findings(graph: &LoadGraph, later: bool) -> Vec<Finding> {
             None => groups.push((owner, vec![missing])),
         }
     }
-    groups.iter().map(|(owner, missing)| missing_symbols_finding(graph, *owner, missing)).collect()
+    groups.iter().map(|(owner, missing)| missing_symbols_finding(files, *owner, missing)).collect()
 }
 
 /// Returns the library that should define the symbol: the one that its version names, or one that has it in another
 /// release according to the symbol tables.
-fn expected_owner(graph: &LoadGraph, missing: &MissingSymbol) -> Option<usize> {
-    missing.of.or_else(|| {
-        graph.objects.iter().position(|object| {
-            object.soname.as_deref().is_some_and(|soname| symbols::releases_with(soname, &missing.name).is_some())
-        })
-    })
+fn expected_owner(files: &[SymbolFile], missing: &MissingSymbol) -> Option<usize> {
+    missing.of.or_else(|| files.iter().position(|file| symbols::releases_with(&file.soname, &missing.name).is_some()))
 }
 
-fn missing_symbols_finding(graph: &LoadGraph, owner: Option<usize>, missing: &[MissingSymbol]) -> Finding {
+fn missing_symbols_finding(files: &[SymbolFile], owner: Option<usize>, missing: &[MissingSymbol]) -> Finding {
     let one = &missing[0];
     let mut names: Vec<String> = missing.iter().take(SHOWN).map(|symbol| symbol.name.clone()).collect();
     if missing.len() > SHOWN {
         names.push(format!("{} more", missing.len() - SHOWN));
     }
     let values = Values::default().with("symbol", &one.name).with("symbols", names.join(", "));
-    let values = values.with("needed_by", graph.objects[one.by].path.display());
+    let values = values.with("needed_by", &files[one.by].path);
     let values = values.with_known("later", one.lazy.then_some(&one.name));
-    let Some(object) = owner.map(|owner| &graph.objects[owner]) else {
+    let Some(file) = owner.map(|owner| &files[owner]) else {
         return MessageTemplate::LibraryLacksSymbolNowhere.to_finding(&values);
     };
-    let soname = object.soname.as_deref().unwrap_or(&object.name);
-    let values = values.with("library", soname).with("path", object.path.display()).with("picked_by", &object.place);
+    let soname = file.soname.as_str();
+    let values = values.with("library", soname).with("path", &file.path);
+    let values = values.with_known("picked_by", file.picked_by.as_ref());
     if let (true, Some(version)) = (one.unversioned, &one.version) {
         return MessageTemplate::LibraryLacksSymbolUnversioned.to_finding(&values.with("value", version));
     }

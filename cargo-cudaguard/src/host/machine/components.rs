@@ -3,7 +3,7 @@
 //! A note that was never sealed does not contain the requirements of its file for driver and GPU. They are derived from
 //! the file here, as sealing would do, and added to the manifest in memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use super::{HostLibrary, Machine};
@@ -123,6 +123,30 @@ impl Components {
             }
         }
         components
+    }
+
+    /// Drops driver requirements of NVIDIA's libraries (`of_vendor`: the places of their manifests) that another file of
+    /// the same closure has, so that one cause gives one finding.
+    pub(crate) fn drop_implied_rows(&mut self, of_vendor: &[usize]) {
+        let floor = |row: &Requirement| match row {
+            Requirement::Driver { cuda, .. } => Some(*cuda),
+            _ => None,
+        };
+        let others = self.manifests.iter().enumerate().filter(|(at, _)| !of_vendor.contains(at));
+        let implied = others.flat_map(|(_, manifest)| manifest.requires.iter().filter_map(floor)).max();
+        for at in of_vendor {
+            self.manifests[*at].requires.retain(|row| floor(row).is_none_or(|cuda| implied < Some(cuda)));
+        }
+    }
+
+    /// Checks the requirements on cuDNN against the one that comes with the file. `place` names the container of both.
+    pub(crate) fn check_bundled_cudnn(&self, found: HostLibrary, place: &str) -> Vec<Finding> {
+        let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
+        let mut asked = Self { findings: Vec::new(), ..self.clone() };
+        for manifest in &mut asked.manifests {
+            manifest.requires.retain(is_cudnn_row);
+        }
+        asked.check_on(&machine, place)
     }
 
     /// Returns a copy without manifests whose requirements equal those of another one, whatever the names of their
@@ -296,7 +320,7 @@ impl Components {
 
 impl Alternatives {
     /// Downgrades errors of a component if another one of its group is sufficient.
-    fn downgrade_optional(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
+    pub(crate) fn downgrade_optional(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
         let refused = |findings: &[Finding]| Verdict::from_findings(findings) == Verdict::Refused;
         let reported = |finding: &mut Finding| {
             if finding.severity == Severity::Error {
@@ -316,6 +340,24 @@ impl Alternatives {
             out.into_iter().flatten().for_each(|at| findings[*at].iter_mut().for_each(reported));
         }
     }
+}
+
+/// Marks the GPUs that other files of the closure support with machine code, and derives the requirements of one of NVIDIA's
+/// libraries again. Has no effect on other code.
+pub(crate) fn mark_fallback(kernels: &mut Kernels, manifests: &mut [Manifest], others: impl Fn((u8, u8)) -> bool) {
+    kernels.mark_fallback(others);
+    let is_gpu = |row: &Requirement| matches!(row, Requirement::Gpu { .. });
+    for manifest in manifests.iter_mut().filter(|manifest| manifest.target.is_empty()) {
+        if let Some(first) = manifest.requires.iter().position(is_gpu) {
+            manifest.requires.retain(|row| !is_gpu(row));
+            manifest.requires.splice(first..first, kernels.requirement_rows());
+        }
+    }
+}
+
+/// Returns true for the requirements on cuDNN and its parts.
+pub(crate) fn is_cudnn_row(row: &Requirement) -> bool {
+    matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
 }
 
 /// Replaces the driver releases of a row, which are those of Linux, by those of Windows for the same CUDA version.

@@ -130,6 +130,13 @@ impl<'a> Promise<'a> {
         Some(Self { text, stems, least, below })
     }
 
+    /// Returns true if the range allows this version of the package.
+    pub(super) fn allows(&self, version: &str) -> bool {
+        leading_version(version).is_none_or(|version| {
+            self.least.is_none_or(|least| least <= version) && self.below.is_none_or(|below| version < below)
+        })
+    }
+
     pub(super) fn provides(&self, soname: &str) -> bool {
         let stem = soname.strip_prefix("lib").and_then(|rest| rest.split_once(".so"));
         stem.is_some_and(|(stem, _)| self.stems.contains(&stem))

@@ -206,3 +206,55 @@ fn version_names_are_parsed() {
         assert_eq!(package(version, "").tag, expected, "{version}");
     }
 }
+
+/// Returns a wheel's METADATA and RECORD in a directory. The RECORD contains a library with this hash.
+fn installed(name: &str, version: &str, requires: &str, hash: &str) -> [(String, String); 2] {
+    let text = |file: &str, text: String| (format!("site/{name}-{version}.dist-info/{file}"), text);
+    let requires = if requires.is_empty() { String::new() } else { format!("Requires-Dist: {requires}\n") };
+    let record =
+        format!("ort/capi/state.so,sha256={hash},10\n\"ort/a,b.so\",sha256={hash},10\nort/x.py,sha256={hash},1\n");
+    [text("METADATA", format!("Name: {name}\nVersion: {version}\n{requires}\n")), text("RECORD", record)]
+}
+
+#[test]
+fn overwritten_files_are_reported() {
+    // The SHA-256 of "a" and of "b".
+    let (a, b) = ("ypeBEsobvcr6wjGzmiPcTaeG7_gUfE5yuYB3ha_uSLs", "PiPoFgA5WUoziU9lZOGxNIu9egCI1CxKy3PurtWcAJ0");
+    let hex = "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d";
+    let find = |second: &str, uses_cuda: bool, found: Option<&str>| {
+        let texts = [installed("ort", "1.17.0", "", a), installed("ort-gpu", "1.18.0", "", second)].concat();
+        let digest = |name: &str| Some(found.filter(|_| name.starts_with("site/ort/"))?.to_owned());
+        overwritten_files(&all_of(&texts), |package| uses_cuda && package.name == "ort-gpu", digest)
+    };
+    assert_eq!(find(a, true, Some(hex)), [], "both packages contain the same file");
+    assert_eq!(find(b, false, Some(hex)), [], "no package uses CUDA");
+    for (found, expected) in [(Some(hex), "the file of ort-gpu 1.18.0"), (Some("00"), "a file of neither"), (None, "")]
+    {
+        let findings = find(b, true, found);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let text = findings[0].render();
+        for part in ["ort 1.17.0 and ort-gpu 1.18.0 both contain", "ort/a,b.so", "ort/capi/state.so", expected] {
+            assert!(text.contains(part), "{part:?} is not in {text}");
+        }
+        assert_eq!(text.contains("in place"), found.is_some(), "{text}");
+    }
+}
+
+#[test]
+fn unfulfilled_requirements_are_reported() {
+    for (requires, version, expected) in [
+        ("nvidia-nvjitlink-cu12==12.4.127", "12.4.127", false),
+        ("nvidia-nvjitlink-cu12==12.4.127; platform_system == \"Linux\"", "12.1.105", true),
+        ("nvidia-nvjitlink-cu12>=12.1", "12.4.127", false),
+        ("nvidia-nvjitlink-cu12", "12.1.105", false),
+        ("nvidia-nvjitlink-cu12==12.4.127; extra == \"all\"", "12.1.105", false),
+        ("nvidia-cublas-cu12==12.4.5", "12.1.105", false),
+    ] {
+        let texts =
+            [installed("torch", "2.5.0", requires, ""), installed("nvidia_nvjitlink_cu12", version, "", "")].concat();
+        let findings = unfulfilled_requirements(&all_of(&texts));
+        assert_eq!(!findings.is_empty(), expected, "{requires}: {findings:?}");
+        let named = |text: &str| findings.iter().all(|finding| finding.message.contains(text));
+        assert!(named("torch 2.5.0 requires nvidia-nvjitlink-cu12==12.4.127, but") && named(version), "{findings:?}");
+    }
+}

@@ -1,0 +1,98 @@
+//! The symbols that a file exchanges with NVIDIA's libraries. They are kept after the file is closed, so that the members
+//! of an archive can be compared.
+
+use std::collections::BTreeMap;
+
+use cudaguard::internal::elf::Elf;
+use cudaguard::internal::vendor;
+
+use crate::binary::elf_links::dynamic_links;
+use crate::binary::file::Binary;
+use crate::binary::symbols;
+
+/// Maximum number of symbols that are kept of one file.
+const MOST: usize = 1 << 18;
+/// Prefixes of the functions of NVIDIA's libraries.
+const PREFIXES: [&[u8]; 6] = [b"cu", b"nv", b"npp", b"nccl", b"__nv", b"__cuda"];
+
+/// A symbol that a file imports from a library of NVIDIA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VendorImport {
+    pub(crate) name: String,
+    /// The version, and the soname of the library that has to define it.
+    pub(crate) version: Option<(String, String)>,
+    /// True if the symbol is resolved at the first call.
+    pub(crate) lazy: bool,
+}
+
+/// A version, and true if an import without a version finds it.
+type ExportedVersion = (Option<Box<[u8]>>, bool);
+/// For each name the versions that a file defines.
+type Exports = BTreeMap<Box<[u8]>, Vec<ExportedVersion>>;
+
+/// The symbols that a file imports from NVIDIA's libraries, and those that it defines.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct VendorSymbols {
+    pub(crate) imports: Vec<VendorImport>,
+    /// The symbols that it defines.
+    exports: Exports,
+    pub(crate) has_versions: bool,
+    /// True if the file has more symbols than are kept, or they cannot be read: it may define every symbol.
+    is_unknown: bool,
+}
+
+impl VendorSymbols {
+    /// Reads the symbols of a program or library for Linux. Other files have none.
+    pub(crate) fn from_binary(binary: &Binary) -> Self {
+        let Ok(elf) = Elf::parse(binary.data()) else { return Self::default() };
+        let Some(links) = dynamic_links(&elf) else { return Self::default() };
+        let needed: Vec<&str> = binary.needed.iter().map(String::as_str).filter(|name| is_vendors(name)).collect();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut imports = Vec::new();
+        for wish in links.symbol_imports(false).into_iter().filter(|wish| !wish.weak) {
+            let name = text(wish.name);
+            let version = wish.version.and_then(|version| Some((text(version.name), text(version.of?))));
+            let of_vendor = match &version {
+                Some((_, of)) => is_vendors(of),
+                None => needed.iter().any(|soname| symbols::releases_with(soname, &name).is_some()),
+            };
+            if of_vendor {
+                imports.push(VendorImport { name, version, lazy: wish.lazy });
+            }
+        }
+        let own = binary.soname.as_deref().is_some_and(is_vendors);
+        let mut exports = Exports::new();
+        let kept = |name: &[u8]| own || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+        let mut is_unknown = imports.len() > MOST;
+        imports.truncate(MOST);
+        for (name, version, is_default) in links.exports().filter(|(name, ..)| kept(name)) {
+            if exports.len() == MOST {
+                is_unknown = true;
+                break;
+            }
+            exports.entry(name.into()).or_default().push((version.map(Box::from), is_default));
+        }
+        Self { imports, exports, has_versions: links.has_versions(), is_unknown }
+    }
+
+    /// Returns true if the file defines the imported symbol, by the rules of glibc.
+    pub(crate) fn defines(&self, import: &VendorImport) -> bool {
+        if self.is_unknown {
+            return true;
+        }
+        let Some(versions) = self.exports.get(import.name.as_bytes()) else { return false };
+        let fits = |(version, is_default): &ExportedVersion| match (&import.version, version) {
+            _ if !self.has_versions => true,
+            (Some((wanted, _)), Some(version)) => **version == *wanted.as_bytes(),
+            (Some(_), None) | (None, _) => *is_default,
+        };
+        versions.iter().any(fits)
+    }
+}
+
+/// Returns true for a library of NVIDIA that is not a part of the driver.
+fn is_vendors(soname: &str) -> bool {
+    let name = vendor::plain_name(soname);
+    let stem = name.split(".so").next().unwrap_or_default();
+    !matches!(stem, "libcuda" | "libnvidia-ml") && vendor::is_nvidias(stem)
+}

@@ -1,0 +1,178 @@
+//! The members of an archive or directory that run together, found as the dynamic linker finds them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::member::{MemberLoader, file_name};
+use super::{ArtifactMember, ArtifactReport};
+use crate::binary::examined::NotExamined;
+use crate::binary::loader::MissingSymbol;
+use crate::host::dry_run::{SymbolFile, findings_of_missing};
+use cudaguard::internal::finding::Finding;
+
+/// Maximum number of searches for a library. A real environment with 5000 files needs fewer than 100000.
+const MOST_SEARCHES: usize = 1 << 20;
+
+/// A program, or a library that no other member needs, with the members that the dynamic linker loads for it.
+#[derive(Default)]
+pub(super) struct MemberClosure {
+    /// The members in load order.
+    loaded: Vec<LoadedMember>,
+}
+
+/// A member of a closure.
+struct LoadedMember {
+    /// Index in [`ArtifactReport::loaders`].
+    at: usize,
+    /// The member in the closure that requested it first.
+    wanted_by: Option<usize>,
+    /// Name under which it was requested; empty for the first.
+    name: String,
+    /// The search path that contains it.
+    picked_by: String,
+}
+
+impl ArtifactReport {
+    /// Determines which members run together.
+    pub(super) fn find_closures(&mut self) {
+        let needed: BTreeSet<&str> =
+            self.loaders.iter().flat_map(|loader| &loader.needed).map(String::as_str).collect();
+        let is_needed = |loader: &MemberLoader| {
+            let soname = loader.soname.as_deref();
+            needed.contains(file_name(&loader.name)) || soname.is_some_and(|soname| needed.contains(soname))
+        };
+        let places: BTreeMap<&str, usize> =
+            self.loaders.iter().enumerate().map(|(at, loader)| (loader.name.as_str(), at)).collect();
+        let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        // The dynamic linker of an image also searches directories that no member names.
+        if self.walked.kind == "container image" {
+            for name in self.files.iter().chain(self.links.keys()) {
+                if let Some(file) = self.resolve_links(name) {
+                    by_name.entry(file_name(name)).or_default().insert(file);
+                }
+            }
+        }
+        let only = |name: &str| {
+            let mut files = by_name.get(name)?.iter();
+            files.next().filter(|_| files.next().is_none()).copied()
+        };
+        let (mut reached, mut searches, mut closures) = (BTreeSet::new(), 0, Vec::new());
+        for first in [true, false] {
+            for (at, loader) in self.loaders.iter().enumerate() {
+                let is_root = loader.is_program || !is_needed(loader);
+                // The second round has libraries that need each other. A library of which another copy is loaded is not
+                // used.
+                let is_reached = |name: &str| reached.contains(name);
+                let own = [Some(file_name(&loader.name)), loader.soname.as_deref()];
+                if is_root != first || !first && own.into_iter().flatten().any(is_reached) || searches > MOST_SEARCHES {
+                    continue;
+                }
+                let closure = self.load_closure(at, &places, &only, &mut searches);
+                for loaded in closure.loaded.iter().map(|member| &self.loaders[member.at]) {
+                    reached.insert(file_name(&loaded.name));
+                    reached.extend(loaded.soname.as_deref());
+                }
+                if closure.loaded.len() > 1 {
+                    closures.push(closure);
+                }
+            }
+        }
+        if searches > MOST_SEARCHES {
+            let why = format!("which members run together: more than {MOST_SEARCHES} searches for libraries");
+            self.not_examined.push(NotExamined::new(self.archive.display().to_string(), why));
+        }
+        self.closures = closures;
+    }
+
+    fn load_closure<'a>(
+        &'a self,
+        root: usize,
+        places: &BTreeMap<&str, usize>,
+        only: &dyn Fn(&str) -> Option<&'a str>,
+        searches: &mut usize,
+    ) -> MemberClosure {
+        let first =
+            LoadedMember { at: root, wanted_by: None, name: String::new(), picked_by: "the program".to_owned() };
+        let mut loaded = vec![first];
+        let mut next = 0;
+        while next < loaded.len() {
+            for name in &self.loaders[loaded[next].at].needed {
+                let is_it = |member: &LoadedMember| member.name == *name || self.loaders[member.at].is_named(name);
+                if loaded.iter().any(is_it) {
+                    continue;
+                }
+                *searches += 1;
+                let found = self.search_closure(&loaded, next, name);
+                let found = found.or_else(|| Some((only(name)?.to_owned(), "a directory of the image".to_owned())));
+                let Some((found, picked_by)) = found else { continue };
+                let Some(at) = places.get(found.as_str()).copied() else { continue };
+                if !loaded.iter().any(|member| member.at == at) {
+                    loaded.push(LoadedMember { at, wanted_by: Some(next), name: name.clone(), picked_by });
+                }
+            }
+            next += 1;
+        }
+        MemberClosure { loaded }
+    }
+
+    /// Returns the member that the dynamic linker finds for a library, and the search path that contains it.
+    fn search_closure(&self, loaded: &[LoadedMember], by: usize, soname: &str) -> Option<(String, String)> {
+        let of = |member: &LoadedMember| &self.loaders[member.at];
+        let look = |loader: &MemberLoader, kind: &str, path: &str| {
+            let found = self.resolve_path(&loader.name, path, soname)?;
+            Some((found, format!("{kind} of {}: {path}", loader.name)))
+        };
+        let own = of(&loaded[by]);
+        if let Some(runpath) = &own.runpath {
+            return look(own, "DT_RUNPATH", runpath);
+        }
+        let chain = std::iter::successors(Some(by), |at| loaded[*at].wanted_by).chain([0]);
+        chain.map(|at| of(&loaded[at])).find_map(|loader| look(loader, "DT_RPATH", loader.rpath.as_deref()?))
+    }
+
+    /// Returns the members with CUDA that run together, each with the search path that contains it.
+    pub(super) fn closures(&self) -> impl Iterator<Item = Vec<(&ArtifactMember, &str)>> {
+        let parts: BTreeMap<&str, &ArtifactMember> = self.parts.iter().map(|part| (part.name.as_str(), part)).collect();
+        self.closures.iter().map(move |closure| {
+            let part = |member: &'_ LoadedMember| parts.get(self.loaders[member.at].name.as_str()).copied();
+            let members = closure.loaded.iter().filter_map(|member| Some((part(member)?, member.picked_by.as_str())));
+            members.collect()
+        })
+    }
+
+    /// Reports functions that a member needs of a library of NVIDIA and that the library which runs with it lacks.
+    pub(super) fn symbol_findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for members in self.closures() {
+            let file = |(part, picked_by): &(&ArtifactMember, &str)| SymbolFile {
+                path: part.name.clone(),
+                soname: part.binary.soname.clone().unwrap_or_else(|| file_name(&part.name).to_owned()),
+                picked_by: Some((*picked_by).to_owned()),
+            };
+            let files: Vec<SymbolFile> = members.iter().map(file).collect();
+            let owner = |soname: &str| files.iter().position(|file| file.soname == soname);
+            let mut missing = Vec::new();
+            for (by, (part, _)) in members.iter().enumerate() {
+                for import in &part.symbols.imports {
+                    let defines = |(other, _): &&(&ArtifactMember, &str)| other.symbols.defines(import);
+                    let of = import.version.as_ref().and_then(|(_, of)| owner(of));
+                    let found = members.iter().position(|member| defines(&member));
+                    // glibc requires versions of the library that an import names.
+                    let unversioned =
+                        found.is_some() && found == of && !members[found.unwrap_or(by)].0.symbols.has_versions;
+                    if found.is_some() && !unversioned {
+                        continue;
+                    }
+                    let version = import.version.as_ref().map(|(version, _)| version.clone());
+                    let (name, lazy) = (import.name.clone(), import.lazy);
+                    missing.push(MissingSymbol { name, version, by, of, lazy, unversioned });
+                }
+            }
+            for finding in findings_of_missing(&files, missing, |_| false) {
+                if !findings.contains(&finding) {
+                    findings.push(finding);
+                }
+            }
+        }
+        findings
+    }
+}

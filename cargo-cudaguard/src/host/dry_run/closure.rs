@@ -1,0 +1,225 @@
+//! The files that run together: a program or library, and the libraries that the dynamic linker loads for it.
+
+use super::{resolve_cudnn, symbols};
+use crate::binary::examined;
+use crate::binary::file::{self, Binary};
+use crate::binary::loader::{self, LoadGraph, LoadOutcome, Object, SearchSource};
+use crate::binary::mapped_file::OpenFiles;
+use crate::host::facts::CudnnState;
+use crate::host::machine::{Components, HostLibrary, is_cudnn_row, mark_fallback};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Code, Effect, Finding, MessageTemplate, Severity, Values};
+use cudaguard::internal::manifest::Manifest;
+use cudaguard::internal::vendor::{self, CUDNN};
+
+/// The libraries of a load graph that are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All that the dynamic linker of this machine loads.
+    Loaded,
+    /// Those that come with the program. Another machine has its own copies of NVIDIA's other libraries.
+    Brought,
+}
+
+/// The files of a closure that use CUDA, each with its requirements. The examined file is the first.
+pub(super) struct Closure<'a> {
+    graph: &'a LoadGraph,
+    program: &'a Binary,
+    /// The libraries, each with its index in [`LoadGraph::objects`].
+    libraries: Vec<(usize, Binary)>,
+}
+
+impl<'a> Closure<'a> {
+    pub(super) fn new(graph: &'a LoadGraph, program: &'a Binary, scope: Scope) -> Self {
+        let judged = |(index, object): &(usize, &Object)| {
+            !is_part_of_driver(object)
+                && object.place != SearchSource::Loader
+                && (scope == Scope::Loaded || !is_of_vendor(object) || is_brought(graph, *index))
+                && examined::has_trace_of_cuda(object.data())
+        };
+        // A file that cannot be parsed as a program or library cannot be loaded; the loader's rules report it.
+        let read = |(index, object): (usize, &Object)| {
+            Some((index, Binary::from_contents(&object.path, object.data().clone()).ok()?))
+        };
+        let libraries = graph.objects.iter().enumerate().skip(1).filter(judged).filter_map(read).collect();
+        Self { graph, program, libraries }
+    }
+
+    /// Returns all files, each with its index in [`LoadGraph::objects`].
+    pub(super) fn files(&self) -> impl Iterator<Item = (usize, &Binary)> {
+        std::iter::once((0, self.program)).chain(self.libraries.iter().map(|(index, binary)| (*index, binary)))
+    }
+
+    /// Returns the requirements of all files, and for each manifest the index of its file in [`LoadGraph::objects`].
+    /// Needed libraries that are files of the closure are not required of a machine.
+    pub(super) fn components(&self) -> (Vec<usize>, Components) {
+        let mut all = Components::from_binary(&self.program.path, self.program);
+        let mut objects = vec![0; all.manifests.len()];
+        let runtime =
+            all.manifests.iter().find(|manifest| !manifest.component.is_unrecorded()).map(|manifest| manifest.runtime);
+        all.needed.retain(|needed| !self.is_inside(0, &needed.soname));
+        all.bound.retain(|bound| !self.is_inside(0, &bound.soname));
+        let mut of_others: Vec<usize> = (0..objects.len()).collect();
+        let mut of_vendor: Vec<usize> = Vec::new();
+        for (index, binary) in &self.libraries {
+            let mut own = Components::from_binary(&binary.path, binary);
+            own.findings.retain(|finding| finding.code != Code::NoManifest);
+            // `[runtime]` of the program also applies to its libraries without a guard.
+            for manifest in own.manifests.iter_mut().filter(|manifest| manifest.component.is_unrecorded()) {
+                manifest.runtime = runtime.unwrap_or(manifest.runtime);
+            }
+            let places = objects.len()..objects.len() + own.manifests.len();
+            if is_of_vendor(&self.graph.objects[*index]) {
+                if let Ok(kernels) = binary.kernels() {
+                    mark_fallback(&mut kernels.clone(), &mut own.manifests, |cc| self.has_machine_code(cc));
+                }
+                of_vendor.extend(places);
+            } else {
+                of_others.extend(places);
+            }
+            objects.extend(own.manifests.iter().map(|_| *index));
+            all.manifests.extend(own.manifests);
+            all.findings.extend(own.findings);
+            all.not_examined.extend(own.not_examined);
+            for needed in own.needed.into_iter().filter(|needed| !self.is_inside(*index, &needed.soname)) {
+                if !all.needed.iter().any(|known| known.soname == needed.soname) {
+                    all.needed.push(needed);
+                }
+            }
+            all.bound.extend(own.bound.into_iter().filter(|bound| !self.is_inside(*index, &bound.soname)));
+        }
+        all.drop_implied_rows(&of_vendor);
+        // The functions of NVIDIA's libraries need a GPU only when they are called.
+        if !of_vendor.is_empty() {
+            (all.alternatives.in_part, all.alternatives.serving) = (of_vendor, of_others);
+        }
+        (objects, all)
+    }
+
+    /// Returns true if a file has machine code for GPUs of this compute capability.
+    fn has_machine_code(&self, cc: (u8, u8)) -> bool {
+        self.files().any(|(_, file)| file.kernels().is_ok_and(|kernels| kernels.has_machine_code(cc)))
+    }
+
+    /// Returns true if the loader satisfies this object's request for a library with a file of the closure.
+    fn is_inside(&self, object: usize, soname: &str) -> bool {
+        let plain = vendor::plain_name(soname);
+        let mut requests = self.graph.requests.iter().filter(|request| request.by == object);
+        requests.any(|request| match request.answer {
+            LoadOutcome::Object(found, _) => {
+                vendor::plain_name(&request.name) == plain && self.libraries.iter().any(|(index, _)| *index == found)
+            }
+            LoadOutcome::Absent(_) | LoadOutcome::Broken(_) => false,
+        })
+    }
+}
+
+/// Returns the requirements of this file and of the libraries that come with it, for any machine.
+pub fn components_of(file: &Binary, env: &Env) -> Components {
+    let files = OpenFiles::default();
+    files.insert(&file.path, file.data());
+    // A file that no loader loads, such as an archive, is checked alone.
+    let Ok(mut graph) = loader::resolve_with(&file.path, env, &files) else {
+        return Components::from_binary(&file.path, file);
+    };
+    let closure = Closure::new(&graph, file, Scope::Brought);
+    let (objects, mut all) = closure.components();
+    let sonames: Vec<Option<String>> = closure.files().map(|(_, file)| linked_cudnn(file)).collect();
+    let indices: Vec<usize> = closure.files().map(|(index, _)| index).collect();
+    for (object, soname) in indices.into_iter().zip(sonames) {
+        let Some(soname) = soname else { continue };
+        let places: Vec<usize> = (0..objects.len()).filter(|at| objects[*at] == object).collect();
+        let of_object: Vec<Manifest> = places.iter().map(|at| all.manifests[*at].clone()).collect();
+        let Some(found) = of_object.first().and_then(|manifest| brought_cudnn(&mut graph, object, manifest, &soname))
+        else {
+            continue;
+        };
+        let one = Components { manifests: of_object, ..Components::default() };
+        all.findings.extend(one.check_bundled_cudnn(found, "the program"));
+        for at in places {
+            all.manifests[at].requires.retain(|row| !is_cudnn_row(row));
+        }
+    }
+    let inside = |index: usize| index == 0 || is_brought(&graph, index);
+    all.findings.extend(symbols::symbol_findings_among(&graph, inside));
+    let paths: Vec<_> =
+        graph.objects.iter().enumerate().filter(|(at, _)| inside(*at)).map(|(_, object)| &object.path).collect();
+    all.findings.extend(graph.missing_versions().iter().filter_map(|missing| {
+        let both = paths.contains(&&missing.by) && paths.contains(&&missing.library);
+        let values = Values::default().with("path", missing.library.display()).with("value", &missing.version);
+        both.then(|| MessageTemplate::LibraryTooOld.to_finding(&values.with("needed_by", missing.by.display())))
+    }));
+    all
+}
+
+/// Marks the errors and warnings that neither the guard of a program nor the dynamic linker reports when it starts. Does
+/// nothing if no file has a guard.
+pub(crate) fn mark_unchecked(findings: &mut [Finding], manifests: &[Manifest]) {
+    let guarded = manifests.iter().filter(|manifest| !manifest.component.is_unrecorded());
+    let guarded: Vec<String> = guarded.map(|manifest| manifest.component.to_string()).collect();
+    let is_checked = |finding: &Finding| {
+        let at_first_call = finding.code == Code::LibraryLacksSymbol && finding.fact("later").is_some();
+        let by_guard = finding.code.is_judged_at_start() && guarded.contains(&finding.component);
+        !at_first_call && (by_guard || finding.code.is_of_loader())
+    };
+    for finding in findings.iter_mut().filter(|_| !guarded.is_empty()) {
+        if finding.severity > Severity::Info && finding.code.effect() == Effect::Refuses && !is_checked(finding) {
+            finding.mark_unchecked_at_start();
+        }
+    }
+}
+
+/// Returns the name of the cuDNN that a file is linked to.
+fn linked_cudnn(file: &Binary) -> Option<String> {
+    file.needed.iter().find(|name| CUDNN.is_named(name)).cloned()
+}
+
+/// Returns the cuDNN that comes with the program, if this object gets that one.
+fn brought_cudnn(graph: &mut LoadGraph, object: usize, manifest: &Manifest, soname: &str) -> Option<HostLibrary> {
+    let CudnnState::Found { path, version, .. } = resolve_cudnn(graph, object, manifest) else { return None };
+    let index = graph.objects.iter().position(|object| object.path == path)?;
+    let path = is_brought(graph, index).then(|| path.display().to_string())?;
+    Some(HostLibrary {
+        soname: Some(soname.to_owned()),
+        version,
+        path: Some(path),
+        taken: true,
+        ..HostLibrary::default()
+    })
+}
+
+/// Returns true if a library comes with the program: it is below the directory of the program, or the program or a
+/// library that comes with it finds it on its own search path. NVIDIA's libraries outside of that directory are part of
+/// a machine. A library with a guard always counts.
+fn is_brought(graph: &LoadGraph, index: usize) -> bool {
+    let mut next = index;
+    while next != 0 {
+        let object = &graph.objects[next];
+        if is_guarded(object) || graph.is_below_program(next) {
+            return true;
+        }
+        let (SearchSource::Rpath(_, entry) | SearchSource::Runpath(_, entry)) = &object.place else { return false };
+        let Some(by) = object.wanted_by.filter(|_| entry.contains("ORIGIN") || !is_of_vendor(object)) else {
+            return false;
+        };
+        next = by;
+    }
+    true
+}
+
+fn is_guarded(object: &Object) -> bool {
+    file::notes_in(object.data()).is_ok_and(|notes| !notes.is_empty())
+}
+
+/// Returns true for a library that NVIDIA publishes.
+fn is_of_vendor(object: &Object) -> bool {
+    let own = object.path.file_name().and_then(|name| name.to_str());
+    [object.soname.as_deref(), own].into_iter().flatten().any(vendor::is_nvidia_soname)
+}
+
+/// Returns true for a library of the driver, which every machine has in the release of its kernel module.
+fn is_part_of_driver(object: &Object) -> bool {
+    const PARTS: [&str; 3] = ["libcuda.so", "libcudadebugger.so", "libnvidia-"];
+    let name = object.soname.as_deref().unwrap_or(&object.name);
+    PARTS.iter().any(|part| name.starts_with(part))
+}

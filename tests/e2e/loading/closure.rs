@@ -1,0 +1,256 @@
+//! What runs together is judged together: each arrangement of programs and libraries has the same answer in every front end. The
+//! real loader judges the arrangements of small libraries.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::internal::manifest::Linkage;
+use cudaguard::internal::version::Version;
+use cudaguard_tests::world::{self, T4, World};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, parts, test, tests};
+
+use super::guarded_programs::{self, link};
+
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = tests![
+        library_needs_newer_driver,
+        #[slow]
+        library_lacks_code_for_gpu,
+        unchecked_problems_are_marked,
+    ];
+    for seed in 1..=60 {
+        let one = test(format!("closure::random_arrangement_{seed}"), move || random_arrangement(seed));
+        tests.push(if seed <= 6 { one } else { one.slow() });
+    }
+    tests
+}
+
+const RELEASE: &str = "535.261.03";
+
+/// Asks every front end about a program and the directory that contains it, on a machine with a T4 and this driver, which
+/// supports this CUDA version.
+fn ask_all(app: &Path, (release, cuda): (&'static str, u32)) -> Vec<(&'static str, Outcome)> {
+    let file = app.join("prog");
+    let tar = app.with_extension("tar");
+    let _ = Call::new("tar").arg("-cf").arg(&tar).arg("-C").arg(app).arg(".").run().success();
+    let machine = World::new(release, cuda, &[T4]).make(&app.with_extension("machine"));
+    let described = |path: &Path| {
+        Call::new(command::path()).arg("verify").arg(path).args(["--driver", release, "--gpu", "T4"]).run()
+    };
+    let here = |words: &[&str], path: &Path| machine.call(command::path(), &[]).args(words).arg(path).run();
+    vec![
+        ("verify FILE --driver", described(&file)),
+        ("verify DIR --driver", described(app)),
+        ("verify TAR --driver", described(&tar)),
+        ("verify FILE", here(&["verify"], &file)),
+        ("verify DIR", here(&["verify"], app)),
+        ("verify TAR", here(&["verify"], &tar)),
+        ("doctor", here(&["doctor"], &file)),
+        ("exec", here(&["exec", "--"], &file)),
+    ]
+}
+
+/// Fails if a front end does not refuse with this code, or refuses at all if there is none.
+fn expect_all(app: &Path, driver: (&'static str, u32), code: Option<&str>) {
+    for (front_end, outcome) in ask_all(app, driver) {
+        let status = match (code, front_end) {
+            (None, _) => 0,
+            (Some(_), "exec") => 78,
+            (Some(_), _) => 1,
+        };
+        assert_eq!(outcome.status(), Some(status), "{front_end} {code:?}: {outcome}");
+        let text = format!("{}{}", outcome.stdout, outcome.stderr);
+        if let Some(code) = code {
+            assert!(text.contains(&format!("error[{code}]")), "{front_end}: {outcome}");
+        }
+    }
+}
+
+const CALLS: &str = "int cudaRuntimeGetVersion(int *); int b(void);\n\
+                     int main(int n, char **a) { (void)a; return n > 9 ? cudaRuntimeGetVersion(&n) + b() : 0; }\n";
+const LIBRARY: &str = "int cudaRuntimeGetVersion(int *); int b(void) { int v; return cudaRuntimeGetVersion(&v); }\n";
+
+/// Builds `app/prog`, linked to cudart 11.8 and to `app/lib/libb.so`, which is linked to this cudart.
+fn app_with_library(scratch: &Scratch, release: &str, cudart: &str, objects: &[PathBuf]) -> PathBuf {
+    let app = scratch.join("app");
+    let lib = app.join("lib");
+    fs::create_dir_all(&lib).expect("a folder");
+    for (release, name) in [("11.8", "libcudart.so.11.0"), (release, cudart)] {
+        fs::copy(parts::cuda(release).join("lib64").join(name), lib.join(name)).expect("a library");
+    }
+    let text = |path: PathBuf| path.display().to_string();
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libb.so", "-Wl,-rpath,$ORIGIN"].map(str::to_owned);
+    link(LIBRARY, &lib.join("libb.so"), &[], &[&shared[..], &[text(lib.join(cudart))]].concat()).expect("a library");
+    let needed = [text(lib.join("libb.so")), text(lib.join("libcudart.so.11.0")), "-Wl,-rpath,$ORIGIN/lib".to_owned()];
+    link(CALLS, &app.join("prog"), objects, &needed).expect("a program");
+    app
+}
+
+fn library_needs_newer_driver() {
+    world::need();
+    for (release, cudart, code) in [("11.8", "libcudart.so.11.0", None), ("13.0", "libcudart.so.13", Some("CG301"))] {
+        let scratch = Scratch::new("closure-driver");
+        expect_all(&app_with_library(&scratch, release, cudart, &[]), (RELEASE, 12020), code);
+    }
+}
+
+/// The program has code for every GPU, and its library only for compute capability 9.0.
+fn library_lacks_code_for_gpu() {
+    world::need();
+    let nvcc = parts::cuda("13.0").join("bin/nvcc");
+    for (arch, code) in [("75", None), ("90", Some("CG303"))] {
+        let scratch = Scratch::without_blanks("closure-code");
+        let app = scratch.join("app");
+        fs::create_dir_all(app.join("lib")).expect("a folder");
+        let kernel = "__global__ void k(int *a) { *a = 1; }\n";
+        let library = "extern \"C\" int b(void) { k<<<1, 1>>>(nullptr); return 0; }\n";
+        let library = scratch.file("b.cu", format!("{kernel}{library}"));
+        let main = "int b(void);\nint main(int n, char **) { if (n > 9) { k<<<1, 1>>>(nullptr); b(); } return 0; }\n";
+        let program = scratch.file("m.cu", format!("{kernel}extern \"C\" {main}"));
+        let compile = |arguments: &[&str]| {
+            let _ = Call::new(&nvcc).args(["-cudart", "static"]).args(arguments).dir(scratch.path()).run().success();
+        };
+        let target = format!("-gencode=arch=compute_{arch},code=sm_{arch}");
+        let library = library.display().to_string();
+        compile(&[
+            "-shared",
+            "-Xcompiler",
+            "-fPIC",
+            "-Xlinker",
+            "-soname,libb.so",
+            &target,
+            "-o",
+            "app/lib/libb.so",
+            &library,
+        ]);
+        let program = program.display().to_string();
+        let rpath = "-rpath,$ORIGIN/lib";
+        compile(&["-arch=sm_75", "-o", "app/prog", &program, "app/lib/libb.so", "-Xlinker", rpath]);
+        expect_all(&app, ("580.95.05", 13000), code);
+    }
+}
+
+/// The guard of a program judges its own component. `verify` says of other problems that no start checks them.
+fn unchecked_problems_are_marked() {
+    let scratch = Scratch::new("closure-marked");
+    let mut manifest = guarded_programs::manifest("demo", Version::new(9, 15, 1), Linkage::None);
+    (manifest.library, manifest.sealed) = (None, true);
+    manifest.requires.clear();
+    let objects = guarded_programs::objects(scratch.path(), &[manifest]);
+    let app = app_with_library(&scratch, "13.0", "libcudart.so.13", &objects);
+    let verify = Call::new(command::path()).arg("verify").arg(app.join("prog"));
+    let outcome = verify.args(["--driver", RELEASE, "--gpu", "T4", "--json"]).run().expect(1);
+    let mark = "\"at_start\": \"not checked\"";
+    assert!(outcome.stdout.contains("CG301") && outcome.stdout.contains(mark), "{outcome}");
+    // Without the library, nothing is wrong.
+    let alone = scratch.join("alone");
+    link("int main(void) { return 0; }\n", &alone, &objects, &[]).expect("a program");
+    let verify = Call::new(command::path()).arg("verify").arg(&alone).args(["--driver", RELEASE, "--gpu", "T4"]);
+    assert!(!verify.run().success().stderr.contains("not checked at start-up"));
+}
+
+/// A generator of small numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % limit
+    }
+}
+
+const FOLDERS: [&str; 3] = ["a", "b", "c"];
+/// Libraries with the functions that they define, each after those that it may need.
+const LIBRARIES: [(&str, &str); 3] = [
+    ("libnvJitLink.so.12", "__nvJitLinkComplete_12_4"),
+    ("libcusparse.so.12", "cusparseCreate"),
+    ("libcusolver.so.11", "cusolverDnCreate"),
+];
+
+/// Returns a search path in random order: all directories or some, in one of the two tags or in none.
+fn search_path(random: &mut Random, from: &str) -> Vec<String> {
+    let mut folders = FOLDERS.to_vec();
+    let start = random.below(3);
+    folders.rotate_left(start);
+    if random.below(2) == 0 {
+        folders.swap(0, 1);
+    }
+    folders.truncate([3, 3, 2, 1][random.below(4)]);
+    let path = folders.iter().map(|folder| format!("{from}/{folder}")).collect::<Vec<_>>().join(":");
+    match random.below(4) {
+        0 => Vec::new(),
+        1 => vec![format!("-Wl,--disable-new-dtags,-rpath,{path}")],
+        _ => vec![format!("-Wl,--enable-new-dtags,-rpath,{path}")],
+    }
+}
+
+/// Builds libraries in random directories, some without the function that another one needs, and compares the front ends with the
+/// loader, which binds all functions at the start.
+fn random_arrangement(seed: u64) {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let scratch = Scratch::new("closure-random");
+    let (app, good) = (scratch.join("app"), scratch.join("good"));
+    for folder in FOLDERS.iter().map(|folder| app.join(folder)).chain([app.join("bin"), good.clone()]) {
+        fs::create_dir_all(folder).expect("a folder");
+    }
+    let text = |path: PathBuf| path.display().to_string();
+    for (at, (soname, function)) in LIBRARIES.iter().enumerate() {
+        let own: Vec<usize> = (0..at).filter(|other| *other + 1 == at || random.below(2) == 0).collect();
+        let calls = own.iter().map(|other| format!("int {}(void); ", LIBRARIES[*other].1)).collect::<Vec<_>>().concat();
+        let sum = own.iter().fold("0".to_owned(), |sum, other| format!("{sum} + {}()", LIBRARIES[*other].1));
+        let whole = format!("{calls}int {function}(void) {{ return {sum}; }}\n");
+        let script = scratch.file("versions.map", format!("{soname} {{ global: *; }};"));
+        let build = |source: &str, place: &Path, more: &[String]| {
+            let mut arguments =
+                ["-shared", "-fPIC", "-nostdlib", "-Wl,--allow-shlib-undefined"].map(str::to_owned).to_vec();
+            arguments.extend([format!("-Wl,--version-script={}", script.display()), format!("-Wl,-soname,{soname}")]);
+            arguments.extend(more.iter().cloned());
+            arguments.extend(own.iter().map(|other| text(good.join(LIBRARIES[*other].0))));
+            link(source, place, &[], &arguments).unwrap_or_else(|error| panic!("{error}"));
+        };
+        build(&whole, &good.join(soname), &[]);
+        let lacking = format!("{calls}int other_{at}(void) {{ return {sum}; }}\n");
+        let first = random.below(3);
+        for (index, folder) in FOLDERS.iter().enumerate() {
+            if index == first || random.below(2) == 0 {
+                // Only the first library lacks its function in some directories, as an old release does.
+                let source = if at == 0 && random.below(2) == 0 { &lacking } else { &whole };
+                build(source, &app.join(folder).join(soname), &search_path(&mut random, "$ORIGIN/.."));
+            }
+        }
+    }
+    let own: Vec<usize> = (0..3).filter(|at| *at == 2 || random.below(3) == 0).collect();
+    let calls = own.iter().map(|at| format!("int {}(void); ", LIBRARIES[*at].1)).collect::<Vec<_>>().concat();
+    let sum = own.iter().fold("0".to_owned(), |sum, at| format!("{sum} + {}()", LIBRARIES[*at].1));
+    let mut arguments = search_path(&mut random, "$ORIGIN/..");
+    arguments.push("-Wl,--allow-shlib-undefined".to_owned());
+    arguments.extend(own.iter().rev().map(|at| text(good.join(LIBRARIES[*at].0))));
+    let program = app.join("bin/prog");
+    let main = format!("{calls}int main(int n, char **a) {{ (void)a; return n > 9 ? {sum} : 0; }}\n");
+    link(&main, &program, &[], &arguments).unwrap_or_else(|error| panic!("{error}"));
+    fs::remove_file(program.with_extension("c")).expect("the source");
+    let real = Call::new(&program).env("LC_ALL", "C").env("LD_BIND_NOW", "1").run();
+    let lacks = real.stderr.contains("undefined symbol");
+    if real.status() != Some(0) && !lacks {
+        // A library is not found. Another machine may have it, so only the front ends for this machine refuse.
+        assert!(real.stderr.contains("cannot open shared object file"), "{seed}: {real}");
+        let exec = Call::new(command::path()).args(["exec", "--"]).arg(&program).run();
+        assert_eq!(exec.status(), Some(78), "{seed}: {exec}");
+        return;
+    }
+    let tar = scratch.join("app.tar");
+    let _ = Call::new("tar").arg("-cf").arg(&tar).arg("-C").arg(&app).arg(".").run().success();
+    let driver = ["--driver", RELEASE, "--gpu", "T4"];
+    for (words, path) in
+        [(&driver[..], &program), (&driver, &app), (&driver, &tar), (&[], &program), (&[], &app), (&[], &tar)]
+    {
+        let outcome = Call::new(command::path()).arg("verify").arg(path).args(words).run();
+        let refused = outcome.stderr.contains("error[CG214]");
+        assert_eq!(refused, lacks, "{seed}: verify {} {words:?}\n{real}\n{outcome}", path.display());
+        assert_eq!(outcome.status() == Some(1), lacks, "{seed}: {outcome}");
+    }
+    for (words, refused) in [(&["exec", "--"][..], 78), (&["doctor"], 1)] {
+        let outcome = Call::new(command::path()).args(words).arg(&program).run();
+        assert_eq!(outcome.status() == Some(refused), lacks, "{seed}: {words:?} {real}\n{outcome}");
+    }
+}
