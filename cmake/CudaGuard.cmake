@@ -111,7 +111,47 @@ macro(_cudaguard_compiler)
       set(compiler_sysroot "${candidate}")
     endif()
   endforeach()
+  string(SHA256 compiler_key "${compiler}")
+  get_property(replacement GLOBAL PROPERTY CUDAGUARD_REPLACEMENT_${compiler_key})
+  if(replacement)
+    set(compiler "${replacement}")
+  endif()
 endmacro()
+
+# Runs `cargo-cudaguard cmake begin` for a compiler. Status 0: `output` is the target triple of the compiler. Status 1: it is the
+# reason why there can be no guard.
+function(_cudaguard_query compiler flags status output)
+  get_property(version GLOBAL PROPERTY CUDAGUARD_VERSION)
+  execute_process(
+    COMMAND "${CUDAGUARD_COMMAND}" cmake begin --module "${version}" --compiler "${compiler}" ${flags}
+    RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE trouble
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
+  if(NOT (code STREQUAL "0" OR (code STREQUAL "1" AND text)))
+    message(FATAL_ERROR "cudaguard: ${CUDAGUARD_COMMAND} cannot be used (${code}):\n${trouble}")
+  endif()
+  set(${status} "${code}" PARENT_SCOPE)
+  set(${output} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Finds another compiler if the project's compiler is a wrapper of nvcc (nvcc_wrapper of Kokkos and Trilinos), which cannot compile
+# the guard. Sets `replacement` and `triple`, or neither.
+function(_cudaguard_replace_compiler compiler flags)
+  foreach(candidate IN ITEMS "${CMAKE_C_COMPILER}" "$ENV{NVCC_WRAPPER_DEFAULT_COMPILER}" "${CMAKE_CUDA_HOST_COMPILER}" cc c++ gcc g++ clang)
+    if(candidate)
+      unset(found)
+      find_program(found "${candidate}" NO_CACHE)
+      if(found AND NOT found STREQUAL compiler)
+        _cudaguard_query("${found}" "${flags}" status text)
+        if(status STREQUAL "0")
+          message(STATUS "cudaguard: ${found} compiles the guard, because ${compiler} cannot")
+          set(replacement "${found}" PARENT_SCOPE)
+          set(triple "${text}" PARENT_SCOPE)
+          return()
+        endif()
+      endif()
+    endif()
+  endforeach()
+endfunction()
 
 # Runs `cargo-cudaguard cmake begin` once for each compiler, to check whether the guard supports its target, and for which
 # triple. `result` is FALSE if there is neither a guard nor a command.
@@ -138,14 +178,16 @@ function(_cudaguard_begin target result)
     string(SHA256 key "${CUDAGUARD_COMMAND} ${compiler} ${flags}")
     get_property(asked GLOBAL PROPERTY CUDAGUARD_BEGUN_${key} SET)
     if(NOT asked)
-      get_property(version GLOBAL PROPERTY CUDAGUARD_VERSION)
-      execute_process(
-        COMMAND "${CUDAGUARD_COMMAND}" cmake begin --module "${version}" --compiler "${compiler}" ${flags}
-        RESULT_VARIABLE status OUTPUT_VARIABLE why ERROR_VARIABLE trouble
-        OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
-      # Status 0: stdout is the target triple of the compiler. Status 1: stdout is the reason why there can be no guard.
-      if(NOT (status STREQUAL "0" OR (status STREQUAL "1" AND why)))
-        message(FATAL_ERROR "cudaguard: ${CUDAGUARD_COMMAND} cannot be used (${status}):\n${trouble}")
+      _cudaguard_query("${compiler}" "${flags}" status why)
+      if(status STREQUAL "1" AND why MATCHES "-dumpmachine|cannot be started")
+        unset(replacement)
+        _cudaguard_replace_compiler("${compiler}" "${flags}")
+        if(replacement)
+          set_property(GLOBAL PROPERTY CUDAGUARD_REPLACEMENT_${compiler_key} "${replacement}")
+          string(SHA256 key "${CUDAGUARD_COMMAND} ${replacement} ${flags}")
+          set(status 0)
+          set(why "${triple}")
+        endif()
       endif()
       if(status STREQUAL "0")
         set_property(GLOBAL PROPERTY CUDAGUARD_TRIPLE_${key} "${why}")
@@ -203,6 +245,9 @@ function(_cudaguard_watch variable source)
   endif()
   list(APPEND files "${CMAKE_SOURCE_DIR}/cudaguard.lock")
   foreach(file IN LISTS files)
+    # A file that appears later makes CMake run again, too.
+    string(REGEX REPLACE "([][*?])" "[\\1]" pattern "${file}")
+    file(GLOB unused CONFIGURE_DEPENDS "${pattern}")
     if(EXISTS "${file}" AND NOT IS_DIRECTORY "${file}")
       set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
       file(SHA256 "${file}" hash)

@@ -19,7 +19,7 @@ use crate::knowledge::tables;
 use crate::manifest::model::{Manifest, Requirement};
 use crate::manifest::note::{self, SIZE};
 use crate::sys::env::Env;
-use crate::toolchain::Toolchain;
+use crate::toolchain::{BuildSystem, Toolchain};
 
 use inputs::ProjectLock;
 pub use inputs::{BuildInputs, CudaIntent, is_library_absent};
@@ -86,6 +86,8 @@ impl BuildInputs<'_> {
         }
         if !self.sees_linked {
             findings.extend(checks::fleet::check_declared_fleet(policy, toolchain));
+        } else if toolchain.by == BuildSystem::CMake {
+            findings.extend(checks::fleet::check_target_archs(policy, toolchain));
         }
         findings
     }

@@ -71,7 +71,7 @@
     DRIVER_TOO_OLD, \
     "", \
     needed_by, found_driver, gpus, DRIVER_TOO_OLD_NONE_KNOWN, \
-    "rebuild with an older toolkit: no driver is known that supports this one") \
+    "rebuild with an older toolkit: no known driver supports this one") \
   X(DRIVER_TOO_OLD_FOR_CODE, 302, ERROR, REFUSES, 32, driver, \
     DRIVER_TOO_OLD_FOR_CODE, \
     "the driver is too old for {code} on compute capability {gpus}[, which needs one that " \
@@ -82,12 +82,18 @@
     DRIVER_TOO_OLD_FOR_CODE, \
     "", \
     needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE_NONE_KNOWN, \
-    "rebuild with {archs} added, or with an older toolkit: no driver is known that " \
-    "supports this one") \
+    "rebuild with {archs} added, or with an older toolkit: no known driver supports this " \
+    "one") \
+  X(DRIVER_TOO_OLD_FOR_CODE_COMPRESSED, 302, ERROR, REFUSES, 32, driver, \
+    DRIVER_TOO_OLD_FOR_CODE_COMPRESSED, \
+    "the driver is too old for compressed {code} on compute capability {gpus}[: it needs " \
+    "CUDA {needs_cuda}]", \
+    needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE_COMPRESSED, \
+    "update the driver[ to {needs_release} or newer]; or compile with --compress-mode=none") \
   X(DRIVER_TOO_OLD_FOR_CODE_FORCED, 302, ERROR, REFUSES, 32, driver, \
     DRIVER_TOO_OLD_FOR_CODE_FORCED, \
     "CUDA_FORCE_PTX_JIT=1 needs {code} for compute capability {gpus}: the driver is too " \
-    "old for that[, CUDA {needs_cuda}]", \
+    "old[: CUDA {needs_cuda}]", \
     needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE_FORCED, \
     "unset CUDA_FORCE_PTX_JIT[; or update the driver to {needs_release} or newer]") \
   X(NO_CODE_FOR_GPU, 303, ERROR, REFUSES, 31, driver, \
@@ -117,8 +123,8 @@
     FORWARD_COMPAT_UNSUPPORTED, \
     "cuda-compat does not work with this GPU (804)", \
     found_driver, gpus, none, FORWARD_COMPAT_UNSUPPORTED, \
-    "remove the directory of cuda-compat[ ({libcuda})] from LD_LIBRARY_PATH and update the " \
-    "driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
+    "remove the directory of cuda-compat[ ({libcuda})] from the loader's path and update " \
+    "the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
   X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, \
     STUB_DRIVER, \
     "the libcuda found is the stub, which is for linking only (34)", \
@@ -128,7 +134,7 @@
     DRIVER_MISSING, \
     "there is no libcuda.so.1, and {component} requires a GPU", \
     none, none, none, DRIVER_MISSING, \
-    "install the NVIDIA driver; start a container with its GPUs (--gpus all)") \
+    "install the NVIDIA driver (container: --gpus all)") \
   X(JIT_DISABLED, 308, ERROR, REFUSES, 34, driver, \
     JIT_DISABLED, \
     "CUDA_DISABLE_PTX_JIT=1 disables what compute capability {gpus} needs: {code}", \
@@ -139,14 +145,13 @@
     "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for " \
     "{code} (221)", \
     needed_by, found_driver, none, JIT_MISSING, \
-    "install the complete driver; start a container with " \
-    "NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added") \
+    "install the complete driver (container: NVIDIA_DRIVER_CAPABILITIES=compute,utility); " \
+    "or rebuild with {archs} added") \
   X(GPU_MISSING, 310, ERROR, REFUSES, 21, driver, \
     GPU_MISSING, \
     "there is no GPU, and {component} requires one", \
     found_driver, none, none, GPU_MISSING, \
-    "check nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with its GPUs (--gpus " \
-    "all)") \
+    "check nvidia-smi and CUDA_VISIBLE_DEVICES (container: --gpus all)") \
   X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, driver, \
     PARTIAL_CODE, \
     "only part of the code in {component} is for compute capability {gpus}", \
@@ -161,15 +166,13 @@
     CUDNN_TOO_NEW_FOR_GPU, \
     "cuDNN {found} no longer works on compute capability {gpus}", \
     needed_by, found_driver, none, CUDNN_TOO_NEW_FOR_GPU, \
-    "run it on a newer GPU, or with cuDNN {min} or newer, but older than {dropped_in}, if " \
-    "there is one") \
+    "use a newer GPU, or a cuDNN from {min} to below {dropped_in}, if there is one") \
   X(CUDART_OLDER, 314, WARNING, INFORMS, 51, cudart, \
     CUDART_OLDER, \
     "{library} is from CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} " \
     "was built with", \
     found_file, none, none, CUDART_OLDER, \
-    "put a directory with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or " \
-    "link it statically") \
+    "put the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically") \
   X(JIT_FORCED, 315, ERROR, REFUSES, 33, driver, \
     JIT_FORCED, \
     "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 " \
@@ -200,8 +203,7 @@
     "update cudaguard") \
   X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, manifest, \
     NOTE_NEWER_ROWS, \
-    "the manifest of {component} has requirements that this cudaguard does not know: rows " \
-    "of kind {kinds}", \
+    "the manifest of {component} has rows of unknown kinds: {kinds}", \
     none, none, none, NOTE_NEWER, \
     "") \
   X(NOTE_DAMAGED, 503, INFO, OPEN, 62, manifest, \
@@ -221,7 +223,7 @@
     "") \
   X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL, \
-    "it is unknown whether driver and GPU fit: some facts are missing", \
+    "it is unknown whether driver and GPU fit: facts are missing", \
     found_driver, gpus, none, DRIVER_CANNOT_TELL, \
     "run `cargo cudaguard doctor` to list the missing facts") \
   X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, driver, \
@@ -236,11 +238,10 @@
     "") \
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_UNSURE, \
-    "it is unknown whether {code} loads on this driver: nvcc {nvcc_major} compiled it, and " \
-    "NVIDIA guarantees that from driver {needs_release} on", \
+    "it is unknown whether {code} loads on this driver: NVIDIA guarantees that for nvcc " \
+    "{nvcc_major} from driver {needs_release} on", \
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
-    "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA " \
-    "{cuda_major}]") \
+    "update the driver to {needs_release} or newer[; or rebuild with CUDA {cuda_major}]") \
   X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_NEWER_PTX, \
     "it is unknown whether this driver compiles {code}: both are newer than the guard", \
@@ -249,20 +250,20 @@
   X(DRIVER_CANNOT_TELL_FORCED, 505, INFO, OPEN, 64, driver, \
     DRIVER_CANNOT_TELL_FORCED, \
     "it is unknown whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: " \
-    "not all in {component} is known to have PTX", \
+    "some in {component} may have no PTX", \
     built_for, found_driver, none, JIT_FORCED, \
     "") \
   X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, cudart, \
     CUDART_UNKNOWN, \
     "it is unknown whether {library} is older than CUDA {built_cuda}, which {component} " \
-    "was built with: its file name has no minor version", \
+    "was built with: its name has no minor", \
     found_file, none, none, CUDART_OLDER, \
     "") \
   X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, manifest, \
     NOT_ALL_KEPT, \
     "{left_out} findings were dropped: the guard keeps at most {kept}", \
     none, none, none, NOT_ALL_KEPT, \
-    "run `cargo cudaguard verify` to see all of them") \
+    "run `cargo cudaguard verify` to see all") \
   X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, manifest, \
     NOT_ALL_KEPT_NOTES, \
     "{left_out} manifests were not checked: the guard keeps at most {kept}", \
@@ -274,7 +275,7 @@
     "up to {newest_major}.x", \
     needed_by, found_driver, none, CUDNN_BEFORE_THIS_GPU, \
     "put a newer cuDNN first in LD_LIBRARY_PATH: cuDNN 9 for CUDA 12 and later supports " \
-    "GPUs that are newer than itself")
+    "newer GPUs")
 
 /* name, subject */
 #define SUBJECTS(X) \

@@ -376,6 +376,8 @@ SHIM_NOINLINE struct judge_finding *add_row_finding(struct judging *j, uint32_t 
   (void)sizeof(are_alike);
   if (code == JUDGE_DRIVER_TOO_OLD_FOR_CODE && row->arch)
     code = JUDGE_DRIVER_TOO_OLD_FOR_CODE_FORCED;
+  else if (code == JUDGE_DRIVER_TOO_OLD_FOR_CODE && !(row->served_by & BY_PTX))
+    code = JUDGE_DRIVER_TOO_OLD_FOR_CODE_COMPRESSED; /* nothing else of machine code needs it */
   else if ((code == JUDGE_DRIVER_TOO_OLD || code == JUDGE_DRIVER_TOO_OLD_FOR_CODE) &&
            !row->release)
     code++; /* no release is known */

@@ -10,6 +10,7 @@ use crate::binary::mapped_file::OpenFiles;
 use crate::host::dry_run::{self, DryRun};
 use crate::host::facts::LoaderVersion;
 use crate::host::judge::missing_parts;
+use crate::host::libcuda_fix;
 use crate::host::library_version::{file_version, numbers_in_name};
 use crate::host::machine::{DriverProbe, HostLibrary, HostLibraryPart, Machine, MachineKind, detect};
 use cudaguard::Status;
@@ -132,6 +133,9 @@ pub fn examine_host(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> R
     let signs = HostSymptoms::from_candidates(&choices);
     let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
     let mut of_host = diagnose_host(&machine, &signs);
+    if let (Some(graph), Some(driver)) = (&graph, &machine.driver) {
+        libcuda_fix::adapt_hints(&mut of_host, env, graph, driver);
+    }
     // The cause replaces its consequence, because the cause has the fix.
     let cause = of_host
         .iter_mut()

@@ -16,6 +16,7 @@ use crate::binary::loader::{self, Inspection, LibraryCandidate, LoadGraph, LoadO
 use crate::binary::mapped_file::OpenFiles;
 use crate::host::facts::{CudartState, CudnnState, Host, Inner, LoaderVersion};
 use crate::host::judge;
+use crate::host::libcuda_fix;
 use crate::host::library_version::{
     self, exported_version, file_version, in_name, inner_file, made_with, part_version,
 };
@@ -286,6 +287,10 @@ fn simulate_loading(
     if let Some(host) = hosts.first().filter(|_| completed) {
         let together = judge::together(&predicted.manifests, host);
         predicted.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
+    }
+    if let Some(driver) = predicted.machine.as_ref().and_then(|machine| machine.driver.as_ref()) {
+        let findings = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
+        libcuda_fix::adapt_hints(findings, env, &predicted.graph, driver);
     }
     let warning = predicted.machine.as_ref().filter(|_| completed).and_then(Machine::unknowns_finding);
     predicted.by_shim.extend(of_files.into_iter().chain(warning).map(|finding| (AtStart::Ends, finding)));

@@ -64,6 +64,7 @@ const MESSAGES: &[MessageTemplate] = &[
     MessageTemplate::DriverTooOldNoneKnown,
     MessageTemplate::DriverTooOldForCode,
     MessageTemplate::DriverTooOldForCodeNoneKnown,
+    MessageTemplate::DriverTooOldForCodeCompressed,
     MessageTemplate::DriverTooOldForCodeForced,
     MessageTemplate::NoCodeForGpu,
     MessageTemplate::DriverMismatch,
@@ -369,14 +370,17 @@ impl<'a> Call<'a> {
     fn write_no_code(&self, found: &JudgedFinding, values: Values) -> Finding {
         let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
         let ccs = self.capabilities(Some(found.gpus)).into_iter().map(|(major, minor)| (byte(major), byte(minor)));
-        let (first, last) = tables::compiling_toolkits(ccs);
+        let (first, last) = tables::compiling_toolkits(ccs.clone());
         let built = self.manifest.toolkit.map(CudaVersion::from);
         let message = match built {
             Some(built) if last.is_some_and(|last| built > last) => MessageTemplate::NoCodeForGpuNoLongerMade,
             Some(built) if first.is_some_and(|first| built < first) => MessageTemplate::NoCodeForGpuNotYetMade,
+            // The compute capability looks compatible with code for desktop GPUs of the same major.
+            _ if ccs.into_iter().any(tables::is_tegra) => MessageTemplate::NoCodeForGpuJetson,
             _ => MessageTemplate::NoCodeForGpu,
         };
         let values = values.with("built_for", self.manifest.built_for()).with_known("built_cuda", built);
+        let values = values.with("why", "a Jetson runs machine code for exactly its own compute capability, or PTX");
         message.to_finding(&values.with_known("made_from", first).with_known("made_to", last))
     }
 

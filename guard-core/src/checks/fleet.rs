@@ -33,6 +33,23 @@ pub fn check_declared_fleet(policy: &Policy, toolchain: &Toolchain) -> Vec<Findi
     findings
 }
 
+/// Source of the archs in the policy.
+const POLICY_ARCHS: &str = "[gpu] archs";
+/// Start of the source of archs that are a property of a CMake target.
+const TARGET_ARCHS: &str = "CUDA_ARCHITECTURES of ";
+
+/// Compares the archs of a CMake target with `[gpu] fleet` before nvcc runs. A warning: libraries of the target may have code for
+/// other GPUs, and the linked file decides.
+pub fn check_target_archs(policy: &Policy, toolchain: &Toolchain) -> Option<Finding> {
+    let strongest = toolchain.archs.declared.iter().find(|declared| !declared.adds)?;
+    if !strongest.source.starts_with(TARGET_ARCHS) {
+        return None;
+    }
+    let (mut findings, mut open) = (Vec::new(), Vec::new());
+    check_archs(policy, toolchain, &mut findings, &mut open);
+    Some(findings.into_iter().next()?.with_severity(Severity::Warning))
+}
+
 /// GPUs, each with its name in the policy.
 pub type Named<'a> = Vec<(&'a str, Cc)>;
 
@@ -83,6 +100,10 @@ pub fn fix_for_gpus(unserved: &[(&str, Cc)], toolkit: Option<Version>, to: Optio
         Some((_, CcSupport::Dropped { last: None })) => MessageFragment::BuildWithAnOlder.render(&values),
         Some((_, CcSupport::TooNew { first: Some(first) })) => {
             MessageFragment::BuildWithNewer.render(&values.with("first", first))
+        }
+        // The other lists are CMake's, which have numbers: 75 is sm_75.
+        _ if to.is_some_and(|to| to != POLICY_ARCHS) => {
+            MessageFragment::AddToList.render(&values.with("archs", join_archs(unserved).replace("sm_", "")))
         }
         _ if to.is_some() => MessageFragment::AddToList.render(&values),
         _ => MessageFragment::AddToFlags.render(&values),
@@ -142,8 +163,8 @@ fn check_archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Findin
         return;
     }
     let source = strongest.or(archs.declared.first()).map(|declared| declared.source.as_str()).unwrap_or_default();
-    let lists = ["[gpu] archs", "CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES"];
-    let to = lists.contains(&source).then_some(source);
+    let lists = [POLICY_ARCHS, "CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES"];
+    let to = (source.starts_with(TARGET_ARCHS) || lists.contains(&source)).then_some(source);
     let values =
         fleet_args(policy, &named).with("gpus", join_gpus(&unserved)).with("declared", list).with("source", source);
     let finding = MessageTemplate::FleetUndeclared

@@ -186,7 +186,7 @@ codes! {
         "NVIDIA publishes each release of cuDNN once per CUDA major, with the same soname. A build for another major brings its own CUDA runtime and opens the cuBLAS of that major. This works, but needs twice the memory, and the driver must support both. The code of cuDNN's inner library contains the release of that runtime.\nWhat to do: install the cuDNN package for the program's CUDA (nvidia-cudnn-cu12 for 12), or put its directory first in LD_LIBRARY_PATH.";
     210 LibraryAbsent Error Refuses 11 false
         "a library that the program is linked to is not found"
-        "The dynamic linker would stop the program with `cannot open shared object file` before any of its code runs.\nWhat to do: install the package that contains it, or add its directory to LD_LIBRARY_PATH.";
+        "The dynamic linker would stop the program with `cannot open shared object file` before any of its code runs.\nWhat to do: install the package that contains it, or add its directory to LD_LIBRARY_PATH. `present` is a file of another major version. A program uses only the major that it was built with: install that one next to it.";
     211 WrongMachine Error Refuses 10 false
         "the file is for another kind of machine"
         "The program, or a library that the dynamic linker would load, is built for another processor architecture.\nWhat to do: use the build for this machine.";
@@ -204,16 +204,16 @@ codes! {
         "A CUDA runtime works with drivers of the same or a newer major. On an older driver every call returns 35, cudaErrorInsufficientDriver. A missing driver API function also ends the program.\nWhat to do: update the driver to the named release, or rebuild with an older toolkit. On data centre GPUs cuda-compat can help.";
     302 DriverTooOldForCode Error Refuses 32 true
         "the driver is too old for the code that this GPU needs"
-        "The driver compiles PTX, and it reads only PTX that it knows. Newer PTX returns 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Compressed code can need a newer driver too. Minor version compatibility does not include this.\nWhat to do: update the driver, or build with machine code (sm_XY) for this GPU.";
+        "The driver compiles PTX, and it reads only PTX that it knows. Newer PTX returns 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Machine code needs a newer driver if nvcc compressed it with Zstandard (--compress-mode=size or balance): 550.54.14 for CUDA 12, 580.65.06 for CUDA 13. An older driver returns 200, device kernel image is invalid. Minor version compatibility does not include either.\nWhat to do: update the driver. Or, for PTX, build with machine code (sm_XY) for this GPU; for compressed code, build with nvcc --compress-mode=none.";
     303 NoCodeForGpu Error Refuses 31 true
         "no code for any GPU that the program can see"
-        "Machine code runs on GPUs of the same major with an equal or higher minor, PTX on all newer GPUs. The program has neither for these GPUs: every launch returns 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. If the toolkit of the build does not support that architecture, the hint names one that does.";
+        "Machine code runs on GPUs of the same major with an equal or higher minor, PTX on all newer GPUs. The GPU of a Jetson (Tegra: 5.3, 6.2, 7.2, 8.7, 10.1, 11.0) is an exception: it runs machine code for exactly itself, and PTX. sm_80 does not run on an Orin (8.7). The program has no code for these GPUs: every launch returns 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. If the toolkit of the build does not support that architecture, the hint names one that does.";
     304 DriverMismatch Error Refuses 23 true
         "libcuda and the kernel module are from different releases"
-        "cuInit returns 803: the user-mode library is of another release than the loaded kernel module, and forward compatibility does not allow this pair. Most often the driver was updated without a restart of the machine, or an image contains its own libcuda.\nWhat to do: reboot, or reload the nvidia module. In a container, remove the libcuda of the image.";
+        "cuInit returns 803: the user-mode library is of another release than the loaded kernel module, and forward compatibility does not allow this pair. Most often the driver was updated without a restart of the machine, or an image contains its own libcuda.\nWhat to do: after an update, reboot, or reload the nvidia module. In a container, remove the libcuda of the image. `cargo cudaguard doctor` shows which libcuda is picked, and by which search path.";
     305 ForwardCompatUnsupported Error Refuses 24 true
         "this GPU does not support forward compatibility"
-        "cuInit returns 804: this libcuda comes from cuda-compat, which works on data centre GPUs and few others. One GPU that is not supported fails the whole process.\nWhat to do: remove the compat directory from LD_LIBRARY_PATH and update the driver, or hide that GPU with CUDA_VISIBLE_DEVICES.";
+        "cuInit returns 804: this libcuda comes from cuda-compat, which works on data centre GPUs and few others. One GPU that is not supported fails the whole process.\nWhat to do: remove the compat directory from LD_LIBRARY_PATH or /etc/ld.so.conf.d (`cargo cudaguard doctor` shows which). Update the driver only if its own libcuda is too old for the program. Or hide that GPU with CUDA_VISIBLE_DEVICES.";
     306 StubDriver Error Refuses 25 true
         "the libcuda found is the toolkit's stub"
         "The directory lib/stubs of the toolkit contains an empty libcuda for the linker. If the program loads it, every call returns 34, CUDA_ERROR_STUB_LIBRARY.\nWhat to do: remove the stubs directory from LD_LIBRARY_PATH, RPATH and RUNPATH.";
@@ -797,7 +797,7 @@ words! {
         "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "put a cuDNN for CUDA {built_cuda} first in LD_LIBRARY_PATH";
     LibraryAbsent LibraryAbsent "{library}"
-        "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nsearched:\t{looked_in}"
+        "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nsearched:\t{looked_in}\npresent:\t{beside}"
         "{cure}";
     LibraryAbsentInterpreter LibraryAbsent "{library}"
         "the loader that {file} names cannot start it\n{why}"
@@ -849,15 +849,18 @@ words! {
         "update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit";
     DriverTooOldNoneKnown DriverTooOld "driver"
         "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
-        "rebuild with an older toolkit: no driver is known that supports this one";
+        "rebuild with an older toolkit: no known driver supports this one";
     DriverTooOldForCode DriverTooOldForCode "driver"
         "the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "update the driver[ to {needs_release} or newer]; or rebuild with {archs} added";
     DriverTooOldForCodeNoneKnown DriverTooOldForCode "driver"
         "the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "rebuild with {archs} added, or with an older toolkit: no driver is known that supports this one";
+        "rebuild with {archs} added, or with an older toolkit: no known driver supports this one";
+    DriverTooOldForCodeCompressed DriverTooOldForCode "driver"
+        "the driver is too old for compressed {code} on compute capability {gpus}[: it needs CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "update the driver[ to {needs_release} or newer]; or compile with --compress-mode=none";
     DriverTooOldForCodeForced DriverTooOldForCode "driver"
-        "CUDA_FORCE_PTX_JIT=1 needs {code} for compute capability {gpus}: the driver is too old for that[, CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "CUDA_FORCE_PTX_JIT=1 needs {code} for compute capability {gpus}: the driver is too old[: CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT[; or update the driver to {needs_release} or newer]";
     NoCodeForGpu NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
@@ -865,33 +868,48 @@ words! {
     NoCodeForGpuNoLongerMade NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} no longer supports that";
+    NoCodeForGpuJetson NoCodeForGpu "driver"
+        "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nbecause:    {why}"
+        "rebuild it with {archs} added";
     NoCodeForGpuNotYetMade NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild it with {archs} added and CUDA {made_from} or newer; or with PTX of an older arch added";
     DriverMismatch DriverMismatch "driver"
         "libcuda and the kernel module are from different releases (803)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "reboot after a driver update; in a container, remove the libcuda of the image[: {libcuda}]";
+    DriverMismatchPicked DriverMismatch "driver"
+        "libcuda and the kernel module are from different releases (803)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "{fix}, so that the loader finds the libcuda of driver {kernel}[: {next}]";
     ForwardCompatUnsupported ForwardCompatUnsupported "driver"
         "cuda-compat does not work with this GPU (804)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
-        "remove the directory of cuda-compat[ ({libcuda})] from LD_LIBRARY_PATH and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES";
+        "remove the directory of cuda-compat[ ({libcuda})] from the loader's path and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES";
+    ForwardCompatUnsupportedPicked ForwardCompatUnsupported "driver"
+        "cuda-compat does not work with this GPU (804)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "{fix} and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES";
+    ForwardCompatUnsupportedBehind ForwardCompatUnsupported "driver"
+        "cuda-compat does not work with this GPU (804)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "{fix}: the loader then finds {next}[, which supports CUDA {cuda}]; or hide that GPU with CUDA_VISIBLE_DEVICES";
     StubDriver StubDriver "driver"
         "the libcuda found is the stub, which is for linking only (34)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "remove the stubs directory[ ({libcuda})] from LD_LIBRARY_PATH and RPATH";
+    StubDriverPicked StubDriver "driver"
+        "the libcuda found is the stub, which is for linking only (34)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "{fix}[, so that the loader finds {next}]";
     DriverMissing DriverMissing "driver"
         "there is no libcuda.so.1, and {component} requires a GPU"
-        "install the NVIDIA driver; start a container with its GPUs (--gpus all)";
+        "install the NVIDIA driver (container: --gpus all)";
     JitDisabled JitDisabled "driver"
         "CUDA_DISABLE_PTX_JIT=1 disables what compute capability {gpus} needs: {code}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_DISABLE_PTX_JIT; or rebuild with {archs} added";
     JitMissing JitMissing "driver"
         "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221)\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "install the complete driver; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added";
+        "install the complete driver (container: NVIDIA_DRIVER_CAPABILITIES=compute,utility); or rebuild with {archs} added";
     JitMissingAnybody JitMissing "driver"
         "libcuda would not find libnvidia-ptxjitcompiler.so.1: programs that need PTX fail\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "install the complete driver (on Debian, libnvidia-ptxjitcompiler1); start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility";
     GpuMissing GpuMissing "driver"
         "there is no GPU, and {component} requires one\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "check nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with its GPUs (--gpus all)";
+        "check nvidia-smi and CUDA_VISIBLE_DEVICES (container: --gpus all)";
     PartialCode PartialCode "driver"
         "only part of the code in {component} is for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild all of it with {archs} added, or remove gpu.partial from cudaguard.toml";
@@ -900,10 +918,10 @@ words! {
         "rebuild both for one of {archs}";
     CudnnTooNewForGpu CudnnTooNewForGpu "driver"
         "cuDNN {found} no longer works on compute capability {gpus}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "run it on a newer GPU, or with cuDNN {min} or newer, but older than {dropped_in}, if there is one";
+        "use a newer GPU, or a cuDNN from {min} to below {dropped_in}, if there is one";
     CudartOlder CudartOlder "cudart"
         "{library} is from CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\nfound:      {path}"
-        "put a directory with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
+        "put the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
     JitForced JitForced "driver"
         "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 disables its machine code\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT";
@@ -931,6 +949,9 @@ words! {
     CompatOutdated CompatOutdated "driver"
         "cuda-compat is no newer than the driver\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "remove the directory of cuda-compat[ ({libcuda})] from LD_LIBRARY_PATH: the driver supports the same CUDA version itself";
+    CompatOutdatedPicked CompatOutdated "driver"
+        "cuda-compat is no newer than the driver\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "{fix}: the driver supports the same CUDA version itself";
     WslShadowed WslShadowed "driver"
         "the loader finds the libcuda of a Linux driver before that of Windows\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "remove the packages of the NVIDIA driver inside WSL: WSL uses the driver of Windows, in /usr/lib/wsl/lib";
@@ -959,7 +980,7 @@ words! {
         "the manifest of {component} is newer than this cudaguard: only its known parts were checked"
         "update cudaguard";
     NoteNewerRows NoteNewer "manifest"
-        "the manifest of {component} has requirements that this cudaguard does not know: rows of kind {kinds}"
+        "the manifest of {component} has rows of unknown kinds: {kinds}"
         "update cudaguard";
     NoteDamaged NoteDamaged "manifest"
         "a manifest in {file} is damaged: it was ignored\nbecause:    {why}"
@@ -971,7 +992,7 @@ words! {
         "no GPU is visible: nothing to check"
         "";
     DriverCannotTell DriverCannotTell "driver"
-        "it is unknown whether driver and GPU fit: some facts are missing\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "it is unknown whether driver and GPU fit: facts are missing\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "run `cargo cudaguard doctor` to list the missing facts";
     DriverCannotTellAnswer DriverCannotTell "driver"
         "it is unknown whether driver and GPU fit: cuInit returns {answer}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
@@ -980,13 +1001,13 @@ words! {
         "it is unknown whether driver and GPU fit: libcuda.so.1 cannot be loaded: {why}\nGPUs:       compute capability {gpus}"
         "run `cargo cudaguard doctor` to list the missing facts";
     DriverCannotTellUnsure DriverCannotTell "driver"
-        "it is unknown whether {code} loads on this driver: nvcc {nvcc_major} compiled it, and NVIDIA guarantees that from driver {needs_release} on\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA {cuda_major}]";
+        "it is unknown whether {code} loads on this driver: NVIDIA guarantees that for nvcc {nvcc_major} from driver {needs_release} on\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "update the driver to {needs_release} or newer[; or rebuild with CUDA {cuda_major}]";
     DriverCannotTellNewerPtx DriverCannotTell "driver"
         "it is unknown whether this driver compiles {code}: both are newer than the guard\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild it with {archs} added";
     DriverCannotTellForced DriverCannotTell "driver"
-        "it is unknown whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: not all in {component} is known to have PTX\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "it is unknown whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: some in {component} may have no PTX\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT";
     DriverCannotTellNotNamed DriverCannotTell "driver"
         "it is unknown whether driver and GPU fit. Unknown: {missing}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
@@ -1001,14 +1022,14 @@ words! {
         "the release of the kernel module is unknown: only libcuda was checked\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "pass the release that is in /proc/driver/nvidia/version with --kernel";
     CudartUnknown CudartUnknown "cudart"
-        "it is unknown whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file name has no minor version\nfound:      {path}"
-        "put a directory with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
+        "it is unknown whether {library} is older than CUDA {built_cuda}, which {component} was built with: its name has no minor\nfound:      {path}"
+        "put the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
     NotAllKept NotAllKept "manifest"
         "{left_out} findings were dropped: the guard keeps at most {kept}"
-        "run `cargo cudaguard verify` to see all of them";
+        "run `cargo cudaguard verify` to see all";
     NotAllKeptNotes NotAllKept "manifest"
         "{left_out} manifests were not checked: the guard keeps at most {kept}"
-        "run `cargo cudaguard verify` to see all of them";
+        "run `cargo cudaguard verify` to see all";
     NoManifest NoManifest "{file}"
         "{file} has no manifest: only its GPU code, its libraries and their functions are checked"
         "build it with `cargo cudaguard build`, or add `cudaguard::embed!()` to its build.rs";
@@ -1029,7 +1050,7 @@ words! {
         "set CUDA_HOME for the build, or link the shared libcudart, whose name contains its major";
     CudnnBeforeThisGpu CudnnBeforeThisGpu "driver"
         "it is unknown whether cuDNN {found} works on compute capability {gpus}: it has code up to {newest_major}.x\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "put a newer cuDNN first in LD_LIBRARY_PATH: cuDNN 9 for CUDA 12 and later supports GPUs that are newer than itself";
+        "put a newer cuDNN first in LD_LIBRARY_PATH: cuDNN 9 for CUDA 12 and later supports newer GPUs";
     PackageUnfit PackageUnfit "package"
         "the package contains {path}, which belongs to the driver"
         "exclude libcuda from the package (auditwheel repair --exclude libcuda.so.1): only the libcuda of a machine fits its kernel module";
@@ -1147,4 +1168,4 @@ phrases! {
 }
 
 /// Names of the placeholders that a text may contain.
-const FIELDS: &[&str] = &["accepted", "answer", "archs", "at_start", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "floor", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "library_fleet", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];
+const FIELDS: &[&str] = &["accepted", "answer", "archs", "at_start", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fix", "fleet", "floor", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "library_fleet", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "next", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];

@@ -5,10 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use cudaguard_tests::{Test, tests, tools};
 
-use super::fixture::{Cmake, MULTI, Tree, include, printed, program};
+use super::fixture::{Cmake, MULTI, NINJA, Tree, include, printed, program};
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        nvcc_wrapper_gets_another_guard_compiler,
         #[slow]
         require_guard_refuses_unguarded_targets
     ]
@@ -70,4 +71,35 @@ fn require_guard_refuses_unguarded_targets() {
         let _ = build("Release").success();
         assert!(app.exists() && far.exists());
     }
+}
+
+/// Kokkos and Trilinos set their `nvcc_wrapper` as the C++ compiler. It does not name its target, and another compiler compiles
+/// the guard. A policy that appears after that is used by the next build.
+fn nvcc_wrapper_gets_another_guard_compiler() {
+    tools::need_all(&["g++"]);
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(kokkos VERSION 2.0 LANGUAGES CXX)\n{}add_executable(app main.cpp)\n\
+         cudaguard_embed(app)\n",
+        include()
+    );
+    let main = "int main() { return 0; }\n";
+    let tree = Tree::new("nvcc wrapper", Cmake::Oldest, NINJA, &[("CMakeLists.txt", &text), ("main.cpp", main)]);
+    tree.write(
+        "nvcc_wrapper",
+        "#!/bin/sh\ncase \"$*\" in *-dumpmachine*) echo \"nvcc fatal   : Unknown option '-dumpmachine'\" >&2; exit 1;; esac\n\
+         exec g++ \"$@\"\n",
+    );
+    let wrapper = tree.source().join("nvcc_wrapper");
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).expect("it was just written");
+    let configured = tree.configure(&[&format!("-DCMAKE_CXX_COMPILER={}", wrapper.display())]).run().success();
+    assert!(configured.stdout.contains("compiles the guard, because"), "{configured}");
+    let built = tree.build(&[]).run().success();
+    assert!(
+        fs::read(tree.built("app")).is_ok_and(|file| file.windows(10).any(|bytes| bytes == b"kokkos 2.0")
+            || file.windows(14).any(|bytes| bytes == b".note.cudaguar")),
+        "{built}"
+    );
+    tree.write("cudaguard.toml", "bogus = 1\n");
+    let refused = tree.build(&[]).run();
+    assert!(refused.status() != Some(0) && printed(&refused).contains("bogus"), "{refused}");
 }

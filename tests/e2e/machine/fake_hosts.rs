@@ -242,12 +242,21 @@ fn probe_and_detection_agree() {
 }
 
 /// Cases of [`doctor_diagnoses_fake_hosts`] whose output is a snapshot.
-const SHOWN: [&str; 5] =
-    ["a good machine", "half updated", "no driver", "the closed kernel module", "a compat that is no longer needed"];
+const SHOWN: [&str; 8] = [
+    "a good machine",
+    "half updated",
+    "no driver",
+    "the closed kernel module",
+    "a compat that is no longer needed",
+    "an older compat in the cache",
+    "a compat that is not for this GPU",
+    "a compat in the cache that is not for this GPU",
+];
 
 /// Cases: name, machine, variables, codes that the doctor reports without and with the program.
 fn doctor_diagnoses_fake_hosts() {
     let outdated = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
+    let newer = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
     let denied = |world: World| world.each(|_, gpu| (gpu.node, gpu.driven) = (false, false));
     let updated = World { kernel: Some("580.65.06"), ..r580(&[A100]).library(|library| library.init = 803) };
     let mut text = String::new();
@@ -258,10 +267,31 @@ fn doctor_diagnoses_fake_hosts() {
         ("a stub", r580(&[H100]).library(|library| library.init = 34), &[], 1, &["CG306 error"]),
         (
             "a compat that is no longer needed",
-            World { compat: Some(outdated), ..r580(&[A100]) },
+            World { compat: Some(outdated.clone()), ..r580(&[A100]) },
             &[],
             0,
             &["CG322 warning"],
+        ),
+        (
+            "an older compat in the cache",
+            World { compat: Some(Library { init: 803, ..outdated.clone() }), compat_cached: true, ..r580(&[A100]) },
+            &[],
+            1,
+            &["CG304 error", "CG322 warning"],
+        ),
+        (
+            "a compat that is not for this GPU",
+            World { compat: Some(Library { init: 804, ..newer.clone() }), ..r535(&[RTX_4090]) },
+            &[],
+            1,
+            &["CG305 error"],
+        ),
+        (
+            "a compat in the cache that is not for this GPU",
+            World { compat: Some(Library { init: 804, ..newer }), compat_cached: true, ..r535(&[RTX_4090]) },
+            &[],
+            1,
+            &["CG305 error"],
         ),
         ("hidden", r580(&[A100]), &[(VISIBLE, "7")], 0, &["CG325 info"]),
         ("no driver", World { kernel: None, library: None, ..r580(&[A100]) }, &[], 0, &["CG320 warning"]),

@@ -167,9 +167,11 @@ pub(crate) fn affinity(text: &str, machine: &Seen) -> bool {
 /// compute capability of the machine counts. A recipe with a variant builds one package per value, and one suitable package
 /// is enough.
 pub(crate) fn conda(text: &str, machine: &Seen) -> bool {
-    match text.split("- if: least_driver == ").collect::<Vec<_>>()[..] {
+    let (run, constraints) = text.split_once("  run_constraints:\n").unwrap_or((text, ""));
+    assert!(run.contains("- cuda-version") && !run.contains("- __cuda"), "{text}");
+    match constraints.split("- if: least_driver == ").collect::<Vec<_>>()[..] {
         [_, ref packages @ ..] if !packages.is_empty() => packages.iter().any(|pins| conda_package(pins, machine)),
-        _ => conda_package(text, machine),
+        _ => conda_package(constraints, machine),
     }
 }
 
@@ -191,7 +193,6 @@ fn conda_package(text: &str, machine: &Seen) -> bool {
         Some(spec) => holds(spec, own),
     };
     let lowest = *machine.gpus.iter().min().expect("a GPU");
-    assert!(spec("__cuda").is_some(), "{text}");
     own("__cuda ", machine.cuda) && own("__cuda_arch ", lowest)
 }
 

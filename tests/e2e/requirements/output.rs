@@ -13,6 +13,7 @@ use crate::machine::fixture::{asks_driver, demo, gpu, json, manifest, of_driver,
 
 pub(crate) fn tests() -> Vec<Test> {
     tests![
+        slurm_check_never_fails_a_prolog,
         requirement_formats_match_snapshot,
         several_files_are_combined,
         minor_version_compatibility_is_used,
@@ -100,6 +101,23 @@ fn requirement_formats_match_snapshot() {
         written("json", &[example()]),
         command::call(["requirements", "--json"]).arg(example()).run().success().stdout
     );
+}
+
+/// Slurm starts prologs without a PATH, and a Prolog that fails drains the node.
+fn slurm_check_never_fails_a_prolog() {
+    let scratch = Scratch::new("requirements-prolog");
+    let script = scratch.file("check.sh", written("slurm", &[example()]));
+    let run = |context: &str| {
+        let set = format!("SLURM_SCRIPT_CONTEXT={context}");
+        Call::new("env").args(["-i", &set, "/bin/sh"]).arg(&script).run()
+    };
+    for context in ["prolog_slurmd", "epilog_slurmd", "prolog_slurmctld"] {
+        let _ = run(context).success();
+    }
+    // No nvidia-smi is an error of the check, not of a program that is not found.
+    let task = run("prolog_task");
+    assert_ne!(task.status(), Some(0), "{task}");
+    assert!(task.stdout.is_empty() && !task.stderr.contains("uname"), "{task}");
 }
 
 /// All programs must run: the output contains the GPUs that both support, and the newer driver.

@@ -146,7 +146,7 @@ fn container_codes(kernels: &Kernels, container: &Container, majors: &Majors) ->
             Some(target) => {
                 let zstd = (entry.compression == Compression::Zstd).then(|| stated.unwrap_or(majors.file));
                 let wrote = stated.filter(|major| *major > 12 && matches!(target, Target::Cubin(_)));
-                DeviceCode::Run { target, isa: entry.ptx_isa().unwrap_or_default(), zstd, wrote }
+                DeviceCode::Run { target, isa: entry.driver_isa().unwrap_or_default(), zstd, wrote }
             }
             None if entry.kind == ImageKind::LtoIr => continue,
             None => DeviceCode::Unknown,

@@ -26,6 +26,8 @@ use crate::binary::mapped_file::Contents;
 use cudaguard::internal::arch::{Arch, Target};
 use cudaguard::internal::elf;
 use cudaguard::internal::json::{self, Value};
+use cudaguard::internal::tables;
+use cudaguard::internal::version::CudaVersion;
 
 /// The sections of an object or linked file in which nvcc and clang put GPU code.
 pub(crate) const SECTIONS: [&str; 2] = [read::WHOLE, read::RELOCATABLE];
@@ -196,12 +198,16 @@ impl std::fmt::Display for ImageKind {
     }
 }
 
+/// An ISA that no driver of the tables compiles.
+const NEWER_THAN_TABLES: (u16, u16) = (99, 0);
+
 impl KernelImage {
     /// Returns the name that toolkits use for the arch: `sm_90a`, `compute_90`, `lto_80`.
     pub fn arch_name(&self) -> String {
         let prefix = match self.kind {
             ImageKind::Ptx | ImageKind::RelocatablePtx => "compute",
             ImageKind::LtoIr => "lto",
+            ImageKind::TileIr => "tile",
             _ => "sm",
         };
         format!("{prefix}_{}", self.arch)
@@ -212,11 +218,24 @@ impl KernelImage {
         matches!(self.kind, ImageKind::Ptx | ImageKind::RelocatablePtx).then_some(self.version)
     }
 
+    /// Returns the PTX ISA of the oldest driver that compiles the image; `None` for machine code. A driver compiles Tile IR of
+    /// its own CUDA version and of older ones, as it does PTX.
+    pub fn driver_isa(&self) -> Option<(u16, u16)> {
+        if self.kind != ImageKind::TileIr {
+            return self.ptx_isa();
+        }
+        let (major, minor) = self.version;
+        let isa = tables::isa_of_driver(CudaVersion::new(major.into(), minor.into()));
+        Some(isa.map_or(NEWER_THAN_TABLES, |(major, minor)| (major.into(), minor.into())))
+    }
+
     /// Returns the target if a GPU or its driver can run the image without a link step.
     pub fn runnable_target(&self) -> Option<Target> {
         match self.kind {
             ImageKind::Cubin => Some(Target::Cubin(self.arch)),
             ImageKind::Ptx | ImageKind::RelocatablePtx => Some(Target::Ptx(self.arch)),
+            // An arch of 0: the version could not be read.
+            ImageKind::TileIr if self.arch.number != 0 => Some(Target::Ptx(self.arch)),
             _ => None,
         }
     }

@@ -82,9 +82,9 @@ fn begin_configure(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
             "the CMake package is from cudaguard {module}, but the command is from {own}: install both from one release"
         )));
     }
-    let triple = target_triple(tool).map_err(CliError::operational)?;
-    match core_guard::check_target(&triple) {
-        Ok(()) => {
+    // A compiler that does not name its target, such as a wrapper of nvcc, must not fail the configuration of a project.
+    match target_triple(tool).and_then(|triple| core_guard::check_target(&triple).map(|()| triple)) {
+        Ok(triple) => {
             // The module stores the triple in the facts of each target, so that the compiler is queried only once.
             report::print_result(&format!("{triple}\n"))?;
             Ok(ExitCode::SUCCESS)

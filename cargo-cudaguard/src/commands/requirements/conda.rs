@@ -1,12 +1,15 @@
-//! Pins of a conda recipe on the virtual packages of the installing machine: `__cuda` (CEP 30) and `__cuda_arch` (CEP
-//! 46).
+//! Pins of a conda recipe, as conda-forge writes them: the metapackages `cuda-version` and `cuda-arch`, whose versions
+//! constrain the driver (`__cuda`, CEP 30) and the GPU (`__cuda_arch`, CEP 46) of the installing machine.
 //!
-//! A package can require only one version of `__cuda`. If GPUs need different drivers, the recipe builds one package
-//! for each driver, called a variant. `__cuda_arch` is the compute capability of the oldest GPU in the machine.
+//! A recipe cannot depend on `__cuda` directly: the machine that builds it often has no driver. `cuda-version` constrains
+//! only the CUDA major of the driver, and `cuda-arch` only the oldest GPU, so `run_constraints` contains the exact
+//! requirements. They apply if the machine has the virtual packages. If GPUs need different drivers, the recipe builds one
+//! package for each driver, called a variant. `__cuda_arch` is the compute capability of the oldest GPU in the machine.
 
 use std::fmt::Write as _;
 
 use cudaguard::internal::vendor::CUDNN;
+use cudaguard::internal::version::CudaVersion;
 
 use super::{
     RequirementsQuery, RequirementsRow, comment_lines, dotted_cc, group_by_driver, processor_comes_with, variant_name,
@@ -16,11 +19,8 @@ pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, Strin
     let rows = asked.fit_rows()?;
     let mut heading =
         asked.comment_heading("Pins of a conda recipe (recipe.yaml of rattler-build; meta.yaml uses the same keys)");
-    heading.push(
-        "__cuda as in CEP 30; __cuda_arch as in CEP 46: the oldest GPU of the machine that installs. A client that"
-            .to_owned(),
-    );
-    heading.push("does not support it does not install the package.".to_owned());
+    heading.push("cuda-version and cuda-arch are metapackages of conda-forge. The constraints apply to machines with a driver; a".to_owned());
+    heading.push("machine without one installs the package. meta.yaml calls them run_constrained.".to_owned());
     heading.extend(processor_comes_with(asked, "the package's platform"));
     let by_driver = group_by_driver(&rows);
     let several = by_driver.len() > 1;
@@ -31,35 +31,47 @@ pub(super) fn write_conda(asked: &RequirementsQuery<'_>) -> Result<String, Strin
         heading.push(format!("  {KEY}: [{}]", names.join(", ")));
     }
     let mut text = comment_lines(&heading);
-    text.push_str("requirements:\n  run:\n");
-    for (cuda, rows) in &by_driver {
-        // Neither virtual package exists without a driver.
-        let least = cuda.map(|cuda| format!(" >={cuda}")).unwrap_or_default();
-        let arch = rows_of_gpus(rows);
-        let pins =
-            [format!("__cuda{least}")].into_iter().chain((!arch.is_empty()).then(|| format!("__cuda_arch {arch}")));
-        let indent = if several {
-            let _ = writeln!(text, "    - if: {KEY} == \"{}\"\n      then:", variant_name(*cuda));
-            "        "
-        } else {
-            "    "
-        };
-        for pin in pins {
-            let _ = writeln!(text, "{indent}- {pin}");
+    let lists = |pins: &WritePins| {
+        let mut list = String::new();
+        for (cuda, rows) in &by_driver {
+            let pins = pins(*cuda, rows);
+            if several && !pins.is_empty() {
+                let _ = writeln!(list, "    - if: {KEY} == \"{}\"\n      then:", variant_name(*cuda));
+            }
+            for pin in pins {
+                let _ = writeln!(list, "{}- {pin}", if several { "        " } else { "    " });
+            }
         }
-    }
+        list
+    };
+    let mut run = lists(&|cuda, rows| {
+        let oldest = rows.iter().map(|row| row.from).min().flatten();
+        let cuda = cuda.map(|cuda| format!(" >={cuda}")).unwrap_or_default();
+        let arch = oldest.map(|cc| format!("cuda-arch >={}", dotted_cc(cc)));
+        [format!("cuda-version{cuda}")].into_iter().chain(arch).collect()
+    });
+    let mut constraints = lists(&|cuda, rows| {
+        let arch = Some(rows_of_gpus(rows)).filter(|arch| !arch.is_empty());
+        let cuda = cuda.map(|cuda| format!("__cuda >={cuda}"));
+        cuda.into_iter().chain(arch.map(|arch| format!("__cuda_arch {arch}"))).collect()
+    });
     if let Some(library) = asked.placement.library {
         let below = library.gpus_dropped_in.unwrap_or(library.below);
+        let list = if library.needed { &mut run } else { &mut constraints };
         if library.gpus_dropped_in.is_some() {
-            let _ = writeln!(text, "    # {} {below} and newer no longer support some of these GPUs.", CUDNN.name);
+            let _ = writeln!(list, "    # {} {below} and newer no longer support some of these GPUs.", CUDNN.name);
         }
-        if !library.needed {
-            text.push_str("  run_constraints:\n");
-        }
-        let _ = writeln!(text, "    - {} >={},<{below}", CUDNN.key, library.min);
+        let _ = writeln!(list, "    - {} >={},<{below}", CUDNN.key, library.min);
+    }
+    let _ = write!(text, "requirements:\n  run:\n{run}");
+    if !constraints.is_empty() {
+        let _ = write!(text, "  run_constraints:\n{constraints}");
     }
     Ok(text)
 }
+
+/// Returns the pins for machines with a driver of this CUDA version, and these GPUs.
+type WritePins = dyn Fn(Option<CudaVersion>, &[RequirementsRow]) -> Vec<String>;
 
 /// The variant key that distinguishes the packages of a recipe.
 const KEY: &str = "least_driver";

@@ -18,7 +18,7 @@ const ATTRIBUTES: &str = "device.attributes[\"gpu.nvidia.com\"]";
 pub(super) fn write_device_class(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
     let mut heading = asked.comment_heading("ResourceClaimTemplate (resource.k8s.io/v1, Kubernetes 1.34 or newer)");
-    heading.push("By the attributes of NVIDIA's DRA driver (dra-driver-nvidia-gpu 25.3 or newer).".to_owned());
+    heading.push("By the attributes of the DRA driver: github.com/kubernetes-sigs/dra-driver-nvidia-gpu 0.4, or NVIDIA's 25.3, or newer.".to_owned());
     heading.extend(processor_comes_with(asked, "a pod's nodeSelector kubernetes.io/arch"));
     if asked.placement.library.is_some() {
         heading.push(format!("No attribute describes {}, which the image contains.", CUDNN.name));

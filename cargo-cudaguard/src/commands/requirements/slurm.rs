@@ -1,4 +1,8 @@
-//! A check for the prolog of Slurm, or for the beginning of a job script.
+//! A check for the beginning of a Slurm job script, or for its `TaskProlog`.
+//!
+//! It must not be a `Prolog`: if a Prolog fails, Slurm drains the node and requeues the job, and it runs without a PATH (`SchedMD`,
+//! Prolog and Epilog Guide). A failed `TaskProlog` ends only the task. It prints to stderr, because Slurm executes what a
+//! `TaskProlog` prints to stdout.
 //!
 //! Slurm cannot express compute capabilities or drivers: the features of `--constraint` are names of a site. The script
 //! therefore queries nvidia-smi on the node (`--query-gpu=compute_cap` since driver 510).
@@ -10,9 +14,15 @@ use cudaguard::internal::tables;
 
 use super::{RequirementsQuery, comment_lines, dotted_cc};
 
+/// Prolog scripts have the job's id but no environment of the job; `SLURM_SCRIPT_CONTEXT` names the kind of script.
+const HARMLESS: &str = "PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin\nexport PATH\n\
+case ${SLURM_SCRIPT_CONTEXT:-} in\n  prolog_slurmd | prolog_slurmctld | epilog_slurmd | epilog_slurmctld)\n    \
+echo \"this check is for a job script or TaskProlog: a failed Prolog drains the node\" >&2; exit 0 ;;\nesac\n";
+
 pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
-    let mut heading = asked.comment_heading("Check for a Slurm prolog or job script");
+    let mut heading = asked.comment_heading("Check for a Slurm job script or TaskProlog");
+    heading.push("Call it first in the job script, with `|| exit`: sh check.sh || exit. Never use it as Prolog: a Prolog that fails drains the node.".to_owned());
     heading.push("Needs nvidia-smi of driver 510 or newer. Status 0: a GPU of this node is compatible; 1: none is; 2: nvidia-smi fails.".to_owned());
     heading
         .push("Each site defines its own features. The compute capabilities that --constraint must select:".to_owned());
@@ -25,6 +35,7 @@ pub(super) fn write_slurm(asked: &RequirementsQuery<'_>) -> Result<String, Strin
         }
     }
     let mut text = String::from("#!/bin/sh\n") + &comment_lines(&heading);
+    text.push_str(HARMLESS);
     if !asked.placement.processor.is_empty() {
         let (processor, title) = (&asked.placement.processor, quote_shell(&asked.file_names()));
         let _ = writeln!(

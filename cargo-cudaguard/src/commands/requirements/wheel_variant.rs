@@ -23,7 +23,7 @@ const MINORS: std::ops::RangeInclusive<u8> = 0..=9;
 
 pub(super) fn write_wheel_variant(asked: &RequirementsQuery<'_>) -> Result<String, String> {
     let rows = asked.fit_rows()?;
-    let mut heading = asked.comment_heading("Properties of a wheel variant (PEP 825, a draft)");
+    let mut heading = asked.comment_heading("Properties of a wheel variant (PEP 825 and PEP 850, drafts)");
     heading.push("Uses the provider nvidia of January 2026, which reads the newest GPU of a machine.".to_owned());
     heading.extend(processor_comes_with(asked, "the wheel's platform tag"));
     let any_gpu = rows.iter().any(|row| row.from.is_none() && row.below.is_none());

@@ -24,6 +24,8 @@ pub(super) fn missing_library_finding(env: &Env, graph: &LoadGraph, request: &Li
                 return absent_library(env, graph, request, candidates, major, values);
             }
             let values = values.with("cure", missing_library_hint(env, name));
+            let values =
+                values.with_known("beside", other_major(env, candidates, name).map(|file| file.display().to_string()));
             wrong_architecture(candidates).map_or_else(
                 || MessageTemplate::LibraryAbsent.to_finding(&values),
                 |wrong_architecture| wrong_architecture_finding(wrong_architecture, values.clone()),
@@ -57,6 +59,25 @@ fn missing_library_hint(env: &Env, name: &str) -> String {
         _ => MessageFragment::InstallPackage,
     };
     phrase.render(&Values::default())
+}
+
+/// Returns a library with another major version in the directories that were searched, or in common directories of NVIDIA's
+/// libraries.
+fn other_major(env: &Env, looked: &[LibraryCandidate], name: &str) -> Option<PathBuf> {
+    let (stem, wanted) = name.split_once(".so.")?;
+    let start = format!("{stem}.so.");
+    let is_other = |file: &PathBuf| {
+        let found = file.file_name().and_then(|file| file.to_str()).and_then(|file| file.strip_prefix(&start));
+        found.is_some_and(|version| version != wanted && version.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let searched = looked.iter().filter_map(|candidate| candidate.path.parent().map(Path::to_owned));
+    let usual = in_usual_folders(env, &format!("{stem}.so")).filter_map(|file| file.parent().map(Path::to_owned));
+    searched.chain(usual).find_map(|folder| {
+        let entries = std::fs::read_dir(folder).ok()?;
+        let mut others: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_other).collect();
+        others.sort();
+        others.pop()
+    })
 }
 
 /// Returns a common directory of NVIDIA's libraries that contains a file of this name.
@@ -159,4 +180,28 @@ fn absent_library(
         || MessageTemplate::CudnnAbsentLinked.to_finding(&values),
         |wrong_architecture| wrong_architecture_finding(wrong_architecture, values.clone()),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_major_is_named() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        let looked = LibraryCandidate {
+            path: folder.join("libcublas.so.11"),
+            place: SearchSource::LibraryPath(folder.display().to_string()),
+            inspection: Inspection::Missing,
+        };
+        let found = |files: &[&str]| {
+            for file in files {
+                std::fs::write(folder.join(file), "").expect("a file can be written");
+            }
+            other_major(&Env::without_variables(), std::slice::from_ref(&looked), "libcublas.so.11")
+        };
+        assert_eq!(found(&["libcublasLt.so.12", "libcublas.so.12.8.4", "libcublas.so"]), None);
+        assert_eq!(found(&["libcublas.so.12"]), Some(folder.join("libcublas.so.12")));
+    }
 }

@@ -151,7 +151,7 @@ fn read_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, files: &O
 }
 
 /// Recognizes `/usr/local/cuda-12.4/compat/libcuda.so.1`: packages of cuda-compat up to 2025 had no note.
-pub(super) fn in_compat_folder(path: &Path) -> bool {
+pub(crate) fn in_compat_folder(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str().to_str().is_some_and(|part| part.contains("compat")))
 }
 

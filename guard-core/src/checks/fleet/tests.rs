@@ -120,13 +120,35 @@ fn fix_names_arch_and_file() {
         findings.first().map(|finding| finding.hint.clone()).unwrap_or_default()
     };
     let t4 = "[gpu]\nfleet = [\"T4\"]\n";
-    assert_eq!(hint(t4, "13.0", "80"), "add sm_75 to CUDAARCHS, or remove T4 (7.5) from [gpu] fleet");
+    assert_eq!(hint(t4, "13.0", "80"), "add 75 to CUDAARCHS, or remove T4 (7.5) from [gpu] fleet");
     let both = "[gpu]\narchs = [\"sm_80\"]\nfleet = [\"T4\", \"8.0\", \"7.0\"]\n";
     assert_eq!(hint(both, "12.4", ""), "add sm_70, sm_75 to [gpu] archs, or remove T4 (7.5), 7.0 from [gpu] fleet");
     assert_eq!(
         hint("[gpu]\nfleet = [\"P100\"]\n", "13.0", "80"),
         "the toolkit in use no longer supports sm_60: build with CUDA 12.9 or older, or remove P100 (6.0) from [gpu] fleet"
     );
+}
+
+/// CMake knows the archs of a target before nvcc runs. The hint uses its terms.
+#[test]
+fn cmake_target_archs_are_compared() {
+    let policy = policy("[gpu]\nfleet = [\"T4\"]\n");
+    let env = Env::from_variables([("PATH".to_owned(), "".into())].into(), "/");
+    let check = |archs: &str, source: &str| {
+        let request = DetectOptions {
+            system_root: "/nowhere".into(),
+            archs: Some(archs.to_owned()),
+            ..DetectOptions::new(&env, "x86_64-unknown-linux-gnu")
+        };
+        let mut toolchain = Toolchain::detect(&request);
+        source.clone_into(&mut toolchain.archs.declared[0].source);
+        super::check_target_archs(&policy, &toolchain)
+    };
+    let finding = check("80", "CUDA_ARCHITECTURES of my-model").expect("a T4 has no code");
+    assert_eq!((finding.code, finding.severity), (Code::FleetUndeclared, Severity::Warning));
+    assert!(finding.hint.contains("add 75 to CUDA_ARCHITECTURES of my-model"), "{finding:?}");
+    assert_eq!(check("75", "CUDA_ARCHITECTURES of my-model"), None);
+    assert_eq!(check("80", "the option --arch"), None);
 }
 
 #[test]

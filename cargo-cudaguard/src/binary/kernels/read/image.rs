@@ -107,14 +107,16 @@ impl<'data> KernelReader<'data> {
         let container = self.next_container_index();
         let mut push = |image: &fatbin::FatbinEntry, compression: Compression| {
             let kind = ImageKind::from_number(image.kind);
+            let tile = (kind == ImageKind::TileIr).then(|| tile_version(image, compression)).flatten();
+            let oldest = tile.map_or(0, |_| OLDEST_TILE_ARCH);
             let unknown = matches!(kind, ImageKind::Other(_) | ImageKind::TileIr)
-                .then_some(Arch { number: 0, suffix: Suffix::None });
+                .then_some(Arch { number: oldest, suffix: Suffix::None });
             let arch =
                 image.arch().or(unknown).ok_or_else(|| format!("{kind} for arch {}, which no GPU has", image.arch))?;
             self.add_entry(KernelImage {
                 kind,
                 arch,
-                version: image.code_version,
+                version: tile.unwrap_or(image.code_version),
                 debug: image.is_debug(),
                 compression,
                 size: image.size,
@@ -204,4 +206,22 @@ impl<'data> KernelReader<'data> {
 
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// Tile IR has no arch in its header; it runs on GPUs from 8.0 (NVIDIA Tile IR documentation 13.5, stability).
+const OLDEST_TILE_ARCH: u16 = 80;
+
+/// Reads the version in the payload of Tile IR, whose header contains none: `\x7fTileIR\0`, major, minor. `None` if the image
+/// cannot be read.
+fn tile_version(image: &fatbin::FatbinEntry, compression: Compression) -> Option<(u16, u16)> {
+    const MAGIC: &[u8] = b"\x7fTileIR\0";
+    // Larger images are not unpacked: their version is unknown.
+    const MOST: u64 = 64 << 20;
+    let packed = image.payload.get(..usize::try_from(image.size).ok()?)?;
+    let length = usize::try_from(image.unpacked).ok().filter(|_| image.unpacked <= MOST)?;
+    let plain = unpack::unpack_image(packed, compression, length)?;
+    match plain.strip_prefix(MAGIC)? {
+        [major, minor, ..] => Some((u16::from(*major), u16::from(*minor))),
+        _ => None,
+    }
 }

@@ -65,6 +65,28 @@ fn coverage_is_per_container() {
     assert_eq!(kernels.containers_without((7, 5)).count(), 2);
 }
 
+/// The version of Tile IR is in its payload. It needs a driver of that CUDA version and a GPU from 8.0 on.
+#[test]
+fn tile_ir_needs_driver_of_its_version() {
+    let tile = |payload: &[u8]| {
+        let image = Image { version: (3333, 0), ..image(0x80, 0, 0, payload.to_vec()) };
+        plain(&[fatbin(&[writer::entry(&image)])])
+    };
+    let kernels = tile(b"\x7fTileIR\0\x0d\x04rest of the image");
+    let floor = |cc: (u8, u8)| {
+        let support = kernels.gpu_support(cc);
+        (support.by, support.floor.map(|floor| floor.cuda.to_string()))
+    };
+    assert_eq!(floor((7, 5)), (Coverage::Nothing, None));
+    assert_eq!(floor((8, 0)), (Coverage::Ptx, Some("13.4".to_owned())));
+    assert_eq!(floor((12, 0)), (Coverage::Ptx, Some("13.4".to_owned())));
+    assert_eq!(kernels.entries()[0].version, (13, 4));
+    // Newer than every table: no driver is known.
+    let newer = tile(b"\x7fTileIR\0\x63\x00rest of the image").gpu_support((9, 0));
+    assert!(newer.by == Coverage::Ptx && newer.floor.is_some_and(|floor| !floor.exact));
+    assert_eq!(by(&tile(b"something else entirely"), (7, 5)), Coverage::Unknown);
+}
+
 /// If a container has only PTX for a GPU, its minimum driver applies, whatever other containers have.
 #[test]
 fn partial_code_keeps_its_floor() {

@@ -1,0 +1,78 @@
+//! Fixes for a libcuda that must not be loaded, by the search path that picks it.
+
+use std::path::Path;
+
+use crate::binary::loader::{Inspection, LoadGraph, SearchSource};
+use crate::host::machine::Driver;
+use crate::host::machine::detect::{LIBCUDA, in_compat_folder, redact_home, release_in_name};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::{Code, Finding, MessageTemplate, Values};
+use cudaguard::internal::tables;
+
+/// Replaces the hints of findings about the picked libcuda with the change to the search path that avoids it. Keeps the
+/// hint of the table if no change to the search path helps.
+pub(crate) fn adapt_hints<'a>(
+    findings: impl IntoIterator<Item = &'a mut Finding>,
+    env: &Env,
+    graph: &LoadGraph,
+    driver: &Driver,
+) {
+    let mut found: Vec<&mut Finding> =
+        findings.into_iter().filter(|finding| template(finding.code).is_some()).collect();
+    if found.is_empty() {
+        return;
+    }
+    let by = graph.requests.iter().find(|request| request.name == LIBCUDA).map_or(0, |request| request.by);
+    let candidates = graph.candidates(by, LIBCUDA);
+    let mut usable = candidates.iter().filter(|candidate| candidate.inspection == Inspection::Usable);
+    let Some(picked) = usable.next() else { return };
+    let Some(fix) = fix_of_place(env, &picked.path, &picked.place) else { return };
+    // Only the libcuda of the kernel module's own release certainly works.
+    let is_right = |path: &&Path| driver.kernel.is_some() && release_in_name(path) == driver.kernel;
+    let next = usable.map(|candidate| candidate.path.as_path()).find(is_right);
+    let values = Values::default().with("fix", fix).with_known("kernel", driver.kernel);
+    let values = values.with_known("next", next.map(|path| redact_home(env, &path.display())));
+    let values = values.with_known("cuda", driver.kernel.and_then(|kernel| tables::driver_supports(kernel).least));
+    for finding in &mut found {
+        // An ordinary libcuda of another release is picked after an incomplete update, too. A reboot repairs that.
+        let may_be_update = finding.code == Code::DriverMismatch && next.is_none() && !in_compat_folder(&picked.path);
+        if let Some(template) = template(finding.code).filter(|_| !may_be_update) {
+            finding.hint = template(next.is_some()).to_finding(&values).hint;
+        }
+    }
+}
+
+/// Returns the texts of the fix, by whether the loader then finds a libcuda that works.
+fn template(code: Code) -> Option<fn(bool) -> MessageTemplate> {
+    Some(match code {
+        Code::DriverMismatch => |_| MessageTemplate::DriverMismatchPicked,
+        Code::ForwardCompatUnsupported => |next| {
+            if next {
+                MessageTemplate::ForwardCompatUnsupportedBehind
+            } else {
+                MessageTemplate::ForwardCompatUnsupportedPicked
+            }
+        },
+        Code::StubDriver => |_| MessageTemplate::StubDriverPicked,
+        Code::CompatOutdated => |_| MessageTemplate::CompatOutdatedPicked,
+        _ => return None,
+    })
+}
+
+/// Returns the change that removes this file from the loader's search. `None` for directories that are always searched.
+fn fix_of_place(env: &Env, path: &Path, place: &SearchSource) -> Option<String> {
+    let folder = redact_home(env, &path.parent().unwrap_or(path).display());
+    let of = |object: &Path| redact_home(env, &object.display());
+    Some(match place {
+        SearchSource::LibraryPath(entry) => format!("remove {entry} from LD_LIBRARY_PATH"),
+        SearchSource::Cache(_) => format!("remove {folder} from /etc/ld.so.conf.d and run ldconfig"),
+        SearchSource::PathFile(file) => format!("remove {folder} from {}", file.display()),
+        SearchSource::Rpath(object, entry) => format!("remove {entry} from the RPATH of {}", of(object)),
+        SearchSource::Runpath(object, entry) => format!("remove {entry} from the RUNPATH of {}", of(object)),
+        SearchSource::Program
+        | SearchSource::Loader
+        | SearchSource::Loaded
+        | SearchSource::Path
+        | SearchSource::System => return None,
+    })
+}
