@@ -9,6 +9,7 @@ pub mod binary;
 mod cargo;
 mod cli;
 mod commands;
+pub mod family;
 pub mod guard;
 pub mod host;
 pub mod knowledge;

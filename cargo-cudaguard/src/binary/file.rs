@@ -21,6 +21,7 @@ use cudaguard::internal::manifest::Linkage;
 use cudaguard::internal::note;
 use cudaguard::internal::vendor::{self, CodeMark, Library, NVML, is_nvidias};
 use cudaguard::internal::version::Version;
+use memchr::memmem;
 use strings::FileStrings;
 
 /// Owner and type of cudaguard's notes (MANIFEST.md).
@@ -477,6 +478,33 @@ pub(crate) fn version_inside(library: &Library, data: &[u8]) -> Option<Version> 
     let mark_version =
         |mark: &CodeMark| text.occurrences(mark.text.as_bytes()).find_map(|behind| mark.version_after(behind));
     library.traces.inside.iter().find_map(mark_version)
+}
+
+/// Returns the versions of three numbers that follow a text in the constants of a file. `then` is a second text between them,
+/// at most a few words after the first one.
+pub(crate) fn versions_after(data: &[u8], text: &str, then: &str) -> Vec<Version> {
+    const NEAR: usize = 64;
+    let Ok(strings) = FileStrings::of_file(data) else { return Vec::new() };
+    let mark = CodeMark { text: "", version: Some('.') };
+    let version = |behind: &[u8]| {
+        let line = &behind[..behind.len().min(NEAR)];
+        mark.version_after(&line[memmem::find(line, then.as_bytes())? + then.len()..])
+    };
+    strings.occurrences(text.as_bytes()).filter_map(version).collect()
+}
+
+/// Returns the texts in the constants of a file that begin with `start` and end with NUL, each once.
+pub(crate) fn texts_starting_with(data: &[u8], start: &str) -> Vec<String> {
+    const LONGEST: usize = 256;
+    let Ok(strings) = FileStrings::of_file(data) else { return Vec::new() };
+    let text = |behind: &[u8]| {
+        let end = behind.iter().take(LONGEST).position(|byte| *byte == 0)?;
+        Some(format!("{start}{}", std::str::from_utf8(&behind[..end]).ok()?))
+    };
+    let mut texts: Vec<String> = strings.occurrences(start.as_bytes()).filter_map(text).collect();
+    texts.sort();
+    texts.dedup();
+    texts
 }
 
 /// Returns the notes of a linked file or an object.

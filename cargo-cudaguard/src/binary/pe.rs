@@ -271,16 +271,39 @@ impl<'data> Pe<'data> {
 
     /// Returns the value of an exported variable of four bytes.
     pub fn exported_u32(&self, name: &str) -> Option<u32> {
-        let table = self.exports()?;
-        let mut names = table.name_iter().take(MOST_FUNCTIONS);
-        let (_, index) = names.find(|(pointer, _)| self.name_at(*pointer) == Some(name))?;
-        let address = table.address_by_index(index).ok().filter(|address| !table.is_forward(*address))?;
+        let address = self.exported_address(name)?;
         let contains = |section: &PeSection| {
             address.checked_sub(section.address).is_some_and(|at| (at as usize) < section.data.len())
         };
         let section = self.sections().find(contains).filter(|section| !section.is_code)?;
         let bytes = section.data.get((address - section.address) as usize..)?.get(..4)?;
         Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    /// Returns the machine code of an exported function of an x86-64 image. The exception table has its length.
+    pub fn exported_code(&self, name: &str) -> Option<&'data [u8]> {
+        const ENTRY: usize = 12;
+        let address = self.exported_address(name)?;
+        let table = self.sections().find(|section| section.name == ".pdata")?.data;
+        let number = |at: usize| Some(u32::from_le_bytes(table.get(at..at + 4)?.try_into().ok()?));
+        let (mut low, mut high) = (0, table.len() / ENTRY);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match number(middle * ENTRY)? {
+                // Zeros fill the section after the last entry.
+                start if start != 0 && start < address => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        let end = number(low * ENTRY + 4).filter(|_| number(low * ENTRY) == Some(address))?;
+        self.at_address(address)?.get(..end.checked_sub(address)?.try_into().ok()?)
+    }
+
+    fn exported_address(&self, name: &str) -> Option<u32> {
+        let table = self.exports()?;
+        let mut names = table.name_iter().take(MOST_FUNCTIONS);
+        let (_, index) = names.find(|(pointer, _)| self.name_at(*pointer) == Some(name))?;
+        table.address_by_index(index).ok().filter(|address| !table.is_forward(*address))
     }
 
     /// Returns the version resource; `None` if there is none.

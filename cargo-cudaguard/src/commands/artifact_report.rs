@@ -3,6 +3,7 @@
 
 mod closure;
 mod components;
+mod family;
 mod member;
 mod output;
 mod packages;
@@ -228,6 +229,7 @@ impl ArtifactReport {
         served_by_others(&mut parts);
         packages.extend(packages::all_of(&texts));
         not_examined.sort();
+        family::use_package_versions(&mut parts, &packages);
         for part in &parts {
             let damage = &part.binary.damage;
             for warning in part.kernels.warnings().iter().filter(|warning| damage.as_ref() != Some(warning)) {
@@ -246,6 +248,7 @@ impl ArtifactReport {
     /// directories may legitimately contain such files.
     fn package_findings(&self) -> Vec<Finding> {
         let mut findings = self.symbol_findings();
+        findings.extend(self.family_findings());
         for package in &self.packages {
             let mine = || self.parts.iter().filter(|part| package.owns_member(&part.name));
             let members: Vec<_> = mine().map(|part| (part.name.as_str(), self.library_wants(part))).collect();

@@ -12,6 +12,7 @@ use crate::binary::file::{Binary, BinaryKind, TargetOs};
 use crate::binary::kernels::{self, Cover, Coverage, Kernels, Known};
 use crate::binary::manifest_decoder::Note;
 use crate::binary::mapped_file::Contents;
+use crate::family::{Member, Release};
 use crate::host::facts::HostGpu;
 use crate::host::judge::answer;
 use crate::host::machine::Components;
@@ -201,6 +202,7 @@ impl InspectedFile<'_> {
                 binary.linkage(library).name().filter(|_| binary.kind != BinaryKind::GpuCode),
             );
         }
+        value.insert_some("library", self.release().as_ref().map(Release::to_json));
         let detected = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
         let detected: Vec<_> = vendor::ALL.iter().filter_map(detected).collect();
         value.insert_some("inside", (!detected.is_empty()).then(|| object(detected)));
@@ -238,6 +240,15 @@ impl InspectedFile<'_> {
         }
         made_by(&mut page, evidence);
         if binary.kind != BinaryKind::GpuCode {
+            if let Some(release) = self.release() {
+                let version = release.version.as_ref();
+                let version = version.map_or_else(
+                    || "version not known".to_owned(),
+                    |known| format!("{known} (from: {})", known.read_from),
+                );
+                page.push_title("this library");
+                page.push_line(release.of.name, &version);
+            }
             page.push_title("libraries");
             let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
             page.push_line("CUDA", &join_names(&of_cuda, "none needed"));
@@ -266,6 +277,11 @@ impl InspectedFile<'_> {
         }
         page.not_examined(&self.not_examined());
         page.0
+    }
+
+    /// Returns the library that the file is, if it is one that NVIDIA releases together with others.
+    fn release(&self) -> Option<Release> {
+        Member::read(&self.file.to_string_lossy(), self.binary.data())?.release
     }
 
     fn not_examined(&self) -> Vec<NotExamined> {

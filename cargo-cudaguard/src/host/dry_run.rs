@@ -5,6 +5,7 @@
 //! than a failure that the loader explains.
 
 mod closure;
+mod family;
 mod missing;
 mod symbols;
 
@@ -32,6 +33,7 @@ use cudaguard::internal::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::internal::policy::{GpuNeed, Runtime};
 use cudaguard::internal::vendor::{self, CUDART, CUDNN};
 use cudaguard::internal::version::Version;
+pub(crate) use family::add_family;
 pub(crate) use missing::in_usual_folders;
 use missing::missing_library_finding;
 pub(crate) use symbols::{SymbolFile, findings_of_missing};
@@ -101,6 +103,7 @@ impl DryRun {
     pub fn all_findings(&self) -> Vec<Finding> {
         let mut findings = self.by_loader.clone();
         findings.extend(self.by_shim.iter().map(|(_, finding)| finding.clone()));
+        findings.extend(family::findings_of_graph(&self.graph, self.machine.as_ref()));
         mark_unchecked(&mut findings, &self.manifests);
         finding::sort_findings(&mut findings);
         findings

@@ -199,6 +199,24 @@ codes! {
     214 LibraryLacksSymbol Error Refuses 14 true
         "a library lacks a function that the program binds"
         "The dynamic linker resolves the functions of a program and its libraries: all at the start if they were linked so (Rust, `-z now`) or if their addresses are stored, otherwise each at its first call. A function that no library has ends the program with `symbol lookup error`, status 127. Most often a library is an older release than at build time. At start-up only functions that are bound at the start count. `verify`, `doctor` and `exec` also refuse for functions of NVIDIA libraries that are bound at their first call.\nIn a sealed program the guard reports this before the dynamic linker does.\nWhat to do: use a release of the library that has the function (the message names the first one if it is known), or rebuild the program with the installed release.";
+    231 FamilyMixed Warning Informs 28 false
+        "libraries that belong together are of two releases"
+        "NVIDIA releases some libraries as a unit: cuBLAS and cuBLASLt, NVRTC and its builtins. They call internal functions of each other and are tested in one release only. A mixed pair comes from LD_LIBRARY_PATH, from two packages with the same files, or from a copy of one file. NVRTC searches its builtins by a name with its own release, in its own directory; without them it compiles nothing. This is a warning, because a program may never call the functions that fail. Functions that are known to be missing are reported by CG214.\nWhat to do: remove one of the releases, or copy both files from the same one.";
+    232 CompilerAbsent Warning Informs 29 false
+        "a library opens a run-time compiler of another CUDA major"
+        "Some libraries compile or link code at run time. They open NVRTC or nvJitLink by its name with the CUDA major, and other majors do not fit. This is a warning, because only some functions need the compiler, and because the machine may have it.\nWhat to do: take all libraries for one CUDA major.";
+    233 TwoCudarts Warning Informs 30 false
+        "a program loads shared CUDA runtimes of two majors"
+        "Each shared CUDA runtime has its own state: streams, errors and registered kernels. Objects of one runtime do not work in functions of a library that uses the other one. It works if the libraries exchange nothing but device pointers. Runtimes that are linked statically are not counted.\nWhat to do: find the libraries with `ldd`, and install them for the same CUDA major.";
+    234 CudnnFamily Warning Informs 31 false
+        "cuDNN comes with libraries of another CUDA major"
+        "cuDNN opens cuBLAS and NVRTC of its own CUDA major. Libraries of another major do not fit, and the functions that need them return an error.\nWhat to do: take cuDNN and the toolkit's libraries for one CUDA major.";
+    235 CompilerNewerThanDriver Warning Informs 37 false
+        "the driver does not compile the PTX that NVRTC writes"
+        "NVRTC writes the PTX version of its own release. An older driver rejects it with error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, even if the rest of the toolkit runs on it (minor version compatibility). A program that asks NVRTC for machine code (sm_NN) does not need the driver's compiler. That is not known from the files, so this is a warning.\nWhat to do: see the hint. `cargo cudaguard probe` prints what the driver supports.";
+    236 CompilerUnknownGpu Warning Informs 38 false
+        "a run-time compiler does not support the GPU"
+        "NVRTC, nvJitLink and ptxas compile for the GPUs that their release knows. For a newer GPU, a program can compile PTX for an older one and let the driver compile it. Older GPUs that a release has dropped are lost. This is a warning, because the program may never call the compiler.\nWhat to do: take a release that supports the GPU; the message names the first and the last one, if they are known.";
     301 DriverTooOld Error Refuses 30 true
         "the driver is too old for what the program is linked to"
         "A CUDA runtime works with drivers of the same or a newer major. On an older driver every call returns 35, cudaErrorInsufficientDriver. A missing driver API function also ends the program.\nWhat to do: update the driver to the named release, or rebuild with an older toolkit. On data centre GPUs cuda-compat can help.";
@@ -844,6 +862,33 @@ words! {
     LibraryLacksSymbolByTheLoader LibraryLacksSymbol "library"
         "{path}: symbol lookup error: {path}: undefined symbol: {symbol}[, version {library}]"
         "update the library, or rebuild";
+    FamilyMixed FamilyMixed "{library}"
+        "{library} {found} and {other} {part} are of two releases\n{library}:\t{path}\n{other}:\t{beside}"
+        "install both from one release: one package contains them";
+    FamilyMixedFunctions FamilyMixed "{library}"
+        "{library} is not of the release of {other} {part}: it has the functions of {library} {value}\n{library}:\t{path}\n{other}:\t{beside}"
+        "install both from one release: one package contains them";
+    FamilyMixedBuiltins FamilyMixed "{library}"
+        "{library} {found} has only the builtins of {part}: each compilation at run time fails\n{library}:\t{path}\n{other}:\t{beside}"
+        "put {needed_by} of the same release into the directory of {library}";
+    FamilyMixedBuiltinsAbsent FamilyMixed "{library}"
+        "{library} {found} comes without {needed_by}: each compilation at run time fails, unless the machine has this file\n{library}:\t{path}"
+        "put {needed_by} of the same release into the directory of {library}";
+    CompilerAbsent CompilerAbsent "{library}"
+        "{component} opens {library}, but only {other} is here\nopened by:\t{needed_by}\nfound:\t{path}"
+        "install {library}, or the build of {component} for the other CUDA major";
+    TwoCudarts TwoCudarts "{component}"
+        "{component} loads {library} and {other}\n{library}:\tneeded by {needed_by}\n{other}:\tneeded by {by}"
+        "take all libraries for one CUDA major";
+    CudnnFamily CudnnFamily "cuDNN"
+        "cuDNN is made for CUDA {cuda}, but only {other} is here\ncuDNN:\t{path}\n{other}:\t{beside}"
+        "install the cuDNN for CUDA {major}, or {library}";
+    CompilerNewerThanDriver CompilerNewerThanDriver "{library}"
+        "{library} {found} writes PTX that this driver does not compile\nwrites:\tPTX {isa}[, which needs a driver that supports CUDA {needs_cuda}]\ndriver:\tsupports CUDA {cuda}\nfound:\t{path}"
+        "update the driver, use {library} {newest} or older, or compile for the GPU itself (--gpu-architecture=sm_NN), which needs no PTX";
+    CompilerUnknownGpu CompilerUnknownGpu "{library}"
+        "{library} {found} does not compile for compute capability {gpus}\nfirst in:\tCUDA {first}\nlast in:\tCUDA {last}\nfound:\t{path}"
+        "use another release of {library}, and avoid what compiles at run time until then";
     DriverTooOld DriverTooOld "driver"
         "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit";

@@ -4,6 +4,7 @@
 mod artifacts;
 mod closed_output;
 mod conda;
+mod family;
 mod python;
 mod special_files;
 mod workflows;
@@ -14,6 +15,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let mut tests = special_files::tests();
     tests.extend(artifacts::tests());
     tests.extend(conda::tests());
+    tests.extend(family::tests());
     tests.extend(closed_output::tests());
     tests.extend(python::tests());
     tests.extend(workflows::tests());

@@ -86,6 +86,7 @@ impl ArtifactReport {
         all.drop_implied_rows(&of_vendor);
         all.alternatives.one_of = one_of.into_values().collect();
         all.findings.extend(whole.package_findings());
+        all.compilers = whole.compilers();
         all
     }
 

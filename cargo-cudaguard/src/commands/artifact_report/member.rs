@@ -13,6 +13,7 @@ use crate::binary::kernels::Kernels;
 use crate::binary::mapped_file::Contents;
 use crate::binary::vendor_symbols::VendorSymbols;
 use crate::commands::inspect::{self, is_cuda};
+use crate::family::{Member, Release};
 use crate::host::judge::answer;
 use crate::host::machine::Components;
 use crate::linked::evidence::Evidence;
@@ -63,6 +64,8 @@ pub(crate) struct ArtifactMember {
     pub(crate) symbols: VendorSymbols,
     /// NVIDIA's libraries in the member, linked in or as the file itself, with the version if it is known.
     pub(crate) holds: Vec<(&'static Library, Option<String>)>,
+    /// How it fits the other members, if it is a library of NVIDIA's or needs one.
+    pub(crate) family: Option<Member>,
     /// The SHA-256 of the file, if it was requested.
     pub(crate) sha256: Option<String>,
 }
@@ -96,7 +99,9 @@ impl ArtifactMember {
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
         let (own, loader) = (file_name(name), MemberLoader::from_binary(name, &binary));
         let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
-        let matters = !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
+        let family = Member::read(name, binary.data());
+        let released = family.as_ref().is_some_and(|member| member.release.is_some());
+        let matters = released || !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
         if !matters && !is_cuda(&&*plain_name(own)) {
             return Ok((None, loader, not_examined));
         }
@@ -118,7 +123,7 @@ impl ArtifactMember {
         let symbols = VendorSymbols::from_binary(&binary);
         binary.close();
         Ok((
-            Some(Self { name: name.to_owned(), binary, kernels, components, symbols, holds, sha256: None }),
+            Some(Self { name: name.to_owned(), binary, kernels, components, symbols, holds, family, sha256: None }),
             loader,
             not_examined,
         ))
@@ -140,7 +145,13 @@ impl ArtifactMember {
             (library.key, version.into())
         });
         value.insert_some("holds", (!self.holds.is_empty()).then(|| object(listed)));
+        value.insert_some("library", self.release().map(Release::to_json));
         value
+    }
+
+    /// Returns the library that the member is, if it is one that NVIDIA releases together with others.
+    pub(super) fn release(&self) -> Option<&Release> {
+        self.family.as_ref()?.release.as_ref()
     }
 
     /// Returns true if it contains a readable manifest.
@@ -173,6 +184,10 @@ impl ArtifactMember {
         for (library, version) in &self.holds {
             let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
             reported.push(format!("{}{version} inside", library.name));
+        }
+        let is_held = |release: &&Release| self.holds.iter().any(|(library, _)| library.key == release.of.key);
+        if let Some(release) = self.release().filter(|release| !is_held(release)) {
+            reported.push(release.to_string());
         }
         let needed: Vec<&str> = self.binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
         if !needed.is_empty() {

@@ -10,6 +10,7 @@ use crate::cli::counts::{count_of, join_some};
 use crate::cli::findings::{to_json, to_text};
 use crate::cli::json_output;
 use crate::commands::inspect::{self, InspectPage};
+use crate::family::{Descriptor, Release};
 use cudaguard::internal::json::{Value, array, object};
 use cudaguard::internal::vendor;
 
@@ -131,6 +132,20 @@ impl ArtifactReport {
             let mut name = library.name;
             for (version, members) in listed {
                 page.push_line(name, &format!("{version}, inside: {}", join_some(&members)));
+                name = "";
+            }
+        }
+        for library in Descriptor::all().filter(|library| vendor::library_for_key(library.key).is_none()) {
+            let mut listed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            let is_it = |release: &&Release| release.of.is(library);
+            let found = self.parts.iter().filter_map(|part| Some((part, part.release().filter(is_it)?)));
+            let found: Vec<_> = found.map(|(part, release)| (part, release.version_text())).collect();
+            for (part, version) in &found {
+                listed.entry(version.as_deref().unwrap_or(EXIT_NOT_FOUND)).or_default().push(&part.name);
+            }
+            let mut name = library.name;
+            for (version, members) in listed {
+                page.push_line(name, &format!("{version}, {}", join_some(&members)));
                 name = "";
             }
         }

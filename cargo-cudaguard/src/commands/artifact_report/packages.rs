@@ -99,6 +99,17 @@ pub(super) fn all_of(texts: &[(String, String)]) -> Vec<ArtifactPackage> {
 }
 
 impl ArtifactPackage {
+    /// Returns the version of a library of the family that this package is named after, and the name of the package: NVIDIA's
+    /// `nvidia-cublas-cu12` of pip, or `libcublas` of conda.
+    pub(super) fn library_version(&self, key: &str) -> Option<(String, Version)> {
+        let name = self.name.to_ascii_lowercase().replace('_', "-");
+        let stem = name.strip_prefix("nvidia-").or_else(|| name.strip_prefix("lib"))?;
+        let is_major =
+            |rest: &str| rest.is_empty() || rest.strip_prefix("-cu").is_some_and(|major| major.parse::<u32>().is_ok());
+        let is_it = stem.strip_prefix(&*key.to_ascii_lowercase()).is_some_and(is_major);
+        Some((format!("package {}", self.name), self.version.parse().ok().filter(|_| is_it)?))
+    }
+
     fn from_wheel(top: &str, metadata: &str, record: &str) -> Self {
         // The text after the first empty line is a free-form description.
         let lines = || metadata.lines().take_while(|line| !line.is_empty());

@@ -13,6 +13,7 @@ use crate::binary::file::{Binary, BinaryKind};
 use crate::binary::kernels::Kernels;
 use crate::binary::manifest_decoder::Note;
 use crate::binary::symbols::Bound;
+use crate::family::{self, RuntimeCompiler};
 use crate::host::facts::Host;
 use crate::host::judge;
 use crate::linked::evidence::{Evidence, LinkEvidence};
@@ -45,6 +46,8 @@ pub struct Components {
     pub os: Option<TargetOs>,
     /// Groups of files of which one is sufficient.
     pub alternatives: Alternatives,
+    /// The run-time compilers that come with the file.
+    pub compilers: Vec<RuntimeCompiler>,
     /// The parts of the file that were not examined.
     pub not_examined: Vec<NotExamined>,
 }
@@ -69,6 +72,19 @@ pub struct Needed {
     pub soname: String,
     /// True if the file contains an rpath or runpath, in which the library may be.
     pub has_search_path: bool,
+}
+
+impl Machine {
+    /// Returns the findings about compilers that run on this machine.
+    pub(crate) fn compiler_findings(&self, compilers: &[RuntimeCompiler]) -> Vec<Finding> {
+        if compilers.is_empty() {
+            return Vec::new();
+        }
+        let driver = self.driver.as_ref().filter(|driver| !driver.absent);
+        let gpus = self.known_gpus();
+        let ccs = gpus.iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc);
+        family::compiler_findings(compilers, driver.and_then(|driver| driver.cuda_version(self.kind)), ccs)
+    }
 }
 
 impl Components {
@@ -211,6 +227,7 @@ impl Components {
         findings.extend(first.and_then(|host| judge::together(&self.manifests, &host)));
         findings.extend(self.missing_libraries(machine));
         findings.extend(self.missing_functions(machine));
+        findings.extend(machine.compiler_findings(&self.compilers));
         findings.extend(self.findings.iter().cloned());
         finding::sort_findings(&mut findings);
         findings

@@ -17,6 +17,7 @@ use crate::model::version::Version;
 pub use cudart::CUDART;
 pub use cudart::HYBRID as HYBRID_CUDART;
 pub use cudart::cudart_named;
+pub use nccl::NCCL;
 pub use table::LibraryTable;
 pub(crate) use table::serves_later;
 
@@ -27,7 +28,7 @@ pub const CUDNN: &Library = &cudnn::CUDNN;
 pub const COUNT: usize = 3;
 
 /// Every library with a descriptor, in the order of reports.
-pub static ALL: [&Library; COUNT] = [CUDNN, &CUDART, &nccl::NCCL];
+pub static ALL: [&Library; COUNT] = [CUDNN, &CUDART, &NCCL];
 
 /// Returns the library with this key.
 pub fn library_for_key(key: &str) -> Option<&'static Library> {

@@ -4,7 +4,7 @@ use super::{CodeMark, Library, LibraryNames, Traces, VersionGetter};
 
 /// libnccl. Its code contains the line that it prints if `NCCL_DEBUG` is set, `NCCL version 2.21.5+cuda12.4` (measured
 /// in pip's packages: 2.16.5, 2.18.1, 2.21.5 and 2.27.7 for CUDA 12; 2.27.7 and 2.32.3 for CUDA 13).
-pub(super) static NCCL: Library = Library {
+pub static NCCL: Library = Library {
     key: "nccl",
     name: "NCCL",
     stem: "libnccl",

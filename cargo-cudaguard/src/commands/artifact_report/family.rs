@@ -1,0 +1,50 @@
+//! The members that are libraries of NVIDIA's and run together.
+
+use std::collections::BTreeSet;
+
+use super::packages::ArtifactPackage;
+use super::{ArtifactMember, ArtifactReport, LibraryPlace, file_name};
+use crate::family::{self, FileVersion, Member, RuntimeCompiler};
+use cudaguard::internal::finding::Finding;
+
+/// Uses the version of a package for a library whose file does not contain it.
+pub(super) fn use_package_versions(parts: &mut [ArtifactMember], packages: &[ArtifactPackage]) {
+    for part in parts {
+        let name = part.name.as_str();
+        let release = part.family.as_mut().and_then(|member| member.release.as_mut());
+        let Some(release) = release.filter(|release| release.version.is_none()) else { continue };
+        release.version = packages.iter().filter(|package| package.owns_member(name)).find_map(|package| {
+            let (title, version) = package.library_version(release.of.key)?;
+            Some(FileVersion { version, is_exact: true, read_from: title })
+        });
+    }
+}
+
+impl ArtifactReport {
+    fn family(&self) -> impl Iterator<Item = (&ArtifactMember, &Member)> {
+        self.parts.iter().filter_map(|part| Some((part, part.family.as_ref()?)))
+    }
+
+    /// Returns the findings about members that run together and do not fit.
+    pub(super) fn family_findings(&self) -> Vec<Finding> {
+        let (parts, members): (Vec<_>, Vec<_>) = self.family().unzip();
+        // Most libraries that members need are not in the set.
+        let names: BTreeSet<&str> = parts
+            .iter()
+            .flat_map(|part| [Some(file_name(&part.name)), part.binary.soname.as_deref()])
+            .flatten()
+            .chain(self.links.keys().map(|name| file_name(name)))
+            .collect();
+        let resolve =
+            |at: usize, soname: &str| match names.contains(soname).then(|| self.find_library(parts[at], soname)) {
+                Some(LibraryPlace::Inside(name)) => parts.iter().position(|part| part.name == name),
+                _ => None,
+            };
+        family::findings(&members, &resolve)
+    }
+
+    /// Returns the compilers that the members may run.
+    pub(super) fn compilers(&self) -> Vec<RuntimeCompiler> {
+        family::compilers(self.family().map(|(_, member)| member))
+    }
+}

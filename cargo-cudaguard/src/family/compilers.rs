@@ -1,0 +1,145 @@
+//! Compilers that a program runs: NVRTC, nvJitLink and ptxas, against the driver and the GPUs of a machine.
+
+use std::collections::BTreeSet;
+
+use super::descriptors::{Descriptor, NVJITLINK, NVRTC, PTXAS};
+use super::member::Member;
+use cudaguard::internal::arch::Target;
+use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
+use cudaguard::internal::tables::{self, CcSupport};
+use cudaguard::internal::version::{CudaVersion, Version};
+
+/// A compiler that runs with a program.
+#[derive(Clone, Debug)]
+pub struct RuntimeCompiler {
+    of: &'static Descriptor,
+    version: Version,
+    /// The file.
+    name: String,
+}
+
+/// Returns the compilers among these members whose versions are known.
+pub(crate) fn compilers<'a>(members: impl IntoIterator<Item = &'a Member>) -> Vec<RuntimeCompiler> {
+    let compiler = |member: &Member| {
+        let release = member.release.as_ref()?;
+        let is_compiler = [&NVRTC, &NVJITLINK, &PTXAS].iter().any(|known| release.of.is(known));
+        let version = release.number().filter(|_| is_compiler)?;
+        Some(RuntimeCompiler { of: release.of, version, name: member.name.clone() })
+    };
+    members.into_iter().filter_map(compiler).collect()
+}
+
+/// Returns the findings about compilers on a machine. If there are several releases of one compiler, any of them may be the one
+/// that runs, so only what is true for all of them is reported.
+pub(crate) fn compiler_findings(
+    all: &[RuntimeCompiler],
+    driver: Option<CudaVersion>,
+    gpus: impl IntoIterator<Item = (u8, u8)>,
+) -> Vec<Finding> {
+    let gpus: BTreeSet<(u8, u8)> = gpus.into_iter().collect();
+    let mut findings = Vec::new();
+    for of in [&NVRTC, &NVJITLINK, &PTXAS] {
+        let releases: Vec<&RuntimeCompiler> = all.iter().filter(|compiler| compiler.of.is(of)).collect();
+        // nvJitLink and ptxas write machine code only.
+        if of.is(&NVRTC) {
+            findings.extend(driver.and_then(|driver| ptx_finding(&releases, driver)));
+        }
+        findings.extend(gpu_findings(&releases, &gpus));
+    }
+    findings
+}
+
+fn ptx_finding(releases: &[&RuntimeCompiler], driver: CudaVersion) -> Option<Finding> {
+    let is_newer = |compiler: &&RuntimeCompiler| {
+        let isa = tables::ptx_isa(compiler.version);
+        let needs = isa.map_or_else(|| CudaVersion::from(compiler.version), |isa| tables::ptx_floor(isa).cuda);
+        needs > driver
+    };
+    let oldest = releases.iter().min_by_key(|compiler| compiler.version).filter(|oldest| is_newer(oldest))?;
+    let isa = tables::ptx_isa(oldest.version);
+    let values = of_compiler(oldest).with("cuda", driver).with("newest", driver);
+    let values = values.with_known("needs_cuda", isa.map(|isa| tables::ptx_floor(isa).cuda));
+    let isa = isa.map_or_else(|| format!("of CUDA {}", CudaVersion::from(oldest.version)), |(a, b)| format!("{a}.{b}"));
+    Some(MessageTemplate::CompilerNewerThanDriver.to_finding(&values.with("isa", isa)))
+}
+
+fn gpu_findings(releases: &[&RuntimeCompiler], gpus: &BTreeSet<(u8, u8)>) -> Vec<Finding> {
+    let lacks = |compiler: &RuntimeCompiler, cc: (u8, u8)| {
+        let arch = tables::arch_rows().iter().map(|row| row.arch).find(|arch| arch.cc() == cc)?;
+        match tables::can_make(compiler.version, Target::Cubin(arch)) {
+            CcSupport::TooNew { first } => Some((first, None)),
+            CcSupport::Dropped { last } => Some((None, last)),
+            CcSupport::Made | CcSupport::Unknown => None,
+        }
+    };
+    let one = |cc: (u8, u8)| {
+        let newest = releases.iter().max_by_key(|compiler| compiler.version)?;
+        let (first, last) = lacks(newest, cc)?;
+        if releases.iter().any(|compiler| lacks(compiler, cc).is_none()) {
+            return None;
+        }
+        let values = of_compiler(newest).with("gpus", format!("{}.{}", cc.0, cc.1));
+        Some(
+            MessageTemplate::CompilerUnknownGpu.to_finding(&values.with_known("first", first).with_known("last", last)),
+        )
+    };
+    gpus.iter().copied().filter_map(one).collect()
+}
+
+fn of_compiler(compiler: &RuntimeCompiler) -> Values {
+    let values = Values::default().with("library", compiler.of.name).with("found", compiler.version);
+    values.with("path", &compiler.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiler(of: &'static Descriptor, version: &str) -> RuntimeCompiler {
+        RuntimeCompiler { of, version: version.parse().expect("a version"), name: "lib".to_owned() }
+    }
+
+    fn messages(all: &[RuntimeCompiler], driver: Option<(u32, u32)>, gpus: &[(u8, u8)]) -> Vec<String> {
+        let driver = driver.map(|(major, minor)| CudaVersion::new(major, minor));
+        let findings = compiler_findings(all, driver, gpus.iter().copied());
+        findings.iter().map(|finding| finding.message.lines().next().unwrap_or_default().to_owned()).collect()
+    }
+
+    #[test]
+    fn ptx_of_a_newer_nvrtc_is_reported() {
+        let nvrtc = [compiler(&NVRTC, "12.6.77")];
+        assert_eq!(
+            messages(&nvrtc, Some((12, 4)), &[]),
+            ["NVRTC 12.6.77 writes PTX that this driver does not compile"]
+        );
+        // 12.6 writes the PTX of 12.5.
+        for driver in [Some((12, 5)), Some((12, 6)), Some((13, 0)), None] {
+            assert_eq!(messages(&nvrtc, driver, &[]), [""; 0], "{driver:?}");
+        }
+        // One of them fits; nvJitLink and ptxas write machine code.
+        let several = [compiler(&NVRTC, "12.4.127"), compiler(&NVRTC, "13.0.88")];
+        assert_eq!(messages(&several, Some((12, 4)), &[]), [""; 0]);
+        let others = [compiler(&NVJITLINK, "12.9.86"), compiler(&PTXAS, "12.9.86")];
+        assert_eq!(messages(&others, Some((12, 4)), &[]), [""; 0]);
+    }
+
+    #[test]
+    fn unsupported_gpu_is_reported() {
+        for (of, version, cc, expected) in [
+            (&NVRTC, "12.4.127", (12, 0), true),
+            (&NVRTC, "12.9.86", (12, 0), false),
+            (&NVRTC, "13.0.88", (7, 0), true),
+            (&NVRTC, "12.9.86", (7, 0), false),
+            (&NVJITLINK, "12.4.127", (10, 0), true),
+            (&PTXAS, "12.4.131", (9, 0), false),
+            // The tables do not know this GPU.
+            (&PTXAS, "12.4.131", (99, 0), false),
+        ] {
+            let found = messages(&[compiler(of, version)], None, &[cc]);
+            assert_eq!(!found.is_empty(), expected, "{version} {cc:?} {found:?}");
+        }
+        // Triton has one ptxas for Blackwell.
+        let both = [compiler(&PTXAS, "12.4.131"), compiler(&PTXAS, "13.0.88")];
+        assert_eq!(messages(&both, None, &[(12, 0), (7, 0)]), [""; 0]);
+    }
+}

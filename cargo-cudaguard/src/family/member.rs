@@ -1,0 +1,117 @@
+//! The facts about a file that decide if it fits the other files of a set.
+
+use super::descriptors::{CUBLAS, Descriptor};
+use super::version::{Release, cuda_of_getter};
+use crate::binary::file::texts_starting_with;
+use crate::binary::pe::Pe;
+use crate::binary::symbols;
+use cudaguard::internal::elf::{Elf, Symbol, tag};
+use cudaguard::internal::vendor::{self, CUDART, CUDNN};
+use cudaguard::internal::version::{CudaVersion, Version};
+
+/// A file of a set that runs together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Member {
+    /// The path in the artifact or on the machine.
+    pub(crate) name: String,
+    /// Its soname, or its file name; of a DLL, as on Linux.
+    pub(super) soname: String,
+    /// The library of the family that it is.
+    pub(crate) release: Option<Release>,
+    /// The libraries that it needs, as written.
+    pub(super) needed: Vec<String>,
+    /// The run-time compilers that it opens by name, as sonames.
+    pub(super) opens: Vec<String>,
+    /// The CUDA version that this part of cuDNN was built with.
+    pub(super) cudnn_for: Option<CudaVersion>,
+    /// The first release that has all of its functions, and the first one that has more, if it is cuBLAS.
+    pub(super) cublas_range: (Option<Version>, Option<Version>),
+}
+
+/// The start of the sonames of run-time compilers.
+const OPENED: [&str; 2] = ["libnvrtc.so.", "libnvJitLink.so."];
+
+impl Member {
+    /// Reads a file. `None` if it is neither a library of the family, cudart nor cuDNN, and needs none of them.
+    pub(crate) fn read(name: &str, data: &[u8]) -> Option<Self> {
+        let mut member = if Pe::is_pe(data) {
+            let image = Pe::parse(data).ok()?;
+            let needed = image.imports().into_iter().map(|dll| dll.name.to_owned()).collect();
+            Self { needed, ..Self::named(name, image.dll_name()) }
+        } else {
+            let elf = Elf::parse(data).ok()?;
+            let mut member = Self::named(name, elf.soname());
+            let needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned());
+            member.needed = needed.collect();
+            if member.soname.starts_with(CUDNN.stem) {
+                member.cudnn_for = CUDNN.made_with.and_then(|getter| cuda_of_getter(&elf, getter));
+            }
+            if Descriptor::named(&member.soname).is_some_and(|library| library.is(&CUBLAS)) {
+                member.cublas_range = range_of_exports(&elf, &member.soname);
+            }
+            member
+        };
+        member.release = Release::read(file_name(name), &member.soname, data);
+        if member.release.is_some() {
+            let is_other = |opened: &String| *opened != member.soname && vendor::major_of(opened).is_some();
+            member.opens = OPENED.iter().flat_map(|start| texts_starting_with(data, start)).filter(is_other).collect();
+        }
+        let matters = member.release.is_some() || member.cudnn_for.is_some() || member.is_cudart();
+        (matters || member.needed.iter().any(|name| vendor::is_nvidia_soname(name))).then_some(member)
+    }
+
+    fn named(name: &str, soname: Option<&str>) -> Self {
+        // Programs with an embedded list of exports state a soname too, so that of a library decides only if it is known.
+        let known = |soname: &&str| vendor::is_nvidia_soname(soname) || Descriptor::named(soname).is_some();
+        let soname = vendor::plain_name(soname.filter(known).unwrap_or_else(|| file_name(name))).into_owned();
+        Self { name: name.to_owned(), soname, ..Self::default() }
+    }
+
+    /// Returns true if this is the library of a descriptor.
+    pub(crate) fn is(&self, library: &Descriptor) -> bool {
+        self.release.as_ref().is_some_and(|release| release.of.is(library))
+    }
+
+    /// Returns the version, with a patch of 0 if it is unknown.
+    pub(super) fn version(&self) -> Option<Version> {
+        self.release.as_ref()?.number()
+    }
+
+    /// Returns the version for messages: two numbers if the patch is unknown.
+    pub(super) fn version_text(&self) -> Option<String> {
+        self.release.as_ref()?.version_text()
+    }
+
+    /// Returns the directory in the name, with the separator.
+    pub(super) fn folder(&self) -> &str {
+        &self.name[..self.name.len() - file_name(&self.name).len()]
+    }
+
+    pub(super) fn is_cudart(&self) -> bool {
+        CUDART.is_named(&self.soname)
+    }
+}
+
+/// Returns the first release that has every function of this library, and the first later one that has more.
+fn range_of_exports(elf: &Elf<'_>, soname: &str) -> (Option<Version>, Option<Version>) {
+    let exports: std::collections::BTreeSet<&str> = elf
+        .dynamic_symbols()
+        .filter(Symbol::is_exported)
+        .filter_map(|symbol| symbol.name())
+        .filter(|name| name.starts_with("cublas"))
+        .collect();
+    let (mut from, mut before) = (None, None);
+    for (name, releases) in symbols::library_functions(soname) {
+        let Some(first) = releases.first else { continue };
+        if exports.contains(name) {
+            from = from.max(Some(first));
+        } else if releases.last.is_none() {
+            before = Some(before.map_or(first, |known: Version| known.min(first)));
+        }
+    }
+    (from, before)
+}
+
+pub(super) fn file_name(name: &str) -> &str {
+    name.rsplit(['/', '!', '\\']).next().unwrap_or(name)
+}

@@ -1,0 +1,14 @@
+//! NVIDIA's libraries that are released together: their versions, and findings about a set of them that runs together.
+
+mod compilers;
+mod descriptors;
+mod member;
+mod rules;
+mod version;
+
+pub use compilers::RuntimeCompiler;
+pub(crate) use compilers::{compiler_findings, compilers};
+pub(crate) use descriptors::{BUILTINS, Descriptor, NVRTC};
+pub(crate) use member::Member;
+pub(crate) use rules::findings;
+pub(crate) use version::{FileVersion, Release};

@@ -1,0 +1,327 @@
+//! Findings about files of NVIDIA's that run together and do not fit.
+//!
+//! Functions that one file binds and another lacks are reported by the simulation of the dynamic linker.
+
+use std::collections::BTreeSet;
+
+use super::descriptors::{BUILTINS, CUBLAS, CUBLAS_LT, NVRTC};
+use super::member::{Member, file_name};
+use cudaguard::internal::finding::{Finding, MessageTemplate, Values};
+use cudaguard::internal::vendor::{self, CUDART};
+use cudaguard::internal::version::Version;
+
+/// Returns the member (an index) that the dynamic linker loads for another member under a soname.
+pub(crate) type Resolve<'a> = dyn Fn(usize, &str) -> Option<usize> + 'a;
+
+/// Returns the findings about these members.
+pub(crate) fn findings(members: &[&Member], resolve: &Resolve<'_>) -> Vec<Finding> {
+    let set = Set { members, resolve };
+    let mut findings = set.mixed_cublas();
+    findings.extend(set.builtins());
+    findings.extend(set.other_compilers());
+    findings.extend(set.two_cudarts());
+    findings.extend(set.cudnn());
+    findings
+}
+
+struct Set<'a> {
+    members: &'a [&'a Member],
+    resolve: &'a Resolve<'a>,
+}
+
+impl<'a> Set<'a> {
+    /// Returns the member that a soname denotes for another member: the one that the dynamic linker finds, or the only one of
+    /// that name.
+    fn provider(&self, by: usize, soname: &str) -> Option<&'a Member> {
+        if let Some(found) = (self.resolve)(by, soname) {
+            return self.members.get(found).copied();
+        }
+        let plain = vendor::plain_name(soname);
+        let mut named = self.members.iter().filter(|member| member.soname == *plain);
+        named.next().filter(|_| named.next().is_none()).copied()
+    }
+
+    /// Compares each cuBLAS with the cuBLASLt that it loads.
+    fn mixed_cublas(&self) -> Vec<Finding> {
+        let one = |(at, cublas): (usize, &&Member)| {
+            let soname = cublas.needed.iter().find(|name| vendor::plain_name(name).starts_with(CUBLAS_LT.stems[0]))?;
+            let light = self.provider(at, soname).filter(|light| light.is(&CUBLAS_LT))?;
+            let part = light.version()?;
+            let values = pair(cublas, CUBLAS.name, light, CUBLAS_LT.name).with("part", part);
+            if let Some(found) = cublas.version() {
+                return (found != part).then(|| MessageTemplate::FamilyMixed.to_finding(&values.with("found", found)));
+            }
+            let (from, before) = cublas.cublas_range;
+            let is_older = from.is_some_and(|from| minor(part) < minor(from));
+            let is_newer = before.is_some_and(|before| minor(part) >= minor(before));
+            let value = match (from, before) {
+                (Some(from), Some(before)) => format!("{from} or newer, and none of {before}"),
+                (Some(from), None) => format!("{from} or newer"),
+                (None, Some(before)) => format!("before {before}"),
+                (None, None) => return None,
+            };
+            (is_older || is_newer)
+                .then(|| MessageTemplate::FamilyMixedFunctions.to_finding(&values.with("value", value)))
+        };
+        self.members.iter().enumerate().filter(|(_, member)| member.is(&CUBLAS)).filter_map(one).collect()
+    }
+
+    /// Searches the builtins of each NVRTC: in its directory, or anywhere in the set.
+    fn builtins(&self) -> Vec<Finding> {
+        let one = |nvrtc: &&Member| {
+            let found = nvrtc.version()?;
+            // The first release with builtins in a file of their own, as far as known.
+            if found < Version::new(11, 0, 0) {
+                return None;
+            }
+            let all = || self.members.iter().filter(|member| member.is(&BUILTINS));
+            let fits = |member: &&&Member| member.version().is_some_and(|version| minor(version) == minor(found));
+            if all().any(|member| fits(&member)) {
+                return None;
+            }
+            let wanted = format!("{}.so.{}.{}", BUILTINS.stems[0], found.major, found.minor);
+            let beside = all().find(|member| member.folder() == nvrtc.folder());
+            let values = Values::default().with("library", NVRTC.name).with("path", &nvrtc.name);
+            let values = values.with("found", found).with("needed_by", wanted);
+            Some(match beside {
+                Some(other) => {
+                    let values = values.with("other", BUILTINS.name).with("beside", &other.name);
+                    MessageTemplate::FamilyMixedBuiltins.to_finding(&values.with_known("part", other.version_text()))
+                }
+                None => MessageTemplate::FamilyMixedBuiltinsAbsent.to_finding(&values),
+            })
+        };
+        self.members.iter().filter(|member| member.is(&NVRTC)).filter_map(one).collect()
+    }
+
+    /// Reports libraries that open a compiler of a CUDA major, if the set has only other majors of it.
+    fn other_compilers(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (at, member) in self.members.iter().enumerate() {
+            for soname in &member.opens {
+                if self.provider(at, soname).is_some() || self.members.iter().any(|other| other.soname == *soname) {
+                    continue;
+                }
+                let stem = stem(soname);
+                let Some(other) = self.members.iter().find(|other| self::stem(&other.soname) == stem) else { continue };
+                let title = member.release.as_ref().map_or_else(|| file_name(&member.name), |release| release.of.name);
+                let values = Values::default().with("component", title).with("needed_by", &member.name);
+                let values = values.with("library", soname).with("other", &other.soname).with("path", &other.name);
+                findings.push(MessageTemplate::CompilerAbsent.to_finding(&values));
+            }
+        }
+        findings
+    }
+
+    /// Reports members that load shared cudarts of two majors. A member that only loads such a member is not reported again.
+    fn two_cudarts(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let closures: Vec<BTreeSet<(String, usize)>> = (0..self.members.len()).map(|at| self.cudarts(at)).collect();
+        let majors = |cudarts: &BTreeSet<(String, usize)>| {
+            cudarts.iter().map(|(soname, _)| soname.clone()).collect::<BTreeSet<String>>()
+        };
+        for (at, member) in self.members.iter().enumerate() {
+            let own = majors(&closures[at]);
+            let dependency_has = |soname: &String| {
+                (self.resolve)(at, soname)
+                    .filter(|other| *other != at)
+                    .is_some_and(|other| majors(&closures[other]) == own)
+            };
+            if own.len() < 2 || member.needed.iter().any(dependency_has) {
+                continue;
+            }
+            let mut cudarts = closures[at].iter();
+            let Some((first, needed_by)) = cudarts.next() else { continue };
+            let Some((second, by)) = cudarts.find(|(soname, _)| soname != first) else { continue };
+            let values = Values::default().with("component", &member.name).with("library", first).with("other", second);
+            let values = values.with("needed_by", &self.members[*needed_by].name).with("by", &self.members[*by].name);
+            findings.push(MessageTemplate::TwoCudarts.to_finding(&values));
+        }
+        findings
+    }
+
+    /// Returns the shared cudarts that a member and its dependencies need, each with the member that needs it.
+    fn cudarts(&self, at: usize) -> BTreeSet<(String, usize)> {
+        let (mut found, mut seen, mut next) = (BTreeSet::new(), BTreeSet::from([at]), vec![at]);
+        while let Some(at) = next.pop() {
+            for soname in &self.members[at].needed {
+                if CUDART.is_named(soname) {
+                    found.insert((vendor::plain_name(soname).into_owned(), at));
+                }
+                next.extend((self.resolve)(at, soname).filter(|other| seen.insert(*other)));
+            }
+        }
+        found
+    }
+
+    /// Compares the CUDA major of each cuDNN with that of cuBLASLt and NVRTC, which it opens.
+    fn cudnn(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let made = self.members.iter().filter_map(|member| Some((member, member.cudnn_for?)));
+        let majors: BTreeSet<u32> = made.clone().map(|(_, cuda)| cuda.major).collect();
+        for (cudnn, cuda) in made {
+            // An environment may contain several, and only one of them is used.
+            if majors.len() > 1 || findings.iter().any(|finding: &Finding| finding.subject == "cuDNN") {
+                continue;
+            }
+            for library in [&CUBLAS_LT, &NVRTC] {
+                let mut all = self.members.iter().filter(|member| member.is(library)).peekable();
+                let Some(other) = all.peek().copied() else { continue };
+                if all.any(|member| vendor::major_of(&member.soname) == Some(cuda.major)) {
+                    continue;
+                }
+                let wanted = format!("{}.so.{}", library.stems[0], cuda.major);
+                let values = Values::default().with("cuda", cuda).with("major", cuda.major).with("library", wanted);
+                let values = values.with("other", &other.soname).with("beside", &other.name).with("path", &cudnn.name);
+                findings.push(MessageTemplate::CudnnFamily.to_finding(&values));
+                break;
+            }
+        }
+        findings
+    }
+}
+
+fn pair(one: &Member, name: &str, other: &Member, other_name: &str) -> Values {
+    let values = Values::default().with("library", name).with("other", other_name);
+    values.with("path", &one.name).with("beside", &other.name)
+}
+
+fn minor(version: Version) -> (u32, u32) {
+    (version.major, version.minor)
+}
+
+fn stem(soname: &str) -> &str {
+    soname.split(".so").next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::family::{Descriptor, FileVersion, Release};
+    use cudaguard::internal::finding::{Code, Severity};
+    use cudaguard::internal::version::CudaVersion;
+
+    /// A member with this name, and with a version if it is in the family. `needs` are sonames, separated by spaces.
+    fn member(name: &str, version: &str, needs: &str) -> Member {
+        let of = Descriptor::named(file_name(name));
+        let version = version.parse().ok().map(|number: Version| FileVersion {
+            version: number,
+            is_exact: true,
+            read_from: "text".to_owned(),
+        });
+        Member {
+            name: name.to_owned(),
+            soname: vendor::plain_name(file_name(name)).into_owned(),
+            release: of.map(|of| Release { of, version }),
+            needed: needs.split_whitespace().map(str::to_owned).collect(),
+            ..Member::default()
+        }
+    }
+
+    /// Returns the codes and first lines of the findings. A library is found by its file name, in any directory.
+    fn messages(members: &[Member]) -> Vec<String> {
+        let all: Vec<&Member> = members.iter().collect();
+        let resolve = |_: usize, soname: &str| members.iter().position(|member| file_name(&member.name) == soname);
+        let findings = findings(&all, &resolve);
+        assert!(findings.iter().all(|finding| finding.severity == Severity::Warning), "{findings:?}");
+        findings.iter().map(|finding| finding.message.lines().next().unwrap_or_default().to_owned()).collect()
+    }
+
+    fn nothing() -> Vec<String> {
+        Vec::new()
+    }
+
+    #[test]
+    fn mixed_cublas_is_reported() {
+        let cublas = |version| member("lib/libcublas.so.12", version, "libcublasLt.so.12 libc.so.6");
+        let light = |version| member("lib/libcublasLt.so.12", version, "libc.so.6");
+        assert_eq!(messages(&[cublas("12.4.5.8"), light("12.4.5")]), nothing());
+        assert_eq!(
+            messages(&[cublas("12.8.4.1"), light("12.1.3")]),
+            ["cuBLAS 12.8.4 and cuBLASLt 12.1.3 are of two releases"]
+        );
+        // Without a version, the functions decide: those of 12.4.2 to 12.5.1.
+        let range = (Some(Version::new(12, 4, 2)), Some(Version::new(12, 5, 2)));
+        let by_functions = |range| Member { cublas_range: range, ..cublas("") };
+        assert_eq!(messages(&[by_functions(range), light("12.4.5")]), nothing());
+        assert_eq!(
+            messages(&[by_functions(range), light("12.1.3")]),
+            [
+                "cuBLAS is not of the release of cuBLASLt 12.1.3: it has the functions of cuBLAS 12.4.2 or newer, and none of 12.5.2"
+            ]
+        );
+        assert_eq!(messages(&[by_functions((None, None)), light("12.1.3")]), nothing());
+        // Neither version of another file, nor a file that is not there, is compared.
+        assert_eq!(messages(&[cublas("12.8.4"), light("")]), nothing());
+        assert_eq!(messages(&[cublas("12.8.4")]), nothing());
+    }
+
+    #[test]
+    fn builtins_of_another_release_are_reported() {
+        let nvrtc = member("lib/libnvrtc.so.12", "12.4.127", "libc.so.6");
+        let builtins = |name, version| member(name, version, "libc.so.6");
+        assert_eq!(messages(&[nvrtc.clone(), builtins("lib/libnvrtc-builtins.so.12.4", "12.4")]), nothing());
+        assert_eq!(messages(&[nvrtc.clone(), builtins("other/libnvrtc-builtins.so.12.4", "12.4")]), nothing());
+        assert_eq!(
+            messages(&[nvrtc.clone(), builtins("lib/libnvrtc-builtins.so.12.6", "12.6.77")]),
+            ["NVRTC 12.4.127 has only the builtins of 12.6.77: each compilation at run time fails"]
+        );
+        assert_eq!(
+            messages(&[nvrtc, builtins("other/libnvrtc-builtins.so.12.6", "12.6.77")]),
+            [
+                "NVRTC 12.4.127 comes without libnvrtc-builtins.so.12.4: each compilation at run time fails, unless the machine has this file"
+            ]
+        );
+        let dll = member("nvrtc64_120_0.dll", "12.4.127", "KERNEL32.dll");
+        assert_eq!(messages(&[dll, builtins("nvrtc-builtins64_124.dll", "12.4")]), nothing());
+        assert_eq!(messages(&[member("lib/libnvrtc.so.12", "", "")]), nothing());
+    }
+
+    #[test]
+    fn opened_compiler_of_another_major_is_reported() {
+        let opens = |name, opened: &str| Member { opens: vec![opened.to_owned()], ..member(name, "12.0.0", "") };
+        let cufft = opens("lib/libcufft.so.12", "libnvJitLink.so.13");
+        let linker = |name| member(name, "12.4.127", "");
+        assert_eq!(
+            messages(&[cufft.clone(), linker("lib/libnvJitLink.so.12")]),
+            ["cuFFT opens libnvJitLink.so.13, but only libnvJitLink.so.12 is here"]
+        );
+        let both = [cufft.clone(), linker("lib/libnvJitLink.so.12"), linker("lib/libnvJitLink.so.13")];
+        assert_eq!(messages(&both), nothing());
+        assert_eq!(messages(&[cufft]), nothing());
+    }
+
+    #[test]
+    fn program_with_two_shared_cudarts_is_reported() {
+        let program = member("bin/app", "", "liba.so libb.so");
+        let library = |name, needs| member(name, "", needs);
+        let mixed = [program.clone(), library("liba.so", "libcudart.so.12"), library("libb.so", "libcudart.so.13")];
+        assert_eq!(messages(&mixed), ["bin/app loads libcudart.so.12 and libcudart.so.13"]);
+        let same = [program.clone(), library("liba.so", "libcudart.so.12"), library("libb.so", "libcudart.so.12")];
+        assert_eq!(messages(&same), nothing());
+        // Variants in one directory that nothing loads together; a launcher of a mixed program.
+        assert_eq!(messages(&mixed[1..]), nothing());
+        let launcher =
+            [library("launch", "app"), member("app", "", "liba.so libb.so"), mixed[1].clone(), mixed[2].clone()];
+        assert_eq!(messages(&launcher), ["app loads libcudart.so.12 and libcudart.so.13"]);
+        let circle = [library("liba.so", "libb.so libcudart.so.12"), library("libb.so", "liba.so")];
+        assert_eq!(messages(&circle), nothing());
+    }
+
+    #[test]
+    fn cudnn_of_another_major_is_reported() {
+        let cudnn = |cuda| Member { cudnn_for: Some(cuda), ..member("lib/libcudnn_graph.so.9", "", "") };
+        let twelve = cudnn(CudaVersion::new(12, 9));
+        let light = |name| member(name, "12.9.1", "");
+        assert_eq!(messages(&[twelve.clone(), light("lib/libcublasLt.so.12")]), nothing());
+        assert_eq!(
+            messages(&[twelve.clone(), light("lib/libcublasLt.so.13")]),
+            ["cuDNN is made for CUDA 12.9, but only libcublasLt.so.13 is here"]
+        );
+        // Several environments in one directory.
+        let several = [twelve.clone(), cudnn(CudaVersion::new(13, 0)), light("lib/libcublasLt.so.13")];
+        assert_eq!(messages(&several), nothing());
+        assert_eq!(messages(&[twelve]), nothing());
+        assert_eq!(Code::CudnnFamily.severity(), Severity::Warning);
+    }
+}

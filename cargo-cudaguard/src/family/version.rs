@@ -1,0 +1,283 @@
+//! Reads the version of a library from its file, without running it.
+
+use super::descriptors::{Descriptor, TOOLS, VersionSource};
+use crate::binary::file::versions_after;
+use crate::binary::pe::Pe;
+use cudaguard::internal::elf::{Elf, Symbol, machine};
+use cudaguard::internal::json::{Value, object};
+use cudaguard::internal::vendor::{self, VersionGetter};
+use cudaguard::internal::version::{CudaVersion, Version};
+
+/// A library or tool of the family, and its version.
+#[derive(Clone, Debug)]
+pub(crate) struct Release {
+    /// The library.
+    pub(crate) of: &'static Descriptor,
+    /// The version; `None` if the file does not contain it.
+    pub(crate) version: Option<FileVersion>,
+}
+
+/// A version, and the part of the file that contains it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileVersion {
+    pub(crate) version: Version,
+    /// False if only major and minor are known.
+    pub(crate) is_exact: bool,
+    /// A function, `text`, `exported names`, `file name`, `version resource` or a package.
+    pub(crate) read_from: String,
+}
+
+impl std::fmt::Display for FileVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Version { major, minor, .. } = self.version;
+        if self.is_exact { self.version.fmt(f) } else { write!(f, "{major}.{minor}") }
+    }
+}
+
+impl std::fmt::Display for Release {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.of.name)?;
+        self.version.as_ref().map_or(Ok(()), |version| write!(f, " {version}"))
+    }
+}
+
+/// A file whose format is known.
+enum Image<'data> {
+    Elf(Elf<'data>),
+    Pe(Pe<'data>),
+}
+
+impl Release {
+    /// Returns the library that this file is, with its version; `None` for other files. `file` is the file name without its
+    /// directory.
+    pub(super) fn read(file: &str, soname: &str, data: &[u8]) -> Option<Self> {
+        let of = Descriptor::named(soname)?;
+        let image = if Pe::is_pe(data) { Image::Pe(Pe::parse(data).ok()?) } else { Image::Elf(Elf::parse(data).ok()?) };
+        let major = vendor::major_of(soname);
+        let found = |(version, read_from): (Version, &str)| FileVersion {
+            version,
+            is_exact: true,
+            read_from: read_from.to_owned(),
+        };
+        let by_resource = || match &image {
+            Image::Pe(image) => described_version(image).map(|version| found((version, "version resource"))),
+            Image::Elf(_) => None,
+        };
+        let in_file = || of.versions.iter().find_map(|source| image.read(source, major, data));
+        let by_name = || version_in_name(file).map(|version| found((version, "file name")));
+        Some(Self { of, version: by_resource().or_else(in_file).or_else(by_name) })
+    }
+
+    /// Returns the version for messages: two numbers if the patch is unknown.
+    pub(crate) fn version_text(&self) -> Option<String> {
+        self.version.as_ref().map(ToString::to_string)
+    }
+
+    /// Returns the library as a JSON object.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut value = object([("name", self.of.key.into())]);
+        value.insert_some("version", self.version_text());
+        value.insert_some("read_from", self.version.as_ref().map(|version| version.read_from.as_str()));
+        value
+    }
+
+    /// Returns the version, with a patch of 0 if it is unknown.
+    pub(crate) fn number(&self) -> Option<Version> {
+        self.version.as_ref().map(|known| known.version)
+    }
+}
+
+impl Image<'_> {
+    fn read(&self, source: &VersionSource, major: Option<u32>, data: &[u8]) -> Option<FileVersion> {
+        let exact = |version, read_from: &str| FileVersion { version, is_exact: true, read_from: read_from.to_owned() };
+        match source {
+            VersionSource::Getter(getter) => Some(exact(self.version_of_getter(getter, major?)?, getter.function)),
+            VersionSource::GetterOf(library) => {
+                let getter = library.asked.as_ref()?;
+                Some(exact(self.version_of_getter(getter, major?)?, getter.function))
+            }
+            VersionSource::Text(text) => Some(exact(only_value(versions_after(data, text, "").into_iter())?, "text")),
+            VersionSource::TextOfTools => {
+                Some(exact(only_value(versions_after(data, TOOLS, ", V").into_iter())?, "text"))
+            }
+            VersionSource::ExportedNames(prefix) => {
+                let version = self.exported_names().filter_map(|name| numbers_after(name, prefix)).max()?;
+                Some(FileVersion { version, is_exact: false, read_from: "exported names".to_owned() })
+            }
+        }
+    }
+
+    fn exported_names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match self {
+            Self::Elf(elf) => {
+                Box::new(elf.dynamic_symbols().filter(Symbol::is_exported).filter_map(|symbol| symbol.name()))
+            }
+            Self::Pe(image) => Box::new(image.exported_names()),
+        }
+    }
+
+    /// Returns the version that an exported function returns or stores.
+    ///
+    /// The code of such a function contains the version once, as the constant operand of a move. Measured: functions of 9
+    /// bytes (`movl $10305, (%rdi); xor %eax, %eax; ret`) up to 602 bytes, which write a log first. A number counts only if it
+    /// encodes a version of the library's own major, and if all such numbers in the function are equal.
+    fn version_of_getter(&self, getter: &VersionGetter, major: u32) -> Option<Version> {
+        let (machine, code) = match self {
+            Self::Elf(elf) => (elf.machine(), elf.exported_code(getter.function)?),
+            Self::Pe(image) => (image.machine(), image.exported_code(getter.function)?),
+        };
+        let constants = constants_of(machine, code);
+        only_value(constants.into_iter().filter_map(|number| decode(getter, major, number)))
+    }
+}
+
+/// Returns the CUDA version that an exported function returns, read as that of [`Image::version_of_getter`].
+pub(super) fn cuda_of_getter(elf: &Elf<'_>, function: &str) -> Option<CudaVersion> {
+    let constants = constants_of(elf.machine(), elf.exported_code(function)?);
+    only_value(constants.into_iter().filter(|number| CudaVersion::is_plausible(*number))).map(CudaVersion::from_int)
+}
+
+fn constants_of(machine: u16, code: &[u8]) -> Vec<u32> {
+    match machine {
+        machine::X86_64 => constants_of_x86(code),
+        machine::AARCH64 => constants_of_aarch64(code),
+        _ => Vec::new(),
+    }
+}
+
+/// Decodes the result of a getter as a version of this major. The minor may have two digits even if the scale is 1000.
+fn decode(getter: &VersionGetter, major: u32, number: u32) -> Option<Version> {
+    let (_, scale) = getter.scales.iter().find(|(from, _)| u64::from(number) >= *from)?;
+    let rest = number.checked_sub(major.checked_mul(u32::try_from(*scale).ok()?)?)?;
+    // Version 0.0 does not exist, and small numbers are no versions.
+    (rest < 10_000 && number >= 100).then(|| Version::new(major, rest / 100, rest % 100))
+}
+
+/// Returns the constant operands of the moves in this code: `mov $imm32, %reg` and `movl $imm32, memory`. Also returns
+/// bytes of other instructions that look like one.
+fn constants_of_x86(code: &[u8]) -> Vec<u32> {
+    let operand = |at: usize| {
+        let rest = &code[at..];
+        let skip = match rest {
+            [0xb8..=0xbf, ..] => 1,
+            // The operand follows the address: a register, optionally with an index, and a displacement.
+            [0xc7, address, ..] if address & 0x38 == 0 => {
+                let displacement = match address >> 6 {
+                    0 => 0,
+                    1 => 1,
+                    2 => 4,
+                    _ => return None,
+                };
+                2 + usize::from(address & 7 == 4) + displacement
+            }
+            _ => return None,
+        };
+        Some(u32::from_le_bytes(rest.get(skip..skip + 4)?.try_into().ok()?))
+    };
+    (0..code.len()).filter_map(operand).collect()
+}
+
+/// Returns the constants that `mov w, #imm16` and a following `movk w, #imm16, lsl #16` put into a register. At most two
+/// other instructions are between them.
+fn constants_of_aarch64(code: &[u8]) -> Vec<u32> {
+    let words: Vec<u32> =
+        code.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+    let constant = |at: usize| {
+        let word = words[at];
+        (word & 0x7fe0_0000 == 0x5280_0000).then(|| {
+            let upper = words[at + 1..].iter().take(3).find(|next| **next & 0x7fe0_001f == 0x72a0_0000 | word & 0x1f);
+            (word >> 5 & 0xffff) | upper.map_or(0, |next| (next >> 5 & 0xffff) << 16)
+        })
+    };
+    (0..words.len()).filter_map(constant).collect()
+}
+
+/// Parses major and minor after a prefix: `__nvJitLinkCreate_12_4`, `__nvrtc_builtins__12_4_getArchBuiltins50`.
+fn numbers_after(name: &str, prefix: &str) -> Option<Version> {
+    let mut numbers = name.strip_prefix(prefix)?.split('_').map(|number| number.parse().ok());
+    Some(Version::new(numbers.next()??, numbers.next()??, 0))
+}
+
+/// Parses the version at the end of the description in the version resource: `NVIDIA NVRTC Library, Version 12.4.127`. The
+/// numbers of the resource itself count in another way.
+fn described_version(image: &Pe<'_>) -> Option<Version> {
+    image.version()?.description.rsplit_once("Version ")?.1.trim().parse().ok()
+}
+
+/// Parses the version in a complete file name: `libcublas.so.12.4.5.8`.
+fn version_in_name(file: &str) -> Option<Version> {
+    let (_, numbers) = file.split_once(".so.")?;
+    (numbers.split('.').count() >= 3).then(|| numbers.parse().ok())?
+}
+
+/// Returns the value that all items have. `None` if they differ or if there is none.
+fn only_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GETTER: VersionGetter = VersionGetter { function: "f", scales: &[(10_000, 10_000), (0, 1000)] };
+
+    #[test]
+    fn x86_code_contains_its_constants() {
+        for (code, expected) in [
+            // curandGetVersion 10.3.5: movl $10305, (%rdi); xor %eax, %eax; ret
+            (&[0xc7, 0x07, 0x41, 0x28, 0, 0, 0x31, 0xc0, 0xc3][..], vec![10_305]),
+            // mov $101501, %eax; ret
+            (&[0xb8, 0x7d, 0x8c, 1, 0, 0xc3], vec![101_501]),
+            // movl $12301, (%r12) and movl $602, 16(%rbx)
+            (&[0x41, 0xc7, 0x04, 0x24, 0x0d, 0x30, 0, 0], vec![12_301]),
+            (&[0xc7, 0x43, 0x10, 0x5a, 2, 0, 0], vec![602]),
+            // movl $1, %edx is in a register, not in memory; a truncated move
+            (&[0xc7, 0xc2, 1, 0, 0, 0], vec![]),
+            (&[0xb8, 1, 2], vec![]),
+        ] {
+            assert_eq!(constants_of_x86(code), expected, "{code:x?}");
+        }
+    }
+
+    #[test]
+    fn aarch64_code_contains_its_constants() {
+        const STORE: u32 = 0xb900_0001;
+        let mov = |number: u32, register: u32| 0x5280_0000 | (number & 0xffff) << 5 | register;
+        let movk = |number: u32, register: u32| 0x72a0_0000 | (number >> 16) << 5 | register;
+        for (words, expected) in [
+            (vec![mov(12_301, 1), STORE], vec![12_301]),
+            (vec![mov(130_100, 1), STORE, movk(130_100, 1)], vec![130_100]),
+            // Another register
+            (vec![mov(130_100, 1), movk(130_100, 2)], vec![64_564]),
+        ] {
+            let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(constants_of_aarch64(&code), expected);
+        }
+    }
+
+    #[test]
+    fn number_is_decoded_for_the_major() {
+        for (major, number, expected) in [
+            (10, 101_501, Some(Version::new(10, 15, 1))),
+            (8, 8601, Some(Version::new(8, 6, 1))),
+            (10, 475, None),
+            (11, 101_501, None),
+            (0, 602, Some(Version::new(0, 6, 2))),
+            (0, 3, None),
+        ] {
+            assert_eq!(decode(&GETTER, major, number), expected, "{major} {number}");
+        }
+        let thousands = VersionGetter { function: "f", scales: &[(0, 1000)] };
+        assert_eq!(decode(&thousands, 12, 13_004), Some(Version::new(12, 10, 4)));
+    }
+
+    #[test]
+    fn names_contain_versions() {
+        assert_eq!(numbers_after("__nvJitLinkCreate_12_4", "__nvJitLinkCreate_"), Some(Version::new(12, 4, 0)));
+        assert_eq!(numbers_after("__nvrtc_builtins__13_5_getArch", "__nvrtc_builtins__"), Some(Version::new(13, 5, 0)));
+        assert_eq!(numbers_after("__nvJitLinkCreate_x", "__nvJitLinkCreate_"), None);
+        assert_eq!(version_in_name("libcublas.so.12.4.5.8"), Some(Version::new(12, 4, 5)));
+        assert_eq!(version_in_name("libcublas.so.12"), None);
+    }
+}

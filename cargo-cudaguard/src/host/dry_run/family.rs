@@ -1,0 +1,67 @@
+//! The family in a program: the files that the dynamic linker loads for it.
+
+use crate::binary::file::Binary;
+use crate::binary::loader::{self, LoadGraph, LoadOutcome};
+use crate::binary::mapped_file::OpenFiles;
+use crate::family::{BUILTINS, Member, NVRTC, compilers, findings};
+use crate::host::machine::{Components, Machine};
+use cudaguard::internal::env::Env;
+use cudaguard::internal::finding::Finding;
+
+/// The members of a load graph.
+struct GraphMembers {
+    members: Vec<Member>,
+    /// For each member its object in the graph; `None` for a file next to one.
+    objects: Vec<Option<usize>>,
+}
+
+impl GraphMembers {
+    fn new(graph: &LoadGraph) -> Self {
+        let (mut members, mut objects) = (Vec::new(), Vec::new());
+        for (index, object) in graph.objects.iter().enumerate() {
+            let Some(member) = Member::read(&object.path.to_string_lossy(), object.data()) else { continue };
+            let is_nvrtc = member.is(&NVRTC);
+            members.push(member);
+            objects.push(Some(index));
+            // NVRTC opens its builtins when it compiles, so the dynamic linker does not load them.
+            let folder = object.path.parent().filter(|_| is_nvrtc).and_then(|folder| folder.read_dir().ok());
+            for entry in folder.into_iter().flatten().flatten() {
+                let is_builtins = entry.file_name().to_str().is_some_and(|name| name.starts_with(BUILTINS.stems[0]));
+                let data = is_builtins.then(|| graph.files().open(&entry.path()).ok()).flatten();
+                let builtins = data.and_then(|data| Member::read(&entry.path().to_string_lossy(), &data));
+                objects.extend(builtins.iter().map(|_| None));
+                members.extend(builtins);
+            }
+        }
+        Self { members, objects }
+    }
+
+    fn findings(&self, graph: &LoadGraph) -> Vec<Finding> {
+        let resolve = |by: usize, soname: &str| {
+            let by = self.objects[by]?;
+            let answer = graph.requests.iter().find(|request| request.by == by && request.name == soname)?;
+            let LoadOutcome::Object(index, _) = &answer.answer else { return None };
+            self.objects.iter().position(|object| *object == Some(*index))
+        };
+        findings(&self.members.iter().collect::<Vec<_>>(), &resolve)
+    }
+}
+
+/// Returns the findings about the files that the dynamic linker loads, together and on this machine.
+pub(super) fn findings_of_graph(graph: &LoadGraph, machine: Option<&Machine>) -> Vec<Finding> {
+    let members = GraphMembers::new(graph);
+    let mut findings = members.findings(graph);
+    let compilers = compilers(&members.members);
+    findings.extend(machine.into_iter().flat_map(|machine| machine.compiler_findings(&compilers)));
+    findings
+}
+
+/// Adds the findings about the files that the dynamic linker loads for a program, and their compilers.
+pub(crate) fn add_family(components: &mut Components, file: &Binary, env: &Env) {
+    let files = OpenFiles::default();
+    files.insert(&file.path, file.data());
+    let Ok(graph) = loader::resolve_with(&file.path, env, &files) else { return };
+    let members = GraphMembers::new(&graph);
+    components.findings.extend(members.findings(&graph));
+    components.compilers = compilers(&members.members);
+}
